@@ -1,0 +1,1 @@
+"""What capacity-tui knows and computes; it knows no terminal."""

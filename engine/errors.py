@@ -1,0 +1,73 @@
+"""The one exception tree: each error says what happened, where, and what to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in the user's material an error lies; any part may be unknown.
+
+    Attributes:
+        file: path as the user gave it.
+        line: line number, counted from 1.
+        field: dotted path of the field, such as ``training.micro_batch``.
+    """
+
+    file: str | None = None
+    line: int | None = None
+    field: str | None = None
+
+    def __str__(self) -> str:
+        position = ":".join(str(part) for part in (self.file, self.line) if part is not None)
+        return ": ".join(part for part in (position, self.field) if part)
+
+
+class CapacityError(Exception):
+    """Base of every error the program raises on purpose.
+
+    Args:
+        title: what happened, in one clause.
+        detail: the particulars, if the title leaves any open.
+        hint: what the user can do about it.
+        place: where it happened.
+    """
+
+    exit_code: ClassVar[int] = 2
+
+    def __init__(self, title: str, detail: str = "", hint: str = "", place: Place | None = None) -> None:
+        self.title = title
+        self.detail = detail
+        self.hint = hint
+        self.place = place or Place()
+        super().__init__(self.one_line())
+
+    def one_line(self) -> str:
+        """Return place, title, detail and hint as one line without control characters."""
+        what = ": ".join(part for part in (str(self.place), self.title, self.detail) if part)
+        line = f"{what}; {self.hint}" if self.hint else what
+        return "".join(character if character.isprintable() else " " for character in line)
+
+
+class PlanError(CapacityError):
+    """A plan that cannot be read or does not make sense."""
+
+
+class CatalogError(CapacityError):
+    """A catalogue file or row that cannot be used, or an id nobody knows."""
+
+
+class HardwareError(CapacityError):
+    """Hardware that was asked for cannot be described."""
+
+
+class StorageError(CapacityError):
+    """A file could not be read or written."""
+
+
+class MissingPartError(CapacityError):
+    """Something asked for by name (an extra, a driver) is not installed."""
+
+    exit_code: ClassVar[int] = 3

@@ -1,0 +1,1 @@
+"""The catalogues and example plans, as YAML that a person can read and edit."""

@@ -1,0 +1,1 @@
+"""Colour themes, one YAML file each."""
