@@ -71,3 +71,11 @@ class MissingPartError(CapacityError):
     """Something asked for by name (an extra, a driver) is not installed."""
 
     exit_code: ClassVar[int] = 3
+
+
+class UnitError(CapacityError, ValueError):
+    """A quantity that cannot be read: a size, a count, a duration or an amount of money."""
+
+
+class DocumentError(CapacityError):
+    """A YAML document that cannot be read as plain data."""

@@ -1,0 +1,307 @@
+"""Quantities: read what people type, and write every number in one style.
+
+Inside the program bytes are whole numbers, durations are seconds, rates are per second and shares are
+fractions of one. These functions are the only edge where they become text. Texts are plain ASCII with a
+space before the unit and between groups of three digits; ``THIN_SPACE`` may be passed as ``group`` where
+the output is known to show it. ``None`` and NaN read ``n/a``.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from decimal import Decimal, InvalidOperation
+
+from capacity_tui.engine.errors import Place, UnitError
+
+NOT_AVAILABLE = "n/a"
+THIN_SPACE = "\N{NARROW NO-BREAK SPACE}"
+
+_BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+_DECIMAL = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
+_BYTE_DECIMALS = (0, 0, 0, 1, 2, 2, 2)
+_COUNT_SUFFIXES = ("", "k", "M", "B", "T", "Q")
+_SI_PREFIXES = ("", "k", "M", "G", "T", "P", "E", "Z", "Y", "R")
+
+_BYTE_UNITS = {
+    **{name.casefold(): 1024**power for power, name in enumerate(_BINARY)},
+    **{name.casefold(): 1000**power for power, name in enumerate(_DECIMAL)},
+    **{name[0].casefold() + "i": 1024**power for power, name in enumerate(_BINARY) if power},
+    **{name[0].casefold(): 1000**power for power, name in enumerate(_DECIMAL) if power},
+}
+_COUNT_UNITS = {
+    "": 1,
+    "k": 10**3,
+    "m": 10**6,
+    "b": 10**9,
+    "g": 10**9,
+    "t": 10**12,
+    "q": 10**15,
+    "ki": 2**10,
+    "mi": 2**20,
+    "gi": 2**30,
+    "ti": 2**40,
+}
+_SECOND, _MINUTE, _HOUR, _DAY, _YEAR = 1, 60, 3600, 86_400, 31_536_000
+_TIME_UNITS: dict[str, Decimal] = {
+    name: Decimal(seconds)
+    for names, seconds in (
+        ("ns", "1e-9"),
+        ("us µs", "1e-6"),
+        ("ms", "1e-3"),
+        ("s sec secs second seconds", "1"),
+        ("m min mins minute minutes", "60"),
+        ("h hr hrs hour hours", "3600"),
+        ("d day days", "86400"),
+        ("w week weeks", "604800"),
+        ("y year years", "31536000"),
+    )
+    for name in names.split()
+}
+_LONG_TIMES = ((_YEAR, "y", _DAY, "d"), (_DAY, "d", _HOUR, "h"), (_HOUR, "h", _MINUTE, "min"))
+
+_NUMBER = r"[+-]?(?:\d[\d_,\s]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
+_QUANTITY = re.compile(rf"\s*({_NUMBER})\s*([^\d\s.,+-]*)\s*")
+_LARGEST = Decimal(10) ** 30
+_LONGEST_TEXT = 100
+
+
+def parse_bytes(value: str | int, *, place: Place | None = None) -> int:
+    """Return a size in bytes: ``"80GB"`` is decimal, ``"80GiB"`` binary, a bare number is bytes.
+
+    Raises:
+        UnitError: the text is not a size, or is negative.
+    """
+    allowed = "a size such as 80GB (decimal), 80 GiB (binary) or a number of bytes"
+    number, unit = _split(value, allowed, place)
+    factor = _BYTE_UNITS.get(unit.casefold() or "b")
+    if factor is None or number < 0:
+        raise _refusal(value, allowed, place)
+    return round(number * factor)
+
+
+def parse_count(value: str | int | float, *, place: Place | None = None) -> int:
+    """Return a whole number: ``"8k"`` is 8000, ``"8Ki"`` 8192, ``"2.0e9"``, ``"1.5 B"``, ``"4 096"``.
+
+    Raises:
+        UnitError: the text is not a count, is negative or is not whole.
+    """
+    allowed = "a whole number such as 4096, 8k (8000), 8Ki (8192), 70B or 2.0e9"
+    number, unit = _split(value, allowed, place)
+    factor = _COUNT_UNITS.get(unit.casefold())
+    if factor is None or number < 0 or number * factor != (number * factor).to_integral_value():
+        raise _refusal(value, allowed, place)
+    return int(number * factor)
+
+
+def parse_seconds(value: str | int | float, *, place: Place | None = None) -> float:
+    """Return a duration in seconds: ``"3 d 4 h"``, ``"2h30m"``, ``"412 ms"``; a bare number is seconds.
+
+    Raises:
+        UnitError: the text is not a duration, or is negative.
+    """
+    return _parse_duration(value, "s", "a duration such as 90 s, 412 ms, 2h30m or 3 d 4 h", place)
+
+
+def parse_hours(value: str | int | float, *, place: Place | None = None) -> float:
+    """Return a duration in hours: ``"24h"``, ``"3 d"``; a bare number is hours.
+
+    Raises:
+        UnitError: the text is not a duration, or is negative.
+    """
+    return _parse_duration(value, "h", "a duration such as 24h, 3 d or 90 min", place) / _HOUR
+
+
+def parse_money(value: str | int | float, *, place: Place | None = None) -> float:
+    """Return an amount in US dollars: ``"$1 234.50"``, ``"500 USD"``, ``"2k"``.
+
+    Raises:
+        UnitError: the text is not an amount, or is negative.
+    """
+    allowed = "an amount in US dollars such as 500, $1234.50 or 2k"
+    text = value.strip().removeprefix("$") if isinstance(value, str) else value
+    number, unit = _split(text, allowed, place)
+    factor = _COUNT_UNITS.get(unit.casefold().removesuffix("usd"))
+    if factor is None or number < 0:
+        raise _refusal(value, allowed, place)
+    return float(number * factor)
+
+
+def not_available(reason: str = "") -> str:
+    """Return ``n/a``, with the reason in brackets when there is one."""
+    return f"{NOT_AVAILABLE} ({reason})" if reason else NOT_AVAILABLE
+
+
+def format_number(value: float | None, decimals: int = 0, group: str = " ") -> str:
+    """Return a number with its digits in groups of three: ``4 096``."""
+    if value is None or math.isnan(value):
+        return NOT_AVAILABLE
+    return f"{value:,.{decimals}f}".replace(",", group)
+
+
+def format_bytes(value: float | None, unit: str = "GiB") -> str:
+    """Return a size with the prefix that suits it: ``79.6 GiB``, ``2.00 TiB``.
+
+    Args:
+        value: bytes.
+        unit: any binary unit for powers of 1024 or any decimal one (``"GB"``) for powers of 1000.
+    """
+    names, base = (_BINARY, 1024) if "i" in unit else (_DECIMAL, 1000)
+    if value is None or not math.isfinite(value):
+        return _not_finite(value, unit)
+    power = _power(value, base, _BYTE_DECIMALS)
+    return f"{value / base**power:.{_BYTE_DECIMALS[power]}f} {names[power]}"
+
+
+def format_bandwidth(value: float | None) -> str:
+    """Return bytes per second in decimal units, as vendors quote them: ``3.1 GB/s``."""
+    text = format_bytes(value, "GB")
+    return text if text == NOT_AVAILABLE else f"{text}/s"
+
+
+def format_count(value: float | None, unit: str = "", decimals: int = 1) -> str:
+    """Return a count with k, M, B or T: ``28.4 k``, ``8.0 B``; below a thousand as it is."""
+    return _scaled(value, _COUNT_SUFFIXES, unit, decimals)
+
+
+def format_rate(value: float | None, unit: str = "tok/s", decimals: int = 1) -> str:
+    """Return a rate per second: ``28.4 k tok/s``."""
+    return _scaled(value, _COUNT_SUFFIXES, unit, decimals)
+
+
+def format_flops(value: float | None, per_second: bool = False, decimals: int = 1) -> str:
+    """Return floating-point operations: ``6.3 EFLOP``, or ``989.4 TFLOP/s`` per second."""
+    return _scaled(value, _SI_PREFIXES, "FLOP/s" if per_second else "FLOP", decimals, glued=True)
+
+
+def format_power(watts: float | None) -> str:
+    """Return power: ``700 W``, ``22.4 kW``."""
+    return _scaled(watts, _SI_PREFIXES, "W", 1, glued=True)
+
+
+def format_energy(kwh: float | None) -> str:
+    """Return energy given in kilowatt-hours: ``850 Wh``, ``12.3 kWh``, ``1.2 MWh``."""
+    return _scaled(None if kwh is None else kwh * 1000, _SI_PREFIXES, "Wh", 1, glued=True)
+
+
+def format_temperature(celsius: float | None) -> str:
+    """Return a temperature: ``72 C``."""
+    return _with_unit(format_number(celsius), "C")
+
+
+def format_percent(share: float | None, decimals: int = 0) -> str:
+    """Return a share of one as a percentage: 0.62 reads ``62 %``."""
+    return _with_unit(format_number(None if share is None else share * 100, decimals), "%")
+
+
+def format_money(usd: float | None, decimals: int = 2, group: str = " ") -> str:
+    """Return US dollars: ``$1 234.50``."""
+    text = format_number(usd, decimals, group)
+    return text if text == NOT_AVAILABLE else f"-${text[1:]}" if text.startswith("-") else f"${text}"
+
+
+def format_seconds(value: float | None) -> str:
+    """Return a duration in its two largest units: ``3 d 4 h``, ``2 min 5 s``, ``9.48 s``, ``412 ms``."""
+    if value is None or not math.isfinite(value):
+        return _not_finite(value, "s")
+    if value < 0:
+        return f"-{format_seconds(-value)}"
+    for large, large_name, small, small_name in _LONG_TIMES:
+        if round(value / small) * small >= large:
+            return _two_units(round(value / small), large // small, large_name, small_name)
+    if round(value, 1) >= _MINUTE:
+        return _two_units(round(value), _MINUTE, "min", "s")
+    for scale, name in ((1, "s"), (1e3, "ms")):
+        if value == 0 or round(value * scale, 3) >= 1:
+            return f"{_three_digits(value * scale)} {name}"
+    return f"{_three_digits(value * 1e6)} us"
+
+
+def _two_units(count: int, ratio: int, large_name: str, small_name: str) -> str:
+    large, small = divmod(count, ratio)
+    return f"{large} {large_name} {small} {small_name}" if small else f"{large} {large_name}"
+
+
+def _three_digits(value: float) -> str:
+    if value == 0:
+        return "0"
+    decimals = 2 if round(value, 2) < 10 else 1 if round(value, 1) < 100 else 0
+    return f"{value:.{decimals}f}"
+
+
+def _scaled(
+    value: float | None, prefixes: tuple[str, ...], unit: str, decimals: int, glued: bool = False
+) -> str:
+    """Return the value over the power of a thousand that leaves one to three digits before the point."""
+    if value is None or not math.isfinite(value):
+        return _not_finite(value, unit)
+    power = _power(value, 1000, (decimals,) * len(prefixes))
+    number = f"{value / 1000**power:.{decimals}f}" if power or value != round(value) else f"{value:.0f}"
+    suffix = prefixes[power] + unit if glued else f"{prefixes[power]} {unit}".strip()
+    return _with_unit(number, suffix)
+
+
+def _power(value: float, base: int, decimals: tuple[int, ...]) -> int:
+    """Return the power of ``base`` to divide by, so that rounding never shows ``1000.0 k``."""
+    power = 0
+    while power < len(decimals) - 1 and round(abs(value) / base**power, decimals[power]) >= base:
+        power += 1
+    return power
+
+
+def _not_finite(value: float | None, unit: str) -> str:
+    return NOT_AVAILABLE if value is None or math.isnan(value) else _with_unit(f"{value:.0f}", unit)
+
+
+def _with_unit(number: str, unit: str) -> str:
+    return number if number == NOT_AVAILABLE or not unit else f"{number} {unit}"
+
+
+def _split(value: str | int | float, allowed: str, place: Place | None) -> tuple[Decimal, str]:
+    """Return number and unit of one quantity."""
+    match = _QUANTITY.fullmatch(_text(value, allowed, place))
+    if match is None:
+        raise _refusal(value, allowed, place)
+    return _number(match[1], value, allowed, place), match[2]
+
+
+def _text(value: str | int | float, allowed: str, place: Place | None) -> str:
+    """Return what was typed, if it may be a quantity at all: not true or false, and not endless."""
+    if isinstance(value, bool) or (isinstance(value, int) and abs(value) > _LARGEST):
+        raise _refusal("true or false" if isinstance(value, bool) else "a huge number", allowed, place)
+    text = str(value).strip()
+    if len(text) > _LONGEST_TEXT:
+        raise _refusal(text, allowed, place)
+    return text
+
+
+def _number(text: str, value: object, allowed: str, place: Place | None) -> Decimal:
+    try:
+        number = Decimal(re.sub(r"[\s_,]", "", text))
+    except InvalidOperation:
+        raise _refusal(value, allowed, place) from None
+    if not abs(number) < _LARGEST:
+        raise _refusal(value, allowed, place)
+    return number
+
+
+def _parse_duration(value: str | int | float, bare: str, allowed: str, place: Place | None) -> float:
+    """Return the sum, in seconds, of the quantities in a text; ``bare`` is the unit of a lone number."""
+    text = _text(value, allowed, place)
+    matches = list(_QUANTITY.finditer(text))
+    if not text or "".join(match[0] for match in matches) != text:
+        raise _refusal(value, allowed, place)
+    total = Decimal(0)
+    for match in matches:
+        unit = match[2] or (bare if len(matches) == 1 else "")
+        number = _number(match[1], value, allowed, place)
+        if unit not in _TIME_UNITS or number < 0:
+            raise _refusal(value, allowed, place)
+        total += number * _TIME_UNITS[unit]
+    return float(total)
+
+
+def _refusal(value: object, allowed: str, place: Place | None) -> UnitError:
+    shown = str(value)
+    shown = shown if len(shown) <= 40 else f"{shown[:37]}..."
+    return UnitError("cannot read this quantity", repr(shown), f"write {allowed}", place)
