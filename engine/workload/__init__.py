@@ -1,0 +1,1 @@
+"""What the user wants to run: plans, and models as shapes and counts."""
