@@ -1,0 +1,24 @@
+"""Facts about hardware, models, prices and settings, each with its source, date and confidence.
+
+``load_catalog()`` gives every table; a table is a mapping of id to row, and ``table.find(name)`` also
+understands aliases and other spellings.
+"""
+
+from capacity_tui.engine.catalog.architectures import Architecture
+from capacity_tui.engine.catalog.catalog import Catalog, load_catalog
+from capacity_tui.engine.catalog.devices import Accelerator, Instance, Link, MeasuredLink, Processor
+from capacity_tui.engine.catalog.rows import Row
+from capacity_tui.engine.catalog.table import Table
+
+__all__ = [
+    "Accelerator",
+    "Architecture",
+    "Catalog",
+    "Instance",
+    "Link",
+    "MeasuredLink",
+    "Processor",
+    "Row",
+    "Table",
+    "load_catalog",
+]

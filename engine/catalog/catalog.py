@@ -1,0 +1,146 @@
+"""The catalogue: every table of facts the program knows, with the user's own files laid over it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache, cached_property
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import TypeVar
+
+import yaml
+from capacity_tui.engine.catalog.architectures import Architecture
+from capacity_tui.engine.catalog.devices import Accelerator, Instance, Link, MeasuredLink, Processor
+from capacity_tui.engine.catalog.reading import read_yaml
+from capacity_tui.engine.catalog.rows import Row
+from capacity_tui.engine.catalog.table import Table
+from capacity_tui.engine.errors import CapacityError, CatalogError
+from platformdirs import user_config_dir
+
+RowT = TypeVar("RowT", bound=Row)
+
+_PACKAGE = "capacity_tui.profiles"
+_ALIASES = "aliases"
+
+
+class Catalog:
+    """The tables, each read when it is first used.
+
+    Args:
+        user_directory: where the user's own files lie: ``accelerators.yaml`` or ``accelerators/*.yaml``
+            adds to the accelerators, ``aliases.yaml`` adds names, and so on.
+    """
+
+    def __init__(self, user_directory: Path) -> None:
+        self.user_directory = user_directory
+
+    @cached_property
+    def accelerators(self) -> Table[Accelerator]:
+        """GPUs and other devices that compute."""
+        return self._table("accelerators", "accelerator", Accelerator)
+
+    @cached_property
+    def processors(self) -> Table[Processor]:
+        """CPUs, by socket."""
+        return self._table("processors", "processor", Processor)
+
+    @cached_property
+    def links(self) -> Table[Link]:
+        """Links inside and between nodes, nominal."""
+        return self._table("links", "link", Link)
+
+    @cached_property
+    def measured_links(self) -> Table[MeasuredLink]:
+        """Collectives as measured."""
+        return self._table("measured_links", "measured link", MeasuredLink)
+
+    @cached_property
+    def architectures(self) -> Table[Architecture]:
+        """Shapes of models."""
+        return self._table("architectures", "model", Architecture)
+
+    @cached_property
+    def instances(self) -> Table[Instance]:
+        """Cloud instances and their prices."""
+        return self._table("instances", "instance", Instance)
+
+    def tables(self) -> Iterator[tuple[str, Table[Row]]]:
+        """Yield the name and the table of each catalogue."""
+        for name, attribute in vars(Catalog).items():
+            if isinstance(attribute, cached_property) and not name.startswith("_"):
+                yield name, getattr(self, name)
+
+    @property
+    def problems(self) -> tuple[CapacityError, ...]:
+        """What is wrong with the user's own files, over all tables."""
+        found = [problem for _, table in self.tables() for problem in table.problems]
+        return (*self._aliases[1], *found)
+
+    def find_hardware(self, name: str) -> Accelerator | Processor | Instance:
+        """Return the accelerator, processor or instance of a name.
+
+        Raises:
+            CatalogError: nothing is called that; the hint names the nearest known ids.
+        """
+        tables = (self.accelerators, self.processors, self.instances)
+        for table in tables:
+            row_id = table.find_id(name)
+            if row_id is not None:
+                return table[row_id]
+        near = [close for table in tables for close in table.nearest(name)[:2]]
+        hint = f"nearest known: {', '.join(near)}" if near else "list them with: capacity-tui hardware --list"
+        raise CatalogError(f"no hardware is called {name!r}"[:200], hint=hint)
+
+    def _table(self, folder: str, kind: str, row_type: type[RowT]) -> Table[RowT]:
+        aliases = self._aliases[0].get(folder, {})
+        return Table(kind, row_type, _shipped_files(folder), self._own_files(folder), aliases)
+
+    def _own_files(self, stem: str) -> list[Path]:
+        alone = self.user_directory / f"{stem}.yaml"
+        return [*([alone] if alone.exists() else []), *sorted((self.user_directory / stem).glob("*.yaml"))]
+
+    @cached_property
+    def _aliases(self) -> tuple[dict[str, dict[str, str]], tuple[CapacityError, ...]]:
+        """Aliases by table, and the problems of the user's own."""
+        shipped = yaml.load(_shipped_files(_ALIASES)[0].read_text("utf-8"), Loader=yaml.CSafeLoader)
+        aliases: dict[str, dict[str, str]] = {table: dict(names) for table, names in shipped.items()}
+        problems: list[CapacityError] = []
+        for path in self._own_files(_ALIASES):
+            try:
+                document = read_yaml(path)
+                for table, names in (document.data if isinstance(document.data, dict) else {}).items():
+                    if table not in aliases or not isinstance(names, dict):
+                        hint = f"write a table ({', '.join(aliases)}) and under it alias: id"
+                        problems.append(
+                            CatalogError("not a table of aliases", table, hint, document.place(table))
+                        )
+                        continue
+                    aliases[table] |= {alias: str(row_id) for alias, row_id in names.items()}
+            except CapacityError as problem:
+                problems.append(problem)
+        return aliases, tuple(problems)
+
+
+def load_catalog(user_directory: Path | None = None) -> Catalog:
+    """Return the catalogue, with the user's own files from a directory laid over it.
+
+    Args:
+        user_directory: default is ``catalog`` in the user's configuration directory of capacity-tui.
+    """
+    return _load(user_directory or Path(user_config_dir("capacity-tui")) / "catalog")
+
+
+@cache
+def _load(user_directory: Path) -> Catalog:
+    return Catalog(user_directory)
+
+
+def _shipped_files(stem: str) -> list[Traversable]:
+    """Return the packaged file of a table, or the files of its folder."""
+    profiles = files(_PACKAGE)
+    alone = profiles / f"{stem}.yaml"
+    if alone.is_file():
+        return [alone]
+    found = [file for file in (profiles / stem).iterdir() if file.name.endswith(".yaml")]
+    return sorted(found, key=lambda file: file.name)

@@ -1,0 +1,145 @@
+"""Rows about machines: accelerators, processors, links and cloud instances."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from capacity_tui.engine.catalog.rows import MIB, Row
+from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
+
+
+class Accelerator(Row):
+    """A GPU or another device that computes; one row is one device as software sees it on its board.
+
+    Peaks are dense, with FP32 accumulation. Bandwidths of links are per direction.
+    """
+
+    vendor: str
+    generation: str | None = None
+    form_factor: str | None = None
+    released: str | None = Field(None, description="year and month")
+    memory_marketed: PositiveFloat | None = Field(None, description="memory on the box")
+    memory_marketed_unit: Literal["GB", "GiB"] | None = None
+    memory_mib: PositiveInt = Field(description="memory the driver reports")
+    memory_mib_assumed: bool = Field(False, description="memory_mib follows from the marketed size")
+    memory_type: str | None = None
+    ecc_reserve: bool = Field(False, description="a sixteenth of the memory holds ECC bits")
+    unified_memory: bool = Field(False, description="memory is shared with the processor")
+    bandwidth_gbs: PositiveFloat | None = Field(None, description="memory bandwidth in GB/s")
+    fp64_tflops: NonNegativeFloat | None = None
+    fp64_tensor_tflops: NonNegativeFloat | None = None
+    fp32_tflops: NonNegativeFloat | None = None
+    tf32_tflops: NonNegativeFloat | None = None
+    fp16_tflops: NonNegativeFloat | None = None
+    bf16_tflops: NonNegativeFloat | None = None
+    fp8_tflops: NonNegativeFloat | None = None
+    int8_tops: NonNegativeFloat | None = None
+    fp4_tflops: NonNegativeFloat | None = None
+    fp16_marketed_sparse_tflops: NonNegativeFloat | None = Field(None, description="headline, 2:4 sparse")
+    measured_bf16_tflops: NonNegativeFloat | None = Field(None, description="best matrix product measured")
+    measured_source: str | None = None
+    tdp_w: PositiveFloat | None = Field(None, description="board power limit in W")
+    link: str | None = Field(None, description="id in the links catalogue")
+    link_name: str | None = None
+    link_gbs: PositiveFloat | None = Field(None, description="all links of the device, GB/s per direction")
+    pcie_gen: int | None = Field(None, ge=1, le=9)
+    pcie_lanes: PositiveInt | None = None
+    compute_capability: str | None = Field(None, description="NVIDIA's version, or AMD's gfx name")
+    units: PositiveInt | None = Field(None, description="multiprocessors, compute units or cores")
+    unit_kind: str | None = None
+    devices_per_package: PositiveInt = Field(1, description="devices software sees in this row")
+
+    @property
+    def memory_bytes(self) -> int:
+        """Memory the driver reports, in bytes."""
+        return self.memory_mib * MIB
+
+    def peak_flops(self, field: str) -> float | None:
+        """Return a peak, such as that of ``bf16_tflops``, in operations per second; None if not published."""
+        tera: float | None = getattr(self, field)
+        return None if tera is None else tera * 1e12
+
+
+class Processor(Row):
+    """A CPU; one row is one socket."""
+
+    vendor: str
+    segment: str | None = None
+    microarchitecture: str | None = None
+    archspec_name: str | None = Field(None, description="name in the archspec library")
+    released: str | None = None
+    cores: PositiveInt = Field(description="cores, the performance ones where there are two kinds")
+    efficiency_cores: int = Field(0, ge=0)
+    threads: PositiveInt | None = None
+    base_ghz: PositiveFloat | None = None
+    boost_ghz: PositiveFloat | None = Field(None, description="highest clock of one core")
+    simd: str | None = None
+    simd_bits: PositiveInt | None = None
+    fma_units: PositiveInt | None = None
+    fp32_flops_per_cycle: PositiveFloat | None = Field(None, description="of one core")
+    fp64_flops_per_cycle: PositiveFloat | None = Field(None, description="of one core")
+    bf16_matrix_flops_per_cycle: PositiveFloat | None = Field(None, description="of one core's matrix unit")
+    fp32_gflops_base: PositiveFloat | None = None
+    fp32_gflops_boost: PositiveFloat | None = None
+    fp64_gflops_base: PositiveFloat | None = None
+    memory_channels: PositiveInt | None = None
+    memory_type: str | None = None
+    memory_mts: PositiveFloat | None = Field(None, description="memory transfers, millions per second")
+    bandwidth_gbs: PositiveFloat | None = Field(None, description="memory bandwidth in GB/s")
+    tdp_w: PositiveFloat | None = None
+
+
+class Link(Row):
+    """A connection inside a node or between nodes, at its nominal bandwidth."""
+
+    kind: str = Field(description="intra-node, inter-node, host bus ...")
+    scope: str | None = None
+    per: Literal["device", "pair", "bus", "port", "node"] = Field(description="what one bandwidth belongs to")
+    per_direction_gbs: PositiveFloat = Field(description="GB/s in one direction")
+    bidirectional_gbs: PositiveFloat | None = None
+    peer_gbs: PositiveFloat | None = Field(None, description="GB/s per direction to one neighbour of a mesh")
+    marketed_as: str | None = None
+    lanes: str | None = None
+    latency_us: PositiveFloat | None = None
+    latency_kind: str | None = None
+    used_by: str | None = None
+
+
+class MeasuredLink(Row):
+    """A collective as somebody measured it."""
+
+    accelerator: str = Field(description="id in the accelerators catalogue")
+    devices: PositiveInt
+    nodes: PositiveInt
+    collective: Literal["all_reduce", "all_gather", "reduce_scatter", "all_to_all", "p2p_write"]
+    payload_mib: PositiveFloat | None = None
+    bus_bandwidth_gbs: PositiveFloat = Field(description="as nccl-tests counts it")
+    nominal_gbs: PositiveFloat | None = Field(None, description="wire rate per direction")
+    algorithm: str | None = None
+    small_message_us: PositiveFloat | None = Field(None, description="latency of a small message")
+    software: str | None = None
+
+
+class Instance(Row):
+    """A cloud instance with accelerators; prices are for the whole instance."""
+
+    provider: str
+    accelerator: str = Field(description="id in the accelerators catalogue")
+    accelerator_count: PositiveFloat = Field(description="may be a fraction of one device")
+    accelerator_memory_gb: PositiveFloat | None = Field(None, description="marketed, of one device")
+    vcpus: PositiveInt | None = None
+    memory_gb: PositiveFloat | None = Field(None, description="host memory")
+    in_node_link: str | None = None
+    in_node_gbs: PositiveFloat | None = Field(None, description="GB/s per direction and device")
+    network_gbit: PositiveFloat | None = Field(None, description="Gbit/s per direction and node")
+    on_demand_usd_per_hour: PositiveFloat | None = None
+    spot_usd_per_hour: PositiveFloat | None = None
+    region: str | None = None
+    spot_region: str | None = None
+    price_date: str | None = None
+
+    @property
+    def usd_per_device_hour(self) -> float | None:
+        """On-demand price of one accelerator for an hour."""
+        price = self.on_demand_usd_per_hour
+        return None if price is None else price / self.accelerator_count

@@ -1,0 +1,234 @@
+"""Read YAML that people wrote: plain data with a line number for every key, and nothing that could hurt.
+
+Catalogue files, plan files and settings all come through here. Only mappings with text keys, lists, texts,
+numbers, true/false, null and dates pass; every refusal names file and line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+from typing import TypeAlias
+
+import yaml
+from capacity_tui.engine.errors import DocumentError, Place, StorageError
+
+Plain: TypeAlias = "str | int | float | bool | date | list[Plain] | dict[str, Plain] | None"
+KeyPath: TypeAlias = tuple[str | int, ...]
+
+LARGEST_FILE = 4 * 2**20
+"""Bytes a document may have: the whole shipped catalogue is a tenth of it."""
+MOST_VALUES = 200_000
+"""Values a document may have after its aliases are written out."""
+DEEPEST_NESTING = 40
+
+_PLAIN_TAGS = frozenset(
+    f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null", "timestamp", "map", "seq")
+)
+_NO_TAG = (None, "!")
+_TEXT_TAG = "tag:yaml.org,2002:str"
+# YAML 1.1 reads 2.0e9 as text because the exponent has no sign; people mean the number.
+_EXPONENT = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+")
+
+
+@dataclass(frozen=True)
+class Document:
+    """Plain data and where each part of it stands.
+
+    Attributes:
+        data: what the document holds; None when it is empty.
+        file: path or name as the user gave it; None for bare text.
+        lines: line, counted from 1, of each key path.
+    """
+
+    data: Plain
+    file: str | None = None
+    lines: Mapping[KeyPath, int] = field(default_factory=dict)
+
+    def place(self, *path: str | int) -> Place:
+        """Return file, line and field of a key path; a part that is absent has its parent's line."""
+        known = next((path[:n] for n in range(len(path), 0, -1) if path[:n] in self.lines), ())
+        return Place(self.file, self.lines.get(known, 1), ".".join(map(str, path)) or None)
+
+
+def read_yaml(source: Path | str, file: str | None = None) -> Document:
+    """Read one YAML document from a file (``Path``) or from text (``str``).
+
+    Args:
+        source: the path of a file, or the text itself.
+        file: name to show in errors, when it is not the path.
+
+    Raises:
+        StorageError: the file cannot be read, is too large or is not UTF-8 text.
+        DocumentError: the text is not YAML, or holds more than plain data.
+    """
+    name = file or (str(source) if isinstance(source, Path) else None)
+    return _Reader(read_text(source) if isinstance(source, Path) else source, name).document()
+
+
+def read_text(path: Path) -> str:
+    """Return the text of a file of bounded size.
+
+    Raises:
+        StorageError: the file cannot be read, is too large or is not UTF-8 text.
+    """
+    place = Place(str(path))
+    if path.exists() and not path.is_file():
+        raise StorageError("not a file", hint="name a YAML file", place=place)
+    try:
+        with path.open("rb") as stream:
+            content = stream.read(LARGEST_FILE + 1)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise StorageError("cannot read the file", reason, "check the path", place) from None
+    if len(content) > LARGEST_FILE:
+        raise StorageError("file too large", f"more than {LARGEST_FILE // 2**20} MiB", "split it", place)
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        hint = "save it as UTF-8"
+        raise StorageError("not UTF-8 text", hint=hint, place=Place(str(path), line)) from None
+    if "\0" in text:
+        raise StorageError("a binary file, not text", hint="name a YAML file", place=place)
+    return text
+
+
+_Node: TypeAlias = yaml.ScalarEvent | yaml.MappingStartEvent | yaml.SequenceStartEvent
+_NODES = (yaml.ScalarEvent, yaml.MappingStartEvent, yaml.SequenceStartEvent)
+
+
+class _Reader:
+    """Builds plain data from the stream of YAML events, so that bounds hold before anything is built."""
+
+    def __init__(self, text: str, file: str | None) -> None:
+        self._file = file
+        self._events: Iterator[yaml.Event] = yaml.parse(text, Loader=yaml.CSafeLoader)
+        scalars = yaml.SafeLoader("")
+        self._tag_of: Callable[[type[yaml.Node], str, tuple[bool, bool]], str] = scalars.resolve
+        self._construct: Callable[[yaml.Node], Plain] = scalars.construct_object
+        self._lines: dict[KeyPath, int] = {}
+        self._anchors: dict[str, tuple[Plain, int]] = {}
+        self._values = 0
+
+    def document(self) -> Document:
+        """Return the only document of the stream."""
+        try:
+            return Document(self._content(), self._file, self._lines)
+        except yaml.MarkedYAMLError as error:
+            mark = error.problem_mark or error.context_mark
+            line = mark.line + 1 if mark else None
+            raise DocumentError(
+                "not valid YAML", error.problem or "", place=Place(self._file, line)
+            ) from None
+        except yaml.YAMLError as error:
+            raise DocumentError("not valid YAML", str(error), place=Place(self._file)) from None
+
+    def _content(self) -> Plain:
+        data: Plain = None
+        documents = 0
+        for event in self._events:
+            if isinstance(event, yaml.DocumentStartEvent):
+                documents += 1
+                if documents > 1:
+                    raise self._refusal(event, "more than one document", hint="put one document in a file")
+                data = self._value(next(self._events), ())
+        return data
+
+    def _value(self, event: yaml.Event, path: KeyPath) -> Plain:
+        if len(path) > DEEPEST_NESTING:
+            raise self._refusal(event, "nested too deeply", f"more than {DEEPEST_NESTING} levels", path)
+        if isinstance(event, yaml.AliasEvent):
+            return self._alias(event, path)
+        self._count(event, 1, path)
+        if not isinstance(event, _NODES):
+            raise self._refusal(event, "not valid YAML", type(event).__name__, path)
+        if event.tag not in _PLAIN_TAGS and event.tag not in _NO_TAG:
+            raise self._refusal(event, "unknown tag", str(event.tag), path, "leave the tag out")
+        before = self._values
+        value = self._built(event, path)
+        if event.anchor is not None:
+            self._anchors[event.anchor] = (value, self._values - before + 1)
+        return value
+
+    def _built(self, event: _Node, path: KeyPath) -> Plain:
+        if isinstance(event, yaml.MappingStartEvent):
+            return self._mapping(path)
+        if isinstance(event, yaml.SequenceStartEvent):
+            return self._sequence(path)
+        return self._scalar(event, path)
+
+    def _mapping(self, path: KeyPath) -> dict[str, Plain]:
+        mapping: dict[str, Plain] = {}
+        while not isinstance(event := next(self._events), yaml.MappingEndEvent):
+            key = self._key(event, path)
+            here = (*path, key)
+            if key in mapping:
+                detail = f"{key!r} first stands on line {self._lines[here]}"
+                raise self._refusal(event, "key given twice", detail, here, "remove one")
+            self._lines[here] = _line_of(event)
+            mapping[key] = None
+            mapping[key] = self._value(next(self._events), here)
+        return mapping
+
+    def _key(self, event: yaml.Event, path: KeyPath) -> str:
+        if isinstance(event, yaml.ScalarEvent):
+            key = self._scalar(event, path)
+            if key == "<<":
+                raise self._refusal(event, "merge keys are not read", "", path, "write the keys out")
+            if isinstance(key, str):
+                return key
+            hint = f'quote it: "{event.value}"'
+            raise self._refusal(event, "a key must be text", repr(event.value), path, hint)
+        raise self._refusal(event, "a key must be text", "", path, "write a plain name before the colon")
+
+    def _sequence(self, path: KeyPath) -> list[Plain]:
+        items: list[Plain] = []
+        while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
+            here = (*path, len(items))
+            self._lines[here] = _line_of(event)
+            items.append(self._value(event, here))
+        return items
+
+    def _scalar(self, event: yaml.ScalarEvent, path: KeyPath) -> Plain:
+        tag = event.tag
+        if tag in _NO_TAG:
+            tag = self._tag_of(yaml.ScalarNode, event.value, event.implicit)
+        if tag == _TEXT_TAG and event.implicit[0] and _EXPONENT.fullmatch(event.value):
+            return float(event.value)
+        if tag not in _PLAIN_TAGS:
+            return str(event.value)
+        try:
+            return self._construct(yaml.ScalarNode(tag, event.value))
+        except (ValueError, KeyError, OverflowError):
+            shown = event.value if len(event.value) <= 40 else f"{event.value[:37]}..."
+            kind = tag.rsplit(":", 1)[-1]
+            raise self._refusal(
+                event, f"cannot read this as {kind}", shown, path, "quote it if it is text"
+            ) from None
+
+    def _alias(self, event: yaml.AliasEvent, path: KeyPath) -> Plain:
+        if event.anchor not in self._anchors:
+            raise self._refusal(event, "alias without an anchor before it", f"*{event.anchor}", path)
+        value, size = self._anchors[event.anchor]
+        self._count(event, size, path)
+        return value
+
+    def _count(self, event: yaml.Event, values: int, path: KeyPath) -> None:
+        self._values += values
+        if self._values > MOST_VALUES:
+            detail = f"more than {MOST_VALUES} values once aliases are written out"
+            raise self._refusal(event, "document too large", detail, path, "remove the aliases or split it")
+
+    def _refusal(
+        self, event: yaml.Event, title: str, detail: str = "", path: KeyPath = (), hint: str = ""
+    ) -> DocumentError:
+        place = Place(self._file, _line_of(event), ".".join(map(str, path)) or None)
+        return DocumentError(title, detail, hint, place)
+
+
+def _line_of(event: yaml.Event) -> int:
+    return event.start_mark.line + 1 if event.start_mark else 1

@@ -1,0 +1,37 @@
+"""What every catalogue row carries: a name, a source, the day it was checked, and how sure it is."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Confidence = Literal["A", "B", "C"]
+SHIPPED = "catalogue"
+FROM_USER = "user file"
+
+MIB = 2**20
+
+
+class Row(BaseModel):
+    """One row of a catalogue; frozen, and without any field the file did not name correctly.
+
+    Units stand in the field names; a field nobody published is None.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
+
+    id: str = Field(description="name in plan files")
+    name: str = Field(description="name as its maker writes it")
+    source: str = Field(description="where the figures come from; keys are listed in profiles/README.md")
+    checked: date = Field(description="day on which the figures were checked")
+    confidence: Confidence = Field(description="A: two sources agree, B: one source, C: unverified")
+    notes: str | None = Field(None, description="what to know before relying on the row")
+    provenance: Literal["catalogue", "user file"] = Field("catalogue", description="who says so")
+    overrides: tuple[str, ...] = Field((), description="fields that the user's own file replaces")
+
+    @property
+    def verified(self) -> bool:
+        """Whether any source of the row was seen, not only recalled."""
+        return self.confidence != "C"

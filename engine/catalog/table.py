@@ -1,0 +1,184 @@
+"""One catalogue: rows by id, read when first asked for, the user's own files laid over the shipped ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import cached_property
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import yaml
+from capacity_tui.engine.catalog.checking import refusals
+from capacity_tui.engine.catalog.names import brandless_key_of, key_of, nearest
+from capacity_tui.engine.catalog.reading import Document, read_yaml
+from capacity_tui.engine.catalog.rows import FROM_USER, Row
+from capacity_tui.engine.errors import CapacityError, CatalogError
+from pydantic import ValidationError
+
+RowT = TypeVar("RowT", bound=Row)
+_Fields = dict[str, Any]
+
+
+class Table(Mapping[str, RowT], Generic[RowT]):
+    """A read-only catalogue of one kind of row.
+
+    Rows of shipped files are checked when they are first used; rows of the user's files when the table is.
+
+    Args:
+        kind: what a row is, for messages: ``accelerator``.
+        row_type: class of the rows.
+        shipped: YAML files of the package, each a mapping of id to fields.
+        own: the user's YAML files of the same form; they add rows and override fields of shipped ones.
+        aliases: other names of ids.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        row_type: type[RowT],
+        shipped: Sequence[Traversable],
+        own: Sequence[Path] = (),
+        aliases: Mapping[str, str] | None = None,
+    ) -> None:
+        self.kind = kind
+        self.row_type = row_type
+        self._files = shipped
+        self._own_files = own
+        self._aliases = aliases or {}
+        self._rows: dict[str, RowT] = {}
+
+    def __getitem__(self, row_id: str) -> RowT:
+        row = self._rows.get(row_id) or self._own[0].get(row_id)
+        if row is None:
+            row = self._shipped_row(row_id)
+        self._rows[row_id] = row
+        return row
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self._shipped
+        yield from (row_id for row_id in self._own[0] if row_id not in self._shipped)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    @property
+    def problems(self) -> tuple[CapacityError, ...]:
+        """What is wrong with the user's own files; the rows concerned are left out."""
+        return self._own[1]
+
+    @property
+    def aliases(self) -> Mapping[str, str]:
+        """Other names and the ids they stand for."""
+        return self._aliases
+
+    def find(self, name: str) -> RowT:
+        """Return the row of an id, an alias or a maker's name, whatever its case, spaces and hyphens.
+
+        Raises:
+            CatalogError: nothing is called that; the hint names the nearest known ids.
+        """
+        row_id = self.find_id(name)
+        if row_id is None:
+            near = self.nearest(name)
+            hint = f"nearest known: {', '.join(near)}" if near else f"known: {len(self)} ids, none similar"
+            raise CatalogError(f"no {self.kind} is called {name!r}"[:200], hint=hint)
+        return self[row_id]
+
+    def find_id(self, name: str) -> str | None:
+        """Return the id that a name stands for; None when nothing is called that."""
+        if name in self:
+            return name
+        found = self._ids_by_key.get(key_of(name)) or self._ids_by_name.get(key_of(name))
+        brandless = brandless_key_of(name)
+        return found or self._ids_by_key.get(brandless) or self._ids_by_name.get(brandless)
+
+    def nearest(self, name: str) -> tuple[str, ...]:
+        """Return the known ids nearest to a misspelt name."""
+        close = nearest(name, [*self, *self._aliases])
+        return tuple(dict.fromkeys(self._aliases.get(known, known) for known in close))
+
+    def __contains__(self, row_id: object) -> bool:
+        return row_id in self._shipped or row_id in self._own[0]
+
+    @cached_property
+    def _shipped(self) -> dict[str, _Fields]:
+        rows: dict[str, _Fields] = {}
+        for file in self._files:
+            rows.update(yaml.load(file.read_text("utf-8"), Loader=yaml.CSafeLoader))
+        return rows
+
+    @cached_property
+    def _ids_by_key(self) -> dict[str, str]:
+        keys = {key_of(alias): row_id for alias, row_id in self._aliases.items()}
+        return keys | {key_of(row_id): row_id for row_id in self}
+
+    @cached_property
+    def _ids_by_name(self) -> dict[str, str]:
+        ids: dict[str, str] = {}
+        for row_id in self:
+            name = self._own[0][row_id].name if row_id in self._own[0] else str(self._shipped[row_id]["name"])
+            ids.setdefault(key_of(name), row_id)
+            ids.setdefault(brandless_key_of(name), row_id)
+        return ids
+
+    @cached_property
+    def _own(self) -> tuple[dict[str, RowT], tuple[CapacityError, ...]]:
+        """The valid rows of the user's files, and the problems of the others."""
+        rows: dict[str, RowT] = {}
+        problems: list[CapacityError] = []
+        for path in self._own_files:
+            try:
+                document = read_yaml(path)
+                if document.data is not None and not isinstance(document.data, dict):
+                    hint = "write one block a row: its id, a colon, then its fields indented"
+                    raise CatalogError("not a catalogue", hint=hint, place=document.place())
+            except CapacityError as problem:
+                problems.append(problem)
+                continue
+            for row_id in document.data or {}:
+                try:
+                    rows[row_id] = self._own_row(row_id, document, path)
+                except ValidationError as error:
+                    problems += refusals(error, self.row_type, document, (row_id,), CatalogError)
+                except CatalogError as problem:
+                    problems.append(problem)
+        return rows, tuple(problems)
+
+    def _own_row(self, row_id: str, document: Document, path: Path) -> RowT:
+        """Return a row of the user's, laid over the shipped one of the same id."""
+        own = document.data[row_id] if isinstance(document.data, dict) else None
+        if not isinstance(own, dict):
+            raise CatalogError("a row must be a block of fields", place=document.place(row_id))
+        for reserved in ("id", "provenance", "overrides"):
+            if reserved in own:
+                place = document.place(row_id, reserved)
+                raise CatalogError("this field is filled in by the program", hint="remove it", place=place)
+        shipped = self._shipped.get(row_id)
+        changed = datetime.fromtimestamp(path.stat().st_mtime, UTC).date()
+        base = shipped or {
+            "name": row_id,
+            "source": f"user file {path.name}",
+            "checked": changed,
+            "confidence": "B",
+        }
+        known = {"id": row_id, "provenance": FROM_USER, "overrides": tuple(own) if shipped else ()}
+        return self.row_type.model_validate(_merged(base, own) | known)
+
+    def _shipped_row(self, row_id: str) -> RowT:
+        try:
+            return self.row_type.model_validate({"id": row_id, **self._shipped[row_id]})
+        except ValidationError as error:
+            documents = [read_yaml(file.read_text("utf-8"), file.name) for file in self._files]
+            document = next(d for d in documents if isinstance(d.data, dict) and row_id in d.data)
+            raise refusals(error, self.row_type, document, (row_id,), CatalogError)[0] from None
+
+
+def _merged(base: _Fields, over: _Fields) -> _Fields:
+    """Return the base with the fields of ``over`` laid on it, block by block."""
+    merged = dict(base)
+    for key, value in over.items():
+        below = merged.get(key)
+        merged[key] = _merged(below, value) if isinstance(below, dict) and isinstance(value, dict) else value
+    return merged
