@@ -1,0 +1,276 @@
+"""Published measurements of real runs, each as the plan that describes it and the figure that was measured.
+
+The rows are data (``profiles/measurements/*.csv``): a column with a dot in its name is a field of the plan,
+the others say what was published, by whom, and what had to be assumed to write the run down as a plan.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib import resources
+from typing import Literal, TypeAlias, cast, get_args
+
+from capacity_tui.engine.errors import CatalogError, Place
+
+Kind: TypeAlias = Literal[
+    "train_time",
+    "train_memory",
+    "finetune_time",
+    "finetune_memory",
+    "finetune_fit",
+    "prefill",
+    "decode",
+    "generate",
+    "serving",
+    "inference_memory",
+]
+Row: TypeAlias = Mapping[str, str]
+Scalar: TypeAlias = bool | int | float | str
+
+KINDS: tuple[Kind, ...] = get_args(Kind)
+_FOLDER = "measurements"
+_FILES: dict[Kind, str] = {
+    "train_time": "train_time",
+    "train_memory": "train_memory",
+    "finetune_time": "finetune",
+    "finetune_memory": "finetune",
+    "finetune_fit": "finetune",
+}
+_INFERENCE = "inference"
+_PLAN_SECTIONS = ("model.", "training.", "inference.", "parallelism.", "hardware.")
+_BYTES = {"MB": 10**6, "GB": 10**9, "MiB": 2**20, "GiB": 2**30}
+_MILLISECONDS = 1e-3
+# Model FLOPs of one trained token: a multiplication and an addition for each parameter and each pair of
+# positions, once forward and twice backward; a causal token attends to half the sequence, in two products.
+_FLOPS_PER_PARAMETER = 6
+_FLOPS_PER_ATTENDED = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """One published figure.
+
+    Attributes:
+        id: unique within its kind.
+        kind: what was measured.
+        quantity: name of the figure in the results, such as ``step_seconds`` or ``allocated_bytes``.
+        value: the figure, in ``unit``.
+        unit: ``s``, ``bytes`` or ``tokens/s``; ``bool`` where the run only shows whether it fits (1 or 0).
+        source_key: publisher, the unit that is left out when a fit is judged.
+        source: title of the page, table or file.
+        url: its address.
+        quality: A complete and unambiguous, B one field inferred, C something needed is missing or odd.
+        plan: the run as data of a plan file.
+        parameters: of the model, all of them.
+        model_flops: FLOPs of one optimizer step over all devices without recomputation, causal attention,
+            counted the same way for every source; None outside training.
+        tags: what results are grouped by, and what was assumed.
+    """
+
+    id: str
+    kind: Kind
+    quantity: str
+    value: float
+    unit: str
+    source_key: str
+    source: str
+    url: str
+    quality: str
+    plan: dict[str, object]
+    parameters: int
+    model_flops: float | None
+    tags: dict[str, str]
+
+    @property
+    def devices(self) -> int:
+        """Number of accelerators of the run."""
+        return int(str(field(self.plan, "hardware.devices")))
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A row that cannot be written as a plan, or holds no figure of the kind, and why."""
+
+    id: str
+    source_key: str
+    reason: str
+
+
+def read_measurements(kind: Kind) -> tuple[Measurement, ...]:
+    """Return the published measurements of one kind, in the order of the file.
+
+    Raises:
+        CatalogError: naming file, line and column of a value that cannot be read.
+    """
+    sources = _sources()
+    found = []
+    for line, row in _rows(_FILES.get(kind, _INFERENCE)):
+        figure = None if row["skip"] else _figure(kind, row)
+        if figure is not None:
+            found.append(_measurement(kind, row, figure, sources[row["source"]], line))
+    return tuple(found)
+
+
+def read_skipped(kind: Kind) -> tuple[Skipped, ...]:
+    """Return the rows of the kind's file that are left out, each with its reason."""
+    sources = _sources()
+    timed = kind.endswith("_time")
+    return tuple(
+        Skipped(row["id"], sources[row["source"]]["key"], reason)
+        for _, row in _rows(_FILES.get(kind, _INFERENCE))
+        if (reason := row["skip"] or (timed and row.get("skip_time")))
+    )
+
+
+def field(plan: Mapping[str, object], path: str) -> object:
+    """Return the value at a dotted path of plan data, None where it is not given."""
+    found: object = plan
+    for part in path.split("."):
+        found = found.get(part) if isinstance(found, Mapping) else None
+    return found
+
+
+def _rows(name: str) -> Iterator[tuple[int, Row]]:
+    text = resources.files("capacity_tui.profiles").joinpath(_FOLDER, f"{name}.csv").read_text("utf-8")
+    yield from enumerate(csv.DictReader(text.splitlines()), start=2)
+
+
+def _sources() -> dict[str, Row]:
+    return {row["id"]: row for _, row in _rows("sources")}
+
+
+@dataclass(frozen=True, slots=True)
+class _Figure:
+    quantity: str
+    value: float
+    unit: str
+
+
+def _figure(kind: Kind, row: Row) -> _Figure | None:
+    """Return the row's figure of this kind, None if it has none."""
+    if kind.endswith("_time"):
+        seconds = row["step_time_s"] or row["derived_step_time_s"]
+        return _Figure("step_seconds", float(seconds), "s") if seconds and not row.get("skip_time") else None
+    if kind == "finetune_fit":
+        return _Figure("fits", 0.0, "bool") if row["out_of_memory"] else None
+    if kind in ("train_memory", "finetune_memory"):
+        return _memory(row, "peak_memory")
+    if kind == "inference_memory":
+        return _memory(row, "memory")
+    return _speed(kind, row)
+
+
+def _memory(row: Row, column: str) -> _Figure | None:
+    counted = row["counted_as"]
+    if not row[column] or counted == "unstated":
+        return None
+    return _Figure(f"{counted}_bytes", float(row[column]) * _BYTES[row[f"{column}_unit"]], "bytes")
+
+
+def _speed(kind: Kind, row: Row) -> _Figure | None:
+    if row["phase"] != kind:
+        return None
+    if not row["tokens_per_s"]:
+        return _Figure("time_to_first_token_seconds", float(row["ttft_ms"]) * _MILLISECONDS, "s")
+    devices = int(row["hardware.devices"]) if row["counted_over"] == "device" else 1
+    quantity = "output" if kind in ("generate", "serving") else kind
+    return _Figure(f"{quantity}_tokens_per_second", float(row["tokens_per_s"]) * devices, "tokens/s")
+
+
+def _measurement(kind: Kind, row: Row, figure: _Figure, source: Row, line: int) -> Measurement:
+    plan = _plan(row)
+    try:
+        return Measurement(
+            id=row["id"],
+            kind=kind,
+            quantity=figure.quantity,
+            value=figure.value,
+            unit=figure.unit,
+            source_key=source["key"],
+            source=source["title"],
+            url=source["url"],
+            quality=row["quality"],
+            plan=plan,
+            parameters=int(row["parameters"]),
+            model_flops=_model_flops(row) if figure.quantity == "step_seconds" else None,
+            tags=_tags(row, plan, source["key"]),
+        )
+    except (KeyError, ValueError) as error:
+        place = Place(f"{_FILES.get(kind, _INFERENCE)}.csv", line, row["id"])
+        raise CatalogError("a measurement cannot be read", str(error), place=place) from error
+
+
+def _plan(row: Row) -> dict[str, object]:
+    """Return the plan-file data written in the dotted columns."""
+    plan: dict[str, object] = {"task": row.get("task") or "train"}
+    for column, text in row.items():
+        if not text or not column.startswith(_PLAN_SECTIONS):
+            continue
+        *parents, last = column.split(".")
+        section = plan
+        for parent in parents:
+            section = cast("dict[str, object]", section.setdefault(parent, {}))
+        section[last] = _scalar(text)
+    return plan
+
+
+def _scalar(text: str) -> Scalar:
+    if text in ("true", "false"):
+        return text == "true"
+    for read in (int, float):
+        try:
+            return read(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _model_flops(row: Row) -> float | None:
+    """Return 6 x (active parameters + width x sequence) x tokens of a step; see Narayanan et al. 2021."""
+    if not row.get("training.global_batch"):
+        return None
+    length = int(row["training.seq_len"])
+    parameters, width = int(row["active_parameters"]), int(row["attention_width"])
+    per_token = _FLOPS_PER_PARAMETER * parameters + _FLOPS_PER_ATTENDED * width * length
+    return float(per_token) * length * int(row["training.global_batch"])
+
+
+_TAG_COLUMNS = ("release", "recipe", "number_format", "mtp_layers", "rank", "layout", "assumed", "notes")
+_SIZES = ((1e9, "< 1B"), (5e9, "1-5B"), (2e10, "5-20B"), (1e11, "20-100B"), (4e11, "100-400B"))
+_LENGTHS = ((1024, "<= 1k"), (2048, "2k"), (4096, "4k"), (8192, "8k"), (32768, "16-32k"))
+
+
+def _tags(row: Row, plan: Mapping[str, object], source_key: str) -> dict[str, str]:
+    inference = plan["task"] == "infer"
+    length = row.get("inference.prompt_tokens") if inference else row.get("training.seq_len")
+    watts = row.get("hardware.spec.tdp_w")
+    tags = {
+        "source": source_key,
+        "hardware": row["hardware.name"] + (f", {watts} W" if watts else ""),
+        "size": _bucket(float(row["parameters"]), _SIZES, ">= 400B"),
+        "length": _bucket(float(length or 0) - 1, _LENGTHS, "> 32k"),
+        "parallelism": parallelism_class(plan),
+        "routing": "moe" if int(row["parameters"]) > 1.5 * int(row["active_parameters"]) else "dense",
+        "framework": row.get("inference.engine") or row.get("training.framework") or "",
+        "precision": row.get("inference.weights") or row.get("training.precision") or "",
+        "model": row["published_model"],
+    }
+    return tags | {name: row[name] for name in _TAG_COLUMNS if row.get(name)}
+
+
+def _bucket(value: float, limits: tuple[tuple[float, str], ...], beyond: str) -> str:
+    return next((name for limit, name in limits if value < limit), beyond)
+
+
+def parallelism_class(plan: Mapping[str, object]) -> str:
+    """Return the ways a plan spreads the model, such as ``fsdp``, ``tp+pp`` or ``single``."""
+    split = [
+        name for name in ("tp", "pp", "cp", "ep") if int(str(field(plan, f"parallelism.{name}") or 1)) > 1
+    ]
+    if field(plan, "parallelism.zero") == 3:
+        split.insert(0, "fsdp")
+    if split:
+        return "+".join(split)
+    return "data" if int(str(field(plan, "parallelism.dp") or 1)) > 1 else "single"
