@@ -1,0 +1,127 @@
+"""The hardware an estimate runs on, reduced to the numbers formulas need."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from capacity_tui.engine.numeric import Number
+
+DeviceKind = Literal["gpu", "tpu", "cpu"]
+
+# Where a type has no units of its own, the next one below runs in its place.
+FALLBACK = {"fp4": "fp8", "fp8": "bf16", "int8": "fp16", "bf16": "fp16", "fp16": "fp32", "tf32": "fp32"}
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Shares of the datasheet a generation reaches; see profiles/efficiency.yaml for each meaning.
+
+    Times are in seconds here, sizes in bytes.
+    """
+
+    gemm: Mapping[str, float]
+    attention_forward: Number
+    attention_half_length: Number
+    attention_backward: Number
+    stream: Number
+    elementwise: Number
+    launch_seconds: Number
+    collective_share: Number
+    collective_hop_seconds: Number
+    context_bytes: Number
+    idle_share: Number
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """One accelerator, or one CPU-only machine, as formulas see it.
+
+    Attributes:
+        id: catalogue id, or ``detected``.
+        name: the product's name.
+        kind: gpu, tpu or cpu.
+        memory_bytes: what the driver reports as usable; RAM for a CPU or shared memory.
+        bandwidth: memory bandwidth, B/s.
+        peaks: dense peaks by type, FLOP/s.
+        units: processors that work on tiles side by side (SMs, compute units, cores).
+        tdp_watts: power limit; None where unknown.
+        clock: share of the full clock that a lowered power limit leaves.
+        link_bandwidth: link to a neighbour in the node, B/s in one direction.
+        host_bandwidth: link to host memory, B/s in one direction.
+        reach: what of all this is reached.
+        checked: date of the catalogue row.
+        confidence: A, B or C as the catalogue says.
+    """
+
+    id: str
+    name: str
+    kind: DeviceKind
+    memory_bytes: Number | None
+    bandwidth: Number
+    peaks: Mapping[str, float]
+    units: Number
+    tdp_watts: Number | None
+    clock: Number
+    link_bandwidth: Number
+    host_bandwidth: Number
+    reach: Reach
+    checked: str
+    confidence: str
+
+    def native(self, precision: str) -> str:
+        """Return the type that really runs when ``precision`` is asked for."""
+        while precision not in self.peaks and precision in FALLBACK:
+            precision = FALLBACK[precision]
+        return precision
+
+    def peak(self, precision: str) -> float:
+        """Dense peak for a type, FLOP/s; falls back to the type that runs in its place."""
+        return self.peaks[self.native(precision)]
+
+    def gemm_reach(self, precision: str) -> float:
+        """Share of the peak that large matrix products of a type sustain."""
+        native = self.native(precision)
+        return self.reach.gemm.get(native, min(self.reach.gemm.values()))
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What the cluster costs.
+
+    Attributes:
+        usd_per_hour: all devices together, on demand; None where unknown.
+        spot_usd_per_hour: the same on spot instances.
+        source: provider, region and date.
+    """
+
+    usd_per_hour: float | None = None
+    spot_usd_per_hour: float | None = None
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Devices and the links between them.
+
+    Attributes:
+        device: one of the devices, all alike.
+        devices: how many.
+        per_node: devices that share a node's fast link.
+        node_bandwidth: network between nodes, B/s in one direction for each device.
+        node_hop_seconds: one step of a collective between nodes.
+        host_memory_bytes: host memory for each device; None where unknown.
+        price: what it costs.
+        assumed: what was not given.
+    """
+
+    device: Device
+    devices: Number
+    per_node: Number
+    node_bandwidth: Number
+    node_hop_seconds: Number
+    host_memory_bytes: Number | None = None
+    price: Price = field(default_factory=Price)
+    assumed: tuple[str, ...] = ()

@@ -1,0 +1,61 @@
+"""A value about hardware together with where it comes from, or why it is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, Literal, Never, TypeVar
+
+Origin = Literal["detected", "measured", "catalogue", "assumed", "given"]
+
+T_co = TypeVar("T_co", covariant=True)
+U = TypeVar("U")
+
+
+@dataclass(frozen=True, slots=True)
+class Fact(Generic[T_co]):
+    """One value with its provenance.
+
+    Attributes:
+        value: the value, or None when it could not be had.
+        origin: how the value came about.
+        source: what was asked, such as ``/proc/meminfo`` or ``NVML nvmlDeviceGetMemoryInfo``.
+        reason: why the value is missing; never empty when it is.
+    """
+
+    value: T_co | None
+    origin: Origin
+    source: str
+    reason: str = ""
+
+    def __post_init__(self) -> None:
+        if self.value is None and not self.reason:
+            raise ValueError(f"{self.source}: a missing value needs a reason")
+
+    def __str__(self) -> str:
+        return f"n/a ({self.reason})" if self.value is None else str(self.value)
+
+    def map(self, change: Callable[[T_co], U]) -> Fact[U]:
+        """Return the fact with its value changed; a missing one stays missing with its reason."""
+        if self.value is None:
+            return Fact(None, self.origin, self.source, self.reason)
+        return Fact(change(self.value), self.origin, self.source, self.reason)
+
+    def or_else(self, other: Fact[U]) -> Fact[T_co | U]:
+        """Return this fact if it is known, else the other one if that is, else this one."""
+        return other if self.value is None and other.value is not None else self
+
+
+def detected(value: U, source: str) -> Fact[U]:
+    """Return a value that the machine itself told."""
+    return Fact(value, "detected", source)
+
+
+def assumed(value: U, source: str) -> Fact[U]:
+    """Return a value that nothing told; ``source`` says what it is concluded from."""
+    return Fact(value, "assumed", source)
+
+
+def missing(source: str, reason: str) -> Fact[Never]:
+    """Return a value that could not be had from ``source``, and why."""
+    return Fact(None, "detected", source, reason)

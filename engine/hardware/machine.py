@@ -1,0 +1,252 @@
+"""The description of one machine: frozen records whose values carry their provenance.
+
+Sizes are bytes, clocks MHz, power watts, temperatures degrees Celsius, network speeds Mb/s.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import Literal, TypeVar
+
+from capacity_tui.engine.hardware.facts import Fact, missing
+
+DiskKind = Literal["NVMe", "SSD", "HDD", "network", "tmpfs", "overlay"]
+NetworkKind = Literal["ethernet", "wifi", "infiniband", "roce", "loopback", "virtual"]
+ProbeOutcome = Literal["found", "absent", "denied", "failed", "timed out", "cancelled"]
+
+PRIVATE = {"private": True}  # metadata of fields that identify the machine and are never printed
+
+
+@dataclass(frozen=True, slots=True)
+class NumaNode:
+    """One NUMA node, its logical CPUs and its memory."""
+
+    index: int
+    cpus: tuple[int, ...]
+    memory_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Cache:
+    """``count`` equal caches of one level, each ``size_bytes`` large."""
+
+    level: int
+    kind: str
+    size_bytes: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cpu:
+    """The processors; ``usable_threads`` is what affinity and the cgroup quota leave this process."""
+
+    model: Fact[str]
+    vendor: Fact[str]
+    microarchitecture: Fact[str]
+    sockets: Fact[int]
+    physical_cores: Fact[int]
+    performance_cores: Fact[int]
+    efficiency_cores: Fact[int]
+    threads: Fact[int]
+    usable_threads: Fact[int]
+    base_mhz: Fact[float]
+    boost_mhz: Fact[float]
+    current_mhz: Fact[float]
+    simd: Fact[tuple[str, ...]]
+    simd_bits: Fact[int]
+    numa_nodes: Fact[tuple[NumaNode, ...]]
+    caches: Fact[tuple[Cache, ...]]
+    catalogue_id: Fact[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Main memory; ``total_bytes`` and ``available_bytes`` already respect the cgroup limit."""
+
+    total_bytes: Fact[int]
+    available_bytes: Fact[int]
+    limit_bytes: Fact[int]
+    host_total_bytes: Fact[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Swap:
+    """Swap space."""
+
+    total_bytes: Fact[int]
+    free_bytes: Fact[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Disk:
+    """One mounted file system."""
+
+    mount: str
+    device: str
+    file_system: str
+    kind: Fact[DiskKind]
+    total_bytes: Fact[int]
+    free_bytes: Fact[int]
+    model: Fact[str]
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkInterface:
+    """One network interface."""
+
+    name: str
+    kind: NetworkKind
+    speed_mbps: Fact[int]
+    up: Fact[bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Power:
+    """Battery and mains."""
+
+    battery_percent: Fact[float]
+    on_mains: Fact[bool]
+
+
+@dataclass(frozen=True, slots=True)
+class PcieLink:
+    """PCIe link of a device, as it runs now (idle devices train down) and at its most."""
+
+    generation: Fact[int]
+    lanes: Fact[int]
+    generation_max: Fact[int]
+    lanes_max: Fact[int]
+
+
+@dataclass(frozen=True, slots=True)
+class LinkPeer:
+    """Direct links of a device to one peer, or to the switch when ``peer`` is None."""
+
+    kind: str
+    peer: int | None
+    links: int
+
+
+@dataclass(frozen=True, slots=True)
+class MigInstance:
+    """One slice of a partitioned GPU."""
+
+    name: str
+    memory_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class GpuProcess:
+    """A process that holds memory of a device; a container hides the names of others' processes."""
+
+    pid: int
+    name: Fact[str]
+    memory_bytes: Fact[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Accelerator:
+    """One accelerator; ``runtime`` is the CUDA version the driver supports, or the ROCm version.
+
+    ``visible`` says whether frameworks started from this environment see the device.
+    """
+
+    index: int
+    vendor: str
+    name: Fact[str]
+    catalogue_id: Fact[str]
+    memory_total_bytes: Fact[int]
+    memory_free_bytes: Fact[int]
+    memory_used_bytes: Fact[int]
+    processes: Fact[tuple[GpuProcess, ...]]
+    driver: Fact[str]
+    runtime: Fact[str]
+    compute_capability: Fact[str]
+    pcie: PcieLink
+    numa_node: Fact[int]
+    links: Fact[tuple[LinkPeer, ...]]
+    mig_enabled: Fact[bool]
+    mig_instances: Fact[tuple[MigInstance, ...]]
+    power_limit_watts: Fact[float]
+    power_watts: Fact[float]
+    temperature_celsius: Fact[float]
+    clock_mhz: Fact[int]
+    clock_max_mhz: Fact[int]
+    integrated: Fact[bool]
+    visible: Fact[bool]
+    uuid: Fact[str] = field(repr=False, metadata=PRIVATE)
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """How accelerators reach each other: row i, column j in the terms of ``nvidia-smi topo``.
+
+    ``X`` itself, ``NV#`` that many NVLinks, ``XGMI``, ``PIX`` one PCIe bridge, ``PXB`` several, ``PHB`` the
+    host bridge, ``NODE`` within a NUMA node, ``SYS`` across NUMA nodes, ``?`` unknown.
+    """
+
+    links: Fact[tuple[tuple[str, ...], ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """The container around this process, if any, and the limits it sets."""
+
+    kind: Fact[str]
+    cgroup_version: Fact[int]
+    cpu_quota: Fact[float]
+    memory_limit_bytes: Fact[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Platform:
+    """Operating system, and the machine below it where that is virtual."""
+
+    system: Fact[str]
+    release: Fact[str]
+    architecture: Fact[str]
+    python: Fact[str]
+    wsl: Fact[bool]
+    hypervisor: Fact[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """How one probe went."""
+
+    name: str
+    seconds: float
+    outcome: ProbeOutcome
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """Everything that was found, and how each probe went."""
+
+    cpu: Cpu
+    memory: Memory
+    swap: Swap
+    disks: tuple[Disk, ...]
+    networks: tuple[NetworkInterface, ...]
+    power: Power
+    accelerators: tuple[Accelerator, ...]
+    topology: Topology
+    container: Container
+    platform: Platform
+    probes: tuple[Probe, ...]
+
+
+R = TypeVar("R", Cpu, Memory, Swap, Power, PcieLink, Topology, Container, Platform)
+
+
+def unknown(record: type[R], source: str, reason: str) -> R:
+    """Return a record all of whose facts are missing for one reason."""
+    return record(**{part.name: missing(source, reason) for part in fields(record)})
+
+
+def unknown_accelerator(index: int, vendor: str, source: str, reason: str) -> Accelerator:
+    """Return an accelerator that is there but tells nothing, for one reason."""
+    given = {"index": index, "vendor": vendor, "pcie": unknown(PcieLink, source, reason)}
+    told = {part.name: missing(source, reason) for part in fields(Accelerator) if part.name not in given}
+    return Accelerator(**given, **told)  # type: ignore[arg-type]

@@ -1,0 +1,205 @@
+"""NVIDIA GPUs through NVML: each device asked in its own thread, so that a hung one hides no other."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+
+from capacity_tui.engine.hardware import nvml
+from capacity_tui.engine.hardware.facts import Fact, detected, missing
+from capacity_tui.engine.hardware.host import Host
+from capacity_tui.engine.hardware.machine import (
+    Accelerator,
+    GpuProcess,
+    LinkPeer,
+    MigInstance,
+    PcieLink,
+    Topology,
+    unknown_accelerator,
+)
+from capacity_tui.engine.hardware.matching import match_accelerator
+from capacity_tui.engine.hardware.memory import probe_memory
+from capacity_tui.engine.hardware.probing import NotPresentError, Running
+
+DEVICE_SECONDS = 3.0  # a healthy GPU answers all questions in under 0.1 s
+UNIFIED_NAMES = re.compile(r"\b(GB10|Orin|Xavier|Thor|Tegra)\b")  # memory shared with the CPU
+
+
+VENDOR = "NVIDIA"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One device's answers; the far ends of its NVLinks are PCI addresses until all devices answered."""
+
+    accelerator: Accelerator
+    address: str | None = None
+    link_ends: tuple[str | None, ...] = ()
+
+
+def probe_nvidia(host: Host) -> tuple[tuple[Accelerator, ...], Topology]:
+    """Return the NVIDIA GPUs and how they reach each other.
+
+    Raises:
+        NotPresentError: there is no driver, it does not run, or it knows no GPU.
+    """
+    nvml.initialise()
+    devices = nvml.devices()
+    if not devices:
+        raise NotPresentError("the NVIDIA driver knows no GPU")
+    asked = [
+        Running("gpu", partial(_ask, host, *numbered), DEVICE_SECONDS) for numbered in enumerate(devices)
+    ]
+    answers = tuple(_finish(*numbered) for numbered in enumerate(asked))
+    accelerators = _with_peers(answers)
+    if not all(asking.done for asking in asked):
+        return accelerators, Topology(missing("NVML", "a GPU does not answer"))
+    topology = Topology(_matrix(devices, answers))
+    nvml.shutdown()
+    return accelerators, topology
+
+
+def _ask(host: Host, index: int, device: Fact[nvml.Device]) -> Answer:
+    if device.value is None:
+        return Answer(unknown_accelerator(index, VENDOR, device.source, device.reason))
+    links = device.value.link_targets()
+    accelerator = _accelerator(host, index, device.value, links.map(lambda _: ()))
+    return Answer(accelerator, device.value.bus().value, links.value or ())
+
+
+def _finish(index: int, asking: Running[Answer]) -> Answer:
+    answer, probe = asking.wait()
+    return answer or Answer(unknown_accelerator(index, VENDOR, "NVML", probe.detail))
+
+
+def _accelerator(
+    host: Host, index: int, device: nvml.Device, links: Fact[tuple[LinkPeer, ...]]
+) -> Accelerator:
+    name, uuid, mig = device.text("nvmlDeviceGetName"), device.text("nvmlDeviceGetUUID"), device.mig_enabled()
+    memory, integrated = device.memory(), name.map(lambda text: bool(UNIFIED_NAMES.search(text)))
+    own_total = memory.map(lambda info: info.total)
+    return Accelerator(
+        index=index,
+        vendor=VENDOR,
+        name=name,
+        catalogue_id=_catalogue_id(name, None if integrated.value else own_total.value),
+        memory_total_bytes=probe_memory(host).total_bytes if integrated.value else own_total,
+        memory_free_bytes=memory.map(lambda info: info.free),
+        memory_used_bytes=memory.map(lambda info: info.used),
+        processes=device.holders().map(partial(_processes, host)),
+        driver=nvml.driver_version(),
+        runtime=nvml.cuda_version(),
+        compute_capability=device.compute_capability(),
+        pcie=_pcie(device),
+        numa_node=_numa_node(host, device),
+        links=links,
+        mig_enabled=mig,
+        mig_instances=_mig_instances(device, mig),
+        power_limit_watts=device.watts("nvmlDeviceGetEnforcedPowerLimit"),
+        power_watts=device.watts("nvmlDeviceGetPowerUsage"),
+        temperature_celsius=device.temperature(),
+        clock_mhz=device.clock(),
+        clock_max_mhz=device.clock_max(),
+        integrated=integrated,
+        visible=_visible(host.environment, index, uuid),
+        uuid=uuid,
+    )
+
+
+def _catalogue_id(name: Fact[str], memory_bytes: int | None) -> Fact[str]:
+    if name.value is None:
+        return missing(name.source, name.reason)
+    return match_accelerator(name.value, memory_bytes)
+
+
+def _processes(host: Host, held: tuple[tuple[int, int | None], ...]) -> tuple[GpuProcess, ...]:
+    return tuple(GpuProcess(pid, host.text(f"/proc/{pid}/comm"), _held_bytes(used)) for pid, used in held)
+
+
+def _held_bytes(used: int | None) -> Fact[int]:
+    source = "NVML nvmlDeviceGetComputeRunningProcesses"
+    return missing(source, "the driver does not tell here") if used is None else detected(used, source)
+
+
+def _pcie(device: nvml.Device) -> PcieLink:
+    return PcieLink(
+        generation=device.integer("nvmlDeviceGetCurrPcieLinkGeneration"),
+        lanes=device.integer("nvmlDeviceGetCurrPcieLinkWidth"),
+        generation_max=device.integer("nvmlDeviceGetMaxPcieLinkGeneration"),
+        lanes_max=device.integer("nvmlDeviceGetMaxPcieLinkWidth"),
+    )
+
+
+def _numa_node(host: Host, device: nvml.Device) -> Fact[int]:
+    address = device.bus()
+    if address.value is None:
+        return missing(address.source, address.reason)
+    node = host.integer(f"/sys/bus/pci/devices/{address.value}/numa_node")
+    return missing(node.source, "the firmware names no node") if node.value == -1 else node
+
+
+def _mig_instances(device: nvml.Device, enabled: Fact[bool]) -> Fact[tuple[MigInstance, ...]]:
+    if not enabled.value:
+        return missing(enabled.source, enabled.reason or "MIG is off")
+    found = []
+    for instance in device.mig_devices():
+        memory = instance.memory().value
+        name = instance.text("nvmlDeviceGetName")
+        found.append(MigInstance(name.value or "MIG instance", memory.total if memory else None))
+    return detected(tuple(found), "NVML nvmlDeviceGetMigDeviceHandleByIndex")
+
+
+def _visible(environment: Mapping[str, str], index: int, uuid: Fact[str]) -> Fact[bool]:
+    """Return whether CUDA_VISIBLE_DEVICES leaves the device to programs; CUDA stops at a wrong entry."""
+    listed = environment.get("CUDA_VISIBLE_DEVICES")
+    if listed is None:
+        return detected(True, "CUDA_VISIBLE_DEVICES is not set")
+    entries = [entry.strip() for entry in listed.split(",")]
+    named = any(entry and (uuid.value or "").startswith(entry) for entry in entries)
+    return detected(str(index) in entries or named, "environment CUDA_VISIBLE_DEVICES")
+
+
+def _with_peers(answers: tuple[Answer, ...]) -> tuple[Accelerator, ...]:
+    """Return the accelerators with the far ends of their links as device indices."""
+    indices = {answer.address: answer.accelerator.index for answer in answers if answer.address}
+
+    def peers(ends: tuple[str | None, ...]) -> tuple[LinkPeer, ...]:
+        counted = Counter(indices.get(end) if end else None for end in ends)
+        ordered = sorted(counted.items(), key=lambda item: -1 if item[0] is None else item[0])
+        return tuple(LinkPeer("NVLink", peer, links) for peer, links in ordered)
+
+    def linked(answer: Answer) -> Accelerator:
+        links = answer.accelerator.links.map(lambda _: peers(answer.link_ends))
+        return replace(answer.accelerator, links=links)
+
+    return tuple(linked(answer) for answer in answers)
+
+
+def _matrix(
+    devices: tuple[Fact[nvml.Device], ...], answers: tuple[Answer, ...]
+) -> Fact[tuple[tuple[str, ...], ...]]:
+    count = len(devices)
+    if count == 1:
+        return missing("NVML", "a single GPU")
+    rows = [["X"] * count for _ in range(count)]
+    for first in range(count):
+        for second in range(first + 1, count):
+            link = _nvlink(answers[first], answers[second]) or _pcie_level(devices[first], devices[second])
+            rows[first][second] = rows[second][first] = link
+    return detected(tuple(tuple(row) for row in rows), "NVML link states and common ancestors")
+
+
+def _nvlink(first: Answer, second: Answer) -> str | None:
+    """Return ``NV#`` for links straight to the other, or through switches that both are on."""
+    direct = first.link_ends.count(second.address) if second.address else 0
+    switched = min(first.link_ends.count(None), second.link_ends.count(None))
+    return f"NV{direct or switched}" if direct or switched else None
+
+
+def _pcie_level(first: Fact[nvml.Device], second: Fact[nvml.Device]) -> str:
+    if first.value is None or second.value is None:
+        return "?"
+    return first.value.level_to(second.value).value or "?"
