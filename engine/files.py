@@ -1,0 +1,156 @@
+"""Writes files whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import os
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+from capacity_tui.engine.errors import Place, StorageError
+
+_REMEDIES = {
+    errno.EACCES: "choose a place you may write to",
+    errno.EPERM: "choose a place you may write to",
+    errno.EROFS: "choose a place you may write to",
+    errno.ENOSPC: "free some space, nothing was changed",
+    errno.EDQUOT: "free some space, nothing was changed",
+    errno.ENOENT: "make the folder first, or choose another",
+    errno.ENOTDIR: "make the folder first, or choose another",
+    errno.EISDIR: "name a file, not a folder",
+    errno.ENAMETOOLONG: "choose a shorter name",
+}
+_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
+_NEW_FILE_MODE = 0o666
+
+
+def write_atomically(path: Path, text: str, overwrite: bool = False) -> None:
+    """Write a text file so that any reader sees the old content or the new one, never a part.
+
+    A link is followed, the mode of a replaced file is kept, and a pipe or device is written to as it is.
+
+    Args:
+        path: where to write; its folder must exist.
+        text: the whole content, written as UTF-8.
+        overwrite: whether a file that is there may be replaced.
+
+    Raises:
+        StorageError: the file is there already, or cannot be written; what was there is untouched.
+    """
+    try:
+        target = path.resolve()
+        if target.exists() and not target.is_file():
+            _write_through(target, text)
+            return
+        _replace(target, text.encode("utf-8"), overwrite)
+    except FileExistsError as error:
+        raise _taken(path) from error
+    except (OSError, RuntimeError, ValueError) as error:
+        raise storage_error(error, path, "cannot be written") from error
+
+
+def rename_file(path: Path, new_path: Path) -> None:
+    """Rename a file, never replacing another.
+
+    Raises:
+        StorageError: the new name is taken, or the file cannot be renamed.
+    """
+    try:
+        _move_where_nothing_is(path, new_path)
+    except FileExistsError as error:
+        raise _taken(new_path) from error
+    except OSError as error:
+        raise storage_error(error, path, "cannot be renamed") from error
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder and those above it, if they are not there.
+
+    Raises:
+        StorageError: it cannot be made.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise storage_error(error, path, "cannot be made") from error
+
+
+def storage_error(error: Exception, path: Path, what: str) -> StorageError:
+    """Return what the operating system refused, with a remedy where one is known.
+
+    Args:
+        error: what was raised.
+        path: the file or folder.
+        what: the clause that follows the path, such as ``cannot be written``.
+    """
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    remedy = _REMEDIES.get(error.errno or 0, "") if isinstance(error, OSError) else ""
+    return StorageError(what, reason, remedy, Place(str(path)))
+
+
+def _taken(path: Path) -> StorageError:
+    return StorageError(
+        "is there already", hint="choose another name, or overwrite it", place=Place(str(path))
+    )
+
+
+def _replace(target: Path, content: bytes, overwrite: bool) -> None:
+    """Put the content into a draft beside the target, then move it there in one step."""
+    if not overwrite and target.exists():
+        raise FileExistsError(target)
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=".draft-")
+    draft = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.chmod(_mode(target))
+        if overwrite:
+            draft.replace(target)
+        else:
+            _move_where_nothing_is(draft, target)
+    finally:
+        draft.unlink(missing_ok=True)
+    _sync_folder(target.parent)
+
+
+def _move_where_nothing_is(source: Path, target: Path) -> None:
+    """Give a file another name, unless another program took that name meanwhile."""
+    try:
+        # A link fails where a plain renaming would replace what is there.
+        os.link(source, target)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        # The file system has no hard links: looking first is the best there is.
+        if target.exists():
+            raise FileExistsError(target) from error
+        source.replace(target)
+    else:
+        source.unlink()
+
+
+def _mode(target: Path) -> int:
+    if target.exists():
+        return target.stat().st_mode & 0o7777
+    # The mask can only be read by setting it.
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return _NEW_FILE_MODE & ~mask
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the new name last through a power cut, where the file system can."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _write_through(target: Path, text: str) -> None:
+    with target.open("w", encoding="utf-8") as file:
+        file.write(text)

@@ -1,0 +1,180 @@
+"""Plans from files, text and data; and plans with single values changed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TypeAlias
+
+from capacity_tui.engine.catalog.reading import DEEPEST_NESTING, Document, read_yaml
+from capacity_tui.engine.errors import DocumentError, Place, PlanError
+from capacity_tui.engine.workload.families import is_classical
+from capacity_tui.engine.workload.plan import LARGEST_TOKENS, Plan
+from capacity_tui.engine.workload.planner_form import from_planner_form
+from capacity_tui.engine.workload.refusals import place_of, plan_error
+from pydantic import BaseModel, ValidationError
+
+FieldPath: TypeAlias = tuple[str, ...]
+
+CURRENT_VERSION = 1
+_LENGTHS = ("tokens", "steps", "epochs")
+
+
+def load_plan(path: Path | str) -> Plan:
+    """Return the plan of a YAML or JSON file.
+
+    Raises:
+        StorageError: the file cannot be read.
+        DocumentError: it is not YAML.
+        PlanError: it is not a plan: with file, line, field and what is allowed.
+    """
+    return _plan_from_document(read_yaml(Path(path)))
+
+
+def plan_from_text(text: str, name: str) -> Plan:
+    """Return the plan of a YAML or JSON text; ``name`` stands for the file in errors.
+
+    Raises:
+        DocumentError: the text is not YAML.
+        PlanError: it is not a plan.
+    """
+    return _plan_from_document(read_yaml(text, name))
+
+
+def plan_from_data(data: object, name: str | None = None) -> Plan:
+    """Return the plan of plain data, as ``Plan.data`` returns it or a file holds it.
+
+    Raises:
+        PlanError: the data are not a plan.
+    """
+    return _plan_from_document(Document(data, name))  # type: ignore[arg-type]  # anything may be tried
+
+
+def apply_settings(plan: Plan, settings: Iterable[str]) -> Plan:
+    """Return the plan with values set by texts such as ``training.micro_batch=4``.
+
+    The values are YAML scalars or lists, all set together before the result is checked.
+
+    Raises:
+        PlanError: a text is not of that form, or the result is not a plan.
+    """
+    draft: Mapping[str, object] = dict(plan)
+    for setting in settings:
+        key, equals, text = setting.partition("=")
+        if not equals or not key.strip():
+            raise PlanError("not a setting", repr(setting), "write key=value, such as training.micro_batch=4")
+        path = tuple(key.strip().split("."))
+        try:
+            value = read_yaml(text).data
+        except DocumentError as error:
+            raise PlanError(
+                error.title, error.detail, "write a number, a word or a list", Place(field=key)
+            ) from error
+        draft = _with(draft, path, value)
+    return _validated(draft, Document(None))
+
+
+def with_value(plan: Plan, path: str, value: object) -> Plan:
+    """Return the plan with the value at a dotted path such as ``training.micro_batch`` replaced.
+
+    Of ``tokens``, ``steps`` and ``epochs`` the one that is set replaces the others.
+
+    Raises:
+        PlanError: there is no such field, or it does not take the value.
+    """
+    return _validated(_with(dict(plan), tuple(path.split(".")), value), Document(None))
+
+
+def _plan_from_document(document: Document) -> Plan:
+    data = document.data
+    if not isinstance(data, dict):
+        what = "the plan is empty" if data is None else "a plan is a mapping of sections"
+        hint = "begin with model: {name: ...}; `capacity-tui examples` has whole plans"
+        raise PlanError(what, hint=hint, place=Place(document.file, 1 if document.file else None))
+    _check_version(data.get("version", CURRENT_VERSION), document)
+    try:
+        converted = from_planner_form({**data, "version": CURRENT_VERSION})
+    except PlanError as error:
+        field = error.place.field or ""
+        raise PlanError(
+            error.title, error.detail, error.hint, place_of(document, *field.split("."))
+        ) from None
+    return _validated(converted.data, document, converted.origins)
+
+
+def _check_version(version: object, document: Document) -> None:
+    """Accept every version there has been: the older form is read whatever number it carries."""
+    place = place_of(document, "version")
+    if isinstance(version, bool) or not isinstance(version, int) or version < 0:
+        raise PlanError("not allowed", repr(version)[:40], f"allowed: {CURRENT_VERSION}", place)
+    if version > CURRENT_VERSION:
+        raise PlanError(
+            "written by a newer capacity-tui",
+            f"version {version}",
+            "update capacity-tui to read it",
+            place,
+        )
+
+
+def _validated(
+    data: Mapping[str, object],
+    document: Document,
+    origins: Mapping[FieldPath, FieldPath] | None = None,
+) -> Plan:
+    for name in ("model", "hardware"):
+        section = data.get(name)
+        spec = section.get("spec") if isinstance(section, dict) else None
+        if isinstance(spec, dict):
+            _check_overrides(spec, (name, "spec"), document)
+    try:
+        plan = Plan.model_validate(data)
+    except ValidationError as error:
+        raise plan_error(error, document, origins or {}) from None
+    if plan.task is None and is_classical(plan.model.name):
+        return plan.model_copy(update={"task": "fit"})
+    return plan
+
+
+def _check_overrides(value: object, path: tuple[str | int, ...], document: Document) -> None:
+    """Refuse numbers in an override that no model and no machine has; the schema cannot know their names."""
+    if len(path) > DEEPEST_NESTING:
+        raise PlanError("nested too deeply", place=place_of(document, *path[:3]))
+    if isinstance(value, dict | list):
+        for key, entry in value.items() if isinstance(value, dict) else enumerate(value):
+            _check_overrides(entry, (*path, key), document)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        if not math.isfinite(value) or not 0 <= value <= LARGEST_TOKENS:
+            raise PlanError(
+                "not allowed",
+                f"{value:.6g}",
+                f"allowed: 0 to {LARGEST_TOKENS:.0e}",
+                place_of(document, *path),
+            )
+    elif not isinstance(value, str | bool | None):
+        raise PlanError(
+            "not allowed", type(value).__name__, "allowed: numbers, text, lists", place_of(document, *path)
+        )
+
+
+def _with(node: object, path: FieldPath, value: object, above: FieldPath = ()) -> dict[str, object]:
+    """Return the mapping of a section, changed at a path; sections beside the path stay as they are."""
+    if not isinstance(node, BaseModel | dict | None):
+        raise PlanError("has no keys of its own", place=Place(field=".".join(above)))
+    mapping: dict[str, object] = dict(node or {})
+    key, *rest = path
+    here = (*above, key)
+    mapping[key] = _with(mapping.get(key), tuple(rest), value, here) if rest else value
+    if above == ("training",) and key in _LENGTHS and value is not None:
+        mapping.update({other: None for other in _LENGTHS if other != key})
+    if here == ("model",):
+        _follow_model(mapping)
+    return mapping
+
+
+def _follow_model(mapping: dict[str, object]) -> None:
+    """Let the task follow the model between classical algorithms and the rest."""
+    model = mapping["model"]
+    name = model.get("name") if isinstance(model, dict) else None
+    if is_classical(name) or mapping.get("task") == "fit":
+        mapping["task"] = None

@@ -1,0 +1,108 @@
+"""The older plan form: batch size, epochs, precision and optimizer stand with the model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from capacity_tui.engine.errors import Place, PlanError
+from capacity_tui.engine.workload.families import is_classical
+
+Path: TypeAlias = tuple[str, ...]
+
+_MOVES: Mapping[Path, Path] = {
+    ("model", "optimization"): ("training", "optimizer"),
+    ("model", "learning_rate"): ("training", "learning_rate"),
+    ("hardware", "parallel_devices"): ("hardware", "devices"),
+}
+# A classical algorithm keeps these in its spec, where its formulas look for them.
+_TRAINING_MOVES: Mapping[Path, Path] = {
+    ("model", "spec", "n"): ("training", "samples"),
+    ("model", "spec", "batch_size"): ("training", "micro_batch"),
+    ("model", "spec", "epochs"): ("training", "epochs"),
+    ("model", "spec", "precision"): ("training", "precision"),
+    ("model", "spec", "seq_len"): ("training", "seq_len"),
+}
+_INFERENCE_MOVES: Mapping[Path, Path] = {
+    ("model", "spec", "batch_size"): ("inference", "batch"),
+    ("model", "spec", "precision"): ("inference", "weights"),
+    ("model", "spec", "seq_len"): ("inference", "prompt_tokens"),
+}
+# AdamW differs from Adam in how weights decay, not in what it keeps or computes.
+_SAME_OPTIMIZER = {"adam": "adamw"}
+
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """A plan's data in the present form.
+
+    Attributes:
+        data: the data.
+        origins: where a moved value stood, by its present path.
+    """
+
+    data: dict[str, object]
+    origins: Mapping[Path, Path] = field(default_factory=dict)
+
+
+def from_planner_form(data: Mapping[str, object]) -> Converted:
+    """Return plan data with the older form's keys where they belong now; other keys are left alone.
+
+    Raises:
+        PlanError: a value is given in its old and in its new place.
+    """
+    converted = _copied(data)
+    origins: dict[Path, Path] = {}
+    for old, new in _moves(converted).items():
+        section = _mapping_at(converted, old[:-1])
+        if section is None or old[-1] not in section:
+            continue
+        target = _mapping_at(converted, new[:-1], make=True)
+        if target is None:
+            continue
+        if target.get(new[-1]) is not None:
+            raise PlanError(
+                "given twice", f"also as {'.'.join(old)}", "keep one of them", Place(field=".".join(new))
+            )
+        target[new[-1]] = section.pop(old[-1])
+        origins[new] = old
+    _name_optimizer(converted)
+    return Converted(converted, origins)
+
+
+def _moves(data: dict[str, object]) -> dict[Path, Path]:
+    model = data.get("model")
+    if isinstance(model, dict) and is_classical(model.get("name")):
+        return dict(_MOVES)
+    return {**_MOVES, **(_INFERENCE_MOVES if data.get("task") == "infer" else _TRAINING_MOVES)}
+
+
+def _name_optimizer(data: dict[str, object]) -> None:
+    training = data.get("training")
+    if isinstance(training, dict) and isinstance(name := training.get("optimizer"), str):
+        training["optimizer"] = _SAME_OPTIMIZER.get(name.lower(), name)
+
+
+def _copied(data: Mapping[str, object]) -> dict[str, object]:
+    """Return a copy two levels deep: deep enough for every move."""
+    copy: dict[str, object] = {}
+    for key, section in data.items():
+        copy[key] = dict(section) if isinstance(section, dict) else section
+    model = copy.get("model")
+    if isinstance(model, dict) and isinstance(model.get("spec"), dict):
+        model["spec"] = dict(model["spec"])
+    return copy
+
+
+def _mapping_at(data: dict[str, object], path: Path, make: bool = False) -> dict[str, object] | None:
+    """Return the mapping at a path; None where something else, or nothing, stands."""
+    found = data
+    for part in path:
+        if make and found.get(part) is None:
+            found[part] = {}
+        inner = found.get(part)
+        if not isinstance(inner, dict):
+            return None
+        found = inner
+    return found

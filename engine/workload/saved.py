@@ -1,0 +1,182 @@
+"""The user's saved plans: one YAML file each, in a folder of their own.
+
+There are no locks. Each file is written whole and moved into place in one step, so two programs at once see
+whole plans; of two that replace the same plan the later one stays.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from capacity_tui.engine.catalog.names import nearest
+from capacity_tui.engine.errors import CapacityError, DocumentError, Place, PlanError, StorageError
+from capacity_tui.engine.files import make_folder, rename_file, storage_error, write_atomically
+from capacity_tui.engine.workload.loading import load_plan
+from capacity_tui.engine.workload.plan import Plan
+from capacity_tui.engine.workload.writing import dump_plan
+from platformdirs import user_data_path
+
+DATA_VARIABLE = "CAPACITY_TUI_DATA"
+"""Environment variable that names another folder for what the program keeps."""
+_SUFFIX = ".yaml"
+_NAME = re.compile(r"[\w(][\w .()+=-]{0,99}")
+_SET_ASIDE = re.compile(r"\.corrupt-\d{8}T\d{6}(-\d+)?$")
+
+
+@dataclass(frozen=True, slots=True)
+class SavedPlan:
+    """One entry of the list of saved plans.
+
+    Attributes:
+        name: what the user called it.
+        path: its file.
+        changed: when it was last written, UTC.
+    """
+
+    name: str
+    path: Path
+    changed: datetime
+
+
+def plans_folder() -> Path:
+    """Return where saved plans lie; the folder need not exist."""
+    chosen = os.environ.get(DATA_VARIABLE)
+    root = Path(chosen).expanduser() if chosen else user_data_path("capacity-tui", appauthor=False)
+    return root / "plans"
+
+
+def list_plans() -> tuple[SavedPlan, ...]:
+    """Return the saved plans, the latest first.
+
+    Raises:
+        StorageError: the folder cannot be read.
+    """
+    folder = plans_folder()
+    try:
+        entries = [path for path in folder.iterdir() if _is_plan(path)] if folder.is_dir() else []
+        found = [SavedPlan(path.name.removesuffix(_SUFFIX), path, _changed(path)) for path in entries]
+    except OSError as error:
+        raise storage_error(error, folder, "cannot be read") from error
+    return tuple(sorted(found, key=lambda saved: (saved.changed, saved.name), reverse=True))
+
+
+def load_saved(name: str) -> Plan:
+    """Return a saved plan. A file that is no longer YAML is moved aside, and the error says where to.
+
+    Raises:
+        PlanError: there is no such plan, or its file is not a plan: it stays where it is, to be corrected.
+        StorageError: the file cannot be read.
+    """
+    path = _existing(name)
+    try:
+        return load_plan(path)
+    except (DocumentError, StorageError) as error:
+        if isinstance(error, StorageError) and not _is_readable(path):
+            raise
+        aside = _set_aside(path)
+        raise PlanError(
+            "this saved plan is damaged", error.one_line(), f"it was kept as {aside}", Place(str(path))
+        ) from error
+
+
+def save_plan(name: str, plan: Plan, overwrite: bool = False) -> Path:
+    """Save a plan under a name and return its file.
+
+    A file that would be replaced but cannot be read as a plan is moved aside first, never lost.
+
+    Raises:
+        PlanError: the name cannot be that of a file.
+        StorageError: there is such a plan and ``overwrite`` is false, or the file cannot be written.
+    """
+    path = _path(name)
+    make_folder(path.parent)
+    if overwrite and path.exists() and not _is_sound(path):
+        _set_aside(path)
+    write_atomically(path, dump_plan(plan), overwrite)
+    return path
+
+
+def delete_plan(name: str) -> None:
+    """Delete a saved plan.
+
+    Raises:
+        PlanError: there is no such plan.
+        StorageError: it cannot be deleted.
+    """
+    path = _existing(name)
+    try:
+        path.unlink()
+    except OSError as error:
+        raise storage_error(error, path, "cannot be deleted") from error
+
+
+def rename_plan(name: str, new_name: str) -> Path:
+    """Rename a saved plan and return its file.
+
+    Raises:
+        PlanError: there is no such plan, or the new name cannot be that of a file.
+        StorageError: the new name is taken, or the file cannot be renamed.
+    """
+    path, new_path = _existing(name), _path(new_name)
+    if new_path == path:
+        return path
+    rename_file(path, new_path)
+    return new_path
+
+
+def _path(name: str) -> Path:
+    clean = name.strip()
+    if not _NAME.fullmatch(clean) or clean.endswith((".", _SUFFIX)) or _SET_ASIDE.search(clean):
+        allowed = "use up to 100 letters, digits, spaces and . _ - + = ( ), beginning with a letter or digit"
+        raise PlanError("cannot be the name of a plan", repr(name[:100]), allowed)
+    return plans_folder() / f"{clean}{_SUFFIX}"
+
+
+def _existing(name: str) -> Path:
+    path = _path(name)
+    if path.exists():
+        return path
+    close = nearest(name, (saved.name for saved in list_plans()), 1)
+    hint = f"did you mean {close[0]!r}?" if close else "save one first"
+    raise PlanError("no saved plan of this name", repr(name), hint)
+
+
+def _is_plan(path: Path) -> bool:
+    name = path.name.removesuffix(_SUFFIX)
+    return path.suffix == _SUFFIX and bool(_NAME.fullmatch(name)) and not _SET_ASIDE.search(name)
+
+
+def _is_readable(path: Path) -> bool:
+    return path.is_file() and os.access(path, os.R_OK)
+
+
+def _is_sound(path: Path) -> bool:
+    try:
+        load_plan(path)
+    except CapacityError:
+        return False
+    return True
+
+
+def _changed(path: Path) -> datetime:
+    return datetime.fromtimestamp(path.stat().st_mtime, UTC)
+
+
+def _set_aside(path: Path) -> Path:
+    """Move a file to a free name that says it is damaged, and return that name."""
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
+    name = path.name.removesuffix(_SUFFIX)
+    aside = path.with_name(f"{name}.corrupt-{stamp}{_SUFFIX}")
+    attempt = 1
+    while aside.exists():
+        attempt += 1
+        aside = path.with_name(f"{name}.corrupt-{stamp}-{attempt}{_SUFFIX}")
+    try:
+        path.rename(aside)
+    except OSError as error:
+        raise storage_error(error, path, "is damaged and cannot be moved aside") from error
+    return aside

@@ -1,0 +1,62 @@
+"""Plans as YAML that a person can read and edit, and that loads as the same plan."""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import yaml
+from capacity_tui.engine.workload.plan import Plan
+
+_LARGEST_EXACT = 2.0**53
+_WIDEST_LINE = 100
+
+
+def dump_plan(plan: Plan, comment: str = "") -> str:
+    """Return the plan as YAML: what differs from the defaults, in the order of the plan's sections.
+
+    Args:
+        plan: the plan.
+        comment: further lines for the comment at the top.
+    """
+    heading = [f"Plan for capacity-tui, written by version {_version()}.", *comment.splitlines()]
+    data = plan.model_dump(mode="json", exclude_defaults=True)
+    ordered = {"version": plan.version, **data, "hardware": {"name": plan.hardware.name}}
+    ordered["hardware"].update(data.get("hardware", {}))
+    body = yaml.dump(
+        {key: _readable(value) for key, value in _in_order(ordered).items()},
+        Dumper=_Dumper,
+        sort_keys=False,
+        allow_unicode=True,
+        width=_WIDEST_LINE,
+    )
+    return "".join(f"# {line}\n" for line in heading) + body
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes values that occur twice out twice: people do not read anchors."""
+
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002
+        return True
+
+
+def _in_order(data: dict[str, Any]) -> dict[str, Any]:
+    return {key: data[key] for key in Plan.model_fields if key in data}
+
+
+def _readable(value: Any) -> Any:
+    """Return ``2000000000`` for 2000000000.0: they load as the same amount."""
+    if isinstance(value, dict):
+        return {key: _readable(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [_readable(entry) for entry in value]
+    if isinstance(value, float) and value.is_integer() and abs(value) < _LARGEST_EXACT:
+        return int(value)
+    return value
+
+
+def _version() -> str:
+    try:
+        return version("capacity-tui")
+    except PackageNotFoundError:
+        return "unknown"

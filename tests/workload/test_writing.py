@@ -1,0 +1,78 @@
+"""A plan that is written loads as the same plan."""
+
+from __future__ import annotations
+
+from capacity_tui.engine.workload.loading import plan_from_text
+from capacity_tui.engine.workload.plan import Adapter, Plan
+from capacity_tui.engine.workload.writing import dump_plan
+from hypothesis import given
+from hypothesis import strategies as st
+
+names = st.text(
+    st.characters(exclude_categories=("Cs", "Cc"), exclude_characters="\ufffe\uffff\ufeff"), min_size=1
+)
+numbers = st.one_of(
+    st.booleans(),
+    st.integers(0, 10**18),
+    st.floats(0, 1e18, allow_nan=False),
+    names,
+)
+values = st.recursive(
+    numbers, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=3)
+)
+plans = st.builds(
+    lambda model, spec, training, parallelism, hardware, task: Plan.model_validate(
+        {
+            "task": task,
+            "model": {"name": model, "spec": spec},
+            "training": training,
+            "parallelism": parallelism,
+            "hardware": hardware,
+        }
+    ),
+    st.just("llama-3-8b") | names,
+    st.dictionaries(names, values, max_size=4),
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "seq_len": st.just("auto") | st.integers(1, 10**7),
+            "tokens": st.none() | st.floats(1e-3, 1e18),
+            "learning_rate": st.floats(1e-12, 10),
+            "precision": st.sampled_from(["fp32", "bf16", "auto"]),
+            "checkpointing": st.sampled_from(["every-3", "attention+mlp", "full"]),
+            "compile": st.booleans(),
+            "adapter": st.sampled_from([None, Adapter(), Adapter(kind="qlora", rank=8)]),
+        },
+    ),
+    st.fixed_dictionaries(
+        {}, optional={"tp": st.integers(1, 8), "zero": st.sampled_from([None, 0, 3, "auto"])}
+    ),
+    st.fixed_dictionaries(
+        {"name": names}, optional={"devices": st.integers(1, 10**6), "efficiency": st.floats(0.01, 1)}
+    ),
+    st.sampled_from([None, "train", "infer"]),
+)
+
+
+@given(plans)
+def test_written_plan_loads_as_itself(plan: Plan) -> None:
+    loaded = plan_from_text(dump_plan(plan), "plan.yaml")
+    assert loaded == plan or (plan.task is None and loaded.task == "fit")
+
+
+def test_written_plan_is_short_and_ordered() -> None:
+    plan = Plan.model_validate(
+        {"hardware": {"name": "rtx-4090"}, "training": {"tokens": 2e9}, "model": {"name": "llama-3-8b"}}
+    )
+    lines = dump_plan(plan, "Saved from the screen.").splitlines()
+    assert lines[0].startswith("# Plan for capacity-tui")
+    assert lines[1] == "# Saved from the screen."
+    assert lines[2:] == [
+        "version: 1",
+        "model:",
+        "  name: llama-3-8b",
+        "training:",
+        "  tokens: 2000000000",
+        "hardware:",
+        "  name: rtx-4090",
+    ]
