@@ -40,7 +40,8 @@ _FILES: dict[Kind, str] = {
 }
 _INFERENCE = "inference"
 _PLAN_SECTIONS = ("model.", "training.", "inference.", "parallelism.", "hardware.")
-_BYTES = {"MB": 10**6, "GB": 10**9, "MiB": 2**20, "GiB": 2**30}
+# A figure of nvidia-smi in MiB, rounded to thousands by its author and called GB, is in thousands of MiB.
+_BYTES = {"MB": 10**6, "GB": 10**9, "MiB": 2**20, "GiB": 2**30, "1000 MiB": 1000 * 2**20}
 _MILLISECONDS = 1e-3
 # Model FLOPs of one trained token: a multiplication and an addition for each parameter and each pair of
 # positions, once forward and twice backward; a causal token attends to half the sequence, in two products.
