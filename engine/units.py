@@ -23,13 +23,13 @@ _BYTE_DECIMALS = (0, 0, 0, 1, 2, 2, 2)
 _COUNT_SUFFIXES = ("", "k", "M", "B", "T", "Q")
 _SI_PREFIXES = ("", "k", "M", "G", "T", "P", "E", "Z", "Y", "R")
 
-_BYTE_UNITS = {
+_BYTE_UNITS: dict[str, int] = {
     **{name.casefold(): 1024**power for power, name in enumerate(_BINARY)},
     **{name.casefold(): 1000**power for power, name in enumerate(_DECIMAL)},
     **{name[0].casefold() + "i": 1024**power for power, name in enumerate(_BINARY) if power},
     **{name[0].casefold(): 1000**power for power, name in enumerate(_DECIMAL) if power},
 }
-_COUNT_UNITS = {
+_COUNT_UNITS: dict[str, int] = {
     "": 1,
     "k": 10**3,
     "m": 10**6,

@@ -7,6 +7,8 @@ understands aliases and other spellings.
 from capacity_tui.engine.catalog.architectures import Architecture
 from capacity_tui.engine.catalog.catalog import Catalog, load_catalog
 from capacity_tui.engine.catalog.devices import Accelerator, Instance, Link, MeasuredLink, Processor
+from capacity_tui.engine.catalog.modes import Mode, Recovery, Reserve, Watch
+from capacity_tui.engine.catalog.numerics import Optimizer, Precision, Quantization
 from capacity_tui.engine.catalog.rows import Row
 from capacity_tui.engine.catalog.table import Table
 
@@ -17,8 +19,15 @@ __all__ = [
     "Instance",
     "Link",
     "MeasuredLink",
+    "Mode",
+    "Optimizer",
+    "Precision",
     "Processor",
+    "Quantization",
+    "Recovery",
+    "Reserve",
     "Row",
     "Table",
+    "Watch",
     "load_catalog",
 ]

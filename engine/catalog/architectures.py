@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from capacity_tui.engine.catalog.rows import Row
 from pydantic import Field, NonNegativeInt, PositiveInt
@@ -10,6 +10,8 @@ from pydantic import Field, NonNegativeInt, PositiveInt
 
 class Architecture(Row):
     """The shape of a model, as its published configuration gives it. Counts are exact, not rounded."""
+
+    other_names: ClassVar[tuple[str, ...]] = ("hf_id",)
 
     family: str
     kind: Literal["decoder", "encoder", "encoder-decoder", "vit", "cnn"]

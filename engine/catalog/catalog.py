@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -12,8 +12,12 @@ from typing import TypeVar
 import yaml
 from capacity_tui.engine.catalog.architectures import Architecture
 from capacity_tui.engine.catalog.devices import Accelerator, Instance, Link, MeasuredLink, Processor
-from capacity_tui.engine.catalog.reading import read_yaml
+from capacity_tui.engine.catalog.modes import Mode
+from capacity_tui.engine.catalog.numerics import Optimizer, Precision
+from capacity_tui.engine.catalog.quantizations import QuantizationTable
+from capacity_tui.engine.catalog.reading import Document, read_yaml
 from capacity_tui.engine.catalog.rows import Row
+from capacity_tui.engine.catalog.software import Efficiency, Framework
 from capacity_tui.engine.catalog.table import Table
 from capacity_tui.engine.errors import CapacityError, CatalogError
 from platformdirs import user_config_dir
@@ -65,6 +69,36 @@ class Catalog:
         """Cloud instances and their prices."""
         return self._table("instances", "instance", Instance)
 
+    @cached_property
+    def efficiencies(self) -> Table[Efficiency]:
+        """What generations of hardware reach of their datasheets."""
+        return self._table("efficiency", "efficiency", Efficiency)
+
+    @cached_property
+    def frameworks(self) -> Table[Framework]:
+        """What training software does with memory, kernels and overlap."""
+        return self._table("frameworks", "framework", Framework)
+
+    @cached_property
+    def precisions(self) -> Table[Precision]:
+        """Number formats of training and inference."""
+        return self._table("precisions", "precision", Precision)
+
+    @cached_property
+    def optimizers(self) -> Table[Optimizer]:
+        """Optimizers and their states."""
+        return self._table("optimizers", "optimizer", Optimizer)
+
+    @cached_property
+    def quantizations(self) -> QuantizationTable:
+        """Storage formats of weights; ``exl2-4.0`` and the like are found too."""
+        return QuantizationTable(*self._parts("quantizations"))
+
+    @cached_property
+    def modes(self) -> Table[Mode]:
+        """Conservative, balanced and extreme."""
+        return self._table("modes", "mode", Mode)
+
     def tables(self) -> Iterator[tuple[str, Table[Row]]]:
         """Yield the name and the table of each catalogue."""
         for name, attribute in vars(Catalog).items():
@@ -93,8 +127,11 @@ class Catalog:
         raise CatalogError(f"no hardware is called {name!r}"[:200], hint=hint)
 
     def _table(self, folder: str, kind: str, row_type: type[RowT]) -> Table[RowT]:
-        aliases = self._aliases[0].get(folder, {})
-        return Table(kind, row_type, _shipped_files(folder), self._own_files(folder), aliases)
+        return Table(kind, row_type, *self._parts(folder))
+
+    def _parts(self, folder: str) -> tuple[Sequence[Traversable], Sequence[Path], Mapping[str, str]]:
+        """Return the shipped files, the user's files and the aliases of a table."""
+        return _shipped_files(folder), self._own_files(folder), self._aliases[0].get(folder, {})
 
     def _own_files(self, stem: str) -> list[Path]:
         alone = self.user_directory / f"{stem}.yaml"
@@ -108,18 +145,19 @@ class Catalog:
         problems: list[CapacityError] = []
         for path in self._own_files(_ALIASES):
             try:
-                document = read_yaml(path)
-                for table, names in (document.data if isinstance(document.data, dict) else {}).items():
-                    if table not in aliases or not isinstance(names, dict):
-                        hint = f"write a table ({', '.join(aliases)}) and under it alias: id"
-                        problems.append(
-                            CatalogError("not a table of aliases", table, hint, document.place(table))
-                        )
-                        continue
-                    aliases[table] |= {alias: str(row_id) for alias, row_id in names.items()}
+                _add_aliases(aliases, read_yaml(path))
             except CapacityError as problem:
                 problems.append(problem)
         return aliases, tuple(problems)
+
+
+def _add_aliases(aliases: dict[str, dict[str, str]], document: Document) -> None:
+    """Add the aliases of a user's document to those of each table."""
+    for table, names in (document.data if isinstance(document.data, dict) else {}).items():
+        if table not in aliases or not isinstance(names, dict):
+            hint = f"write a table ({', '.join(aliases)}) and under it alias: id"
+            raise CatalogError("not a table of aliases", table, hint, document.place(table))
+        aliases[table] |= {alias: str(row_id) for alias, row_id in names.items()}
 
 
 def load_catalog(user_directory: Path | None = None) -> Catalog:

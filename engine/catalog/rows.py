@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -21,6 +21,9 @@ class Row(BaseModel):
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
+
+    other_names: ClassVar[tuple[str, ...]] = ()
+    """Fields besides the name by which a row is found."""
 
     id: str = Field(description="name in plan files")
     name: str = Field(description="name as its maker writes it")

@@ -66,7 +66,8 @@ class Table(Mapping[str, RowT], Generic[RowT]):
     @property
     def problems(self) -> tuple[CapacityError, ...]:
         """What is wrong with the user's own files; the rows concerned are left out."""
-        return self._own[1]
+        lost = [(alias, row_id) for alias, row_id in self._aliases.items() if row_id not in self]
+        return (*self._own[1], *(_lost_alias(self.kind, alias, row_id) for alias, row_id in lost))
 
     @property
     def aliases(self) -> Mapping[str, str]:
@@ -111,16 +112,18 @@ class Table(Mapping[str, RowT], Generic[RowT]):
 
     @cached_property
     def _ids_by_key(self) -> dict[str, str]:
-        keys = {key_of(alias): row_id for alias, row_id in self._aliases.items()}
+        keys = {key_of(alias): row_id for alias, row_id in self._aliases.items() if row_id in self}
         return keys | {key_of(row_id): row_id for row_id in self}
 
     @cached_property
     def _ids_by_name(self) -> dict[str, str]:
         ids: dict[str, str] = {}
         for row_id in self:
-            name = self._own[0][row_id].name if row_id in self._own[0] else str(self._shipped[row_id]["name"])
-            ids.setdefault(key_of(name), row_id)
-            ids.setdefault(brandless_key_of(name), row_id)
+            own = self._own[0].get(row_id)
+            fields = own.model_dump() if own else self._shipped[row_id]
+            for name in filter(None, map(fields.get, ("name", *self.row_type.other_names))):
+                ids.setdefault(key_of(name), row_id)
+                ids.setdefault(brandless_key_of(name), row_id)
         return ids
 
     @cached_property
@@ -173,6 +176,12 @@ class Table(Mapping[str, RowT], Generic[RowT]):
             documents = [read_yaml(file.read_text("utf-8"), file.name) for file in self._files]
             document = next(d for d in documents if isinstance(d.data, dict) and row_id in d.data)
             raise refusals(error, self.row_type, document, (row_id,), CatalogError)[0] from None
+
+
+def _lost_alias(kind: str, alias: str, row_id: str) -> CatalogError:
+    return CatalogError(
+        f"alias {alias!r} stands for no known {kind}", row_id, "correct the id in aliases.yaml"
+    )
 
 
 def _merged(base: _Fields, over: _Fields) -> _Fields:

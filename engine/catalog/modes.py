@@ -1,0 +1,66 @@
+"""The three modes of automatic configuration, as data."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from capacity_tui.engine.catalog.rows import Row
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveFloat
+
+Share = Annotated[float, Field(ge=0, le=1)]
+Range = tuple[NonNegativeFloat | None, NonNegativeFloat | None]
+"""Lowest and highest value; None where that end is open."""
+
+
+class _Block(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
+
+
+class Reserve(_Block):
+    """Memory a mode keeps free, and the range from which its figure was chosen."""
+
+    context_gb: NonNegativeFloat = Field(description="driver context, a device")
+    context_gb_range: Range
+    fragmentation: Share = Field(description="of what the allocator holds")
+    fragmentation_range: Range
+    spikes: Share = Field(description="of the estimated peak")
+    system_gb: NonNegativeFloat = Field(description="host memory for the system and other processes")
+    system_gb_range: Range
+
+
+class Watch(_Block):
+    """What is watched during a run, and when it is worth an alert."""
+
+    temperature_c: PositiveFloat | None = Field(None, description="alert above this device temperature")
+    power_share: Share | None = Field(None, description="alert above this share of the power limit")
+    memory_share: Share | None = Field(None, description="alert above this share of device memory")
+    alerts: tuple[str, ...] = ()
+
+
+class Recovery(_Block):
+    """What happens when a run meets trouble."""
+
+    style: str
+    automatic: bool = Field(description="recovers without asking")
+    fallbacks: tuple[str, ...] = Field((), description="steps after running out of memory, in their order")
+    checkpoint_share: Share = Field(description="share of the estimated time between checkpoints")
+    checkpoint_minutes_range: Range = Field(description="bounds of the time between checkpoints")
+
+
+class Mode(Row):
+    """How much of the machine a configuration may use, and what it is for."""
+
+    target: str
+    utilization: Share = Field(description="of available memory, device and host")
+    parameters_range: Range
+    batch_range: Range = Field(description="sequences in a batch; an open end is as many as fit")
+    accumulation: Literal["high", "moderate", "low"] = Field(description="gradient accumulation preferred")
+    sequence_range: Range = Field(description="tokens")
+    training_hours_range: Range
+    power_share_range: Range = Field(description="of the thermal design power")
+    tokens_per_parameter: PositiveFloat = Field(description="training tokens planned for a parameter")
+    tokens_per_parameter_range: Range
+    reserve: Reserve
+    watch: Watch
+    recovery: Recovery
+    warnings: tuple[str, ...] = ()

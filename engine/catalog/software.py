@@ -1,0 +1,46 @@
+"""Rows about what software reaches: efficiency of hardware generations, training frameworks."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from capacity_tui.engine.catalog.rows import Row
+from pydantic import Field, NonNegativeFloat, PositiveFloat
+
+Share = Annotated[float, Field(gt=0, le=1.5)]
+
+
+class Efficiency(Row):
+    """How much of the datasheet a hardware generation reaches."""
+
+    generations: tuple[str, ...] = Field(description="catalogue generations the row covers")
+    gemm: dict[str, Share] = Field(description="share of dense peak of large matrix products, by type")
+    attention_forward: Share = Field(description="share of dense peak of fused attention at great length")
+    attention_half_length: PositiveFloat = Field(description="tokens at which half of it is reached")
+    attention_backward: Share = Field(description="backward share over forward share")
+    stream: Share = Field(description="share of memory bandwidth of large copies")
+    elementwise: Share = Field(description="share of memory bandwidth of norms and activations")
+    launch_us: PositiveFloat = Field(description="fixed time of a kernel, microseconds")
+    collective_share: Share = Field(description="share of the link's bandwidth of large collectives")
+    collective_hop_us: PositiveFloat = Field(description="one step of a collective in a node, microseconds")
+    context_mib: PositiveFloat = Field(description="driver context outside the allocator, MiB")
+    idle_share: Share = Field(description="idle power over the power limit")
+
+
+class Framework(Row):
+    """What training software does with memory, kernels and overlap."""
+
+    zero: int = Field(ge=0, le=3, description="sharding stage where the plan names none")
+    fp32_parameters: int = Field(ge=0, le=1, description="1: parameters live in fp32")
+    gradients: str = Field(description="type of kept gradients where the plan names none")
+    elementwise_passes: PositiveFloat = Field(description="memory passes relative to one kernel an operation")
+    saved_activation: tuple[PositiveFloat, PositiveFloat] = Field(
+        description="feed-forward activations kept, in widths of the feed-forward, gated and plain"
+    )
+    logit_bytes: PositiveFloat = Field(description="peak bytes for one logit")
+    tp_overlap: float = Field(ge=0, le=1, description="hidden share of tensor-parallel communication")
+    dp_overlap: float = Field(ge=0, le=1, description="hidden share of data-parallel communication")
+    layer_launches: PositiveFloat = Field(description="kernels of one layer's forward pass")
+    launch_us: PositiveFloat = Field(description="host time of one launch, microseconds")
+    step_seconds: NonNegativeFloat = Field(description="fixed time of a step, seconds")
+    fragmentation: NonNegativeFloat = Field(description="allocator's surplus over its peak, share")
