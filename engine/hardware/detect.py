@@ -1,7 +1,4 @@
-"""All probes side by side: what the machine is, within a time limit, whatever breaks.
-
-Each probe imports its module in its own thread, so that neither NVML nor archspec delays another.
-"""
+"""All probes side by side: what the machine is, within a time limit, whatever breaks."""
 
 from __future__ import annotations
 
@@ -11,16 +8,19 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
+from capacity_tui.engine.hardware.amd import probe_amd
+from capacity_tui.engine.hardware.apple import probe_apple_cpu, probe_apple_gpu
+from capacity_tui.engine.hardware.cpu import probe_cpu
+from capacity_tui.engine.hardware.disk import probe_disks
 from capacity_tui.engine.hardware.facts import missing
 from capacity_tui.engine.hardware.host import Host
+from capacity_tui.engine.hardware.intel import probe_intel
 from capacity_tui.engine.hardware.machine import (
     Accelerator,
     Container,
     Cpu,
-    Disk,
     Machine,
     Memory,
-    NetworkInterface,
     Platform,
     Power,
     Probe,
@@ -28,6 +28,10 @@ from capacity_tui.engine.hardware.machine import (
     Topology,
     unknown,
 )
+from capacity_tui.engine.hardware.memory import probe_memory, probe_swap
+from capacity_tui.engine.hardware.network import probe_networks
+from capacity_tui.engine.hardware.platform_probe import probe_container, probe_platform
+from capacity_tui.engine.hardware.power import probe_power
 from capacity_tui.engine.hardware.probing import Running
 
 DETECT_SECONDS = 10.0  # a driver without persistence mode wakes eight GPUs in several seconds
@@ -61,15 +65,19 @@ class _Detection:
         self._probes: list[Probe] = []
 
     def machine(self) -> Machine:
-        cpu, memory, swap = (
-            self._start("cpu", _cpu),
-            self._start("memory", _memory),
-            self._start("swap", _swap),
+        nvidia = self._start("nvidia", _nvidia, self._seconds)
+        others = [
+            self._start("amd", probe_amd, self._seconds),
+            self._start("intel", probe_intel, self._seconds),
+            self._start("apple", probe_apple_gpu, self._seconds),
+        ]
+        cpu, power = self._start("cpu", _cpu), self._start("power", probe_power)
+        memory, swap = self._start("memory", probe_memory), self._start("swap", probe_swap)
+        disks, networks = self._start("disks", probe_disks), self._start("networks", probe_networks)
+        container, platform = (
+            self._start("container", probe_container),
+            self._start("platform", probe_platform),
         )
-        disks, networks = self._start("disks", _disks), self._start("networks", _networks)
-        power, container = self._start("power", _power), self._start("container", _container)
-        platform, nvidia = self._start("platform", _platform), self._start("nvidia", _nvidia, self._seconds)
-        others = [self._start(name, probe, self._seconds) for name, probe in OTHER_GPUS.items()]
         gpus, topology = self._wait(nvidia) or ((), None)
         accelerators = [*gpus, *(gpu for other in others for gpu in self._wait(other) or ())]
         return Machine(
@@ -112,79 +120,10 @@ def _topology_by_links(accelerators: Sequence[Accelerator]) -> Topology:
 
 
 def _cpu(host: Host) -> Cpu:
-    if host.system == "Darwin":
-        from capacity_tui.engine.hardware.apple import probe_apple_cpu  # noqa: PLC0415
-
-        return probe_apple_cpu(host)
-    from capacity_tui.engine.hardware.cpu import probe_cpu  # noqa: PLC0415
-
-    return probe_cpu(host)
-
-
-def _memory(host: Host) -> Memory:
-    from capacity_tui.engine.hardware.memory import probe_memory  # noqa: PLC0415
-
-    return probe_memory(host)
-
-
-def _swap(host: Host) -> Swap:
-    from capacity_tui.engine.hardware.memory import probe_swap  # noqa: PLC0415
-
-    return probe_swap(host)
-
-
-def _disks(host: Host) -> tuple[Disk, ...]:
-    from capacity_tui.engine.hardware.disk import probe_disks  # noqa: PLC0415
-
-    return probe_disks(host)
-
-
-def _networks(host: Host) -> tuple[NetworkInterface, ...]:
-    from capacity_tui.engine.hardware.network import probe_networks  # noqa: PLC0415
-
-    return probe_networks(host)
-
-
-def _power(host: Host) -> Power:
-    from capacity_tui.engine.hardware.power import probe_power  # noqa: PLC0415
-
-    return probe_power(host)
-
-
-def _container(host: Host) -> Container:
-    from capacity_tui.engine.hardware.platform_probe import probe_container  # noqa: PLC0415
-
-    return probe_container(host)
-
-
-def _platform(host: Host) -> Platform:
-    from capacity_tui.engine.hardware.platform_probe import probe_platform  # noqa: PLC0415
-
-    return probe_platform(host)
+    return probe_apple_cpu(host) if host.system == "Darwin" else probe_cpu(host)
 
 
 def _nvidia(host: Host) -> tuple[tuple[Accelerator, ...], Topology]:
-    from capacity_tui.engine.hardware.nvidia import probe_nvidia  # noqa: PLC0415
+    from capacity_tui.engine.hardware.nvidia import probe_nvidia  # noqa: PLC0415 - loads NVML's bindings
 
     return probe_nvidia(host)
-
-
-def _amd(host: Host) -> tuple[Accelerator, ...]:
-    from capacity_tui.engine.hardware.amd import probe_amd  # noqa: PLC0415
-
-    return probe_amd(host)
-
-
-def _intel(host: Host) -> tuple[Accelerator, ...]:
-    from capacity_tui.engine.hardware.intel import probe_intel  # noqa: PLC0415
-
-    return probe_intel(host)
-
-
-def _apple(host: Host) -> tuple[Accelerator, ...]:
-    from capacity_tui.engine.hardware.apple import probe_apple_gpu  # noqa: PLC0415
-
-    return probe_apple_gpu(host)
-
-
-OTHER_GPUS = {"amd": _amd, "intel": _intel, "apple": _apple}

@@ -14,10 +14,20 @@ from capacity_tui.engine.hardware.matching import match_disk
 from capacity_tui.engine.hardware.probing import Running
 
 MOUNTS = "/proc/self/mountinfo"
-NETWORK_FILE_SYSTEMS = frozenset(
-    ["9p", "afpfs", "afs", "beegfs", "ceph", "cifs", "glusterfs", "gpfs", "lustre", "nfs", "nfs4"]
-    + ["smb3", "smbfs", "virtiofs", "wekafs"]
+UNIX_SHARES = (
+    "9p",
+    "afs",
+    "beegfs",
+    "ceph",
+    "glusterfs",
+    "gpfs",
+    "lustre",
+    "nfs",
+    "nfs4",
+    "virtiofs",
+    "wekafs",
 )
+NETWORK_FILE_SYSTEMS = frozenset({*UNIX_SHARES, "afpfs", "cifs", "smb3", "smbfs"})
 LOCAL_FUSE = frozenset({"fuse.ntfs", "fuse.ntfs-3g", "fuse.exfat", "fuse.mergerfs", "fuse.fuse-overlayfs"})
 POOLS = frozenset({"zfs", "apfs", "bcachefs"})  # their device field names a pool, not a disk
 PLUMBING = re.compile(r"/(proc|sys|run|etc|boot|snap|dev(?!/shm$))(/|$)|/System/Volumes/(?!Data$)")

@@ -19,7 +19,7 @@ REASONS = {
     pynvml.NVML_ERROR_FUNCTION_NOT_FOUND: "the driver is too old to tell",
     pynvml.NVML_ERROR_LIBRARY_NOT_FOUND: "no NVIDIA driver installed (libnvidia-ml.so.1 not found)",
     pynvml.NVML_ERROR_DRIVER_NOT_LOADED: "the NVIDIA driver is installed but not loaded",
-    pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH: "driver and library versions differ; reboot to load the new one",
+    pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH: "driver and library versions differ; a reboot helps",
 }
 THROTTLE_BITS = {
     0x1: "idle",

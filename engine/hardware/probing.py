@@ -44,8 +44,19 @@ class Running(Generic[T]):
             if cancelled is not None and cancelled.is_set():
                 return None, self._report("cancelled", "stopped waiting")
             if self._remaining() <= 0:
-                return None, self._report("timed out", f"no answer within {self._limit:g} s")
-        return self._value, Probe(self.name, self._seconds, self._outcome, self._detail)
+                break
+        return self.now()
+
+    def wait_at_most(self, seconds: float) -> tuple[T | None, Probe]:
+        """Return what the probe found within some seconds from now; it may be waited for again."""
+        self._done.wait(seconds)
+        return self.now()
+
+    def now(self) -> tuple[T | None, Probe]:
+        """Return what the probe has found so far, and how it went."""
+        if self.done:
+            return self._value, Probe(self.name, self._seconds, self._outcome, self._detail)
+        return None, self._report("timed out", f"no answer within {self._limit:g} s")
 
     def _remaining(self) -> float:
         return self._limit - (time.perf_counter() - self._started)

@@ -1,0 +1,171 @@
+"""One cheap live sample of what the machine does, for graphs; counters are kept between samples."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import psutil
+from capacity_tui.engine.hardware.facts import Fact, detected, missing
+from capacity_tui.engine.hardware.gpu_sensors import GpuSample, GpuSensors
+from capacity_tui.engine.hardware.host import Host
+from capacity_tui.engine.hardware.machine import Memory
+from capacity_tui.engine.hardware.memory import probe_memory, probe_swap
+from capacity_tui.engine.hardware.network import probe_networks
+from capacity_tui.engine.hardware.probing import Running
+
+ANSWER_SECONDS = 0.08  # a live screen must be able to quit within 0.1 s, whatever a driver does
+STALE_SECONDS = 5.0  # how long the last GPU reading stands in for one that is late
+WHOLE_DISK = re.compile(r"(nvme\d+n\d+|(sd|hd|vd|xvd)[a-z]+|mmcblk\d+|disk\d+)")
+FIRST = "rates need two samples"
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """The machine's running totals: CPU seconds, and bytes moved since it started."""
+
+    busy_seconds: float
+    total_seconds: float
+    disk_read: int
+    disk_written: int
+    received: int
+    sent: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What the machine did since the sample before; ``at_seconds`` is on the monotonic clock."""
+
+    at_seconds: float
+    cpu_percent: Fact[float]
+    memory_used_bytes: Fact[int]
+    memory_total_bytes: Fact[int]
+    swap_used_bytes: Fact[int]
+    disk_read_bytes_per_second: Fact[float]
+    disk_write_bytes_per_second: Fact[float]
+    network_receive_bytes_per_second: Fact[float]
+    network_send_bytes_per_second: Fact[float]
+    gpus: Fact[tuple[GpuSample, ...]]
+
+
+class Sampler:
+    """Takes samples; never blocks longer than a moment, even on a driver that hangs.
+
+    Args:
+        host: the machine to sample; this one by default.
+        counters: reads the running totals; the kernel's by default.
+        clock: monotonic clock in seconds.
+    """
+
+    def __init__(
+        self,
+        host: Host | None = None,
+        counters: Callable[[], Counters] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._host = host or Host()
+        self._read = counters or KernelCounters(self._host).read
+        self._clock = clock
+        self._before: tuple[float, Counters] | None = None
+        self._sensors = GpuSensors(self._host)
+        self._asked: Running[tuple[GpuSample, ...]] | None = None
+        self._asked_at = 0.0
+        self._gpus: Fact[tuple[GpuSample, ...]] = missing("GPU drivers", "not answered yet")
+
+    def sample(self) -> Sample:
+        """Return what is used now, and the rates since the last call."""
+        now, counters = self._clock(), self._read()
+        cpu, rates = self._cpu_percent(counters), self._rates(now, counters)
+        self._before = (now, counters)
+        memory, swap = probe_memory(self._host), probe_swap(self._host)
+        return Sample(
+            at_seconds=now,
+            cpu_percent=cpu,
+            memory_used_bytes=_used(memory),
+            memory_total_bytes=memory.total_bytes,
+            swap_used_bytes=swap.total_bytes.map(lambda total: total - (swap.free_bytes.value or 0)),
+            disk_read_bytes_per_second=rates[0],
+            disk_write_bytes_per_second=rates[1],
+            network_receive_bytes_per_second=rates[2],
+            network_send_bytes_per_second=rates[3],
+            gpus=self._gpu_samples(now),
+        )
+
+    def close(self) -> None:
+        """Give back the drivers' handles, unless a call still hangs in one."""
+        if self._asked is None or self._asked.done:
+            self._sensors.close()
+
+    def _cpu_percent(self, counters: Counters) -> Fact[float]:
+        if self._before is None:
+            return missing("CPU times", FIRST)
+        busy = counters.busy_seconds - self._before[1].busy_seconds
+        total = counters.total_seconds - self._before[1].total_seconds
+        if total <= 0:
+            return missing("CPU times", "no time has passed")
+        return detected(min(100.0, max(0.0, 100 * busy / total)), "CPU times")
+
+    def _rates(self, now: float, counters: Counters) -> tuple[Fact[float], ...]:
+        """Return bytes a second read, written, received and sent."""
+        names = ("disk_read", "disk_written", "received", "sent")
+        if self._before is None:
+            return tuple(missing(name, FIRST) for name in names)
+        then, before = self._before
+        if now <= then:
+            return tuple(missing(name, "no time has passed") for name in names)
+        moved = (getattr(counters, name) - getattr(before, name) for name in names)
+        return tuple(
+            detected(change / (now - then), name)
+            if change >= 0
+            else missing(name, "the counter started anew")
+            for name, change in zip(names, moved, strict=True)
+        )
+
+    def _gpu_samples(self, now: float) -> Fact[tuple[GpuSample, ...]]:
+        """Return the GPUs' reading; the last one while a new one is late, n/a once that is too old."""
+        if self._asked is None or self._asked.done:
+            self._asked, self._asked_at = Running("gpus", self._sensors.read, STALE_SECONDS), now
+        found, probe = self._asked.wait_at_most(ANSWER_SECONDS)
+        if self._asked.done:
+            self._gpus = (
+                missing("GPU drivers", probe.detail) if found is None else detected(found, "GPU drivers")
+            )
+        elif now - self._asked_at >= STALE_SECONDS:
+            self._gpus = missing("GPU drivers", f"no answer within {STALE_SECONDS:g} s")
+        return self._gpus
+
+
+class KernelCounters:
+    """Reads running totals through psutil, over whole disks and physical network interfaces."""
+
+    def __init__(self, host: Host) -> None:
+        interfaces = probe_networks(host)
+        self._interfaces = {card.name for card in interfaces if card.kind != "virtual"}
+
+    def read(self) -> Counters:
+        """Return the totals now."""
+        times = psutil.cpu_times()
+        idle = times.idle + getattr(times, "iowait", 0.0)
+        guest = getattr(times, "guest", 0.0) + getattr(times, "guest_nice", 0.0)  # counted in user too
+        total = sum(times) - guest
+        disks = psutil.disk_io_counters(perdisk=True, nowrap=False)
+        disks = {name: disk for name, disk in disks.items() if WHOLE_DISK.fullmatch(name)}
+        cards = psutil.net_io_counters(pernic=True, nowrap=False)
+        cards = {name: card for name, card in cards.items() if name in self._interfaces}
+        return Counters(
+            busy_seconds=total - idle,
+            total_seconds=total,
+            disk_read=sum(disk.read_bytes for disk in disks.values()),
+            disk_written=sum(disk.write_bytes for disk in disks.values()),
+            received=sum(card.bytes_recv for card in cards.values()),
+            sent=sum(card.bytes_sent for card in cards.values()),
+        )
+
+
+def _used(memory: Memory) -> Fact[int]:
+    if memory.available_bytes.value is None:
+        return memory.available_bytes
+    available = memory.available_bytes.value
+    return memory.total_bytes.map(lambda total: total - available)
