@@ -9,9 +9,8 @@ from typing import TypeAlias
 
 from capacity_tui.engine.catalog.reading import DEEPEST_NESTING, Document, read_yaml
 from capacity_tui.engine.errors import DocumentError, Place, PlanError
-from capacity_tui.engine.workload.families import is_classical
 from capacity_tui.engine.workload.plan import LARGEST_TOKENS, Plan
-from capacity_tui.engine.workload.planner_form import from_planner_form
+from capacity_tui.engine.workload.planner_form import from_planner_form, is_classical
 from capacity_tui.engine.workload.refusals import place_of, plan_error
 from pydantic import BaseModel, ValidationError
 
