@@ -1,31 +1,60 @@
-"""Names of the model families that are no catalogue architectures."""
+"""Families of models: which one a plan names, and what task it defaults to."""
 
 from __future__ import annotations
 
-from capacity_tui.engine.catalog.names import key_of
+from dataclasses import dataclass
+from typing import Literal
+
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.catalog.names import nearest
+from capacity_tui.engine.errors import Place, PlanError
+
+Kind = Literal["transformer", "network", "classical"]
+Task = Literal["train", "finetune", "infer", "fit"]
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A kind of model that shares its formulas.
+
+    Attributes:
+        id: name in plans.
+        kind: which formulas apply.
+        task: task of a plan that names none.
+    """
+
+    id: str
+    kind: Kind
+    task: Task
+
 
 CLASSICAL = (
-    "linear_regression_normal",
-    "linear_regression_qr",
-    "logistic_regression_newton",
-    "logistic_regression_sgd",
-    "svm_linear",
-    "svm_rbf",
-    "decision_tree",
-    "random_forest",
-    "xgboost_like",
-    "kmeans",
-    "pca_svd",
-)
-"""Algorithms that are fitted to a table of numbers; their task is ``fit``."""
-NETWORKS = ("mlp", "simple_cnn", "resnet50")
-"""Networks trained sample by sample."""
-TRANSFORMERS = ("transformer_encoder", "transformer_decoder")
-"""Transformers described by their shape alone."""
-
-_CLASSICAL_KEYS = frozenset(key_of(name) for name in CLASSICAL)
+    "linear_regression_normal", "linear_regression_qr", "logistic_regression_newton", "logistic_regression_sgd",
+    "svm_linear", "svm_rbf", "decision_tree", "random_forest", "xgboost_like", "kmeans", "pca_svd",
+)  # fmt: skip
+NETWORKS = ("mlp", "simple_cnn")
+TRANSFORMERS = ("transformer_decoder", "transformer_encoder")
+FAMILIES = {
+    **{name: Family(name, "classical", "fit") for name in CLASSICAL},
+    **{name: Family(name, "network", "train") for name in NETWORKS},
+    **{name: Family(name, "transformer", "train") for name in TRANSFORMERS},
+}
 
 
-def is_classical(name: object) -> bool:
-    """Return whether a model's name, however it is spelt, is that of a classical algorithm."""
-    return isinstance(name, str) and key_of(name) in _CLASSICAL_KEYS
+def family_of(name: str | None, catalog: Catalog) -> Family:
+    """Return the family of a model name; a plan with a model file has none and is a transformer.
+
+    Raises:
+        PlanError: no model or family is called that.
+    """
+    if name is None:
+        return FAMILIES["transformer_decoder"]
+    if name in FAMILIES:
+        return FAMILIES[name]
+    row_id = catalog.architectures.find_id(name)
+    if row_id is None:
+        near = nearest(name, FAMILIES) + catalog.architectures.nearest(name)
+        hint = f"nearest known: {', '.join(near[:4])}" if near else "list them with: capacity-tui models --list"
+        raise PlanError(f"no model is called {name!r}"[:200], hint=hint, place=Place(field="model.name"))
+    kind = catalog.architectures[row_id].kind
+    return Family(row_id, "network" if kind == "cnn" else "transformer", "train")

@@ -1,0 +1,71 @@
+"""From neutral work to an estimate: the same for every kind of model."""
+
+from __future__ import annotations
+
+from capacity_tui.engine.estimate.bottleneck import bottleneck
+from capacity_tui.engine.estimate.intervals import ALLOCATED, RESERVED, STEP, interval
+from capacity_tui.engine.estimate.money import cost, energy
+from capacity_tui.engine.estimate.result import Basis, ComputationEstimate, Estimate, MemoryEstimate
+from capacity_tui.engine.estimate.schedule import step_time
+from capacity_tui.engine.estimate.work import Work
+from capacity_tui.engine.hardware.cluster import Cluster
+from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.workload.plan import PricingSection
+
+
+def memory_estimate(work: Work, cluster: Cluster) -> MemoryEstimate:
+    """Add what lies outside the allocator and return memory with its intervals."""
+    allocated: Number = sum(work.memory.values(), start=0.0)
+    reserve = allocated * work.fragmentation
+    parts = {**work.memory, "context": work.context_bytes, "reserve": reserve}
+    reserved: Number = sum(parts.values(), start=0.0)
+    return MemoryEstimate(
+        per_device_bytes=interval(allocated, ALLOCATED),
+        reserved_bytes=interval(reserved, RESERVED),
+        parts=parts,
+        capacity_bytes=cluster.device.memory_bytes,
+        host_bytes=work.host_bytes,
+        peak=work.peak,
+    )
+
+
+def assemble(work: Work, cluster: Cluster, pricing: PricingSection) -> Estimate:
+    """Return the estimate of a run: memory, time, bottleneck, cost, energy and what they rest on."""
+    memory = memory_estimate(work, cluster)
+    time = step_time(
+        work.operators,
+        work.collectives,
+        work.schedule,
+        launch_seconds=work.launch_seconds,
+        fixed_seconds=work.fixed_seconds,
+    )
+    computation = ComputationEstimate(
+        step_seconds=interval(time.seconds, STEP),
+        parts=time.parts,
+        units_per_step=work.units_per_step,
+        steps=work.steps,
+        devices=cluster.devices,
+        model_flops_per_step=work.model_flops_per_step,
+        mfu=work.model_flops_per_step / (time.seconds * work.peak_flops * cluster.devices),
+        unit=work.facts.unit,
+        units_per_sample=work.units_per_sample,
+    )
+    seconds = None if work.steps is None else work.steps * time.seconds
+    units = None if work.steps is None else work.steps * work.units_per_step
+    busy = (time.parts["compute"] + time.parts["attention"] + time.parts["optimizer"]) / time.seconds
+    known = cluster.device.memory_bytes is not None
+    draft = Estimate(
+        model=work.facts,
+        memory=memory,
+        computation=computation,
+        bottleneck=bottleneck(work.operators, time.parts, cluster, work.peak_flops, None),
+        cost=cost(cluster, seconds, units, time.seconds / work.units_per_step),
+        energy=energy(cluster, seconds, busy, pricing.usd_per_kwh),
+        basis=Basis(work.method, cluster.device.reach.source, cluster.device.checked, work.assumed),
+    )
+    if not known or draft.fits:
+        return draft
+    from dataclasses import replace
+
+    limited = bottleneck(work.operators, time.parts, cluster, work.peak_flops, draft.fits)
+    return replace(draft, bottleneck=limited)

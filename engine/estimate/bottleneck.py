@@ -1,0 +1,79 @@
+"""Which resource limits a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from capacity_tui.engine.estimate.result import Bottleneck, BottleneckKind
+from capacity_tui.engine.estimate.work import Operator
+from capacity_tui.engine.hardware.cluster import Cluster
+from capacity_tui.engine.numeric import Number
+
+NETWORK = ("tensor_parallel", "context_parallel", "expert_parallel", "data_parallel", "pipeline_bubble")
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """Arithmetic against memory over all operators of a micro-batch.
+
+    Attributes:
+        flops: FLOPs.
+        bytes: device memory traffic.
+        compute_bound: seconds in operators limited by arithmetic.
+        memory_bound: seconds in operators limited by memory.
+    """
+
+    flops: Number
+    bytes: Number
+    compute_bound: Number
+    memory_bound: Number
+
+
+def balance(operators: tuple[Operator, ...]) -> Balance:
+    """Add up arithmetic, traffic and time of the operators of a micro-batch."""
+    flops: Number = 0.0
+    traffic: Number = 0.0
+    arithmetic: Number = 0.0
+    memory: Number = 0.0
+    for operator in operators:
+        if operator.where == "step":
+            continue
+        compute_seconds = operator.flops / operator.rate
+        memory_seconds = operator.bytes / operator.bandwidth
+        bound = compute_seconds >= memory_seconds
+        flops = flops + operator.flops * operator.count
+        traffic = traffic + operator.bytes * operator.count
+        arithmetic = arithmetic + np.where(bound, compute_seconds, 0.0) * operator.count
+        memory = memory + np.where(bound, 0.0, memory_seconds) * operator.count
+    return Balance(flops, traffic, arithmetic, memory)
+
+
+def bottleneck(
+    operators: tuple[Operator, ...],
+    parts: Mapping[str, Number],
+    cluster: Cluster,
+    peak_flops: Number,
+    fits: bool | None,
+) -> Bottleneck:
+    """Return what limits a run: memory capacity, the network, arithmetic or memory bandwidth.
+
+    The ridge point is dense peak over memory bandwidth (Williams et al. 2009).
+    """
+    totals = balance(operators)
+    intensity = totals.flops / np.maximum(totals.bytes, 1.0)
+    ridge = peak_flops / cluster.device.bandwidth
+    network = float(np.mean(sum((np.asarray(parts.get(part, 0.0)) for part in NETWORK), start=np.zeros(()))))
+    busy = float(np.mean(parts.get("compute", 0.0) + parts.get("attention", 0.0)))
+    kind: BottleneckKind = "compute"
+    if fits is False:
+        kind = "capacity"
+    elif network > busy:
+        kind = "network"
+    elif float(np.mean(totals.memory_bound)) > float(np.mean(totals.compute_bound)):
+        kind = "memory_bandwidth"
+    largest = max(parts, key=lambda part: float(np.mean(parts[part])))
+    share = float(np.mean(parts[largest])) / max(float(np.mean(sum(parts.values(), start=0.0))), 1e-30)
+    return Bottleneck(kind, intensity, ridge, f"{largest.replace('_', ' ')}: {share:.0%} of the step")

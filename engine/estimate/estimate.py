@@ -1,0 +1,52 @@
+"""One plan in, one estimate out, whatever kind of model it names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from capacity_tui.engine.catalog import Catalog, load_catalog
+from capacity_tui.engine.errors import Place, PlanError
+from capacity_tui.engine.estimate.assemble import assemble
+from capacity_tui.engine.estimate.resolve import Settled, job_steps, settle
+from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.estimate.transformer.resolve import transformer_run
+from capacity_tui.engine.estimate.transformer.training import training_work
+from capacity_tui.engine.hardware.machine import Machine
+from capacity_tui.engine.workload.plan import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A plan with every default filled in, and its estimate."""
+
+    plan: Plan
+    estimate: Estimate
+
+
+def estimate_plan(plan: Plan, machine: Machine | None = None, catalog: Catalog | None = None) -> Answer:
+    """Estimate a plan whose fields are not ``auto``.
+
+    Args:
+        plan: what to run.
+        machine: the detected machine, for plans that run on it.
+        catalog: facts; the shipped ones with the user's own by default.
+
+    Raises:
+        PlanError, CatalogError, HardwareError: the plan cannot be estimated.
+    """
+    facts = catalog or load_catalog()
+    settled = settle(plan, facts, machine)
+    return Answer(settled.plan, estimate_settled(settled, facts))
+
+
+def estimate_settled(settled: Settled, catalog: Catalog) -> Estimate:
+    """Estimate a settled plan."""
+    plan, cluster = settled.plan, settled.cluster
+    if settled.shape is None:
+        raise PlanError(
+            f"{settled.family.id} cannot be estimated yet",
+            hint="transformers can: capacity-tui models --list",
+            place=Place(field="model.name"),
+        )
+    run = transformer_run(plan, settled.shape, cluster, catalog)
+    return assemble(training_work(run, job_steps(plan)), cluster, plan.pricing)

@@ -1,0 +1,79 @@
+"""What a run costs: hours times price, spot interruptions, electricity."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from capacity_tui.engine.estimate.equation import equation
+from capacity_tui.engine.estimate.result import CostEstimate, EnergyEstimate
+from capacity_tui.engine.hardware.cluster import Cluster
+from capacity_tui.engine.numeric import Number
+
+HOUR = 3600.0
+# Spot capacity is taken back about once a day on busy types; restart and lost work cost minutes (Daly 2006).
+SPOT_INTERRUPTION_HOURS, SPOT_RESTART_SECONDS, CHECKPOINT_SECONDS = 24.0, 600.0, 60.0
+# Busy devices draw this share of the range between idle and limit while they compute, and while they wait.
+BUSY_POWER, WAITING_POWER = 0.85, 0.3
+
+
+@equation("usd = hours · price", unit="USD", source="price of the catalogue or the plan", part="cost.usd")
+def job_usd(seconds: Number, usd_per_hour: Number) -> Number:
+    """Price of a job."""
+    return seconds / HOUR * usd_per_hour
+
+
+@equation(
+    "surplus = sqrt(2 · checkpoint / interval) + restart / interval",
+    unit="share",
+    source="Young 1974, Daly 2006: cost of checkpoints at the best period, and of restarts",
+)
+def interruption_surplus(checkpoint: Number, restart: Number, interval: Number) -> Number:
+    """Extra time through interruptions that come every ``interval`` seconds."""
+    return np.sqrt(2.0 * checkpoint / interval) + restart / interval
+
+
+@equation(
+    "watts = devices · limit · (idle + (1 - idle) · (busy · share + waiting · (1 - share)))",
+    unit="W",
+    source="power between idle and limit, by how long devices compute",
+    part="energy.watts_average",
+)
+def average_watts(devices: Number, limit: Number, idle: Number, share: Number) -> Number:
+    """Mean power of all devices; ``share`` is the part of the time they compute."""
+    busy = BUSY_POWER * share + WAITING_POWER * (1.0 - share)
+    return devices * limit * (idle + (1.0 - idle) * busy)
+
+
+def cost(cluster: Cluster, seconds: Number | None, units: Number | None, unit_seconds: Number) -> CostEstimate:
+    """Return the price of a job.
+
+    Args:
+        cluster: devices and their price.
+        seconds: length of the job; None prices an hour.
+        units: tokens or samples of the job.
+        unit_seconds: seconds of one token or sample.
+    """
+    price = cluster.price
+    per_hour = price.usd_per_hour
+    if per_hour is None:
+        return CostEstimate(None, None, None, None, "no price known: give pricing.usd_per_hour")
+    length = HOUR if seconds is None else seconds
+    surplus = interruption_surplus(CHECKPOINT_SECONDS, SPOT_RESTART_SECONDS, SPOT_INTERRUPTION_HOURS * HOUR)
+    spot = None
+    if price.spot_usd_per_hour is not None:
+        spot = job_usd(length * (1.0 + surplus), price.spot_usd_per_hour)
+    million = job_usd(unit_seconds * 1e6, per_hour)
+    del units
+    return CostEstimate(job_usd(length, per_hour), million, spot, per_hour, price.source)
+
+
+def energy(cluster: Cluster, seconds: Number | None, busy: Number, usd_per_kwh: Number) -> EnergyEstimate:
+    """Return the electricity of a job; ``busy`` is the share of the time devices compute."""
+    limit = cluster.device.tdp_watts
+    if limit is None:
+        return EnergyEstimate(None, None, None)
+    watts = average_watts(cluster.devices, limit, cluster.device.reach.idle_share, busy)
+    if seconds is None:
+        return EnergyEstimate(None, watts, None)
+    kwh = watts * seconds / HOUR / 1000.0
+    return EnergyEstimate(kwh, watts, kwh * usd_per_kwh)

@@ -1,0 +1,101 @@
+"""Settle every open field of a plan, so that it says all an estimate rests on."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.errors import Place, PlanError
+from capacity_tui.engine.estimate.transformer.resolve import framework_row, resolve_parallelism
+from capacity_tui.engine.hardware.cluster import Cluster
+from capacity_tui.engine.hardware.machine import Machine
+from capacity_tui.engine.hardware.resolve import resolve_cluster
+from capacity_tui.engine.workload.architecture import shape_from_spec
+from capacity_tui.engine.workload.families import Family, family_of
+from capacity_tui.engine.workload.huggingface import shape_from_huggingface
+from capacity_tui.engine.workload.plan import AUTO, Plan
+from capacity_tui.engine.workload.transformer import TransformerShape
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """A plan with nothing open, and what its names stand for.
+
+    Attributes:
+        plan: every default filled in.
+        family: kind of model.
+        cluster: hardware as formulas read it.
+        shape: sizes of a transformer; None for other kinds.
+    """
+
+    plan: Plan
+    family: Family
+    cluster: Cluster
+    shape: TransformerShape | None
+
+
+def settle(plan: Plan, catalog: Catalog, machine: Machine | None = None) -> Settled:
+    """Return the plan with every default filled in.
+
+    Raises:
+        PlanError: a field is still ``auto``, or values contradict each other.
+        CatalogError: a name nobody knows.
+    """
+    family = family_of(plan.model.name, catalog)
+    cluster = resolve_cluster(plan.hardware, plan.pricing, catalog, machine)
+    task = plan.task or ("finetune" if plan.training.adapter else family.task)
+    hardware = plan.hardware.model_copy(
+        update={"devices": int(cluster.devices), "per_node": int(cluster.per_node)}
+    )
+    plan = plan.model_copy(update={"task": task, "hardware": hardware})
+    if family.kind != "transformer":
+        return Settled(plan, family, cluster, None)
+    shape = _shape(plan, family, catalog)
+    _refuse_open(plan)
+    zero = framework_row(plan, catalog).zero if task != "infer" else 0
+    parallel = resolve_parallelism(plan.parallelism, int(cluster.devices), zero)
+    training = plan.training
+    replicas = int(parallel.dp or 1)
+    each = int(training.micro_batch) * replicas
+    global_batch = training.global_batch or each
+    if task != "infer" and int(global_batch) < replicas:
+        raise PlanError(
+            "the global batch is smaller than the number of replicas",
+            f"{global_batch} < {replicas}",
+            f"give at least {replicas}, or fewer devices",
+            Place(field="training.global_batch"),
+        )
+    training = training.model_copy(update={"global_batch": global_batch})
+    settled = plan.model_copy(update={"parallelism": parallel, "training": training})
+    return Settled(settled, family, cluster, shape)
+
+
+def job_steps(plan: Plan) -> float | None:
+    """Return the optimizer steps of a settled transformer plan; None where it gives no length."""
+    training = plan.training
+    if training.steps is not None:
+        return float(training.steps)
+    batch = float(training.global_batch or 1)
+    if training.tokens is not None:
+        return max(1.0, math.ceil(float(training.tokens) / (batch * float(training.seq_len))))
+    if training.epochs is not None and training.samples is not None:
+        return max(1.0, math.ceil(training.epochs * training.samples / batch))
+    return None
+
+
+def _shape(plan: Plan, family: Family, catalog: Catalog) -> TransformerShape:
+    if plan.model.config is not None:
+        return shape_from_huggingface(plan.model.config)
+    bare = family.id in ("transformer_decoder", "transformer_encoder")
+    row = None if bare else catalog.architectures[family.id]
+    return shape_from_spec(row, plan.model.spec, family.id if bare else "transformer_decoder")
+
+
+def _refuse_open(plan: Plan) -> None:
+    for section_name in ("training", "inference", "parallelism"):
+        section = getattr(plan, section_name)
+        for name in type(section).model_fields:
+            if getattr(section, name) == AUTO:
+                place = Place(field=f"{section_name}.{name}")
+                raise PlanError("still auto", hint="choose a mode, or give a value", place=place)

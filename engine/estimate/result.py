@@ -1,0 +1,249 @@
+"""What an estimate says: frozen results with intervals, in the names scripts rely on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Literal
+
+import numpy as np
+
+from capacity_tui.engine.numeric import Number
+
+BottleneckKind = Literal["compute", "memory_bandwidth", "network", "capacity", "input"]
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A value with the range that held eight in ten comparable published measurements.
+
+    Attributes:
+        value: the estimate.
+        low: 10th percentile.
+        high: 90th percentile.
+    """
+
+    value: Number
+    low: Number
+    high: Number
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFacts:
+    """Size and work of the model itself, whatever runs it.
+
+    Attributes:
+        parameters: all parameters.
+        active_parameters: parameters used for one token or sample.
+        forward_flops: forward FLOPs for one unit.
+        unit: ``token`` or ``sample``: what the work is counted in.
+        complexity: complexity class, where the family has one.
+    """
+
+    parameters: Number
+    active_parameters: Number
+    forward_flops: Number
+    unit: Literal["token", "sample"]
+    complexity: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryEstimate:
+    """Bytes on the fullest device.
+
+    Attributes:
+        per_device_bytes: peak as the framework's allocator counts it.
+        reserved_bytes: what the driver's tool would show: allocator cache and context included.
+        parts: bytes by part; they sum to ``reserved_bytes``.
+        capacity_bytes: what the driver reports as usable, None where unknown.
+        host_bytes: host memory for one device's share.
+        peak: where the peak lies: phase and pipeline stage.
+    """
+
+    per_device_bytes: Interval
+    reserved_bytes: Interval
+    parts: Mapping[str, Number]
+    capacity_bytes: Number | None
+    host_bytes: Number
+    peak: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class InferenceSpeed:
+    """Speeds of serving, per model replica.
+
+    Attributes:
+        prefill_tokens_per_second: prompt tokens of the whole batch a second.
+        decode_tokens_per_second: output tokens of the whole batch a second.
+        time_to_first_token_seconds: from the batch's arrival to its first token.
+    """
+
+    prefill_tokens_per_second: Interval
+    decode_tokens_per_second: Interval
+    time_to_first_token_seconds: Interval
+
+
+@dataclass(frozen=True, slots=True)
+class ComputationEstimate:
+    """Time of a step and of the whole job.
+
+    Attributes:
+        step_seconds: one optimizer step (training), one batch (inference) or one fit.
+        parts: exposed seconds by part; they sum to ``step_seconds``.
+        units_per_step: tokens or samples one step works through.
+        steps: steps of the whole job, None when its length is open.
+        devices: how many devices share the work.
+        model_flops_per_step: model FLOPs of a step, no recomputation.
+        mfu: model FLOPs over dense peak, None where the peak is unknown.
+        infer: speeds of serving.
+        unit: what is counted.
+        units_per_sample: tokens in one sample.
+    """
+
+    step_seconds: Interval
+    parts: Mapping[str, Number]
+    units_per_step: Number
+    steps: Number | None
+    devices: Number
+    model_flops_per_step: Number
+    mfu: Number | None
+    infer: InferenceSpeed | None = None
+    unit: Literal["token", "sample"] = "token"
+    units_per_sample: Number = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Bottleneck:
+    """Which resource limits.
+
+    Attributes:
+        kind: compute, memory_bandwidth, network, capacity or input.
+        arithmetic_intensity: FLOPs per byte of device memory traffic.
+        ridge_point: FLOPs per byte above which the device is compute-bound.
+        detail: the largest term, in words.
+    """
+
+    kind: BottleneckKind
+    arithmetic_intensity: Number
+    ridge_point: Number
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CostEstimate:
+    """Money for the whole job; None where no price is known.
+
+    Attributes:
+        usd: on-demand price of the job (of an hour where the length is open).
+        usd_per_million_tokens: price of a million tokens or samples.
+        usd_spot: the same on spot instances, checkpoints and interruptions included.
+        usd_per_hour: price of all devices for an hour.
+        source: where the price comes from, with region and date.
+    """
+
+    usd: Number | None
+    usd_per_million_tokens: Number | None
+    usd_spot: Number | None
+    usd_per_hour: Number | None
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class EnergyEstimate:
+    """Electricity of the whole job.
+
+    Attributes:
+        kwh: energy of all devices, None when the job's length is open.
+        watts_average: mean power of all devices while running.
+        usd: its price.
+    """
+
+    kwh: Number | None
+    watts_average: Number | None
+    usd: Number | None
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A recommendation or warning; ``saves`` is computed by estimating again.
+
+    Attributes:
+        code: stable name for scripts.
+        title: what to do or to know.
+        detail: why, with the figures.
+        saves: what changes, by result key: new value minus old.
+    """
+
+    code: str
+    title: str
+    detail: str
+    saves: Mapping[str, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Scaling:
+    """One point of the scalability analysis."""
+
+    devices: int
+    batch: int
+    step_seconds: float
+    speedup: float
+    efficiency: float
+    communication_share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """Where the numbers come from.
+
+    Attributes:
+        method: how they were computed.
+        calibration: which constants, with their source.
+        catalogue_date: when the hardware row was last checked.
+        assumed: what was not given and had to be assumed.
+    """
+
+    method: str
+    calibration: str
+    catalogue_date: str
+    assumed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """The answer for one plan (arrays of answers where the plan's fields were arrays)."""
+
+    model: ModelFacts
+    memory: MemoryEstimate
+    computation: ComputationEstimate
+    bottleneck: Bottleneck
+    cost: CostEstimate
+    energy: EnergyEstimate
+    basis: Basis
+    recommendations: tuple[Note, ...] = ()
+    warnings: tuple[Note, ...] = ()
+    scalability: tuple[Scaling, ...] = ()
+    details: Mapping[str, Number] = field(default_factory=dict)
+
+    @property
+    def fits(self) -> bool | None:
+        """Whether the fullest device holds the run; None when there is nothing to fit into."""
+        capacity = self.memory.capacity_bytes
+        if capacity is None:
+            return None
+        return bool(np.all(np.asarray(self.memory.reserved_bytes.value) <= capacity))
+
+
+def plain(value: object) -> object:
+    """Return a result as plain data: dataclasses to mappings, arrays to lists, non-finite numbers to None."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {entry.name: plain(getattr(value, entry.name)) for entry in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): plain(entry) for key, entry in value.items()}
+    if isinstance(value, tuple | list):
+        return [plain(entry) for entry in value]
+    if isinstance(value, np.ndarray | np.generic):
+        return plain(value.tolist())
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    return value

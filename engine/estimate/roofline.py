@@ -1,0 +1,57 @@
+"""Roofline: how long one kernel takes on one device, from its shape."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from capacity_tui.engine.estimate.equation import equation
+from capacity_tui.engine.estimate.work import Operator
+from capacity_tui.engine.numeric import Number
+
+# A thread block's tile of the output, the common shape of vendor libraries' large kernels (rows × columns).
+TILE_ROWS, TILE_COLUMNS = 128.0, 128.0
+
+
+@equation(
+    "rate = peak · reach · tiles / (tiles + fill · units) · k / (k + ramp)",
+    unit="FLOP/s",
+    source="Williams et al. 2009; wave quantization smoothed; constants fitted to published operator timings",
+)
+def gemm_rate(
+    m: Number, n: Number, k: Number, peak: Number, reach: Number, units: Number, fill: Number, ramp: Number
+) -> Number:
+    """FLOP/s a matrix product (m × k)·(k × n) reaches.
+
+    Args:
+        m: rows.
+        n: columns.
+        k: inner length.
+        peak: dense peak, FLOP/s.
+        reach: share of the peak that large products sustain.
+        units: processors of the device that work on tiles side by side.
+        fill: waves of tiles lost to the last, partly filled one.
+        ramp: inner length at which half the rate is reached.
+    """
+    tiles = np.maximum(m / TILE_ROWS, 1.0) * np.maximum(n / TILE_COLUMNS, 1.0)
+    return peak * reach * (tiles / (tiles + fill * units)) * (k / (k + ramp))
+
+
+@equation("bytes = width · (m·k + k·n + m·n)", unit="B", source="each operand moved once")
+def gemm_bytes(m: Number, n: Number, k: Number, width: Number) -> Number:
+    """Device memory traffic of a matrix product, in bytes, with elements of ``width`` bytes."""
+    return width * (m * k + k * n + m * n)
+
+
+@equation(
+    "rate = peak · reach · s / (s + half) · 1.1875 · d / (d + 24)",
+    unit="FLOP/s",
+    source="fitted to published prefill attention timings, 1k to 16k tokens, head sizes 64 and 128",
+)
+def attention_rate(span: Number, head_dim: Number, peak: Number, reach: Number, half: Number) -> Number:
+    """FLOP/s of fused attention over ``span`` tokens with heads of ``head_dim``; 1 at head size 128."""
+    return peak * reach * (span / (span + half)) * (1.1875 * head_dim / (head_dim + 24.0))
+
+
+def operator_seconds(operator: Operator) -> Number:
+    """Seconds of one run: the larger of arithmetic and memory time (roofline)."""
+    return np.maximum(operator.flops / operator.rate, operator.bytes / operator.bandwidth)

@@ -1,0 +1,1 @@
+"""Transformers: memory, operators and communication of training, and serving."""

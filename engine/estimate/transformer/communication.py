@@ -1,0 +1,116 @@
+"""The communication of one training step of a transformer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from capacity_tui.engine.estimate.collectives import (
+    all_gather_seconds,
+    all_reduce_seconds,
+    all_to_all_seconds,
+    point_to_point_seconds,
+)
+from capacity_tui.engine.estimate.transformer.run import TransformerRun
+from capacity_tui.engine.estimate.work import Collective
+from capacity_tui.engine.numeric import Number
+
+
+def training_collectives(run: TransformerRun) -> tuple[Collective, ...]:
+    """Return every collective of a step. Ranks are ordered tensor, context, data, pipeline."""
+    return (
+        *_tensor_parallel(run),
+        *_context_parallel(run),
+        *_expert_parallel(run),
+        *_pipeline(run),
+        *_data_parallel(run),
+    )
+
+
+def _used(size: Number) -> bool:
+    return bool(np.any(np.asarray(size) > 1))
+
+
+def _tensor_parallel(run: TransformerRun) -> Iterator[Collective]:
+    """Two all-reduces a layer forward and two backward; a layer recomputed adds its forward ones."""
+    if not _used(run.tp):
+        return
+    payload = run.tokens * run.shape.hidden * run.width
+    seconds = all_reduce_seconds(payload, run.tp, 1.0, run.cluster)
+    count = run.layers_per_stage * (4.0 + 2.0 * run.recompute.full_layers)
+    yield Collective("all-reduce of activations", "tensor_parallel", seconds, count, run.software.tp_overlap,
+                     bytes=payload)  # fmt: skip
+
+
+def _context_parallel(run: TransformerRun) -> Iterator[Collective]:
+    """Keys and values travel around the group, forward once and backward with their gradients."""
+    if not _used(run.cp):
+        return
+    width = run.shape.kv_heads * (run.shape.head_dim + run.shape.v_head_dim)
+    payload = run.tokens * run.cp * width * run.width / run.tp
+    seconds = all_gather_seconds(payload, run.cp, run.tp, run.cluster)
+    yield Collective("exchange of keys and values", "context_parallel", seconds,
+                     run.layers_per_stage * (3.0 + run.recompute.full_layers), 0.8, bytes=payload)  # fmt: skip
+
+
+def _expert_parallel(run: TransformerRun) -> Iterator[Collective]:
+    """Tokens travel to their experts and back, forward and backward."""
+    if not _used(run.ep) or not np.any(np.asarray(run.moe_share) > 0):
+        return
+    payload = run.tokens / run.tp * run.shape.experts_active * run.shape.hidden * run.width
+    seconds = all_to_all_seconds(payload, run.ep, run.etp, run.cluster)
+    count = run.layers_per_stage * run.moe_share * (4.0 + 2.0 * run.recompute.full_layers)
+    yield Collective("all-to-all of tokens", "expert_parallel", seconds, count, 0.0, bytes=payload)
+
+
+def _pipeline(run: TransformerRun) -> Iterator[Collective]:
+    """Activations to the next stage and their gradients back, for every chunk."""
+    if not _used(run.pp):
+        return
+    payload = run.tokens * run.shape.hidden * run.width / run.tp
+    stride = run.tp * run.cp * run.dp
+    seconds = np.where(run.pp > 1, point_to_point_seconds(payload, stride, run.cluster), 0.0)
+    yield Collective("activations between stages", "pipeline_bubble", seconds, 2.0 * run.interleave, 0.5,
+                     bytes=payload)  # fmt: skip
+
+
+def _data_parallel(run: TransformerRun) -> Iterator[Collective]:
+    """Gradients are reduced; sharded parameters are gathered before they are used."""
+    trained = np.where(run.frozen_bytes > 0, run.trainable / run.counts.total, 1.0)
+    counts = run.counts
+    ends = (counts.token_embedding + counts.head) / run.tp / np.minimum(run.pp, 2.0)
+    dense = run.layers_per_stage * run.dense_parameters_per_layer / run.tp + ends
+    experts = run.layers_per_stage * run.expert_parameters_per_layer / (run.ep * run.etp)
+    groups = (
+        ("", dense, run.replica_ranks, run.tp),
+        (" of experts", experts, run.expert_ranks, run.ep * run.etp),
+    )
+    for suffix, parameters, ranks, stride in groups:
+        if not np.any(np.asarray(parameters) > 0) or not _used(ranks):
+            continue
+        yield from _reduction(run, suffix, parameters, trained, ranks, stride)
+
+
+def _reduction(
+    run: TransformerRun, suffix: str, parameters: Number, trained: Number, ranks: Number, stride: Number
+) -> Iterator[Collective]:
+    overlap = run.software.dp_overlap
+    shard = np.minimum(run.shard, ranks)
+    replicas = np.maximum(ranks / shard, 1.0)
+    gradient = parameters * run.gradient_bytes * trained
+    stored = np.where(run.frozen_bytes > 0, np.minimum(run.frozen_bytes, run.width), run.width)
+    values = parameters * stored
+    gather = all_gather_seconds(values, shard, stride, run.cluster)
+    reduce = all_gather_seconds(gradient, shard, stride, run.cluster)
+    across = all_reduce_seconds(gradient / shard, replicas, stride * shard, run.cluster)
+    plain = all_reduce_seconds(gradient, ranks, stride, run.cluster)
+    full = np.where(run.zero >= 3, 1.0, 0.0)
+    some = np.where((run.zero >= 1) & (run.zero < 3), 1.0, 0.0)
+    none = np.where(run.zero < 1, 1.0, 0.0)
+    yield Collective(f"gather and reduce sharded parameters{suffix}", "data_parallel", full * (2.0 * gather + reduce),
+                     1.0, overlap, bytes=values)  # fmt: skip
+    yield Collective(f"reduce gradients{suffix}", "data_parallel", none * plain + some * reduce
+                     + (1.0 - none) * across, 1.0, overlap, per_step=True, bytes=gradient)  # fmt: skip
+    yield Collective(f"gather updated parameters{suffix}", "data_parallel", some * gather, 1.0, overlap,
+                     per_step=True, bytes=values)  # fmt: skip

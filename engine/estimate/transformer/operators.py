@@ -1,0 +1,230 @@
+"""The kernels of one training step of a transformer, by their shapes after sharding."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from capacity_tui.engine.estimate.roofline import attention_rate, gemm_bytes, gemm_rate
+from capacity_tui.engine.estimate.transformer.run import TransformerRun
+from capacity_tui.engine.estimate.work import Operator, Phase, Where
+from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.workload.operations import forward_attention_flops
+
+# Share of a wave of tiles lost at the end of a product, and the inner length at which half the rate is reached.
+FILL, RAMP = 0.15, 64.0
+
+
+def training_operators(run: TransformerRun) -> tuple[Operator, ...]:
+    """Return every kernel of a step; counts are runs for one micro-batch on the mean pipeline stage."""
+    return (
+        *_linear_layers(run),
+        *_attention(run),
+        *_elementwise(run),
+        *_ends(run),
+        *_optimizer(run),
+    )
+
+
+def recomputed_share(run: TransformerRun, module: Number, *, product: bool) -> Number:
+    """Share of a module's forward pass that runs a second time."""
+    operations = run.recompute.operations * (0.5 if product else 1.0)
+    rest = np.maximum(module, operations)
+    return run.recompute.full_layers + (1.0 - run.recompute.full_layers) * rest
+
+
+def gemm(
+    run: TransformerRun,
+    name: str,
+    m: Number,
+    n: Number,
+    k: Number,
+    *,
+    count: Number,
+    where: Where = "layer",
+    recompute: Number = 0.0,
+    trained: bool = True,
+    groups: Number = 1.0,
+    low: bool = True,
+) -> Iterator[Operator]:
+    """Yield forward, backward and recomputed products of one linear layer.
+
+    Args:
+        run: the run.
+        name: what the layer is.
+        m: rows (tokens) of one group.
+        n: outputs on this device.
+        k: inputs on this device.
+        count: layers of this kind on the device.
+        where: place in the pipeline.
+        recompute: share of the forward pass that runs again.
+        trained: whether the weights have gradients.
+        groups: products side by side (experts).
+        low: whether the layer runs in the plan's precision; the head and router stay in 16 bits.
+    """
+    device = run.cluster.device
+    peak = run.peak if low else run.attention_peak
+    reach = run.gemm_reach if low else device.gemm_reach("bf16")
+    width = run.width * np.where(run.casts > 0, 0.5, 1.0) if low else run.width
+    bandwidth = device.bandwidth * device.reach.stream
+
+    def product(label: str, phase: Phase, rows: Number, columns: Number, depth: Number, runs: Number) -> Operator:
+        rate = gemm_rate(rows * groups, columns, depth, peak, reach, device.units, FILL, RAMP) * device.clock
+        return Operator(
+            label, "compute", phase, where, 2.0 * rows * columns * depth * groups,
+            gemm_bytes(rows, columns, depth, width) * groups, rate, bandwidth, runs,
+        )  # fmt: skip
+
+    yield product(name, "forward", m, n, k, count)
+    yield product(f"{name}, input gradient", "backward", m, k, n, count)
+    if trained:
+        full = np.where(run.frozen_bytes > 0, run.trainable / run.counts.total, 1.0)
+        yield product(f"{name}, weight gradient", "backward", k, n, m, count * full)
+    if np.any(np.asarray(recompute) > 0):
+        yield product(f"{name}, recomputed", "recompute", m, n, k, count * recompute)
+
+
+def _linear_layers(run: TransformerRun) -> Iterator[Operator]:
+    shape, layers, tokens = run.shape, run.layers_per_stage, run.tokens
+    again = recomputed_share(run, run.recompute.latent, product=True)
+    if shape.latent:
+        rank = np.where(shape.q_lora_rank > 0, shape.q_lora_rank, 0.0)
+        down = rank + shape.kv_lora_rank + shape.qk_rope_head_dim
+        query_in = np.where(shape.q_lora_rank > 0, shape.q_lora_rank, shape.hidden)
+        yield from gemm(run, "attention down projection", tokens, down, shape.hidden, count=layers, recompute=again)
+        yield from gemm(run, "query up projection", tokens, run.query_width / run.tp, query_in, count=layers,
+                        recompute=again)  # fmt: skip
+        up = shape.heads * (shape.qk_nope_head_dim + shape.v_head_dim) / run.tp
+        yield from gemm(run, "key and value up projection", tokens, up, shape.kv_lora_rank, count=layers,
+                        recompute=again)  # fmt: skip
+    else:
+        outputs = (run.query_width + run.key_value_width) / run.tp
+        yield from gemm(run, "query, key and value projection", tokens, outputs, shape.hidden, count=layers,
+                        recompute=again)  # fmt: skip
+    yield from gemm(run, "attention output projection", tokens, shape.hidden, run.value_width / run.tp, count=layers,
+                    recompute=recomputed_share(run, 0.0, product=True))  # fmt: skip
+    yield from _feed_forward(run)
+
+
+def _feed_forward(run: TransformerRun) -> Iterator[Operator]:
+    shape, tokens = run.shape, run.tokens
+    again = recomputed_share(run, run.recompute.mlp, product=True)
+    dense = run.layers_per_stage * (1.0 - run.moe_share)
+    mixture = run.layers_per_stage * run.moe_share
+    up, expert_up = (1 + shape.gated) * shape.ffn, (1 + shape.gated) * shape.moe_ffn
+    if np.any(np.asarray(dense) > 0):
+        yield from gemm(run, "feed-forward up projection", tokens, up / run.tp, shape.hidden, count=dense,
+                        recompute=again)  # fmt: skip
+        yield from gemm(run, "feed-forward down projection", tokens, shape.hidden, shape.ffn / run.tp, count=dense,
+                        recompute=again)  # fmt: skip
+    if not np.any(np.asarray(mixture) > 0):
+        return
+    groups = np.maximum(shape.experts / run.ep, 1.0)
+    rows = tokens * shape.experts_active * run.etp / run.tp / groups
+    yield from gemm(run, "router", tokens / run.tp, shape.experts, shape.hidden, count=mixture, low=False)
+    yield from gemm(run, "experts, up projection", rows, expert_up / run.etp, shape.hidden, count=mixture,
+                    recompute=again, groups=groups)  # fmt: skip
+    yield from gemm(run, "experts, down projection", rows, shape.hidden, shape.moe_ffn / run.etp, count=mixture,
+                    recompute=again, groups=groups)  # fmt: skip
+    if np.any(np.asarray(shape.experts_shared) > 0):
+        shared = shape.experts_shared * shape.shared_ffn / run.tp
+        yield from gemm(run, "shared expert, up projection", tokens, (1 + shape.gated) * shared, shape.hidden,
+                        count=mixture, recompute=again)  # fmt: skip
+        yield from gemm(run, "shared expert, down projection", tokens, shape.hidden, shared, count=mixture,
+                        recompute=again)  # fmt: skip
+
+
+def _attention(run: TransformerRun) -> Iterator[Operator]:
+    """Score and value products: fused, or as separate products with stored scores."""
+    device, shape = run.cluster.device, run.shape
+    layers = run.layers_per_stage
+    flops = run.tokens * forward_attention_flops(shape, run.seq_len, run.causal) / shape.layers / run.tp
+    span = np.minimum(run.seq_len, 2.0 * run.attended if run.causal else run.attended)
+    head = run.query_width / shape.heads
+    reach = device.reach.attention_forward
+    rate = attention_rate(span, head, run.attention_peak, reach, device.reach.attention_half_length) * device.clock
+    # Stored scores are computed in full, then masked, and pass through memory several times.
+    stored = run.tokens * shape.heads * run.seq_len * run.width / run.tp
+    square = np.where(run.fused_attention > 0, 1.0, run.seq_len / run.attended)
+    plain = run.attention_peak * device.gemm_reach("bf16") * 0.6 * device.clock
+    forward_rate = np.where(run.fused_attention > 0, rate, plain)
+    backward_rate = np.where(run.fused_attention > 0, rate * device.reach.attention_backward, plain)
+    traffic = run.tokens * (run.query_width + run.key_value_width + run.value_width) * run.width / run.tp
+    unfused = 1.0 - run.fused_attention
+    bandwidth = device.bandwidth * device.reach.elementwise
+    again = recomputed_share(run, run.recompute.attention * unfused, product=False)
+    again = np.where(run.recompute.operations > 0, run.recompute.full_layers, again)
+    yield Operator("attention", "attention", "forward", "layer", flops * square, traffic + unfused * 6.0 * stored,
+                   forward_rate, bandwidth, layers)  # fmt: skip
+    yield Operator("attention, backward", "attention", "backward", "layer",
+                   flops * np.where(run.fused_attention > 0, 2.5, 2.0 * square), 2.0 * traffic + unfused * 8.0 * stored,
+                   backward_rate, bandwidth, layers)  # fmt: skip
+    yield Operator("attention, recomputed", "attention", "recompute", "layer", flops * square,
+                   traffic + unfused * 6.0 * stored, forward_rate, bandwidth, layers * again)  # fmt: skip
+
+
+def _elementwise(run: TransformerRun) -> Iterator[Operator]:
+    """Norms, residuals, rotary positions, activations, casts: kernels bound by memory."""
+    device, shape = run.cluster.device, run.shape
+    split = np.where(run.sequence_parallel > 0, run.tp, 1.0)
+    narrow = shape.hidden / split
+    active = (1.0 - run.moe_share) * shape.ffn + run.moe_share * (
+        shape.experts_active * shape.moe_ffn + shape.experts_shared * shape.shared_ffn
+    )
+    inner = active / run.tp
+    moved = run.moe_share * shape.experts_active * shape.hidden / run.tp
+    rotary = (run.query_width + run.key_value_width) / run.tp
+    passes = run.software.elementwise_passes * (1.0 - 0.35 * run.compiled)
+    bandwidth = device.bandwidth * device.reach.elementwise
+    launches = run.software.layer_launches * (1.0 - 0.5 * run.compiled)
+    forward = passes * run.tokens * run.width * (
+        10.0 * narrow + 2.0 * rotary + (3 + 2 * shape.gated) * inner * 0.8 + 4.0 * moved
+    )
+    backward = passes * run.tokens * run.width * (
+        14.0 * narrow + 2.0 * rotary + (3 + 3 * shape.gated) * inner * 0.8 + 4.0 * moved
+    )
+    again = recomputed_share(run, np.maximum(run.recompute.norm, run.recompute.activation) * 0.5, product=False)
+    layers = run.layers_per_stage
+    yield Operator("norms, residuals and activations", "compute", "forward", "layer", 0.0, forward, 1.0, bandwidth,
+                   layers, launches)  # fmt: skip
+    yield Operator("norms, residuals and activations, backward", "compute", "backward", "layer", 0.0, backward, 1.0,
+                   bandwidth, layers, 2.0 * launches)  # fmt: skip
+    yield Operator("norms, residuals and activations, recomputed", "compute", "recompute", "layer", 0.0, forward, 1.0,
+                   bandwidth, layers * again, launches)  # fmt: skip
+    weights = run.dense_parameters_per_layer / run.tp + run.expert_parameters_per_layer / (run.ep * run.etp)
+    trained = np.where(run.frozen_bytes > 0, run.trainable / run.counts.total, 1.0)
+    yield Operator("gradient accumulation", "compute", "backward", "layer", 0.0,
+                   weights * trained * 2.0 * run.gradient_bytes, 1.0, device.bandwidth * device.reach.stream,
+                   layers)  # fmt: skip
+    operands = 2.0 * (4.0 * narrow + run.query_width / run.tp + 2.0 * inner) * run.tokens + 2.0 * weights
+    yield Operator("casts to the narrow type", "compute", "forward", "layer", 0.0,
+                   run.casts * operands * (run.width + 1.0), 1.0, bandwidth, layers)  # fmt: skip
+
+
+def _ends(run: TransformerRun) -> Iterator[Operator]:
+    """Embedding, output head and loss."""
+    device, shape = run.cluster.device, run.shape
+    if np.any(np.asarray(shape.vocab) > 0) and shape.kind != "vit":
+        yield from gemm(run, "output head", run.tokens, shape.vocab / run.tp, shape.hidden, count=1.0, where="last",
+                        low=False)  # fmt: skip
+    bandwidth = device.bandwidth * device.reach.elementwise
+    loss = run.tokens * shape.vocab / run.tp * (2.0 * run.software.logit_bytes)
+    yield Operator("loss", "compute", "backward", "last", 0.0, loss, 1.0, bandwidth, 1.0, 10.0)
+    embedding = run.tokens * shape.hidden * (2.0 * run.width + 2.0 * run.gradient_bytes)
+    yield Operator("embedding", "compute", "forward", "first", 0.0, embedding, 1.0, bandwidth, 1.0, 4.0)
+
+
+def _optimizer(run: TransformerRun) -> Iterator[Operator]:
+    """Read gradients and states, write parameters and states, once a step."""
+    device, counts = run.cluster.device, run.counts
+    ends = (counts.token_embedding + counts.head) / run.tp
+    dense = run.layers_per_stage * run.dense_parameters_per_layer / run.tp + ends / np.minimum(run.pp, 2.0)
+    experts = run.layers_per_stage * run.expert_parameters_per_layer / (run.ep * run.etp)
+    shard = np.where(run.zero >= 1, run.shard, 1.0)
+    expert_shard = np.where(run.zero >= 1, np.minimum(run.shard, run.expert_ranks), 1.0)
+    trained = np.where(run.frozen_bytes > 0, run.trainable / counts.total, 1.0)
+    updated = (dense / shard + experts / expert_shard) * trained
+    host = device.host_bandwidth * 0.5
+    bandwidth = np.where(run.offload_optimizer > 0, host, device.bandwidth * device.reach.stream * 0.6)
+    yield Operator("optimizer", "optimizer", "step", "step", 0.0, updated * run.optimizer_traffic, 1.0, bandwidth)

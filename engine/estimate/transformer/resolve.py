@@ -1,0 +1,203 @@
+"""From a plan without open choices to the numbers of a transformer run."""
+
+from __future__ import annotations
+
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.catalog.numerics import Optimizer
+from capacity_tui.engine.catalog.software import Framework
+from capacity_tui.engine.errors import Place, PlanError
+from capacity_tui.engine.estimate.transformer.run import Recompute, Software, TransformerRun
+from capacity_tui.engine.hardware.cluster import Cluster
+from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.workload.checkpointing import checkpointing
+from capacity_tui.engine.workload.parameters import count_parameters
+from capacity_tui.engine.workload.plan import Adapter, ParallelismSection, Plan
+from capacity_tui.engine.workload.transformer import TransformerShape
+
+# What LoRA adapts, by the names plans use.
+TARGETS = {
+    "all": frozenset({"query", "key", "value", "output", "up", "down"}),
+    "attention": frozenset({"query", "key", "value", "output"}),
+    "mlp": frozenset({"up", "down"}),
+    "query+value": frozenset({"query", "value"}),
+}
+
+
+def framework_row(plan: Plan, catalog: Catalog) -> Framework:
+    """Return what the plan's framework does; ``plain`` where it names none."""
+    return catalog.frameworks[plan.training.framework or "plain"]
+
+
+def resolve_parallelism(section: ParallelismSection, devices: int, zero: int) -> ParallelismSection:
+    """Fill in the sizes that follow from the others and check that they divide the devices.
+
+    Raises:
+        PlanError: the sizes do not multiply to the number of devices.
+    """
+    tp, pp, cp = int(section.tp), int(section.pp), section.cp
+    model = tp * pp * cp
+    dp = section.dp
+    if dp is None or dp == "auto":
+        if devices % model:
+            raise PlanError(
+                "tp x pp x cp does not divide the devices",
+                f"{tp} x {pp} x {cp} = {model}, devices {devices}",
+                "change hardware.devices or the sizes, or give dp",
+                Place(field="parallelism"),
+            )
+        dp = devices // model
+    if dp * model != devices:
+        raise PlanError(
+            "dp x tp x pp x cp is not the number of devices",
+            f"{dp} x {tp} x {pp} x {cp} = {dp * model}, devices {devices}",
+            f"set hardware.devices to {dp * model}, or leave dp out",
+            Place(field="parallelism.dp"),
+        )
+    etp = section.etp or (1 if section.ep > 1 else tp)
+    if (dp * cp * tp) % (section.ep * etp):
+        raise PlanError(
+            "ep x etp does not divide dp x cp x tp",
+            f"{section.ep} x {etp}, {dp} x {cp} x {tp}",
+            "choose a divisor",
+            Place(field="parallelism.ep"),
+        )
+    stage = section.zero if section.zero is not None and section.zero != "auto" else zero
+    shard = min(section.shard or dp * cp, dp * cp)
+    sequence = section.sequence_parallel if section.sequence_parallel is not None else tp > 1
+    return section.model_copy(
+        update={"dp": dp, "etp": etp, "zero": stage, "shard": shard, "sequence_parallel": sequence}
+    )
+
+
+def resolve_recompute(name: str) -> Recompute:
+    """Return what a checkpointing name recomputes, as numbers."""
+    chosen = checkpointing(name)
+    modules = chosen.modules
+    return Recompute(
+        full_layers=chosen.full_layers,
+        operations=float(chosen.operations),
+        attention=float("attention" in modules),
+        mlp=float("mlp" in modules),
+        norm=float("norm" in modules),
+        activation=float("activation" in modules),
+        latent=float("mla-up" in modules),
+    )
+
+
+def adapter_parameters(shape: TransformerShape, adapter: Adapter) -> Number:
+    """Trained parameters of low-rank adapters: rank · (inputs + outputs) for each adapted matrix.
+
+    Source: Hu et al. 2021. A DoRA adapter adds one magnitude for each output.
+    """
+    query, value = shape.heads * shape.head_dim, shape.heads * shape.v_head_dim
+    keys, values = shape.kv_heads * shape.head_dim, shape.kv_heads * shape.v_head_dim
+    ups = 1 + shape.gated
+    sizes = {
+        "query": (shape.hidden, query, 1),
+        "key": (shape.hidden, keys, 1),
+        "value": (shape.hidden, values, 1),
+        "output": (value, shape.hidden, 1),
+        "up": (shape.hidden, shape.ffn, ups),
+        "down": (shape.ffn, shape.hidden, 1),
+    }
+    magnitude = 1.0 if adapter.kind == "dora" else 0.0
+    chosen = [sizes[name] for name in sorted(TARGETS[adapter.targets])]
+    each = sum(
+        number * (adapter.rank * (inputs + outputs) + magnitude * outputs) for inputs, outputs, number in chosen
+    )
+    return shape.layers * each
+
+
+def transformer_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catalog: Catalog) -> TransformerRun:
+    """Return the run of a plan whose fields are all settled (see ``resolve_plan``).
+
+    Raises:
+        CatalogError: an optimizer, precision or quantization nobody knows.
+        PlanError: a combination that does not make sense.
+    """
+    training, parallel = plan.training, plan.parallelism
+    row = framework_row(plan, catalog)
+    precision = str(training.precision)
+    optimizer = catalog.optimizers.find(training.optimizer)
+    full = precision in {"fp32", "tf32"}
+    width = 4.0 if full else 2.0
+    mixed = training.master_weights == "fp32" and not full
+    weight_bytes = 4.0 if full or (mixed and row.fp32_parameters) else 2.0
+    master_bytes = 4.0 if mixed and not row.fp32_parameters else 0.0
+    gradients = training.gradients or ("fp32" if full else row.gradients)
+    if training.master_weights == "none" and training.gradients is None and not full:
+        gradients = "bf16"
+    gradient_bytes = 4.0 if gradients == "fp32" else 2.0
+    counts = count_parameters(shape)
+    trainable: Number = counts.total
+    frozen = 0.0
+    if training.adapter is not None:
+        trainable = adapter_parameters(shape, training.adapter)
+        kept = training.quantization or ("nf4" if training.adapter.kind == "qlora" else None)
+        frozen = catalog.quantizations.find(kept).bits_per_weight / 8.0 if kept else width
+    device = cluster.device
+    efficiency = plan.hardware.efficiency
+    reach = efficiency if efficiency is not None else device.gemm_reach(precision)
+    return TransformerRun(
+        shape=shape,
+        counts=counts,
+        cluster=cluster,
+        software=_software(row, shape),
+        recompute=resolve_recompute(training.checkpointing),
+        causal=shape.kind == "decoder",
+        seq_len=float(training.seq_len),
+        micro_batch=float(training.micro_batch),
+        global_batch=float(training.global_batch or 1),
+        dp=float(parallel.dp or 1),
+        tp=float(parallel.tp),
+        pp=float(parallel.pp),
+        cp=float(parallel.cp),
+        ep=float(parallel.ep),
+        etp=float(parallel.etp or 1),
+        interleave=float(parallel.interleave),
+        zero=float(parallel.zero or 0),
+        shard=float(parallel.shard or 1),
+        sequence_parallel=float(bool(parallel.sequence_parallel)),
+        width=width,
+        weight_bytes=weight_bytes,
+        master_bytes=master_bytes,
+        gradient_bytes=gradient_bytes,
+        state_bytes=_state_bytes(optimizer, lean=weight_bytes + master_bytes < 4.0),
+        optimizer_traffic=optimizer.state_traffic_bytes
+        + 2.0 * (master_bytes or weight_bytes)
+        + optimizer.gradient_passes * gradient_bytes
+        + (width if master_bytes else 0.0),
+        peak=device.peak(precision),
+        gemm_reach=reach,
+        attention_peak=device.peak("fp32" if full else ("fp16" if precision == "fp16" else "bf16")),
+        casts=float(device.native(precision) in {"fp8", "fp4"}),
+        fused_attention=float(training.attention != "eager"),
+        compiled=float(training.compile),
+        trainable=trainable,
+        frozen_bytes=frozen,
+        offload_optimizer=float(parallel.offload in {"optimizer", "parameters"}),
+        offload_parameters=float(parallel.offload == "parameters"),
+        offload_activations=float(parallel.offload == "activations"),
+    )
+
+
+def _state_bytes(optimizer: Optimizer, *, lean: bool) -> float:
+    """Bytes of optimizer state for a parameter; states follow the parameters' type where nothing is fp32."""
+    if lean and optimizer.state_bytes_bf16 is not None:
+        return optimizer.state_bytes_bf16
+    return optimizer.state_bytes
+
+
+def _software(row: Framework, shape: TransformerShape) -> Software:
+    return Software(
+        fp32_parameters=float(row.fp32_parameters),
+        elementwise_passes=row.elementwise_passes,
+        saved_activation=row.saved_activation[0] if shape.gated else row.saved_activation[1],
+        logit_bytes=row.logit_bytes,
+        tp_overlap=row.tp_overlap,
+        dp_overlap=row.dp_overlap,
+        layer_launches=row.layer_launches,
+        launch_seconds=row.launch_us * 1e-6,
+        step_seconds=row.step_seconds,
+        fragmentation=row.fragmentation,
+    )

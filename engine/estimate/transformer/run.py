@@ -1,0 +1,193 @@
+"""A transformer run reduced to numbers: what memory and time formulas read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from capacity_tui.engine.hardware.cluster import Cluster
+from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.workload.parameters import ParameterCounts
+from capacity_tui.engine.workload.transformer import TransformerShape
+
+
+@dataclass(frozen=True, slots=True)
+class Software:
+    """What the training framework does; see profiles/frameworks.yaml for each meaning. Times in seconds."""
+
+    fp32_parameters: Number
+    elementwise_passes: Number
+    saved_activation: Number
+    logit_bytes: Number
+    tp_overlap: Number
+    dp_overlap: Number
+    layer_launches: Number
+    launch_seconds: Number
+    step_seconds: Number
+    fragmentation: Number
+
+
+@dataclass(frozen=True, slots=True)
+class Recompute:
+    """What the backward pass computes again, as numbers from 0 to 1."""
+
+    full_layers: Number = 0.0
+    operations: Number = 0.0
+    attention: Number = 0.0
+    mlp: Number = 0.0
+    norm: Number = 0.0
+    activation: Number = 0.0
+    latent: Number = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class TransformerRun:
+    """One training or fine-tuning step. Every numeric field may be an array; all broadcast together.
+
+    Attributes:
+        shape: sizes of the model.
+        counts: its parameters by part.
+        cluster: what it runs on.
+        software: what the framework does.
+        recompute: activation checkpointing.
+        causal: whether a token sees earlier tokens only.
+        seq_len: tokens in a sequence.
+        micro_batch: sequences a replica works on at once.
+        global_batch: sequences of an optimizer step.
+        dp, tp, pp, cp, ep, etp: data, tensor, pipeline, context, expert and expert-tensor parallel sizes.
+        interleave: pipeline chunks a device holds.
+        zero: sharding stage 0 to 3.
+        shard: ranks in one sharding group.
+        sequence_parallel: 1 where norms are split over the tensor-parallel group.
+        width: bytes of an activation.
+        weight_bytes: bytes kept for a parameter between uses.
+        master_bytes: bytes of its fp32 copy, 0 if none.
+        gradient_bytes: bytes of a gradient as kept.
+        state_bytes: bytes of optimizer state for a parameter.
+        optimizer_traffic: bytes the optimizer reads and writes for a parameter.
+        peak: dense peak of the linear layers, FLOP/s.
+        gemm_reach: share of it that large products sustain.
+        attention_peak: dense peak of attention, FLOP/s.
+        casts: 1 where operands are cast to a narrower type before each product.
+        fused_attention: 1 for flash and sdpa kernels, 0 where score matrices are stored.
+        compiled: 1 with a graph compiler.
+        trainable: parameters with gradients (all, or the adapters').
+        frozen_bytes: bytes of a frozen base parameter; 0 where everything is trained.
+        offload_optimizer, offload_parameters, offload_activations: 1 where kept in host memory.
+    """
+
+    shape: TransformerShape
+    counts: ParameterCounts
+    cluster: Cluster
+    software: Software
+    recompute: Recompute
+    causal: bool
+    seq_len: Number
+    micro_batch: Number
+    global_batch: Number
+    dp: Number
+    tp: Number
+    pp: Number
+    cp: Number
+    ep: Number
+    etp: Number
+    interleave: Number
+    zero: Number
+    shard: Number
+    sequence_parallel: Number
+    width: Number
+    weight_bytes: Number
+    master_bytes: Number
+    gradient_bytes: Number
+    state_bytes: Number
+    optimizer_traffic: Number
+    peak: Number
+    gemm_reach: Number
+    attention_peak: Number
+    casts: Number
+    fused_attention: Number
+    compiled: Number
+    trainable: Number
+    frozen_bytes: Number
+    offload_optimizer: Number = 0.0
+    offload_parameters: Number = 0.0
+    offload_activations: Number = 0.0
+
+    @property
+    def tokens(self) -> Number:
+        """Tokens of one micro-batch on one device (before tensor parallelism)."""
+        return self.micro_batch * self.seq_len / self.cp
+
+    @property
+    def micro_batches(self) -> Number:
+        """Micro-batches one replica runs for one optimizer step."""
+        return np.maximum(1.0, np.ceil(self.global_batch / (self.micro_batch * self.dp)))
+
+    @property
+    def layers_per_stage(self) -> Number:
+        """Layers of the mean pipeline stage."""
+        return self.shape.layers / self.pp
+
+    @property
+    def fullest_layers(self) -> Number:
+        """Layers of the fullest pipeline stage."""
+        chunks = self.pp * self.interleave
+        return np.maximum(np.ceil(self.shape.layers / chunks) * self.interleave, self.layers_per_stage)
+
+    @property
+    def replica_ranks(self) -> Number:
+        """Ranks that hold the same dense weights: data times context parallel."""
+        return self.dp * self.cp
+
+    @property
+    def expert_ranks(self) -> Number:
+        """Ranks that hold the same experts."""
+        return np.maximum(1.0, self.dp * self.cp * self.tp / (self.ep * self.etp))
+
+    @property
+    def dense_parameters_per_layer(self) -> Number:
+        """Parameters of the mean layer without its routed experts."""
+        counts = self.counts
+        feed_forward = (
+            counts.dense_layers * counts.mlp_per_dense_layer
+            + counts.moe_layers * (counts.router_per_moe_layer + counts.shared_experts_per_layer)
+        ) / counts.layers
+        return counts.attention_per_layer + counts.norms_per_layer + counts.cross_attention_per_layer + feed_forward
+
+    @property
+    def expert_parameters_per_layer(self) -> Number:
+        """Parameters of the routed experts of the mean layer."""
+        return self.counts.moe_layers * self.counts.experts * self.counts.expert / self.counts.layers
+
+    @property
+    def moe_share(self) -> Number:
+        """Share of the layers that have routed experts."""
+        return self.counts.moe_layers / self.counts.layers
+
+    @property
+    def attended(self) -> Number:
+        """Tokens a token attends to, averaged over positions and layers."""
+        full = self.seq_len / 2.0 if self.causal else self.seq_len
+        window = np.minimum(self.shape.sliding_window, self.seq_len)
+        windowed = window - window * window / (2.0 * self.seq_len) if self.causal else window
+        full_layers, window_layers = self.shape.full_layers, self.shape.window_layers
+        return (full_layers * full + window_layers * windowed) / self.shape.layers
+
+    @property
+    def query_width(self) -> Number:
+        """Width of all queries (and keys after expansion) of a layer."""
+        latent = self.shape.heads * (self.shape.qk_nope_head_dim + self.shape.qk_rope_head_dim)
+        return latent if self.shape.latent else self.shape.heads * self.shape.head_dim
+
+    @property
+    def value_width(self) -> Number:
+        """Width of the attention output before its projection."""
+        return self.shape.heads * self.shape.v_head_dim
+
+    @property
+    def key_value_width(self) -> Number:
+        """Width of the keys and values of a token that attention reads."""
+        if self.shape.latent:
+            return self.query_width + self.value_width
+        return self.shape.kv_heads * (self.shape.head_dim + self.shape.v_head_dim)

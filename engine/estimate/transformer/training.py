@@ -1,0 +1,73 @@
+"""Training and fine-tuning of a transformer as neutral work."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from capacity_tui.engine.estimate.result import ModelFacts
+from capacity_tui.engine.estimate.transformer.communication import training_collectives
+from capacity_tui.engine.estimate.transformer.memory import training_memory
+from capacity_tui.engine.estimate.transformer.operators import training_operators
+from capacity_tui.engine.estimate.transformer.run import TransformerRun
+from capacity_tui.engine.estimate.work import Schedule, Work
+from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.workload.operations import forward_flops_per_token
+
+METHOD = "operator roofline with collectives and pipeline schedule; memory term by term"
+# Buffers a communication library holds for one group of ranks, outside the allocator (NCCL, default channels).
+COMMUNICATOR_BYTES = 350 * 2**20
+
+
+def model_facts(run: TransformerRun) -> ModelFacts:
+    """Return the size and work of the model."""
+    return ModelFacts(
+        parameters=run.counts.total,
+        active_parameters=run.counts.active,
+        forward_flops=forward_flops_per_token(run.shape, run.seq_len, run.causal),
+        unit="token",
+        complexity="O(layers · (seq² · hidden + seq · hidden²))",
+    )
+
+
+def training_work(run: TransformerRun, steps: Number | None) -> Work:
+    """Return the memory, operators and communication of a training step.
+
+    Args:
+        run: the run.
+        steps: optimizer steps of the job; None leaves its length open.
+    """
+    facts = model_facts(run)
+    memory = training_memory(run)
+    device = run.cluster.device
+    groups = (run.tp > 1) * 1.0 + (run.replica_ranks > 1) * 1.0 + (run.pp > 1) * 1.0 + (run.ep > 1) * 1.0
+    units = run.global_batch * run.seq_len
+    # Backward takes two forwards; a frozen base needs no weight gradients.
+    trained = np.where(run.frozen_bytes > 0, run.trainable / run.counts.total, 1.0)
+    return Work(
+        facts=facts,
+        memory=memory.parts,
+        host_bytes=memory.host,
+        peak=_peak(memory.phase, run.pp),
+        fragmentation=run.software.fragmentation,
+        context_bytes=device.reach.context_bytes + COMMUNICATOR_BYTES * groups,
+        operators=training_operators(run),
+        collectives=training_collectives(run),
+        schedule=Schedule(
+            run.micro_batches, run.pp, run.interleave, run.fullest_layers / run.layers_per_stage
+        ),
+        launch_seconds=run.software.launch_seconds,
+        fixed_seconds=run.software.step_seconds,
+        units_per_step=units,
+        units_per_sample=run.seq_len,
+        steps=steps,
+        model_flops_per_step=facts.forward_flops * (2.0 + trained) * units,
+        peak_flops=run.peak,
+        method=METHOD,
+        assumed=(*run.cluster.assumed, *run.shape.assumed),
+    )
+
+
+def _peak(phase: Number, stages: Number) -> str:
+    late = bool(np.all(np.asarray(phase) > 0))
+    where = "" if not np.any(np.asarray(stages) > 1) else ", on the fullest pipeline stage"
+    return ("at the end of the backward pass" if late else "at the start of the backward pass") + where

@@ -1,0 +1,10 @@
+"""The type every formula speaks: one number, or an array of them that broadcasts."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Number: TypeAlias = float | NDArray[np.float64]
