@@ -239,6 +239,8 @@ def _model_flops(row: Row) -> float | None:
 
 
 _TAG_COLUMNS = ("release", "recipe", "number_format", "mtp_layers", "rank", "layout", "assumed", "notes")
+# A dense model leaves out at most its input embedding; a mixture, most of its experts.
+_MIXTURE_RATIO = 1.5
 _SIZES = ((1e9, "< 1B"), (5e9, "1-5B"), (2e10, "5-20B"), (1e11, "20-100B"), (4e11, "100-400B"))
 _LENGTHS = ((1024, "<= 1k"), (2048, "2k"), (4096, "4k"), (8192, "8k"), (32768, "16-32k"))
 
@@ -247,13 +249,14 @@ def _tags(row: Row, plan: Mapping[str, object], source_key: str) -> dict[str, st
     inference = plan["task"] == "infer"
     length = row.get("inference.prompt_tokens") if inference else row.get("training.seq_len")
     watts = row.get("hardware.spec.tdp_w")
+    mixture = int(row["parameters"]) > _MIXTURE_RATIO * int(row["active_parameters"])
     tags = {
         "source": source_key,
         "hardware": row["hardware.name"] + (f", {watts} W" if watts else ""),
         "size": _bucket(float(row["parameters"]), _SIZES, ">= 400B"),
         "length": _bucket(float(length or 0) - 1, _LENGTHS, "> 32k"),
         "parallelism": parallelism_class(plan),
-        "routing": "moe" if int(row["parameters"]) > 1.5 * int(row["active_parameters"]) else "dense",
+        "routing": "moe" if mixture else "dense",
         "framework": row.get("inference.engine") or row.get("training.framework") or "",
         "precision": row.get("inference.weights") or row.get("training.precision") or "",
         "model": row["published_model"],
