@@ -1,0 +1,334 @@
+"""A small engine with round numbers, for the screen's own tests."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from capacity_tui.engine.errors import PlanError
+from capacity_tui.tui.settings import config_folder
+from capacity_tui.tui.view import (
+    AUTO,
+    Choice,
+    Chosen,
+    Column,
+    Comparison,
+    Explanation,
+    Field,
+    HardwareRow,
+    Input,
+    Kind,
+    Note,
+    Reading,
+    Row,
+    Sample,
+    Verdict,
+)
+
+GIB = 2**30
+MODES = {"conservative": 1, "balanced": 2, "extreme": 4}
+HERE = (
+    HardwareRow("GPU 0", "H100 SXM  79.6 GiB", "detected"),
+    HardwareRow("NVLink", "450 GB/s per direction", "catalogue"),
+    HardwareRow("CPU", "2×EPYC 9654  192 cores", "detected"),
+    HardwareRow("RAM", "2.00 TiB  1.71 TiB free", "detected"),
+    HardwareRow("Disk", "", "", "not mounted"),
+    HardwareRow("Network", "400 Gb/s", "assumed"),
+)
+DEFAULTS = {
+    "model.name": "llama-3-8b",
+    "training.seq_len": "4096",
+    "training.micro_batch": AUTO,
+    "training.global_batch": "64",
+    "training.precision": "bf16",
+    "training.optimizer": "adamw",
+    "training.checkpointing": AUTO,
+    "parallelism.dp": "8",
+    "parallelism.tp": "1",
+    "parallelism.zero": "3",
+    "hardware.name": "detected",
+    "hardware.devices": "8",
+    "pricing.usd_per_kwh": "0.15",
+}
+FIELDS = (
+    Field("model.name", "Model", "Model", "", catalogue="model", help="architecture of the catalogue"),
+    Field(
+        "training.seq_len",
+        "Sequence",
+        "Training",
+        "",
+        unit="tokens",
+        kind=Kind.POWER_OF_TWO,
+        minimum=128,
+        maximum=1048576,
+        help="tokens of one sequence",
+    ),
+    Field(
+        "training.micro_batch",
+        "Micro batch",
+        "Training",
+        "",
+        kind=Kind.POWER_OF_TWO,
+        minimum=1,
+        maximum=1024,
+        can_be_auto=True,
+        help="sequences of one replica in one pass",
+    ),
+    Field(
+        "training.global_batch",
+        "Global batch",
+        "Training",
+        "",
+        kind=Kind.POWER_OF_TWO,
+        minimum=1,
+        maximum=65536,
+        help="sequences of one optimizer step",
+    ),
+    Field(
+        "training.precision",
+        "Precision",
+        "Training",
+        "",
+        kind=Kind.CHOICE,
+        choices=("fp32", "fp16", "bf16", "fp8"),
+    ),
+    Field(
+        "training.optimizer",
+        "Optimizer",
+        "Training",
+        "",
+        kind=Kind.CHOICE,
+        choices=("adamw", "adamw8bit", "adafactor", "sgd", "lion", "muon", "rmsprop"),
+    ),
+    Field(
+        "training.checkpointing",
+        "Checkpointing",
+        "Training",
+        "",
+        kind=Kind.CHOICE,
+        choices=("none", "selective", "full"),
+        can_be_auto=True,
+    ),
+    Field(
+        "parallelism.dp",
+        "Data parallel",
+        "Parallelism",
+        "",
+        kind=Kind.POWER_OF_TWO,
+        minimum=1,
+        maximum=1024,
+        help="replicas of the model",
+    ),
+    Field(
+        "parallelism.tp", "Tensor parallel", "Parallelism", "", kind=Kind.POWER_OF_TWO, minimum=1, maximum=8
+    ),
+    Field("parallelism.zero", "ZeRO stage", "Parallelism", "", kind=Kind.INTEGER, minimum=0, maximum=3),
+    Field("hardware.name", "Accelerator", "Hardware", "", catalogue="accelerator"),
+    Field("hardware.devices", "Devices", "Hardware", "", kind=Kind.POWER_OF_TWO, minimum=1, maximum=4096),
+    Field(
+        "pricing.usd_per_kwh",
+        "Electricity",
+        "Pricing",
+        "",
+        unit="$/kWh",
+        kind=Kind.NUMBER,
+        minimum=0,
+        maximum=2,
+        step=0.01,
+    ),
+)
+
+
+def number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _new_engine() -> FakeEngine:
+    return FakeEngine()
+
+
+@dataclass(frozen=True)
+class FakeDocument:
+    """A plan as a mapping of texts."""
+
+    values: tuple[tuple[str, str], ...] = tuple(DEFAULTS.items())
+    engine: FakeEngine = field(default_factory=_new_engine, compare=False, repr=False)
+
+    @property
+    def name(self) -> str:
+        return self.get("model.name")
+
+    def get(self, key: str) -> str:
+        return dict(self.values)[key]
+
+    def fields(self) -> tuple[Field, ...]:
+        return tuple(
+            replace(
+                spec,
+                text=self.get(spec.key),
+                value=number(self.get(spec.key)),
+                is_auto=self.get(spec.key) == AUTO,
+            )
+            for spec in FIELDS
+        )
+
+    def edited(self, key: str, text: str) -> FakeDocument:
+        spec = next(spec for spec in FIELDS if spec.key == key)
+        if spec.minimum is not None and text != AUTO:
+            text = text.replace("k", "000") if text.endswith("k") else text
+            value = number(text)
+            allowed = f"allowed {spec.minimum:g}–{spec.maximum:g}"
+            if value is None:
+                raise PlanError(f"{text} is not a number", hint=allowed)
+            if not spec.minimum <= value <= (spec.maximum or value):
+                raise PlanError(f"{text} is out of range", hint=allowed)
+        return replace(self, values=tuple({**dict(self.values), key: text}.items()))
+
+    def compare(self) -> Comparison:
+        self.engine.compared += 1
+        self.engine.gate.wait(5)
+        if self.get("model.name") == "broken":
+            raise PlanError("the model has no layers", hint="choose another model")
+        columns = tuple(self.column(mode) for mode in MODES)
+        where = self.get("hardware.name")
+        simulated = "" if where == "detected" else f"{where}: 1 GPU here"
+        hardware = HERE if not simulated else (HardwareRow("GPU", f"{where}  80 GiB", "catalogue"), *HERE[2:])
+        notes = (
+            () if columns[1].verdict is not Verdict.OVER else (Note("shard the optimizer", saves="30 GiB"),)
+        )
+        title = f"{self.name} · train · {self.get('hardware.devices')}×{where}"
+        return Comparison(title, columns, hardware, simulated, notes)
+
+    def micro(self, mode: str) -> float:
+        return number(self.get("training.micro_batch")) or MODES[mode]
+
+    def column(self, mode: str) -> Column:
+        micro = self.micro(mode)
+        sequence, replicas = float(self.get("training.seq_len")), float(self.get("parallelism.dp"))
+        state = 112.0 * GIB / (replicas if self.get("parallelism.zero") == "3" else 1)
+        activations = micro * sequence * 4.0 * 2**20
+        peak = state + activations
+        speed = 20000.0 * micro**0.3 * replicas / 8
+        verdict = Verdict.FITS if peak < 60 * GIB else Verdict.TIGHT if peak < 80 * GIB else Verdict.OVER
+        rows = (
+            Row("memory.per_device_bytes", "peak / GPU", gib(peak), peak, interval="± 6 %", better=-1),
+            Row("memory.parts.weights", "weights", gib(state / 7), state / 7, indent=1, better=-1),
+            Row(
+                "memory.parts.optimizer", "optimizer", gib(state * 6 / 7), state * 6 / 7, indent=1, better=-1
+            ),
+            Row(
+                "memory.parts.activations", "activations", gib(activations), activations, indent=1, better=-1
+            ),
+            Row("training.micro_batch", "micro × accum", f"{micro:.0f} × {64 / 8 / micro:.0f}"),
+            Row("computation.tokens_per_second", "tokens/s", f"{speed / 1000:.1f} k", speed, better=1),
+            Row("computation.train_time", "time", f"{2e9 / speed / 3600:.1f} h", 2e9 / speed, better=-1),
+            Row("cost.usd", "cost", "n/a (no price known)"),
+            Row("bottleneck.kind", "first limit", "compute"),
+        )
+        chosen = {
+            "training.micro_batch": Chosen(
+                f"{micro:.0f}", f"{mode}: the largest that leaves its reserve", micro
+            ),
+            "training.checkpointing": Chosen("none", "everything fits without"),
+        }
+        return Column(mode, verdict, "", rows, chosen)
+
+    def explain(self, mode: str, key: str) -> Explanation:
+        row = self.column(mode).row(key)
+        assert row is not None
+        return Explanation(
+            key,
+            f"{row.label} ({mode})",
+            f"{row.label} = micro_batch × seq_len × 4 MiB",
+            row.text,
+            (
+                Input("micro_batch", f"{self.micro(mode):.0f}", "chosen by the mode"),
+                Input("seq_len", self.get("training.seq_len"), "plan"),
+            ),
+            ("Korthikanti et al. 2022, eq. 2",),
+            ("every layer is alike",),
+            row.interval,
+            "micro_batch: halving it saves half",
+        )
+
+    def dump(self, mode: str | None = None) -> str:
+        head = f"# {mode}\n" if mode else ""
+        return head + "".join(f"{key}: {value}\n" for key, value in self.values)
+
+
+def gib(value: float) -> str:
+    return f"{value / GIB:.1f} GiB"
+
+
+class FakeSampler:
+    """Sensors that count."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def sample(self) -> Sample:
+        self.count += 1
+        share = float((self.count * 37) % 101)
+        return Sample(
+            (
+                Reading("GPU", share, 100, f"{share:.0f} %"),
+                Reading("VRAM", share * 0.8, 80, f"{share * 0.8:.1f} GiB"),
+                Reading("CPU", 100 - share, 100, f"{100 - share:.0f} %"),
+                Reading("RAM", 300, 2048, "300 GiB"),
+                Reading("Power", 300 + share, 700, f"{300 + share:.0f} W"),
+                Reading("Temp", 40 + share / 4, 90, f"{40 + share / 4:.0f} °C"),
+                Reading("Disk", None, None, "", "no counter"),
+            )
+        )
+
+
+class FakeEngine:
+    """Answers at once, unless its gate is closed."""
+
+    def __init__(self) -> None:
+        self.compared = 0
+        self.gate = threading.Event()
+        self.gate.set()
+
+    def detect(self) -> tuple[HardwareRow, ...]:
+        return HERE
+
+    def propose(self) -> FakeDocument:
+        return FakeDocument(engine=self)
+
+    def open(self, source: Path | str) -> FakeDocument:
+        text = source.read_text() if isinstance(source, Path) else source
+        values = dict(DEFAULTS)
+        for entry in text.splitlines():
+            key, colon, value = entry.partition(": ")
+            if colon and key in values:
+                values[key] = value
+            elif not entry.startswith("#"):
+                values["model.name"] = entry
+        return FakeDocument(tuple(values.items()), self)
+
+    def catalogue(self, name: str) -> tuple[Choice, ...]:
+        names = {
+            "model": ("llama-3-8b", "llama-3.1-70b", "mistral-7b", "mixtral-8x7b", "gpt2", "broken"),
+            "accelerator": ("detected", "h100-sxm-80gb", "a100-sxm-80gb", "l4"),
+            "profile": ("quickstart", "finetune-8b"),
+        }
+        return tuple(Choice(entry, entry, f"a {name}") for entry in names[name])
+
+    def plans_folder(self) -> Path:
+        return config_folder() / "plans"
+
+    def sampler(self) -> FakeSampler:
+        return FakeSampler()
+
+
+if __name__ == "__main__":
+    import sys
+
+    from capacity_tui.tui.app import CapacityApp
+
+    CapacityApp(engine=FakeEngine, ascii_only="--ascii" in sys.argv).run()

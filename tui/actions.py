@@ -1,0 +1,162 @@
+"""Every key of the screen, once: bindings, footer, help and palette are made from this list."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from capacity_tui.engine.errors import CapacityError, Place
+from textual.binding import Binding, BindingType
+from textual.keys import key_to_character
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """Something a key does.
+
+    Attributes:
+        id: name under which the settings file gives it other keys.
+        scope: where the keys are heard: ``app``, ``plan`` (the plan screen), ``panel`` (every panel), or one
+            panel: ``hardware``, ``config``, ``plans``, ``why``.
+        keys: keys as Textual names them, separated by commas.
+        command: the action that Textual runs.
+        title: what it does, for help and palette.
+        group: heading in the help.
+        footer: short name in the footer, empty to leave it out.
+    """
+
+    id: str
+    scope: str
+    keys: str
+    command: str
+    title: str
+    group: str
+    footer: str = ""
+
+
+PANELS = ("hardware", "config", "plans", "why", "live")
+
+_PANEL_ACTIONS = tuple(
+    Action(
+        f"panel.{name}", "plan", str(number), f"panel({number})", f"Go to panel {number} {title}", "Panels"
+    )
+    for number, (name, title) in enumerate(zip(PANELS, map(str.capitalize, PANELS), strict=True), start=1)
+)
+
+ACTIONS: tuple[Action, ...] = (
+    Action("app.help", "app", "question_mark,f1", "help", "Show all keys", "Program", "help"),
+    Action("app.palette", "app", "ctrl+p,colon", "command_palette", "Find a command", "Program", "commands"),
+    *_PANEL_ACTIONS,
+    Action("panel.next", "plan", "tab", "panel_beside(1)", "Go to the next panel", "Panels"),
+    Action("panel.previous", "plan", "shift+tab", "panel_beside(-1)", "Go to the previous panel", "Panels"),
+    Action("panel.zoom", "plan", "z", "zoom", "Show this panel alone, or all again", "Panels"),
+    Action("cursor.up", "panel", "up,k", "move(-1)", "Up", "Moving"),
+    Action("cursor.down", "panel", "down,j", "move(1)", "Down", "Moving"),
+    Action("cursor.page_up", "panel", "pageup", "page(-1)", "One page up", "Moving"),
+    Action("cursor.page_down", "panel", "pagedown", "page(1)", "One page down", "Moving"),
+    Action("cursor.first", "panel", "g,home", "end(-1)", "To the first line", "Moving"),
+    Action("cursor.last", "panel", "G,end", "end(1)", "To the last line", "Moving"),
+    Action("find.start", "plan", "slash", "find", "Find a field or a row", "Moving"),
+    Action("find.next", "plan", "n", "find_next(1)", "Next one found", "Moving"),
+    Action("find.previous", "plan", "N", "find_next(-1)", "Previous one found", "Moving"),
+    Action("value.more", "plan", "plus,equals_sign", "step(1)", "Step the field up", "Editing", "+/- step"),
+    Action("value.less", "plan", "minus", "step(-1)", "Step the field down", "Editing"),
+    Action("value.much_more", "plan", "shift+right", "step(1, True)", "Big step up", "Editing"),
+    Action("value.much_less", "plan", "shift+left", "step(-1, True)", "Big step down", "Editing"),
+    Action("value.right", "config", "right,l", "screen.step(1)", "Step the field up", "Editing"),
+    Action("value.left", "config", "left", "screen.step(-1)", "Step the field down", "Editing"),
+    Action("value.type", "plan", "e", "type_value", "Type or pick a value", "Editing", "edit"),
+    Action("value.enter", "config", "enter", "screen.type_value", "Type or pick a value", "Editing"),
+    Action("value.auto", "plan", "backspace", "automatic", "Let the modes choose the value", "Editing"),
+    Action("edit.undo", "plan", "u", "undo", "Undo", "Editing", "undo"),
+    Action("edit.redo", "plan", "ctrl+r", "redo", "Redo", "Editing", "redo"),
+    Action("column.next", "plan", "c", "choose_column(1)", "Choose the next column", "Plans"),
+    Action(
+        "column.right", "plans", "right,l", "screen.choose_column(1)", "Choose the column at right", "Plans"
+    ),
+    Action(
+        "column.left", "plans", "left,h", "screen.choose_column(-1)", "Choose the column at left", "Plans"
+    ),
+    Action("baseline.column", "plan", "x", "baseline_column", "Count deltas from this column", "Plans"),
+    Action("baseline.pin", "plan", "b", "baseline_pin", "Count deltas from the numbers as they are", "Plans"),
+    Action(
+        "plans.explain", "plans", "enter", "screen.panel(4)", "Go to where the number comes from", "Plans"
+    ),
+    Action("why.detail", "why", "enter", "screen.detail", "Show the whole explanation", "Plans"),
+    Action("copy.plan", "plan", "y", "copy_plan", "Copy the chosen plan as YAML", "Files"),
+    Action("copy.table", "plan", "Y", "copy_table", "Copy the table of plans", "Files"),
+    Action("file.save", "plan", "s", "save", "Save the plan", "Files", "save"),
+    Action("file.save_as", "plan", "S", "save_as", "Save the plan under another name", "Files"),
+    Action("file.open", "plan", "o", "open", "Open a plan", "Files", "open"),
+    Action("file.export", "plan", "E", "export", "Export the chosen plan as YAML", "Files", "export"),
+    Action("hardware.simulate", "plan", "h", "simulate", "Plan for other hardware", "Hardware", "simulate"),
+    Action("hardware.back", "plan", "H", "simulate_back", "Back to this machine's hardware", "Hardware"),
+    Action("hardware.enter", "hardware", "enter", "screen.simulate", "Plan for other hardware", "Hardware"),
+    Action("live.pause", "plan", "space", "pause", "Pause the live graphs, or go on", "Live"),
+    Action("live.slower", "plan", "left_square_bracket", "live_rate(2.0)", "Sample less often", "Live"),
+    Action("live.faster", "plan", "right_square_bracket", "live_rate(0.5)", "Sample more often", "Live"),
+    Action("app.theme", "app", "t", "next_theme", "Next theme", "Program"),
+    Action("app.quit", "app", "q", "leave", "Quit", "Program", "quit"),
+)
+
+_KEY_NAMES = {
+    "up": "↑",
+    "down": "↓",
+    "left": "←",
+    "right": "→",
+    "pageup": "pgup",
+    "pagedown": "pgdn",
+    "minus": "-",
+}
+
+
+def bindings(scope: str) -> list[BindingType]:
+    """Return the bindings that are heard in one place."""
+    return [
+        Binding(action.keys, action.command, action.title, id=action.id, show=bool(action.footer))
+        for action in ACTIONS
+        if action.scope == scope
+    ]
+
+
+def key_names(action: Action, keymap: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the keys of an action as a person would write them."""
+    return tuple(_key_name(key.strip()) for key in keymap.get(action.id, action.keys).split(","))
+
+
+def check_keymap(keymap: Mapping[str, str], file: str) -> None:
+    """Refuse a keymap that would not work.
+
+    Args:
+        keymap: keys by id of the action.
+        file: where it stands, for the error message.
+
+    Raises:
+        CapacityError: an id nobody knows, or one key for two actions that are heard in the same place.
+    """
+    known = {action.id for action in ACTIONS}
+    for name in keymap:
+        if name not in known:
+            hint = "the help lists the names of all actions"
+            raise CapacityError("unknown action", name, hint, Place(file, field=f"keys.{name}"))
+    taken: dict[tuple[str, str], Action] = {}
+    for action in ACTIONS:
+        # The program's and the screen's keys are heard together.
+        place = "plan" if action.scope == "app" else action.scope
+        for key in key_names(action, keymap):
+            other = taken.setdefault((place, key), action)
+            if other is not action:
+                raise CapacityError(
+                    "one key for two actions",
+                    f"{key} for {other.id} and {action.id}",
+                    place=Place(file, field="keys"),
+                )
+
+
+def _key_name(key: str) -> str:
+    if len(key) == 1 or key in _KEY_NAMES:
+        return _KEY_NAMES.get(key, key)
+    modifier, plus, rest = key.rpartition("+")
+    if plus and modifier:
+        return ("^" if modifier == "ctrl" else f"{modifier}-") + _key_name(rest)
+    return key_to_character(key) or key

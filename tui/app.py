@@ -1,0 +1,182 @@
+"""The program: its screen, themes, keys and exit."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.tui import glyphs, themes
+from capacity_tui.tui.actions import bindings, check_keymap
+from capacity_tui.tui.screens.plan import PlanScreen
+from capacity_tui.tui.settings import Settings, config_folder, settings_file
+from capacity_tui.tui.settings import load as load_settings
+from capacity_tui.tui.store import Store
+from capacity_tui.tui.view import Engine
+from capacity_tui.tui.workers import EngineRoom
+from textual.app import App, SystemCommand
+from textual.binding import BindingType
+from textual.screen import Screen
+
+if TYPE_CHECKING:
+    from capacity_tui.tui.text import Line
+    from textual.command import Provider
+
+
+def load_engine() -> Engine:
+    """Import the engine; takes some tenths of a second, so a thread calls it."""
+    from capacity_tui.tui.engine_view import CapacityEngine
+
+    return CapacityEngine()
+
+
+def _data_commands() -> type[Provider]:
+    from capacity_tui.tui.commands import DataCommands
+
+    return DataCommands
+
+
+class CapacityApp(App[None]):
+    """The full-screen planner.
+
+    Args:
+        source: path of a plan, or its text; None to propose one that fits this machine.
+        accelerator: catalogue id of hardware to plan for instead of the plan's own.
+        settings: the user's settings.
+        ascii_only: whether to draw with ASCII characters alone.
+        engine: returns the engine; called in a thread.
+    """
+
+    TITLE = "capacity-tui"
+    CSS_PATH = "app.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = bindings("app")
+    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = App.COMMANDS | {_data_commands}
+
+    def __init__(
+        self,
+        *,
+        source: Path | str | None = None,
+        accelerator: str | None = None,
+        settings: Settings | None = None,
+        ascii_only: bool = False,
+        engine: Callable[[], Engine] = load_engine,
+    ) -> None:
+        # Textual turns NO_COLOR into shades of grey unless the terminal's own colours are used.
+        no_color = "NO_COLOR" in os.environ
+        super().__init__(ansi_color=True if no_color else None)
+        self.settings = settings or Settings()
+        self.animation_level = "none"
+        self.room = EngineRoom(engine)
+        self.store = Store()
+        self._glyphs = glyphs.choose(self.settings.glyphs, ascii_only)
+        self._source = source
+        self._accelerator = accelerator
+        self._theme_name = "ansi" if no_color else self.settings.theme
+        self._trouble = ""
+        self.set_class(self._glyphs is glyphs.Glyphs.ASCII, "-ascii")
+        self._use_theme(self._theme_name)
+        self._use_keymap()
+
+    def get_default_screen(self) -> Screen[None]:
+        """Return the plan screen."""
+        return PlanScreen(
+            self.room,
+            self.store,
+            settings=self.settings,
+            glyphs=self._glyphs,
+            source=self._source,
+            accelerator=self._accelerator,
+        )
+
+    @property
+    def plan_screen(self) -> PlanScreen:
+        """The plan screen, also while something lies over it."""
+        return next(screen for screen in self.screen_stack if isinstance(screen, PlanScreen))
+
+    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:  # noqa: ARG002
+        """Offer every action of the registry in the palette."""
+        from capacity_tui.tui.commands import action_commands
+
+        return action_commands(self, self.settings.keys)
+
+    def on_ready(self) -> None:
+        """Say what was wrong with the settings, now that there is a place to say it."""
+        if self._trouble:
+            self.plan_screen.say(self._trouble, "bad")
+
+    # Actions
+
+    def action_help(self) -> None:
+        """Show all keys."""
+        from capacity_tui.tui.screens.dialogs import TextDialog
+        from capacity_tui.tui.screens.help import help_lines
+
+        plan = self.plan_screen
+        name = plan.current.TITLE.lower()
+
+        def build(width: int) -> list[Line]:
+            return help_lines(name, self.settings.keys, str(settings_file()), width)
+
+        self.push_screen(TextDialog("Help", build, plan.copy_text))
+
+    def action_next_theme(self) -> None:
+        """Walk through the bundled themes."""
+        names = themes.BUNDLED
+        position = names.index(self._theme_name) if self._theme_name in names else -1
+        name = names[(position + 1) % len(names)]
+        self._use_theme(name)
+        self.plan_screen.say(f"theme {name}")
+        self.plan_screen.remember("theme", name)
+
+    def action_leave(self) -> None:
+        """Quit, after a warning where something is unsaved."""
+        if self.plan_screen.may_leave():
+            self.exit()
+
+    def _use_theme(self, name: str) -> None:
+        try:
+            theme = themes.load(name, config_folder() / "themes")
+        except (CapacityError, OSError) as error:
+            self._trouble = error.one_line() if isinstance(error, CapacityError) else str(error)
+            name, theme = "dark", themes.load("dark", config_folder() / "themes")
+        self._theme_name = name
+        self.register_theme(theme)
+        self.theme = theme.name
+
+    def _use_keymap(self) -> None:
+        try:
+            check_keymap(self.settings.keys, str(settings_file()))
+        except CapacityError as error:
+            self._trouble = error.one_line()
+        else:
+            self.set_keymap(dict(self.settings.keys))
+
+
+def run(
+    *,
+    plan: str | None = None,
+    plan_path: Path | None = None,
+    gpu: str | None = None,
+    ascii: bool = False,  # noqa: A002
+    mouse: bool = True,
+    theme: str | None = None,
+) -> int:
+    """Open the screen and return the exit code.
+
+    Args:
+        plan: text of a plan to open.
+        plan_path: path of a plan to open.
+        gpu: catalogue id of hardware to plan for instead of the plan's own.
+        ascii: whether to draw with ASCII characters alone.
+        mouse: whether to capture the mouse.
+        theme: name of a theme or path of a theme file, instead of the one in the settings.
+    """
+    settings = load_settings(settings_file())
+    if theme:
+        settings = replace(settings, theme=theme)
+    app = CapacityApp(source=plan_path or plan, accelerator=gpu, settings=settings, ascii_only=ascii)
+    app.run(mouse=mouse and settings.mouse)
+    return app.return_code or 0

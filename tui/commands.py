@@ -1,0 +1,92 @@
+"""The command palette: every action, and everything that can be picked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, cast
+
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.tui.actions import ACTIONS, PANELS, Action, key_names
+from capacity_tui.tui.view import Choice
+from capacity_tui.tui.workers import HARDWARE_KEY
+from textual.app import SystemCommand
+from textual.command import DiscoveryHit, Hit, Hits, Provider
+
+if TYPE_CHECKING:
+    from capacity_tui.tui.app import CapacityApp
+    from capacity_tui.tui.screens.plan import PlanScreen
+
+MODEL_KEY = "model.name"
+_CATALOGUES = (
+    ("model", "Model", MODEL_KEY),
+    ("accelerator", "Plan for", HARDWARE_KEY),
+    ("profile", "Open", ""),
+)
+
+
+def action_commands(app: CapacityApp, keymap: Mapping[str, str]) -> Iterator[SystemCommand]:
+    """Yield every action but the moving of the cursor, which nobody looks for."""
+    for action in ACTIONS:
+        if action.scope != "panel" and action.id != "app.palette":
+            keys = " ".join(key_names(action, keymap))
+            yield SystemCommand(action.title, f"{action.group} · key {keys}", partial(_run, app, action))
+
+
+async def _run(app: CapacityApp, action: Action) -> None:
+    plan = app.plan_screen
+    if action.scope in PANELS:
+        await app.run_action(action.command, plan.query_one(f"#{action.scope}"))
+    else:
+        await app.run_action(action.command, plan if action.scope == "plan" else app)
+
+
+class DataCommands(Provider):
+    """Models, hardware and plans, by name."""
+
+    _choices: tuple[tuple[str, str, Choice], ...] = ()
+
+    async def startup(self) -> None:
+        """Read the catalogues in a thread, so that the palette opens at once."""
+        app = self._capacity_app
+        worker = app.run_worker(lambda: _read(app), thread=True, group="palette", exit_on_error=False)
+        self._choices = await worker.wait()
+
+    async def discover(self) -> Hits:
+        """Offer the plans before anything is typed."""
+        for verb, key, choice in self._choices:
+            if not key:
+                yield DiscoveryHit(
+                    f"{verb} {choice.title}", partial(self._take, key, choice), help=choice.detail
+                )
+
+    async def search(self, query: str) -> Hits:
+        """Offer what matches."""
+        matcher = self.matcher(query)
+        for verb, key, choice in self._choices:
+            text = f"{verb} {choice.title}"
+            score = matcher.match(text)
+            if score > 0:
+                take = partial(self._take, key, choice)
+                yield Hit(score, matcher.highlight(text), take, help=choice.detail)
+
+    @property
+    def _capacity_app(self) -> CapacityApp:
+        return cast("CapacityApp", self.app)
+
+    def _take(self, key: str, choice: Choice) -> None:
+        plan: PlanScreen = self._capacity_app.plan_screen
+        if not key:
+            plan.read_plan(choice.id, None)
+        elif refusal := plan.change(key, choice.id):
+            plan.say(refusal, "bad")
+
+
+def _read(app: CapacityApp) -> tuple[tuple[str, str, Choice], ...]:
+    engine = app.room.engine()
+    try:
+        return tuple(
+            (verb, key, choice) for name, verb, key in _CATALOGUES for choice in engine.catalogue(name)
+        )
+    except CapacityError:
+        return ()

@@ -1,0 +1,262 @@
+"""Changing the plan: stepping, typing, picking, undoing, choosing columns."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.tui.glyphs import Glyphs
+from capacity_tui.tui.messages import Failed
+from capacity_tui.tui.screens.picker import Picker
+from capacity_tui.tui.settings import FASTEST_SECONDS, SLOWEST_SECONDS, Settings
+from capacity_tui.tui.stepping import stepped
+from capacity_tui.tui.store import Store
+from capacity_tui.tui.view import AUTO, Choice, Field, Kind
+from capacity_tui.tui.widgets.bars import Footer, Header
+from capacity_tui.tui.widgets.comparison import ComparisonTable
+from capacity_tui.tui.widgets.field_list import FieldList
+from capacity_tui.tui.widgets.panel import Panel
+from capacity_tui.tui.widgets.prompt import Answer, Prompt
+from capacity_tui.tui.widgets.why import Why
+from capacity_tui.tui.workers import HARDWARE_KEY, EngineRoom, PlanWorkers
+
+DETECTED = "detected"
+_LONGEST_CYCLE = 6
+"""With more choices than this a list is shown instead of stepping through them."""
+
+
+class Editing(PlanWorkers):
+    """The plan screen's actions on the plan.
+
+    Args:
+        room: where the engine is.
+        store: the plan that is edited.
+        settings: the user's settings.
+        glyphs: what graphs are drawn with.
+        source: the plan to open first, None to propose one.
+        accelerator: hardware to plan for instead of the plan's own.
+    """
+
+    current: Panel
+
+    def __init__(
+        self,
+        room: EngineRoom,
+        store: Store,
+        *,
+        settings: Settings,
+        glyphs: Glyphs,
+        source: Path | str | None,
+        accelerator: str | None,
+    ) -> None:
+        super().__init__(room, store)
+        self.settings = settings
+        self.glyphs = glyphs
+        self.source = source
+        self.accelerator = accelerator
+        self.live_seconds = settings.live_seconds
+        self.is_paused = False
+        self.failure: Failed | None = None
+        self.footer = Footer(settings.keys)
+        self._sought = ""
+
+    def set_live_seconds(self, seconds: float) -> None:
+        """Change the interval of the samples, within what is sensible."""
+        self.live_seconds = min(max(seconds, FASTEST_SECONDS), SLOWEST_SECONDS)
+
+    def say(self, text: str, role: str = "value") -> None:
+        """Say something at the bottom, until the next key."""
+        self.footer.say(text, role)
+
+    def ask(self, question: str, value: str, answer: Answer) -> None:
+        """Ask for a text at the bottom."""
+        for prompt in self.query(Prompt):
+            prompt.remove()
+        self.mount(Prompt(question, value, answer))
+
+    # Showing the store
+
+    def plan_changed(self) -> None:
+        """Show a changed plan at once and have it estimated."""
+        document = self.store.document
+        if document is None:
+            return
+        self.show_fields()
+        self.compare(document, self.store.generation)
+
+    def show_fields(self) -> None:
+        """Show the fields of the plan, with what the chosen mode took for the automatic ones."""
+        document, column = self.store.document, self.store.column
+        if document is None:
+            return
+        fields = document.fields()
+        before = self.store.changed(fields)
+        self.query_one(FieldList).show_fields(fields, column.chosen if column else {}, before)
+        comparison = self.store.comparison
+        title, simulated = (comparison.title, comparison.simulated) if comparison else (document.name, "")
+        self.query_one(Header).show_plan(title, simulated, len(before))
+
+    def show_columns(self) -> None:
+        """Show the comparison and explain the number under the cursor."""
+        store = self.store
+        self.query_one(ComparisonTable).show_comparison(
+            store.comparison, store.column, store.baseline, store.is_stale
+        )
+        self.ask_why()
+
+    def ask_why(self) -> None:
+        """Have the number under the cursor explained."""
+        store, key = self.store, self.query_one(ComparisonTable).row_key
+        if store.document is None or store.column is None or not key or store.is_stale:
+            self.query_one(Why).show_explanation(None)
+            return
+        self.explain(store.document, store.generation, store.column.mode, key)
+
+    # Values
+
+    def change(self, key: str, text: str) -> str:
+        """Change a field; return why that was refused, or an empty text."""
+        try:
+            changed = self.store.edit(key, text)
+        except CapacityError as error:
+            allowed = error.hint or error.detail
+            return f"{error.title} ({allowed})" if allowed else error.title
+        self.query_one(FieldList).show_error("", "")
+        if changed:
+            self.plan_changed()
+        return ""
+
+    def action_step(self, direction: int, big: bool = False) -> None:
+        """Step the field under the cursor."""
+        fields = self.query_one(FieldList)
+        field = fields.field
+        if field is None:
+            return
+        if field.catalogue or len(field.choices) > _LONGEST_CYCLE:
+            self._pick(field)
+            return
+        text = stepped(field, direction, big, fields.chosen)
+        if text is not None:
+            fields.show_error(field.key, self.change(field.key, text))
+
+    def action_type_value(self) -> None:
+        """Type the value of the field under the cursor, or pick it from a list."""
+        field = self.query_one(FieldList).field
+        if field is None:
+            return
+        if field.catalogue or field.kind is Kind.CHOICE:
+            self._pick(field)
+            return
+        unit = f" in {field.unit}" if field.unit else ""
+        value = "" if field.is_auto else field.text.replace(" ", "").replace("\u202f", "")
+        self.ask(f"{field.label}{unit}", value, lambda text: self.change(field.key, text) if text else "")
+
+    def action_automatic(self) -> None:
+        """Let the modes choose the field under the cursor."""
+        field = self.query_one(FieldList).field
+        if field is None:
+            return
+        if field.key == HARDWARE_KEY:
+            self.action_simulate_back()
+        elif field.can_be_auto:
+            self.change(field.key, AUTO)
+        else:
+            self.say(f"{field.label} is yours to choose; no mode can")
+
+    def action_undo(self) -> None:
+        """Take back the last edit."""
+        self._travelled(self.store.undo(), "nothing to undo")
+
+    def action_redo(self) -> None:
+        """Do again what was taken back."""
+        self._travelled(self.store.redo(), "nothing to redo")
+
+    def _travelled(self, key: str | None, otherwise: str) -> None:
+        if key is None:
+            self.say(otherwise)
+            return
+        fields = self.query_one(FieldList)
+        fields.show_error("", "")
+        fields.select(key)
+        self.plan_changed()
+
+    def _pick(self, field: Field) -> None:
+        def read() -> tuple[Choice, ...]:
+            if field.catalogue:
+                return self.room.engine().catalogue(field.catalogue)
+            automatic = (AUTO,) if field.can_be_auto else ()
+            return tuple(Choice(choice, choice) for choice in (*automatic, *field.choices))
+
+        def picked(choice: str | None) -> None:
+            if choice is not None:
+                self.query_one(FieldList).show_error(field.key, self.change(field.key, choice))
+
+        takes_paths = field.catalogue == "model"
+        self.app.push_screen(Picker(field.label, read, field.text, takes_paths), picked)
+
+    # Hardware
+
+    def action_simulate(self) -> None:
+        """Plan for other hardware than this machine's."""
+        document = self.store.document
+        if document is not None:
+            field = next((field for field in document.fields() if field.key == HARDWARE_KEY), None)
+            if field is not None:
+                self._pick(field)
+
+    def action_simulate_back(self) -> None:
+        """Plan for this machine again; from there, for other hardware."""
+        comparison = self.store.comparison
+        if comparison is not None and not comparison.simulated:
+            self.action_simulate()
+        elif refusal := self.change(HARDWARE_KEY, DETECTED):
+            self.say(refusal, "bad")
+
+    # Columns
+
+    def action_choose_column(self, offset: int) -> None:
+        """Choose the column beside the chosen one."""
+        self.store.choose_beside(offset)
+        self.show_columns()
+        self.show_fields()
+
+    def action_baseline_column(self) -> None:
+        """Count deltas from the chosen column, or no longer."""
+        self.store.toggle_column_baseline()
+        self.show_columns()
+
+    def action_baseline_pin(self) -> None:
+        """Count deltas from the numbers as they are, or no longer."""
+        self.store.toggle_pinned_baseline()
+        self.show_columns()
+
+    # Finding
+
+    def action_find(self) -> None:
+        """Ask for a part of a name."""
+        self.ask("Find a field or a row", self._sought, self._seek)
+
+    def action_find_next(self, direction: int) -> None:
+        """Go to the next line that was sought."""
+        if not self._sought:
+            self.action_find()
+            return
+        panel = self._searchable()
+        labels = [label.lower() for label in panel.labels()]
+        count = len(labels)
+        order = [(panel.cursor + direction * step) % count for step in range(1, count + 1)]
+        for index in order:
+            if self._sought in labels[index]:
+                panel.move_to(index)
+                return
+        self.say(f"nothing called {self._sought} in {panel.TITLE}")
+
+    def _seek(self, text: str) -> str:
+        self._sought = text.lower()
+        if self._sought:
+            self.action_find_next(1)
+        return ""
+
+    def _searchable(self) -> FieldList | ComparisonTable:
+        table = self.query_one(ComparisonTable)
+        return table if self.current is table else self.query_one(FieldList)

@@ -1,0 +1,159 @@
+"""Files and the clipboard: saving, opening, exporting, copying."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.files import make_folder, write_atomically
+from capacity_tui.tui.screens.editing import Editing
+from capacity_tui.tui.screens.picker import Picker
+from capacity_tui.tui.settings import config_folder, save_setting, settings_file
+from capacity_tui.tui.view import Choice
+from capacity_tui.tui.widgets.comparison import ComparisonTable
+
+
+class Filing(Editing):
+    """The plan screen's actions on files."""
+
+    _asked_to_replace: Path | None = None
+    _asked_to_leave = -1
+
+    # Saving and exporting
+
+    def action_save(self) -> None:
+        """Save the plan where it came from, or ask where to."""
+        document, path = self.store.document, self.store.path
+        if document is None:
+            return
+        if path is None:
+            self.action_save_as()
+        elif refusal := self._write(path, document.dump()):
+            self.say(refusal, "bad")
+        else:
+            self._saved(path)
+
+    def action_save_as(self) -> None:
+        """Ask where to save the plan."""
+        document = self.store.document
+        if document is None:
+            return
+        start = self.store.path or self.room.engine().plans_folder() / f"{document.name}.yaml"
+
+        def answer(text: str) -> str:
+            path = _path(text, start.parent)
+            refusal = self._may_replace(path) or self._write(path, document.dump())
+            if not refusal:
+                self._saved(path)
+            return refusal
+
+        self._asked_to_replace = None
+        self.ask("Save the plan as", _shortened(start), answer)
+
+    def action_export(self) -> None:
+        """Ask where to write the chosen plan with everything chosen."""
+        document, column = self.store.document, self.store.column
+        if document is None or column is None:
+            return
+
+        def answer(text: str) -> str:
+            path = _path(text, Path.cwd())
+            refusal = self._may_replace(path) or self._write(path, document.dump(column.mode))
+            if not refusal:
+                self.say(f"exported to {path}", "good")
+            return refusal
+
+        self._asked_to_replace = None
+        self.ask(f"Export the {column.mode} plan to", f"{document.name}-{column.mode}.yaml", answer)
+
+    def _write(self, path: Path, text: str) -> str:
+        """Write a file; return why that failed, or an empty text."""
+        try:
+            make_folder(path.parent)
+            write_atomically(path, text, overwrite=True)
+        except CapacityError as error:
+            return error.one_line()
+        return ""
+
+    def _may_replace(self, path: Path) -> str:
+        """Return the question that must be answered by the same path again, or an empty text."""
+        if path.is_dir():
+            return f"{path} is a folder; name a file in it"
+        if not path.exists() or path == self._asked_to_replace:
+            return ""
+        self._asked_to_replace = path
+        return f"{path} exists; enter once more replaces it"
+
+    def _saved(self, path: Path) -> None:
+        self.store.mark_saved(path)
+        self.show_fields()
+        self.say(f"saved to {path}", "good")
+
+    # Opening
+
+    def action_open(self) -> None:
+        """Pick a plan to open."""
+
+        def read() -> tuple[Choice, ...]:
+            return self.room.engine().catalogue("profile")
+
+        def picked(choice: str | None) -> None:
+            if choice is None:
+                return
+            path = Path(choice).expanduser()
+            if path.suffix in {".yaml", ".yml"} or "/" in choice:
+                self.read_plan(path, path)
+            else:
+                self.read_plan(choice, None)
+
+        self.app.push_screen(Picker("Open a plan", read, takes_paths=True), picked)
+
+    # Copying
+
+    def action_copy_plan(self) -> None:
+        """Copy the chosen plan as YAML."""
+        document, column = self.store.document, self.store.column
+        if document is not None and column is not None:
+            self.copy_text(document.dump(column.mode), "copied.yaml")
+
+    def action_copy_table(self) -> None:
+        """Copy the table of plans."""
+        self.copy_text(self.query_one(ComparisonTable).as_text())
+
+    def copy_text(self, text: str, name: str = "copied.txt") -> None:
+        """Copy a text through the terminal, and put it into a file since the terminal may refuse."""
+        self.app.copy_to_clipboard(text)
+        path = config_folder() / name
+        refusal = self._write(path, text)
+        self.say(
+            refusal or f"copied, if the terminal allows it; also in {path}", "bad" if refusal else "good"
+        )
+
+    # Leaving and remembering
+
+    def may_leave(self) -> bool:
+        """Return whether the program may end: nothing is unsaved, or it was asked for twice."""
+        if not self.store.is_changed or self._asked_to_leave == self.store.generation:
+            return True
+        self._asked_to_leave = self.store.generation
+        self.say("not saved: s saves, q once more quits", "warn")
+        return False
+
+    def remember(self, name: str, value: str) -> None:
+        """Write a setting down, and say so where that fails."""
+        try:
+            save_setting(settings_file(), name, value)
+        except CapacityError as error:
+            self.say(error.one_line(), "bad")
+
+
+def _path(text: str, folder: Path) -> Path:
+    """Return the path that was typed; a bare name lies in the folder, and YAML is the format."""
+    path = Path(text).expanduser()
+    path = path if path.suffix else path.with_suffix(".yaml")
+    return path if "/" in text else folder / path
+
+
+def _shortened(path: Path) -> str:
+    home = str(Path.home())
+    return str(path).replace(home, "~", 1) if str(path).startswith(home + "/") else str(path)

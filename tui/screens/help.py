@@ -1,0 +1,52 @@
+"""The help: what the panel does and all keys, made from the list of actions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import groupby
+
+from capacity_tui.tui.actions import ACTIONS, Action, key_names
+from capacity_tui.tui.text import Line, Span, left, line, wrap
+
+_ABOUT = {
+    "hardware": "The machine that is planned for. Each fact says whether it was detected, measured, "
+    "taken from the catalogue or assumed.",
+    "config": "The plan. A field that says auto is chosen by each of the three modes on its own.",
+    "plans": "The same plan in three modes: conservative keeps a reserve, extreme goes to the limit, "
+    "balanced stands between. The best value of a row is bold; percentages count from the baseline.",
+    "why": "Where the number under the cursor of panel 3 comes from: formula, inputs, sources and what would "
+    "change it most.",
+    "live": "What this machine is doing now.",
+}
+_KEYS = 18
+
+
+def help_lines(panel: str, keymap: Mapping[str, str], settings: str, width: int) -> list[Line]:
+    """Return the help.
+
+    Args:
+        panel: name of the panel that has the focus.
+        keymap: keys that replace the default ones.
+        settings: path of the settings file.
+        width: cells from left to right.
+    """
+    lines = [line(Span(panel.capitalize(), "heading"))]
+    lines += [line(Span(text, "value")) for text in wrap(_ABOUT.get(panel, ""), width)]
+    groups = sorted(ACTIONS, key=lambda action: _order(action.group))
+    for group, actions in groupby(groups, key=lambda action: action.group):
+        lines += [line(), line(Span(group, "heading"))]
+        lines += [_key_line(action, keymap, width) for action in actions]
+    lines += [line(), line(Span("Other keys", "heading"))]
+    about = f"Write the name at the right and the keys below `keys:` in {settings}, such as `edit.undo: U`."
+    return lines + [line(Span(text, "value")) for text in wrap(about, width)]
+
+
+def _order(group: str) -> int:
+    return [action.group for action in ACTIONS].index(group)
+
+
+def _key_line(action: Action, keymap: Mapping[str, str], width: int) -> Line:
+    keys = "  ".join(key_names(action, keymap))
+    where = "" if action.scope in {"app", "plan", "panel"} else f" (in {action.scope.capitalize()})"
+    title = left(action.title + where, max(width - _KEYS - 20, 0))
+    return line(Span(left(keys, _KEYS), "key"), Span(title, "value"), Span(f" {action.id}", "dim"))

@@ -1,0 +1,161 @@
+"""Pick one of many by typing a part of its name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar
+
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.tui.messages import CatalogueRead, Failed
+from capacity_tui.tui.text import Line, Span, clip, left, line
+from capacity_tui.tui.view import Choice
+from capacity_tui.tui.widgets.lines import Lines
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.fuzzy import FuzzySearch
+from textual.screen import ModalScreen
+from textual.widgets import Input
+
+_TITLE_WIDTH = 30
+
+
+class Picker(ModalScreen[str | None]):
+    """Shows what there is, best match first; returns the id, or a path that was typed.
+
+    Args:
+        title: what is picked.
+        read: returns the choices; runs in a thread.
+        current: id of what is chosen now.
+        takes_paths: whether a path may be typed instead.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "dismiss(None)", "Cancel"),
+        Binding("up,ctrl+p", "move(-1)", "Up", priority=True),
+        Binding("down,ctrl+n", "move(1)", "Down", priority=True),
+        Binding("pageup", "move(-10)", "Ten up", priority=True),
+        Binding("pagedown", "move(10)", "Ten down", priority=True),
+    ]
+
+    def __init__(
+        self,
+        title: str,
+        read: Callable[[], tuple[Choice, ...]],
+        current: str = "",
+        takes_paths: bool = False,
+    ) -> None:
+        super().__init__()
+        self._title = title
+        self._read = read
+        self._current = current
+        self._takes_paths = takes_paths
+        self._choices: tuple[Choice, ...] = ()
+        self._found: list[Choice] = []
+        self._cursor = 0
+        self._message = "reading…"
+
+    def compose(self) -> ComposeResult:
+        """Put the input above the list."""
+        with Vertical(classes="dialog") as frame:
+            frame.border_title = Content(self._title)
+            paths = ", or type a path" if self._takes_paths else ""
+            frame.border_subtitle = Content(f"type to filter{paths}, enter takes it, esc cancels")
+            entry = Input(placeholder="filter", compact=True)
+            entry.cursor_blink = False
+            yield entry
+            yield Lines()
+
+    def on_mount(self) -> None:
+        """Start typing and reading."""
+        self.query_one(Input).focus()
+        self.read_choices()
+
+    def on_resize(self) -> None:
+        """Lay the list out once its size is known."""
+        self.call_after_refresh(self._show)
+
+    @work(thread=True, exclusive=True, group="catalogue", exit_on_error=False)
+    def read_choices(self) -> None:
+        """Read the catalogue in a thread."""
+        try:
+            self.post_message(CatalogueRead(self._read()))
+        except CapacityError as error:
+            self.post_message(Failed(error.title, error.hint, error.detail))
+
+    @on(CatalogueRead)
+    def take_choices(self, event: CatalogueRead) -> None:
+        """Show what was read."""
+        self._choices = event.choices
+        self._filter(self.query_one(Input).value)
+        ids = [choice.id for choice in self._found]
+        self._cursor = ids.index(self._current) if self._current in ids else 0
+        self._show()
+
+    @on(Failed)
+    def show_failure(self, event: Failed) -> None:
+        """Say why there is nothing to pick from."""
+        self._message = f"{event.title}: {event.hint or event.detail}"
+        self._show()
+
+    @on(Input.Changed)
+    def filter_choices(self, event: Input.Changed) -> None:
+        """Keep what matches the text."""
+        self._filter(event.value)
+        self._cursor = 0
+        self._show()
+
+    @on(Input.Submitted)
+    def take(self, event: Input.Submitted) -> None:
+        """Return the choice under the cursor, or the path that was typed."""
+        typed = event.value.strip()
+        is_path = self._takes_paths and any(mark in typed for mark in "/\\.~")
+        if self._found and not (is_path and self._found[self._cursor].id != typed and "/" in typed):
+            self.dismiss(self._found[self._cursor].id)
+        elif is_path:
+            self.dismiss(typed)
+
+    def on_click(self) -> None:
+        """Keep typing wherever the mouse goes."""
+        self.query_one(Input).focus()
+
+    def action_move(self, offset: int) -> None:
+        """Move the cursor."""
+        self._cursor = max(0, min(self._cursor + offset, len(self._found) - 1))
+        self._show()
+
+    def _filter(self, text: str) -> None:
+        words = text.split()
+        if not words:
+            self._found = list(self._choices)
+            return
+        search = FuzzySearch()
+        scored = []
+        for choice in self._choices:
+            candidate = f"{choice.id} {choice.title}"
+            scores = [search.match(word, candidate)[0] for word in words]
+            if all(scores):
+                scored.append((sum(scores), choice))
+        self._found = [choice for _, choice in sorted(scored, key=lambda pair: -pair[0])]
+        self._message = "nothing matches"
+
+    def _show(self) -> None:
+        lines = self.query_one(Lines)
+        width = lines.size.width
+        if not self._found:
+            lines.show([line(Span(self._message, "dim"))])
+            return
+        shown = [self._line(choice, index, width) for index, choice in enumerate(self._found)]
+        lines.show(shown, range(self._cursor, self._cursor + 1))
+
+    def _line(self, choice: Choice, index: int, width: int) -> Line:
+        title = min(max(_TITLE_WIDTH, width // 3), width)
+        return line(
+            Span("▌" if index == self._cursor else " ", "accent"),
+            Span(left(choice.title, title), "best" if choice.id == self._current else "value"),
+            " ",
+            Span(left(clip(choice.detail, max(width - title - 2, 0)), max(width - title - 2, 0)), "dim"),
+            selected=index == self._cursor,
+        )

@@ -1,0 +1,221 @@
+"""The plan screen: five panels over one store."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from capacity_tui.tui.actions import bindings
+from capacity_tui.tui.messages import Compared, Detected, Explained, Failed, Opened, Sampled
+from capacity_tui.tui.screens.dialogs import TextDialog
+from capacity_tui.tui.screens.filing import Filing
+from capacity_tui.tui.text import Line, Span, line, wrap
+from capacity_tui.tui.widgets.bars import Header, Hint
+from capacity_tui.tui.widgets.comparison import ComparisonTable
+from capacity_tui.tui.widgets.field_list import FieldList
+from capacity_tui.tui.widgets.hardware import Hardware
+from capacity_tui.tui.widgets.live import Live
+from capacity_tui.tui.widgets.panel import Panel
+from capacity_tui.tui.widgets.prompt import Prompt
+from capacity_tui.tui.widgets.why import Why, explain_lines
+from capacity_tui.tui.workers import UNFOCUSED_SLOWDOWN
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Container, Horizontal
+from textual.worker import Worker, WorkerState
+
+
+class PlanScreen(Filing):
+    """Shows the plan, and reacts to what the threads report."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("plan")
+    AUTO_FOCUS: ClassVar[str] = "#config"
+    HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012
+        (0, "-tiny-width"),
+        (60, "-narrow"),
+        (70, "-medium"),
+        (100, "-wide"),
+        (116, "-broad"),
+    ]
+    VERTICAL_BREAKPOINTS = [  # noqa: RUF012
+        (0, "-tiny-height"),
+        (18, "-short"),
+        (32, "-tall"),
+    ]
+
+    def compose(self) -> ComposeResult:
+        """Lay the panels out."""
+        yield Header()
+        with Horizontal(id="body"):
+            with Container(id="left"):
+                yield Hardware()
+                yield FieldList()
+            with Container(id="right"):
+                yield ComparisonTable()
+                yield Why()
+                yield Live(self.glyphs)
+        yield Hint()
+        yield self.footer
+
+    def on_mount(self) -> None:
+        """Paint first, then start the threads."""
+        self.query_one(Hint).set_class(self.settings.hint, "-shown")
+        self._mark_current(self.query_one(FieldList))
+        self.call_after_refresh(self._start)
+
+    def _start(self) -> None:
+        self.begin(self.source, self.accelerator)
+        self.watch(self.app, "app_focus", self._restart_live, init=False)
+        self._restart_live()
+
+    # What the threads report
+
+    @on(Detected)
+    def show_detected(self, event: Detected) -> None:
+        """Show this machine until a plan says what it is planned for."""
+        self.query_one(Hardware).show_rows(event.hardware)
+
+    @on(Opened)
+    def show_opened(self, event: Opened) -> None:
+        """Take up another plan."""
+        self.store.open(event.document, event.path)
+        self.plan_changed()
+
+    @on(Compared)
+    def show_compared(self, event: Compared) -> None:
+        """Show new numbers, unless they answer for an earlier plan."""
+        if not self.store.accept(event.generation, event.comparison):
+            return
+        self.query_one(Hardware).show_rows(event.comparison.hardware)
+        self.show_columns()
+        self.show_fields()
+
+    @on(Explained)
+    def show_explained(self, event: Explained) -> None:
+        """Show where the number under the cursor comes from."""
+        if event.generation == self.store.generation:
+            self.query_one(Why).show_explanation(event.explanation)
+
+    @on(Sampled)
+    def show_sample(self, event: Sampled) -> None:
+        """Add a sample to the graphs."""
+        if not self.is_paused:
+            self.query_one(Live).take(event.sample)
+
+    @on(Failed)
+    def show_failure(self, event: Failed) -> None:
+        """Show what went wrong where it matters; old numbers stay."""
+        self.failure = event
+        if event.generation is None:
+            self.say(": ".join(part for part in (event.title, event.hint or event.detail) if part), "bad")
+        elif event.generation == self.store.generation:
+            self.query_one(ComparisonTable).show_trouble(event.title, event.hint or event.detail)
+
+    @on(Worker.StateChanged)
+    def show_breakdown(self, event: Worker.StateChanged) -> None:
+        """Show a fault of the program itself without ending it."""
+        if event.state is WorkerState.ERROR:
+            hint = "please report this with the plan that caused it"
+            detail = f"{type(event.worker.error).__name__}: {event.worker.error}"
+            generation = self.store.generation if event.worker.group == "compare" else None
+            self.post_message(Failed("the program made a mistake", hint, detail, generation))
+
+    # What the panels report
+
+    @on(Panel.CursorMoved, "#plans")
+    def explain_row(self) -> None:
+        """Explain the number under the cursor."""
+        self.ask_why()
+
+    @on(Panel.CursorMoved, "#config")
+    def forget_refusal(self) -> None:
+        """Clear the error of the field that was left."""
+        self.query_one(FieldList).show_error("", "")
+
+    @on(Prompt.Closed)
+    def return_focus(self) -> None:
+        """Go back to the panel that had the focus."""
+        self.current.focus()
+
+    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+        """Mark the panel that has the focus."""
+        if isinstance(event.widget, Panel):
+            self._mark_current(event.widget)
+
+    def on_key(self) -> None:
+        """Stop saying what was said when the next key comes."""
+        self.footer.hush()
+
+    # Panels
+
+    def action_panel(self, number: int) -> None:
+        """Go to a panel."""
+        panel = next(panel for panel in self.query(Panel) if number == panel.NUMBER)
+        # A panel out of sight cannot take the focus, so it is shown first.
+        self._mark_current(panel)
+        panel.focus()
+
+    def action_panel_beside(self, offset: int) -> None:
+        """Go to the next panel, around the end."""
+        self.action_panel((self.current.NUMBER - 1 + offset) % len(self.query(Panel)) + 1)
+
+    def action_zoom(self) -> None:
+        """Show the current panel alone, or all of them again."""
+        self.toggle_class("-zoom")
+
+    def action_dismiss_hint(self) -> None:
+        """Hide the hint of the first run for good."""
+        hint = self.query_one(Hint)
+        if hint.has_class("-shown"):
+            hint.remove_class("-shown")
+            self.remember("hint", "false")
+
+    def action_detail(self) -> None:
+        """Show all of the explanation, or of the last error."""
+        explanation = self.query_one(Why).explanation
+        if explanation is not None:
+            self.app.push_screen(
+                TextDialog(explanation.title, lambda width: explain_lines(explanation, width), self.copy_text)
+            )
+
+    def action_show_failure(self) -> None:
+        """Show all of the last error."""
+        failure = self.failure
+        if failure is None:
+            self.say("nothing went wrong")
+            return
+
+        def build(width: int) -> list[Line]:
+            parts = ((failure.title, "bad"), (failure.detail, "value"), (failure.hint, "label"))
+            return [line(Span(text, role)) for whole, role in parts for text in wrap(whole, width)]
+
+        self.app.push_screen(TextDialog("What went wrong", build, self.copy_text))
+
+    # Live
+
+    def action_pause(self) -> None:
+        """Pause the graphs, or go on."""
+        self.is_paused = not self.is_paused
+        self._restart_live()
+
+    def action_live_rate(self, factor: float) -> None:
+        """Sample more or less often."""
+        self.set_live_seconds(self.live_seconds * factor)
+        self._restart_live()
+
+    def _restart_live(self) -> None:
+        self.workers.cancel_group(self, "live")
+        live = self.query_one(Live)
+        if self.is_paused:
+            live.show_state("paused")
+            return
+        live.show_state(f"every {self.live_seconds:g} s")
+        self.watch_sensors(self.live_seconds * (1.0 if self.app.app_focus else UNFOCUSED_SLOWDOWN))
+
+    def _mark_current(self, panel: Panel) -> None:
+        """Mark a panel and its column, which decides what stays in sight on a small terminal."""
+        self.current = panel
+        for other in self.query(Panel):
+            other.set_class(other is panel, "-current")
+        for column in self.query("#left, #right"):
+            column.set_class(panel in column.query(Panel), "-current")

@@ -1,0 +1,187 @@
+"""The edited plan, its history and its baseline. Knows no widget."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from capacity_tui.tui.view import Column, Comparison, Document, Field
+
+MERGE_SECONDS = 1.0
+"""Steps on one field closer together than this are one entry of the history."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One entry of the history: what an edit replaced."""
+
+    before: Document
+    key: str
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """What deltas are counted from.
+
+    Attributes:
+        mode: the column every other is compared with, or None when each is compared with itself.
+        pinned: the comparison that was pinned, or None for the present one.
+    """
+
+    mode: str | None = None
+    pinned: Comparison | None = None
+
+    def column_for(self, column: Column, comparison: Comparison) -> Column | None:
+        """Return the column to compare this one with, None when it is itself the baseline."""
+        source = self.pinned or comparison
+        mode = self.mode or column.mode
+        found = next((other for other in source.columns if other.mode == mode), None)
+        return None if found is column else found
+
+
+class Store:
+    """The state of the plan screen.
+
+    Args:
+        clock: seconds that only ever grow.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._undo: list[Edit] = []
+        self._redo: list[Edit] = []
+        self._saved: Document | None = None
+        self._saved_texts: dict[str, str] = {}
+        self.document: Document | None = None
+        self.path: Path | None = None
+        self.generation = 0
+        self.comparison: Comparison | None = None
+        self.compared_generation = -1
+        self.baseline = Baseline()
+        self.mode = ""
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether the comparison belongs to an earlier plan."""
+        return self.comparison is not None and self.compared_generation != self.generation
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether there is something that was not saved."""
+        return self.document is not None and self.document != self._saved
+
+    @property
+    def edits(self) -> int:
+        """How many entries can be undone."""
+        return len(self._undo)
+
+    @property
+    def column(self) -> Column | None:
+        """The column that is chosen, if there is a comparison."""
+        if self.comparison is None or not self.comparison.columns:
+            return None
+        columns = self.comparison.columns
+        return next((column for column in columns if column.mode == self.mode), columns[len(columns) // 2])
+
+    def open(self, document: Document, path: Path | None = None) -> None:
+        """Take up another plan, with an empty history."""
+        self._undo.clear()
+        self._redo.clear()
+        self.baseline = Baseline() if self.baseline.pinned else self.baseline
+        self._replace(document)
+        self._remember_saved(path)
+
+    def edit(self, key: str, text: str) -> bool:
+        """Change one field; return whether that changed the plan.
+
+        Raises:
+            CapacityError: the text does not make sense for the field; the plan stays.
+        """
+        if self.document is None:
+            return False
+        after = self.document.edited(key, text)
+        if after == self.document:
+            return False
+        now = self._clock()
+        last = self._undo[-1] if self._undo and not self._redo else None
+        if last is not None and last.key == key and now - last.at <= MERGE_SECONDS:
+            self._undo[-1] = Edit(last.before, key, now)
+        else:
+            self._undo.append(Edit(self.document, key, now))
+        self._redo.clear()
+        self._replace(after)
+        return True
+
+    def undo(self) -> str | None:
+        """Take back the last edit; return the field it was on, None when there is none."""
+        return self._travel(self._undo, self._redo)
+
+    def redo(self) -> str | None:
+        """Do again what was taken back; return the field it was on, None when there is none."""
+        return self._travel(self._redo, self._undo)
+
+    def mark_saved(self, path: Path) -> None:
+        """Remember that the plan now stands in a file."""
+        self._remember_saved(path)
+
+    def changed(self, fields: Iterable[Field]) -> dict[str, str]:
+        """Return, for the fields that differ from the saved plan, what stands there."""
+        saved = self._saved_texts
+        return {
+            field.key: saved.get(field.key, "–")
+            for field in fields
+            if field.text != saved.get(field.key, field.text)
+        }
+
+    def accept(self, generation: int, comparison: Comparison) -> bool:
+        """Take a comparison, unless it answers for an earlier plan; return whether it was taken."""
+        if generation != self.generation:
+            return False
+        if self.comparison is None and comparison.columns:
+            self.baseline = Baseline(comparison.columns[0].mode)
+        self.comparison = comparison
+        self.compared_generation = generation
+        return True
+
+    def choose(self, mode: str) -> None:
+        """Choose the column that is explained, copied and exported."""
+        self.mode = mode
+
+    def choose_beside(self, offset: int) -> None:
+        """Choose the column that many places further, around the end."""
+        if self.comparison is None or self.column is None:
+            return
+        columns = self.comparison.columns
+        self.mode = columns[(columns.index(self.column) + offset) % len(columns)].mode
+
+    def toggle_column_baseline(self) -> None:
+        """Count deltas from the chosen column, or no longer."""
+        if self.column is not None:
+            same = self.baseline == Baseline(self.column.mode)
+            self.baseline = Baseline() if same else Baseline(self.column.mode)
+
+    def toggle_pinned_baseline(self) -> None:
+        """Count deltas from the numbers as they are now, or no longer."""
+        self.baseline = Baseline() if self.baseline.pinned else Baseline(pinned=self.comparison)
+
+    def _travel(self, source: list[Edit], target: list[Edit]) -> str | None:
+        if not source or self.document is None:
+            return None
+        edit = source.pop()
+        target.append(Edit(self.document, edit.key, edit.at))
+        self._replace(edit.before)
+        return edit.key
+
+    def _remember_saved(self, path: Path | None) -> None:
+        self._saved = self.document
+        self.path = path
+        self._saved_texts = (
+            {field.key: field.text for field in self.document.fields()} if self.document else {}
+        )
+
+    def _replace(self, document: Document) -> None:
+        self.document = document
+        self.generation += 1

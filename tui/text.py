@@ -1,0 +1,90 @@
+"""Lines of styled text: the only thing the widgets paint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from rich.cells import cell_len, set_cell_size
+
+
+class Span(NamedTuple):
+    """A piece of a line; the role names a component style such as ``dim`` or ``good``."""
+
+    text: str
+    role: str = ""
+
+
+class Line(NamedTuple):
+    """One line; ``selected`` paints it as the cursor's line."""
+
+    spans: tuple[Span, ...] = ()
+    selected: bool = False
+
+    @property
+    def plain(self) -> str:
+        """The line without styles."""
+        return "".join(span.text for span in self.spans)
+
+
+def line(*parts: str | Span, selected: bool = False) -> Line:
+    """Return a line of plain and styled parts."""
+    return Line(tuple(Span(part) if isinstance(part, str) else part for part in parts), selected)
+
+
+def clip(text: str, width: int) -> str:
+    """Return the text in at most ``width`` cells, with an ellipsis where something was cut."""
+    if cell_len(text) <= width:
+        return text
+    return set_cell_size(text, width - 1) + "…" if width > 1 else "…"[: max(width, 0)]
+
+
+def left(text: str, width: int) -> str:
+    """Return the text at the left of exactly ``width`` cells."""
+    return set_cell_size(clip(text, width), max(width, 0))
+
+
+def right(text: str, width: int) -> str:
+    """Return the text at the right of exactly ``width`` cells."""
+    text = clip(text, width)
+    return " " * (width - cell_len(text)) + text
+
+
+def spread(start: Line, end: Line, width: int) -> Line:
+    """Return one line of ``width`` cells with its start at the left and its end at the right."""
+    gap = width - cell_len(start.plain) - cell_len(end.plain)
+    if gap < 1:
+        return fit(start, width)
+    return Line((*start.spans, Span(" " * gap), *end.spans), start.selected)
+
+
+def fit(full: Line, width: int) -> Line:
+    """Return the line cut to ``width`` cells."""
+    spans: list[Span] = []
+    room = width
+    for span in full.spans:
+        size = cell_len(span.text)
+        if size > room:
+            spans.append(Span(clip(span.text, room), span.role))
+            break
+        spans.append(span)
+        room -= size
+    return Line(tuple(spans), full.selected)
+
+
+def wrap(text: str, width: int, indent: str = "") -> list[str]:
+    """Return the text in lines of at most ``width`` cells, broken at spaces, later ones indented."""
+    lines: list[str] = []
+    current = ""
+    for word in text.split(" "):
+        longer = f"{current} {word}" if current else word
+        if current and cell_len(longer) > width:
+            lines.append(current)
+            longer = indent + word
+        current = longer
+    return [*lines, current] if current else lines
+
+
+def columns(cells: Iterable[tuple[str, int]], gap: int = 1) -> str:
+    """Return left-aligned cells of given widths, with a gap between."""
+    return (" " * gap).join(left(text, width) for text, width in cells)

@@ -1,0 +1,287 @@
+"""What the screen shows, as plain frozen data: the one vocabulary between the engine and the widgets.
+
+Nothing here imports the engine, so that the first frame is painted before any of it is loaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Protocol
+
+AUTO = "auto"
+
+
+class Kind(StrEnum):
+    """How the value of a field is stepped and typed."""
+
+    INTEGER = "integer"
+    POWER_OF_TWO = "power of two"
+    NUMBER = "number"
+    CHOICE = "choice"
+    TEXT = "text"
+    PATH = "path"
+
+
+class Verdict(StrEnum):
+    """Whether a plan fits its hardware."""
+
+    FITS = "fits"
+    TIGHT = "tight"
+    OVER = "does not fit"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One line of the configuration.
+
+    Attributes:
+        key: dotted path in the plan, such as ``training.micro_batch``.
+        label: what the line is called.
+        group: heading under which it stands.
+        text: its value as shown, without the unit.
+        value: its value as a number, where it has one; None while it is automatic.
+        unit: unit shown behind the value.
+        kind: how it is stepped and typed.
+        minimum: smallest value allowed, if bounded.
+        maximum: largest value allowed, if bounded.
+        step: the difference of one step of an integer or number.
+        choices: the values allowed, of a choice.
+        catalogue: name of the catalogue to pick from, or empty.
+        can_be_auto: whether the three modes may choose the value.
+        is_auto: whether they do.
+        help: one sentence on what the field means.
+    """
+
+    key: str
+    label: str
+    group: str
+    text: str
+    value: float | None = None
+    unit: str = ""
+    kind: Kind = Kind.TEXT
+    minimum: float | None = None
+    maximum: float | None = None
+    step: float = 1
+    choices: tuple[str, ...] = ()
+    catalogue: str = ""
+    can_be_auto: bool = False
+    is_auto: bool = False
+    help: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What a mode chose for an automatic field, and why."""
+
+    text: str
+    reason: str = ""
+    value: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One quantity of one plan.
+
+    Attributes:
+        key: what ``explain`` is asked for, such as ``memory.parts.activations``.
+        label: what the row is called.
+        text: the value as shown; ``n/a (reason)`` where there is none.
+        value: the value in base units (bytes, seconds, tokens per second), for deltas.
+        low: 10th percentile of the estimate, in the same unit.
+        high: 90th percentile of the estimate, in the same unit.
+        interval: the interval as shown, or empty.
+        better: -1 where less is better, 1 where more is, 0 where neither.
+        indent: nesting below the row above.
+        warning: what is doubtful about it, or empty.
+    """
+
+    key: str
+    label: str
+    text: str
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    interval: str = ""
+    better: int = 0
+    indent: int = 0
+    warning: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One plan beside the others."""
+
+    mode: str
+    verdict: Verdict
+    reason: str
+    rows: tuple[Row, ...]
+    chosen: Mapping[str, Chosen] = field(default_factory=dict)
+
+    def row(self, key: str) -> Row | None:
+        """Return the row with this key, or None."""
+        return next((row for row in self.rows if row.key == key), None)
+
+
+@dataclass(frozen=True, slots=True)
+class HardwareRow:
+    """One fact about the machine, and how it is known."""
+
+    label: str
+    text: str
+    origin: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A warning or a recommendation that goes with a comparison."""
+
+    title: str
+    detail: str = ""
+    saves: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Everything the screen shows about one plan.
+
+    Attributes:
+        title: the plan in a few words.
+        columns: the plans side by side.
+        hardware: the machine that is planned for.
+        simulated: what stands in the SIM badge, or empty on the machine's own hardware.
+        notes: warnings and recommendations.
+    """
+
+    title: str
+    columns: tuple[Column, ...]
+    hardware: tuple[HardwareRow, ...] = ()
+    simulated: str = ""
+    notes: tuple[Note, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One number that went into a formula, and where it came from."""
+
+    name: str
+    text: str
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Where one number comes from."""
+
+    key: str
+    title: str
+    formula: str
+    result: str = ""
+    inputs: tuple[Input, ...] = ()
+    sources: tuple[str, ...] = ()
+    assumptions: tuple[str, ...] = ()
+    interval: str = ""
+    lever: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One live quantity at one moment.
+
+    Attributes:
+        name: what it is called, constant over time.
+        value: its value, None where the sensor is missing.
+        maximum: value at which the graph is full, None to fit what was seen.
+        text: the value as shown.
+        reason: why there is no value.
+    """
+
+    name: str
+    value: float | None
+    maximum: float | None
+    text: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """All live quantities at one moment."""
+
+    readings: tuple[Reading, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One entry of a picker."""
+
+    id: str
+    title: str
+    detail: str = ""
+    group: str = ""
+
+
+class Sampler(Protocol):
+    """Reads the sensors of this machine."""
+
+    def sample(self) -> Sample:
+        """Return the present readings; may take some tens of milliseconds."""
+
+
+class Document(Protocol):
+    """An immutable plan, together with the machine it is edited on."""
+
+    @property
+    def name(self) -> str:
+        """What the plan is called."""
+
+    def fields(self) -> tuple[Field, ...]:
+        """Return the lines of the configuration; quick."""
+
+    def edited(self, key: str, text: str) -> Document:
+        """Return the plan with one field changed.
+
+        Raises:
+            CapacityError: the text does not make sense for the field.
+        """
+
+    def compare(self) -> Comparison:
+        """Estimate the plan in its modes."""
+
+    def explain(self, mode: str, key: str) -> Explanation:
+        """Say where a number comes from."""
+
+    def dump(self, mode: str | None = None) -> str:
+        """Return the plan as YAML; of a mode with everything chosen, without one as it was written."""
+
+
+class Engine(Protocol):
+    """What the screen asks of the engine; every method may be slow and runs in a thread."""
+
+    def detect(self) -> tuple[HardwareRow, ...]:
+        """Look at this machine."""
+
+    def propose(self) -> Document:
+        """Return a plan that fits this machine."""
+
+    def open(self, source: Path | str) -> Document:
+        """Read a plan from a file, or from text.
+
+        Raises:
+            CapacityError: the plan cannot be read or does not make sense.
+        """
+
+    def catalogue(self, name: str) -> tuple[Choice, ...]:
+        """Return what can be picked: ``model``, ``accelerator``, ``interconnect`` or ``profile``.
+
+        The id of a profile that lies in a file of the user's is its path.
+        """
+
+    def plans_folder(self) -> Path:
+        """Return where plans are saved under a name."""
+
+    def sampler(self) -> Sampler:
+        """Return the reader of this machine's sensors."""

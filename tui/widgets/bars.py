@@ -1,0 +1,119 @@
+"""The lines above and below the panels: header, footer and the hint of the first run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from capacity_tui.tui.actions import ACTIONS, key_names
+from capacity_tui.tui.text import Line, Span, clip, line
+from capacity_tui.tui.widgets.lines import Lines
+from rich.cells import cell_len
+
+_NAME = " capacity-tui "
+
+
+class Bar(Lines):
+    """One line that is laid out anew when its width changes."""
+
+    def repaint(self) -> None:
+        """Paint the line if it differs."""
+        if self.is_mounted and self.size:
+            self.show([self.build(self.size.width)])
+
+    def build(self, width: int) -> Line:
+        """Return the line for a width."""
+        raise NotImplementedError
+
+    def on_resize(self) -> None:
+        """Lay the line out for the new width."""
+        self.repaint()
+
+
+class Header(Bar):
+    """Name of the plan, the SIM badge and how many fields were changed."""
+
+    def __init__(self) -> None:
+        super().__init__(id="header")
+        self._title = ""
+        self._simulated = ""
+        self._changes = 0
+
+    def show_plan(self, title: str, simulated: str, changes: int) -> None:
+        """Show another state of the plan."""
+        self._title, self._simulated, self._changes = title, simulated, changes
+        self.repaint()
+
+    def build(self, width: int) -> Line:
+        """Lay out name, plan, badge and changes; the badge outlives the rest."""
+        badge = f" SIM {self._simulated} " if self._simulated else ""
+        plural = "" if self._changes == 1 else "s"
+        changes = f" {self._changes} change{plural} " if self._changes else ""
+        name = _NAME if width >= 70 else " "
+        room = width - cell_len(name) - cell_len(badge) - cell_len(changes)
+        if room < 12:
+            badge, changes = clip(badge, width // 2), ""
+            room = width - cell_len(name) - cell_len(badge)
+        title = clip(self._title, max(room - 1, 0))
+        gap = " " * max(room - cell_len(title), 0)
+        return line(
+            Span(name, "key"), Span(title, "best"), gap, Span(badge, "badge"), Span(changes, "accent")
+        )
+
+
+class Footer(Bar):
+    """The most useful keys, or for a while what the program has to say."""
+
+    def __init__(self, keymap: Mapping[str, str]) -> None:
+        super().__init__(id="footer")
+        self._keymap = keymap
+        self._said: Span | None = None
+
+    def say(self, text: str, role: str = "value") -> None:
+        """Say something in place of the keys, until the next key."""
+        self._said = Span(f" {text}", role)
+        self.repaint()
+
+    def hush(self) -> None:
+        """Show the keys again."""
+        if self._said is not None:
+            self._said = None
+            self.repaint()
+
+    def build(self, width: int) -> Line:
+        """Lay out as many keys as fit, whole ones only."""
+        if self._said is not None:
+            return line(Span(clip(self._said.text, width), self._said.role))
+        spans: list[Span] = []
+        room = width
+        for key, name in self._hints():
+            room -= cell_len(key) + cell_len(name) + 3
+            if room < 0:
+                break
+            spans += [Span(f" {key}", "key"), Span(f" {name} ", "label")]
+        return Line(tuple(spans))
+
+    def _hints(self) -> list[tuple[str, str]]:
+        hints = []
+        for action in ACTIONS:
+            if not action.footer:
+                continue
+            key = key_names(action, self._keymap)[0]
+            own, space, name = action.footer.rpartition(" ")
+            is_default = action.id not in self._keymap
+            hints.append((own if space and is_default else key, name))
+        return hints
+
+
+class Hint(Bar):
+    """One line for whoever is here for the first time."""
+
+    TEXT = " Arrows move, + and - change a value, enter types it, 1 to 5 choose a panel, ? lists all keys. "
+
+    def __init__(self) -> None:
+        super().__init__(id="hint")
+
+    def build(self, width: int) -> Line:
+        """Lay the hint out with the key that dismisses it."""
+        end = "esc hides this "
+        room = width - cell_len(end)
+        return line(Span(clip(self.TEXT, room).ljust(room), "value"), Span(end, "dim"))

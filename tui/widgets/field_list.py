@@ -1,0 +1,174 @@
+"""Panel 2: the configuration, one field a line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from capacity_tui.tui.stepping import position
+from capacity_tui.tui.text import Line, Span, clip, left, line
+from capacity_tui.tui.view import Chosen, Field, Kind
+from capacity_tui.tui.widgets.panel import Panel
+from rich.cells import cell_len
+
+_SLIDER = 9
+_LABEL = 15
+_NARROWEST_WITH_SLIDER = _LABEL + 12 + _SLIDER
+_LOWEST_WITH_TWO_DETAILS = 14
+
+
+class FieldList(Panel):
+    """The fields of the plan; the one under the cursor says more."""
+
+    NUMBER = 2
+    TITLE = "Config"
+    KEYS = "enter edit"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._fields: tuple[Field, ...] = ()
+        self._chosen: Mapping[str, Chosen] = {}
+        self._before: Mapping[str, str] = {}
+        self._error: tuple[str, str] = ("", "")
+        self._items: list[int | None] = []
+
+    @property
+    def field(self) -> Field | None:
+        """The field under the cursor."""
+        return self._fields[self.cursor] if self.cursor < len(self._fields) else None
+
+    @property
+    def chosen(self) -> Chosen | None:
+        """What the chosen mode took for the field under the cursor."""
+        return self._chosen.get(self.field.key) if self.field else None
+
+    def show_fields(
+        self, fields: tuple[Field, ...], chosen: Mapping[str, Chosen], before: Mapping[str, str]
+    ) -> None:
+        """Show a plan.
+
+        Args:
+            fields: its fields.
+            chosen: what the chosen mode took for the automatic ones.
+            before: text of the fields that were edited, before the edits.
+        """
+        key = self.field.key if self.field else ""
+        self._fields, self._chosen, self._before = fields, chosen, before
+        self.cursor = next((index for index, field in enumerate(fields) if field.key == key), 0)
+        self.repaint()
+
+    def show_error(self, key: str, message: str) -> None:
+        """Say under a field why a value was refused; an empty message clears it."""
+        if (key, message) != self._error:
+            self._error = (key, message)
+            self.repaint()
+
+    def select(self, key: str) -> None:
+        """Put the cursor on a field."""
+        for index, field in enumerate(self._fields):
+            if field.key == key:
+                self.move_to(index)
+
+    def labels(self) -> list[str]:
+        """Return what can be found."""
+        return [f"{field.label} {field.key}" for field in self._fields]
+
+    def item_count(self) -> int:
+        """Return the number of fields."""
+        return len(self._fields)
+
+    def item_at(self, index: int) -> int | None:
+        """Return the field to which a line belongs."""
+        return self._items[index] if index < len(self._items) else None
+
+    def build(self, width: int) -> tuple[list[Line], range | None]:
+        """Lay out the fields, under headings where there is room."""
+        if not self._fields:
+            return [line(Span("o opens a plan", "dim"))], None
+        groups = len({field.group for field in self._fields})
+        headings = self.size.height >= len(self._fields) + groups + 2
+        lines: list[Line] = []
+        self._items = []
+        reveal = range(1)
+        group = ""
+        for index, field in enumerate(self._fields):
+            if headings and field.group != group:
+                group = field.group
+                self._add(lines, line(Span(clip(group, width), "heading")), None)
+            self._add(lines, self._field_line(field, index, width), index)
+            if index == self.cursor:
+                details = self._details(field, width)
+                for detail in details:
+                    self._add(lines, detail, index)
+                reveal = range(len(lines) - 1 - len(details), len(lines))
+        return lines, reveal
+
+    def summary(self) -> Line:
+        """Return the field under the cursor."""
+        if self.field is None:
+            return line()
+        value = self._value(self.field, 40)
+        return Line((Span(f"{self.field.label} ", "label"), *value))
+
+    def edge(self) -> str:
+        """Return how many fields there are."""
+        return f"{self.cursor + 1} of {len(self._fields)} fields" if self._fields else ""
+
+    def _add(self, lines: list[Line], content: Line, item: int | None) -> None:
+        lines.append(content)
+        self._items.append(item)
+
+    def _field_line(self, field: Field, index: int, width: int) -> Line:
+        here = index == self.cursor
+        marker = Span("▌" if here else " ", "accent")
+        slider = self._slider(field) if here and width >= _NARROWEST_WITH_SLIDER else ""
+        if (field.choices or field.catalogue) and not slider:
+            slider = "▾"
+        label_width = min(_LABEL, width // 2)
+        room = width - label_width - 2 - cell_len(slider)
+        value = self._value(field, room)
+        gap = " " * max(room - sum(cell_len(span.text) for span in value), 0)
+        label = Span(left(field.label, label_width), "label")
+        return line(marker, label, " ", *value, gap, Span(slider, "dim"), selected=here and self.has_focus)
+
+    def _value(self, field: Field, room: int) -> list[Span]:
+        if field.is_auto:
+            chosen = self._chosen.get(field.key)
+            text = f" → {chosen.text}" if chosen else ""
+            return [Span("auto", "dim"), Span(clip(text, max(room - 4, 0)), "value")]
+        text = clip(field.text, room)
+        unit = f" {field.unit}" if field.unit and cell_len(text) + cell_len(field.unit) < room else ""
+        return [Span(text, "best" if field.key in self._before else "value"), Span(unit, "dim")]
+
+    def _slider(self, field: Field) -> str:
+        where = position(field, self._chosen.get(field.key))
+        if where is None:
+            return ""
+        knob = round(where * (_SLIDER - 5))
+        return "◂ " + "━" * knob + "●" + "━" * (_SLIDER - 5 - knob) + " ▸"
+
+    def _details(self, field: Field, width: int) -> list[Line]:
+        key, message = self._error
+        if message and key == field.key:
+            first = Span(clip(f"  ✗ {message}", width), "bad")
+        else:
+            chosen = self._chosen.get(field.key)
+            about = chosen.reason if field.is_auto and chosen and chosen.reason else field.help
+            first = Span(clip(f"  {about}", width), "dim")
+        second = Span(clip(f"  {self._limits(field)}", width), "dim")
+        if self.size.height < _LOWEST_WITH_TWO_DETAILS:
+            return [line(first if first.role == "bad" or not second.text.strip() else second)]
+        return [line(span) for span in (first, second) if span.text.strip()]
+
+    def _limits(self, field: Field) -> str:
+        parts = []
+        if field.key in self._before:
+            parts.append(f"was {self._before[field.key]}")
+        if field.kind is Kind.POWER_OF_TWO:
+            parts.append("step ×2")
+        elif field.kind in {Kind.INTEGER, Kind.NUMBER}:
+            parts.append(f"step {field.step:g}")
+        if field.minimum is not None and field.maximum is not None:
+            parts.append(f"range {field.minimum:,.6g}–{field.maximum:,.6g}".replace(",", " "))
+        elif field.choices:
+            parts.append(" ".join(field.choices))
+        return " · ".join(parts)

@@ -1,0 +1,53 @@
+"""Panel 1: the machine that is planned for, and how each fact is known."""
+
+from __future__ import annotations
+
+from capacity_tui.tui.text import Line, Span, clip, left, line
+from capacity_tui.tui.view import HardwareRow
+from capacity_tui.tui.widgets.panel import Panel
+from rich.cells import cell_len
+
+_DETECTING = tuple(HardwareRow(label, "detecting…") for label in ("GPU", "CPU", "RAM", "Disk"))
+_UNSURE = {"assumed", "simulated"}
+
+
+class Hardware(Panel):
+    """Facts with their origin at the right."""
+
+    NUMBER = 1
+    TITLE = "Hardware"
+    KEYS = "enter simulate · H back"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._rows: tuple[HardwareRow, ...] = _DETECTING
+
+    def show_rows(self, rows: tuple[HardwareRow, ...]) -> None:
+        """Show what is known about the machine."""
+        self._rows = rows
+        self.repaint()
+
+    def build(self, width: int) -> tuple[list[Line], range | None]:
+        """Lay out label, fact and origin."""
+        label_width = min(max((cell_len(row.label) for row in self._rows), default=0), width // 3)
+        return [self._line(row, label_width, width) for row in self._rows], None
+
+    def summary(self) -> Line:
+        """Return the first fact."""
+        row = self._rows[0] if self._rows else HardwareRow("", "")
+        return line(Span(f"{row.label} ", "label"), Span(row.text, "value"))
+
+    def _line(self, row: HardwareRow, label_width: int, width: int) -> Line:
+        room = width - label_width - 1
+        text = row.text if row.text else f"n/a ({row.reason})" if row.reason else "n/a"
+        role = "dim" if not row.text or row.text.endswith("…") else "value"
+        origin_room = room - cell_len(text) - 1
+        origin = row.origin if cell_len(row.origin) <= origin_room else ""
+        gap = " " * max(room - cell_len(text) - cell_len(origin), 0)
+        return line(
+            Span(left(row.label, label_width), "label"),
+            " ",
+            Span(clip(text, room), role),
+            gap,
+            Span(origin, "warn" if row.origin in _UNSURE else "dim"),
+        )

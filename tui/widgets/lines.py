@@ -1,0 +1,98 @@
+"""Text painted by line: a change repaints the lines that differ and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from capacity_tui.tui.glyphs import to_ascii
+from capacity_tui.tui.text import Line
+from rich.segment import Segment
+from rich.style import Style
+from textual.geometry import Region
+from textual.strip import Strip
+from textual.widget import Widget
+
+_NO_LINE = Line()
+
+
+class Lines(Widget):
+    """A list of lines that scrolls by whole lines."""
+
+    ROLES: ClassVar[tuple[str, ...]] = (
+        *("dim", "label", "value", "best", "good", "warn", "bad", "accent", "badge", "key", "heading"),
+        *("graph-1", "graph-2", "graph-3", "graph-4"),
+    )
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"lines--{role}" for role in (*ROLES, "cursor")}
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id, classes=classes)
+        self._lines: tuple[Line, ...] = ()
+        self._top = 0
+        self._styles_by_role: dict[tuple[str, bool], Style] = {}
+
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """What is shown, with what is scrolled out of sight."""
+        return self._lines
+
+    @property
+    def top(self) -> int:
+        """Index of the first line in sight."""
+        return self._top
+
+    def show(self, lines: Sequence[Line], reveal: range | None = None) -> None:
+        """Show other lines.
+
+        Args:
+            lines: the new content.
+            reveal: indices that are scrolled into sight, as far as they fit.
+        """
+        before = [self._line_at(y) for y in range(self.size.height)]
+        self._lines = tuple(lines)
+        self._scroll_into_sight(reveal)
+        for y, old in enumerate(before):
+            if self._line_at(y) != old:
+                self.refresh(Region(0, y, self.size.width, 1))
+
+    def scroll_lines(self, offset: int) -> None:
+        """Scroll by a number of lines, as far as there are any."""
+        lines = self._lines
+        self.show(lines, range(self._top + offset, self._top + offset + self.size.height))
+
+    def render_line(self, y: int) -> Strip:
+        """Paint one line of the widget."""
+        content = self._line_at(y)
+        ascii_only = self.app.has_class("-ascii")
+        segments = [
+            Segment(to_ascii(text) if ascii_only else text, self._style(role, content.selected))
+            for text, role in content.spans
+        ]
+        return Strip(segments).adjust_cell_length(self.size.width, self._style("", content.selected))
+
+    def notify_style_update(self) -> None:
+        """Forget styles that a theme or a state has changed."""
+        super().notify_style_update()
+        self._styles_by_role.clear()
+
+    def _line_at(self, y: int) -> Line:
+        index = self._top + y
+        return self._lines[index] if index < len(self._lines) else _NO_LINE
+
+    def _scroll_into_sight(self, reveal: range | None) -> None:
+        height = max(self.size.height, 1)
+        top = self._top
+        if reveal:
+            top = min(max(top, reveal[-1] + 1 - height), reveal[0])
+        self._top = max(0, min(top, len(self._lines) - height))
+
+    def _style(self, role: str, selected: bool) -> Style:
+        style = self._styles_by_role.get((role, selected))
+        if style is None:
+            style = self.rich_style
+            if role:
+                style += self.get_component_rich_style(f"lines--{role}", partial=True)
+            if selected:
+                style += self.get_component_rich_style("lines--cursor", partial=True)
+            self._styles_by_role[role, selected] = style
+        return style

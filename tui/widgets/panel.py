@@ -1,0 +1,147 @@
+"""A framed, numbered panel with a cursor over its items."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from capacity_tui.tui.actions import bindings
+from capacity_tui.tui.glyphs import to_ascii
+from capacity_tui.tui.text import Line, Span, fit, line
+from capacity_tui.tui.widgets.lines import Lines
+from rich.cells import cell_len
+from textual import events
+from textual.binding import BindingType
+from textual.message import Message
+
+
+class Panel(Lines, can_focus=True):
+    """Base of the five panels.
+
+    A panel is folded to a single line where there is little room; then it shows its summary.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("panel")
+    NUMBER: ClassVar[int] = 0
+    TITLE: ClassVar[str] = ""
+    KEYS: ClassVar[str] = ""
+    """What stands in the lower edge of the frame while the panel has the focus."""
+
+    class CursorMoved(Message):
+        """Another item of the panel is under the cursor."""
+
+        def __init__(self, panel: Panel) -> None:
+            super().__init__()
+            self.panel = panel
+
+        @property
+        def control(self) -> Panel:
+            """The panel."""
+            return self.panel
+
+    def __init__(self) -> None:
+        super().__init__(id=self.TITLE.lower())
+        self.cursor = 0
+
+    def build(self, width: int) -> tuple[list[Line], range | None]:
+        """Return the lines of the panel and those of them that must be in sight."""
+        raise NotImplementedError
+
+    def summary(self) -> Line:
+        """Return what a folded panel says."""
+        return line()
+
+    def item_count(self) -> int:
+        """Return over how many items the cursor moves; 0 scrolls the lines instead."""
+        return 0
+
+    def item_at(self, index: int) -> int | None:
+        """Return the item to which a line belongs."""
+        return index if index < self.item_count() else None
+
+    def repaint(self) -> None:
+        """Build the lines anew and paint those that differ."""
+        if not self.is_mounted or not self.size:
+            return
+        if self.is_folded:
+            heading = Span(f" {self.NUMBER} {self.TITLE:<9}", "heading")
+            self.show([fit(Line((heading, *self.summary().spans)), self.size.width)])
+            return
+        lines, reveal = self.build(self.size.width)
+        self.show(lines, reveal)
+        self._set_edge()
+
+    @property
+    def is_folded(self) -> bool:
+        """Whether there is only room for the summary."""
+        return self.outer_size.height == 1
+
+    def on_mount(self) -> None:
+        """Name the panel in its frame."""
+        self.border_title = f"{self.NUMBER} {self.TITLE}"
+
+    def on_resize(self) -> None:
+        """Lay the lines out for the new width."""
+        self.repaint()
+
+    def on_focus(self) -> None:
+        """Show the cursor."""
+        self.repaint()
+
+    def on_blur(self) -> None:
+        """Hide the cursor."""
+        self.repaint()
+
+    def on_click(self, event: events.Click) -> None:
+        """Move the cursor to the item that was clicked."""
+        index = self.item_at(self.top + event.y - (0 if self.is_folded else 1))
+        if index is not None:
+            self.move_to(index)
+
+    def on_mouse_scroll_down(self) -> None:
+        """Move down."""
+        self.action_move(3)
+
+    def on_mouse_scroll_up(self) -> None:
+        """Move up."""
+        self.action_move(-3)
+
+    def move_to(self, index: int) -> None:
+        """Put the cursor on an item, the nearest one there is."""
+        index = max(0, min(index, self.item_count() - 1))
+        if index != self.cursor:
+            self.cursor = index
+            self.repaint()
+            self.post_message(self.CursorMoved(self))
+
+    def action_move(self, offset: int) -> None:
+        """Move the cursor, or scroll where there is none."""
+        if self.item_count():
+            self.move_to(self.cursor + offset)
+        else:
+            self.scroll_lines(offset)
+            self._set_edge()
+
+    def action_page(self, direction: int) -> None:
+        """Move by the height of the panel."""
+        self.action_move(direction * max(self.size.height - 1, 1))
+
+    def action_end(self, direction: int) -> None:
+        """Move to the first or the last item."""
+        self.action_move(direction * max(self.item_count(), len(self.lines)))
+
+    def edge(self) -> str:
+        """Return what stands in the lower edge besides the keys."""
+        hidden = len(self.lines) - self.size.height
+        last = min(self.top + self.size.height, len(self.lines))
+        return f"{self.top + 1}–{last} of {len(self.lines)}" if hidden > 0 else ""
+
+    def _set_edge(self) -> None:
+        keys = self.KEYS if self.has_focus else ""
+        parts = [part for part in (keys, self.edge()) if part]
+        text = " · ".join(parts)
+        if cell_len(text) > self.size.width - 2:
+            text = self.edge()
+        if self.app.has_class("-ascii"):
+            text = to_ascii(text)
+        if text != str(self.border_subtitle or ""):
+            self.border_subtitle = text

@@ -1,0 +1,81 @@
+"""Panel 4: where the number under the cursor comes from."""
+
+from __future__ import annotations
+
+from capacity_tui.tui.text import Line, Span, left, line, spread, wrap
+from capacity_tui.tui.view import Explanation
+from capacity_tui.tui.widgets.panel import Panel
+from rich.cells import cell_len
+
+
+class Why(Panel):
+    """Formula, the numbers put into it, sources, assumptions and the strongest lever."""
+
+    NUMBER = 4
+    TITLE = "Why"
+    KEYS = "enter all of it"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.explanation: Explanation | None = None
+
+    def show_explanation(self, explanation: Explanation | None) -> None:
+        """Explain another number."""
+        if explanation != self.explanation:
+            self.explanation = explanation
+            self.repaint()
+
+    def build(self, width: int) -> tuple[list[Line], range | None]:
+        """Lay the explanation out."""
+        if self.explanation is None:
+            return [line(Span("Choose a row of panel 3 to see where its number comes from.", "dim"))], None
+        return explain_lines(self.explanation, width), None
+
+    def summary(self) -> Line:
+        """Return the formula."""
+        if self.explanation is None:
+            return line()
+        return line(Span(f"{self.explanation.title} ", "label"), Span(self.explanation.formula, "value"))
+
+
+def explain_lines(explanation: Explanation, width: int) -> list[Line]:
+    """Return an explanation as lines, the most useful first."""
+    head = line(Span(explanation.title, "heading"))
+    result = " ".join(part for part in (explanation.result, explanation.interval) if part)
+    lines = [spread(head, line(Span(result, "best")), width)]
+    lines += [line(Span(text, "value")) for text in wrap(explanation.formula, width, "  ")]
+    lines += _input_lines(explanation, width)
+    if explanation.lever:
+        lines += _labelled("lever", explanation.lever, width, "accent")
+    for assumption in explanation.assumptions:
+        lines += _labelled("assumed", assumption, width, "warn")
+    for source in explanation.sources:
+        lines += _labelled("source", source, width, "dim")
+    return lines
+
+
+def _input_lines(explanation: Explanation, width: int) -> list[Line]:
+    names = max((cell_len(entry.name) for entry in explanation.inputs), default=0)
+    texts = max((cell_len(entry.text) for entry in explanation.inputs), default=0)
+    names = min(names, width // 2)
+    lines = []
+    for entry in explanation.inputs:
+        room = width - names - texts - 6
+        source = Span(left(entry.source, room).rstrip(), "dim") if room > 3 else Span("")
+        lines.append(
+            line(
+                "  ",
+                Span(left(entry.name, names), "label"),
+                "  ",
+                Span(f"{entry.text:<{texts}}", "value"),
+                "  ",
+                source,
+            )
+        )
+    return lines
+
+
+def _labelled(label: str, text: str, width: int, role: str) -> list[Line]:
+    first, *rest = wrap(text, width - 9) or [""]
+    lines = [line(Span(f"{label:<8} ", "label"), Span(first, role))]
+    return lines + [line(" " * 9, Span(more, role)) for more in rest]
