@@ -19,7 +19,7 @@ THIN_SPACE = "\N{NARROW NO-BREAK SPACE}"
 
 _BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 _DECIMAL = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
-_BYTE_DECIMALS = (0, 0, 0, 1, 2, 2, 2)
+_BYTE_DECIMALS = (0, 1, 1, 1, 2, 2, 2)
 _COUNT_SUFFIXES = ("", "k", "M", "B", "T", "Q")
 _SI_PREFIXES = ("", "k", "M", "G", "T", "P", "E", "Z", "Y", "R")
 

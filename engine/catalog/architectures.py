@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from capacity_tui.engine.catalog.rows import Row
 from pydantic import Field, NonNegativeInt, PositiveInt
+
+from capacity_tui.engine.catalog.rows import Row
 
 
 class Architecture(Row):

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import TypeVar
 
 import yaml
+from platformdirs import user_config_dir
+
 from capacity_tui.engine.catalog.architectures import Architecture
 from capacity_tui.engine.catalog.devices import Accelerator, Instance, Link, MeasuredLink, Processor
 from capacity_tui.engine.catalog.modes import Mode
@@ -20,7 +22,6 @@ from capacity_tui.engine.catalog.rows import Row
 from capacity_tui.engine.catalog.software import Efficiency, Framework
 from capacity_tui.engine.catalog.table import Table
 from capacity_tui.engine.errors import CapacityError, CatalogError
-from platformdirs import user_config_dir
 
 RowT = TypeVar("RowT", bound=Row)
 

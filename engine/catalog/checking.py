@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
 from capacity_tui.engine.catalog.names import nearest
 from capacity_tui.engine.catalog.reading import Document, KeyPath
 from capacity_tui.engine.errors import CapacityError
-from pydantic import BaseModel, ValidationError
-from pydantic_core import ErrorDetails
 
 
 def refusals(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from capacity_tui.engine.catalog.rows import MIB, Row
 from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
+
+from capacity_tui.engine.catalog.rows import MIB, Row
 
 
 class Accelerator(Row):

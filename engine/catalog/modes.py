@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from capacity_tui.engine.catalog.rows import Row
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveFloat
+
+from capacity_tui.engine.catalog.rows import Row
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Range = tuple[NonNegativeFloat | None, NonNegativeFloat | None]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from capacity_tui.engine.catalog.rows import Row
 from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
+
+from capacity_tui.engine.catalog.rows import Row
 
 PeakField = Literal[
     "fp32_tflops", "tf32_tflops", "fp16_tflops", "bf16_tflops", "fp8_tflops", "int8_tops", "fp4_tflops"

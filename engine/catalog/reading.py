@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 import yaml
+
 from capacity_tui.engine.errors import DocumentError, Place, StorageError
 
 Plain: TypeAlias = "str | int | float | bool | date | list[Plain] | dict[str, Plain] | None"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from capacity_tui.engine.catalog.rows import Row
 from pydantic import Field, NonNegativeFloat, PositiveFloat
+
+from capacity_tui.engine.catalog.rows import Row
 
 Share = Annotated[float, Field(gt=0, le=1.5)]
 

@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import yaml
+from pydantic import ValidationError
+
 from capacity_tui.engine.catalog.checking import refusals
 from capacity_tui.engine.catalog.names import brandless_key_of, key_of, nearest
 from capacity_tui.engine.catalog.reading import Document, read_yaml
 from capacity_tui.engine.catalog.rows import FROM_USER, Row
 from capacity_tui.engine.errors import CapacityError, CatalogError
-from pydantic import ValidationError
 
 RowT = TypeVar("RowT", bound=Row)
 _Fields = dict[str, Any]
