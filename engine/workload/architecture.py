@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import fields
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from capacity_tui.engine.catalog.names import nearest
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.units import parse_count
-from capacity_tui.engine.workload.traits import load_traits
+from capacity_tui.engine.workload.traits import class_fields, load_traits
 from capacity_tui.engine.workload.transformer import TransformerShape, resolve_shape
 
 if TYPE_CHECKING:
@@ -59,13 +60,13 @@ def shape_from_spec(
     if row is None:
         base = dict(traits.families[family])
     else:
-        base = {"tied_embeddings": row.kind == "encoder", **traits.classes.get(row.architecture or "", {})}
+        base = {**class_fields(row.architecture)}
         base |= {name: value for name in sorted(COLUMNS) if (value := getattr(row, name, None)) is not None}
         base |= traits.models.get(row.id, {})
         if "vocab" not in base and "vision" not in base:
             base["vocab"] = traits.families["transformer_decoder"]["vocab"]
             base["assumed"] = (f"vocabulary of {base['vocab']:,} tokens",)
-    return resolve_shape(_without_stale(base, changes) | changes)
+    return resolve_shape(_without_stale(base, changes) | changes, Place(field="model.spec"))
 
 
 def read_overrides(overrides: Mapping[str, object]) -> dict[str, Any]:
@@ -75,7 +76,7 @@ def read_overrides(overrides: Mapping[str, object]) -> dict[str, Any]:
         name = ALIASES.get(key, key)
         place = Place(field=f"model.spec.{key}")
         if name not in SPEC_KEYS:
-            near = get_close_matches(key, sorted(SPEC_KEYS | ALIASES.keys()), n=1)
+            near = nearest(key, sorted(SPEC_KEYS | ALIASES.keys()), 1)
             raise PlanError("unknown key", hint=f"did you mean {near[0]}?" if near else "", place=place)
         if value is None:
             continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.workload.transformer import Compression, TransformerShape, present
 

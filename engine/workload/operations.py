@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.workload.parameters import matmul_per_token
 from capacity_tui.engine.workload.transformer import Compression, TransformerShape, present

@@ -168,7 +168,8 @@ def encoder(shape: TransformerShape) -> Number:
 
 def embedding_projections(shape: TransformerShape) -> Number:
     """Weights that widen a narrower token embedding and narrow the output again."""
-    return 2 * shape.embedding_width * shape.hidden
+    differs = present((shape.embedding_width - shape.hidden) ** 2)
+    return differs * 2 * shape.embedding_width * shape.hidden
 
 
 def matmul_per_token(shape: TransformerShape) -> Number:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.numeric import Number
 
@@ -253,21 +254,10 @@ class TransformerShape:
         return self.embedding_width + (1 - present(self.embedding_width)) * self.hidden
 
 
-# Largest values a shape may have: far beyond anything built, and every product stays exact enough.
-LARGEST: Mapping[str, int] = {
-    "layers": 10**6,
-    "encoder_layers": 10**6,
-    "experts": 10**6,
-    "hidden": 10**7,
-    "ffn": 10**8,
-    "moe_ffn": 10**8,
-    "heads": 10**5,
-    "kv_heads": 10**5,
-    "head_dim": 10**6,
-    "vocab": 10**8,
-    "max_context": 10**9,
-    "sliding_window": 10**9,
-}
+LARGEST_SIZE = 10**9
+"""Bound of every size: far beyond anything built, and no product of sizes overflows."""
+LARGEST: Mapping[str, int] = {"layers": 10**6, "encoder_layers": 10**6, "heads": 10**5, "hidden": 10**7}
+"""Closer bounds of the sizes that are multiplied with each other."""
 
 PARTS: Mapping[str, type] = {
     "indexer": Indexer,
@@ -278,28 +268,38 @@ PARTS: Mapping[str, type] = {
 }
 
 
-def resolve_shape(values: Mapping[str, Any], file: str | None = None) -> TransformerShape:
+def resolve_shape(values: Mapping[str, Any], where: Place | None = None) -> TransformerShape:
     """Fill in what follows from other sizes, check the result, and return it as a shape.
 
     Args:
         values: fields of the shape by name, parts as mappings, with ``learned_positions`` and
             ``position_padding`` in place of ``positions``.
-        file: file the values came from, named in errors.
+        where: the file or the plan's field the values came from, named in errors.
 
     Raises:
         PlanError: sizes are missing, out of range, or contradict each other.
     """
     known = {**values}
+    where = where or Place()
+    for name, value in known.items():
+        _check_range(name, value, LARGEST_SIZE, where)
     for name in ("layers", "hidden", "heads"):
         if name not in known:
-            raise PlanError(f"the model has no {name}", place=Place(file, field=name))
+            raise PlanError("a size is missing", place=_at(where, name))
     known.setdefault("kv_heads", known["heads"])
+    if "head_dim" not in known and known.get("kv_lora_rank") is not None and "qk_rope_head_dim" in known:
+        known["head_dim"] = known.get("qk_nope_head_dim", 0) + known["qk_rope_head_dim"]
     if "head_dim" not in known:
-        known["head_dim"] = _quotient(known["hidden"], known["heads"], "heads", file)
+        known["head_dim"] = _quotient(known["hidden"], known["heads"], "heads", where)
     known.setdefault("v_head_dim", known["head_dim"])
+    latent = bool(np.any(known.get("kv_lora_rank", 0)))
+    known.setdefault("attention", _sharing(known["heads"], known["kv_heads"], latent))
     gated = known.setdefault("gated", True)
     known.setdefault("ffn", 256 * np.ceil(known["hidden"] * 8 / 3 / 256) if gated else 4 * known["hidden"])
     known.setdefault("vocab", 0)
+    if np.any(known.get("experts", 0)) and "experts_active" not in known:
+        known["experts_active"] = np.minimum(known["experts"], 2.0)[()]
+        known["assumed"] = (*known.get("assumed", ()), "two experts active")
     known.setdefault("moe_ffn", known["ffn"] if np.any(known.get("experts", 0)) else 0)
     known.setdefault("shared_ffn", known["moe_ffn"])
     if known.get("kind") == "encoder-decoder":
@@ -309,29 +309,31 @@ def resolve_shape(values: Mapping[str, Any], file: str | None = None) -> Transfo
         known.setdefault("positions", known.get("max_context", 0) + padding)
     parts = {name: PARTS[name](**known[name]) for name in PARTS if isinstance(known.get(name), Mapping)}
     shape = TransformerShape(**known | parts | {"biases": frozenset(known.get("biases", ()))})
-    _check(shape, file)
+    _check(shape, where)
     return shape
 
 
-def _quotient(whole: Number, part: Number, name: str, file: str | None) -> Number:
+def _at(where: Place, name: str) -> Place:
+    """Return the place of one size within a file or a plan's field."""
+    return Place(where.file, where.line, f"{where.field}.{name}" if where.field else name)
+
+
+def _quotient(whole: Number, part: Number, name: str, where: Place) -> Number:
     """Divide without a remainder, or say which field does not divide."""
     if np.any(np.less(part, 1)) or np.any(np.mod(whole, np.maximum(part, 1))):
         detail = f"{whole:,} by {part:,}" if np.ndim(whole) == np.ndim(part) == 0 else ""
-        raise PlanError(
-            "the width does not divide into heads", detail, "give head_dim", Place(file, field=name)
-        )
+        raise PlanError("the width does not divide into heads", detail, "give head_dim", _at(where, name))
     return whole // part
 
 
-def _check(shape: TransformerShape, file: str | None) -> None:
+def _check(shape: TransformerShape, where: Place) -> None:
     """Refuse sizes outside their range or in contradiction."""
     for name, largest in LARGEST.items():
-        value = getattr(shape, name)
-        if not np.all((np.asarray(value) >= 0) & (np.asarray(value) <= largest)):
-            raise PlanError(f"{name} is out of range", f"0 to {largest:,}", place=Place(file, field=name))
+        _check_range(name, getattr(shape, name), largest, where)
     for name in ("layers", "hidden", "heads", "kv_heads", "head_dim"):
-        if np.any(np.less(getattr(shape, name), 1)):
-            raise PlanError(f"{name} must be at least 1", place=Place(file, field=name))
+        size = getattr(shape, name)
+        if np.any(np.less(size, 1)) or np.any(np.mod(size, 1)):
+            raise PlanError("not a whole number of at least 1", place=_at(where, name))
     conflicts = {
         "kv_heads": (np.any(np.mod(shape.heads, shape.kv_heads)), "heads is not a multiple of kv_heads"),
         "experts_active": (
@@ -346,4 +348,21 @@ def _check(shape: TransformerShape, file: str | None) -> None:
     }
     for name, (conflict, title) in conflicts.items():
         if conflict:
-            raise PlanError(title, place=Place(file, field=name))
+            raise PlanError(title, place=_at(where, name))
+
+
+def _check_range(name: str, value: object, largest: int, where: Place) -> None:
+    """Refuse a size that is negative, not finite or larger than a bound."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.ndarray):
+        return
+    if not np.all((value >= 0) & (value <= largest)):
+        raise PlanError("out of range", f"0 to {largest:,}", place=_at(where, name))
+
+
+def _sharing(heads: Number, kv_heads: Number, latent: bool) -> str:
+    """Name how queries share keys and values; of arrays, the general case."""
+    if latent:
+        return "MLA"
+    if np.all(np.equal(heads, kv_heads)):
+        return "MHA"
+    return "MQA" if np.all(np.equal(kv_heads, 1)) else "GQA"
