@@ -18,6 +18,8 @@ LARGEST_CONFIG = 4 * 2**20
 """Bytes a configuration may have; real ones have a few thousand."""
 LARGEST_INDEX = 64 * 2**20
 """Bytes an index may have: it names every tensor, of which the largest models have some hundred thousand."""
+LARGEST_TOTAL = 10**18
+"""Bytes of weights an index may speak of."""
 
 _REQUIRED = ("layers", "hidden", "heads", "vocab")
 _NESTED = ("text_config", "llm_config", "language_config")
@@ -66,7 +68,7 @@ def read_model_file(path: str | Path) -> ModelFile:
     index = read_json(file, LARGEST_INDEX)
     metadata = index.get("metadata")
     total = metadata.get("total_size") if isinstance(metadata, dict) else None
-    if isinstance(total, bool) or not isinstance(total, int | float) or total < 0:
+    if isinstance(total, bool) or not isinstance(total, int | float) or not 0 <= total <= LARGEST_TOTAL:
         raise PlanError("no total size", place=Place(str(file), field="metadata.total_size"))
     beside = file.parent / "config.json"
     config = read_json(beside, LARGEST_CONFIG)

@@ -286,22 +286,9 @@ def resolve_shape(values: Mapping[str, Any], where: Place | None = None) -> Tran
     for name in ("layers", "hidden", "heads"):
         if name not in known:
             raise PlanError("a size is missing", place=_at(where, name))
-    known.setdefault("kv_heads", known["heads"])
-    if "head_dim" not in known and known.get("kv_lora_rank") is not None and "qk_rope_head_dim" in known:
-        known["head_dim"] = known.get("qk_nope_head_dim", 0) + known["qk_rope_head_dim"]
-    if "head_dim" not in known:
-        known["head_dim"] = _quotient(known["hidden"], known["heads"], "heads", where)
-    known.setdefault("v_head_dim", known["head_dim"])
-    latent = bool(np.any(known.get("kv_lora_rank", 0)))
-    known.setdefault("attention", _sharing(known["heads"], known["kv_heads"], latent))
-    gated = known.setdefault("gated", True)
-    known.setdefault("ffn", 256 * np.ceil(known["hidden"] * 8 / 3 / 256) if gated else 4 * known["hidden"])
+    _complete_attention(known, where)
+    _complete_feed_forward(known)
     known.setdefault("vocab", 0)
-    if np.any(known.get("experts", 0)) and "experts_active" not in known:
-        known["experts_active"] = np.minimum(known["experts"], 2.0)[()]
-        known["assumed"] = (*known.get("assumed", ()), "two experts active")
-    known.setdefault("moe_ffn", known["ffn"] if np.any(known.get("experts", 0)) else 0)
-    known.setdefault("shared_ffn", known["moe_ffn"])
     if known.get("kind") == "encoder-decoder":
         known.setdefault("encoder_layers", known["layers"])
     padding = known.pop("position_padding", 0)
@@ -311,6 +298,30 @@ def resolve_shape(values: Mapping[str, Any], where: Place | None = None) -> Tran
     shape = TransformerShape(**known | parts | {"biases": frozenset(known.get("biases", ()))})
     _check(shape, where)
     return shape
+
+
+def _complete_attention(known: dict[str, Any], where: Place) -> None:
+    """Fill in heads and their widths: ``hidden / heads`` unless latent attention gives its own."""
+    latent = bool(np.any(known.get("kv_lora_rank", 0)))
+    known.setdefault("kv_heads", known["heads"])
+    if "head_dim" not in known and latent:
+        known["head_dim"] = known.get("qk_nope_head_dim", 0) + known.get("qk_rope_head_dim", 0)
+    if "head_dim" not in known:
+        known["head_dim"] = _quotient(known["hidden"], known["heads"], "heads", where)
+    known.setdefault("v_head_dim", known["head_dim"])
+    known.setdefault("attention", _sharing(known["heads"], known["kv_heads"], latent))
+
+
+def _complete_feed_forward(known: dict[str, Any]) -> None:
+    """Fill in widths: 4 · hidden, or with a gate 8/3 · hidden to a multiple of 256; two experts active."""
+    mixture = bool(np.any(known.get("experts", 0)))
+    gated = known.setdefault("gated", True)
+    known.setdefault("ffn", 256 * np.ceil(known["hidden"] * 8 / 3 / 256) if gated else 4 * known["hidden"])
+    if mixture and "experts_active" not in known:
+        known["experts_active"] = np.minimum(known["experts"], 2.0)[()]
+        known["assumed"] = (*known.get("assumed", ()), "two experts active")
+    known.setdefault("moe_ffn", known["ffn"] if mixture else 0)
+    known.setdefault("shared_ffn", known["moe_ffn"])
 
 
 def _at(where: Place, name: str) -> Place:

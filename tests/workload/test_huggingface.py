@@ -311,7 +311,7 @@ def test_malformed_configurations_name_file_and_key(tmp_path, text, says):
     assert says in caught.value.one_line()
 
 
-@pytest.mark.parametrize("total_size", [None, "big", -1, True, []])
+@pytest.mark.parametrize("total_size", [None, "big", -1, True, [], float("inf")])
 def test_malformed_indexes(tmp_path, total_size):
     write(tmp_path, {"architectures": ["LlamaForCausalLM"], **CONFIGS["llama-3-8b"][1]})
     index = write(tmp_path, {"metadata": {"total_size": total_size}}, "model.safetensors.index.json")
