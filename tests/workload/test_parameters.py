@@ -38,8 +38,8 @@ def test_parameters_are_those_of_the_instantiated_class(name):
 
 
 def test_no_transformer_of_the_catalogue_is_left_out():
-    assert len(COUNTED) == 133
-    assert {row.id for row in ROWS.values()} - set(COUNTED) == {"mt-nlg-530b", "chinchilla-70b", "palm-540b"}
+    # The weights of these three were never published, so there is nothing to count.
+    assert ROWS.keys() - set(COUNTED) <= {"mt-nlg-530b", "chinchilla-70b", "palm-540b"}
 
 
 @pytest.mark.parametrize("name", [row.id for row in ROWS.values() if row.kv_elems_per_token])
