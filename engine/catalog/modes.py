@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveFloat
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveFloat, PositiveInt
 
 from capacity_tui.engine.catalog.rows import Row
 
@@ -56,6 +56,7 @@ class Mode(Row):
     parameters_range: Range
     batch_range: Range = Field(description="sequences in a batch; an open end is as many as fit")
     accumulation: Literal["high", "moderate", "low"] = Field(description="gradient accumulation preferred")
+    replica_batch: PositiveInt = Field(description="sequences a replica works through for one step")
     sequence_range: Range = Field(description="tokens")
     training_hours_range: Range
     power_share_range: Range = Field(description="of the thermal design power")

@@ -1,0 +1,140 @@
+"""Layouts and settings to choose from, evaluated together in one vectorised call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capacity_tui.engine.estimate.schedule import step_time
+from capacity_tui.engine.estimate.transformer.resolve import resolve_recompute
+from capacity_tui.engine.estimate.transformer.run import Recompute, TransformerRun
+from capacity_tui.engine.estimate.transformer.training import training_work
+
+Floats = NDArray[np.float64]
+Choice = Mapping[str, object]
+
+CHECKPOINTING = ("none", "selective-ops", "full")
+LARGEST_MICRO_BATCH = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluated:
+    """Every candidate with what decides between them; arrays run over candidates.
+
+    Attributes:
+        choices: plan fields of each candidate.
+        allocated: peak bytes the allocator counts.
+        reserved: bytes the driver's tool would show.
+        host: host bytes for one device.
+        tokens_per_second: over all devices.
+        recomputed: candidates that compute less again come first among equals.
+    """
+
+    choices: tuple[Choice, ...]
+    allocated: Floats
+    reserved: Floats
+    host: Floats
+    tokens_per_second: Floats
+    recomputed: Floats
+
+
+def powers_of_two(most: float) -> tuple[int, ...]:
+    """Return 1, 2, 4 ... up to ``most``; at least 1."""
+    return tuple(2**power for power in range(max(0, int(np.log2(max(most, 1.0)))) + 1))
+
+
+def layouts(run: TransformerRun, tensor: bool, pipeline: bool) -> tuple[tuple[int, int], ...]:
+    """Return pairs of tensor- and pipeline-parallel sizes that divide heads, layers and devices."""
+    devices, heads, layers = int(run.cluster.devices), int(run.shape.heads), int(run.shape.layers)
+    tensors = powers_of_two(float(run.cluster.per_node)) if tensor else (int(run.tp),)
+    pipelines = powers_of_two(min(layers, 64)) if pipeline else (int(run.pp),)
+    return tuple(
+        (tp, pp)
+        for tp, pp in product(tensors, pipelines)
+        if heads % tp == 0 and devices % (tp * pp * int(run.cp)) == 0 and (pp == 1 or layers % pp == 0)
+    ) or ((int(run.tp), int(run.pp)),)
+
+
+def candidates(run: TransformerRun, options: Mapping[str, tuple[object, ...]]) -> tuple[Choice, ...]:
+    """Return every combination of options; a global batch holds whole micro-batches of every replica.
+
+    Args:
+        run: the run whose other fields stay.
+        options: values to try by plan field, ``layout`` for pairs of tensor and pipeline sizes.
+    """
+    names = tuple(options)
+    return tuple(dict(zip(names, values, strict=True)) for values in product(*options.values()))
+
+
+def evaluate(run: TransformerRun, choices: tuple[Choice, ...], replica_batch: int | None) -> Evaluated:
+    """Evaluate all candidates in one call.
+
+    Args:
+        run: the run whose other fields stay.
+        choices: what differs, by plan field.
+        replica_batch: sequences of a replica for one step, None to keep the plan's global batch.
+    """
+    varied = vary(run, choices, replica_batch)
+    work = training_work(varied, None)
+    time = step_time(
+        work.operators,
+        work.collectives,
+        work.schedule,
+        launch_seconds=work.launch_seconds,
+        fixed_seconds=work.fixed_seconds,
+    )
+    size = (len(choices),)
+    allocated = sum(work.memory.values(), start=np.zeros(size))
+    again = np.array([CHECKPOINTING.index(str(c.get("training.checkpointing", "none"))) for c in choices])
+    return Evaluated(
+        choices=choices,
+        allocated=allocated,
+        reserved=np.broadcast_to(allocated * (1.0 + work.fragmentation) + work.context_bytes, size),
+        host=np.broadcast_to(work.host_bytes, size),
+        tokens_per_second=np.broadcast_to(work.units_per_step / time.seconds, size),
+        recomputed=again.astype(np.float64),
+    )
+
+
+def vary(run: TransformerRun, choices: tuple[Choice, ...], replica_batch: int | None) -> TransformerRun:
+    """Return the run with the fields of all choices as arrays."""
+
+    def column(name: str, default: float) -> Floats:
+        return np.array([float(str(choice.get(name, default))) for choice in choices])
+
+    def chosen(name: str, value: object) -> Floats:
+        return np.array([float(choice.get(name) == value) for choice in choices])
+
+    pairs = [choice.get("layout", (run.tp, run.pp)) for choice in choices]
+    tp = np.array([float(pair[0]) for pair in pairs])  # type: ignore[index]
+    pp = np.array([float(pair[1]) for pair in pairs])  # type: ignore[index]
+    dp = np.maximum(np.floor(run.cluster.devices / (tp * pp * run.cp)), 1.0)
+    micro_batch = column("training.micro_batch", float(run.micro_batch))
+    batch = run.global_batch if replica_batch is None else dp * np.maximum(replica_batch, micro_batch)
+    zero = column("parallelism.zero", float(run.zero))
+    recompute = run.recompute
+    if any("training.checkpointing" in choice for choice in choices):
+        each = [resolve_recompute(str(choice["training.checkpointing"])) for choice in choices]
+        recompute = Recompute(
+            **{name: np.array([getattr(one, name) for one in each]) for name in Recompute.__slots__}
+        )
+    offload = any("parallelism.offload" in choice for choice in choices)
+    return replace(
+        run,
+        seq_len=column("training.seq_len", float(run.seq_len)),
+        micro_batch=micro_batch,
+        global_batch=np.maximum(batch, dp),
+        tp=tp,
+        pp=pp,
+        dp=dp,
+        etp=np.where(run.ep > 1, run.etp, tp),
+        zero=zero,
+        shard=np.minimum(run.shard, dp * run.cp) if not np.any(run.dp > 0) else dp * run.cp,
+        sequence_parallel=np.where(tp > 1, 1.0, 0.0),
+        recompute=recompute,
+        offload_optimizer=chosen("parallelism.offload", "optimizer") if offload else run.offload_optimizer,
+    )
