@@ -12,7 +12,7 @@ from capacity_tui.engine.hardware.amd import probe_amd
 from capacity_tui.engine.hardware.apple import probe_apple_cpu, probe_apple_gpu
 from capacity_tui.engine.hardware.cpu import probe_cpu
 from capacity_tui.engine.hardware.disk import probe_disks
-from capacity_tui.engine.hardware.facts import missing
+from capacity_tui.engine.hardware.facts import detected, missing
 from capacity_tui.engine.hardware.host import Host
 from capacity_tui.engine.hardware.intel import probe_intel
 from capacity_tui.engine.hardware.machine import (
@@ -74,10 +74,8 @@ class _Detection:
         cpu, power = self._start("cpu", _cpu), self._start("power", probe_power)
         memory, swap = self._start("memory", probe_memory), self._start("swap", probe_swap)
         disks, networks = self._start("disks", probe_disks), self._start("networks", probe_networks)
-        container, platform = (
-            self._start("container", probe_container),
-            self._start("platform", probe_platform),
-        )
+        container = self._start("container", probe_container)
+        platform = self._start("platform", probe_platform)
         gpus, topology = self._wait(nvidia) or ((), None)
         accelerators = [*gpus, *(gpu for other in others for gpu in self._wait(other) or ())]
         return Machine(
@@ -116,7 +114,7 @@ def _topology_by_links(accelerators: Sequence[Accelerator]) -> Topology:
     peers = [{link.peer: link.kind for link in gpu.links.value or ()} for gpu in accelerators]
     size = range(len(accelerators))
     rows = (tuple("X" if row == column else peers[row].get(column, "?") for column in size) for row in size)
-    return Topology(accelerators[0].links.map(lambda _: tuple(rows)))
+    return Topology(detected(tuple(rows), "the accelerators' own links"))
 
 
 def _cpu(host: Host) -> Cpu:

@@ -14,20 +14,8 @@ from capacity_tui.engine.hardware.matching import match_disk
 from capacity_tui.engine.hardware.probing import Running
 
 MOUNTS = "/proc/self/mountinfo"
-UNIX_SHARES = (
-    "9p",
-    "afs",
-    "beegfs",
-    "ceph",
-    "glusterfs",
-    "gpfs",
-    "lustre",
-    "nfs",
-    "nfs4",
-    "virtiofs",
-    "wekafs",
-)
-NETWORK_FILE_SYSTEMS = frozenset({*UNIX_SHARES, "afpfs", "cifs", "smb3", "smbfs"})
+SHARES = ("afs", "beegfs", "ceph", "cifs", "glusterfs", "gpfs", "lustre", "nfs", "nfs4", "smb3", "wekafs")
+NETWORK_FILE_SYSTEMS = frozenset({*SHARES, "9p", "afpfs", "smbfs", "virtiofs"})
 LOCAL_FUSE = frozenset({"fuse.ntfs", "fuse.ntfs-3g", "fuse.exfat", "fuse.mergerfs", "fuse.fuse-overlayfs"})
 POOLS = frozenset({"zfs", "apfs", "bcachefs"})  # their device field names a pool, not a disk
 PLUMBING = re.compile(r"/(proc|sys|run|etc|boot|snap|dev(?!/shm$))(/|$)|/System/Volumes/(?!Data$)")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import pynvml
+
 from capacity_tui.engine.hardware.facts import Fact, detected, missing
 from capacity_tui.engine.hardware.probing import NotPresentError
 
@@ -140,16 +141,16 @@ class Device:
     def link_targets(self) -> Fact[tuple[str | None, ...]]:
         """Return for each active NVLink the PCI address at its other end, None for a switch."""
         ends: list[str | None] = []
-        state = missing("NVML nvmlDeviceGetNvLinkState", "no NVLink")
+        reason = "no active link"
         for link in range(pynvml.NVML_NVLINK_MAX_LINKS):
             active = self.integer("nvmlDeviceGetNvLinkState", link)
-            if active.value is None:
-                state = missing(active.source, active.reason)
+            if active.value is None:  # past the device's last link, or it has none at all
+                reason = active.reason if link == 0 else reason
                 break
             if active.value == 1:
                 ends.append(self._link_end(link))
-            state = missing(active.source, "no active link")
-        return detected(tuple(ends), "NVML nvmlDeviceGetNvLinkState") if ends else state
+        source = "NVML nvmlDeviceGetNvLinkState"
+        return detected(tuple(ends), source) if ends else missing(source, reason)
 
     def level_to(self, other: Device) -> Fact[str]:
         """Return how PCIe connects two devices, in the terms of ``nvidia-smi topo``."""

@@ -11,8 +11,8 @@ from capacity_tui.engine.hardware.machine import Machine
 def machine_as_dict(machine: Machine) -> dict[str, object]:
     """Return the machine as nested dictionaries, lists and scalars.
 
-    A fact becomes ``{"value", "origin", "source"}``, with ``"reason"`` where the value is missing. Serial numbers
-    and the like are left out.
+    A fact becomes ``{"value", "origin", "source"}``, with ``"reason"`` where the value is missing.
+    Serial numbers and the like are left out.
     """
     return _record(machine)
 

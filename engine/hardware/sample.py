@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import psutil
+
 from capacity_tui.engine.hardware.facts import Fact, detected, missing
 from capacity_tui.engine.hardware.gpu_sensors import GpuSample, GpuSensors
 from capacity_tui.engine.hardware.host import Host
@@ -116,22 +117,17 @@ class Sampler:
         if now <= then:
             return tuple(missing(name, "no time has passed") for name in names)
         moved = (getattr(counters, name) - getattr(before, name) for name in names)
-        return tuple(
-            detected(change / (now - then), name)
-            if change >= 0
-            else missing(name, "the counter started anew")
-            for name, change in zip(names, moved, strict=True)
-        )
+        return tuple(_rate(name, change, now - then) for name, change in zip(names, moved, strict=True))
 
     def _gpu_samples(self, now: float) -> Fact[tuple[GpuSample, ...]]:
         """Return the GPUs' reading; the last one while a new one is late, n/a once that is too old."""
         if self._asked is None or self._asked.done:
             self._asked, self._asked_at = Running("gpus", self._sensors.read, STALE_SECONDS), now
         found, probe = self._asked.wait_at_most(ANSWER_SECONDS)
-        if self._asked.done:
-            self._gpus = (
-                missing("GPU drivers", probe.detail) if found is None else detected(found, "GPU drivers")
-            )
+        if found is not None:
+            self._gpus = detected(found, "GPU drivers")
+        elif probe.outcome != "timed out":
+            self._gpus = missing("GPU drivers", probe.detail)
         elif now - self._asked_at >= STALE_SECONDS:
             self._gpus = missing("GPU drivers", f"no answer within {STALE_SECONDS:g} s")
         return self._gpus
@@ -162,6 +158,12 @@ class KernelCounters:
             received=sum(card.bytes_recv for card in cards.values()),
             sent=sum(card.bytes_sent for card in cards.values()),
         )
+
+
+def _rate(name: str, change: int, seconds: float) -> Fact[float]:
+    if change < 0:
+        return missing(name, "the counter started anew")
+    return detected(change / seconds, name)
 
 
 def _used(memory: Memory) -> Fact[int]:
