@@ -11,6 +11,7 @@ from capacity_tui.engine.estimate.resolve import Settled, job_steps, settle
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.estimate.transformer.resolve import transformer_run
 from capacity_tui.engine.estimate.transformer.training import training_work
+from capacity_tui.engine.estimate.work import Work
 from capacity_tui.engine.hardware.machine import Machine
 from capacity_tui.engine.workload.plan import Plan
 
@@ -40,13 +41,24 @@ def estimate_plan(plan: Plan, machine: Machine | None = None, catalog: Catalog |
 
 
 def estimate_settled(settled: Settled, catalog: Catalog) -> Estimate:
-    """Estimate a settled plan."""
-    plan, cluster = settled.plan, settled.cluster
-    if settled.shape is None:
+    """Estimate a settled plan.
+
+    Raises:
+        PlanError: nothing is known about this kind of model.
+    """
+    work = work_of(settled, catalog)
+    if work is None:
         raise PlanError(
             f"{settled.family.id} cannot be estimated yet",
             hint="transformers can: capacity-tui models --list",
             place=Place(field="model.name"),
         )
-    run = transformer_run(plan, settled.shape, cluster, catalog)
-    return assemble(training_work(run, job_steps(plan)), cluster, plan.pricing)
+    return assemble(work, settled.cluster, settled.plan.pricing)
+
+
+def work_of(settled: Settled, catalog: Catalog) -> Work | None:
+    """Return a settled plan as neutral work; None where its family does not speak in operators."""
+    if settled.shape is None:
+        return None
+    run = transformer_run(settled.plan, settled.shape, settled.cluster, catalog)
+    return training_work(run, job_steps(settled.plan))

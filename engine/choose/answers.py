@@ -1,0 +1,38 @@
+"""The questions users ask of a plan that may leave fields open: the balanced mode fills those."""
+
+from __future__ import annotations
+
+from capacity_tui.engine.catalog import Catalog, load_catalog
+from capacity_tui.engine.choose.modes import closed
+from capacity_tui.engine.estimate.estimate import Answer, estimate_plan
+from capacity_tui.engine.estimate.explain import Explanation
+from capacity_tui.engine.estimate.explain import explain as explain_settled
+from capacity_tui.engine.hardware.machine import Machine
+from capacity_tui.engine.workload.plan import Plan
+
+
+def estimate(plan: Plan, machine: Machine | None = None, catalog: Catalog | None = None) -> Answer:
+    """Return a plan with everything filled in, and its estimate.
+
+    Args:
+        plan: what to run; fields that are ``auto`` get the balanced mode's values.
+        machine: what was detected, for plans that run on ``detected`` hardware.
+        catalog: facts; the shipped ones with the user's own by default.
+
+    Raises:
+        CapacityError: the plan cannot be estimated; the message names field and remedy.
+    """
+    facts = catalog or load_catalog()
+    return estimate_plan(closed(plan, machine, facts), machine, facts)
+
+
+def explain(
+    plan: Plan, key: str, machine: Machine | None = None, catalog: Catalog | None = None
+) -> Explanation:
+    """Explain one figure of a plan: formula, numbers put in, sources, strongest lever.
+
+    Raises:
+        CapacityError: no result has that key, or the plan cannot be estimated.
+    """
+    facts = catalog or load_catalog()
+    return explain_settled(closed(plan, machine, facts), key, machine, facts)

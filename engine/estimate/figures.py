@@ -1,0 +1,82 @@
+"""Single figures of an estimate by their result key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from capacity_tui.engine.errors import PlanError
+from capacity_tui.engine.estimate.result import Estimate, Interval
+from capacity_tui.engine.numeric import Number
+
+Figure = Number | Interval | None
+
+
+def _rate(estimate: Estimate) -> Number:
+    return estimate.computation.units_per_step / estimate.computation.step_seconds.value
+
+
+def _job(estimate: Estimate) -> Figure:
+    steps, step = estimate.computation.steps, estimate.computation.step_seconds
+    return None if steps is None else Interval(step.value * steps, step.low * steps, step.high * steps)
+
+
+def _utilization(estimate: Estimate) -> Figure:
+    capacity = estimate.memory.capacity_bytes
+    return None if capacity is None else 100.0 * estimate.memory.reserved_bytes.value / capacity
+
+
+FIGURES: Mapping[str, tuple[str, str, Callable[[Estimate], Figure]]] = {
+    "model.parameters": ("Parameters", "", lambda e: e.model.parameters),
+    "model.active_parameters": ("Active parameters", "", lambda e: e.model.active_parameters),
+    "model.forward_flops": ("Forward FLOPs of one unit", "FLOP", lambda e: e.model.forward_flops),
+    "memory.per_device_bytes": ("Allocated memory, fullest device", "B", lambda e: e.memory.per_device_bytes),
+    "memory.reserved_bytes": ("Memory the driver shows", "B", lambda e: e.memory.reserved_bytes),
+    "memory.capacity_bytes": ("Usable memory of a device", "B", lambda e: e.memory.capacity_bytes),
+    "memory.utilization_percent": ("Memory used", "%", _utilization),
+    "memory.host_bytes": ("Host memory of a device", "B", lambda e: e.memory.host_bytes),
+    "computation.step_seconds": ("Time of a step", "s", lambda e: e.computation.step_seconds),
+    "computation.tokens_per_second": ("Tokens a second", "tok/s", _rate),
+    "computation.tokens_per_second_per_device": (
+        "Tokens a second and device", "tok/s", lambda e: _rate(e) / e.computation.devices),
+    "computation.samples_per_second": (
+        "Samples a second", "1/s", lambda e: _rate(e) / e.computation.units_per_sample),
+    "computation.mfu": ("Model FLOPs utilization", "", lambda e: e.computation.mfu),
+    "computation.estimated_train_time_seconds": ("Time of the job", "s", _job),
+    "computation.infer.prefill_tokens_per_second": (
+        "Prompt tokens a second", "tok/s", lambda e: e.computation.infer and e.computation.infer.prefill_tokens_per_second),
+    "computation.infer.decode_tokens_per_second": (
+        "Output tokens a second", "tok/s", lambda e: e.computation.infer and e.computation.infer.decode_tokens_per_second),
+    "computation.infer.time_to_first_token_seconds": (
+        "Time to first token", "s", lambda e: e.computation.infer and e.computation.infer.time_to_first_token_seconds),
+    "cost.usd": ("Price of the job", "USD", lambda e: e.cost.usd),
+    "cost.usd_per_million_tokens": ("Price of a million", "USD", lambda e: e.cost.usd_per_million_tokens),
+    "cost.usd_spot": ("Price on spot capacity", "USD", lambda e: e.cost.usd_spot),
+    "cost.usd_per_hour": ("Price of an hour", "USD", lambda e: e.cost.usd_per_hour),
+    "energy.kwh": ("Energy of the job", "kWh", lambda e: e.energy.kwh),
+    "energy.watts_average": ("Mean power", "W", lambda e: e.energy.watts_average),
+    "bottleneck.arithmetic_intensity": ("Arithmetic intensity", "FLOP/B", lambda e: e.bottleneck.arithmetic_intensity),
+    "bottleneck.ridge_point": ("Ridge point", "FLOP/B", lambda e: e.bottleneck.ridge_point),
+}  # fmt: skip
+
+
+def figure(estimate: Estimate, key: str) -> tuple[str, str, Figure]:
+    """Return title, unit and value of a result key.
+
+    Raises:
+        PlanError: no result has that key.
+    """
+    if key in FIGURES:
+        title, unit, read = FIGURES[key]
+        return title, unit, read(estimate)
+    group, _, part = key.rpartition(".")
+    parts = {"memory.parts": estimate.memory.parts, "computation.parts": estimate.computation.parts}.get(group)
+    if parts is not None and part in parts:
+        unit = "B" if group.startswith("memory") else "s"
+        return part.replace("_", " ").capitalize(), unit, parts[part]
+    known = ", ".join([*FIGURES, *(f"memory.parts.{name}" for name in estimate.memory.parts)])
+    raise PlanError(f"no result is called {key!r}"[:200], hint=f"known: {known}, computation.parts.*")
+
+
+def central(value: Figure) -> Number | None:
+    """Return the value itself, without its interval."""
+    return value.value if isinstance(value, Interval) else value

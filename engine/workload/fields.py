@@ -1,0 +1,86 @@
+"""The fields of a plan with all that is known about them, for screens and messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import cast
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from capacity_tui.engine.workload.families import Kind
+from capacity_tui.engine.workload.knobs import Knob
+from capacity_tui.engine.workload.plan import AUTO, Plan
+
+# Sections that matter for a task, in the order they are shown.
+SECTIONS = {
+    "train": ("", "model", "training", "parallelism", "hardware", "pricing"),
+    "finetune": ("", "model", "training", "training.adapter", "parallelism", "hardware", "pricing"),
+    "infer": ("", "model", "inference", "parallelism", "hardware", "pricing"),
+    "fit": ("", "model", "hardware", "pricing"),
+}
+# What training alone uses of a section that serving shares.
+TRAINING_ONLY = frozenset(
+    {
+        "parallelism.cp",
+        "parallelism.zero",
+        "parallelism.shard",
+        "parallelism.interleave",
+        "parallelism.offload",
+        "parallelism.sequence_parallel",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PlanField:
+    """One field of a plan.
+
+    Attributes:
+        path: dotted path, such as ``training.micro_batch``.
+        knob: label, unit, range, step and choices.
+        value: what the plan says: a value, ``auto``, or None where the default follows from other fields.
+    """
+
+    path: str
+    knob: Knob
+    value: object
+
+    @property
+    def is_auto(self) -> bool:
+        """Whether the modes choose the value."""
+        return self.value == AUTO
+
+
+def knob_of(info: FieldInfo) -> Knob | None:
+    """Return what is known about a field; None for fields no screen shows."""
+    return next((part for part in info.metadata if isinstance(part, Knob)), None)
+
+
+def plan_fields(plan: Plan, kind: Kind = "transformer", task: str | None = None) -> tuple[PlanField, ...]:
+    """Return the fields that apply to a plan, in the order of the plan file.
+
+    Args:
+        plan: the plan.
+        kind: kind of model it names.
+        task: what is done with it; the plan's own task by default, else training.
+    """
+    chosen = task or plan.task or "train"
+    return tuple(
+        field
+        for section in SECTIONS[chosen]
+        for field in _fields(plan, section)
+        if (not field.knob.families or kind in field.knob.families)
+        and not (chosen == "infer" and field.path in TRAINING_ONLY)
+    )
+
+
+def _fields(plan: Plan, section: str) -> Iterator[PlanField]:
+    holder = plan if not section else plan.value(section)
+    if holder is None:
+        return
+    for name, info in type(cast("BaseModel", holder)).model_fields.items():
+        knob = knob_of(info)
+        if knob is not None:
+            yield PlanField(f"{section}.{name}" if section else name, knob, getattr(holder, name))
