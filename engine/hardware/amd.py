@@ -37,13 +37,17 @@ def probe_amd(host: Host) -> tuple[Accelerator, ...]:
         raise NotPresentError(f"no AMD card in {drm.CARDS}")
     nodes = {card.card: _node(host, card) for card in found}
     order = [node.name if node else "" for node in nodes.values()]
-    return tuple(_accelerator(host, index, card, nodes[card.card], order) for index, card in enumerate(found))
+    names = _product_names(host, found)
+    return tuple(
+        _accelerator(host, index, card, name=names[index], node=nodes[card.card], order=order)
+        for index, card in enumerate(found)
+    )
 
 
 def _accelerator(
-    host: Host, index: int, card: drm.Card, node: KfdNode | None, order: list[str]
+    host: Host, index: int, card: drm.Card, *, name: Fact[str], node: KfdNode | None, order: list[str]
 ) -> Accelerator:
-    name, integrated = _name(host, card), _integrated(node)
+    integrated = _integrated(node)
     total, used = _memory(host, card, "total", integrated), _memory(host, card, "used", integrated)
     own_memory = None if integrated.value else total.value
     by_name = match_accelerator(name.value, own_memory) if name.value else name
@@ -90,24 +94,25 @@ def clock(host: Host, card: drm.Card) -> Fact[int]:
     return drm.hwmon(host, card, "freq1_input", scale=1e6).map(round)
 
 
-def _name(host: Host, card: drm.Card) -> Fact[str]:
-    product = host.text(f"{card.base}/product_name")
-    if product.value is not None:
-        return product
+def _product_names(host: Host, found: tuple[drm.Card, ...]) -> tuple[Fact[str], ...]:
+    """Return each card's name; rocm-smi is slow and asked once, if sysfs lacks any."""
+    names = [host.text(f"{card.base}/product_name") for card in found]
+    if all(name.value is not None for name in names):
+        return tuple(names)
     report = host.command("rocm-smi", "--showproductname", "--showbus", "--json")
+    return tuple(name.or_else(_listed_name(report, card)) for name, card in zip(names, found, strict=True))
+
+
+def _listed_name(report: Fact[str], card: drm.Card) -> Fact[str]:
     if report.value is None:
-        return missing(report.source, f"sysfs gives no name, and {report.reason}")
+        return missing(report.source, report.reason)
     try:
         entries = json.loads(report.value).values()
         names = {str(entry.get("PCI Bus", "")).lower(): entry.get("Card Series") for entry in entries}
     except (ValueError, AttributeError):
         return missing(report.source, "an answer that is no table of cards")
     name = names.get(card.address)
-    return (
-        detected(str(name), report.source)
-        if name
-        else missing(report.source, "the card is not in its answer")
-    )
+    return detected(str(name), report.source) if name else missing(report.source, "not in its answer")
 
 
 def _memory(host: Host, card: drm.Card, part: str, integrated: Fact[bool]) -> Fact[int]:

@@ -25,7 +25,7 @@ class Group:
 
 def memory_limit(host: Host) -> Fact[int]:
     """Return the tightest memory limit in bytes on the way from this process's group to the root."""
-    return _tightest(host, "memory", {1: "memory.limit_in_bytes", 2: "memory.max"}, _parse_bytes)
+    return _tightest(host, "memory", _memory_limit)
 
 
 def memory_used(host: Host) -> Fact[int]:
@@ -43,9 +43,7 @@ def memory_used(host: Host) -> Fact[int]:
 
 def cpu_quota(host: Host) -> Fact[float]:
     """Return the tightest CPU quota, in CPUs, on the way from this process's group to the root."""
-    return _tightest(
-        host, "cpu", {1: "cpu.cfs_quota_us", 2: "cpu.max"}, lambda text: _parse_quota(host, text)
-    )
+    return _tightest(host, "cpu", _cpu_quota)
 
 
 def version(host: Host) -> Fact[int]:
@@ -56,39 +54,41 @@ def version(host: Host) -> Fact[int]:
     return detected(group.version, "/proc/self/mountinfo")
 
 
-def _tightest(
-    host: Host, controller: str, files: dict[int, str], parse: Callable[[str], T | None]
-) -> Fact[T]:
+def _tightest(host: Host, controller: str, limit: Callable[[Host, int, str], Fact[T]]) -> Fact[T]:
     group = _group(host, controller)
     if group is None:
         return missing("/proc/self/mountinfo", f"no control group with the {controller} controller")
-    name = files[group.version]
-    limits: list[Fact[T]] = []
-    for directory in group.directories:
-        path = f"{directory}/{name}"
-        text = host.text(path).value
-        limit = (
-            None if text is None else parse(f"{text} {_period(host, directory)}" if "quota" in name else text)
-        )
-        if limit is not None:
-            limits.append(detected(limit, path))
-    if not limits:
-        return missing(f"cgroup v{group.version} {name}", "no limit set")
-    return min(limits, key=lambda fact: fact.value if fact.value is not None else NO_LIMIT_BYTES)
+    limits = [limit(host, group.version, directory) for directory in group.directories]
+    values = [(fact.value, fact) for fact in limits if fact.value is not None]
+    if not values:
+        return missing(limits[0].source, "no limit set")
+    return min(values, key=lambda pair: pair[0])[1]
 
 
-def _period(host: Host, directory: str) -> str:
-    return host.text(f"{directory}/cpu.cfs_period_us").value or "0"
+def _memory_limit(host: Host, version: int, directory: str) -> Fact[int]:
+    name = "memory.max" if version == 2 else "memory.limit_in_bytes"
+    return host.fact(f"{directory}/{name}", _parse_limit)
 
 
-def _parse_bytes(text: str) -> int | None:
-    return int(text) if text.isdigit() and int(text) < NO_LIMIT_BYTES else None
+def _cpu_quota(host: Host, version: int, directory: str) -> Fact[float]:
+    if version == 2:
+        return host.fact(f"{directory}/cpu.max", _parse_quota)
+    period = host.text(f"{directory}/cpu.cfs_period_us").value
+    return host.fact(f"{directory}/cpu.cfs_quota_us", lambda quota: _parse_quota(f"{quota} {period}"))
 
 
-def _parse_quota(_host: Host, text: str) -> float | None:
+def _parse_limit(text: str) -> int:
+    """Return a limit in bytes; raises ValueError where there is none."""
+    if not text.isdigit() or int(text) >= NO_LIMIT_BYTES:
+        raise ValueError("no limit")
+    return int(text)
+
+
+def _parse_quota(text: str) -> float:
+    """Return the CPUs that ``quota period`` allows; raises ValueError where there is no quota."""
     quota, _, period = text.partition(" ")
     if not quota.isdigit() or not period.isdigit() or int(period) == 0:
-        return None  # "max", or -1
+        raise ValueError("no quota")  # "max", or -1
     return int(quota) / int(period)
 
 

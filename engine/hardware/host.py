@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from capacity_tui.engine.hardware.facts import Fact, detected, missing
 
+TOOLS = ("/usr/sbin", "/sbin", "/opt/rocm/bin")  # where sysctl and rocm-smi lie, often outside PATH
 COMMAND_SECONDS = 3.0  # vendor tools answer in well under a second unless their driver hangs
 
 REASONS = {errno.ENOENT: "this machine does not tell", errno.EACCES: "permission denied"}
@@ -35,6 +36,7 @@ def run_command(words: tuple[str, ...], seconds: float) -> str:
         OSError: it is not installed or may not be run.
         subprocess.SubprocessError: it failed or took longer than ``seconds``.
     """
+    search = os.pathsep.join((os.environ.get("PATH", os.defpath), *TOOLS))
     done = subprocess.run(  # noqa: S603 - fixed vendor tools, never the user's words
         words,
         capture_output=True,
@@ -43,7 +45,7 @@ def run_command(words: tuple[str, ...], seconds: float) -> str:
         errors="replace",
         timeout=seconds,
         check=True,
-        env={**os.environ, "LC_ALL": "C"},
+        env={**os.environ, "LC_ALL": "C", "PATH": search},
     )
     return done.stdout
 

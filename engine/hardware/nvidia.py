@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import takewhile
 
 from capacity_tui.engine.hardware import nvml
 from capacity_tui.engine.hardware.facts import Fact, detected, missing
@@ -157,8 +158,9 @@ def _visible(environment: Mapping[str, str], index: int, uuid: Fact[str]) -> Fac
     listed = environment.get("CUDA_VISIBLE_DEVICES")
     if listed is None:
         return detected(True, "CUDA_VISIBLE_DEVICES is not set")
-    entries = [entry.strip() for entry in listed.split(",")]
-    named = any(entry and (uuid.value or "").startswith(entry) for entry in entries)
+    stripped = (entry.strip() for entry in listed.split(","))
+    entries = list(takewhile(lambda entry: entry.isdigit() or entry.startswith(("GPU-", "MIG-")), stripped))
+    named = any((uuid.value or "").startswith(entry) for entry in entries)
     return detected(str(index) in entries or named, "environment CUDA_VISIBLE_DEVICES")
 
 

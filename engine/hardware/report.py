@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import fields, is_dataclass
+from typing import TYPE_CHECKING
 
 from capacity_tui.engine.hardware.facts import Fact
 from capacity_tui.engine.hardware.machine import Machine
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 
 def machine_as_dict(machine: Machine) -> dict[str, object]:
@@ -17,8 +21,8 @@ def machine_as_dict(machine: Machine) -> dict[str, object]:
     return _record(machine)
 
 
-def _record(record: object) -> dict[str, object]:
-    parts = (part for part in fields(record) if not part.metadata.get("private"))  # type: ignore[arg-type]
+def _record(record: DataclassInstance) -> dict[str, object]:
+    parts = (part for part in fields(record) if not part.metadata.get("private"))
     return {part.name: _plain(getattr(record, part.name)) for part in parts}
 
 
@@ -28,4 +32,4 @@ def _plain(value: object) -> object:
         return {**fact, "reason": value.reason} if value.value is None else fact
     if isinstance(value, tuple):
         return [_plain(entry) for entry in value]
-    return _record(value) if is_dataclass(value) else value
+    return _record(value) if is_dataclass(value) and not isinstance(value, type) else value

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from capacity_tui.engine.hardware.host import Host, Space
@@ -14,7 +13,7 @@ GIB = 1 << 30
 def replay(name: str, root: Path, architecture: str = "x86_64", **host: object) -> Host:
     """Write a recording below ``root`` and return the machine it stands for.
 
-    ``=== path`` starts a file, ``--> path target`` makes a symbolic link, ``#`` a comment before the first file.
+    ``=== path`` starts a file, ``--> path target`` makes a symbolic link; what stands before is a comment.
     """
     content: dict[str, list[str]] = {}
     path = ""
@@ -26,7 +25,7 @@ def replay(name: str, root: Path, architecture: str = "x86_64", **host: object) 
             link, target = line.split()[1:]
             place = root / link.lstrip("/")
             place.parent.mkdir(parents=True, exist_ok=True)
-            os.symlink(target, place)
+            place.symlink_to(target)
         elif path:
             content[path].append(line)
     for path, lines in content.items():

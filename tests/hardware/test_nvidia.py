@@ -172,7 +172,7 @@ def test_no_gpu_says_why(run, mode, detail):
 
 
 def test_cuda_visible_devices_hides_gpus_from_programs(run):
-    found, _ = gpus(run, "eight", CUDA_VISIBLE_DEVICES="0,GPU-secret-3")
+    found, _ = gpus(run, "eight", CUDA_VISIBLE_DEVICES="0,GPU-secret-3,-1,5")
     assert [value(gpu, "visible") for gpu in found] == [True, False, True, *[False] * 5]
 
 

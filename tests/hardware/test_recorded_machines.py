@@ -207,7 +207,7 @@ def test_an_amd_name_from_rocm_smi(tmp_path):
     host = replay("mi300x_node", tmp_path, run=lambda words, seconds: answer)
     first, second = probe_amd(host)
     assert first.name.value == "AMD Radeon RX 7900 XTX"
-    assert second.name.reason == "the card is not in its answer"
+    assert second.name.reason == "this machine does not tell"
 
 
 def test_files_that_may_not_be_read_are_missing_with_the_reason(laptop, monkeypatch):
