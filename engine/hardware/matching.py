@@ -111,12 +111,15 @@ def _only(named: Sequence[AcceleratorName], what: str, memory_bytes: int | None,
 
 @lru_cache(maxsize=1)
 def device_names() -> DeviceNames:
-    """Return the bundled table of device names."""
+    """Return the bundled table of device names.
+
+    Read without the catalogue's reader, whose checks load pydantic and would double the time of detection.
+    """
     import yaml  # noqa: PLC0415 - 15 ms that a screen's first paint must not wait for
 
     text = files("capacity_tui.profiles").joinpath("device_names.yaml").read_text(encoding="utf-8")
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    data = cast("dict[str, list[dict[str, object]]]", yaml.load(text, Loader=loader))  # noqa: S506
+    data = cast("dict[str, list[dict[str, object]]]", yaml.load(text, Loader=loader))  # noqa: S506 - both are safe loaders
     return DeviceNames(
         tolerance=float(cast("float", data["memory_tolerance"])),
         accelerators=tuple(_accelerator(row) for row in data["accelerators"]),
