@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from capacity_tui.engine.catalog import load_catalog
-    from capacity_tui.engine.choose.answers import estimate, explain
+    from capacity_tui.engine.choose.answers import answer, explain
     from capacity_tui.engine.choose.modes import compare, fill
     from capacity_tui.engine.errors import CapacityError
     from capacity_tui.engine.export.results import result_as_dict
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "load_catalog": "catalog",
-    "estimate": "choose.answers",
+    "answer": "choose.answers",
     "explain": "choose.answers",
     "compare": "choose.modes",
     "fill": "choose.modes",
@@ -44,11 +44,11 @@ __all__ = [
     "CapacityError",
     "Plan",
     "Sampler",
+    "answer",
     "apply_settings",
     "compare",
     "detect",
     "dump_plan",
-    "estimate",
     "explain",
     "fill",
     "load_catalog",

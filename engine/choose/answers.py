@@ -11,7 +11,7 @@ from capacity_tui.engine.hardware.machine import Machine
 from capacity_tui.engine.workload.plan import Plan
 
 
-def estimate(plan: Plan, machine: Machine | None = None, catalog: Catalog | None = None) -> Answer:
+def answer(plan: Plan, machine: Machine | None = None, catalog: Catalog | None = None) -> Answer:
     """Return a plan with everything filled in, and its estimate.
 
     Args:
@@ -26,9 +26,7 @@ def estimate(plan: Plan, machine: Machine | None = None, catalog: Catalog | None
     return estimate_plan(closed(plan, machine, facts), machine, facts)
 
 
-def explain(
-    plan: Plan, key: str, machine: Machine | None = None, catalog: Catalog | None = None
-) -> Explanation:
+def explain(plan: Plan, key: str, machine: Machine | None = None, catalog: Catalog | None = None) -> Explanation:
     """Explain one figure of a plan: formula, numbers put in, sources, strongest lever.
 
     Raises:

@@ -59,11 +59,10 @@ def layouts(run: TransformerRun, tensor: bool, pipeline: bool) -> tuple[tuple[in
     ) or ((int(run.tp), int(run.pp)),)
 
 
-def candidates(run: TransformerRun, options: Mapping[str, tuple[object, ...]]) -> tuple[Choice, ...]:
+def candidates(options: Mapping[str, tuple[object, ...]]) -> tuple[Choice, ...]:
     """Return every combination of options; a global batch holds whole micro-batches of every replica.
 
     Args:
-        run: the run whose other fields stay.
         options: values to try by plan field, ``layout`` for pairs of tensor and pipeline sizes.
     """
     names = tuple(options)
@@ -88,7 +87,9 @@ def evaluate(run: TransformerRun, choices: tuple[Choice, ...], replica_batch: in
         fixed_seconds=work.fixed_seconds,
     )
     size = (len(choices),)
-    allocated = sum(work.memory.values(), start=np.zeros(size))
+    allocated = np.zeros(size)
+    for part in work.memory.values():
+        allocated = allocated + part
     again = np.array([CHECKPOINTING.index(str(c.get("training.checkpointing", "none"))) for c in choices])
     return Evaluated(
         choices=choices,
@@ -119,9 +120,7 @@ def vary(run: TransformerRun, choices: tuple[Choice, ...], replica_batch: int | 
     recompute = run.recompute
     if any("training.checkpointing" in choice for choice in choices):
         each = [resolve_recompute(str(choice["training.checkpointing"])) for choice in choices]
-        recompute = Recompute(
-            **{name: np.array([getattr(one, name) for one in each]) for name in Recompute.__slots__}
-        )
+        recompute = Recompute(**{name: np.array([getattr(one, name) for one in each]) for name in Recompute.__slots__})
     offload = any("parallelism.offload" in choice for choice in choices)
     return replace(
         run,

@@ -92,9 +92,7 @@ def compare(plan: Plan, machine: Machine | None = None, catalog: Catalog | None 
     return Comparison(*(fill(plan, mode, machine, facts) for mode in MODES))
 
 
-def fill(
-    plan: Plan, mode_name: ModeName, machine: Machine | None = None, catalog: Catalog | None = None
-) -> ModePlan:
+def fill(plan: Plan, mode_name: ModeName, machine: Machine | None = None, catalog: Catalog | None = None) -> ModePlan:
     """Fill every open field as a mode would, and estimate the result."""
     facts = catalog or load_catalog()
     mode = facts.modes[mode_name]
@@ -102,13 +100,13 @@ def fill(
     base = with_values(plan, {path: PLACEHOLDERS[path] for path in wanted})
     settled = settle(base, facts, machine)
     budget = memory_budget(mode, settled.cluster)
-    if settled.shape is None or settled.plan.task == "infer":
+    shape = settled.shape
+    if shape is None or settled.plan.task == "infer":
         chosen, reasons = _serving(base, wanted, mode, settled.cluster, facts, machine)
     else:
-        base, reasons = _before_search(base, wanted, mode, settled.cluster, float(settled.shape.max_context))
+        base, reasons = _before_search(base, wanted, mode, settled.cluster, float(shape.max_context))
         settled = settle(base, facts, machine)
-        assert settled.shape is not None
-        run = transformer_run(settled.plan, settled.shape, settled.cluster, facts)
+        run = transformer_run(settled.plan, shape, settled.cluster, facts)
         chosen, found = _search(base, run, wanted, mode)
         reasons = {**reasons, **found}
     answer = estimate_plan(chosen, machine, facts)
@@ -153,9 +151,7 @@ def _before_search(
     return with_values(plan, values), reasons
 
 
-def _search(
-    plan: Plan, run: TransformerRun, wanted: tuple[str, ...], mode: Mode
-) -> tuple[Plan, dict[str, str]]:
+def _search(plan: Plan, run: TransformerRun, wanted: tuple[str, ...], mode: Mode) -> tuple[Plan, dict[str, str]]:
     """Choose the fastest settings that stay inside the mode's memory."""
     replica_batch = None if "training.global_batch" not in wanted else mode.replica_batch
     options: dict[str, tuple[object, ...]] = {}
@@ -173,7 +169,7 @@ def _search(
         options["parallelism.zero"] = (0, 1, 3) if run.cluster.devices > 1 else (0,)
     if "parallelism.offload" in wanted:
         options["parallelism.offload"] = ("none", "optimizer")
-    evaluated = evaluate(run, candidates(run, options), replica_batch)
+    evaluated = evaluate(run, candidates(options), replica_batch)
     index, fits = best(evaluated, run.cluster, mode)
     choice = dict(evaluated.choices[index])
     values = {path: value for path, value in choice.items() if path != "layout"}
@@ -276,4 +272,3 @@ def closed(plan: Plan, machine: Machine | None, catalog: Catalog) -> Plan:
     if not open_fields(plan):
         return plan
     return fill(plan, "balanced", machine, catalog).plan
-

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from capacity_tui.engine.estimate.bottleneck import bottleneck
 from capacity_tui.engine.estimate.intervals import ALLOCATED, RESERVED, STEP, interval
 from capacity_tui.engine.estimate.money import cost, energy
@@ -65,7 +67,5 @@ def assemble(work: Work, cluster: Cluster, pricing: PricingSection) -> Estimate:
     )
     if not known or draft.fits:
         return draft
-    from dataclasses import replace
-
     limited = bottleneck(work.operators, time.parts, cluster, work.peak_flops, draft.fits)
     return replace(draft, bottleneck=limited)

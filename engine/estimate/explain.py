@@ -20,7 +20,6 @@ from capacity_tui.engine.hardware.machine import Machine
 from capacity_tui.engine.workload.fields import plan_fields
 from capacity_tui.engine.workload.plan import Plan
 
-
 MORE_IS_BETTER = frozenset(
     key for key in FIGURES if key.endswith(("per_second", "per_second_per_device", "mfu", "arithmetic_intensity"))
 )
@@ -89,9 +88,7 @@ class Explanation:
     lever: Lever | None
 
 
-def explain(
-    plan: Plan, key: str, machine: Machine | None = None, catalog: Catalog | None = None
-) -> Explanation:
+def explain(plan: Plan, key: str, machine: Machine | None = None, catalog: Catalog | None = None) -> Explanation:
     """Explain one figure of a plan whose fields are not ``auto``.
 
     Raises:
@@ -176,9 +173,7 @@ def _operator_terms(work: Work, part: str) -> Iterator[Term]:
     yield from sorted((term for term in terms if term.value > 0), key=lambda term: -term.value)
 
 
-def _lever(
-    settled: Settled, key: str, value: float, catalog: Catalog, machine: Machine | None
-) -> Lever | None:
+def _lever(settled: Settled, key: str, value: float, catalog: Catalog, machine: Machine | None) -> Lever | None:
     """Estimate again with each knob one step away, and return the one that improves the figure most."""
     strongest: Lever | None = None
     better = 1.0 if key in MORE_IS_BETTER else -1.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import cast
 
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate.result import Estimate, Interval
@@ -18,6 +19,11 @@ def _rate(estimate: Estimate) -> Number:
 def _job(estimate: Estimate) -> Figure:
     steps, step = estimate.computation.steps, estimate.computation.step_seconds
     return None if steps is None else Interval(step.value * steps, step.low * steps, step.high * steps)
+
+
+def _serving(estimate: Estimate, name: str) -> Figure:
+    speed = estimate.computation.infer
+    return None if speed is None else cast("Interval", getattr(speed, name))
 
 
 def _utilization(estimate: Estimate) -> Figure:
@@ -43,11 +49,11 @@ FIGURES: Mapping[str, tuple[str, str, Callable[[Estimate], Figure]]] = {
     "computation.mfu": ("Model FLOPs utilization", "", lambda e: e.computation.mfu),
     "computation.estimated_train_time_seconds": ("Time of the job", "s", _job),
     "computation.infer.prefill_tokens_per_second": (
-        "Prompt tokens a second", "tok/s", lambda e: e.computation.infer and e.computation.infer.prefill_tokens_per_second),
+        "Prompt tokens a second", "tok/s", lambda e: _serving(e, "prefill_tokens_per_second")),
     "computation.infer.decode_tokens_per_second": (
-        "Output tokens a second", "tok/s", lambda e: e.computation.infer and e.computation.infer.decode_tokens_per_second),
+        "Output tokens a second", "tok/s", lambda e: _serving(e, "decode_tokens_per_second")),
     "computation.infer.time_to_first_token_seconds": (
-        "Time to first token", "s", lambda e: e.computation.infer and e.computation.infer.time_to_first_token_seconds),
+        "Time to first token", "s", lambda e: _serving(e, "time_to_first_token_seconds")),
     "cost.usd": ("Price of the job", "USD", lambda e: e.cost.usd),
     "cost.usd_per_million_tokens": ("Price of a million", "USD", lambda e: e.cost.usd_per_million_tokens),
     "cost.usd_spot": ("Price on spot capacity", "USD", lambda e: e.cost.usd_spot),

@@ -1,0 +1,75 @@
+"""The types plan fields are made of: counts, amounts, frozen sections."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from capacity_tui.engine.units import parse_count
+
+AUTO: Literal["auto"] = "auto"
+TRANSFORMER = ("transformer",)
+NEURAL = ("transformer", "network")
+
+# Bounds that keep every product below inside double precision; far beyond anything built.
+LARGEST_COUNT = 10**7
+LARGEST_TOKENS = 1e18
+
+
+def _count(value: object) -> object:
+    """Accept ``8k`` or ``2.0B`` for a count; leave everything else to the validator."""
+    if isinstance(value, bool):
+        raise ValueError("allowed: a number")
+    return parse_count(value) if isinstance(value, str) and value != AUTO else value
+
+
+def _amount(value: object) -> object:
+    """Accept ``0.5`` and ``2.0B`` for an amount; leave everything else to the validator."""
+    try:
+        return float(value) if isinstance(value, str) else _count(value)
+    except ValueError:
+        return _count(value)
+
+
+Count: TypeAlias = Annotated[int, BeforeValidator(_count), Field(ge=1, le=LARGEST_COUNT)]
+Amount: TypeAlias = Annotated[float, BeforeValidator(_amount), Field(gt=0, le=LARGEST_TOKENS, allow_inf_nan=False)]
+AutoCount: TypeAlias = Annotated[Count | Literal["auto"], BeforeValidator(_count)]
+AutoAmount: TypeAlias = Annotated[Amount | Literal["auto"], BeforeValidator(_amount)]
+Precision: TypeAlias = Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp4"]
+Optimizer: TypeAlias = Literal["adamw", "adamw8bit", "adafactor", "sgd", "sgd_momentum", "rmsprop", "lion", "muon"]
+Framework: TypeAlias = Literal[
+    "megatron",
+    "nemo",
+    "fsdp",
+    "torchtitan",
+    "deepspeed",
+    "ddp",
+    "maxtext",
+    "neuron",
+    "transformers",
+    "litgpt",
+    "torchtune",
+    "unsloth",
+    "llm.c",
+]
+Engine: TypeAlias = Literal[
+    "transformers",
+    "vllm",
+    "sglang",
+    "tensorrt-llm",
+    "llamacpp",
+    "mlx",
+    "exllama",
+    "exllamav2",
+    "mlc",
+    "gpt-fast",
+    "neuron",
+]
+SpecValue: TypeAlias = bool | int | float | str | list[Any] | dict[str, Any] | None
+
+
+class Section(BaseModel):
+    """A frozen part of a plan; unknown keys are errors."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
