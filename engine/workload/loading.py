@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TypeAlias
 
+from pydantic import BaseModel, ValidationError
+
 from capacity_tui.engine.catalog.reading import DEEPEST_NESTING, Document, read_yaml
 from capacity_tui.engine.errors import DocumentError, Place, PlanError
-from capacity_tui.engine.workload.plan import LARGEST_TOKENS, Plan
+from capacity_tui.engine.workload.plan import Plan
 from capacity_tui.engine.workload.planner_form import from_planner_form, is_classical
+from capacity_tui.engine.workload.quantities import LARGEST_TOKENS
 from capacity_tui.engine.workload.refusals import place_of, plan_error
-from pydantic import BaseModel, ValidationError
 
 FieldPath: TypeAlias = tuple[str, ...]
 
 CURRENT_VERSION = 1
+_COUNTED = re.compile(r"(?P<count>\d{1,9})\s*[xX×*]\s*(?P<name>\S.*)")
 _LENGTHS = ("tokens", "steps", "epochs")
 
 
@@ -67,9 +71,7 @@ def apply_settings(plan: Plan, settings: Iterable[str]) -> Plan:
         try:
             value = read_yaml(text).data
         except DocumentError as error:
-            raise PlanError(
-                error.title, error.detail, "write a number, a word or a list", Place(field=key)
-            ) from error
+            raise PlanError(error.title, error.detail, "write a number, a word or a list", Place(field=key)) from error
         draft = _with(draft, path, value)
     return _validated(draft, Document(None))
 
@@ -85,6 +87,31 @@ def with_value(plan: Plan, path: str, value: object) -> Plan:
     return _validated(_with(dict(plan), tuple(path.split(".")), value), Document(None))
 
 
+def place_in_file(path: Path, field: str | None) -> Place:
+    """Return where a field stands in a plan's file, for what only shows once the plan is estimated."""
+    document = read_yaml(path)
+    data = document.data if isinstance(document.data, dict) else {}
+    parts = tuple(field.split(".")) if field else ()
+    return document.place(*from_planner_form(data).origins.get(parts, parts))
+
+
+def with_hardware(plan: Plan, name: str) -> Plan:
+    """Return the plan on other hardware, such as ``8xH100-SXM`` or ``rtx-4090``.
+
+    What belonged to the old hardware goes: its overrides, its links, and a ``dp`` that filled its devices.
+
+    Raises:
+        PlanError: the count is not one.
+    """
+    found = _COUNTED.fullmatch(name.strip())
+    hardware: dict[str, object] = {"name": name.strip()}
+    if found:
+        hardware = {"name": found["name"], "devices": int(found["count"])}
+    draft = _with(dict(plan), ("hardware",), hardware)
+    draft = _with(draft, ("parallelism", "dp"), None)
+    return _validated(_with(draft, ("parallelism", "shard"), None), Document(None))
+
+
 def _plan_from_document(document: Document) -> Plan:
     data = document.data
     if not isinstance(data, dict):
@@ -96,9 +123,7 @@ def _plan_from_document(document: Document) -> Plan:
         converted = from_planner_form({**data, "version": CURRENT_VERSION})
     except PlanError as error:
         field = error.place.field or ""
-        raise PlanError(
-            error.title, error.detail, error.hint, place_of(document, *field.split("."))
-        ) from None
+        raise PlanError(error.title, error.detail, error.hint, place_of(document, *field.split("."))) from None
     return _validated(converted.data, document, converted.origins)
 
 
@@ -151,9 +176,7 @@ def _check_overrides(value: object, path: tuple[str | int, ...], document: Docum
                 place_of(document, *path),
             )
     elif not isinstance(value, str | bool | None):
-        raise PlanError(
-            "not allowed", type(value).__name__, "allowed: numbers, text, lists", place_of(document, *path)
-        )
+        raise PlanError("not allowed", type(value).__name__, "allowed: numbers, text, lists", place_of(document, *path))
 
 
 def _with(node: object, path: FieldPath, value: object, above: FieldPath = ()) -> dict[str, object]:
