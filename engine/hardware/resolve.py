@@ -18,6 +18,8 @@ from capacity_tui.engine.workload.plan import HardwareSection, PricingSection
 PEAKS = ("fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "int8", "fp4")
 # One lane carries this much in one direction, by PCIe generation (GB/s; PCI-SIG, after encoding).
 PCIE_LANE_GBS = {1: 0.25, 2: 0.5, 3: 0.985, 4: 1.969, 5: 3.938, 6: 7.563, 7: 15.13}
+# Below this an idle device's "used" memory is the driver's own reserve (nvidia-smi shows up to some hundred MiB).
+HELD_BY_OTHERS = 2**30
 OVERRIDES = (
     "memory_mib", "bandwidth_gbs", "tdp_w", "link_gbs", "units", "host_gbs", "node_gbs", "host_memory_gib",
     "fp64_tflops", "fp32_tflops", "tf32_tflops", "fp16_tflops", "bf16_tflops", "fp8_tflops", "int8_tops",
@@ -64,9 +66,9 @@ def resolve_cluster(
     try:
         row = catalog.links.find(link)
     except CatalogError as error:
-        raise PlanError(
-            error.title, error.detail, error.hint, Place(field="hardware.interconnect")
-        ) from error
+        raise PlanError(error.title, error.detail, error.hint, Place(field="hardware.interconnect")) from error
+    if devices > 1 and section.per_node is None and section.name != "detected":
+        assumed.append(f"{per_node} devices in a node")
     if devices > per_node and section.interconnect is None:
         assumed.append(f"network between nodes: {row.name}")
     ports = section.ports_per_node or per_node
@@ -92,13 +94,22 @@ def reach_of(generation: str, catalog: Catalog) -> Reach:
     row = next((row for row in table.values() if generation in row.generations), table["other"])
     return Reach(
         gemm=row.gemm,
+        sustained=row.sustained,
+        wave_fill=row.wave_fill,
+        ramp_length=row.ramp_length,
+        misaligned=row.misaligned,
         attention_forward=row.attention_forward,
+        attention_portable=row.attention_portable,
         attention_half_length=row.attention_half_length,
         attention_backward=row.attention_backward,
+        attention_unfused=row.attention_unfused,
         stream=row.stream,
         elementwise=row.elementwise,
         launch_seconds=row.launch_us * 1e-6,
         collective_share=row.collective_share,
+        switch_reduction=row.switch_reduction,
+        collective_half_bytes=row.collective_half_mib * MIB,
+        network_share=row.network_share,
         collective_hop_seconds=row.collective_hop_us * 1e-6,
         context_bytes=row.context_mib * MIB,
         idle_share=row.idle_share,
@@ -109,9 +120,7 @@ def reach_of(generation: str, catalog: Catalog) -> Reach:
 def accelerator_device(row: Accelerator, catalog: Catalog) -> Device:
     """Return a catalogue accelerator as formulas see it."""
     peaks = {
-        name: peak
-        for name in PEAKS
-        if (peak := row.peak_flops("int8_tops" if name == "int8" else f"{name}_tflops"))
+        name: peak for name in PEAKS if (peak := row.peak_flops("int8_tops" if name == "int8" else f"{name}_tflops"))
     }
     if not peaks or row.bandwidth_gbs is None:
         raise CatalogError(
@@ -182,9 +191,7 @@ def _find(section: HardwareSection, catalog: Catalog, machine: Machine | None) -
         return _instance(row, catalog)
     device = accelerator_device(row, catalog)
     price = _cheapest(row.id, catalog)
-    return Found(
-        device, 1, _node_size(row), None, price, _network(row), (f"{_node_size(row)} devices in a node",)
-    )
+    return Found(device, 1, _node_size(row), None, price, _network(row))
 
 
 def _instance(row: Instance, catalog: Catalog) -> Found:
@@ -214,9 +221,10 @@ def detected(machine: Machine, catalog: Catalog) -> Found:
 def _detected_accelerator(found: DetectedAccelerator, catalog: Catalog) -> Device:
     row = catalog.accelerators[str(found.catalogue_id.value)]
     device = accelerator_device(row, catalog)
-    total = found.memory_total_bytes.value
+    total, used = found.memory_total_bytes.value, found.memory_used_bytes.value or 0
     if total:
-        device = replace(device, memory_bytes=float(total))
+        # What other processes hold is not there for the run; a little is the driver's own.
+        device = replace(device, memory_bytes=float(total - used if used > HELD_BY_OTHERS else total))
     limit = found.power_limit_watts.value
     return _power_limited(device, limit) if limit else device
 
@@ -276,11 +284,7 @@ def _network(row: Accelerator) -> str:
 
 def _cheapest(accelerator: str, catalog: Catalog) -> Price:
     """The cheapest on-demand price of one device among the instances of the catalogue."""
-    rows = [
-        row
-        for row in catalog.instances.values()
-        if row.accelerator == accelerator and row.usd_per_device_hour
-    ]
+    rows = [row for row in catalog.instances.values() if row.accelerator == accelerator and row.usd_per_device_hour]
     if not rows:
         return Price()
     row = min(rows, key=lambda instance: instance.usd_per_device_hour or 0.0)
@@ -297,9 +301,7 @@ def _price(price: Price, pricing: PricingSection, devices: int, priced_devices: 
         return Price(pricing.usd_per_hour, None, "given in the plan")
     scale = devices / priced_devices
     on_demand, spot = price.usd_per_hour, price.spot_usd_per_hour
-    return Price(
-        None if on_demand is None else on_demand * scale, None if spot is None else spot * scale, price.source
-    )
+    return Price(None if on_demand is None else on_demand * scale, None if spot is None else spot * scale, price.source)
 
 
 def _overrides(spec: Mapping[str, object]) -> dict[str, float]:
