@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -19,13 +19,15 @@ from capacity_tui.engine.choose.candidates import (
     layouts,
     powers_of_two,
 )
+from capacity_tui.engine.choose.filled import ModePlan
+from capacity_tui.engine.choose.models import choose_model
 from capacity_tui.engine.estimate.estimate import Answer, estimate_plan
 from capacity_tui.engine.estimate.resolve import settle
-from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.estimate.transformer.resolve import transformer_run
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.hardware.cluster import Cluster
 from capacity_tui.engine.hardware.machine import Machine
+from capacity_tui.engine.hardware.resolve import resolve_cluster
 from capacity_tui.engine.units import format_bytes, format_count, format_percent
 from capacity_tui.engine.workload.plan import AUTO, Plan
 
@@ -50,25 +52,6 @@ PLACEHOLDERS: Mapping[str, object] = {
 
 
 @dataclass(frozen=True, slots=True)
-class ModePlan:
-    """What one mode makes of a plan.
-
-    Attributes:
-        mode: the mode's figures.
-        plan: the plan with everything filled in.
-        estimate: its estimate.
-        reasons: why each open field got its value.
-        budget_bytes: device memory the mode allows itself; None where capacity is unknown.
-    """
-
-    mode: Mode
-    plan: Plan
-    estimate: Estimate
-    reasons: Mapping[str, str]
-    budget_bytes: float | None
-
-
-@dataclass(frozen=True, slots=True)
 class Comparison:
     """The three plans side by side."""
 
@@ -79,7 +62,8 @@ class Comparison:
 
 def open_fields(plan: Plan) -> tuple[str, ...]:
     """Return the plan fields that are ``auto``."""
-    return tuple(path for path in PLACEHOLDERS if plan.value(path) == AUTO)
+    chosen_model = ("model.name",) if plan.model.name == AUTO else ()
+    return (*chosen_model, *(path for path in PLACEHOLDERS if plan.value(path) == AUTO))
 
 
 def compare(plan: Plan, machine: Machine | None = None, catalog: Catalog | None = None) -> Comparison:
@@ -96,6 +80,8 @@ def fill(plan: Plan, mode_name: ModeName, machine: Machine | None = None, catalo
     """Fill every open field as a mode would, and estimate the result."""
     facts = catalog or load_catalog()
     mode = facts.modes[mode_name]
+    if plan.model.name == AUTO:
+        return _fill_model(plan, mode_name, machine, facts)
     wanted = open_fields(plan)
     base = with_values(plan, {path: PLACEHOLDERS[path] for path in wanted})
     settled = settle(base, facts, machine)
@@ -111,6 +97,18 @@ def fill(plan: Plan, mode_name: ModeName, machine: Machine | None = None, catalo
         reasons = {**reasons, **found}
     answer = estimate_plan(chosen, machine, facts)
     return ModePlan(mode, answer.plan, answer.estimate, reasons, budget)
+
+
+def _fill_model(plan: Plan, mode_name: ModeName, machine: Machine | None, facts: Catalog) -> ModePlan:
+    """Choose the model first, then fill the rest."""
+    cluster = resolve_cluster(plan.hardware, plan.pricing, facts, machine)
+
+    def filled(named: Plan) -> ModePlan:
+        return fill(named, mode_name, machine, facts)
+
+    named, reason = choose_model(plan, facts.modes[mode_name], cluster, facts, filled)
+    chosen = filled(named)
+    return replace(chosen, reasons={"model.name": reason, **chosen.reasons})
 
 
 def with_values(plan: Plan, values: Mapping[str, object]) -> Plan:
