@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-Number: TypeAlias = float | NDArray[np.float64]
+Number: TypeAlias = float | NDArray[np.floating[Any]]

@@ -14,7 +14,7 @@ from capacity_tui.engine.numeric import Number
 
 def present(size: Number) -> Number:
     """Return 1 where a part has a size, 0 where it is absent."""
-    return (size > 0) * 1
+    return (size > 0) * 1.0
 
 
 @dataclass(frozen=True, slots=True)
