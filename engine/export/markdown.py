@@ -48,9 +48,7 @@ def _table(title: str, heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) 
     yield f"| {' | '.join(heads)} |"
     yield f"| --- |{' ---: |' * (len(heads) - 1)}"
     for row in rows:
-        cells = (
-            f"&nbsp;&nbsp;{_escaped(cell.strip())}" if cell[:1] == " " else _escaped(cell) for cell in row
-        )
+        cells = (f"&nbsp;&nbsp;{_escaped(cell.strip())}" if cell[:1] == " " else _escaped(cell) for cell in row)
         yield f"| {' | '.join(cells)} |"
 
 

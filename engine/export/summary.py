@@ -113,7 +113,7 @@ def _model(estimate: Estimate) -> Iterator[Row]:
         yield Row(f"  active for one {model.unit}", _count(model.active_parameters))
     yield Row(f"forward pass, one {model.unit}", format_flops(float(model.forward_flops)))
     if model.complexity:
-        yield Row("complexity", model.complexity)
+        yield Row("complexity", "", model.complexity)
 
 
 def _memory(plan: Plan, estimate: Estimate) -> Iterator[Row]:
@@ -161,10 +161,11 @@ def _time(plan: Plan, estimate: Estimate) -> Iterator[Row]:
 
 def _cost(estimate: Estimate) -> Iterator[Row]:
     cost, energy = estimate.cost, estimate.energy
+    of = ", an hour" if estimate.computation.steps is None else ""
     if cost.usd is not None:
-        yield Row("on demand", format_money(float(cost.usd)), cost.source)
+        yield Row(f"on demand{of}", format_money(float(cost.usd)), cost.source)
     if cost.usd_spot is not None:
-        yield Row("spot", format_money(float(cost.usd_spot)))
+        yield Row(f"spot{of}", format_money(float(cost.usd_spot)))
     if cost.usd_per_million_tokens is not None:
         yield Row(f"per million {estimate.model.unit}s", format_money(float(cost.usd_per_million_tokens), 3))
     if energy.kwh is not None:

@@ -69,9 +69,7 @@ def from_planner_form(data: Mapping[str, object]) -> Converted:
         if target is None:
             continue
         if target.get(new[-1]) is not None:
-            raise PlanError(
-                "given twice", f"also as {'.'.join(old)}", "keep one of them", Place(field=".".join(new))
-            )
+            raise PlanError("given twice", f"also as {'.'.join(old)}", "keep one of them", Place(field=".".join(new)))
         target[new[-1]] = section.pop(old[-1])
         origins[new] = old
     _name_optimizer(converted)

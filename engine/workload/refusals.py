@@ -9,15 +9,16 @@ from types import NoneType, UnionType
 from typing import Annotated, Literal, TypeAlias, Union, get_args, get_origin
 
 from annotated_types import Ge, Gt, Le
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
+
 from capacity_tui.engine.catalog.names import nearest
 from capacity_tui.engine.catalog.reading import Document
 from capacity_tui.engine.errors import CapacityError, Place, PlanError
 from capacity_tui.engine.units import format_number
 from capacity_tui.engine.workload.knobs import Knob
 from capacity_tui.engine.workload.plan import Plan
-from pydantic import BaseModel, ValidationError
-from pydantic.fields import FieldInfo
-from pydantic_core import ErrorDetails
 
 Path: TypeAlias = tuple[str, ...]
 
@@ -55,6 +56,11 @@ def allowed_at(path: Path) -> str:
     """Return in words what a field takes: ``auto or a whole number from 1 to 10 000 000``."""
     found = _field(path)
     return _allowed(found).words() if found else ""
+
+
+def field_names() -> tuple[str, ...]:
+    """Return the dotted path of every value a plan can have."""
+    return tuple(".".join(path) for path in _paths(Plan) if _section(path) is None)
 
 
 def _words(path: Path, details: ErrorDetails) -> tuple[str, str, str]:

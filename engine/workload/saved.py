@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from platformdirs import user_data_path
+
 from capacity_tui.engine.catalog.names import nearest
 from capacity_tui.engine.errors import CapacityError, DocumentError, Place, PlanError, StorageError
 from capacity_tui.engine.files import make_folder, rename_file, storage_error, write_atomically
 from capacity_tui.engine.workload.loading import load_plan
 from capacity_tui.engine.workload.plan import Plan
 from capacity_tui.engine.workload.writing import dump_plan
-from platformdirs import user_data_path
 
 DATA_VARIABLE = "CAPACITY_TUI_DATA"
 """Environment variable that names another folder for what the program keeps."""

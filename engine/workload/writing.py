@@ -6,6 +6,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import yaml
+
 from capacity_tui.engine.workload.plan import Plan
 
 _LARGEST_EXACT = 2.0**53

@@ -7,6 +7,9 @@ import time
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from capacity_tui.engine.errors import CapacityError, DocumentError, PlanError, StorageError
 from capacity_tui.engine.workload.families import CLASSICAL, NETWORKS, TRANSFORMERS
 from capacity_tui.engine.workload.loading import (
@@ -14,11 +17,10 @@ from capacity_tui.engine.workload.loading import (
     load_plan,
     plan_from_data,
     plan_from_text,
+    with_hardware,
     with_value,
 )
 from capacity_tui.engine.workload.plan import Plan
-from hypothesis import given
-from hypothesis import strategies as st
 
 SMALLEST = {"model": {"name": "llama-3-8b"}}
 PLANNER = """\
@@ -91,9 +93,7 @@ def test_value_in_its_old_and_new_place() -> None:
 
 @pytest.mark.parametrize("name", CLASSICAL)
 def test_classical_algorithms_are_fitted_and_keep_their_parameters(name: str) -> None:
-    plan = plan_from_data(
-        {"model": {"name": name, "spec": {"n": 1000, "p": 20, "epochs": 3, "precision": "fp32"}}}
-    )
+    plan = plan_from_data({"model": {"name": name, "spec": {"n": 1000, "p": 20, "epochs": 3, "precision": "fp32"}}})
     assert plan.task == "fit"
     assert plan.model.spec == {"n": 1000, "p": 20, "epochs": 3, "precision": "fp32"}
 
@@ -131,9 +131,7 @@ def test_impossible_numbers(entry: str, field: str) -> None:
 
 
 def test_allowed_values_are_named() -> None:
-    assert in_training("micro_batch: 0").endswith(
-        "allowed: auto or a whole number from 1 to 10 000 000 (seq)"
-    )
+    assert in_training("micro_batch: 0").endswith("allowed: auto or a whole number from 1 to 10 000 000 (seq)")
     assert in_training("tokens: -5").endswith("auto or a number above 0 to 1e+18 (tok)")
     assert in_training("compile: 3").endswith("allowed: true or false")
     assert in_training("attention: 3").endswith("allowed: flash, sdpa, eager")
@@ -237,6 +235,29 @@ def test_values_may_be_left_to_the_modes() -> None:
         with_value(plan, "training.seq_len", None)
 
 
+@pytest.mark.parametrize(
+    ("name", "hardware", "devices"),
+    [
+        ("8xH100-SXM", "H100-SXM", 8),
+        ("16 × a100-sxm-80gb", "a100-sxm-80gb", 16),
+        ("rtx-4090", "rtx-4090", None),
+        ("8xlarge", "large", 8),
+    ],
+)
+def test_other_hardware(name: str, hardware: str, devices: int | None) -> None:
+    here = {"name": "a100", "devices": 64, "interconnect": "ib-hdr", "spec": {"tdp_w": 300}}
+    plan = plan_from_data({**SMALLEST, "hardware": here, "parallelism": {"dp": 32, "tp": 2}})
+    moved = with_hardware(plan, name)
+    assert (moved.hardware.name, moved.hardware.devices) == (hardware, devices)
+    assert (moved.hardware.interconnect, moved.hardware.spec) == (None, {})
+    assert (moved.parallelism.dp, moved.parallelism.tp) == (None, 2)
+
+
+def test_impossible_hardware() -> None:
+    with pytest.raises(PlanError, match=r"hardware\.devices: not allowed: 0"):
+        with_hardware(plan_from_data(SMALLEST), "0xh100")
+
+
 def test_changing_a_value_is_fast() -> None:
     plan = plan_from_data({**SMALLEST, "model": {"name": "a", "spec": {str(key): key for key in range(20)}}})
     start = time.perf_counter()
@@ -256,9 +277,7 @@ scalars = st.one_of(
 )
 anything = st.recursive(
     scalars,
-    lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4) | scalars, inner, max_size=3)
-    ),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4) | scalars, inner, max_size=3),
     max_leaves=6,
 )
 
@@ -311,9 +330,7 @@ def test_any_text_is_a_plan_or_one_line(text: str) -> None:
 
 
 @given(
-    st.sampled_from(
-        ["training", "model.spec", "hardware", "parallelism.tp", "pricing", "scalability.enabled"]
-    )
+    st.sampled_from(["training", "model.spec", "hardware", "parallelism.tp", "pricing", "scalability.enabled"])
     | st.text(max_size=8),
     st.text(max_size=8),
     anything,

@@ -1,0 +1,263 @@
+"""The command line: data on stdout, one line on stderr for what is wrong, promised exit codes."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from capacity_tui.engine.workload.loading import load_plan, plan_from_text
+from capacity_tui.tui.cli import main
+
+PLAN = """\
+model: {name: gpt2-small}
+training: {seq_len: 1024, micro_batch: 8, steps: 1000}
+hardware:
+  name: rtx-3060-12gb
+"""
+
+
+class Outcome:
+    """What a command did."""
+
+    def __init__(self, code: int, out: str, err: str) -> None:
+        self.code = code
+        self.out = out
+        self.err = err
+
+    @property
+    def refusal(self) -> str:
+        """The one line that says what is wrong."""
+        assert self.code in (2, 3)
+        assert self.err.count("\n") == 1
+        assert "Traceback" not in self.err
+        return self.err.rstrip("\n")
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    (tmp_path / "plan.yaml").write_text(PLAN)
+    return tmp_path
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]):
+    def command(*arguments: str) -> Outcome:
+        code = main(arguments)
+        captured = capsys.readouterr()
+        return Outcome(code, captured.out, captured.err)
+
+    return command
+
+
+def test_help_and_version(run) -> None:
+    assert "Commands:" in run("--help").out
+    assert run("--version").out.startswith("capacity-tui")
+    for command in ("plan", "validate", "examples", "models", "hardware", "instances", "detect", "configs"):
+        assert run(command, "--help").out.startswith(f"Usage: capacity-tui {command}")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("plan",), "Missing argument"),
+        (("paln",), "No such command"),
+        (("plan", "plan.yaml", "--format", "xml"), "'xml' is not one of"),
+        (("plan", "missing.yaml"), "missing.yaml"),
+        (("plan", "."), "not a file"),
+        (("--gpu", "h100", "plan", "plan.yaml"), "put it behind the command"),
+        (("models", "--details", "gpt5"), "nearest known"),
+        (("hardware", "--details", "h1000"), "nearest known"),
+        (("examples", "--show", "transfromer"), "did you mean transformer"),
+        (("plan", "plan.yaml", "--explain", "memory.nothing"), "no result"),
+        (("plan", "plan.yaml", "-o", "no/such/folder/a.json"), "make the folder first"),
+        (("plan", "plan.yaml", "-o", "plan.yaml"), "this is the plan itself"),
+    ],
+)
+def test_what_is_refused(run, arguments: tuple[str, ...], says: str) -> None:
+    outcome = run(*arguments)
+    assert says in outcome.refusal
+    assert outcome.out == ""
+
+
+@pytest.mark.parametrize("form", ["table", "markdown", "json", "yaml"])
+def test_plan_in_every_format(run, form: str) -> None:
+    outcome = run("plan", "plan.yaml", "--format", form)
+    assert outcome.code == 0
+    assert outcome.err == ""
+    assert "gpt2-small" in outcome.out
+
+
+def test_plan_json_has_the_figures(run) -> None:
+    result = json.loads(run("plan", "plan.yaml", "--format", "json").out)
+    assert result["fits"] is True
+    assert result["plan"]["hardware"]["devices"] == 1
+    assert result["memory"]["per_device_bytes"]["low"] < result["memory"]["per_device_bytes"]["high"]
+    seconds = result["computation"]["estimated_train_time_seconds"]["value"]
+    assert seconds == pytest.approx(1000 * result["computation"]["step_seconds"]["value"])
+
+
+def test_several_plans_are_one_object_a_line(run, place: Path) -> None:
+    (place / "other.yaml").write_text(PLAN.replace("gpt2-small", "smollm2-135m"))
+    lines = run("plan", "other.yaml", "plan.yaml", "other.yaml").out.splitlines()
+    names = [json.loads(line)["plan"]["model"]["name"] for line in lines]
+    assert names == ["smollm2-135m", "gpt2-small", "smollm2-135m"]
+
+
+def test_one_bad_plan_of_several_does_not_hide_the_others(run, place: Path) -> None:
+    (place / "bad.yaml").write_text(PLAN.replace("seq_len: 1024", "seq_len: none"))
+    outcome = run("plan", "bad.yaml", "plan.yaml")
+    assert outcome.refusal.startswith("capacity-tui: bad.yaml:2: training.seq_len: not allowed: 'none'")
+    assert json.loads(outcome.out)["fits"] is True
+
+
+def test_changes_from_the_command_line(run) -> None:
+    outcome = run(
+        "plan", "plan.yaml", "--gpu", "8xH100-SXM", "--set", "training.micro_batch=2",
+        "--set", "model.name=llama-3.2-1b", "--format", "json",
+    )  # fmt: skip
+    plan = json.loads(outcome.out)["plan"]
+    assert (plan["hardware"]["devices"], plan["training"]["micro_batch"]) == (8, 2)
+    assert plan["model"]["name"] == "llama-3.2-1b"
+
+
+def test_check_answers_with_the_exit_code(run) -> None:
+    assert run("plan", "plan.yaml", "--check").code == 0
+    too_large = ("plan", "plan.yaml", "--set", "model.name=llama-3-70b")
+    assert run(*too_large).code == 0
+    assert run(*too_large, "--check").code == 1
+
+
+def test_standard_input(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(PLAN))
+    assert json.loads(run("plan", "-", "--format", "json").out)["fits"] is True
+    monkeypatch.setattr("sys.stdin", io.StringIO("model: ["))
+    assert run("validate", "-").refusal.startswith("capacity-tui: <stdin>:")
+
+
+def test_output_file_decides_the_format(run, place: Path) -> None:
+    outcome = run("plan", "plan.yaml", "-o", "out.json")
+    assert (outcome.out, outcome.err) == ("", "wrote out.json\n")
+    assert json.loads((place / "out.json").read_text())["fits"] is True
+    run("plan", "plan.yaml", "-o", "out.md")
+    assert (place / "out.md").read_text().startswith("# gpt2-small")
+    run("plan", "plan.yaml", "-o", "out.txt", "--format", "yaml")
+    assert yaml.safe_load((place / "out.txt").read_text())["fits"] is True
+
+
+def test_explaining_a_figure(run) -> None:
+    outcome = run("plan", "plan.yaml", "--explain", "memory.parts.activations")
+    assert outcome.out.startswith("Activations: ")
+    assert "et al." in outcome.out
+
+
+@pytest.mark.parametrize(
+    ("change", "line", "says"),
+    [
+        (("name: rtx-3060-12gb", "name: rtx-3061-12gb"), 4, "hardware.name: no hardware"),
+        (("gpt2-small", "gpt2-smal"), 1, "model.name: no model"),
+        (("steps: 1000", "steps: 0"), 2, "training.steps: not allowed: 0"),
+        (("steps: 1000", "stpes: 10"), 2, "did you mean training.steps?"),
+    ],
+)
+def test_validate_says_where(run, place: Path, change: tuple[str, str], line: int, says: str) -> None:
+    (place / "plan.yaml").write_text(PLAN.replace(*change))
+    refusal = run("validate", "plan.yaml").refusal
+    assert refusal.startswith(f"capacity-tui: plan.yaml:{line}: ")
+    assert says in refusal
+
+
+def test_validate_says_yes(run) -> None:
+    assert run("validate", "plan.yaml").out == "plan.yaml: valid\n"
+
+
+def test_plan_with_open_fields_is_valid(run, place: Path) -> None:
+    (place / "open.yaml").write_text(PLAN.replace("micro_batch: 8", "micro_batch: auto"))
+    assert run("validate", "open.yaml").code == 0
+    plan = json.loads(run("plan", "open.yaml", "--format", "json").out)["plan"]
+    assert isinstance(plan["training"]["micro_batch"], int)
+
+
+def test_examples(run, place: Path) -> None:
+    titles = json.loads(run("examples", "--format", "json").out)
+    assert len(titles) >= 10
+    assert plan_from_text(run("examples", "--show", "transformer").out, "transformer").model.name
+    outcome = run("examples", "--write", "examples")
+    assert outcome.code == 0
+    assert sorted(path.stem for path in (place / "examples").iterdir()) == sorted(titles)
+
+
+def test_written_examples_are_not_overwritten(run, place: Path) -> None:
+    run("examples", "--write", "examples")
+    mine = place / "examples" / "transformer.yaml"
+    mine.write_text("mine")
+    assert "kept examples/transformer.yaml" in run("examples", "--write", "examples").err
+    assert mine.read_text() == "mine"
+    run("examples", "--write", "examples", "--force")
+    assert mine.read_text() != "mine"
+
+
+@pytest.mark.parametrize("command", ["models", "hardware", "instances"])
+def test_catalogues(run, command: str) -> None:
+    rows = json.loads(run(command, "--format", "json").out)
+    first = rows[0]["id"]
+    assert json.loads(run(command, "--details", first, "--format", "json").out) == rows[0]
+    assert first in run(command, "--list").out
+    assert first in run(command, "--details", first).out
+    nothing = run(command, "--filter", "no such thing")
+    assert nothing.code == 0
+    assert "nothing matches" in nothing.err
+
+
+def test_catalogue_filter_wants_every_word(run) -> None:
+    ids = [row["id"] for row in json.loads(run("hardware", "--filter", "h100 sxm", "--format", "json").out)]
+    assert ids == ["h100-sxm-80gb"]
+
+
+def test_three_configurations_as_plan_files(run, place: Path) -> None:
+    outcome = run("configs", "--model", "gpt2-small", "--gpu", "2xrtx-4090", "-o", "plans")
+    assert outcome.code == 0
+    for mode in ("conservative", "balanced", "extreme"):
+        plan = load_plan(place / "plans" / f"{mode}.yaml")
+        assert (plan.model.name, plan.hardware.devices) == ("gpt2-small", 2)
+    again = run("configs", "--model", "gpt2-small", "--gpu", "2xrtx-4090", "-o", "plans")
+    assert "is there already" in again.refusal
+
+
+def test_one_configuration(run) -> None:
+    text = run("configs", "--gpu", "rtx-4090", "--mode", "balanced", "--format", "yaml").out
+    assert plan_from_text(text, "configs").hardware.name == "rtx-4090"
+    table = run("configs", "--gpu", "rtx-4090").out
+    assert "conservative" in table
+    assert "extreme" in table
+
+
+def test_detecting_this_machine(run) -> None:
+    machine = json.loads(run("detect", "--format", "json").out)
+    assert machine["memory"]["total_bytes"]["value"] > 0
+    assert "CPU" in run("detect", "--profile-only").out
+
+
+def test_internal_errors_have_no_traceback(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*arguments: object) -> None:
+        raise ZeroDivisionError("division\nby zero")
+
+    monkeypatch.setattr("capacity_tui.engine.choose.answers.answer", fail)
+    outcome = run("plan", "plan.yaml")
+    assert outcome.code == 70
+    assert outcome.err.count("\n") == 1
+    assert "ZeroDivisionError: division by zero" in outcome.err
+
+
+def test_interrupt_is_quiet(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("capacity_tui.engine.choose.answers.answer", interrupt)
+    outcome = run("plan", "plan.yaml")
+    assert (outcome.code, outcome.err.strip()) == (130, "")

@@ -1,0 +1,76 @@
+"""The program as a process: pipes, encodings, imports, and the screen's options."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROGRAM = [sys.executable, "-m", "capacity_tui.tui"]
+
+
+def process(*arguments: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [*PROGRAM, *arguments], env={**os.environ, **environment}, capture_output=True, check=False, timeout=60
+    )
+
+
+def test_help_loads_nothing_heavy() -> None:
+    script = (
+        "import sys; from capacity_tui.tui.cli import main; main(['--help']);"
+        "print([m for m in ('numpy', 'textual', 'yaml', 'pydantic', 'rich') if m in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, timeout=60)
+    assert done.stderr.decode().strip() == "[]"
+
+
+def test_closed_pipe_is_quiet() -> None:
+    command = subprocess.list2cmdline(PROGRAM)
+    done = subprocess.run(
+        ["bash", "-c", f"{command} models --format json | head -c 10; exit ${{PIPESTATUS[0]}}"],
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+def test_every_encoding(encoding: str) -> None:
+    done = process("plan", "gpt2_rtx_3060", PYTHONIOENCODING=encoding)
+    assert (done.returncode, done.stderr) == (0, b"")
+    done.stdout.decode(encoding)
+
+
+def test_piped_tables_are_plain_and_unfolded() -> None:
+    done = process("models", "--filter", "qwen3", COLUMNS="40", FORCE_COLOR="")
+    text = done.stdout.decode()
+    assert "\x1b" not in text
+    assert all(line == line.rstrip() for line in text.splitlines())
+    assert any("qwen3-235b-a22b" in line and "235.09 B" in line for line in text.splitlines())
+
+
+def test_bash_completion_is_offered() -> None:
+    done = process(_CAPACITY_TUI_COMPLETE="bash_source")
+    assert b"complete" in done.stdout
+
+
+def test_options_of_the_screen(monkeypatch: pytest.MonkeyPatch) -> None:
+    from capacity_tui.tui.cli import main
+
+    calls: list[dict[str, object]] = []
+
+    def run(**options: object) -> int:
+        calls.append(options)
+        return 0
+
+    monkeypatch.setattr("capacity_tui.tui.app.run", run)
+    assert main([]) == 0
+    assert main(["--plan", "a.yaml", "--gpu", "8xH100-SXM", "--ascii", "--no-mouse", "--theme", "light"]) == 0
+    assert calls == [
+        {},
+        {"plan_path": Path("a.yaml"), "gpu": "8xH100-SXM", "ascii": True, "mouse": False, "theme": "light"},
+    ]

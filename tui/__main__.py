@@ -1,0 +1,7 @@
+"""Starts capacity-tui: ``python -m capacity_tui.tui``."""
+
+import sys
+
+from capacity_tui.tui.cli import main
+
+sys.exit(main())

@@ -1,0 +1,218 @@
+"""``models``, ``hardware`` and ``instances``: what the catalogues know."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from capacity_tui.tui.headless import completion
+from capacity_tui.tui.headless.output import as_text, format_of, format_option, output_option, tell, write
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.catalog import Accelerator, Architecture, Instance, Processor, Row
+
+RowT = TypeVar("RowT", bound="Row")
+CommandT = TypeVar("CommandT", bound=Callable[..., Any])
+
+
+def _listing_options(command: CommandT) -> CommandT:
+    """Add the options that every catalogue has."""
+    for option in (
+        click.option("--filter", "text", metavar="TEXT", default="", help="Only rows that contain every word of it."),
+        click.option("--list", "listing", is_flag=True, help="List the rows (the default)."),
+        format_option("table", "json", "yaml"),
+        output_option,
+    ):
+        command = option(command)
+    return command
+
+
+@click.command()
+@_listing_options
+@click.option("--details", metavar="ID", shell_complete=completion.architectures, help="All that is known about one.")
+def models(listing: bool, details: str | None, text: str, wanted: str | None, output: Path | None) -> None:
+    """List the models a plan can name."""
+    del listing
+    from capacity_tui.engine.catalog import load_catalog
+    from capacity_tui.engine.workload.families import FAMILIES
+
+    catalog = load_catalog()
+    _tell_problems(catalog.architectures.problems)
+    form = wanted or format_of(output)
+    if details is not None:
+        _write_details(catalog.architectures.find(details), form, output)
+        return
+    found = _matching(catalog.architectures.values(), text)
+    if form in ("json", "yaml"):
+        _write_data([_fields(row) for row in found], form, output)
+        return
+    rows = [_model_cells(row) for row in found]
+    rows += [
+        (family.id, f"any size, {family.kind}", "", "", "", "")
+        for family in FAMILIES.values()
+        if _contains(f"{family.id} {family.kind}", text)
+    ]
+    heads = ("id", "name", "kind", "parameters", "active", "context")
+    _write_table(heads, rows, (3, 4, 5), output)
+
+
+@click.command()
+@_listing_options
+@click.option("--details", metavar="ID", shell_complete=completion.devices, help="All that is known about one.")
+def hardware(listing: bool, details: str | None, text: str, wanted: str | None, output: Path | None) -> None:
+    """List the accelerators and processors a plan can name."""
+    del listing
+    from capacity_tui.engine.catalog import load_catalog
+
+    catalog = load_catalog()
+    _tell_problems((*catalog.accelerators.problems, *catalog.processors.problems))
+    form = wanted or format_of(output)
+    if details is not None:
+        _write_details(catalog.find_hardware(details), form, output)
+        return
+    accelerators = _matching(catalog.accelerators.values(), text)
+    processors = _matching(catalog.processors.values(), text)
+    if form in ("json", "yaml"):
+        _write_data([_fields(row) for row in (*accelerators, *processors)], form, output)
+        return
+    rows = [_accelerator_cells(row) for row in accelerators] + [_processor_cells(row) for row in processors]
+    _write_table(("id", "name", "memory", "bandwidth", "16-bit peak", "power", "link"), rows, range(2, 7), output)
+
+
+@click.command()
+@_listing_options
+@click.option("--details", metavar="ID", help="All that is known about one.")
+def instances(listing: bool, details: str | None, text: str, wanted: str | None, output: Path | None) -> None:
+    """List the cloud instances a plan can name, with prices."""
+    del listing
+    from capacity_tui.engine.catalog import load_catalog
+
+    catalog = load_catalog()
+    _tell_problems(catalog.instances.problems)
+    form = wanted or format_of(output)
+    if details is not None:
+        _write_details(catalog.instances.find(details), form, output)
+        return
+    found = _matching(catalog.instances.values(), text)
+    if form in ("json", "yaml"):
+        _write_data([_fields(row) for row in found], form, output)
+        return
+    heads = ("id", "provider", "devices", "memory", "on demand/h", "spot/h", "region", "price of")
+    _write_table(heads, [_instance_cells(row) for row in found], (3, 4, 5), output)
+
+
+def _model_cells(row: Architecture) -> Sequence[str]:
+    from capacity_tui.engine.units import format_count, format_number
+
+    active = row.params_active if row.params_active != row.params_total else None
+    return (
+        row.id,
+        row.name,
+        row.kind,
+        format_count(row.params_total, decimals=2),
+        format_count(active, decimals=2) if active else "",
+        format_number(row.max_context) if row.max_context else "",
+    )
+
+
+def _accelerator_cells(row: Accelerator) -> Sequence[str]:
+    from capacity_tui.engine.units import format_bandwidth, format_bytes, format_flops, format_power
+
+    peak = row.bf16_tflops or row.fp16_tflops or row.fp32_tflops
+    return (
+        row.id,
+        row.name,
+        format_bytes(row.memory_bytes),
+        format_bandwidth(row.bandwidth_gbs and row.bandwidth_gbs * 1e9),
+        format_flops(peak and peak * 1e12, per_second=True),
+        format_power(row.tdp_w),
+        format_bandwidth(row.link_gbs * 1e9) if row.link_gbs else "",
+    )
+
+
+def _processor_cells(row: Processor) -> Sequence[str]:
+    from capacity_tui.engine.units import format_bandwidth, format_flops, format_power
+
+    peak = row.fp32_gflops_base
+    return (
+        row.id,
+        row.name,
+        f"{row.cores + row.efficiency_cores} cores",
+        format_bandwidth(row.bandwidth_gbs and row.bandwidth_gbs * 1e9),
+        f"{format_flops(peak and peak * 1e9, per_second=True)} fp32",
+        format_power(row.tdp_w),
+        "",
+    )
+
+
+def _instance_cells(row: Instance) -> Sequence[str]:
+    from capacity_tui.engine.units import format_money
+
+    memory = row.accelerator_memory_gb
+    return (
+        row.id,
+        row.provider,
+        f"{row.accelerator_count:g} x {row.accelerator}",
+        f"{memory:g} GB" if memory else "",
+        format_money(row.on_demand_usd_per_hour),
+        format_money(row.spot_usd_per_hour),
+        row.region or "",
+        row.price_date or "",
+    )
+
+
+def _matching(rows: Iterable[RowT], text: str) -> list[RowT]:
+    """Return the rows whose fields, but for remarks and sources, contain every word."""
+    return [row for row in rows if _contains(" ".join(map(str, _searched(row))), text)]
+
+
+def _searched(row: Row) -> Iterable[object]:
+    return (value for name, value in row if not name.endswith(("notes", "source", "used_by")))
+
+
+def _contains(row: str, text: str) -> bool:
+    folded = row.casefold()
+    return all(word in folded for word in text.casefold().split())
+
+
+def _fields(row: Row) -> Mapping[str, object]:
+    return row.model_dump(mode="json", exclude_none=True)
+
+
+def _write_details(row: Row, form: str | None, output: Path | None) -> None:
+    if form in ("json", "yaml"):
+        _write_data(_fields(row), form, output)
+        return
+    from capacity_tui.tui.report import pairs
+
+    entries = [(key.replace("_", " "), _cell(value)) for key, value in _fields(row).items() if value != []]
+    write(as_text([pairs(entries)], output is not None), output)
+
+
+def _cell(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _write_data(data: object, form: str, output: Path | None) -> None:
+    from capacity_tui.engine.export import to_json, to_yaml
+
+    write(to_json(data) if form == "json" else to_yaml(data), output)
+
+
+def _write_table(
+    heads: Sequence[str], rows: Sequence[Sequence[str]], right: Iterable[int], output: Path | None
+) -> None:
+    from capacity_tui.tui.report import table
+
+    write(as_text([table(heads, rows, right)], output is not None), output)
+    if not rows:
+        tell("nothing matches; leave --filter out to see everything")
+
+
+def _tell_problems(problems: Iterable[Exception]) -> None:
+    """Say what is wrong with the user's own catalogue files; the rows concerned are left out."""
+    for problem in problems:
+        tell(f"capacity-tui: {problem}")

@@ -1,0 +1,30 @@
+"""Shell completion of catalogue names and plan fields."""
+
+from __future__ import annotations
+
+import click
+
+
+def architectures(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Return the models that begin like this."""
+    del context, parameter
+    from capacity_tui.engine.catalog import load_catalog
+
+    return [name for name in load_catalog().architectures if name.startswith(incomplete)]
+
+
+def devices(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Return the accelerators and processors that begin like this."""
+    del context, parameter
+    from capacity_tui.engine.catalog import load_catalog
+
+    catalog = load_catalog()
+    return [name for name in (*catalog.accelerators, *catalog.processors) if name.startswith(incomplete)]
+
+
+def fields(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Return the plan fields that begin like this, ready for a value."""
+    del context, parameter
+    from capacity_tui.engine.workload.refusals import field_names
+
+    return [f"{name}=" for name in field_names() if name.startswith(incomplete)]

@@ -1,0 +1,119 @@
+"""``detect`` and ``configs``: what this machine is, and what to run on it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from capacity_tui.tui.headless import completion
+from capacity_tui.tui.headless.output import as_text, format_of, format_option, output_option, tell, write
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.choose.modes import Comparison, ModePlan
+    from capacity_tui.engine.hardware.machine import Machine
+
+DEFAULT_MODEL = "smollm2-135m"
+"""Small enough for any machine, so that the modes differ by what they make of it."""
+_EVERYTHING_OPEN = {
+    "training": dict.fromkeys(
+        ("seq_len", "micro_batch", "global_batch", "tokens", "precision", "checkpointing"), "auto"
+    ),
+    "parallelism": {"tp": "auto", "zero": "auto"},
+}
+MODE_NAMES = ("conservative", "balanced", "extreme")
+
+
+@click.command()
+@click.option("--profile-only", is_flag=True, help="Say what the machine is, and no more.")
+@click.option("--generate-configs", is_flag=True, help="Propose three configurations for it too.")
+@format_option("table", "json", "yaml")
+@output_option
+def detect(profile_only: bool, generate_configs: bool, wanted: str | None, output: Path | None) -> None:
+    """Say what this machine is."""
+    from capacity_tui.engine import detect as look
+    from capacity_tui.engine.hardware.report import machine_as_dict
+
+    machine = look()
+    comparison = _comparison(None, None, machine) if generate_configs and not profile_only else None
+    form = wanted or format_of(output)
+    if form in ("json", "yaml"):
+        from capacity_tui.engine.export import result_as_dict, to_json, to_yaml
+
+        data: dict[str, object] = machine_as_dict(machine)
+        if comparison:
+            data["configurations"] = {
+                entry.mode.id: result_as_dict(entry.plan, entry.estimate) for entry in _entries(comparison)
+            }
+        write(to_json(data) if form == "json" else to_yaml(data), output)
+        return
+    from capacity_tui.tui.report import comparison_table, machine_tables
+
+    parts = [*machine_tables(machine)]
+    if comparison:
+        parts.append(comparison_table([(e.mode.id, e.plan, e.estimate) for e in _entries(comparison)]))
+    write(as_text(parts, output is not None), output)
+
+
+@click.command()
+@click.option("--model", metavar="NAME", shell_complete=completion.architectures, help="Model to run.")
+@click.option("--mode", type=click.Choice(MODE_NAMES), help="Only this one.")
+@click.option("--gpu", metavar="NAME", shell_complete=completion.devices, help='Hardware, such as "8xH100-SXM".')
+@click.option("-o", "folder", metavar="DIR", type=click.Path(path_type=Path), help="Write plan files to a folder.")
+@click.option("--force", is_flag=True, help="Replace files that are there.")
+@format_option("table", "json", "yaml")
+def configs(
+    model: str | None, mode: str | None, gpu: str | None, folder: Path | None, force: bool, wanted: str | None
+) -> None:
+    """Propose conservative, balanced and extreme configurations, as plan files."""
+    comparison = _comparison(model, gpu, None)
+    chosen = [entry for entry in _entries(comparison) if mode in (None, entry.mode.id)]
+    if folder is not None:
+        _write_plans(chosen, folder, force)
+        return
+    if wanted == "yaml":
+        from capacity_tui.engine.export import dump_plan
+
+        texts = [dump_plan(entry.plan, _comment(entry)) for entry in chosen]
+        write("---\n".join(texts), None)
+    elif wanted == "json":
+        from capacity_tui.engine.export import result_as_dict, to_json
+
+        write(to_json({entry.mode.id: result_as_dict(entry.plan, entry.estimate) for entry in chosen}), None)
+    else:
+        from capacity_tui.tui.report import comparison_table
+
+        write(as_text([comparison_table([(e.mode.id, e.plan, e.estimate) for e in chosen])]), None)
+
+
+def _comparison(model: str | None, gpu: str | None, machine: Machine | None) -> Comparison:
+    """Return three configurations of a model, on hardware by name or on this machine."""
+    from capacity_tui.engine import compare, plan_from_data
+    from capacity_tui.engine import detect as look
+    from capacity_tui.engine.workload.loading import with_hardware
+
+    plan = plan_from_data({"model": {"name": model or DEFAULT_MODEL}, **_EVERYTHING_OPEN})
+    if gpu is not None:
+        return compare(with_hardware(plan, gpu))
+    return compare(plan, machine or look())
+
+
+def _entries(comparison: Comparison) -> tuple[ModePlan, ...]:
+    return (comparison.conservative, comparison.balanced, comparison.extreme)
+
+
+def _comment(entry: ModePlan) -> str:
+    reasons = [f"{field}: {reason}" for field, reason in entry.reasons.items()]
+    return "\n".join([f"Configuration {entry.mode.id}.", *reasons])
+
+
+def _write_plans(entries: list[ModePlan], folder: Path, force: bool) -> None:
+    from capacity_tui.engine.export import dump_plan
+    from capacity_tui.engine.files import make_folder, write_atomically
+
+    make_folder(folder)
+    for entry in entries:
+        path = folder / f"{entry.mode.id}.yaml"
+        write_atomically(path, dump_plan(entry.plan, _comment(entry)), overwrite=force)
+        tell(f"wrote {path}")

@@ -1,0 +1,84 @@
+"""Where headless results go: stdout or a file; tables as wide as they need where nobody looks at a terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from capacity_tui.engine.errors import Place, StorageError
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+_FORMAT_OF_SUFFIX = {".json": "json", ".yaml": "yaml", ".yml": "yaml", ".md": "markdown", ".txt": "table"}
+_NO_LIMIT = 10_000
+
+CommandT = TypeVar("CommandT", bound=Callable[..., Any])
+
+
+def format_option(*choices: str) -> Callable[[CommandT], CommandT]:
+    """Return the ``--format`` option of a command."""
+    return click.option("--format", "wanted", type=click.Choice(choices), help="Form of the output.")
+
+
+def output_option(command: CommandT) -> CommandT:
+    """Add the ``-o`` option of a command."""
+    return click.option(
+        "-o",
+        "--output",
+        type=click.Path(path_type=Path),
+        help="Write here instead; the suffix can say the form.",
+    )(command)
+
+
+def format_of(output: Path | None) -> str | None:
+    """Return the format that a file's name asks for."""
+    return _FORMAT_OF_SUFFIX.get(output.suffix.lower()) if output else None
+
+
+def write(text: str, output: Path | None, inputs: Iterable[str] = ()) -> None:
+    """Write a result to stdout, or to a file in one step; never over the plan it was made from.
+
+    Raises:
+        StorageError: the file cannot be written, or is one of the inputs.
+    """
+    if output is None:
+        sys.stdout.write(text)
+        return
+    from capacity_tui.engine.files import write_atomically
+
+    for name in inputs:
+        if output.exists() and Path(name).exists() and output.samefile(name):
+            raise StorageError("this is the plan itself", hint="name another file", place=Place(str(output)))
+    write_atomically(output, text, overwrite=True)
+    tell(f"wrote {output}")
+
+
+def tell(line: str) -> None:
+    """Say something about the work on stderr, beside the data."""
+    click.echo(line, err=True)
+
+
+def as_text(parts: Iterable[RenderableType], to_file: bool = False) -> str:
+    """Return tables and lines as text: styled for a terminal, plain and unfolded for a file or pipe."""
+    from rich.console import Console
+
+    terminal = sys.stdout.isatty() and not to_file
+    console = Console(
+        file=sys.stdout,
+        width=None if terminal else _NO_LIMIT,
+        no_color=None if terminal else True,
+        force_terminal=None if terminal else False,
+        markup=False,
+        highlight=False,
+        emoji=False,
+    )
+    with console.capture() as capture:
+        for part in parts:
+            console.print(part)
+    lines = capture.get().splitlines()
+    return "\n".join(lines if terminal else [line.rstrip() for line in lines]) + "\n"

@@ -1,0 +1,169 @@
+"""``plan`` and ``validate``: estimates of plans, and what is wrong with them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from capacity_tui.engine.errors import CapacityError, CatalogError, HardwareError, PlanError
+from capacity_tui.tui.headless import completion
+from capacity_tui.tui.headless.output import as_text, format_of, format_option, output_option, tell, write
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.estimate.estimate import Answer
+    from capacity_tui.engine.hardware.machine import Machine
+    from capacity_tui.engine.workload.plan import Plan
+
+STANDARD_INPUT = "-"
+DOES_NOT_FIT = 1
+_files = click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path())
+
+
+@click.command()
+@_files
+@click.option("--gpu", metavar="NAME", shell_complete=completion.devices, help='Hardware instead, as "8xH100-SXM".')
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", shell_complete=completion.fields,
+              help="Change a value, such as training.micro_batch=4; may be repeated.")  # fmt: skip
+@click.option("--check", is_flag=True, help="Exit with 1 if a plan does not fit.")
+@click.option("--explain", "key", metavar="KEY", help="Show how one figure came about, such as memory.activations.")
+@format_option("table", "markdown", "json", "yaml")
+@output_option
+def plan(
+    files: tuple[str, ...],
+    gpu: str | None,
+    settings: tuple[str, ...],
+    check: bool,
+    key: str | None,
+    wanted: str | None,
+    output: Path | None,
+) -> int:
+    """Estimate plans: memory, time, cost, and what limits them.
+
+    FILE is a plan, the name of an example, or - for standard input. Several give one JSON object a line.
+    """
+    texts: list[str] = []
+    codes = [0]
+    for name in files:
+        try:
+            loaded = read_plan(name, gpu, settings)
+            if key is not None:
+                texts.append(_explained(loaded, key, output))
+                continue
+            answer = _estimated(loaded)
+        except CapacityError as error:
+            tell(f"capacity-tui: {_placed(error, name).one_line()}")
+            codes.append(error.exit_code)
+            continue
+        texts.append(_report(answer, wanted or _default_format(files, output, answer), len(files) > 1, output))
+        codes.append(DOES_NOT_FIT if check and answer.estimate.fits is False else 0)
+    if texts:
+        write("".join(texts), output, files)
+    return max(codes)
+
+
+@click.command()
+@_files
+def validate(files: tuple[str, ...]) -> int:
+    """Check plans and say what is wrong where."""
+    codes = [0]
+    for name in files:
+        try:
+            _check(read_plan(name))
+        except CapacityError as error:
+            tell(f"capacity-tui: {_placed(error, name).one_line()}")
+            codes.append(error.exit_code)
+        else:
+            click.echo(f"{name}: valid")
+    return max(codes)
+
+
+def read_plan(name: str, gpu: str | None = None, settings: tuple[str, ...] = ()) -> Plan:
+    """Return the plan of a file, an example or standard input, with what the command line changes.
+
+    Raises:
+        CapacityError: it cannot be read, or is not a plan.
+    """
+    from capacity_tui.engine.workload.examples import example_names, example_text
+    from capacity_tui.engine.workload.loading import apply_settings, load_plan, plan_from_text, with_hardware
+
+    if name == STANDARD_INPUT:
+        loaded = plan_from_text(sys.stdin.read(), "<stdin>")
+    elif not Path(name).exists() and name in example_names():
+        loaded = plan_from_text(example_text(name), name)
+    else:
+        loaded = load_plan(name)
+    if gpu:
+        loaded = with_hardware(loaded, gpu)
+    return apply_settings(loaded, settings) if settings else loaded
+
+
+def machine_for(plan: Plan) -> Machine | None:
+    """Return this machine if the plan runs on what is detected, else None."""
+    if plan.hardware.name != "detected":
+        return None
+    from capacity_tui.engine import detect
+
+    return detect()
+
+
+def _check(plan: Plan) -> None:
+    """Resolve every name of a plan, whatever the modes would choose for its open fields."""
+    from capacity_tui.engine.catalog import load_catalog
+    from capacity_tui.engine.choose.modes import PLACEHOLDERS, open_fields, with_values
+    from capacity_tui.engine.estimate.resolve import settle
+
+    settled = with_values(plan, {path: PLACEHOLDERS[path] for path in open_fields(plan)})
+    settle(settled, load_catalog(), machine_for(plan))
+
+
+def _estimated(plan: Plan) -> Answer:
+    from capacity_tui.engine import answer
+
+    return answer(plan, machine_for(plan))
+
+
+def _explained(plan: Plan, key: str, output: Path | None) -> str:
+    from capacity_tui.engine import explain
+    from capacity_tui.tui.report import explanation_tables
+
+    return as_text(explanation_tables(explain(plan, key, machine_for(plan))), output is not None)
+
+
+def _placed(error: CapacityError, name: str) -> CapacityError:
+    """Return the error with file and line: what is found after reading only knows its field."""
+    from capacity_tui.engine.errors import Place
+    from capacity_tui.engine.workload.loading import place_in_file
+
+    if error.place.file is not None or type(error) not in (PlanError, CatalogError, HardwareError):
+        return error
+    place = (
+        place_in_file(Path(name), error.place.field) if Path(name).is_file() else Place(name, None, error.place.field)
+    )
+    return type(error)(error.title, error.detail, error.hint, place)
+
+
+def _default_format(files: tuple[str, ...], output: Path | None, answer: Answer) -> str:
+    if len(files) > 1:
+        return "json"
+    if output is None:
+        return "table"
+    form = answer.plan.report.format
+    return format_of(output) or (form if form != "html" else "markdown")
+
+
+def _report(answer: Answer, form: str, many: bool, output: Path | None) -> str:
+    from capacity_tui.engine.export import result_as_dict, to_json, to_markdown, to_yaml
+
+    if form == "markdown":
+        return to_markdown(answer.plan, answer.estimate)
+    if form == "table":
+        from capacity_tui.tui.report import answer_tables
+
+        return as_text(answer_tables(answer.plan, answer.estimate), output is not None)
+    result = result_as_dict(answer.plan, answer.estimate)
+    if form == "json":
+        return to_json(result, one_line=many)
+    return ("---\n" if many else "") + to_yaml(result)
