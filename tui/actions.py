@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from capacity_tui.engine.errors import CapacityError, Place
 from textual.binding import Binding, BindingType
 from textual.keys import key_to_character
+
+from capacity_tui.engine.errors import CapacityError, Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +38,7 @@ class Action:
 PANELS = ("hardware", "config", "plans", "why", "live")
 
 _PANEL_ACTIONS = tuple(
-    Action(
-        f"panel.{name}", "plan", str(number), f"panel({number})", f"Go to panel {number} {title}", "Panels"
-    )
+    Action(f"panel.{name}", "plan", str(number), f"panel({number})", f"Go to panel {number} {title}", "Panels")
     for number, (name, title) in enumerate(zip(PANELS, map(str.capitalize, PANELS), strict=True), start=1)
 )
 
@@ -71,17 +70,11 @@ ACTIONS: tuple[Action, ...] = (
     Action("edit.undo", "plan", "u", "undo", "Undo", "Editing", "undo"),
     Action("edit.redo", "plan", "ctrl+r", "redo", "Redo", "Editing", "redo"),
     Action("column.next", "plan", "c", "choose_column(1)", "Choose the next column", "Plans"),
-    Action(
-        "column.right", "plans", "right,l", "screen.choose_column(1)", "Choose the column at right", "Plans"
-    ),
-    Action(
-        "column.left", "plans", "left,h", "screen.choose_column(-1)", "Choose the column at left", "Plans"
-    ),
+    Action("column.right", "plans", "right,l", "screen.choose_column(1)", "Choose the column at right", "Plans"),
+    Action("column.left", "plans", "left,h", "screen.choose_column(-1)", "Choose the column at left", "Plans"),
     Action("baseline.column", "plan", "x", "baseline_column", "Count deltas from this column", "Plans"),
     Action("baseline.pin", "plan", "b", "baseline_pin", "Count deltas from the numbers as they are", "Plans"),
-    Action(
-        "plans.explain", "plans", "enter", "screen.panel(4)", "Go to where the number comes from", "Plans"
-    ),
+    Action("plans.explain", "plans", "enter", "screen.panel(4)", "Go to where the number comes from", "Plans"),
     Action("why.detail", "why", "enter", "screen.detail", "Show the whole explanation", "Plans"),
     Action("copy.plan", "plan", "y", "copy_plan", "Copy the chosen plan as YAML", "Files"),
     Action("copy.table", "plan", "Y", "copy_table", "Copy the table of plans", "Files"),
@@ -95,6 +88,8 @@ ACTIONS: tuple[Action, ...] = (
     Action("live.pause", "plan", "space", "pause", "Pause the live graphs, or go on", "Live"),
     Action("live.slower", "plan", "left_square_bracket", "live_rate(2.0)", "Sample less often", "Live"),
     Action("live.faster", "plan", "right_square_bracket", "live_rate(0.5)", "Sample more often", "Live"),
+    Action("error.show", "plan", "exclamation_mark", "show_failure", "Show all of the last error", "Program"),
+    Action("hint.dismiss", "plan", "escape", "dismiss_hint", "Hide the hint of the first run", "Program"),
     Action("app.theme", "app", "t", "next_theme", "Next theme", "Program"),
     Action("app.quit", "app", "q", "leave", "Quit", "Program", "quit"),
 )
@@ -107,6 +102,9 @@ _KEY_NAMES = {
     "pageup": "pgup",
     "pagedown": "pgdn",
     "minus": "-",
+    "slash": "/",
+    "escape": "esc",
+    "equals_sign": "=",
 }
 
 
@@ -159,4 +157,5 @@ def _key_name(key: str) -> str:
     modifier, plus, rest = key.rpartition("+")
     if plus and modifier:
         return ("^" if modifier == "ctrl" else f"{modifier}-") + _key_name(rest)
-    return key_to_character(key) or key
+    character = key_to_character(key)
+    return character if character and character.isprintable() and character != " " else key

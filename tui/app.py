@@ -8,6 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from textual.app import App, SystemCommand
+from textual.binding import BindingType
+from textual.driver import Driver
+from textual.screen import Screen
+
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.tui import glyphs, themes
 from capacity_tui.tui.actions import bindings, check_keymap
@@ -17,13 +22,11 @@ from capacity_tui.tui.settings import load as load_settings
 from capacity_tui.tui.store import Store
 from capacity_tui.tui.view import Engine
 from capacity_tui.tui.workers import EngineRoom
-from textual.app import App, SystemCommand
-from textual.binding import BindingType
-from textual.screen import Screen
 
 if TYPE_CHECKING:
-    from capacity_tui.tui.text import Line
     from textual.command import Provider
+
+    from capacity_tui.tui.text import Line
 
 
 def load_engine() -> Engine:
@@ -79,6 +82,15 @@ class CapacityApp(App[None]):
         self.set_class(self._glyphs is glyphs.Glyphs.ASCII, "-ascii")
         self._use_theme(self._theme_name)
         self._use_keymap()
+
+    def get_driver_class(self) -> type[Driver]:
+        """Return the driver that ends at once, where there is a choice."""
+        chosen = super().get_driver_class()
+        if chosen.__name__ != "LinuxDriver":
+            return chosen
+        from capacity_tui.tui.driver import PromptDriver
+
+        return PromptDriver
 
     def get_default_screen(self) -> Screen[None]:
         """Return the plan screen."""

@@ -6,12 +6,13 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
+from textual.app import SystemCommand
+from textual.command import DiscoveryHit, Hit, Hits, Provider
+
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.tui.actions import ACTIONS, PANELS, Action, key_names
 from capacity_tui.tui.view import Choice
 from capacity_tui.tui.workers import HARDWARE_KEY
-from textual.app import SystemCommand
-from textual.command import DiscoveryHit, Hit, Hits, Provider
 
 if TYPE_CHECKING:
     from capacity_tui.tui.app import CapacityApp
@@ -56,9 +57,7 @@ class DataCommands(Provider):
         """Offer the plans before anything is typed."""
         for verb, key, choice in self._choices:
             if not key:
-                yield DiscoveryHit(
-                    f"{verb} {choice.title}", partial(self._take, key, choice), help=choice.detail
-                )
+                yield DiscoveryHit(f"{verb} {choice.title}", partial(self._take, key, choice), help=choice.detail)
 
     async def search(self, query: str) -> Hits:
         """Offer what matches."""
@@ -85,8 +84,6 @@ class DataCommands(Provider):
 def _read(app: CapacityApp) -> tuple[tuple[str, str, Choice], ...]:
     engine = app.room.engine()
     try:
-        return tuple(
-            (verb, key, choice) for name, verb, key in _CATALOGUES for choice in engine.catalogue(name)
-        )
+        return tuple((verb, key, choice) for name, verb, key in _CATALOGUES for choice in engine.catalogue(name))
     except CapacityError:
         return ()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from capacity_tui.tui.view import Choice, Comparison, Document, Explanation, HardwareRow, Sample
 from textual.message import Message
+
+from capacity_tui.tui.view import Choice, Comparison, Document, Explanation, HardwareRow, Sample
 
 
 class Detected(Message):

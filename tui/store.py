@@ -131,9 +131,7 @@ class Store:
         """Return, for the fields that differ from the saved plan, what stands there."""
         saved = self._saved_texts
         return {
-            field.key: saved.get(field.key, "–")
-            for field in fields
-            if field.text != saved.get(field.key, field.text)
+            field.key: saved.get(field.key, "–") for field in fields if field.text != saved.get(field.key, field.text)
         }
 
     def accept(self, generation: int, comparison: Comparison) -> bool:
@@ -178,9 +176,7 @@ class Store:
     def _remember_saved(self, path: Path | None) -> None:
         self._saved = self.document
         self.path = path
-        self._saved_texts = (
-            {field.key: field.text for field in self.document.fields()} if self.document else {}
-        )
+        self._saved_texts = {field.key: field.text for field in self.document.fields()} if self.document else {}
 
     def _replace(self, document: Document) -> None:
         self.document = document

@@ -5,10 +5,11 @@ from __future__ import annotations
 from importlib.resources import files
 from pathlib import Path
 
+from textual.color import Color, ColorParseError
+from textual.theme import BUILTIN_THEMES, Theme
+
 from capacity_tui.engine.errors import CapacityError, Place
 from capacity_tui.tui import flat_yaml
-from textual.color import Color, ColorParseError
-from textual.theme import Theme
 
 BUNDLED = ("dark", "light", "ansi", "colour-blind", "high-contrast")
 """The themes that come along, in the order in which the key walks through them."""
@@ -58,7 +59,7 @@ def parse(text: str, file: str) -> Theme:
         name=f"capacity-{values['name']}",
         dark=values["dark"] == "true",
         ansi=values["ansi"] == "true",
-        variables={field: values[field] for field in (*_COLOURS, *_STYLES)},
+        variables={**_own_variables(values), **{field: values[field] for field in (*_COLOURS, *_STYLES)}},
         background=values["background"],
         surface=values["surface"],
         panel=values["panel"],
@@ -70,6 +71,13 @@ def parse(text: str, file: str) -> Theme:
         warning=values["warning"],
         error=values["error"],
     )
+
+
+def _own_variables(values: dict[str, str]) -> dict[str, str]:
+    """Return the variables that Textual's own style sheets need in a theme of the terminal's colours."""
+    if values["ansi"] != "true":
+        return {}
+    return BUILTIN_THEMES["ansi-dark" if values["dark"] == "true" else "ansi-light"].variables
 
 
 def _check_colour(text: str, place: Place) -> None:

@@ -112,14 +112,33 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
+class Note:
+    """A warning or a recommendation that goes with a plan."""
+
+    title: str
+    detail: str = ""
+    saves: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Column:
-    """One plan beside the others."""
+    """One plan beside the others.
+
+    Attributes:
+        mode: its name.
+        verdict: whether it fits.
+        reason: why it does not, or empty.
+        rows: its quantities.
+        chosen: every field as the plan has it in the end, by key.
+        notes: warnings and recommendations.
+    """
 
     mode: str
     verdict: Verdict
     reason: str
     rows: tuple[Row, ...]
     chosen: Mapping[str, Chosen] = field(default_factory=dict)
+    notes: tuple[Note, ...] = ()
 
     def row(self, key: str) -> Row | None:
         """Return the row with this key, or None."""
@@ -137,15 +156,6 @@ class HardwareRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
-    """A warning or a recommendation that goes with a comparison."""
-
-    title: str
-    detail: str = ""
-    saves: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Comparison:
     """Everything the screen shows about one plan.
 
@@ -154,14 +164,12 @@ class Comparison:
         columns: the plans side by side.
         hardware: the machine that is planned for.
         simulated: what stands in the SIM badge, or empty on the machine's own hardware.
-        notes: warnings and recommendations.
     """
 
     title: str
     columns: tuple[Column, ...]
     hardware: tuple[HardwareRow, ...] = ()
     simulated: str = ""
-    notes: tuple[Note, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

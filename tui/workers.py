@@ -6,15 +6,17 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from capacity_tui.engine.errors import CapacityError
-from capacity_tui.tui.messages import Compared, Detected, Explained, Failed, Opened, Sampled
-from capacity_tui.tui.store import Store
-from capacity_tui.tui.view import Document, Engine
 from textual import work
 from textual.screen import Screen
 from textual.worker import get_current_worker
 
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.tui.messages import Compared, Detected, Explained, Failed, Opened, Sampled
+from capacity_tui.tui.store import Store
+from capacity_tui.tui.view import Document, Engine
+
 HARDWARE_KEY = "hardware.name"
+EXPLAIN_AFTER_SECONDS = 0.1
 UNFOCUSED_SLOWDOWN = 5.0
 """How much less often the sensors are read while nobody looks."""
 
@@ -72,7 +74,7 @@ class PlanWorkers(Screen[None]):
 
     @work(thread=True, exclusive=True, group="compare", exit_on_error=False)
     def compare(self, document: Document, generation: int) -> None:
-        """Estimate a plan, unless a newer one is waiting by the time its turn comes."""
+        """Estimate a plan, unless a newer one waits when its turn comes."""
         with self._estimating:
             if generation != self.store.generation:
                 return
@@ -83,7 +85,9 @@ class PlanWorkers(Screen[None]):
 
     @work(thread=True, exclusive=True, group="explain", exit_on_error=False)
     def explain(self, document: Document, generation: int, mode: str, key: str) -> None:
-        """Say where a number comes from."""
+        """Say where a number comes from, once the keys rest: it takes several estimates."""
+        if get_current_worker().cancelled_event.wait(EXPLAIN_AFTER_SECONDS):
+            return
         try:
             self.post_message(Explained(generation, document.explain(mode, key)))
         except CapacityError as error:

@@ -120,9 +120,7 @@ FIELDS = (
         maximum=1024,
         help="replicas of the model",
     ),
-    Field(
-        "parallelism.tp", "Tensor parallel", "Parallelism", "", kind=Kind.POWER_OF_TWO, minimum=1, maximum=8
-    ),
+    Field("parallelism.tp", "Tensor parallel", "Parallelism", "", kind=Kind.POWER_OF_TWO, minimum=1, maximum=8),
     Field("parallelism.zero", "ZeRO stage", "Parallelism", "", kind=Kind.INTEGER, minimum=0, maximum=3),
     Field("hardware.name", "Accelerator", "Hardware", "", catalogue="accelerator"),
     Field("hardware.devices", "Devices", "Hardware", "", kind=Kind.POWER_OF_TWO, minimum=1, maximum=4096),
@@ -197,11 +195,8 @@ class FakeDocument:
         where = self.get("hardware.name")
         simulated = "" if where == "detected" else f"{where}: 1 GPU here"
         hardware = HERE if not simulated else (HardwareRow("GPU", f"{where}  80 GiB", "catalogue"), *HERE[2:])
-        notes = (
-            () if columns[1].verdict is not Verdict.OVER else (Note("shard the optimizer", saves="30 GiB"),)
-        )
         title = f"{self.name} · train · {self.get('hardware.devices')}×{where}"
-        return Comparison(title, columns, hardware, simulated, notes)
+        return Comparison(title, columns, hardware, simulated)
 
     def micro(self, mode: str) -> float:
         return number(self.get("training.micro_batch")) or MODES[mode]
@@ -217,12 +212,8 @@ class FakeDocument:
         rows = (
             Row("memory.per_device_bytes", "peak / GPU", gib(peak), peak, interval="± 6 %", better=-1),
             Row("memory.parts.weights", "weights", gib(state / 7), state / 7, indent=1, better=-1),
-            Row(
-                "memory.parts.optimizer", "optimizer", gib(state * 6 / 7), state * 6 / 7, indent=1, better=-1
-            ),
-            Row(
-                "memory.parts.activations", "activations", gib(activations), activations, indent=1, better=-1
-            ),
+            Row("memory.parts.optimizer", "optimizer", gib(state * 6 / 7), state * 6 / 7, indent=1, better=-1),
+            Row("memory.parts.activations", "activations", gib(activations), activations, indent=1, better=-1),
             Row("training.micro_batch", "micro × accum", f"{micro:.0f} × {64 / 8 / micro:.0f}"),
             Row("computation.tokens_per_second", "tokens/s", f"{speed / 1000:.1f} k", speed, better=1),
             Row("computation.train_time", "time", f"{2e9 / speed / 3600:.1f} h", 2e9 / speed, better=-1),
@@ -230,12 +221,13 @@ class FakeDocument:
             Row("bottleneck.kind", "first limit", "compute"),
         )
         chosen = {
-            "training.micro_batch": Chosen(
-                f"{micro:.0f}", f"{mode}: the largest that leaves its reserve", micro
-            ),
+            "training.micro_batch": Chosen(f"{micro:.0f}", f"{mode}: the largest that leaves its reserve", micro),
             "training.checkpointing": Chosen("none", "everything fits without"),
         }
-        return Column(mode, verdict, "", rows, chosen)
+        is_over = verdict is Verdict.OVER
+        notes = (Note("shard the optimizer", saves="saves 30 GiB"),) if is_over else ()
+        reason = f"needs {gib(peak)}, a device has 80.0 GiB" if is_over else ""
+        return Column(mode, verdict, reason, rows, chosen, notes)
 
     def explain(self, mode: str, key: str) -> Explanation:
         row = self.column(mode).row(key)

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar
 
-from capacity_tui.tui.glyphs import to_ascii
-from capacity_tui.tui.text import Line
-from capacity_tui.tui.widgets.lines import Lines
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
+
+from capacity_tui.tui.glyphs import to_ascii
+from capacity_tui.tui.text import Line
+from capacity_tui.tui.widgets.lines import Lines
 
 
 class TextDialog(ModalScreen[None]):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from textual.timer import Timer
+
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.tui.glyphs import Glyphs
 from capacity_tui.tui.messages import Failed
@@ -23,6 +25,10 @@ from capacity_tui.tui.workers import HARDWARE_KEY, EngineRoom, PlanWorkers
 DETECTED = "detected"
 _LONGEST_CYCLE = 6
 """With more choices than this a list is shown instead of stepping through them."""
+
+
+_PATIENCE_SECONDS = 0.05
+"""A second frame could only follow the first after two ticks of the screen, some 30 ms."""
 
 
 class Editing(PlanWorkers):
@@ -59,6 +65,7 @@ class Editing(PlanWorkers):
         self.failure: Failed | None = None
         self.footer = Footer(settings.keys)
         self._sought = ""
+        self._late_fields: Timer | None = None
 
     def set_live_seconds(self, seconds: float) -> None:
         """Change the interval of the samples, within what is sensible."""
@@ -77,12 +84,19 @@ class Editing(PlanWorkers):
     # Showing the store
 
     def plan_changed(self) -> None:
-        """Show a changed plan at once and have it estimated."""
+        """Have a changed plan estimated; fields and numbers are shown in one frame unless that takes long."""
         document = self.store.document
         if document is None:
             return
-        self.show_fields()
+        if self._late_fields is not None:
+            self._late_fields.stop()
+        self._late_fields = self.set_timer(_PATIENCE_SECONDS, self._show_unestimated)
         self.compare(document, self.store.generation)
+
+    def _show_unestimated(self) -> None:
+        if self.store.is_stale or self.store.comparison is None:
+            self.show_fields()
+            self.show_columns()
 
     def show_fields(self) -> None:
         """Show the fields of the plan, with what the chosen mode took for the automatic ones."""
@@ -97,12 +111,9 @@ class Editing(PlanWorkers):
         self.query_one(Header).show_plan(title, simulated, len(before))
 
     def show_columns(self) -> None:
-        """Show the comparison and explain the number under the cursor."""
+        """Show the comparison."""
         store = self.store
-        self.query_one(ComparisonTable).show_comparison(
-            store.comparison, store.column, store.baseline, store.is_stale
-        )
-        self.ask_why()
+        self.query_one(ComparisonTable).show_comparison(store.comparison, store.column, store.baseline, store.is_stale)
 
     def ask_why(self) -> None:
         """Have the number under the cursor explained."""
@@ -148,7 +159,8 @@ class Editing(PlanWorkers):
             self._pick(field)
             return
         unit = f" in {field.unit}" if field.unit else ""
-        value = "" if field.is_auto else field.text.replace(" ", "").replace("\u202f", "")
+        value = field.text if field.value is None else f"{field.value:.15g}"
+        value = "" if field.is_auto else value
         self.ask(f"{field.label}{unit}", value, lambda text: self.change(field.key, text) if text else "")
 
     def action_automatic(self) -> None:
@@ -158,10 +170,8 @@ class Editing(PlanWorkers):
             return
         if field.key == HARDWARE_KEY:
             self.action_simulate_back()
-        elif field.can_be_auto:
-            self.change(field.key, AUTO)
-        else:
-            self.say(f"{field.label} is yours to choose; no mode can")
+        elif refusal := self.change(field.key, AUTO):
+            self.say(refusal, "bad")
 
     def action_undo(self) -> None:
         """Take back the last edit."""
@@ -218,6 +228,7 @@ class Editing(PlanWorkers):
         """Choose the column beside the chosen one."""
         self.store.choose_beside(offset)
         self.show_columns()
+        self.ask_why()
         self.show_fields()
 
     def action_baseline_column(self) -> None:

@@ -5,11 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar
 
-from capacity_tui.engine.errors import CapacityError
-from capacity_tui.tui.messages import CatalogueRead, Failed
-from capacity_tui.tui.text import Line, Span, clip, left, line
-from capacity_tui.tui.view import Choice
-from capacity_tui.tui.widgets.lines import Lines
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -18,6 +13,12 @@ from textual.content import Content
 from textual.fuzzy import FuzzySearch
 from textual.screen import ModalScreen
 from textual.widgets import Input
+
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.tui.messages import CatalogueRead, Failed
+from capacity_tui.tui.text import Line, Span, clip, left, line
+from capacity_tui.tui.view import Choice
+from capacity_tui.tui.widgets.lines import Lines
 
 _TITLE_WIDTH = 30
 

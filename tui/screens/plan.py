@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import traceback
 from typing import ClassVar
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Container, Horizontal
+from textual.worker import Worker, WorkerState
 
 from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.messages import Compared, Detected, Explained, Failed, Opened, Sampled
@@ -18,11 +25,6 @@ from capacity_tui.tui.widgets.panel import Panel
 from capacity_tui.tui.widgets.prompt import Prompt
 from capacity_tui.tui.widgets.why import Why, explain_lines
 from capacity_tui.tui.workers import UNFOCUSED_SLOWDOWN
-from textual import events, on
-from textual.app import ComposeResult
-from textual.binding import BindingType
-from textual.containers import Container, Horizontal
-from textual.worker import Worker, WorkerState
 
 
 class PlanScreen(Filing):
@@ -89,6 +91,7 @@ class PlanScreen(Filing):
         self.query_one(Hardware).show_rows(event.comparison.hardware)
         self.show_columns()
         self.show_fields()
+        self.ask_why()
 
     @on(Explained)
     def show_explained(self, event: Explained) -> None:
@@ -108,6 +111,8 @@ class PlanScreen(Filing):
         self.failure = event
         if event.generation is None:
             self.say(": ".join(part for part in (event.title, event.hint or event.detail) if part), "bad")
+            if self.store.document is None:
+                self.query_one(ComparisonTable).show_trouble(event.title, event.hint or event.detail)
         elif event.generation == self.store.generation:
             self.query_one(ComparisonTable).show_trouble(event.title, event.hint or event.detail)
 
@@ -115,8 +120,8 @@ class PlanScreen(Filing):
     def show_breakdown(self, event: Worker.StateChanged) -> None:
         """Show a fault of the program itself without ending it."""
         if event.state is WorkerState.ERROR:
-            hint = "please report this with the plan that caused it"
-            detail = f"{type(event.worker.error).__name__}: {event.worker.error}"
+            hint = "! shows what happened; please report it with the plan that caused it"
+            detail = "".join(traceback.format_exception(event.worker.error))
             generation = self.store.generation if event.worker.group == "compare" else None
             self.post_message(Failed("the program made a mistake", hint, detail, generation))
 
@@ -187,7 +192,8 @@ class PlanScreen(Filing):
 
         def build(width: int) -> list[Line]:
             parts = ((failure.title, "bad"), (failure.detail, "value"), (failure.hint, "label"))
-            return [line(Span(text, role)) for whole, role in parts for text in wrap(whole, width)]
+            wrapped = ((text, role) for whole, role in parts for text in whole.splitlines())
+            return [line(Span(piece, role)) for text, role in wrapped for piece in wrap(text, width) or [""]]
 
         self.app.push_screen(TextDialog("What went wrong", build, self.copy_text))
 
@@ -217,5 +223,6 @@ class PlanScreen(Filing):
         self.current = panel
         for other in self.query(Panel):
             other.set_class(other is panel, "-current")
+            other.repaint()
         for column in self.query("#left, #right"):
             column.set_class(panel in column.query(Panel), "-current")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from rich.cells import cell_len
+
 from capacity_tui.tui.actions import ACTIONS, key_names
 from capacity_tui.tui.text import Line, Span, clip, line
 from capacity_tui.tui.widgets.lines import Lines
-from rich.cells import cell_len
 
 _NAME = " capacity-tui "
 
@@ -55,9 +56,7 @@ class Header(Bar):
             room = width - cell_len(name) - cell_len(badge)
         title = clip(self._title, max(room - 1, 0))
         gap = " " * max(room - cell_len(title), 0)
-        return line(
-            Span(name, "key"), Span(title, "best"), gap, Span(badge, "badge"), Span(changes, "accent")
-        )
+        return line(Span(name, "key"), Span(title, "best"), gap, Span(badge, "badge"), Span(changes, "accent"))
 
 
 class Footer(Bar):

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
+from rich.cells import cell_len
+from textual.binding import BindingType
+
+from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.store import Baseline
 from capacity_tui.tui.text import Line, Span, clip, left, line, right
 from capacity_tui.tui.view import Column, Comparison, Row, Verdict
 from capacity_tui.tui.widgets.panel import Panel
-from rich.cells import cell_len
 
 _VERDICTS = {
     Verdict.FITS: ("✓ fits", "✓ fits", "good"),
@@ -24,6 +29,7 @@ _SHORTEST_LABEL = 13
 class ComparisonTable(Panel):
     """The table of plans."""
 
+    BINDINGS: ClassVar[list[BindingType]] = bindings("plans")
     NUMBER = 3
     TITLE = "Plans"
     KEYS = "enter explain · x baseline · y copy"
@@ -91,9 +97,9 @@ class ComparisonTable(Panel):
         lines = [*head, self._names(columns, label, cell), self._verdicts(columns, label, cell)]
         here = len(lines) + self.cursor
         for index, row in enumerate(self._rows()):
-            selected = index == self.cursor and self.has_focus
+            selected = index == self.cursor and self.is_current
             lines.append(self._row_line(row, columns, label, cell, selected))
-        lines += [line(Span(clip(f"! {note.title}", width), "warn")) for note in self._comparison.notes]
+        lines += self._note_lines(width)
         return lines, range(0 if self.cursor == 0 else here, here + 1)
 
     def summary(self) -> Line:
@@ -182,6 +188,17 @@ class ComparisonTable(Panel):
             full, short, role = _VERDICTS[column.verdict]
             spans.append(Span(right(full if cell_len(full) < cell else short, cell), self._role(role)))
         return Line(tuple(spans))
+
+    def _note_lines(self, width: int) -> list[Line]:
+        """Return why the chosen plan does not fit, and what would help it."""
+        column = self._chosen()
+        if column is None:
+            return []
+        lines = [line(Span(clip(f"✗ {column.mode}: {column.reason}", width), "bad"))] if column.reason else []
+        for note in column.notes:
+            parts = (note.title, note.saves)
+            lines.append(line(Span(clip("! " + ": ".join(part for part in parts if part), width), "warn")))
+        return lines
 
     def _row_line(self, row: Row, columns: tuple[Column, ...], label: int, cell: int, selected: bool) -> Line:
         spans = [Span(left("  " * row.indent + row.label, label), "label")]

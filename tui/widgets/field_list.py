@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import ClassVar
 
+from rich.cells import cell_len
+from textual.binding import BindingType
+
+from capacity_tui.engine.units import format_count, format_number
+from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.stepping import position
 from capacity_tui.tui.text import Line, Span, clip, left, line
 from capacity_tui.tui.view import Chosen, Field, Kind
 from capacity_tui.tui.widgets.panel import Panel
-from rich.cells import cell_len
 
 _SLIDER = 9
 _LABEL = 15
 _NARROWEST_WITH_SLIDER = _LABEL + 12 + _SLIDER
 _LOWEST_WITH_TWO_DETAILS = 14
+_LARGEST_IN_FULL = 1e7
 
 
 class FieldList(Panel):
     """The fields of the plan; the one under the cursor says more."""
 
+    BINDINGS: ClassVar[list[BindingType]] = bindings("config")
     NUMBER = 2
     TITLE = "Config"
     KEYS = "enter edit"
@@ -41,9 +48,7 @@ class FieldList(Panel):
         """What the chosen mode took for the field under the cursor."""
         return self._chosen.get(self.field.key) if self.field else None
 
-    def show_fields(
-        self, fields: tuple[Field, ...], chosen: Mapping[str, Chosen], before: Mapping[str, str]
-    ) -> None:
+    def show_fields(self, fields: tuple[Field, ...], chosen: Mapping[str, Chosen], before: Mapping[str, str]) -> None:
         """Show a plan.
 
         Args:
@@ -128,13 +133,16 @@ class FieldList(Panel):
         value = self._value(field, room)
         gap = " " * max(room - sum(cell_len(span.text) for span in value), 0)
         label = Span(left(field.label, label_width), "label")
-        return line(marker, label, " ", *value, gap, Span(slider, "dim"), selected=here and self.has_focus)
+        return line(marker, label, " ", *value, gap, Span(slider, "dim"), selected=here and self.is_current)
 
     def _value(self, field: Field, room: int) -> list[Span]:
         if field.is_auto:
             chosen = self._chosen.get(field.key)
             text = f" → {chosen.text}" if chosen else ""
             return [Span("auto", "dim"), Span(clip(text, max(room - 4, 0)), "value")]
+        if not field.text:
+            chosen = self._chosen.get(field.key)
+            return [Span(clip(f"= {chosen.text}" if chosen else "–", room), "dim")]
         text = clip(field.text, room)
         unit = f" {field.unit}" if field.unit and cell_len(text) + cell_len(field.unit) < room else ""
         return [Span(text, "best" if field.key in self._before else "value"), Span(unit, "dim")]
@@ -168,7 +176,13 @@ class FieldList(Panel):
         elif field.kind in {Kind.INTEGER, Kind.NUMBER}:
             parts.append(f"step {field.step:g}")
         if field.minimum is not None and field.maximum is not None:
-            parts.append(f"range {field.minimum:,.6g}–{field.maximum:,.6g}".replace(",", " "))
+            parts.append(f"range {_limit(field.minimum)}–{_limit(field.maximum)}")
         elif field.choices:
             parts.append(" ".join(field.choices))
         return " · ".join(parts)
+
+
+def _limit(value: float) -> str:
+    if value >= _LARGEST_IN_FULL:
+        return format_count(value, decimals=0)
+    return format_number(value) if value == round(value) else f"{value:g}"

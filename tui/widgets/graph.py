@@ -22,9 +22,7 @@ def samples_per_cell(glyphs: Glyphs) -> int:
     return 2 if glyphs is Glyphs.BRAILLE else 1
 
 
-def plot(
-    values: Sequence[float | None], width: int, height: int, maximum: float, glyphs: Glyphs
-) -> list[str]:
+def plot(values: Sequence[float | None], width: int, height: int, maximum: float, glyphs: Glyphs) -> list[str]:
     """Draw the newest values at the right.
 
     Args:

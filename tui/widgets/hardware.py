@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
+from rich.cells import cell_len
+from textual.binding import BindingType
+
+from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.text import Line, Span, clip, left, line
 from capacity_tui.tui.view import HardwareRow
 from capacity_tui.tui.widgets.panel import Panel
-from rich.cells import cell_len
 
 _DETECTING = tuple(HardwareRow(label, "detecting…") for label in ("GPU", "CPU", "RAM", "Disk"))
 _UNSURE = {"assumed", "simulated"}
@@ -14,6 +19,7 @@ _UNSURE = {"assumed", "simulated"}
 class Hardware(Panel):
     """Facts with their origin at the right."""
 
+    BINDINGS: ClassVar[list[BindingType]] = bindings("hardware")
     NUMBER = 1
     TITLE = "Hardware"
     KEYS = "enter simulate · H back"

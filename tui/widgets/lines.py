@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from capacity_tui.tui.glyphs import to_ascii
-from capacity_tui.tui.text import Line
 from rich.segment import Segment
 from rich.style import Style
 from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
+
+from capacity_tui.tui.glyphs import to_ascii
+from capacity_tui.tui.text import Line
 
 _NO_LINE = Line()
 

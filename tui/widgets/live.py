@@ -10,6 +10,7 @@ from capacity_tui.tui.view import Reading, Sample
 from capacity_tui.tui.widgets.graph import plot
 from capacity_tui.tui.widgets.panel import Panel
 
+_HIGHEST_GRAPH = 6
 HISTORY = 512
 """Samples kept of each reading: more than two to a cell of the widest graph."""
 
@@ -53,7 +54,8 @@ class Live(Panel):
             return [line(Span(text, "value")) for text in wrap(self._values(), width)], None
         shown = [reading for reading in self._readings if reading.value is not None]
         missing = [reading for reading in self._readings if reading.value is None]
-        height = 2 if self.size.height >= 2 * len(shown) + len(missing) else 1
+        room = self.size.height - len(missing)
+        height = min(max(room // max(len(shown), 1), 1), _HIGHEST_GRAPH)
         value_width = max((len(reading.text) for reading in shown), default=0)
         lines: list[Line] = []
         for index, reading in enumerate(shown):

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from capacity_tui.tui.actions import bindings
-from capacity_tui.tui.glyphs import to_ascii
-from capacity_tui.tui.text import Line, Span, fit, line
-from capacity_tui.tui.widgets.lines import Lines
 from rich.cells import cell_len
 from textual import events
 from textual.binding import BindingType
 from textual.message import Message
+
+from capacity_tui.tui.actions import bindings
+from capacity_tui.tui.glyphs import to_ascii
+from capacity_tui.tui.text import Line, Span, fit, line
+from capacity_tui.tui.widgets.lines import Lines
 
 
 class Panel(Lines, can_focus=True):
@@ -71,6 +72,11 @@ class Panel(Lines, can_focus=True):
         self._set_edge()
 
     @property
+    def is_current(self) -> bool:
+        """Whether the keys go to this panel, also while a question is asked below it."""
+        return self.has_class("-current")
+
+    @property
     def is_folded(self) -> bool:
         """Whether there is only room for the summary."""
         return self.outer_size.height == 1
@@ -81,14 +87,6 @@ class Panel(Lines, can_focus=True):
 
     def on_resize(self) -> None:
         """Lay the lines out for the new width."""
-        self.repaint()
-
-    def on_focus(self) -> None:
-        """Show the cursor."""
-        self.repaint()
-
-    def on_blur(self) -> None:
-        """Hide the cursor."""
         self.repaint()
 
     def on_click(self, event: events.Click) -> None:
@@ -136,7 +134,7 @@ class Panel(Lines, can_focus=True):
         return f"{self.top + 1}–{last} of {len(self.lines)}" if hidden > 0 else ""
 
     def _set_edge(self) -> None:
-        keys = self.KEYS if self.has_focus else ""
+        keys = self.KEYS if self.is_current else ""
         parts = [part for part in (keys, self.edge()) if part]
         text = " · ".join(parts)
         if cell_len(text) > self.size.width - 2:

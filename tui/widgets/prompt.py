@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar
 
-from capacity_tui.tui.text import Span, line
-from capacity_tui.tui.widgets.lines import Lines
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.message import Message
 from textual.widgets import Input
+
+from capacity_tui.tui.text import Span, line
+from capacity_tui.tui.widgets.lines import Lines
 
 Answer = Callable[[str], str]
 """Takes what was typed; returns why it is refused, or an empty text when all is well."""

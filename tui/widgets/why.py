@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
+from rich.cells import cell_len
+from textual.binding import BindingType
+
+from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.text import Line, Span, left, line, spread, wrap
 from capacity_tui.tui.view import Explanation
 from capacity_tui.tui.widgets.panel import Panel
-from rich.cells import cell_len
 
 
 class Why(Panel):
     """Formula, the numbers put into it, sources, assumptions and the strongest lever."""
 
+    BINDINGS: ClassVar[list[BindingType]] = bindings("why")
     NUMBER = 4
     TITLE = "Why"
     KEYS = "enter all of it"

@@ -1,0 +1,61 @@
+"""The catalogues as lists to pick from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from capacity_tui.engine.catalog import Architecture, Catalog
+from capacity_tui.engine.hardware.machine import Machine
+from capacity_tui.engine.units import format_bytes, format_count
+from capacity_tui.engine.workload.examples import example_names, example_title
+from capacity_tui.engine.workload.families import FAMILIES
+from capacity_tui.engine.workload.saved import list_plans
+from capacity_tui.tui.view import Choice
+
+_MIB = 2**20
+
+
+def choices(name: str, catalog: Catalog, machine: Machine | None) -> tuple[Choice, ...]:
+    """Return what can be picked from a catalogue: model, accelerator, interconnect or profile."""
+    readers = {
+        "model": lambda: _models(catalog),
+        "accelerator": lambda: _hardware(catalog, machine),
+        "interconnect": lambda: (Choice(row.id, row.name, row.notes or "") for row in catalog.links.values()),
+        "profile": _plans,
+    }
+    return tuple(readers[name]())
+
+
+def _models(catalog: Catalog) -> Iterator[Choice]:
+    for row in catalog.architectures.values():
+        yield Choice(row.id, row.id, _size(row), row.family)
+    for family in FAMILIES.values():
+        yield Choice(family.id, family.id, f"{family.kind} model of your own size")
+
+
+def _size(row: Architecture) -> str:
+    size = format_count(row.params_total) if row.params_total else ""
+    active = f"{format_count(row.params_active)} active" if row.params_active else ""
+    context = f"{format_count(row.max_context, decimals=0)} tokens" if row.max_context else ""
+    parts = [size, active if row.experts else "", context]
+    return " · ".join(part for part in parts if part)
+
+
+def _hardware(catalog: Catalog, machine: Machine | None) -> Iterator[Choice]:
+    found = machine.accelerators if machine else ()
+    here = ", ".join(gpu.name.value or gpu.vendor for gpu in found) or "no GPU: the processors"
+    yield Choice("detected", "detected", f"this machine: {here}")
+    for row in catalog.accelerators.values():
+        speed = f"{row.bf16_tflops or row.fp16_tflops or row.fp32_tflops or 0:g} TFLOP/s"
+        yield Choice(row.id, row.id, f"{row.name} · {format_bytes(row.memory_mib * _MIB)} · {speed}")
+    for processor in catalog.processors.values():
+        yield Choice(processor.id, processor.id, processor.name)
+    for instance in catalog.instances.values():
+        yield Choice(instance.id, instance.id, f"cloud instance · {instance.name}")
+
+
+def _plans() -> Iterator[Choice]:
+    for saved in list_plans():
+        yield Choice(str(saved.path), saved.name, f"yours, changed {saved.changed:%Y-%m-%d}")
+    for name in example_names():
+        yield Choice(name, name, example_title(name))

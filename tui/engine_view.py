@@ -1,0 +1,184 @@
+"""The engine as the screen sees it: the only module of the screen that calls it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import cast
+
+from capacity_tui import engine
+from capacity_tui.engine.catalog import Catalog, load_catalog
+from capacity_tui.engine.choose.filled import ModePlan
+from capacity_tui.engine.choose.modes import MODES
+from capacity_tui.engine.choose.modes import Comparison as EngineComparison
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.hardware.machine import Machine
+from capacity_tui.engine.hardware.resolve import resolve_cluster
+from capacity_tui.engine.hardware.sample import Sampler as EngineSampler
+from capacity_tui.engine.workload.examples import example_names, example_text
+from capacity_tui.engine.workload.loading import load_plan, plan_from_text, with_hardware, with_value
+from capacity_tui.engine.workload.plan import AUTO, Plan
+from capacity_tui.engine.workload.saved import plans_folder
+from capacity_tui.engine.workload.writing import dump_plan
+from capacity_tui.tui.catalogue_view import choices
+from capacity_tui.tui.estimate_view import column
+from capacity_tui.tui.explanation_view import explanation, reason
+from capacity_tui.tui.field_view import field_lines, reset_value
+from capacity_tui.tui.machine_view import cluster_rows, machine_rows, reading_of, simulated
+from capacity_tui.tui.view import Choice, Comparison, Explanation, Field, HardwareRow, Sample
+
+# What is proposed on a machine nobody said anything about: the first of these models that fits.
+_LADDER = ("llama-3.1-8b", "llama-3.2-3b", "llama-3.2-1b", "smollm2-360m", "smollm2-135m")
+_PROPOSAL = """
+model: {{name: {model}}}
+training:
+  seq_len: 2048
+  micro_batch: auto
+  global_batch: 64
+  checkpointing: auto
+  tokens: 1.0e9
+parallelism: {{zero: auto}}
+hardware: {{name: detected}}
+"""
+
+
+@dataclass(frozen=True)
+class PlanDocument:
+    """A plan of the engine's on the machine it is edited on.
+
+    Attributes:
+        plan: the plan.
+        machine: what was detected.
+        catalog: the catalogues.
+    """
+
+    plan: Plan
+    machine: Machine | None
+    catalog: Catalog = field(compare=False, repr=False)
+
+    @property
+    def name(self) -> str:
+        """The model's name, which also names the file."""
+        return self.plan.model.name or Path(self.plan.model.config or "plan").stem
+
+    def fields(self) -> tuple[Field, ...]:
+        """Return the lines of the configuration."""
+        return field_lines(self.plan, self.catalog)
+
+    def edited(self, key: str, text: str) -> PlanDocument:
+        """Return the plan with one field changed; ``auto`` gives it back to the modes, or to its default."""
+        return PlanDocument(self._edited(key, text), self.machine, self.catalog)
+
+    def _edited(self, key: str, text: str) -> Plan:
+        if key == "hardware.name":
+            return self._on_hardware(text)
+        if key == "model.name":
+            is_path = text.endswith((".json", ".gguf")) or "/" in text
+            return with_value(self.plan, "model", {"config" if is_path else "name": text})
+        value = reset_value(self.plan, key) if text == AUTO else text
+        return with_value(self.plan, key, value)
+
+    def _on_hardware(self, name: str) -> Plan:
+        """Return the plan on other accelerators, as many as before."""
+        devices = self.plan.hardware.devices
+        keeps_count = devices and name in self.catalog.accelerators
+        return with_hardware(self.plan, f"{devices}x{name}" if keeps_count else name)
+
+    def compare(self) -> Comparison:
+        """Estimate the plan in its modes."""
+        compared = self._compared
+        cluster = resolve_cluster(self.plan.hardware, self.plan.pricing, self.catalog, self.machine)
+        columns = tuple(column(mode, getattr(compared, mode)) for mode in MODES)
+        resolved = compared.balanced.plan
+        devices = f"{int(cluster.devices)}×" if cluster.devices > 1 else ""
+        return Comparison(
+            title=f"{self.name} · {resolved.task} · {devices}{cluster.device.name}",
+            columns=columns,
+            hardware=cluster_rows(self.plan, cluster, self.machine),
+            simulated=simulated(self.plan, cluster, self.machine),
+        )
+
+    def explain(self, mode: str, key: str) -> Explanation:
+        """Say where a number of a mode comes from."""
+        filled = self._mode(mode)
+        if chosen := reason(filled, mode, key):
+            return chosen
+        found = engine.explain(filled.plan, key, self.machine, self.catalog)
+        return explanation(found, mode)
+
+    def dump(self, mode: str | None = None) -> str:
+        """Return the plan as YAML; of a mode with everything chosen, without one as it was written."""
+        if mode is None:
+            return dump_plan(self.plan)
+        return dump_plan(self._mode(mode).plan, f"As the {mode} mode fills it.")
+
+    def _mode(self, mode: str) -> ModePlan:
+        return cast("ModePlan", getattr(self._compared, mode))
+
+    @cached_property
+    def _compared(self) -> EngineComparison:
+        return engine.compare(self.plan, self.machine, self.catalog)
+
+
+class LiveSampler:
+    """The engine's sampler, in the words of the screen."""
+
+    def __init__(self) -> None:
+        self._sampler = EngineSampler()
+
+    def sample(self) -> Sample:
+        """Return the present readings."""
+        return reading_of(self._sampler.sample())
+
+
+class CapacityEngine:
+    """The engine, with the catalogues and this machine."""
+
+    def __init__(self) -> None:
+        self._catalog = load_catalog()
+        self._machine: Machine | None = None
+
+    def detect(self) -> tuple[HardwareRow, ...]:
+        """Look at this machine."""
+        self._machine = engine.detect()
+        return machine_rows(self._machine)
+
+    def propose(self) -> PlanDocument:
+        """Return a plan for the largest well-known model that this machine can train."""
+        document = self._proposal(_LADDER[-1])
+        for model in _LADDER:
+            candidate = self._proposal(model)
+            try:
+                column = candidate.compare().columns[1]
+            except CapacityError:
+                continue
+            if column.verdict in {"fits", "tight"}:
+                return candidate
+        return document
+
+    def open(self, source: Path | str) -> PlanDocument:
+        """Read a plan from a file, an example by name, or text."""
+        if isinstance(source, Path):
+            plan = load_plan(source)
+        elif source in example_names():
+            plan = plan_from_text(example_text(source), source)
+        else:
+            plan = plan_from_text(source, "plan")
+        return PlanDocument(plan, self._machine, self._catalog)
+
+    def catalogue(self, name: str) -> tuple[Choice, ...]:
+        """Return what can be picked."""
+        return choices(name, self._catalog, self._machine)
+
+    def plans_folder(self) -> Path:
+        """Return where plans are saved under a name."""
+        return plans_folder()
+
+    def sampler(self) -> LiveSampler:
+        """Return the reader of this machine's sensors."""
+        return LiveSampler()
+
+    def _proposal(self, model: str) -> PlanDocument:
+        plan = plan_from_text(_PROPOSAL.format(model=model), "proposal")
+        return PlanDocument(plan, self._machine, self._catalog)

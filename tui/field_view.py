@@ -1,0 +1,83 @@
+"""The fields of a plan as lines of the configuration."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import cast
+
+from pydantic import BaseModel
+
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.units import format_number
+from capacity_tui.engine.workload.families import family_of
+from capacity_tui.engine.workload.fields import PlanField, plan_fields
+from capacity_tui.engine.workload.plan import AUTO, Plan
+from capacity_tui.tui.view import Field, Kind
+
+_KINDS = {
+    "integer": Kind.INTEGER,
+    "power-of-two": Kind.POWER_OF_TWO,
+    "number": Kind.NUMBER,
+    "choice": Kind.CHOICE,
+    "switch": Kind.CHOICE,
+    "text": Kind.TEXT,
+}
+_CATALOGUES = {
+    "model.name": "model",
+    "hardware.name": "accelerator",
+    "hardware.interconnect": "interconnect",
+}
+_SWITCH = ("off", "on")
+_MODEL = Field("model.name", "Model", "model", "", catalogue="model", help="a catalogue architecture or a family")
+
+
+def field_lines(plan: Plan, catalog: Catalog) -> tuple[Field, ...]:
+    """Return the fields that apply to a plan, those that are tables left out."""
+    family = family_of(plan.model.name, catalog)
+    task = plan.task or ("finetune" if plan.training.adapter else family.task)
+    found = [_line(entry) for entry in plan_fields(plan, family.kind, task) if entry.knob.kind in _KINDS]
+    if all(entry.key != _MODEL.key for entry in found):
+        found.insert(0, replace(_MODEL, text=plan.model.name or plan.model.config or ""))
+    return tuple(found)
+
+
+def reset_value(plan: Plan, key: str) -> object:
+    """Return what gives a field back: ``auto`` where the modes may choose it, else its default."""
+    section, _, name = key.rpartition(".")
+    holder = cast("BaseModel", plan.value(section) if section else plan)
+    info = type(holder).model_fields[name]
+    automatic = any(getattr(part, "automatic", False) for part in info.metadata)
+    return AUTO if automatic else info.get_default()
+
+
+def _line(entry: PlanField) -> Field:
+    knob = entry.knob
+    is_number = isinstance(entry.value, int | float) and not isinstance(entry.value, bool)
+    return Field(
+        key=entry.path,
+        label=knob.label,
+        group=knob.group,
+        text=value_text(entry.value),
+        value=float(cast("float", entry.value)) if is_number else None,
+        unit=knob.unit,
+        kind=_KINDS[knob.kind],
+        minimum=knob.minimum,
+        maximum=knob.maximum,
+        step=knob.step,
+        choices=_SWITCH if knob.kind == "switch" else knob.choices,
+        catalogue=_CATALOGUES.get(entry.path, ""),
+        can_be_auto=knob.automatic,
+        is_auto=entry.is_auto,
+        help=knob.help,
+    )
+
+
+def value_text(value: object) -> str:
+    """Return a value of a plan as it is shown; empty where the plan gives none."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return _SWITCH[value]
+    if isinstance(value, int) or (isinstance(value, float) and value.is_integer()):
+        return format_number(value)
+    return f"{value:g}" if isinstance(value, float) else str(value)
