@@ -33,9 +33,7 @@ ALIASES: Mapping[str, str] = {
     "num_experts": "experts",
     "top_k": "experts_active",
 }
-SWITCHES = frozenset(field.name for field in fields(TransformerShape) if field.type == "bool") | {
-    "learned_positions"
-}
+SWITCHES = frozenset(field.name for field in fields(TransformerShape) if field.type == "bool") | {"learned_positions"}
 NUMBERS = frozenset(field.name for field in fields(TransformerShape) if field.type == "Number")
 WORDS = frozenset({"attention", "norm", "qk_norm"})
 SPEC_KEYS = SWITCHES | NUMBERS | WORDS

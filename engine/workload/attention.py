@@ -144,6 +144,4 @@ def attention_vectors(shape: TransformerShape) -> Number:
     if shape.latent:
         return shape.layers * latent_vectors(shape)
     linear = 0 if shape.linear is None else shape.linear_layers * linear_vectors(shape.linear)
-    return (
-        shape.window_layers * multi_head_vectors(shape) + shape.full_layers * global_vectors(shape) + linear
-    )
+    return shape.window_layers * multi_head_vectors(shape) + shape.full_layers * global_vectors(shape) + linear

@@ -120,9 +120,7 @@ def head(shape: TransformerShape) -> Number:
 
 def final(shape: TransformerShape) -> Number:
     """Weights of the norms outside the blocks and of the pooler."""
-    return shape.outer_norms * shape.norm_vectors * shape.hidden + shape.pooler * shape.hidden * (
-        shape.hidden + 1
-    )
+    return shape.outer_norms * shape.norm_vectors * shape.hidden + shape.pooler * shape.hidden * (shape.hidden + 1)
 
 
 def norms_per_layer(shape: TransformerShape) -> Number:
@@ -137,9 +135,7 @@ def mlp_per_dense_layer(shape: TransformerShape) -> Number:
 
 def router_per_moe_layer(shape: TransformerShape) -> Number:
     """Weights of the router and of the shared expert's gate."""
-    vectors = ("router" in shape.biases) * shape.experts + shape.router_scales * (
-        shape.hidden + shape.experts
-    )
+    vectors = ("router" in shape.biases) * shape.experts + shape.router_scales * (shape.hidden + shape.experts)
     return shape.experts * shape.hidden + vectors + shape.shared_expert_gate * shape.hidden
 
 
@@ -177,9 +173,7 @@ def matmul_per_token(shape: TransformerShape) -> Number:
     bare = replace(shape, biases=frozenset(), router_scales=False, qk_norm="none", attention_sinks=False)
     mixture = router_per_moe_layer(bare) + shared_experts_per_layer(bare)
     mixture = mixture + shape.experts_active * expert(bare)
-    blocks = (
-        attention_weights(bare) + shape.dense_layers * mlp_per_dense_layer(bare) + shape.moe_layers * mixture
-    )
+    blocks = attention_weights(bare) + shape.dense_layers * mlp_per_dense_layer(bare) + shape.moe_layers * mixture
     cross = shape.layers * present(shape.encoder_layers) * multi_head_weights(bare)
     encoded = shape.encoder_layers * (multi_head_weights(bare) + mlp_per_dense_layer(bare))
     return blocks + cross + encoded + embedding_projections(shape) + _output_weights(bare)

@@ -118,9 +118,7 @@ def class_fields(name: str | None) -> Fields:
 
 def _model_class(entry: Fields) -> ModelClass:
     fields = {name: value for name, value in entry.items() if name not in ("keys", "omitted", "when")}
-    return ModelClass(
-        fields, entry.get("keys", {}), entry.get("omitted", {}), _conditions(entry.get("when", []))
-    )
+    return ModelClass(fields, entry.get("keys", {}), entry.get("omitted", {}), _conditions(entry.get("when", [])))
 
 
 def _conditions(entries: list[dict[str, Any]]) -> tuple[Condition, ...]:
