@@ -1,0 +1,115 @@
+"""Three plans for one wish: what each mode fills in, and that it keeps inside its share."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from capacity_tui.engine.catalog import load_catalog
+from capacity_tui.engine.choose.answers import answer
+from capacity_tui.engine.choose.filled import ModePlan
+from capacity_tui.engine.choose.modes import MODES, compare, fill, open_fields
+from capacity_tui.engine.workload.plan import Plan
+
+OPEN = {
+    "training": {
+        "seq_len": "auto", "micro_batch": "auto", "global_batch": "auto", "tokens": "auto",
+        "checkpointing": "auto", "precision": "auto",
+    },
+    "parallelism": {"tp": "auto", "pp": "auto", "zero": "auto", "offload": "auto"},
+}  # fmt: skip
+
+
+def open_plan(model: str = "llama-3-8b", **hardware: object) -> Plan:
+    return Plan.model_validate({"model": {"name": model}, "hardware": hardware, **OPEN})
+
+
+def modes_of(plan: Plan) -> dict[str, ModePlan]:
+    comparison = compare(plan)
+    return {name: getattr(comparison, name) for name in MODES}
+
+
+@pytest.mark.parametrize(
+    ("model", "hardware"),
+    [
+        ("gpt2", {"name": "rtx-3060-12gb"}),
+        ("llama-3-8b", {"name": "h100-sxm-80gb", "devices": 8}),
+        ("llama-3.1-70b", {"name": "h100-sxm-80gb", "devices": 64}),
+        ("mixtral-8x7b", {"name": "h100-sxm-80gb", "devices": 64}),
+    ],
+)
+def test_every_mode_fits_in_its_share(model: str, hardware: dict[str, object]) -> None:
+    for name, filled in modes_of(open_plan(model, **hardware)).items():
+        assert filled.estimate.fits, name
+        capacity = filled.estimate.memory.capacity_bytes
+        assert capacity is not None
+        assert filled.estimate.memory.reserved_bytes.value <= load_catalog().modes[name].utilization * capacity * 1.001
+        assert not open_fields(filled.plan)
+
+
+def test_every_open_field_says_why_it_got_its_value() -> None:
+    plan = open_plan(name="a100-sxm-80gb", devices=8)
+    for filled in modes_of(plan).values():
+        assert set(open_fields(plan)) <= set(filled.reasons)
+        assert all(filled.reasons.values())
+
+
+def test_modes_order_sequence_tokens_and_reserve() -> None:
+    conservative, balanced, extreme = modes_of(open_plan("gpt2", name="rtx-4090")).values()
+    lengths = [filled.plan.value("training.seq_len") for filled in (conservative, balanced, extreme)]
+    assert lengths == sorted(lengths, key=float)  # type: ignore[arg-type]
+    tokens = [float(str(filled.plan.value("training.tokens"))) for filled in (conservative, balanced, extreme)]
+    assert tokens == sorted(tokens)
+    budgets = [filled.budget_bytes or 0.0 for filled in (conservative, balanced, extreme)]
+    assert budgets == sorted(budgets)
+
+
+def test_given_values_are_never_overridden() -> None:
+    plan = open_plan(name="h100-sxm-80gb", devices=8)
+    fixed = plan.model_copy(update={"training": plan.training.model_copy(update={"micro_batch": 2, "seq_len": 512})})
+    for filled in modes_of(fixed).values():
+        assert filled.plan.training.micro_batch == 2
+        assert filled.plan.training.seq_len == 512
+
+
+def test_what_cannot_fit_says_so_and_still_answers() -> None:
+    filled = fill(open_plan("llama-3.1-405b", name="rtx-3060-12gb"), "balanced")
+    assert filled.estimate.fits is False
+    assert "nothing" in filled.reasons["training.micro_batch"]
+
+
+def test_a_laptop_without_gpu_gets_three_plans() -> None:
+    plan = open_plan("gpt2", name="cpu-4c-2.5ghz-basic", spec={"memory_mib": 16384})
+    for filled in modes_of(plan).values():
+        assert filled.estimate.fits
+        assert filled.plan.training.precision == "fp32"
+
+
+def test_the_model_can_be_left_open() -> None:
+    sizes = []
+    for name, filled in modes_of(open_plan("auto", name="rtx-4090")).items():
+        low, high = load_catalog().modes[name].parameters_range
+        size = float(filled.estimate.model.parameters)
+        assert (low or 0) * 0.97 <= size <= (high or float("inf")) * 1.03
+        assert "model.name" in filled.reasons
+        sizes.append(size)
+    assert sizes == sorted(sizes)
+
+
+def test_headless_answers_fill_open_fields_as_balanced() -> None:
+    plan = open_plan("gpt2", name="rtx-4090")
+    assert answer(plan).plan == fill(plan, "balanced").plan
+
+
+@settings(max_examples=15, deadline=None)
+@given(devices=st.sampled_from([1, 2, 4, 8, 16, 64, 256]), model=st.sampled_from(["gpt2", "llama-2-7b", "qwen3-30b-a3b"]))
+def test_more_devices_never_make_a_mode_slower(devices: int, model: str) -> None:
+    few = fill(open_plan(model, name="h100-sxm-80gb", devices=devices), "balanced")
+    many = fill(open_plan(model, name="h100-sxm-80gb", devices=devices * 2), "balanced")
+
+    def speed(filled: ModePlan) -> float:
+        return float(filled.estimate.computation.units_per_step / filled.estimate.computation.step_seconds.value)
+
+    if few.estimate.fits:
+        assert speed(many) >= speed(few) * 0.98
