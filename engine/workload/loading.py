@@ -25,14 +25,18 @@ _LENGTHS = ("tokens", "steps", "epochs")
 
 
 def load_plan(path: Path | str) -> Plan:
-    """Return the plan of a YAML or JSON file.
+    """Return the plan of a YAML or JSON file; a model file it names may lie beside it.
 
     Raises:
         StorageError: the file cannot be read.
         DocumentError: it is not YAML.
         PlanError: it is not a plan: with file, line, field and what is allowed.
     """
-    return _plan_from_document(read_yaml(Path(path)))
+    plan = _plan_from_document(read_yaml(Path(path)))
+    beside = Path(path).parent / plan.model.config if plan.model.config else None
+    if beside is None or not beside.exists():
+        return plan
+    return plan.model_copy(update={"model": plan.model.model_copy(update={"config": str(beside)})})
 
 
 def plan_from_text(text: str, name: str) -> Plan:

@@ -69,6 +69,14 @@ def test_file_on_disk(tmp_path: Path) -> None:
         load_plan(tmp_path / "missing.yaml")
 
 
+def test_model_file_beside_the_plan(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    (tmp_path / "plan.yaml").write_text("model: {config: config.json}")
+    assert load_plan(tmp_path / "plan.yaml").model.config == str(tmp_path / "config.json")
+    (tmp_path / "plan.yaml").write_text("model: {config: elsewhere/config.json}")
+    assert load_plan(tmp_path / "plan.yaml").model.config == "elsewhere/config.json"
+
+
 def test_planner_document_form() -> None:
     plan = plan_from_text(PLANNER, "p.yaml")
     assert plan.model.spec == {"d_in": 784, "d_out": 10, "layers": [512, 256, 128]}
