@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeAlias
 
@@ -34,9 +35,15 @@ def load_plan(path: Path | str) -> Plan:
     """
     plan = _plan_from_document(read_yaml(Path(path)))
     beside = Path(path).parent / plan.model.config if plan.model.config else None
-    if beside is None or not beside.exists():
-        return plan
-    return plan.model_copy(update={"model": plan.model.model_copy(update={"config": str(beside)})})
+    # What cannot be a file's name is refused where the file is read.
+    with suppress(OSError):
+        if beside is not None and beside.exists():
+            return _with_config(plan, beside)
+    return plan
+
+
+def _with_config(plan: Plan, path: Path) -> Plan:
+    return plan.model_copy(update={"model": plan.model.model_copy(update={"config": str(path)})})
 
 
 def plan_from_text(text: str, name: str) -> Plan:

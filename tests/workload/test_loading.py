@@ -75,6 +75,8 @@ def test_model_file_beside_the_plan(tmp_path: Path) -> None:
     assert load_plan(tmp_path / "plan.yaml").model.config == str(tmp_path / "config.json")
     (tmp_path / "plan.yaml").write_text("model: {config: elsewhere/config.json}")
     assert load_plan(tmp_path / "plan.yaml").model.config == "elsewhere/config.json"
+    (tmp_path / "plan.yaml").write_text(f"model: {{config: {'x' * 5000}}}")
+    assert load_plan(tmp_path / "plan.yaml").model.config == "x" * 5000
 
 
 def test_planner_document_form() -> None:
