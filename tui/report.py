@@ -69,7 +69,7 @@ def comparison_table(columns: Sequence[tuple[str, Plan, Estimate]]) -> Table:
     Args:
         columns: name, plan and estimate of each.
     """
-    found = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    found = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
     found.add_column("")
     for name, _, _ in columns:
         found.add_column(Text(name), justify="right")
@@ -162,11 +162,14 @@ def _fact_cells(label: str, fact: Fact[Any], show: Callable[[Any], str]) -> tupl
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[int] = ()) -> Table:
     """Return a plain table; the columns whose numbers are in ``right`` are flush right."""
-    found = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    found = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
     flush = set(right)
     for number, head in enumerate(heads):
         found.add_column(
-            Text(head), justify="right" if number in flush else "left", no_wrap=number == 0, overflow="fold"
+            Text(head),
+            justify="right" if number in flush else "left",
+            no_wrap=number == 0 or number in flush,
+            overflow="fold",
         )
     for row in rows:
         found.add_row(*(Text(cell) for cell in row))
