@@ -8,7 +8,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import wraps
-from typing import ParamSpec, cast
+from typing import ParamSpec
+
+import numpy as np
 
 from capacity_tui.engine.numeric import Number
 
@@ -56,13 +58,18 @@ def equation(
             if record is not None:
                 bound = signature.bind(*arguments, **named)
                 bound.apply_defaults()
-                inputs = tuple((name, cast("object", value)) for name, value in bound.arguments.items())
+                inputs = tuple((name, _single(value)) for name, value in bound.arguments.items())
                 record.append(Derivation(function.__name__, part, formula, inputs, result, unit, source))
             return result
 
         return evaluated
 
     return mark
+
+
+def _single(value: object) -> object:
+    """Return an array of one number as that number."""
+    return float(value) if isinstance(value, np.ndarray) and value.ndim == 0 else value
 
 
 @contextmanager
