@@ -10,6 +10,8 @@ from capacity_tui.engine.numeric import Number
 
 # A thread block's tile of the output, the common shape of vendor libraries' large kernels (rows × columns).
 TILE_ROWS, TILE_COLUMNS = 128.0, 128.0
+# Elements of 2 bytes in the 128 bytes that memory moves at once, and in the 16 bytes that matrix units load.
+FULL_LINE, FULL_FRAGMENT = 64.0, 8.0
 
 
 @equation(
@@ -34,6 +36,23 @@ def gemm_rate(
     """
     tiles = np.maximum(m / TILE_ROWS, 1.0) * np.maximum(n / TILE_COLUMNS, 1.0)
     return peak * reach * (tiles / (tiles + fill * units)) * (k / (k + ramp))
+
+
+@equation(
+    "share = 1 on multiples of 64 elements, misaligned on multiples of 8, else unaligned",
+    unit="",
+    source="vendors' matrix performance guides; products of 2-byte types off 16 bytes leave the matrix units",
+)
+def alignment(width: Number, misaligned: Number, unaligned: Number) -> Number:
+    """Share of the rate that a dimension of ``width`` elements leaves."""
+    rest = np.mod(width, FULL_LINE)
+    return np.where(rest > 0, np.where(np.mod(rest, FULL_FRAGMENT) > 0, unaligned, misaligned), 1.0)
+
+
+@equation("padded = 64 · ceil(width / 64)", unit="", source="frameworks pad the vocabulary to full lines")
+def padded(width: Number) -> Number:
+    """Elements of a dimension that is padded to full lines."""
+    return FULL_LINE * np.ceil(width / FULL_LINE)
 
 
 @equation("bytes = width · (m·k + k·n + m·n)", unit="B", source="each operand moved once")

@@ -28,13 +28,41 @@ class StepTime:
     hidden: Mapping[str, Number]
 
 
-def total_seconds(operators: Iterable[Operator], *, where: tuple[Where, ...], part: str = "") -> Number:
-    """Sum the runs of all operators at a place (of one part, where one is named)."""
-    total: Number = 0.0
+@dataclass(frozen=True, slots=True)
+class BusyTime:
+    """Seconds of device work, by place and part.
+
+    Attributes:
+        layer, ends, step: by part, of one micro-batch in the layers and at both ends, and of the step.
+        first, last: of one micro-batch on the first and the last stage beyond their layers.
+        launches: kernels of one micro-batch.
+    """
+
+    layer: Mapping[str, Number]
+    ends: Mapping[str, Number]
+    step: Mapping[str, Number]
+    first: Number
+    last: Number
+    launches: Number
+
+
+def busy_time(operators: Iterable[Operator]) -> BusyTime:
+    """Add up the runs of all operators."""
+    places: dict[Where, dict[str, Number]] = {"layer": {}, "first": {}, "last": {}, "step": {}}
+    launches: Number = 0.0
     for operator in operators:
-        if operator.where in where and part in {"", operator.part}:
-            total = total + operator_seconds(operator) * operator.count
-    return total
+        parts = places[operator.where]
+        parts[operator.part] = parts.get(operator.part, 0.0) + operator_seconds(operator) * operator.count
+        if operator.where != "step":
+            launches = launches + operator.launches * operator.count
+    first, last = places["first"], places["last"]
+    ends = {part: first.get(part, 0.0) + last.get(part, 0.0) for part in {**first, **last}}
+    return BusyTime(places["layer"], ends, places["step"], total(first), total(last), launches)
+
+
+def total(parts: Mapping[str, Number]) -> Number:
+    """Sum of all parts."""
+    return sum(parts.values(), start=0.0)
 
 
 @equation(
@@ -43,9 +71,7 @@ def total_seconds(operators: Iterable[Operator], *, where: tuple[Where, ...], pa
     source="Narayanan et al. 2021, section 2.2; the slowest stage sets the pace",
     part="computation.parts.pipeline_bubble",
 )
-def pipeline_bubble(
-    stages: Number, interleave: Number, micro_batches: Number, mean: Number, slowest: Number
-) -> Number:
+def pipeline_bubble(stages: Number, interleave: Number, micro_batches: Number, mean: Number, slowest: Number) -> Number:
     """Seconds devices wait for others: filling and draining, and stages with more to do than the mean."""
     return (stages - 1.0) / interleave * mean + micro_batches * (slowest - mean)
 
@@ -61,14 +87,14 @@ def exposed_seconds(seconds: Number, overlap: Number, room: Number) -> Number:
 
 
 @equation(
-    "overhead = max(0, launches · launch - compute)",
+    "idle = max(0, launches · launch - working)",
     unit="s",
     source="a device idles when the host launches more slowly than it computes",
     part="computation.parts.overhead",
 )
-def launch_bound(launches: Number, launch: Number, compute: Number) -> Number:
+def launch_bound(launches: Number, launch: Number, working: Number) -> Number:
     """Seconds of a micro-batch in which the device waits for kernels to be launched."""
-    return np.maximum(0.0, launches * launch - compute)
+    return np.maximum(0.0, launches * launch - working)
 
 
 def step_time(
@@ -91,33 +117,28 @@ def step_time(
     parts: dict[str, Number] = {}
     hidden: dict[str, Number] = {}
     micro_batches, stages = schedule.micro_batches, schedule.stages
-    layer = total_seconds(operators, where=("layer",))
-    ends = total_seconds(operators, where=("first",)), total_seconds(operators, where=("last",))
-    launches: Number = sum((o.launches * o.count for o in operators if o.where != "step"), start=0.0)
-    idle = launch_bound(launches, launch_seconds, layer)
+    busy = busy_time(operators)
+    layer = total(busy.layer)
     exposed: dict[str, Number] = {}
     for collective in collectives:
-        room = layer if not collective.per_step else layer * np.minimum(micro_batches, 1.0)
         seconds = collective.seconds * collective.count
-        visible = exposed_seconds(seconds, collective.overlap, room)
+        visible = exposed_seconds(seconds, collective.overlap, layer)
         repeats = 1.0 if collective.per_step else micro_batches
         hidden[collective.part] = hidden.get(collective.part, 0.0) + (seconds - visible) * repeats
         target = parts if collective.per_step else exposed
         target[collective.part] = target.get(collective.part, 0.0) + visible
-    per_micro_batch: Number = sum(exposed.values(), start=0.0)
-    mean = layer + idle + per_micro_batch + (ends[0] + ends[1]) / stages
-    slowest = (layer + idle + per_micro_batch) * schedule.fullest_over_mean + np.where(
-        stages > 1, np.maximum(ends[0], ends[1]), ends[0] + ends[1]
-    )
-    slowest = np.maximum(slowest, mean)
+    working = layer + total(exposed)
+    idle = launch_bound(busy.launches, launch_seconds, working)
+    each = working + idle
+    mean = each + (busy.first + busy.last) / stages
+    ends = np.where(stages > 1, np.maximum(busy.first, busy.last), busy.first + busy.last)
+    slowest = np.maximum(each * schedule.fullest_over_mean + ends, mean)
     for part in ("compute", "attention"):
-        inside = total_seconds(operators, where=("layer",), part=part)
-        outside = total_seconds(operators, where=("first", "last"), part=part) / stages
-        parts[part] = (inside + outside) * micro_batches
+        parts[part] = (busy.layer.get(part, 0.0) + busy.ends.get(part, 0.0) / stages) * micro_batches
     for part, seconds in exposed.items():
         parts[part] = parts.get(part, 0.0) + seconds * micro_batches
-    parts["pipeline_bubble"] = pipeline_bubble(stages, schedule.interleave, micro_batches, mean, slowest)
-    parts["optimizer"] = total_seconds(operators, where=("step",))
+    bubble = pipeline_bubble(stages, schedule.interleave, micro_batches, mean, slowest)
+    parts["pipeline_bubble"] = parts.get("pipeline_bubble", 0.0) + bubble
+    parts["optimizer"] = total(busy.step)
     parts["overhead"] = idle * micro_batches + fixed_seconds
-    total: Number = sum(parts.values(), start=0.0)
-    return StepTime(total, parts, hidden)
+    return StepTime(total(parts), parts, hidden)

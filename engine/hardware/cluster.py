@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from capacity_tui.engine.hardware.curve import Curve
 from capacity_tui.engine.numeric import Number
 
 DeviceKind = Literal["gpu", "tpu", "cpu"]
@@ -22,17 +23,28 @@ class Reach:
     """
 
     gemm: Mapping[str, float]
+    sustained: Number
+    wave_fill: Number
+    ramp_length: Number
+    misaligned: Number
+    unaligned: Number
     attention_forward: Number
+    attention_portable: Number
     attention_half_length: Number
     attention_backward: Number
+    attention_unfused: Number
     stream: Number
     elementwise: Number
     launch_seconds: Number
     collective_share: Number
+    switch_reduction: Number
+    collective_half_bytes: Number
+    network_share: Number
     collective_hop_seconds: Number
     context_bytes: Number
     idle_share: Number
     source: str
+    curves: tuple[Curve, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

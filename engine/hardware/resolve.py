@@ -12,6 +12,7 @@ from capacity_tui.engine.errors import CatalogError, HardwareError, Place, PlanE
 from capacity_tui.engine.hardware.cluster import Cluster, Device, Price, Reach
 from capacity_tui.engine.hardware.machine import Accelerator as DetectedAccelerator
 from capacity_tui.engine.hardware.machine import Machine
+from capacity_tui.engine.hardware.measured import with_measured
 from capacity_tui.engine.units import parse_count
 from capacity_tui.engine.workload.plan import HardwareSection, PricingSection
 
@@ -98,6 +99,7 @@ def reach_of(generation: str, catalog: Catalog) -> Reach:
         wave_fill=row.wave_fill,
         ramp_length=row.ramp_length,
         misaligned=row.misaligned,
+        unaligned=row.unaligned,
         attention_forward=row.attention_forward,
         attention_portable=row.attention_portable,
         attention_half_length=row.attention_half_length,
@@ -211,11 +213,12 @@ def detected(machine: Machine, catalog: Catalog) -> Found:
     if usable:
         first = usable[0]
         alike = [device for device in usable if device.catalogue_id.value == first.catalogue_id.value]
-        device = _detected_accelerator(first, catalog)
+        device = with_measured(_detected_accelerator(first, catalog), machine.measured)
         host = memory / len(alike) if memory else None
         return Found(device, len(alike), len(alike), host, Price(), "eth-10")
     unmatched = tuple(f"{device.name} is not in the catalogue" for device in visible)
-    return Found(_detected_cpu(machine, catalog), 1, 1, memory, Price(), "eth-10", unmatched)
+    processor = with_measured(_detected_cpu(machine, catalog), machine.measured)
+    return Found(processor, 1, 1, memory, Price(), "eth-10", unmatched)
 
 
 def _detected_accelerator(found: DetectedAccelerator, catalog: Catalog) -> Device:

@@ -38,6 +38,7 @@ def _tensor_parallel(run: TransformerRun) -> Iterator[Collective]:
         return
     payload = run.tokens * run.shape.hidden * run.width
     seconds = all_reduce_seconds(payload, run.tp, 1.0, run.cluster)
+    seconds = seconds + np.where(run.tp > 1, run.software.tp_stall_seconds, 0.0)
     count = run.layers_per_stage * (4.0 + 2.0 * run.recompute.full_layers)
     yield Collective("all-reduce of activations", "tensor_parallel", seconds, count, run.software.tp_overlap,
                      bytes=payload)  # fmt: skip
@@ -59,9 +60,10 @@ def _expert_parallel(run: TransformerRun) -> Iterator[Collective]:
     if not _used(run.ep) or not np.any(np.asarray(run.moe_share) > 0):
         return
     payload = run.tokens / run.tp * run.shape.experts_active * run.shape.hidden * run.width
-    seconds = all_to_all_seconds(payload, run.ep, run.etp, run.cluster)
+    seconds = all_to_all_seconds(payload, run.ep, run.etp, run.cluster, run.shape.experts_active)
     count = run.layers_per_stage * run.moe_share * (4.0 + 2.0 * run.recompute.full_layers)
-    yield Collective("all-to-all of tokens", "expert_parallel", seconds, count, 0.0, bytes=payload)
+    yield Collective("all-to-all of tokens", "expert_parallel", seconds, count, run.software.ep_overlap,
+                     bytes=payload)  # fmt: skip
 
 
 def _pipeline(run: TransformerRun) -> Iterator[Collective]:
@@ -101,8 +103,9 @@ def _reduction(
     gradient = parameters * run.gradient_bytes * trained
     stored = np.where(run.frozen_bytes > 0, np.minimum(run.frozen_bytes, run.width), run.width)
     values = parameters * stored
-    gather = all_gather_seconds(values, shard, stride, run.cluster)
-    reduce = all_gather_seconds(gradient, shard, stride, run.cluster)
+    layers = run.layers_per_stage
+    gather = layers * all_gather_seconds(values / layers, shard, stride, run.cluster)
+    reduce = layers * all_gather_seconds(gradient / layers, shard, stride, run.cluster)
     across = all_reduce_seconds(gradient / shard, replicas, stride * shard, run.cluster)
     plain = all_reduce_seconds(gradient, ranks, stride, run.cluster)
     full = np.where(run.zero >= 3, 1.0, 0.0)

@@ -180,9 +180,7 @@ def stage_memory(run: TransformerRun, *, first: bool, last: bool) -> StageMemory
     kept_bytes = np.where(run.frozen_bytes > 0, run.frozen_bytes + run.weight_bytes * trained, run.weight_bytes)
     weights = sharded_bytes(kept_bytes, dense, experts, shards[2], expert_shards[2])
     gradients = sharded_bytes(run.gradient_bytes * trained, dense, experts, shards[1], expert_shards[1])
-    states = sharded_bytes(
-        (run.state_bytes + run.master_bytes) * trained, dense, experts, shards[0], expert_shards[0]
-    )
+    states = sharded_bytes((run.state_bytes + run.master_bytes) * trained, dense, experts, shards[0], expert_shards[0])
     host = states * run.offload_optimizer + weights * run.offload_parameters
     states = states * (1.0 - run.offload_optimizer)
     weights = weights * (1.0 - run.offload_parameters)
@@ -231,6 +229,4 @@ def training_memory(run: TransformerRun) -> StageMemory:
         return np.where(several, np.where(fuller, late, early), single)
 
     parts = {name: choose(alone.parts[name], first.parts[name], last.parts[name]) for name in alone.parts}
-    return StageMemory(
-        parts, choose(alone.host, first.host, last.host), choose(alone.phase, first.phase, last.phase)
-    )
+    return StageMemory(parts, choose(alone.host, first.host, last.host), choose(alone.phase, first.phase, last.phase))

@@ -6,14 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from capacity_tui.engine.estimate.roofline import attention_rate, gemm_bytes, gemm_rate
+from capacity_tui.engine.estimate.roofline import alignment, attention_rate, gemm_bytes, gemm_rate, padded
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.estimate.work import Operator, Phase, Where
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.workload.operations import forward_attention_flops
-
-# Share of a wave of tiles lost at the end of a product, and the inner length at which half the rate is reached.
-FILL, RAMP = 0.15, 64.0
 
 
 def training_operators(run: TransformerRun) -> tuple[Operator, ...]:
@@ -64,13 +61,17 @@ def gemm(
         low: whether the layer runs in the plan's precision; the head and router stay in 16 bits.
     """
     device = run.cluster.device
+    reach = device.reach
     peak = run.peak if low else run.attention_peak
-    reach = run.gemm_reach if low else device.gemm_reach("bf16")
-    width = run.width * np.where(run.casts > 0, 0.5, 1.0) if low else run.width
-    bandwidth = device.bandwidth * device.reach.stream
+    share = run.gemm_reach if low else device.gemm_reach("bf16")
+    reached = share * reach.sustained * device.clock * _aligned(run, n) * _aligned(run, k)
+    width = run.operand_bytes if low else run.width
+    # The start and end of a tile cost the same time in every type, and so more of a faster product.
+    ramp = reach.ramp_length * 2.0 / width
+    bandwidth = device.bandwidth * reach.stream
 
     def product(label: str, phase: Phase, rows: Number, columns: Number, depth: Number, runs: Number) -> Operator:
-        rate = gemm_rate(rows * groups, columns, depth, peak, reach, device.units, FILL, RAMP) * device.clock
+        rate = gemm_rate(rows * groups, columns, depth, peak, reached, device.units, reach.wave_fill, ramp)
         return Operator(
             label, "compute", phase, where, 2.0 * rows * columns * depth * groups,
             gemm_bytes(rows, columns, depth, width) * groups, rate, bandwidth, runs,
@@ -83,6 +84,11 @@ def gemm(
         yield product(f"{name}, weight gradient", "backward", k, n, m, count * full)
     if np.any(np.asarray(recompute) > 0):
         yield product(f"{name}, recomputed", "recompute", m, n, k, count * recompute)
+
+
+def _aligned(run: TransformerRun, width: Number) -> Number:
+    reach = run.cluster.device.reach
+    return alignment(width, reach.misaligned, reach.unaligned)
 
 
 def _linear_layers(run: TransformerRun) -> Iterator[Operator]:
@@ -142,17 +148,21 @@ def _attention(run: TransformerRun) -> Iterator[Operator]:
     flops = run.tokens * forward_attention_flops(shape, run.seq_len, run.causal) / shape.layers / run.tp
     span = np.minimum(run.seq_len, 2.0 * run.attended if run.causal else run.attended)
     head = run.query_width / shape.heads
-    reach = device.reach.attention_forward
-    rate = attention_rate(span, head, run.attention_peak, reach, device.reach.attention_half_length) * device.clock
+    reach = device.reach
+    speed = reach.sustained * device.clock
+    kernel = np.where(run.software.native_attention > 0, 1.0, reach.attention_portable)
+    rate = attention_rate(span, head, run.attention_peak, reach.attention_forward * kernel * speed,
+                          reach.attention_half_length)  # fmt: skip
     # Stored scores are computed in full, then masked, and pass through memory several times.
     stored = run.tokens * shape.heads * run.seq_len * run.width / run.tp
     square = np.where(run.fused_attention > 0, 1.0, run.seq_len / run.attended)
-    plain = run.attention_peak * device.gemm_reach("bf16") * 0.6 * device.clock
+    plain = run.attention_peak * device.gemm_reach("bf16") * reach.attention_unfused * speed
+    plain = plain * _aligned(run, head)
     forward_rate = np.where(run.fused_attention > 0, rate, plain)
-    backward_rate = np.where(run.fused_attention > 0, rate * device.reach.attention_backward, plain)
+    backward_rate = np.where(run.fused_attention > 0, rate * reach.attention_backward, plain)
     traffic = run.tokens * (run.query_width + run.key_value_width + run.value_width) * run.width / run.tp
     unfused = 1.0 - run.fused_attention
-    bandwidth = device.bandwidth * device.reach.elementwise
+    bandwidth = device.bandwidth * reach.elementwise
     again = recomputed_share(run, run.recompute.attention * unfused, product=False)
     again = np.where(run.recompute.operations > 0, run.recompute.full_layers, again)
     yield Operator("attention", "attention", "forward", "layer", flops * square, traffic + unfused * 6.0 * stored,
@@ -175,14 +185,21 @@ def _elementwise(run: TransformerRun) -> Iterator[Operator]:
     inner = active / run.tp
     moved = run.moe_share * shape.experts_active * shape.hidden / run.tp
     rotary = (run.query_width + run.key_value_width) / run.tp
-    passes = run.software.elementwise_passes * (1.0 - 0.35 * run.compiled)
+    passes = run.software.elementwise_passes * np.where(run.compiled > 0, run.software.compiled_passes, 1.0)
     bandwidth = device.bandwidth * device.reach.elementwise
-    launches = run.software.layer_launches * (1.0 - 0.5 * run.compiled)
-    forward = passes * run.tokens * run.width * (
-        10.0 * narrow + 2.0 * rotary + (3 + 2 * shape.gated) * inner * 0.8 + 4.0 * moved
+    mixture = run.software.moe_launches + run.software.expert_launches * shape.experts / run.ep
+    launches = run.software.layer_launches + run.moe_share * mixture
+    forward = (
+        passes
+        * run.tokens
+        * run.width
+        * (10.0 * narrow + 2.0 * rotary + (3 + 2 * shape.gated) * inner * 0.8 + 4.0 * moved)
     )
-    backward = passes * run.tokens * run.width * (
-        14.0 * narrow + 2.0 * rotary + (3 + 3 * shape.gated) * inner * 0.8 + 4.0 * moved
+    backward = (
+        passes
+        * run.tokens
+        * run.width
+        * (14.0 * narrow + 2.0 * rotary + (3 + 3 * shape.gated) * inner * 0.8 + 4.0 * moved)
     )
     again = recomputed_share(run, np.maximum(run.recompute.norm, run.recompute.activation) * 0.5, product=False)
     layers = run.layers_per_stage
@@ -197,7 +214,7 @@ def _elementwise(run: TransformerRun) -> Iterator[Operator]:
     yield Operator("gradient accumulation", "compute", "backward", "layer", 0.0,
                    weights * trained * 2.0 * run.gradient_bytes, 1.0, device.bandwidth * device.reach.stream,
                    layers)  # fmt: skip
-    operands = 2.0 * (4.0 * narrow + run.query_width / run.tp + 2.0 * inner) * run.tokens + 2.0 * weights
+    operands = 2.0 * (4.0 * narrow + moved + run.query_width / run.tp + 2.0 * inner) * run.tokens + 2.0 * weights
     yield Operator("casts to the narrow type", "compute", "forward", "layer", 0.0,
                    run.casts * operands * (run.width + 1.0), 1.0, bandwidth, layers)  # fmt: skip
 
@@ -206,8 +223,8 @@ def _ends(run: TransformerRun) -> Iterator[Operator]:
     """Embedding, output head and loss."""
     device, shape = run.cluster.device, run.shape
     if np.any(np.asarray(shape.vocab) > 0) and shape.kind != "vit":
-        yield from gemm(run, "output head", run.tokens, shape.vocab / run.tp, shape.hidden, count=1.0, where="last",
-                        low=False)  # fmt: skip
+        yield from gemm(run, "output head", run.tokens, padded(shape.vocab / run.tp), shape.hidden, count=1.0,
+                        where="last", low=False)  # fmt: skip
     bandwidth = device.bandwidth * device.reach.elementwise
     loss = run.tokens * shape.vocab / run.tp * (2.0 * run.software.logit_bytes)
     yield Operator("loss", "compute", "backward", "last", 0.0, loss, 1.0, bandwidth, 1.0, 10.0)

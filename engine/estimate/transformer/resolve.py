@@ -102,9 +102,7 @@ def adapter_parameters(shape: TransformerShape, adapter: Adapter) -> Number:
     }
     magnitude = 1.0 if adapter.kind == "dora" else 0.0
     chosen = [sizes[name] for name in sorted(TARGETS[adapter.targets])]
-    each = sum(
-        number * (adapter.rank * (inputs + outputs) + magnitude * outputs) for inputs, outputs, number in chosen
-    )
+    each = sum(number * (adapter.rank * (inputs + outputs) + magnitude * outputs) for inputs, outputs, number in chosen)
     return shape.layers * each
 
 
@@ -134,7 +132,7 @@ def transformer_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catal
     if training.adapter is not None:
         trainable = adapter_parameters(shape, training.adapter)
         kept = training.quantization or ("nf4" if training.adapter.kind == "qlora" else None)
-        frozen = catalog.quantizations.find(kept).bits_per_weight / 8.0 if kept else width
+        frozen = (catalog.quantizations.find(kept).bits_per_weight or 8.0 * width) / 8.0 if kept else width
     device = cluster.device
     efficiency = plan.hardware.efficiency
     reach = efficiency if efficiency is not None else device.gemm_reach(precision)
@@ -191,12 +189,18 @@ def _state_bytes(optimizer: Optimizer, *, lean: bool) -> float:
 def _software(row: Framework, shape: TransformerShape) -> Software:
     return Software(
         fp32_parameters=float(row.fp32_parameters),
+        native_attention=float(row.native_attention),
         elementwise_passes=row.elementwise_passes,
+        compiled_passes=row.compiled_passes,
         saved_activation=row.saved_activation[0] if shape.gated else row.saved_activation[1],
         logit_bytes=row.logit_bytes,
+        tp_stall_seconds=row.tp_stall_us * 1e-6,
         tp_overlap=row.tp_overlap,
         dp_overlap=row.dp_overlap,
+        ep_overlap=row.ep_overlap,
         layer_launches=row.layer_launches,
+        moe_launches=row.moe_launches,
+        expert_launches=row.expert_launches,
         launch_seconds=row.launch_us * 1e-6,
         step_seconds=row.step_seconds,
         fragmentation=row.fragmentation,

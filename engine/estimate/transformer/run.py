@@ -17,12 +17,18 @@ class Software:
     """What the training framework does; see profiles/frameworks.yaml for each meaning. Times in seconds."""
 
     fp32_parameters: Number
+    native_attention: Number
     elementwise_passes: Number
+    compiled_passes: Number
     saved_activation: Number
     logit_bytes: Number
+    tp_stall_seconds: Number
     tp_overlap: Number
     dp_overlap: Number
+    ep_overlap: Number
     layer_launches: Number
+    moe_launches: Number
+    expert_launches: Number
     launch_seconds: Number
     step_seconds: Number
     fragmentation: Number
@@ -113,6 +119,11 @@ class TransformerRun:
     offload_optimizer: Number = 0.0
     offload_parameters: Number = 0.0
     offload_activations: Number = 0.0
+
+    @property
+    def operand_bytes(self) -> Number:
+        """Bytes of an operand of a linear layer."""
+        return np.where(self.casts > 0, self.width / 2.0, self.width)
 
     @property
     def tokens(self) -> Number:

@@ -52,9 +52,7 @@ def training_work(run: TransformerRun, steps: Number | None) -> Work:
         context_bytes=device.reach.context_bytes + COMMUNICATOR_BYTES * groups,
         operators=training_operators(run),
         collectives=training_collectives(run),
-        schedule=Schedule(
-            run.micro_batches, run.pp, run.interleave, run.fullest_layers / run.layers_per_stage
-        ),
+        schedule=Schedule(run.micro_batches, run.pp, run.interleave, run.fullest_layers / run.layers_per_stage),
         launch_seconds=run.software.launch_seconds,
         fixed_seconds=run.software.step_seconds,
         units_per_step=units,
