@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from capacity_tui.engine.estimate.bottleneck import bottleneck
-from capacity_tui.engine.estimate.intervals import ALLOCATED, RESERVED, STEP, interval
+from capacity_tui.engine.estimate.intervals import ALLOCATED, RESERVED, interval
 from capacity_tui.engine.estimate.money import cost, energy
 from capacity_tui.engine.estimate.result import Basis, ComputationEstimate, Estimate, MemoryEstimate
 from capacity_tui.engine.estimate.schedule import step_time
@@ -42,7 +42,7 @@ def assemble(work: Work, cluster: Cluster, pricing: PricingSection) -> Estimate:
         fixed_seconds=work.fixed_seconds,
     )
     computation = ComputationEstimate(
-        step_seconds=interval(time.seconds, STEP),
+        step_seconds=interval(time.seconds, work.step_range),
         parts=time.parts,
         units_per_step=work.units_per_step,
         steps=work.steps,
@@ -64,6 +64,7 @@ def assemble(work: Work, cluster: Cluster, pricing: PricingSection) -> Estimate:
         cost=cost(cluster, seconds, units, time.seconds / work.units_per_step),
         energy=energy(cluster, seconds, busy, pricing.usd_per_kwh),
         basis=Basis(work.method, cluster.device.reach.source, cluster.device.checked, work.assumed),
+        warnings=work.warnings,
     )
     if not known or draft.fits:
         return draft

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.errors import Place, PlanError
+from capacity_tui.engine.estimate.classical.work import settle_classical
 from capacity_tui.engine.estimate.transformer.resolve import framework_row, resolve_parallelism
 from capacity_tui.engine.hardware.cluster import Cluster
 from capacity_tui.engine.hardware.machine import Machine
@@ -15,6 +16,7 @@ from capacity_tui.engine.workload.architecture import shape_from_spec
 from capacity_tui.engine.workload.families import Family, family_of
 from capacity_tui.engine.workload.huggingface import shape_from_huggingface
 from capacity_tui.engine.workload.plan import AUTO, Plan
+from capacity_tui.engine.workload.spec import Spec
 from capacity_tui.engine.workload.transformer import TransformerShape
 
 
@@ -27,12 +29,14 @@ class Settled:
         family: kind of model.
         cluster: hardware as formulas read it.
         shape: sizes of a transformer; None for other kinds.
+        spec: parameters of another kind of model; None for transformers.
     """
 
     plan: Plan
     family: Family
     cluster: Cluster
     shape: TransformerShape | None
+    spec: Spec | None = None
 
 
 def settle(plan: Plan, catalog: Catalog, machine: Machine | None = None) -> Settled:
@@ -45,10 +49,11 @@ def settle(plan: Plan, catalog: Catalog, machine: Machine | None = None) -> Sett
     family = family_of(plan.model.name, catalog)
     cluster = resolve_cluster(plan.hardware, plan.pricing, catalog, machine)
     task = plan.task or ("finetune" if plan.training.adapter else family.task)
-    hardware = plan.hardware.model_copy(
-        update={"devices": int(cluster.devices), "per_node": int(cluster.per_node)}
-    )
+    hardware = plan.hardware.model_copy(update={"devices": int(cluster.devices), "per_node": int(cluster.per_node)})
     plan = plan.model_copy(update={"task": task, "hardware": hardware})
+    if family.kind == "classical":
+        spec = settle_classical(plan, family.id, cluster.device)
+        return Settled(_with_spec(plan, spec), family, cluster, None, spec)
     if family.kind != "transformer":
         return Settled(plan, family, cluster, None)
     shape = _shape(plan, family, catalog)
@@ -82,6 +87,10 @@ def job_steps(plan: Plan) -> float | None:
     if training.epochs is not None and training.samples is not None:
         return max(1.0, math.ceil(training.epochs * training.samples / batch))
     return None
+
+
+def _with_spec(plan: Plan, spec: Spec) -> Plan:
+    return plan.model_copy(update={"model": plan.model.model_copy(update={"spec": spec.model_dump(mode="json")})})
 
 
 def _shape(plan: Plan, family: Family, catalog: Catalog) -> TransformerShape:

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from capacity_tui.engine.estimate.result import ModelFacts
+from capacity_tui.engine.estimate.intervals import STEP
+from capacity_tui.engine.estimate.result import ModelFacts, Note
 from capacity_tui.engine.numeric import Number
 
 Part = Literal[
@@ -116,6 +117,8 @@ class Work:
         peak_flops: dense peak of one device in the type used, FLOP/s.
         method: how the numbers are computed, for the basis.
         assumed: what was not given.
+        step_range: measured over predicted time of a step, 10th and 90th percentile.
+        warnings: what to know before relying on the run.
     """
 
     facts: ModelFacts
@@ -136,3 +139,5 @@ class Work:
     peak_flops: Number
     method: str
     assumed: tuple[str, ...] = ()
+    step_range: tuple[float, float] = STEP
+    warnings: tuple[Note, ...] = ()

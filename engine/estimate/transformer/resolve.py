@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.catalog.numerics import Optimizer
 from capacity_tui.engine.catalog.software import Framework
 from capacity_tui.engine.errors import Place, PlanError
+from capacity_tui.engine.estimate.numerics import training_numerics
 from capacity_tui.engine.estimate.transformer.run import Recompute, Software, TransformerRun
 from capacity_tui.engine.hardware.cluster import Cluster
 from capacity_tui.engine.numeric import Number
@@ -116,23 +116,15 @@ def transformer_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catal
     training, parallel = plan.training, plan.parallelism
     row = framework_row(plan, catalog)
     precision = str(training.precision)
-    optimizer = catalog.optimizers.find(training.optimizer)
+    numerics = training_numerics(training, row, catalog)
     full = precision in {"fp32", "tf32"}
-    width = 4.0 if full else 2.0
-    mixed = training.master_weights == "fp32" and not full
-    weight_bytes = 4.0 if full or (mixed and row.fp32_parameters) else 2.0
-    master_bytes = 4.0 if mixed and not row.fp32_parameters else 0.0
-    gradients = training.gradients or ("fp32" if full else row.gradients)
-    if training.master_weights == "none" and training.gradients is None and not full:
-        gradients = "bf16"
-    gradient_bytes = 4.0 if gradients == "fp32" else 2.0
     counts = count_parameters(shape)
     trainable: Number = counts.total
     frozen = 0.0
     if training.adapter is not None:
         trainable = adapter_parameters(shape, training.adapter)
         kept = training.quantization or ("nf4" if training.adapter.kind == "qlora" else None)
-        frozen = (catalog.quantizations.find(kept).bits_per_weight or 8.0 * width) / 8.0 if kept else width
+        frozen = _quantized_bytes(kept, numerics.width, catalog)
     device = cluster.device
     efficiency = plan.hardware.efficiency
     reach = efficiency if efficiency is not None else device.gemm_reach(precision)
@@ -156,15 +148,12 @@ def transformer_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catal
         zero=float(parallel.zero or 0),
         shard=float(parallel.shard or 1),
         sequence_parallel=float(bool(parallel.sequence_parallel)),
-        width=width,
-        weight_bytes=weight_bytes,
-        master_bytes=master_bytes,
-        gradient_bytes=gradient_bytes,
-        state_bytes=_state_bytes(optimizer, lean=weight_bytes + master_bytes < 4.0),
-        optimizer_traffic=optimizer.state_traffic_bytes
-        + 2.0 * (master_bytes or weight_bytes)
-        + optimizer.gradient_passes * gradient_bytes
-        + (width if master_bytes else 0.0),
+        width=numerics.width,
+        weight_bytes=numerics.weight_bytes,
+        master_bytes=numerics.master_bytes,
+        gradient_bytes=numerics.gradient_bytes,
+        state_bytes=numerics.state_bytes,
+        optimizer_traffic=numerics.optimizer_traffic,
         peak=device.peak(precision),
         gemm_reach=reach,
         attention_peak=device.peak("fp32" if full else ("fp16" if precision == "fp16" else "bf16")),
@@ -179,11 +168,10 @@ def transformer_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catal
     )
 
 
-def _state_bytes(optimizer: Optimizer, *, lean: bool) -> float:
-    """Bytes of optimizer state for a parameter; states follow the parameters' type where nothing is fp32."""
-    if lean and optimizer.state_bytes_bf16 is not None:
-        return optimizer.state_bytes_bf16
-    return optimizer.state_bytes
+def _quantized_bytes(name: str | None, width: float, catalog: Catalog) -> float:
+    """Bytes of a frozen parameter, by the format it is kept in; that of the activations where none is named."""
+    bits = catalog.quantizations.find(name).bits_per_weight if name else None
+    return bits / 8.0 if bits else width
 
 
 def _software(row: Framework, shape: TransformerShape) -> Software:

@@ -1,0 +1,1 @@
+"""Classical algorithms as neutral work: memory, kernels and the size at which they stop being reasonable."""

@@ -1,0 +1,52 @@
+"""One fit of a classical model: its size, its memory and its kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from capacity_tui.engine.estimate.equation import equation
+from capacity_tui.engine.estimate.work import Operator
+from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.workload.classical.specs import ClassicalSpec
+
+# A sparse row keeps the column of each value, and where the row begins.
+INDEX_BYTES = 4.0
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """What an algorithm says about one fit.
+
+    Attributes:
+        parameters: numbers the fitted model keeps.
+        inference_flops: FLOPs to predict one sample.
+        operators: kernels of the fit.
+        memory: bytes at the peak, by part: data, copies, work, model.
+        peak: where memory peaks, in words.
+    """
+
+    parameters: Number
+    inference_flops: Number
+    operators: tuple[Operator, ...]
+    memory: Mapping[str, Number]
+    peak: str
+
+
+@equation(
+    "data = n · p · width dense, n · p · density · (width + 4) + 4 · n sparse",
+    unit="B",
+    source="contiguous array; compressed sparse rows with 32-bit indices",
+    part="memory.parts.data",
+)
+def table_bytes(n: Number, p: Number, density: Number, width: Number) -> Number:
+    """Bytes of the training table."""
+    if density >= 1.0:
+        return n * p * width
+    return n * p * density * (width + INDEX_BYTES) + n * INDEX_BYTES
+
+
+def data_bytes(spec: ClassicalSpec, width: Number) -> Number:
+    """Bytes of the training table of a plan; the smaller of its dense and its sparse form."""
+    dense = table_bytes(spec.n, spec.p, 1.0, width)
+    return dense if spec.density >= 1.0 else min(dense, table_bytes(spec.n, spec.p, spec.density, width))

@@ -1,0 +1,52 @@
+"""Which algorithm is made of what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.estimate.classical import kernel_svm, linear, trees, unsupervised
+from capacity_tui.engine.estimate.classical.fit import Fit
+from capacity_tui.engine.estimate.classical.rates import Rates, rates_of
+from capacity_tui.engine.estimate.roofline import operator_seconds
+from capacity_tui.engine.hardware.cluster import Device
+from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.workload.classical import specs
+
+# Row of the catalogue that holds what all algorithms share.
+COMMON = "common"
+FITS: Mapping[type[specs.ClassicalSpec], Callable[..., Fit]] = {
+    specs.LinearRegressionNormal: linear.normal_equations,
+    specs.LinearRegressionQR: linear.orthogonal_factorization,
+    specs.LogisticRegressionNewton: linear.newton,
+    specs.LogisticRegressionSGD: linear.stochastic_gradient,
+    specs.LinearSVM: linear.coordinate_descent,
+    specs.KernelSVM: kernel_svm.minimal_optimization,
+    specs.DecisionTree: trees.decision_tree,
+    specs.RandomForest: trees.random_forest,
+    specs.BoostedTrees: trees.boosted_trees,
+    specs.KMeans: unsupervised.lloyd,
+    specs.PCA: unsupervised.principal_components,
+}
+
+
+def fit_rates(spec: specs.ClassicalSpec, family: str, device: Device, catalog: Catalog) -> Rates:
+    """Return what the machine reaches for a fit whose precision and cores are settled."""
+    cores = float(spec.n_jobs or device.units) if device.kind == "cpu" else float(device.units)
+    return rates_of(device, catalog.algorithms[family], catalog.algorithms[COMMON], str(spec.precision), cores)
+
+
+def fit_of(spec: specs.ClassicalSpec, rates: Rates) -> Fit:
+    """Return size, memory and kernels of one fit."""
+    return FITS[type(spec)](spec, rates)
+
+
+def fit_seconds(fit: Fit, rates: Rates) -> Number:
+    """Seconds of a fit: its kernels one after another."""
+    kernels: Number = sum((operator_seconds(each) * each.count for each in fit.operators), start=0.0)
+    return kernels + rates.row.seconds
+
+
+def fit_bytes(fit: Fit) -> Number:
+    """Bytes a fit keeps at its peak."""
+    return sum(fit.memory.values(), start=0.0)

@@ -1,0 +1,156 @@
+"""Linear and logistic regression, and linear support vector machines, as kernels."""
+
+from __future__ import annotations
+
+from capacity_tui.engine.estimate.classical.fit import Fit, data_bytes
+from capacity_tui.engine.estimate.classical.rates import Rates
+from capacity_tui.engine.estimate.work import Operator
+from capacity_tui.engine.workload.classical.specs import (
+    ClassicalSpec,
+    LinearRegressionNormal,
+    LinearRegressionQR,
+    LinearSVM,
+    LogisticRegressionNewton,
+    LogisticRegressionSGD,
+)
+
+
+def centred_copy(spec: ClassicalSpec, rates: Rates) -> Operator:
+    """Return the passes that copy the data and subtract its means."""
+    moved = rates.row.passes["centre"] * data_bytes(spec, rates.width)
+    return rates.stream("centre a copy of the data", moved, flops=2.0 * spec.n * spec.p * spec.density)
+
+
+def sparse_work(spec: ClassicalSpec, power: int) -> float:
+    """Return the share of a dense product that sparse operands leave, at the speed of a dense one.
+
+    Sparse loops reach a small part of the dense rate, so that few zeros save nothing.
+    """
+    slower = 20.0
+    return min(1.0, slower * spec.density**power)
+
+
+def normal_equations(spec: LinearRegressionNormal, rates: Rates) -> Fit:
+    """Gram matrix ``n p²`` FLOPs, Cholesky ``p³/3``, two triangular solves (Golub and Van Loan, 5.3.2)."""
+    n, p, width = float(spec.n), float(spec.p), rates.width
+    data = data_bytes(spec, width)
+    return Fit(
+        parameters=p + 1.0,
+        inference_flops=2.0 * p,
+        operators=(
+            centred_copy(spec, rates),
+            rates.product("Gram matrix", p, p, n, kernel="gram", work=0.5 * sparse_work(spec, 2)),
+            rates.stream("right-hand side", data + n * width, flops=2.0 * n * p * spec.density),
+            rates.product("Cholesky factorization", p, p, p, kernel="cholesky", work=1.0 / 6.0),
+            rates.stream("triangular solves", 2.0 * p * p * width, flops=2.0 * p * p),
+        ),
+        memory={
+            "data": data + n * width,
+            "copies": data + n * width,
+            "work": 2.0 * p * p * width,
+            "model": (p + 1.0) * width,
+        },
+        peak="while the Gram matrix is formed",
+    )
+
+
+def orthogonal_factorization(spec: LinearRegressionQR, rates: Rates) -> Fit:
+    """Householder QR ``2 m s² - 2/3 s³``, then the small triangle by singular values, ``8/3 s³``.
+
+    With m the longer and s the shorter side (Golub and Van Loan, 5.3.3; LAPACK gelsd).
+    """
+    long, short = float(max(spec.n, spec.p)), float(min(spec.n, spec.p))
+    width, data = rates.width, data_bytes(spec, rates.width)
+    return Fit(
+        parameters=spec.p + 1.0,
+        inference_flops=2.0 * spec.p,
+        operators=(
+            centred_copy(spec, rates),
+            rates.product("QR factorization", short, short, long, kernel="qr", work=1.0 - short / (3.0 * long)),
+            rates.product("singular values of the triangle", short, short, short, kernel="bidiagonal", work=4.0 / 3.0),
+        ),
+        memory={
+            "data": data + spec.n * width,
+            "copies": rates.row.bytes["copies"] * data + spec.n * width,
+            "work": 2.0 * short * short * width,
+            "model": (spec.p + 1.0) * width,
+        },
+        peak="while the copy of the data is factorized",
+    )
+
+
+def newton(spec: LogisticRegressionNewton, rates: Rates) -> Fit:
+    """Each iteration: gradient ``4 n p``, Hessian ``2 n p²``, Cholesky ``p³/3``."""
+    n, p, width, steps = float(spec.n), float(spec.p), rates.width, float(spec.iterations)
+    data = data_bytes(spec, width)
+    moved, flops = rates.row.passes["step"] * data, 6.0 * n * p * spec.density
+    return Fit(
+        parameters=p + 1.0,
+        inference_flops=2.0 * p + 4.0,
+        operators=(
+            rates.stream("weighted copy, gradient and line search", moved, flops=flops, count=steps),
+            rates.loop("logistic function", n, "logistic", count=steps, flops=10.0),
+            rates.product("Hessian", p, p, n, kernel="hessian", count=steps, work=sparse_work(spec, 2)),
+            rates.product("Cholesky factorization", p, p, p, kernel="cholesky", count=steps, work=1.0 / 6.0),
+        ),
+        memory={
+            "data": data + 8.0 * n,
+            "copies": data,
+            "work": 2.0 * p * p * width + rates.row.bytes["row"] * n,
+            "model": (p + 1.0) * width,
+        },
+        peak="while the Hessian is formed",
+    )
+
+
+def stochastic_gradient(spec: LogisticRegressionSGD, rates: Rates) -> Fit:
+    """Each epoch visits every value of every row twice: ``4 n p`` FLOPs.
+
+    Batches beyond one row run as products of matrix and vector, with the fixed time of an update.
+    """
+    n, values, epochs = float(spec.n), float(spec.n) * spec.p * spec.density, float(spec.epochs)
+    width, data = rates.width, data_bytes(spec, rates.width)
+    if spec.batch_size > 1:
+        steps = -(-spec.n // spec.batch_size)
+        kernels: tuple[Operator, ...] = (
+            rates.stream("gradients", 2.0 * data, flops=4.0 * values, count=epochs),
+            rates.loop("updates", float(steps), "update", count=epochs, flops=4.0 * spec.p),
+        )
+    else:
+        kernels = (
+            rates.loop("products and updates", values, "value", count=epochs, flops=4.0),
+            rates.loop("rows", n, "row", count=epochs, flops=10.0),
+        )
+    return Fit(
+        parameters=spec.p + 1.0,
+        inference_flops=2.0 * spec.p + 4.0,
+        operators=kernels,
+        memory={
+            "data": data + 8.0 * n,
+            "work": rates.row.bytes["row"] * n,
+            "model": (spec.p + 1.0) * width,
+        },
+        peak="during the epochs",
+    )
+
+
+def coordinate_descent(spec: LinearSVM, rates: Rates) -> Fit:
+    """Each pass visits every value twice; values are first copied with their index (Fan et al. 2008)."""
+    n, values, passes = float(spec.n), float(spec.n) * spec.p * spec.density, float(spec.iterations)
+    width, data = rates.width, data_bytes(spec, rates.width)
+    return Fit(
+        parameters=spec.p + 1.0,
+        inference_flops=2.0 * spec.p,
+        operators=(
+            rates.loop("copy into rows of index and value", values, "copy", flops=0.0),
+            rates.loop("products and updates", values, "value", count=passes, flops=4.0),
+            rates.loop("rows", n, "row", count=passes, flops=10.0),
+        ),
+        memory={
+            "data": data + 8.0 * n,
+            "copies": rates.row.bytes["value"] * (values + 2.0 * n) + rates.row.bytes["converted"] * values,
+            "work": rates.row.bytes["row"] * n,
+            "model": (spec.p + 1.0) * width,
+        },
+        peak="during the passes",
+    )

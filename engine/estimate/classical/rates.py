@@ -1,0 +1,125 @@
+"""What the cores that fit a classical model reach, and the kernels a fit is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from capacity_tui.engine.catalog.algorithms import Algorithm
+from capacity_tui.engine.estimate.equation import equation
+from capacity_tui.engine.estimate.roofline import gemm_bytes, gemm_rate
+from capacity_tui.engine.estimate.work import Operator
+from capacity_tui.engine.hardware.cluster import Device
+from capacity_tui.engine.numeric import Number
+
+
+@equation("share = size / (size + half)", unit="", source="panels narrower than a kernel's blocks leave units idle")
+def narrow_share(size: Number, half: Number) -> Number:
+    """Share of its rate that a kernel reaches on a result whose smaller side is ``size``."""
+    return size / (size + half)
+
+
+@equation("workers = 1 / (serial + (1 - serial) / cores)", unit="cores", source="Amdahl 1967; serial share as measured")
+def effective_cores(cores: Number, serial: Number) -> Number:
+    """Cores' worth of speed that several cores give."""
+    return 1.0 / (serial + (1.0 - serial) / cores)
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """The machine as one fit sees it.
+
+    Attributes:
+        row: constants of the algorithm.
+        width: bytes of a number.
+        peak: dense peak of the cores used, FLOP/s.
+        reach: share of it that large matrix products sustain.
+        bandwidth: what the cores used stream, B/s.
+        cores: cores that share matrix products and passes over the data.
+        workers: cores' worth of speed in the algorithm's own loops.
+        fill: waves of tiles lost to the last, partly filled one.
+        half_sizes: sizes at which the kernels of all algorithms reach half their rate.
+    """
+
+    row: Algorithm
+    width: Number
+    peak: Number
+    reach: Number
+    bandwidth: Number
+    cores: Number
+    workers: Number
+    fill: Number
+    half_sizes: Mapping[str, Number]
+
+    def product(
+        self,
+        name: str,
+        m: Number,
+        n: Number,
+        k: Number,
+        *,
+        kernel: str = "product",
+        count: Number = 1.0,
+        work: Number = 1.0,
+    ) -> Operator:
+        """Return a matrix product, or a factorization that is mostly products.
+
+        Args:
+            name: what it is.
+            m: rows of the result.
+            n: columns of the result.
+            k: inner length.
+            kernel: which shares of the product rate apply.
+            count: how often it runs.
+            work: its FLOPs over the ``2 m n k`` of the full product: symmetry and zeros save some.
+        """
+        half = self.row.half_sizes.get(kernel, self.half_sizes.get(kernel, self.half_sizes["product"]))
+        share = self.row.shares.get(kernel, 1.0) * narrow_share(np.minimum(m, n), half)
+        rate = gemm_rate(m, n, k, self.peak, self.reach, self.cores, self.fill, self.half_sizes["inner"]) * share
+        flops = 2.0 * m * n * k * work
+        moved = gemm_bytes(m, n, k, self.width)
+        return Operator(name, "compute", "forward", "layer", flops, moved, rate, self.bandwidth, count)
+
+    def stream(self, name: str, moved: Number, *, flops: Number = 0.0, count: Number = 1.0) -> Operator:
+        """Return passes over memory that move ``moved`` bytes in all."""
+        return Operator(name, "compute", "forward", "layer", flops, moved, self.peak, self.bandwidth, count)
+
+    def loop(self, name: str, number: Number, kind: str, *, count: Number = 1.0, flops: Number = 2.0) -> Operator:
+        """Return a loop of ``number`` elementary operations whose time the row gives in nanoseconds.
+
+        Args:
+            name: what it is.
+            number: elementary operations.
+            kind: which of the row's times applies.
+            count: how often it runs.
+            flops: FLOPs of one of them.
+        """
+        rate = flops * self.workers / (self.row.nanoseconds[kind] * 1e-9)
+        return Operator(name, "compute", "forward", "layer", flops * number, 0.0, rate, self.bandwidth, count)
+
+
+def rates_of(device: Device, row: Algorithm, common: Algorithm, precision: str, cores: Number) -> Rates:
+    """Return the rates of a fit.
+
+    Args:
+        device: what it runs on.
+        row: constants of the algorithm.
+        common: constants that all algorithms share.
+        precision: fp32 or fp64.
+        cores: cores it may use; on a GPU its multiprocessors.
+    """
+    used = 1.0 if row.single_threaded and device.kind == "cpu" else cores
+    stream = device.bandwidth * device.reach.stream
+    return Rates(
+        row=row,
+        width=8.0 if precision == "fp64" else 4.0,
+        peak=device.peak(precision) * used / device.units,
+        reach=device.gemm_reach(precision),
+        bandwidth=np.minimum(stream, used * common.bytes["core_bandwidth"]) if device.kind == "cpu" else stream,
+        cores=used,
+        workers=effective_cores(used, row.serial),
+        fill=device.reach.wave_fill,
+        half_sizes=common.half_sizes,
+    )

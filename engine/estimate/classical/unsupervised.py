@@ -1,0 +1,93 @@
+"""K-means and principal components as kernels."""
+
+from __future__ import annotations
+
+import math
+
+from capacity_tui.engine.estimate.classical.fit import Fit, data_bytes
+from capacity_tui.engine.estimate.classical.linear import centred_copy, sparse_work
+from capacity_tui.engine.estimate.classical.rates import Rates
+from capacity_tui.engine.estimate.work import Operator
+from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.workload.classical.specs import PCA, KMeans
+
+
+def lloyd(spec: KMeans, rates: Rates) -> Fit:
+    """Each iteration: distances ``2 n k p``, nearest centre, new means (Lloyd 1982; Arthur and Vassilvitskii 2007)."""
+    n, p, k, width = float(spec.n), float(spec.p), float(min(spec.k, spec.n)), rates.width
+    expected = float(min(spec.max_iter, spec.iterations or rates.row.ratios["expected_iterations"]))
+    starts, iterations = float(spec.n_init), expected * spec.n_init
+    trials = 2.0 + math.floor(math.log(k))
+    data = data_bytes(spec, width)
+    return Fit(
+        parameters=k * p,
+        inference_flops=2.0 * k * p,
+        operators=(
+            centred_copy(spec, rates),
+            rates.stream("k-means++ starts", (k - 1.0) * data, flops=2.0 * (k - 1.0) * trials * n * p, count=starts),
+            rates.loop("distances to candidates", n * trials, "candidate", count=(k - 1.0) * starts, flops=4.0),
+            rates.product("distances", n, k, p, count=iterations, work=sparse_work(spec, 1)),
+            rates.loop("nearest centres", n * k, "compare", count=iterations, flops=2.0),
+            rates.loop("new means", n * p * spec.density, "value", count=iterations, flops=1.0),
+            rates.loop("rows", n, "row", count=iterations, flops=1.0),
+        ),
+        memory={
+            "data": data,
+            "copies": data,
+            "work": rates.row.bytes["row"] * n + trials * n * width + 2.0 * k * p * width,
+            "model": k * p * width,
+        },
+        peak="during the starts",
+    )
+
+
+def principal_components(spec: PCA, rates: Rates) -> Fit:
+    """Return the fit by all singular values, by the covariance, or by a random projection."""
+    kernels, work = {"full": _full, "covariance": _covariance, "randomized": _randomized}[spec.method](spec, rates)
+    data, kept = data_bytes(spec, rates.width), spec.components
+    copies = rates.row.bytes[f"copies_{spec.method}"] * data
+    return Fit(
+        parameters=kept * spec.p + spec.p,
+        inference_flops=2.0 * kept * spec.p + spec.p,
+        operators=kernels,
+        memory={"data": data, "copies": copies, "work": work, "model": (kept + 1.0) * spec.p * rates.width},
+        peak="during the decomposition",
+    )
+
+
+def _full(spec: PCA, rates: Rates) -> tuple[tuple[Operator, ...], Number]:
+    """``6 m s² + 20 s³``: QR first, then the singular values of the triangle (Golub and Van Loan, 8.6)."""
+    long, short = float(max(spec.n, spec.p)), float(min(spec.n, spec.p))
+    kernels = (
+        centred_copy(spec, rates),
+        rates.product("QR factorization and its Q", short, short, long, kernel="qr", work=2.0),
+        rates.product("singular value decomposition", short, short, short, kernel="bidiagonal", work=10.0),
+        rates.product("left singular vectors", long, short, short),
+    )
+    return kernels, (long * short + 5.0 * short * short) * rates.width
+
+
+def _covariance(spec: PCA, rates: Rates) -> tuple[tuple[Operator, ...], Number]:
+    """Covariance ``n p²``, eigenvalues ``9 p³`` (Golub and Van Loan, 8.3)."""
+    n, p = float(spec.n), float(spec.p)
+    kernels = (
+        rates.stream("means", data_bytes(spec, rates.width), flops=n * p),
+        rates.product("covariance", p, p, n, kernel="gram", work=0.5 * sparse_work(spec, 2)),
+        rates.product("eigenvalue decomposition", p, p, p, kernel="bidiagonal", work=4.5),
+    )
+    return kernels, 4.0 * p * p * rates.width
+
+
+def _randomized(spec: PCA, rates: Rates) -> tuple[tuple[Operator, ...], Number]:
+    """``4 q + 2`` products of the data with a thin matrix (Halko et al. 2011)."""
+    n, p = float(spec.n), float(spec.p)
+    thin = min(spec.components + spec.oversampling, n, p)
+    power, sparse = float(spec.power_iterations), sparse_work(spec, 1)
+    kernels = (
+        centred_copy(spec, rates),
+        rates.product("products with a thin matrix", n, thin, p, kernel="thin", count=power + 1.0, work=sparse),
+        rates.product("products of the transpose", p, thin, n, kernel="thin", count=power + 1.0, work=sparse),
+        rates.product("factorizations of thin matrices", thin, thin, n + p, kernel="qr", count=power + 1.0),
+        rates.product("left singular vectors", n, thin, thin),
+    )
+    return kernels, 3.0 * (n + p) * thin * rates.width

@@ -1,0 +1,69 @@
+"""A plan that fits a classical model, settled and as neutral work."""
+
+from __future__ import annotations
+
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.errors import Place, PlanError
+from capacity_tui.engine.estimate.classical.fits import COMMON, fit_of, fit_rates
+from capacity_tui.engine.estimate.classical.limits import fit_warnings
+from capacity_tui.engine.estimate.result import ModelFacts
+from capacity_tui.engine.estimate.work import Schedule, Work
+from capacity_tui.engine.hardware.cluster import Cluster, Device
+from capacity_tui.engine.workload.classical.specs import SPECS, ClassicalSpec
+from capacity_tui.engine.workload.plan import AUTO, Plan
+from capacity_tui.engine.workload.spec import read_spec
+
+METHOD = "kernels of the usual library by roofline, loops by measured time of one step; memory term by term"
+
+
+def settle_classical(plan: Plan, family: str, device: Device) -> ClassicalSpec:
+    """Return the parameters of a classical plan with every default filled in.
+
+    Raises:
+        PlanError: an unknown key, a value that is not allowed, or one that is still ``auto``.
+    """
+    spec = read_spec(SPECS[family], plan.model.spec)
+    for name in ("precision", "n_jobs"):
+        if getattr(spec, name) == AUTO:
+            raise PlanError("still auto", hint="choose a mode, or give a value", place=_place(name))
+    on_cpu, cores = device.kind == "cpu", int(device.units)
+    precision = spec.precision or ("fp64" if on_cpu else "fp32")
+    if precision not in device.peaks:
+        hint = "use fp32, or give hardware.spec.fp64_tflops"
+        raise PlanError(f"no {precision} rate is published", device.name, hint, _place("precision"))
+    if on_cpu and int(spec.n_jobs or 1) > cores:
+        raise PlanError("more cores than the machine has", f"{spec.n_jobs}", f"allowed: 1 to {cores}", _place("n_jobs"))
+    return spec.model_copy(update={"precision": precision, "n_jobs": spec.n_jobs or (cores if on_cpu else None)})
+
+
+def classical_work(spec: ClassicalSpec, family: str, cluster: Cluster, catalog: Catalog) -> Work:
+    """Return one fit of a settled plan as neutral work; the fit is one step."""
+    device, on_cpu = cluster.device, cluster.device.kind == "cpu"
+    rates = fit_rates(spec, family, device, catalog)
+    fit = fit_of(spec, rates)
+    return Work(
+        facts=ModelFacts(fit.parameters, fit.parameters, fit.inference_flops, "sample", rates.row.complexity),
+        memory=fit.memory,
+        host_bytes=0.0 if on_cpu else fit.memory["data"],
+        peak=fit.peak,
+        fragmentation=0.0,
+        context_bytes=catalog.algorithms[COMMON].bytes["process"] if on_cpu else device.reach.context_bytes,
+        operators=fit.operators,
+        collectives=(),
+        schedule=Schedule(),
+        launch_seconds=0.0,
+        fixed_seconds=rates.row.seconds,
+        units_per_step=float(spec.n),
+        units_per_sample=1.0,
+        steps=1.0,
+        model_flops_per_step=sum((each.flops * each.count for each in fit.operators), start=0.0),
+        peak_flops=device.peak(str(spec.precision)),
+        method=METHOD,
+        assumed=(*cluster.assumed, *spec.defaulted),
+        step_range=rates.row.step_range,
+        warnings=fit_warnings(spec, rates, cluster),
+    )
+
+
+def _place(name: str) -> Place:
+    return Place(field=f"model.spec.{name}")

@@ -1,0 +1,1 @@
+"""Classical algorithms: what a plan says about one."""
