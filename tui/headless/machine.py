@@ -9,6 +9,7 @@ import click
 
 from capacity_tui.tui.headless import completion
 from capacity_tui.tui.headless.output import as_text, format_of, format_option, output_option, tell, write
+from capacity_tui.tui.headless.plans import machine_for
 
 if TYPE_CHECKING:
     from capacity_tui.engine.choose.modes import Comparison, ModePlan
@@ -90,13 +91,12 @@ def configs(
 def _comparison(model: str | None, gpu: str | None, machine: Machine | None) -> Comparison:
     """Return three configurations of a model, on hardware by name or on this machine."""
     from capacity_tui.engine import compare, plan_from_data
-    from capacity_tui.engine import detect as look
     from capacity_tui.engine.workload.loading import with_hardware
 
     plan = plan_from_data({"model": {"name": model or DEFAULT_MODEL}, **_EVERYTHING_OPEN})
     if gpu is not None:
-        return compare(with_hardware(plan, gpu))
-    return compare(plan, machine or look())
+        plan = with_hardware(plan, gpu)
+    return compare(plan, machine or machine_for(plan))
 
 
 def _entries(comparison: Comparison) -> tuple[ModePlan, ...]:
