@@ -1,17 +1,21 @@
-"""AMD GPUs from sysfs and the KFD topology, with rocm-smi only for a name that sysfs lacks."""
+"""AMD GPUs from sysfs and the KFD topology, with AMD's tools only for what those lack."""
 
 from __future__ import annotations
 
-import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from capacity_tui.engine.hardware import drm
+from capacity_tui.engine.hardware import amd_smi, drm, pci
+from capacity_tui.engine.hardware.amd_smi import listed_accelerators
 from capacity_tui.engine.hardware.facts import Fact, detected, missing
+from capacity_tui.engine.hardware.generations import BY_GENERATION
 from capacity_tui.engine.hardware.host import Host
 from capacity_tui.engine.hardware.machine import Accelerator, GpuProcess, LinkPeer
 from capacity_tui.engine.hardware.matching import match_accelerator, match_pci
 from capacity_tui.engine.hardware.probing import NotPresentError
+from capacity_tui.engine.hardware.processes import gpu_process
+from capacity_tui.engine.hardware.smi_tables import told
 
 VENDOR = "AMD"
 PCI_VENDOR = "1002"
@@ -33,6 +37,8 @@ class KfdNode:
 def probe_amd(host: Host) -> tuple[Accelerator, ...]:
     """Return the AMD GPUs; raises NotPresentError if there are none."""
     found = drm.cards(host, PCI_VENDOR)
+    if not found and host.exists(KFD):
+        return listed_accelerators(host, VENDOR)
     if not found:
         raise NotPresentError(f"no AMD card in {drm.CARDS}")
     nodes = {card.card: _node(host, card) for card in found}
@@ -63,14 +69,20 @@ def _accelerator(
         driver=host.text("/sys/module/amdgpu/version").or_else(host.text("/proc/sys/kernel/osrelease")),
         runtime=host.text("/opt/rocm/.info/version"),
         compute_capability=_target(node),
+        matrix_units=BY_GENERATION,
+        precisions=BY_GENERATION,
+        pci_path=pci.path_of(host, card.base),
         pcie=drm.pcie_link(host, card),
-        numa_node=drm.numa_node(host, card),
+        numa_node=pci.numa_node(host, card.base),
         links=_links(node, order),
         mig_enabled=NO_MIG,
         mig_instances=NO_MIG,
+        power_default_watts=drm.hwmon(host, card, "power1_cap_default", scale=1e6),
         power_limit_watts=drm.hwmon(host, card, "power1_cap", scale=1e6),
         power_watts=power(host, card),
         temperature_celsius=temperature(host, card),
+        temperature_limit_celsius=drm.hwmon(host, card, "temp2_crit", "temp1_crit", scale=1e3),
+        throttle=missing(card.base, "the amdgpu driver does not tell"),
         clock_mhz=clock(host, card),
         clock_max_mhz=host.fact(f"{card.base}/pp_dpm_sclk", _highest_clock),
         integrated=integrated,
@@ -95,24 +107,25 @@ def clock(host: Host, card: drm.Card) -> Fact[int]:
 
 
 def _product_names(host: Host, found: tuple[drm.Card, ...]) -> tuple[Fact[str], ...]:
-    """Return each card's name; rocm-smi is slow and asked once, if sysfs lacks any."""
+    """Return each card's name; AMD's library and the slow rocm-smi are asked once, if sysfs lacks any."""
     names = [host.text(f"{card.base}/product_name") for card in found]
     if all(name.value is not None for name in names):
         return tuple(names)
-    report = host.command("rocm-smi", "--showproductname", "--showbus", "--json")
-    return tuple(name.or_else(_listed_name(report, card)) for name, card in zip(names, found, strict=True))
+    library = amd_smi.library_names()
+    report = amd_smi.rocm_smi(host) if any(card.address not in library for card in found) else None
+    return tuple(name.or_else(_tool_name(library, report, card)) for name, card in zip(names, found, strict=True))
 
 
-def _listed_name(report: Fact[str], card: drm.Card) -> Fact[str]:
-    if report.value is None:
-        return missing(report.source, report.reason)
-    try:
-        entries = json.loads(report.value).values()
-        names = {str(entry.get("PCI Bus", "")).lower(): entry.get("Card Series") for entry in entries}
-    except (ValueError, AttributeError):
-        return missing(report.source, "an answer that is no table of cards")
-    name = names.get(card.address)
-    return detected(str(name), report.source) if name else missing(report.source, "not in its answer")
+def _tool_name(
+    library: Mapping[str, str], report: Fact[tuple[dict[str, str], ...]] | None, card: drm.Card
+) -> Fact[str]:
+    if card.address in library:
+        return detected(library[card.address], "amdsmi")
+    if report is None or report.value is None:
+        return missing("rocm-smi", report.reason if report else "not asked")
+    row = next((row for row in report.value if row.get("PCI Bus", "").lower() == card.address), {})
+    name = told(row, *amd_smi.NAMES)
+    return detected(name, report.source) if name else missing(report.source, "not in its answer")
 
 
 def _memory(host: Host, card: drm.Card, part: str, integrated: Fact[bool]) -> Fact[int]:
@@ -131,9 +144,7 @@ def _difference(total: Fact[int], used: Fact[int]) -> Fact[int]:
 
 def _node(host: Host, card: drm.Card) -> KfdNode | None:
     """Return the KFD node whose render device is the card's."""
-    renders = [
-        name.removeprefix("renderD") for name in host.names(f"{card.base}/drm") if name.startswith("renderD")
-    ]
+    renders = [name.removeprefix("renderD") for name in host.names(f"{card.base}/drm") if name.startswith("renderD")]
     for name in host.names(f"{KFD}/topology/nodes"):
         base = f"{KFD}/topology/nodes/{name}"
         properties = _properties(host, f"{base}/properties")
@@ -189,7 +200,7 @@ def _processes(host: Host, node: KfdNode | None) -> Fact[tuple[GpuProcess, ...]]
     for name in host.names(source):
         used = host.integer(f"{source}/{name}/vram_{node.gpu_id}")
         if used.value and name.isdigit():
-            found.append(GpuProcess(int(name), host.text(f"/proc/{name}/comm"), used))
+            found.append(gpu_process(host, int(name), used))
     return detected(tuple(found), source)
 
 

@@ -6,7 +6,8 @@ import json
 import re
 from dataclasses import replace
 
-from capacity_tui.engine.hardware.facts import Fact, detected, missing
+from capacity_tui.engine.hardware.facts import Fact, assumed, detected, missing
+from capacity_tui.engine.hardware.generations import unified_shares
 from capacity_tui.engine.hardware.host import Host, parse_pairs
 from capacity_tui.engine.hardware.machine import Accelerator, Cache, Cpu, unknown, unknown_accelerator
 from capacity_tui.engine.hardware.matching import match_accelerator, match_cpu
@@ -15,6 +16,7 @@ from capacity_tui.engine.hardware.probing import NotPresentError
 
 VENDOR = "Apple"
 SYSCTL = ("sysctl", "hw", "machdep.cpu")
+WIRED_LIMIT = "iogpu.wired_limit_mb"
 PROFILER = ("system_profiler", "SPDisplaysDataType", "-json")
 
 
@@ -63,16 +65,31 @@ def _accelerator(host: Host, index: int, entry: dict[str, str]) -> Accelerator:
     source = " ".join(PROFILER)
     name = f"{entry['sppci_model']} ({entry.get('sppci_cores', '?')}-core GPU)"
     memory = probe_memory(host)
+    limit = _wired_limit(host, memory.total_bytes)
+    free = memory.available_bytes.map(lambda left: min(left, limit.value) if limit.value else left)
     return replace(
         unknown_accelerator(index, VENDOR, source, "macOS does not tell"),
         name=detected(name, source),
         catalogue_id=match_accelerator(name, None),
-        memory_total_bytes=memory.total_bytes,
-        memory_free_bytes=memory.available_bytes,
+        memory_total_bytes=limit,
+        memory_free_bytes=free,
         runtime=detected(entry.get("spdisplays_mtlgpufamilysupport", "Metal"), source),
         integrated=detected(True, source),
         visible=detected(True, source),
     )
+
+
+def _wired_limit(host: Host, total: Fact[int]) -> Fact[int]:
+    """Return the bytes of main memory that Metal may hold: what the user set, else macOS's own share."""
+    given = host.command("sysctl", "-n", WIRED_LIMIT)
+    if given.value and given.value.strip().isdigit() and int(given.value) > 0:
+        return detected(int(given.value) << 20, f"sysctl {WIRED_LIMIT}")
+    if total.value is None:
+        return total
+    share = next(
+        row.share for row in unified_shares() if row.up_to_bytes is None or (total.value or 0) <= row.up_to_bytes
+    )
+    return assumed(int(total.value * share), f"macOS's share for the GPU, {share:.0%}; sysctl {WIRED_LIMIT} changes it")
 
 
 def _displays(text: str) -> list[dict[str, str]]:
@@ -96,9 +113,7 @@ def _simd(pairs: dict[str, str], silicon: bool) -> Fact[tuple[str, ...]]:
         names = {"hw.optional.arm.FEAT_FP16": "NEON FP16", "hw.optional.arm.FEAT_DotProd": "NEON dot product"}
         names |= {"hw.optional.arm.FEAT_BF16": "BF16", "hw.optional.arm.FEAT_I8MM": "I8MM"}
         names |= {"hw.optional.arm.FEAT_SME": "SME"}
-        return detected(
-            ("NEON", *(name for key, name in names.items() if pairs.get(key) == "1")), "sysctl hw.optional"
-        )
+        return detected(("NEON", *(name for key, name in names.items() if pairs.get(key) == "1")), "sysctl hw.optional")
     names = {"hw.optional.avx1_0": "AVX", "hw.optional.avx2_0": "AVX2", "hw.optional.avx512f": "AVX-512"}
     return detected(tuple(name for key, name in names.items() if pairs.get(key) == "1"), "sysctl hw.optional")
 
@@ -107,9 +122,7 @@ def _simd_bits(pairs: dict[str, str], silicon: bool) -> Fact[int]:
     if silicon:
         return detected(128, "NEON")
     widths = {"hw.optional.avx512f": 512, "hw.optional.avx2_0": 256, "hw.optional.avx1_0": 256}
-    return detected(
-        max((bits for key, bits in widths.items() if pairs.get(key) == "1"), default=128), "sysctl"
-    )
+    return detected(max((bits for key, bits in widths.items() if pairs.get(key) == "1"), default=128), "sysctl")
 
 
 def _caches(pairs: dict[str, str]) -> Fact[tuple[Cache, ...]]:
@@ -118,14 +131,8 @@ def _caches(pairs: dict[str, str]) -> Fact[tuple[Cache, ...]]:
     for key, size in pairs.items():
         kind = re.fullmatch(r"hw\.perflevel\d\.l(\d)(\w*)cachesize", key)
         if kind and size.isdigit():
-            found.append(
-                Cache(int(kind[1]), {"i": "instruction", "d": "data"}.get(kind[2], "unified"), int(size), 1)
-            )
-    return (
-        detected(tuple(found), "sysctl hw.perflevel")
-        if found
-        else missing("sysctl hw.perflevel", "not listed")
-    )
+            found.append(Cache(int(kind[1]), {"i": "instruction", "d": "data"}.get(kind[2], "unified"), int(size), 1))
+    return detected(tuple(found), "sysctl hw.perflevel") if found else missing("sysctl hw.perflevel", "not listed")
 
 
 def _text(pairs: dict[str, str], key: str) -> Fact[str]:

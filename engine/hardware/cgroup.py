@@ -34,9 +34,7 @@ def memory_used(host: Host) -> Fact[int]:
     if limit.value is None:
         return missing(limit.source, limit.reason)
     directory, _, name = limit.source.rpartition("/")
-    usage = host.integer(
-        f"{directory}/{'memory.current' if name == 'memory.max' else 'memory.usage_in_bytes'}"
-    )
+    usage = host.integer(f"{directory}/{'memory.current' if name == 'memory.max' else 'memory.usage_in_bytes'}")
     droppable = host.fact(f"{directory}/memory.stat", _inactive_file).value or 0
     return usage.map(lambda used: max(0, used - droppable))
 

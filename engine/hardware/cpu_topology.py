@@ -79,9 +79,7 @@ def _efficiency_cpus(host: Host) -> Fact[frozenset[int]]:
     if atoms.value is not None:
         return atoms.map(frozenset)
     source = f"{CPUS}/cpu*/cpu_capacity"
-    capacities = {
-        cpu: host.integer(f"{CPUS}/cpu{cpu}/cpu_capacity").value for cpu in online_cpus(host).value or ()
-    }
+    capacities = {cpu: host.integer(f"{CPUS}/cpu{cpu}/cpu_capacity").value for cpu in online_cpus(host).value or ()}
     known = {cpu: capacity for cpu, capacity in capacities.items() if capacity is not None}
     largest = max(known.values(), default=0)
     weaker = frozenset(cpu for cpu, capacity in known.items() if capacity < largest)

@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
+from capacity_tui.engine.files import CORRUPT, data_folder
 from capacity_tui.engine.hardware.amd import probe_amd
 from capacity_tui.engine.hardware.apple import probe_apple_cpu, probe_apple_gpu
 from capacity_tui.engine.hardware.cpu import probe_cpu
 from capacity_tui.engine.hardware.disk import probe_disks
-from capacity_tui.engine.hardware.facts import detected, missing
+from capacity_tui.engine.hardware.facts import missing
+from capacity_tui.engine.hardware.gaudi import probe_gaudi
+from capacity_tui.engine.hardware.generations import with_abilities
 from capacity_tui.engine.hardware.host import Host
 from capacity_tui.engine.hardware.intel import probe_intel
+from capacity_tui.engine.hardware.jetson import probe_jetson
 from capacity_tui.engine.hardware.machine import (
     Accelerator,
     Container,
     Cpu,
     Machine,
     Memory,
+    MemoryModules,
     Platform,
     Power,
     Probe,
@@ -28,16 +34,35 @@ from capacity_tui.engine.hardware.machine import (
     Topology,
     unknown,
 )
-from capacity_tui.engine.hardware.memory import probe_memory, probe_swap
+from capacity_tui.engine.hardware.memory import probe_memory
+from capacity_tui.engine.hardware.memory_modules import probe_memory_modules
 from capacity_tui.engine.hardware.network import probe_networks
+from capacity_tui.engine.hardware.neuron import probe_neuron
 from capacity_tui.engine.hardware.platform_probe import probe_container, probe_platform
 from capacity_tui.engine.hardware.power import probe_power
-from capacity_tui.engine.hardware.probing import Running
+from capacity_tui.engine.hardware.probing import NotPresentError, Running
+from capacity_tui.engine.hardware.processes import probe_processes
+from capacity_tui.engine.hardware.stacks import probe_stacks, with_drivers
+from capacity_tui.engine.hardware.swap import probe_swap
+from capacity_tui.engine.hardware.topology import complete_topology
+from capacity_tui.engine.hardware.tpu import probe_tpu
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.hardware.measured import MeasuredReach
 
 DETECT_SECONDS = 10.0  # a driver without persistence mode wakes eight GPUs in several seconds
 FILE_SECONDS = 2.0  # probes that only read the kernel's files take milliseconds
 
 T = TypeVar("T")
+
+DEVICE_PROBES: dict[str, Callable[[Host], tuple[Accelerator, ...]]] = {
+    "amd": probe_amd,
+    "intel": probe_intel,
+    "gaudi": probe_gaudi,
+    "apple": probe_apple_gpu,
+    "tpu": probe_tpu,
+    "neuron": probe_neuron,
+}
 
 
 def detect(
@@ -66,29 +91,35 @@ class _Detection:
 
     def machine(self) -> Machine:
         nvidia = self._start("nvidia", _nvidia, self._seconds)
-        others = [
-            self._start("amd", probe_amd, self._seconds),
-            self._start("intel", probe_intel, self._seconds),
-            self._start("apple", probe_apple_gpu, self._seconds),
-        ]
+        others = [self._start(name, probe, self._seconds) for name, probe in DEVICE_PROBES.items()]
         cpu, power = self._start("cpu", _cpu), self._start("power", probe_power)
         memory, swap = self._start("memory", probe_memory), self._start("swap", probe_swap)
+        modules = self._start("memory modules", probe_memory_modules)
+        processes = self._start("processes", probe_processes)
         disks, networks = self._start("disks", probe_disks), self._start("networks", probe_networks)
         container = self._start("container", probe_container)
         platform = self._start("platform", probe_platform)
+        stacks = self._start("stacks", probe_stacks)
+        measured = self._start("measured", _measured)
         gpus, topology = self._wait(nvidia) or ((), None)
-        accelerators = [*gpus, *(gpu for other in others for gpu in self._wait(other) or ())]
+        found = [*gpus, *(gpu for other in others for gpu in self._wait(other) or ())]
+        accelerators = tuple(with_abilities(replace(gpu, index=index)) for index, gpu in enumerate(found))
+        cards, installed = self._wait(networks) or (), self._wait(stacks) or ()
         return Machine(
             cpu=self._wait(cpu) or unknown(Cpu, "cpu probe", self._detail()),
             memory=self._wait(memory) or unknown(Memory, "memory probe", self._detail()),
+            modules=self._wait(modules) or unknown(MemoryModules, "memory modules probe", self._detail()),
+            processes=self._wait(processes) or missing("processes probe", self._detail()),
             swap=self._wait(swap) or unknown(Swap, "swap probe", self._detail()),
             disks=self._wait(disks) or (),
-            networks=self._wait(networks) or (),
+            networks=cards,
             power=self._wait(power) or unknown(Power, "power probe", self._detail()),
-            accelerators=tuple(replace(gpu, index=index) for index, gpu in enumerate(accelerators)),
-            topology=topology or _topology_by_links(accelerators),
+            accelerators=accelerators,
+            topology=complete_topology(accelerators, cards, topology.links if topology else None),
+            stacks=with_drivers(installed, accelerators),
             container=self._wait(container) or unknown(Container, "container probe", self._detail()),
             platform=self._wait(platform) or unknown(Platform, "platform probe", self._detail()),
+            measured=self._wait(measured) or (),
             probes=tuple(self._probes),
         )
 
@@ -105,23 +136,29 @@ class _Detection:
         return f"{self._probes[-1].outcome}: {self._probes[-1].detail}"
 
 
-def _topology_by_links(accelerators: Sequence[Accelerator]) -> Topology:
-    """Return the matrix that the accelerators' own links tell."""
-    if len(accelerators) < 2:
-        return Topology(missing("links", "fewer than two accelerators"))
-    if not any(gpu.links.value for gpu in accelerators):
-        return Topology(missing("links", "no direct links between the accelerators"))
-    peers = [{link.peer: link.kind for link in gpu.links.value or ()} for gpu in accelerators]
-    size = range(len(accelerators))
-    rows = (tuple("X" if row == column else peers[row].get(column, "?") for column in size) for row in size)
-    return Topology(detected(tuple(rows), "the accelerators' own links"))
-
-
 def _cpu(host: Host) -> Cpu:
     return probe_apple_cpu(host) if host.system == "Darwin" else probe_cpu(host)
 
 
-def _nvidia(host: Host) -> tuple[tuple[Accelerator, ...], Topology]:
-    from capacity_tui.engine.hardware.nvidia import probe_nvidia  # noqa: PLC0415 - loads NVML's bindings
+def _measured(host: Host) -> tuple[MeasuredReach, ...]:
+    from capacity_tui.engine.hardware.measured import FOLDER, read_reach  # noqa: PLC0415 - loads numpy
 
-    return probe_nvidia(host)
+    folder = host.path(str(data_folder(host.environment).absolute())) / FOLDER
+    if not folder.is_dir():
+        raise NotPresentError("nothing was measured on this machine yet")
+    return tuple(read_reach(path) for path in sorted(folder.glob("*.json")) if CORRUPT not in path.name)
+
+
+def _nvidia(host: Host) -> tuple[tuple[Accelerator, ...], Topology]:
+    """Return the NVIDIA GPUs through NVML; where that cannot be loaded, through nvidia-smi or as a Jetson's."""
+    from capacity_tui.engine.hardware.nvidia import probe_nvidia  # noqa: PLC0415 - loads NVML's bindings
+    from capacity_tui.engine.hardware.nvidia_smi import probe_nvidia_smi  # noqa: PLC0415
+
+    try:
+        return probe_nvidia(host)
+    except NotPresentError as absent:
+        with suppress(NotPresentError):
+            return probe_nvidia_smi(host)
+        with suppress(NotPresentError):
+            return probe_jetson(host), Topology(missing("device tree", "a single GPU"))
+        raise absent from None

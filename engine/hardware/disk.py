@@ -46,6 +46,13 @@ def probe_disks(host: Host) -> tuple[Disk, ...]:
     return tuple(disk for disk in disks if disk.total_bytes.value != 0)
 
 
+def device_kind(host: Host, device: str) -> Fact[DiskKind]:
+    """Return the kind of the disk below a block device such as ``/dev/sda2``."""
+    mount = Mount("", device, "", "")
+    block = _block_device(host, mount)
+    return missing(device, "no block device known for it") if block is None else _kind_and_model(mount, block)[0]
+
+
 def _size(asking: Running[Space]) -> Fact[Space]:
     space, probe = asking.wait()
     return missing("statvfs", probe.detail) if space is None else detected(space, "statvfs")
@@ -85,13 +92,7 @@ def _stores_data(mount: Mount) -> bool:
         return False  # read-only images
     memory_disk = mount.file_system == "tmpfs" and mount.point in ("/dev/shm", "/tmp")  # noqa: S108
     overlay = mount.file_system == "overlay" and mount.point == "/"
-    return (
-        memory_disk
-        or overlay
-        or mount.remote
-        or mount.device.startswith("/dev/")
-        or mount.file_system in POOLS
-    )
+    return memory_disk or overlay or mount.remote or mount.device.startswith("/dev/") or mount.file_system in POOLS
 
 
 def _block_device(host: Host, mount: Mount) -> Path | None:

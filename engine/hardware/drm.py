@@ -73,12 +73,6 @@ def pcie_link(host: Host, card: Card) -> PcieLink:
     )
 
 
-def numa_node(host: Host, card: Card) -> Fact[int]:
-    """Return the NUMA node next to the card."""
-    node = host.integer(f"{card.base}/numa_node")
-    return missing(node.source, "the firmware names no node") if node.value == -1 else node
-
-
 def _address(host: Host, base: str) -> str:
     found = re.search(r"PCI_SLOT_NAME=(\S+)", host.text(f"{base}/uevent").value or "")
     return found[1] if found else ""

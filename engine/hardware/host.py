@@ -13,7 +13,8 @@ from typing import TypeVar
 
 from capacity_tui.engine.hardware.facts import Fact, detected, missing
 
-TOOLS = ("/usr/sbin", "/sbin", "/opt/rocm/bin")  # where sysctl and rocm-smi lie, often outside PATH
+# Where sysctl, rocm-smi, neuron-ls and WSL's nvidia-smi lie, often outside PATH.
+TOOLS = ("/usr/sbin", "/sbin", "/opt/rocm/bin", "/opt/aws/neuron/bin", "/usr/lib/wsl/lib")
 COMMAND_SECONDS = 3.0  # vendor tools answer in well under a second unless their driver hangs
 
 REASONS = {errno.ENOENT: "this machine does not tell", errno.EACCES: "permission denied"}

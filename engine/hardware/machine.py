@@ -6,13 +6,19 @@ Sizes are bytes, clocks MHz, power watts, temperatures degrees Celsius, network 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
-from typing import Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from capacity_tui.engine.hardware.facts import Fact, missing
 
+if TYPE_CHECKING:
+    from capacity_tui.engine.hardware.measured import MeasuredReach
+
 DiskKind = Literal["NVMe", "SSD", "HDD", "network", "tmpfs", "overlay"]
+SwapKind = Literal["NVMe", "SSD", "HDD", "file", "compressed memory"]
 NetworkKind = Literal["ethernet", "wifi", "infiniband", "roce", "loopback", "virtual"]
 ProbeOutcome = Literal["found", "absent", "denied", "failed", "timed out", "cancelled"]
+
+PciPath = tuple[str, ...]  # from the host bridge down to the device: ("pci0000:16", "0000:16:01.0", "0000:17:00.0")
 
 PRIVATE = {"private": True}  # metadata of fields that identify the machine and are never printed
 
@@ -70,11 +76,42 @@ class Memory:
 
 
 @dataclass(frozen=True, slots=True)
+class MemoryModule:
+    """One memory module; ``speed_mts`` is the rate it runs at, in million transfers a second."""
+
+    size_bytes: int
+    kind: str
+    speed_mts: int | None
+    width_bits: int | None
+    channel: str
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryModules:
+    """The memory modules, and the bandwidth in bytes a second that their channels carry together."""
+
+    modules: Fact[tuple[MemoryModule, ...]]
+    channels: Fact[int]
+    bandwidth: Fact[float]
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A process that holds much main memory; ``own`` says whether this user started it."""
+
+    pid: int
+    name: str
+    memory_bytes: int
+    own: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Swap:
-    """Swap space."""
+    """Swap space; ``kind`` is what its pages go to, the slowest where there are several."""
 
     total_bytes: Fact[int]
     free_bytes: Fact[int]
+    kind: Fact[SwapKind]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,20 +129,25 @@ class Disk:
 
 @dataclass(frozen=True, slots=True)
 class NetworkInterface:
-    """One network interface."""
+    """One network interface, and where on the PCI tree it sits."""
 
     name: str
     kind: NetworkKind
     speed_mbps: Fact[int]
     up: Fact[bool]
+    pci_path: Fact[PciPath]
+    numa_node: Fact[int]
 
 
 @dataclass(frozen=True, slots=True)
 class Power:
-    """Battery and mains."""
+    """Battery and mains, and what the processor's package may draw for long and how warm it is."""
 
     battery_percent: Fact[float]
+    battery_watt_hours: Fact[float]
     on_mains: Fact[bool]
+    package_limit_watts: Fact[float]
+    package_celsius: Fact[float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,10 +171,11 @@ class LinkPeer:
 
 @dataclass(frozen=True, slots=True)
 class MigInstance:
-    """One slice of a partitioned GPU."""
+    """One slice of a partitioned GPU; ``compute_share`` is its part of the GPU's multiprocessors."""
 
     name: str
     memory_bytes: int | None
+    compute_share: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,13 +185,16 @@ class GpuProcess:
     pid: int
     name: Fact[str]
     memory_bytes: Fact[int]
+    own: Fact[bool]
 
 
 @dataclass(frozen=True, slots=True)
 class Accelerator:
-    """One accelerator; ``runtime`` is the CUDA version the driver supports, or the ROCm version.
+    """One accelerator.
 
-    ``visible`` says whether frameworks started from this environment see the device.
+    ``runtime`` is the CUDA version the driver supports, the ROCm version and the like; ``integrated`` devices share
+    main memory; ``visible`` says whether frameworks started from this environment see the device;
+    ``temperature_limit_celsius`` is where the driver begins to lower the clock.
     """
 
     index: int
@@ -162,14 +208,20 @@ class Accelerator:
     driver: Fact[str]
     runtime: Fact[str]
     compute_capability: Fact[str]
+    matrix_units: Fact[str]
+    precisions: Fact[tuple[str, ...]]
+    pci_path: Fact[PciPath]
     pcie: PcieLink
     numa_node: Fact[int]
     links: Fact[tuple[LinkPeer, ...]]
     mig_enabled: Fact[bool]
     mig_instances: Fact[tuple[MigInstance, ...]]
+    power_default_watts: Fact[float]
     power_limit_watts: Fact[float]
     power_watts: Fact[float]
     temperature_celsius: Fact[float]
+    temperature_limit_celsius: Fact[float]
+    throttle: Fact[tuple[str, ...]]
     clock_mhz: Fact[int]
     clock_max_mhz: Fact[int]
     integrated: Fact[bool]
@@ -179,13 +231,28 @@ class Accelerator:
 
 @dataclass(frozen=True, slots=True)
 class Topology:
-    """How accelerators reach each other: row i, column j in the terms of ``nvidia-smi topo``.
+    """How accelerators reach each other and the network: row i, column j in the terms of ``nvidia-smi topo``.
 
     ``X`` itself, ``NV#`` that many NVLinks, ``XGMI``, ``PIX`` one PCIe bridge, ``PXB`` several, ``PHB`` the
     host bridge, ``NODE`` within a NUMA node, ``SYS`` across NUMA nodes, ``?`` unknown.
+
+    Attributes:
+        links: accelerators against accelerators.
+        adapters: names of the network adapters with a place on the PCI tree.
+        adapter_links: accelerators against those adapters.
     """
 
     links: Fact[tuple[tuple[str, ...], ...]]
+    adapters: tuple[str, ...] = ()
+    adapter_links: tuple[tuple[str, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """Software that programs reach accelerators through, such as CUDA or Vulkan."""
+
+    name: str
+    version: Fact[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,22 +289,26 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """Everything that was found, and how each probe went."""
+    """Everything that was found, how each probe went, and what was measured here before."""
 
     cpu: Cpu
     memory: Memory
+    modules: MemoryModules
+    processes: Fact[tuple[Process, ...]]
     swap: Swap
     disks: tuple[Disk, ...]
     networks: tuple[NetworkInterface, ...]
     power: Power
     accelerators: tuple[Accelerator, ...]
     topology: Topology
+    stacks: tuple[Stack, ...]
     container: Container
     platform: Platform
     probes: tuple[Probe, ...]
+    measured: tuple[MeasuredReach, ...] = ()
 
 
-R = TypeVar("R", Cpu, Memory, Swap, Power, PcieLink, Topology, Container, Platform)
+R = TypeVar("R", Cpu, Memory, MemoryModules, Swap, Power, PcieLink, Container, Platform)
 
 
 def unknown(record: type[R], source: str, reason: str) -> R:

@@ -126,9 +126,7 @@ def device_names() -> DeviceNames:
         cpus=tuple((str(row["id"]), _pattern(row)) for row in data["cpus"]),
         disks=tuple((cast("DiskKind", row["kind"]), _pattern(row)) for row in data["disks"]),
         arm_parts={str(row["part"]): str(row["name"]) for row in data["arm_parts"]},
-        simd=tuple(
-            Simd(str(row["flag"]), str(row["name"]), cast("int", row["bits"])) for row in data["simd"]
-        ),
+        simd=tuple(Simd(str(row["flag"]), str(row["name"]), cast("int", row["bits"])) for row in data["simd"]),
     )
 
 

@@ -1,11 +1,11 @@
-"""Main memory and swap, with a container's limit as the truth where one is set."""
+"""Main memory, with a container's limit as the truth where one is set."""
 
 from __future__ import annotations
 
 from capacity_tui.engine.hardware import cgroup
 from capacity_tui.engine.hardware.facts import Fact, detected, missing
 from capacity_tui.engine.hardware.host import Host, parse_pairs
-from capacity_tui.engine.hardware.machine import Memory, Swap
+from capacity_tui.engine.hardware.machine import Memory
 
 MEMINFO = "/proc/meminfo"
 
@@ -14,20 +14,21 @@ def probe_memory(host: Host) -> Memory:
     """Return what this process may use of main memory, and what the host has."""
     if host.system == "Darwin":
         return _macos_memory(host)
-    host_total = _meminfo(host, "MemTotal")
-    host_available = _meminfo(host, "MemAvailable").or_else(_meminfo(host, "MemFree"))
+    host_total = meminfo(host, "MemTotal")
+    host_available = meminfo(host, "MemAvailable").or_else(meminfo(host, "MemFree"))
     limit = cgroup.memory_limit(host)
     if limit.value is None or (host_total.value is not None and limit.value >= host_total.value):
         return Memory(host_total, host_available, limit, host_total)
     return Memory(limit, _within(limit.value, host_available, cgroup.memory_used(host)), limit, host_total)
 
 
-def probe_swap(host: Host) -> Swap:
-    """Return total and free swap space in bytes."""
-    if host.system == "Darwin":
-        usage = host.command("sysctl", "-n", "vm.swapusage")
-        return Swap(_macos_swap(usage, "total"), _macos_swap(usage, "free"))
-    return Swap(_meminfo(host, "SwapTotal"), _meminfo(host, "SwapFree"))
+def shared_memory(memory: Memory) -> tuple[Fact[int], Fact[int], Fact[int]]:
+    """Return total, free and used bytes of a device that has main memory for its own."""
+    available = memory.available_bytes
+    if available.value is None:
+        return memory.total_bytes, available, available
+    left = available.value
+    return memory.total_bytes, available, memory.total_bytes.map(lambda total: total - left)
 
 
 def _within(limit: int, available: Fact[int], used: Fact[int]) -> Fact[int]:
@@ -40,7 +41,9 @@ def _within(limit: int, available: Fact[int], used: Fact[int]) -> Fact[int]:
     return detected(left, used.source)
 
 
-def _meminfo(host: Host, key: str) -> Fact[int]:
+def meminfo(host: Host, key: str) -> Fact[int]:
+    """Return one entry of /proc/meminfo in bytes."""
+
     def parse(text: str) -> int:
         pairs = parse_pairs(text)
         if key not in pairs:
@@ -64,13 +67,3 @@ def _free_pages(text: str) -> Fact[int]:
     page = next((int(word) for word in text.splitlines()[0].split() if word.isdigit()), 4096)
     names = ("Pages free", "Pages inactive", "Pages speculative")
     return detected(sum(int(pairs.get(name, "0").rstrip(".")) for name in names) * page, "vm_stat")
-
-
-def _macos_swap(usage: Fact[str], key: str) -> Fact[int]:
-    """Return one value of ``total = 2048.00M  used = ...  free = ...`` in bytes."""
-    if usage.value is None:
-        return missing(usage.source, usage.reason)
-    words = usage.value.replace("=", " ").split()
-    if key not in words[:-1]:
-        return missing(usage.source, f"no {key} in the answer")
-    return detected(int(float(words[words.index(key) + 1].rstrip("M")) * 1024 * 1024), usage.source)

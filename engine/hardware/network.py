@@ -7,6 +7,7 @@ import re
 from capacity_tui.engine.hardware.facts import Fact, detected, missing
 from capacity_tui.engine.hardware.host import Host
 from capacity_tui.engine.hardware.machine import NetworkInterface, NetworkKind
+from capacity_tui.engine.hardware.pci import numa_node, path_of
 
 INTERFACES = "/sys/class/net"
 INFINIBAND = "/sys/class/infiniband"
@@ -30,7 +31,9 @@ def _interface(host: Host, name: str) -> NetworkInterface:
     state = host.text(f"{INTERFACES}/{name}/operstate")
     if state.value == "unknown":
         state = missing(state.source, "the driver does not report it")
-    return NetworkInterface(name, _kind(host, name), speed, state.map(lambda text: text == "up"))
+    device = f"{INTERFACES}/{name}/device"
+    place = path_of(host, device), numa_node(host, device)
+    return NetworkInterface(name, _kind(host, name), speed, state.map(lambda text: text == "up"), *place)
 
 
 def _kind(host: Host, name: str) -> NetworkKind:
@@ -48,12 +51,14 @@ def _kind(host: Host, name: str) -> NetworkKind:
 def _rdma_ports(host: Host) -> tuple[NetworkInterface, ...]:
     ports = []
     for adapter in host.names(INFINIBAND):
+        device = f"{INFINIBAND}/{adapter}/device"
+        place = path_of(host, device), numa_node(host, device)
         for port in host.names(f"{INFINIBAND}/{adapter}/ports"):
             base = f"{INFINIBAND}/{adapter}/ports/{port}"
             layer = host.text(f"{base}/link_layer").value
             kind: NetworkKind = "roce" if layer == "Ethernet" else "infiniband"
             up = host.text(f"{base}/state").map(lambda text: "ACTIVE" in text)
-            ports.append(NetworkInterface(f"{adapter}:{port}", kind, _rate(host, base), up))
+            ports.append(NetworkInterface(f"{adapter}:{port}", kind, _rate(host, base), up, *place))
     return tuple(ports)
 
 
@@ -76,5 +81,6 @@ def _from_psutil() -> tuple[NetworkInterface, ...]:
     for name, status in psutil.net_if_stats().items():
         speed = detected(status.speed, "psutil") if status.speed else missing("psutil", "no speed reported")
         kind: NetworkKind = "loopback" if name.startswith("lo") else "ethernet"
-        found.append(NetworkInterface(name, kind, speed, detected(status.isup, "psutil")))
+        place = missing("psutil", "not told on this system")
+        found.append(NetworkInterface(name, kind, speed, detected(status.isup, "psutil"), place, place))
     return tuple(interface for interface in found if interface.kind != "loopback")

@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import takewhile
 
-from capacity_tui.engine.hardware import nvml
+from capacity_tui.engine.hardware import nvml, pci
 from capacity_tui.engine.hardware.facts import Fact, detected, missing
+from capacity_tui.engine.hardware.generations import BY_GENERATION
 from capacity_tui.engine.hardware.host import Host
 from capacity_tui.engine.hardware.machine import (
     Accelerator,
@@ -22,13 +23,13 @@ from capacity_tui.engine.hardware.machine import (
     unknown_accelerator,
 )
 from capacity_tui.engine.hardware.matching import match_accelerator
-from capacity_tui.engine.hardware.memory import probe_memory
+from capacity_tui.engine.hardware.memory import probe_memory, shared_memory
 from capacity_tui.engine.hardware.probing import NotPresentError, Running
+from capacity_tui.engine.hardware.processes import gpu_process
 
 DEVICE_SECONDS = 3.0  # a healthy GPU answers all questions in under 0.1 s
+MIG_SLICES = 7  # NVIDIA MIG user guide: compute slices of A100 and later; A30 has four and says so itself
 UNIFIED_NAMES = re.compile(r"\b(GB10|Orin|Xavier|Thor|Tegra)\b")  # memory shared with the CPU
-
-
 VENDOR = "NVIDIA"
 
 
@@ -51,9 +52,7 @@ def probe_nvidia(host: Host) -> tuple[tuple[Accelerator, ...], Topology]:
     devices = nvml.devices()
     if not devices:
         raise NotPresentError("the NVIDIA driver knows no GPU")
-    asked = [
-        Running("gpu", partial(_ask, host, *numbered), DEVICE_SECONDS) for numbered in enumerate(devices)
-    ]
+    asked = [Running("gpu", partial(_ask, host, *numbered), DEVICE_SECONDS) for numbered in enumerate(devices)]
     answers = tuple(_finish(*numbered) for numbered in enumerate(asked))
     accelerators = _with_peers(answers)
     if not all(asking.done for asking in asked):
@@ -76,36 +75,47 @@ def _finish(index: int, asking: Running[Answer]) -> Answer:
     return answer or Answer(unknown_accelerator(index, VENDOR, "NVML", probe.detail))
 
 
-def _accelerator(
-    host: Host, index: int, device: nvml.Device, links: Fact[tuple[LinkPeer, ...]]
-) -> Accelerator:
+def _accelerator(host: Host, index: int, device: nvml.Device, links: Fact[tuple[LinkPeer, ...]]) -> Accelerator:
     name, uuid, mig = device.text("nvmlDeviceGetName"), device.text("nvmlDeviceGetUUID"), device.mig_enabled()
     memory, integrated = device.memory(), name.map(lambda text: bool(UNIFIED_NAMES.search(text)))
     own_total = memory.map(lambda info: info.total)
+    total, free, used = (
+        shared_memory(probe_memory(host))
+        if integrated.value
+        else (own_total, memory.map(lambda info: info.free), memory.map(lambda info: info.used))
+    )
+    address = device.bus()
+    place = f"{pci.DEVICES}/{address.value}"
     return Accelerator(
         index=index,
         vendor=VENDOR,
         name=name,
         catalogue_id=_catalogue_id(name, None if integrated.value else own_total.value),
-        memory_total_bytes=probe_memory(host).total_bytes if integrated.value else own_total,
-        memory_free_bytes=memory.map(lambda info: info.free),
-        memory_used_bytes=memory.map(lambda info: info.used),
+        memory_total_bytes=total,
+        memory_free_bytes=free,
+        memory_used_bytes=used,
         processes=device.holders().map(partial(_processes, host)),
         driver=nvml.driver_version(),
         runtime=nvml.cuda_version(),
         compute_capability=device.compute_capability(),
+        matrix_units=BY_GENERATION,
+        precisions=BY_GENERATION,
+        pci_path=pci.path_of(host, place) if address.value else missing(address.source, address.reason),
         pcie=_pcie(device),
-        numa_node=_numa_node(host, device),
+        numa_node=pci.numa_node(host, place) if address.value else missing(address.source, address.reason),
         links=links,
         mig_enabled=mig,
         mig_instances=_mig_instances(device, mig),
+        power_default_watts=device.watts("nvmlDeviceGetPowerManagementDefaultLimit"),
         power_limit_watts=device.watts("nvmlDeviceGetEnforcedPowerLimit"),
         power_watts=device.watts("nvmlDeviceGetPowerUsage"),
         temperature_celsius=device.temperature(),
+        temperature_limit_celsius=device.temperature_limit(),
+        throttle=device.throttle(),
         clock_mhz=device.clock(),
         clock_max_mhz=device.clock_max(),
         integrated=integrated,
-        visible=_visible(host.environment, index, uuid),
+        visible=visible(host.environment, index, uuid),
         uuid=uuid,
     )
 
@@ -116,8 +126,14 @@ def _catalogue_id(name: Fact[str], memory_bytes: int | None) -> Fact[str]:
     return match_accelerator(name.value, memory_bytes)
 
 
+def slice_share(name: str) -> float | None:
+    """Return the part of a GPU's compute slices that a MIG profile such as ``3g.40gb`` has; most GPUs have seven."""
+    profile = re.search(r"\b(\d)g\.\d+gb", name)
+    return int(profile[1]) / MIG_SLICES if profile else None
+
+
 def _processes(host: Host, held: tuple[tuple[int, int | None], ...]) -> tuple[GpuProcess, ...]:
-    return tuple(GpuProcess(pid, host.text(f"/proc/{pid}/comm"), _held_bytes(used)) for pid, used in held)
+    return tuple(gpu_process(host, pid, _held_bytes(used)) for pid, used in held)
 
 
 def _held_bytes(used: int | None) -> Fact[int]:
@@ -134,26 +150,20 @@ def _pcie(device: nvml.Device) -> PcieLink:
     )
 
 
-def _numa_node(host: Host, device: nvml.Device) -> Fact[int]:
-    address = device.bus()
-    if address.value is None:
-        return missing(address.source, address.reason)
-    node = host.integer(f"/sys/bus/pci/devices/{address.value}/numa_node")
-    return missing(node.source, "the firmware names no node") if node.value == -1 else node
-
-
 def _mig_instances(device: nvml.Device, enabled: Fact[bool]) -> Fact[tuple[MigInstance, ...]]:
     if not enabled.value:
         return missing(enabled.source, enabled.reason or "MIG is off")
+    slices = device.integer("nvmlDeviceGetMaxMigDeviceCount").value
     found = []
     for instance in device.mig_devices():
-        memory = instance.memory().value
-        name = instance.text("nvmlDeviceGetName")
-        found.append(MigInstance(name.value or "MIG instance", memory.total if memory else None))
+        memory, own = instance.memory().value, instance.mig_slices().value
+        name = instance.text("nvmlDeviceGetName").value or "MIG instance"
+        share = own / slices if own and slices else slice_share(name)
+        found.append(MigInstance(name, memory.total if memory else None, share))
     return detected(tuple(found), "NVML nvmlDeviceGetMigDeviceHandleByIndex")
 
 
-def _visible(environment: Mapping[str, str], index: int, uuid: Fact[str]) -> Fact[bool]:
+def visible(environment: Mapping[str, str], index: int, uuid: Fact[str]) -> Fact[bool]:
     """Return whether CUDA_VISIBLE_DEVICES leaves the device to programs; CUDA stops at a wrong entry."""
     listed = environment.get("CUDA_VISIBLE_DEVICES")
     if listed is None:
@@ -180,9 +190,7 @@ def _with_peers(answers: tuple[Answer, ...]) -> tuple[Accelerator, ...]:
     return tuple(linked(answer) for answer in answers)
 
 
-def _matrix(
-    devices: tuple[Fact[nvml.Device], ...], answers: tuple[Answer, ...]
-) -> Fact[tuple[tuple[str, ...], ...]]:
+def _matrix(devices: tuple[Fact[nvml.Device], ...], answers: tuple[Answer, ...]) -> Fact[tuple[tuple[str, ...], ...]]:
     count = len(devices)
     if count == 1:
         return missing("NVML", "a single GPU")

@@ -41,6 +41,15 @@ TOPOLOGY_LEVELS = {
     40: "NODE",
     50: "SYS",
 }  # nvml.h, nvmlGpuTopologyLevel_t
+# Running totals by NVML's numbers for them, and the bytes one of their units stands for.
+TRAFFIC = {
+    "pcie_sent": (pynvml.NVML_FI_DEV_PCIE_COUNT_TX_BYTES, 1),
+    "pcie_received": (pynvml.NVML_FI_DEV_PCIE_COUNT_RX_BYTES, 1),
+    "nvlink_sent": (pynvml.NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX, 1024),
+    "nvlink_received": (pynvml.NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_RX, 1024),
+}
+ALL_LINKS = 0xFFFFFFFF  # nvml.h: the scope that adds up a device's NVLinks
+UNSIGNED_LONG, UNSIGNED_LONG_LONG = 2, 3  # nvml.h, nvmlValueType_t
 LINK_TO_SWITCH = 2  # nvml.h, NVML_NVLINK_DEVICE_TYPE_SWITCH
 
 
@@ -72,9 +81,7 @@ class Device:
 
     def text(self, function: str) -> Fact[str]:
         """Return a function's answer as text."""
-        return self.ask(
-            function, read=lambda answer: answer.decode() if isinstance(answer, bytes) else str(answer)
-        )
+        return self.ask(function, read=lambda answer: answer.decode() if isinstance(answer, bytes) else str(answer))
 
     def integer(self, function: str, *arguments: object) -> Fact[int]:
         """Return a function's answer as a whole number."""
@@ -87,6 +94,11 @@ class Device:
     def temperature(self) -> Fact[float]:
         """Return the core's temperature in degrees Celsius."""
         return self.ask("nvmlDeviceGetTemperature", pynvml.NVML_TEMPERATURE_GPU, read=float)
+
+    def temperature_limit(self) -> Fact[float]:
+        """Return the temperature in degrees Celsius at which the driver lowers the clock."""
+        threshold = pynvml.NVML_TEMPERATURE_THRESHOLD_SLOWDOWN
+        return self.ask("nvmlDeviceGetTemperatureThreshold", threshold, read=float)
 
     def clock(self) -> Fact[int]:
         """Return the SM clock in MHz."""
@@ -107,6 +119,19 @@ class Device:
             read=lambda mask: tuple(name for bit, name in THROTTLE_BITS.items() if mask & bit and bit != 0x1),
         )
 
+    def traffic(self) -> Fact[dict[str, int]]:
+        """Return bytes moved so far, by the keys of TRAFFIC; what the device does not count is left out."""
+        fields = [(number, ALL_LINKS if "nvlink" in name else 0) for name, (number, _) in TRAFFIC.items()]
+        return self.ask("nvmlDeviceGetFieldValues", fields, read=_traffic)
+
+    def busy_processes(self) -> Fact[dict[int, float]]:
+        """Return the share of multiprocessors that processes used lately, in percent, by process id."""
+        return self.ask(
+            "nvmlDeviceGetProcessUtilization",
+            0,
+            read=lambda samples: {int(sample.pid): float(sample.smUtil) for sample in samples},
+        )
+
     def bus(self) -> Fact[str]:
         """Return the PCI address, such as ``0000:3b:00.0``."""
         return self.ask("nvmlDeviceGetPciInfo", read=_bus_address)
@@ -122,17 +147,16 @@ class Device:
     def mig_devices(self) -> tuple[Device, ...]:
         """Return the MIG instances that exist."""
         count = self.integer("nvmlDeviceGetMaxMigDeviceCount").value or 0
-        found = (
-            self.ask("nvmlDeviceGetMigDeviceHandleByIndex", index, read=Device) for index in range(count)
-        )
+        found = (self.ask("nvmlDeviceGetMigDeviceHandleByIndex", index, read=Device) for index in range(count))
         return tuple(instance.value for instance in found if instance.value is not None)
+
+    def mig_slices(self) -> Fact[int]:
+        """Return the compute slices of a MIG instance."""
+        return self.ask("nvmlDeviceGetAttributes", read=lambda attributes: int(attributes.gpuInstanceSliceCount))
 
     def holders(self) -> Fact[tuple[tuple[int, int | None], ...]]:
         """Return the processes with memory here: process id, and bytes where the driver tells."""
-        answers = [
-            self.ask(f"nvmlDeviceGet{kind}RunningProcesses", read=_holders)
-            for kind in ("Compute", "Graphics")
-        ]
+        answers = [self.ask(f"nvmlDeviceGet{kind}RunningProcesses", read=_holders) for kind in ("Compute", "Graphics")]
         if answers[0].value is None:
             return answers[0]
         merged = {pid: used for answer in answers for pid, used in answer.value or ()}
@@ -174,9 +198,7 @@ def driver_version() -> Fact[str]:
 
 def cuda_version() -> Fact[str]:
     """Return the newest CUDA version the driver supports."""
-    return _ask(
-        "nvmlSystemGetCudaDriverVersion_v2", read=lambda number: f"{number // 1000}.{number % 1000 // 10}"
-    )
+    return _ask("nvmlSystemGetCudaDriverVersion_v2", read=lambda number: f"{number // 1000}.{number % 1000 // 10}")
 
 
 def devices() -> tuple[Fact[Device], ...]:
@@ -212,6 +234,14 @@ def _ask(function: str, *arguments: object, read: Callable[[Any], T]) -> Fact[T]
         return missing(source, REASONS.get(code, str(error).lower()))
     except (AttributeError, TypeError, ValueError, OSError) as error:
         return missing(source, f"{type(error).__name__}: {error}")
+
+
+def _traffic(values: Any) -> dict[str, int]:
+    counted = {}
+    for (name, (_, unit)), value in zip(TRAFFIC.items(), values, strict=True):
+        if value.nvmlReturn == pynvml.NVML_SUCCESS and value.valueType in (UNSIGNED_LONG, UNSIGNED_LONG_LONG):
+            counted[name] = int(value.value.ullVal) * unit
+    return counted
 
 
 def _holders(processes: Any) -> tuple[tuple[int, int | None], ...]:

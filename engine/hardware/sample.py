@@ -13,9 +13,10 @@ from capacity_tui.engine.hardware.facts import Fact, detected, missing
 from capacity_tui.engine.hardware.gpu_sensors import GpuSample, GpuSensors
 from capacity_tui.engine.hardware.host import Host
 from capacity_tui.engine.hardware.machine import Memory
-from capacity_tui.engine.hardware.memory import probe_memory, probe_swap
+from capacity_tui.engine.hardware.memory import probe_memory
 from capacity_tui.engine.hardware.network import probe_networks
 from capacity_tui.engine.hardware.probing import Running
+from capacity_tui.engine.hardware.swap import probe_swap
 
 ANSWER_SECONDS = 0.08  # a live screen must be able to quit within 0.1 s, whatever a driver does
 STALE_SECONDS = 5.0  # how long the last GPU reading stands in for one that is late
