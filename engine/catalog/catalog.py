@@ -14,6 +14,7 @@ from platformdirs import user_config_dir
 
 from capacity_tui.engine.catalog.architectures import Architecture
 from capacity_tui.engine.catalog.devices import Accelerator, Instance, Link, MeasuredLink, Processor
+from capacity_tui.engine.catalog.engines import InferenceEngine
 from capacity_tui.engine.catalog.modes import Mode
 from capacity_tui.engine.catalog.numerics import Optimizer, Precision
 from capacity_tui.engine.catalog.quantizations import QuantizationTable
@@ -79,6 +80,11 @@ class Catalog:
     def frameworks(self) -> Table[Framework]:
         """What training software does with memory, kernels and overlap."""
         return self._table("frameworks", "framework", Framework)
+
+    @cached_property
+    def engines(self) -> Table[InferenceEngine]:
+        """What inference engines do with kernels, bandwidth and memory."""
+        return self._table("engines", "inference engine", InferenceEngine)
 
     @cached_property
     def precisions(self) -> Table[Precision]:

@@ -9,6 +9,8 @@ from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.estimate.assemble import assemble
 from capacity_tui.engine.estimate.resolve import Settled, job_steps, settle
 from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.estimate.serving.resolve import serving_run
+from capacity_tui.engine.estimate.serving.serve import serving_estimate
 from capacity_tui.engine.estimate.transformer.resolve import transformer_run
 from capacity_tui.engine.estimate.transformer.training import training_work
 from capacity_tui.engine.estimate.work import Work
@@ -46,6 +48,9 @@ def estimate_settled(settled: Settled, catalog: Catalog) -> Estimate:
     Raises:
         PlanError: nothing is known about this kind of model.
     """
+    plan, shape = settled.plan, settled.shape
+    if plan.task == "infer" and shape is not None:
+        return serving_estimate(serving_run(plan, shape, settled.cluster, catalog), plan.pricing)
     work = work_of(settled, catalog)
     if work is None:
         raise PlanError(
@@ -58,7 +63,7 @@ def estimate_settled(settled: Settled, catalog: Catalog) -> Estimate:
 
 def work_of(settled: Settled, catalog: Catalog) -> Work | None:
     """Return a settled plan as neutral work; None where its family does not speak in operators."""
-    if settled.shape is None:
+    if settled.shape is None or settled.plan.task == "infer":
         return None
     run = transformer_run(settled.plan, settled.shape, settled.cluster, catalog)
     return training_work(run, job_steps(settled.plan))

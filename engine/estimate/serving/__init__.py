@@ -1,0 +1,1 @@
+"""Serving of transformers: memory, prefill and decode, engine by engine."""

@@ -1,0 +1,162 @@
+"""Memory of serving a transformer on the fullest device, every part by its own equation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from capacity_tui.engine.estimate.equation import equation
+from capacity_tui.engine.estimate.serving.run import ServingRun
+from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.workload.cache import cache_elements
+
+LOGIT_BYTES = 4.0
+
+
+@dataclass(frozen=True, slots=True)
+class ServingMemory:
+    """Bytes on the fullest device at its peak.
+
+    Attributes:
+        parts: bytes inside the engine's allocator, by part.
+        host: bytes in host memory.
+    """
+
+    parts: Mapping[str, Number]
+    host: Number
+
+
+@equation(
+    "weights = layers · (dense / tp + experts / (ep · etp)) · bytes + ends / tp",
+    unit="B",
+    source="bits a weight of the format, scales included",
+    part="memory.parts.weights",
+)
+def weight_bytes(
+    layers: Number, dense: Number, experts: Number, tp: Number, expert_shards: Number, body: Number, ends: Number
+) -> Number:
+    """Bytes of weights on one device.
+
+    Args:
+        layers: layers on the device.
+        dense: parameters of a layer without routed experts.
+        experts: parameters of its routed experts.
+        tp: devices a layer is split over.
+        expert_shards: devices the experts are split over.
+        body: bytes of a weight in the layers.
+        ends: bytes of embedding and head.
+    """
+    return layers * (dense / tp + experts / expert_shards) * body + ends / tp
+
+
+@equation(
+    "kv_cache = batch · elements · bytes / shards / pp",
+    unit="B",
+    source="keys and values of every token and layer; context rounded up to whole blocks",
+    part="memory.parts.kv_cache",
+)
+def kv_cache_bytes(batch: Number, elements: Number, width: Number, shards: Number, stages: Number) -> Number:
+    """Bytes of the key-value cache on one device.
+
+    Args:
+        batch: sequences.
+        elements: elements one sequence keeps in all layers.
+        width: bytes of an element.
+        shards: devices of a tensor-parallel group that hold different heads.
+        stages: pipeline stages.
+    """
+    return batch * elements * width / shards / stages
+
+
+@equation("rounded = block · ceil(tokens / block)", unit="tokens", source="Kwon et al. 2023, paged attention")
+def rounded_up(tokens: Number, block: Number) -> Number:
+    """Tokens a paged cache sets aside for a sequence."""
+    return block * np.ceil(tokens / block)
+
+
+@equation(
+    "activations = tokens · width · (2 · hidden + widest)",
+    unit="B",
+    source="a forward pass keeps the residual stream, one layer's input and its widest intermediate",
+    part="memory.parts.activations",
+)
+def activation_bytes(tokens: Number, width: Number, hidden: Number, widest: Number) -> Number:
+    """Bytes of activations of one forward pass, ``tokens`` wide."""
+    return tokens * width * (2.0 * hidden + widest)
+
+
+@equation(
+    "logits = rows · vocab / tp · 4",
+    unit="B",
+    source="fp32 logits of the positions that are sampled",
+    part="memory.parts.logits",
+)
+def logit_bytes(rows: Number, vocab: Number, tp: Number) -> Number:
+    """Bytes of logits."""
+    return rows * vocab / tp * LOGIT_BYTES
+
+
+@equation(
+    "claimed = share · capacity, or needed + share · (capacity - needed) of what the rest leaves free",
+    unit="B",
+    source="vLLM: gpu_memory_utilization; TensorRT-LLM: free_gpu_memory_fraction",
+)
+def claimed_bytes(capacity: Number, share: Number, needed: Number, claims_free: Number) -> Number:
+    """Device memory an engine takes for itself, most of it for the cache.
+
+    Args:
+        capacity: usable device memory.
+        share: share it takes.
+        needed: bytes of everything but the cache.
+        claims_free: 1 where the share is of the memory that is left free.
+    """
+    return np.where(claims_free > 0, needed + share * (capacity - needed), share * capacity)
+
+
+def tokens_per_pass(run: ServingRun) -> Number:
+    """Tokens of one forward pass of prefill: the whole batch, or the engine's chunk."""
+    tokens = run.batch * run.prompt
+    chunk = run.runtime.chunk_tokens
+    return np.where(chunk > 0, np.minimum(chunk, tokens), tokens)
+
+
+def _ends(run: ServingRun) -> tuple[Number, Number]:
+    """Bytes of embedding and head on the fullest stage, and of what stays in host memory."""
+    counts = run.counts
+    tied = run.shape.tied_embeddings
+    entry_bytes = run.head_bytes if tied else run.embedding_bytes
+    entry = (counts.token_embedding + counts.position_embedding) * entry_bytes
+    other = (counts.final + counts.extra + counts.encoder) * run.body_bytes
+    on_host = run.runtime.embedding_on_host * entry
+    first = entry - on_host + other
+    last = run.head_weights * run.head_bytes
+    alone = first + (last * run.runtime.embedding_on_host if tied else last)
+    return np.where(run.pp > 1, np.maximum(first, last), alone), on_host
+
+
+def serving_memory(run: ServingRun) -> ServingMemory:
+    """Memory of the fullest device when every sequence has reached its full length."""
+    shape, shards = run.shape, run.ep * run.etp
+    ends, embedding = _ends(run)
+    each = run.dense_per_layer, run.experts_per_layer
+    weights = weight_bytes(run.fullest_layers, *each, run.tp, shards, run.body_bytes, ends)
+    context = rounded_up(run.length, run.runtime.block_tokens)
+    elements = cache_elements(shape, context)
+    held = (1.0 - run.host.share) * elements
+    cache = kv_cache_bytes(run.batch, held, run.cache_bytes, run.cache_shards, run.pp)
+    tokens = tokens_per_pass(run)
+    query = shape.heads * shape.head_dim + 2.0 * shape.kv_heads * shape.head_dim
+    widest = np.maximum(query, (1 + shape.gated) * run.active_ffn) / run.tp
+    rows = run.batch + run.runtime.logit_rows * np.maximum(tokens - run.batch, 0.0)
+    parts = {
+        "weights": weights,
+        "kv_cache": cache,
+        "activations": activation_bytes(tokens, run.width, shape.hidden, widest),
+        "logits": logit_bytes(rows, shape.vocab, run.tp),
+        "buffers": run.runtime.workspace_bytes + 0.0 * weights,
+    }
+    offloaded = run.host.share * shape.layers * (each[0] + each[1]) * run.body_bytes
+    host_cache = run.host.share * run.batch * elements * run.cache_bytes
+    return ServingMemory(parts, embedding + offloaded + host_cache)

@@ -1,0 +1,233 @@
+"""The kernels of one forward pass of serving, in prefill and in decode."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from capacity_tui.engine.estimate.equation import equation
+from capacity_tui.engine.estimate.roofline import attention_rate, gemm_rate
+from capacity_tui.engine.estimate.serving.run import ServingRun
+from capacity_tui.engine.estimate.work import Operator
+from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.workload.cache import cache_elements
+from capacity_tui.engine.workload.operations import (
+    decode_flops_per_token,
+    forward_attention_flops,
+    mean_context,
+)
+from capacity_tui.engine.workload.parameters import matmul_per_token
+
+# Reads and writes of the residual stream in a layer (two norms, two additions, their inputs), in its widths.
+RESIDUAL_PASSES = 10.0
+# Bytes that an unpacked weight is written and read in.
+UNPACKED_BYTES = 2.0
+SCORE_BYTES = 4.0
+TINY = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """One forward pass.
+
+    Attributes:
+        rows: tokens that go through the linear layers.
+        attention_flops: FLOPs of scores and weighted values, in all layers.
+        attention_rate: FLOP/s they reach.
+        cache_read: bytes of keys and values read, in all layers.
+        scores: bytes of attention scores, in all layers, were they stored.
+        logit_rows: tokens that reach the output head.
+    """
+
+    rows: Number
+    attention_flops: Number
+    attention_rate: Number
+    cache_read: Number
+    scores: Number
+    logit_rows: Number
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """A matrix product with weights.
+
+    Attributes:
+        name: what it is.
+        rows: tokens, of one group.
+        weights: weights of one group on the device.
+        runs: how often a pass runs it.
+        groups: products side by side (experts).
+    """
+
+    name: str
+    rows: Number
+    weights: Number
+    runs: Number
+    groups: Number = 1.0
+
+
+@equation(
+    "distinct = experts · (1 - (1 - active / experts)^tokens)",
+    unit="experts",
+    source="expected distinct experts of independent, balanced choices",
+)
+def distinct_experts(experts: Number, active: Number, tokens: Number) -> Number:
+    """Experts of a layer that at least one of ``tokens`` tokens visits."""
+    return experts * (1.0 - (1.0 - active / np.maximum(experts, 1.0)) ** tokens)
+
+
+@equation(
+    "bandwidth = min(memory · stream · share, units · unit, bytes · vector_peak / unpack)",
+    unit="B/s",
+    source="memory bandwidth, bytes a unit keeps in flight, and arithmetic that unpacks weights",
+)
+def weight_bandwidth(
+    memory: Number, stream: Number, share: Number, units: Number, unit: Number, unpacked: Number
+) -> Number:
+    """Bytes of weights a device reads in a second.
+
+    Args:
+        memory: memory bandwidth, B/s.
+        stream: share of it that large copies reach.
+        share: what the engine's kernels reach of that.
+        units: processors of the device.
+        unit: most one of them streams, B/s.
+        unpacked: bytes of packed weights that its arithmetic unpacks in a second.
+    """
+    return np.minimum(np.minimum(memory * stream * share, units * unit), unpacked)
+
+
+def prefill_pass(run: ServingRun, rows: Number) -> Pass:
+    """One forward pass over ``rows`` tokens of prompts."""
+    device, shape = run.cluster.device, run.shape
+    causal = shape.kind == "decoder"
+    flops = rows * forward_attention_flops(shape, run.prompt, causal)
+    reach = device.reach.attention_forward * run.runtime.attention_prefill
+    half = device.reach.attention_half_length
+    rate = attention_rate(run.prompt, shape.head_dim, run.attention_peak, reach, half) * device.clock
+    written = rows / run.prompt * cache_elements(shape, run.prompt) * run.cache_bytes
+    logits = rows / run.prompt * (1.0 + run.runtime.logit_rows * (run.prompt - 1.0))
+    scores = shape.layers * rows * mean_context(run.prompt, shape.sliding_window, causal) * shape.heads * SCORE_BYTES
+    return Pass(rows, flops, rate, 2.0 * written, scores, logits)
+
+
+def decode_pass(run: ServingRun, sequences: Number) -> Pass:
+    """One forward pass for the next token of each of ``sequences``, at the mean context of the output."""
+    shape, context = run.shape, run.decode_context
+    if shape.latent:
+        # Absorbed projections: every head works on the compressed keys and values themselves.
+        flops = shape.layers * 2.0 * shape.heads * context * (2.0 * shape.kv_lora_rank + shape.qk_rope_head_dim)
+    else:
+        flops = decode_flops_per_token(shape, context) - 2.0 * matmul_per_token(shape)
+    read = sequences * cache_elements(shape, context) * run.cache_bytes
+    rate = run.attention_peak * run.cluster.device.gemm_reach("bf16") * run.cluster.device.clock
+    scores = shape.layers * sequences * context * shape.heads * SCORE_BYTES
+    return Pass(sequences, sequences * flops, rate, read, scores, sequences)
+
+
+def pass_operators(run: ServingRun, step: Pass, share: Number) -> tuple[Operator, ...]:
+    """Return the kernels of one pass through all layers on one tensor-parallel device.
+
+    Args:
+        run: the run.
+        step: the pass.
+        share: engine's share of the reachable matrix rate.
+    """
+    return (*_layers(run, step, share), *_ends(run, step, share), *_attention(run, step), *_host(run, step))
+
+
+def layer_products(run: ServingRun, rows: Number) -> tuple[Product, ...]:
+    """Return the matrix products of all layers on the device, for ``rows`` tokens."""
+    shape, counts = run.shape, run.counts
+    layers = shape.layers * (1.0 - run.host.share)
+    mixture = layers * run.moe_share
+    always = counts.router_per_moe_layer + counts.shared_experts_per_layer
+    visited = np.maximum(distinct_experts(shape.experts, shape.experts_active, rows), 1.0)
+    each = rows * shape.experts_active / visited
+    products = (
+        Product("attention projections", rows, counts.attention_per_layer / run.tp, layers),
+        Product("feed-forward", rows, counts.mlp_per_dense_layer / run.tp, layers - mixture),
+        Product("router and shared experts", rows, always / run.tp, mixture),
+        Product("routed experts", each, counts.expert / run.etp, mixture, visited / run.ep),
+    )
+    return tuple(product for product in products if np.any(np.asarray(product.runs) > 0))
+
+
+def _bandwidth(run: ServingRun, width: Number) -> Number:
+    """Bandwidth of reading weights of ``width`` bytes."""
+    device, runtime = run.cluster.device, run.runtime
+    operations = np.maximum(run.packed * runtime.unpack_flops, TINY)
+    unpacked = width * run.vector_peak / operations
+    reach = device.reach.stream
+    share = runtime.weight_bandwidth
+    return weight_bandwidth(device.bandwidth, reach, share, device.units, runtime.unit_bandwidth, unpacked)
+
+
+def _operator(run: ServingRun, product: Product, share: Number, width: Number) -> Operator:
+    """Return a matrix product as an operator; its weights have ``width`` bytes."""
+    device, inner = run.cluster.device, run.shape.hidden
+    reach, outputs = device.reach, product.weights / inner
+    rate = gemm_rate(
+        product.rows * product.groups, outputs, inner, run.peak, run.gemm_reach * share * device.clock,
+        device.units, reach.wave_fill, reach.ramp_length,
+    )  # fmt: skip
+    traffic = product.groups * (product.weights * width + product.rows * (inner + outputs) * run.width)
+    flops = 2.0 * product.rows * product.weights * product.groups
+    return Operator(
+        product.name, "compute", "forward", "layer", flops, traffic, rate, _bandwidth(run, width), product.runs
+    )
+
+
+def _layers(run: ServingRun, step: Pass, share: Number) -> Iterator[Operator]:
+    device, shape, runtime = run.cluster.device, run.shape, run.runtime
+    products = layer_products(run, step.rows)
+    for product in products:
+        yield _operator(run, product, share, run.body_bytes)
+    # For many rows packed weights are unpacked to 16 bits in memory first, and read again from there.
+    weights: Number = sum((each.weights * each.groups * each.runs for each in products), start=0.0)
+    first = np.where(step.rows >= runtime.unpack_rows, run.packed, 0.0)
+    yield Operator("unpacking of weights", "compute", "forward", "layer", 0.0,
+                   first * weights * (run.body_bytes + UNPACKED_BYTES), 1.0,
+                   device.bandwidth * device.reach.stream)  # fmt: skip
+    layers = shape.layers * (1.0 - run.host.share)
+    streams = RESIDUAL_PASSES * shape.hidden + (2.0 + shape.gated) * run.active_ffn / run.tp
+    yield Operator("norms, residuals and activations", "compute", "forward", "layer", 0.0,
+                   runtime.elementwise_passes * step.rows * run.width * streams, 1.0,
+                   device.bandwidth * device.reach.elementwise, layers)  # fmt: skip
+
+
+def _ends(run: ServingRun, step: Pass, share: Number) -> Iterator[Operator]:
+    head = Product("output head", step.logit_rows, run.head_weights / run.tp, 1.0)
+    yield _operator(run, head, share, run.head_bytes)
+
+
+def _attention(run: ServingRun, step: Pass) -> Iterator[Operator]:
+    device = run.cluster.device
+    reachable = device.bandwidth * device.reach.stream * run.runtime.cache_bandwidth
+    yield Operator("attention", "attention", "forward", "layer", step.attention_flops / run.tp,
+                   step.cache_read / run.cache_shards, step.attention_rate, reachable,
+                   1.0 - run.host.share)  # fmt: skip
+    stored = run.runtime.score_passes * step.scores / run.tp
+    yield Operator("stored attention scores", "attention", "forward", "layer", 0.0, stored, 1.0,
+                   device.bandwidth * device.reach.elementwise, 1.0 - run.host.share)  # fmt: skip
+
+
+def _host(run: ServingRun, step: Pass) -> Iterator[Operator]:
+    """Layers the host runs itself, or, for long prompts, sends to the device first."""
+    if not np.any(np.asarray(run.host.share) > 0):
+        return
+    host = run.host
+    weights = run.shape.layers * (run.dense_per_layer + run.experts_per_layer) * run.body_bytes
+    active = run.shape.layers * run.dense_per_layer + run.shape.layers * run.moe_share * (
+        run.shape.experts_active * run.counts.expert
+    )
+    read = np.minimum(weights, step.rows * active * run.body_bytes)
+    flops = 2.0 * step.rows * active + step.attention_flops
+    itself = np.maximum(flops / host.rate, (read + step.cache_read) / host.bandwidth)
+    rate = run.peak * run.gemm_reach * run.runtime.prefill
+    sent = weights / run.cluster.device.host_bandwidth + flops / rate
+    rate_of_best = flops / np.minimum(itself, sent)
+    yield Operator("layers on the host", "compute", "forward", "layer", flops, 0.0, rate_of_best, 1.0,
+                   host.share)  # fmt: skip

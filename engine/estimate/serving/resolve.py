@@ -1,0 +1,187 @@
+"""From a settled plan to the numbers of a serving run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from capacity_tui.engine.catalog import Catalog, Quantization
+from capacity_tui.engine.catalog.engines import InferenceEngine
+from capacity_tui.engine.catalog.rows import MIB
+from capacity_tui.engine.errors import Place, PlanError
+from capacity_tui.engine.estimate.serving.run import Host, Runtime, ServingRun
+from capacity_tui.engine.hardware.cluster import Cluster, Device
+from capacity_tui.engine.hardware.resolve import processor_device
+from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.workload.huggingface import ModelFile, read_model_file
+from capacity_tui.engine.workload.parameters import ParameterCounts, count_parameters
+from capacity_tui.engine.workload.plan import Plan
+from capacity_tui.engine.workload.transformer import TransformerShape
+
+MICRO = 1e-6
+BITS = 8.0
+# Formats whose matrix products run in their own type; all others are unpacked to 16 bits first.
+OWN_TYPE = frozenset({"plain", "fp8", "microscaling"})
+# The processor that runs what an accelerator does not hold, where the plan does not say which it is.
+HOST_PROCESSOR = "cpu-8c-3.5ghz-baseline"
+
+
+def engine_row(name: str, device: Device, family: str, catalog: Catalog) -> InferenceEngine:
+    """Return the back end of an engine that runs a family of weight formats on a device.
+
+    Raises:
+        PlanError: the engine has none.
+    """
+    return choose_engine(catalog.engines.values(), name, vendor_of(device, catalog), family)
+
+
+def vendor_of(device: Device, catalog: Catalog) -> str:
+    """Return the maker of an accelerator, or ``CPU``."""
+    return "CPU" if device.kind == "cpu" else catalog.accelerators[device.id].vendor
+
+
+def choose_engine(rows: Iterable[InferenceEngine], name: str, vendor: str, family: str) -> InferenceEngine:
+    """Return the row of an engine that fits a vendor and a family of formats best."""
+    fitting = [
+        row
+        for row in rows
+        if row.engine == name and vendor in (row.vendors or (vendor,)) and family in (row.formats or (family,))
+    ]
+    if not fitting:
+        raise PlanError("nothing is known about this engine", name, place=Place(field="inference.engine"))
+    return max(fitting, key=lambda row: (bool(row.vendors), bool(row.formats)))
+
+
+def serving_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catalog: Catalog) -> ServingRun:
+    """Return the run of a settled plan.
+
+    Raises:
+        CatalogError: a quantization nobody knows.
+        PlanError: a combination that does not make sense.
+    """
+    inference, parallel, device = plan.inference, plan.parallelism, cluster.device
+    stored = None if plan.model.config is None else read_model_file(plan.model.config)
+    quantization = catalog.quantizations.find(_weights(plan, stored))
+    engine = engine_row(inference.engine, device, quantization.family, catalog)
+    counts = count_parameters(shape)
+    body, embedding, head = _widths(quantization)
+    exact = _exact(stored, quantization, counts, shape, (body, embedding, head))
+    compute = quantization.compute if quantization.family in OWN_TYPE else "fp16"
+    packed = float(quantization.family not in OWN_TYPE)
+    efficiency = plan.hardware.efficiency
+    generates = shape.kind in ("decoder", "encoder-decoder")
+    return ServingRun(
+        shape=shape,
+        counts=counts,
+        cluster=cluster,
+        runtime=runtime(engine, packed=packed, claim=inference.gpu_memory_utilization),
+        host=_host(inference.gpu_layers, shape, device, catalog),
+        prompt=float(inference.prompt_tokens),
+        output=float(inference.output_tokens) if generates else 0.0,
+        batch=float(inference.batch),
+        dp=float(parallel.dp or 1),
+        tp=float(parallel.tp),
+        pp=float(parallel.pp),
+        ep=float(parallel.ep),
+        etp=float(parallel.etp or 1),
+        body_bytes=body * exact,
+        embedding_bytes=embedding * exact,
+        head_bytes=head * exact,
+        cache_bytes=(catalog.quantizations.find(inference.kv_cache).base_bits or 16.0) / BITS,
+        width=engine.activation_bytes,
+        peak=_peak(device, compute, engine, catalog),
+        gemm_reach=device.gemm_reach(compute) if efficiency is None else efficiency,
+        attention_peak=device.peak("fp16"),
+        vector_peak=device.peak("fp32"),
+        packed=packed,
+    )
+
+
+def runtime(engine: InferenceEngine, *, packed: float, claim: float) -> Runtime:
+    """Return an engine's row in seconds and bytes.
+
+    Args:
+        engine: the row.
+        packed: 1 for packed weights, 0 for plain ones.
+        claim: share of device memory that engines take which take a share.
+    """
+    return Runtime(
+        kernels_per_layer=engine.kernels_per_layer,
+        unpack_kernels=engine.unpack_kernels * packed,
+        kernel_gap=engine.kernel_gap,
+        host_seconds=engine.host_us * MICRO,
+        step_seconds=engine.step_us * MICRO,
+        weight_bandwidth=engine.packed_bandwidth if packed else engine.plain_bandwidth,
+        cache_bandwidth=engine.cache_bandwidth,
+        unit_bandwidth=np.inf if engine.unit_gbs is None else engine.unit_gbs * 1e9,
+        unpack_flops=engine.unpack_flops,
+        unpack_rows=float(engine.unpack_rows or np.inf),
+        prefill=engine.packed_prefill if packed else engine.plain_prefill,
+        attention_prefill=engine.attention_prefill,
+        score_passes=engine.score_passes,
+        elementwise_passes=engine.elementwise_passes,
+        chunk_tokens=float(engine.chunk_tokens or 0),
+        stage_seconds=engine.stage_us * MICRO,
+        stage_overlap=engine.stage_overlap,
+        logit_rows=engine.logit_rows,
+        block_tokens=float(engine.block_tokens),
+        workspace_bytes=engine.workspace_mib * MIB,
+        fragmentation=engine.fragmentation,
+        embedding_on_host=float(engine.embedding_on_host),
+        claim=0.0 if engine.takes == "needed" else claim,
+        claims_free=float(engine.takes == "free"),
+    )
+
+
+def _peak(device: Device, compute: str, engine: InferenceEngine, catalog: Catalog) -> float:
+    """Return the dense peak of the linear layers; GeForce parts double it where an engine accumulates in 16 bits."""
+    peak = device.peak(compute)
+    if engine.half_accumulation is None or vendor_of(device, catalog) != "NVIDIA" or "bf16" not in device.peaks:
+        return peak
+    return max(peak, engine.half_accumulation * device.peak("fp32")) if compute == "fp16" else peak
+
+
+def _weights(plan: Plan, stored: ModelFile | None) -> str:
+    """Return the format of the weights: the plan's, or the file's where the plan names none."""
+    named = "weights" in plan.inference.model_fields_set
+    return plan.inference.weights if named or stored is None or stored.weights is None else stored.weights
+
+
+def _widths(quantization: Quantization) -> tuple[float, float, float]:
+    """Return the bytes of a weight in the layers, the embedding and the head."""
+    average = quantization.bits_per_weight or 16.0
+    body = quantization.body_bits or average
+    return body / BITS, (quantization.embedding_bits or body) / BITS, (quantization.output_bits or body) / BITS
+
+
+def stored_bytes(counts: ParameterCounts, shape: TransformerShape, widths: tuple[float, float, float]) -> Number:
+    """Bytes of all weights of a model: layers, embedding and head each in its own width."""
+    body, embedding, head = widths
+    entry = counts.token_embedding + counts.position_embedding
+    rest = counts.total - entry - counts.head
+    return rest * body + entry * (head if shape.tied_embeddings else embedding) + counts.head * head
+
+
+def _exact(
+    stored: ModelFile | None,
+    quantization: Quantization,
+    counts: ParameterCounts,
+    shape: TransformerShape,
+    widths: tuple[float, float, float],
+) -> Number:
+    """Return the file's bytes over those the format's bits give; 1 where the file is in another format."""
+    if stored is None or not stored.weight_bytes or (stored.weights or quantization.id) != quantization.id:
+        return 1.0
+    return stored.weight_bytes / stored_bytes(counts, shape, widths)
+
+
+def _host(gpu_layers: int | None, shape: TransformerShape, device: Device, catalog: Catalog) -> Host:
+    """Return the processor that runs the layers an accelerator does not hold."""
+    processor = processor_device(catalog.processors[HOST_PROCESSOR], catalog)
+    held = shape.layers if gpu_layers is None or device.kind == "cpu" else np.minimum(gpu_layers, shape.layers)
+    return Host(
+        share=1.0 - held / shape.layers,
+        rate=processor.peak("fp32") * processor.gemm_reach("fp32"),
+        bandwidth=processor.bandwidth * processor.reach.stream,
+    )

@@ -1,0 +1,173 @@
+"""A batch of requests reduced to numbers: what memory and speed formulas read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from capacity_tui.engine.hardware.cluster import Cluster
+from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.workload.parameters import ParameterCounts
+from capacity_tui.engine.workload.transformer import TransformerShape
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """What the inference engine does; see profiles/engines.yaml for each meaning. Seconds, bytes, B/s.
+
+    ``weight_bandwidth`` and ``prefill`` are those of the format the weights have. ``chunk_tokens`` of 0 means the
+    whole prompt at once, infinite ``unpack_rows`` that weights are always unpacked inside the product. ``claim``
+    is the share of device memory the engine takes for itself, 0 for only what it needs; with ``claims_free`` it is
+    a share of what weights and workspace leave free.
+    """
+
+    kernels_per_layer: Number
+    unpack_kernels: Number
+    kernel_gap: Number
+    host_seconds: Number
+    step_seconds: Number
+    weight_bandwidth: Number
+    cache_bandwidth: Number
+    unit_bandwidth: Number
+    unpack_flops: Number
+    unpack_rows: Number
+    prefill: Number
+    attention_prefill: Number
+    score_passes: Number
+    elementwise_passes: Number
+    chunk_tokens: Number
+    stage_seconds: Number
+    stage_overlap: Number
+    logit_rows: Number
+    block_tokens: Number
+    workspace_bytes: Number
+    fragmentation: Number
+    embedding_on_host: Number
+    claim: Number
+    claims_free: Number
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """The processor beside an accelerator that runs the layers it does not hold.
+
+    Attributes:
+        share: of the layers, 0 to 1.
+        rate: FLOP/s its matrix products reach.
+        bandwidth: B/s it reaches in its memory.
+    """
+
+    share: Number
+    rate: Number
+    bandwidth: Number
+
+
+@dataclass(frozen=True, slots=True)
+class ServingRun:
+    """One batch of requests on one replica. Every numeric field may be an array; all broadcast together.
+
+    Attributes:
+        shape: sizes of the model.
+        counts: its parameters by part.
+        cluster: what it runs on.
+        runtime: what the engine does.
+        host: the processor that runs the rest of a partly offloaded model.
+        prompt: tokens of a prompt.
+        output: tokens to generate, 0 for models that generate none.
+        batch: sequences served side by side by one replica.
+        dp, tp, pp, ep, etp: replicas, tensor, pipeline, expert and expert-tensor parallel sizes.
+        body_bytes: bytes of a weight in the layers' matrices.
+        embedding_bytes: bytes of a weight of the token embedding.
+        head_bytes: bytes of a weight of the output head, or of an embedding that is also the head.
+        cache_bytes: bytes of an element of the key-value cache.
+        width: bytes of an activation.
+        peak: dense peak of the linear layers, FLOP/s.
+        gemm_reach: share of it that large products sustain.
+        attention_peak: dense peak of attention, FLOP/s.
+        vector_peak: fp32 peak outside the matrix units, FLOP/s, which unpacks weights.
+        packed: 1 where weights are unpacked before each product.
+    """
+
+    shape: TransformerShape
+    counts: ParameterCounts
+    cluster: Cluster
+    runtime: Runtime
+    host: Host
+    prompt: Number
+    output: Number
+    batch: Number
+    dp: Number
+    tp: Number
+    pp: Number
+    ep: Number
+    etp: Number
+    body_bytes: Number
+    embedding_bytes: Number
+    head_bytes: Number
+    cache_bytes: Number
+    width: Number
+    peak: Number
+    gemm_reach: Number
+    attention_peak: Number
+    vector_peak: Number
+    packed: Number
+
+    @property
+    def length(self) -> Number:
+        """Tokens of a finished sequence."""
+        return self.prompt + self.output
+
+    @property
+    def decode_steps(self) -> Number:
+        """Forward passes after the prompt's, which gives the first token itself."""
+        return np.maximum(self.output - 1.0, 0.0)
+
+    @property
+    def decode_context(self) -> Number:
+        """Tokens in the cache, the mean over the output."""
+        return self.prompt + self.output / 2.0
+
+    @property
+    def fullest_layers(self) -> Number:
+        """Layers of the fullest pipeline stage that lie on the device."""
+        return np.ceil(self.shape.layers * (1.0 - self.host.share) / self.pp)
+
+    @property
+    def moe_share(self) -> Number:
+        """Share of the layers that have routed experts."""
+        return self.counts.moe_layers / self.counts.layers
+
+    @property
+    def dense_per_layer(self) -> Number:
+        """Parameters of the mean layer without its routed experts."""
+        counts = self.counts
+        feed_forward = (
+            counts.dense_layers * counts.mlp_per_dense_layer
+            + counts.moe_layers * (counts.router_per_moe_layer + counts.shared_experts_per_layer)
+        ) / counts.layers
+        ends = counts.norms_per_layer + counts.cross_attention_per_layer
+        return counts.attention_per_layer + ends + feed_forward
+
+    @property
+    def experts_per_layer(self) -> Number:
+        """Parameters of the routed experts of the mean layer."""
+        return self.moe_share * self.counts.experts * self.counts.expert
+
+    @property
+    def active_ffn(self) -> Number:
+        """Width of the feed-forward a token passes in the mean layer."""
+        routed = self.shape.experts_active * self.shape.moe_ffn
+        shared = self.shape.experts_shared * self.shape.shared_ffn
+        return (1.0 - self.moe_share) * self.shape.ffn + self.moe_share * (routed + shared)
+
+    @property
+    def head_weights(self) -> Number:
+        """Weights of the output projection, its own or the embedding's."""
+        return self.counts.token_embedding if self.shape.tied_embeddings else self.counts.head
+
+    @property
+    def cache_shards(self) -> Number:
+        """Devices of a tensor-parallel group that hold different keys and values; the rest hold copies."""
+        heads = 1.0 if self.shape.latent else self.shape.kv_heads
+        return np.minimum(self.tp, heads)

@@ -1,0 +1,121 @@
+"""Serving a transformer: from a settled run to an estimate."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from capacity_tui.engine.estimate.bottleneck import bottleneck
+from capacity_tui.engine.estimate.intervals import ALLOCATED, DECODE, PREFILL, RESERVED, STEP, interval
+from capacity_tui.engine.estimate.money import cost, energy
+from capacity_tui.engine.estimate.result import (
+    Basis,
+    ComputationEstimate,
+    Estimate,
+    InferenceSpeed,
+    MemoryEstimate,
+    ModelFacts,
+    Note,
+)
+from capacity_tui.engine.estimate.serving.memory import claimed_bytes, serving_memory
+from capacity_tui.engine.estimate.serving.run import ServingRun
+from capacity_tui.engine.estimate.serving.speed import PARTS, PhaseTime, decode, prefill
+from capacity_tui.engine.estimate.work import Operator
+from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.workload.operations import decode_flops_per_token, forward_flops_per_token
+from capacity_tui.engine.workload.plan import PricingSection
+
+METHOD = "operator roofline of prefill and decode, memory term by term"
+# Buffers a communication library holds for one group of ranks, outside the allocator (NCCL, default channels).
+COMMUNICATOR_BYTES = 350 * 2**20
+
+
+def memory_estimate(run: ServingRun) -> MemoryEstimate:
+    """Return the memory of the fullest device with what lies outside the engine's allocator."""
+    memory = serving_memory(run)
+    allocated: Number = sum(memory.parts.values(), start=0.0)
+    groups = (run.tp > 1) * 1.0 + (run.pp > 1) * 1.0 + (run.ep > 1) * 1.0
+    outside = run.cluster.device.reach.context_bytes + COMMUNICATOR_BYTES * groups
+    reserve = allocated * run.runtime.fragmentation
+    parts = {**memory.parts, "context": outside, "reserve": reserve}
+    return MemoryEstimate(
+        per_device_bytes=interval(allocated, ALLOCATED),
+        reserved_bytes=interval(sum(parts.values(), start=0.0), RESERVED),
+        parts=parts,
+        capacity_bytes=run.cluster.device.memory_bytes,
+        host_bytes=memory.host,
+        peak="when every sequence has reached its full length",
+    )
+
+
+def claim(run: ServingRun, memory: MemoryEstimate) -> tuple[dict[str, Number], tuple[Note, ...]]:
+    """Return what an engine takes beyond its need, how many sequences fit into that, and a warning if too few do."""
+    share, capacity = run.runtime.claim, memory.capacity_bytes
+    if capacity is None or not np.any(np.asarray(share) > 0):
+        return {}, ()
+    cache = memory.parts["kv_cache"]
+    needed = memory.reserved_bytes.value - cache
+    taken = claimed_bytes(capacity, share, needed, run.runtime.claims_free)
+    sequences = np.floor(np.maximum(taken - needed, 0.0) / (cache / run.batch))
+    details = {"inference.claimed_bytes": taken, "inference.sequences_in_cache": sequences}
+    if np.all(sequences >= run.batch):
+        return details, ()
+    held, wanted = float(np.min(sequences)), float(np.max(run.batch))
+    detail = f"it holds {held:,.0f} sequences of this length, the batch has {wanted:,.0f}"
+    return details, (Note("cache_too_small", "the engine's share of memory is too small for the batch", detail),)
+
+
+def inference_speed(run: ServingRun, first: PhaseTime, each: PhaseTime) -> InferenceSpeed:
+    """Return the speeds of one replica."""
+    prompt = interval(run.batch * run.prompt / first.seconds, PREFILL)
+    output = interval(run.batch / each.seconds, DECODE)
+    return InferenceSpeed(prompt, output, interval(first.seconds, PREFILL))
+
+
+def serving_estimate(run: ServingRun, pricing: PricingSection) -> Estimate:
+    """Return the estimate of one batch: prefill, then one decode step a token."""
+    first, each = prefill(run), decode(run)
+    steps = run.decode_steps
+    parts = {name: first.parts.get(name, 0.0) + steps * each.parts.get(name, 0.0) for name in PARTS}
+    seconds = first.seconds + steps * each.seconds
+    units = run.dp * run.batch * run.length
+    causal = run.shape.kind == "decoder"
+    forward = forward_flops_per_token(run.shape, run.prompt, causal)
+    flops = run.dp * run.batch * (run.prompt * forward + steps * decode_flops_per_token(run.shape, run.decode_context))
+    facts = ModelFacts(run.counts.total, run.counts.active, forward, "token",
+                       "O(layers · (seq² · hidden + seq · hidden²))")  # fmt: skip
+    computation = ComputationEstimate(
+        step_seconds=interval(seconds, STEP),
+        parts=parts,
+        units_per_step=units,
+        steps=None,
+        devices=run.cluster.devices,
+        model_flops_per_step=flops,
+        mfu=flops / (seconds * run.peak * run.cluster.devices),
+        infer=inference_speed(run, first, each),
+        units_per_sample=run.length,
+    )
+    operators = (*first.operators, *(_times(operator, steps) for operator in each.operators))
+    busy = (parts["compute"] + parts["attention"]) / seconds
+    device = run.cluster.device
+    memory = memory_estimate(run)
+    details, warnings = claim(run, memory)
+    draft = Estimate(
+        model=facts,
+        memory=memory,
+        computation=computation,
+        bottleneck=bottleneck(operators, parts, run.cluster, run.peak, None),
+        cost=cost(run.cluster, None, None, seconds / units),
+        energy=energy(run.cluster, None, busy, pricing.usd_per_kwh),
+        basis=Basis(METHOD, device.reach.source, device.checked, (*run.cluster.assumed, *run.shape.assumed)),
+        warnings=warnings,
+        details=details,
+    )
+    if device.memory_bytes is None or draft.fits:
+        return draft
+    return replace(draft, bottleneck=bottleneck(operators, parts, run.cluster, run.peak, draft.fits))
+
+
+def _times(operator: Operator, passes: Number) -> Operator:
+    return replace(operator, count=operator.count * np.asarray(passes))

@@ -1,0 +1,241 @@
+"""Serving estimates: known sizes, how speeds and memory move, arrays and scalars alike."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from capacity_tui.engine.catalog import load_catalog
+from capacity_tui.engine.errors import PlanError
+from capacity_tui.engine.estimate.estimate import estimate_plan
+from capacity_tui.engine.estimate.resolve import settle
+from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.estimate.serving.memory import kv_cache_bytes, rounded_up, serving_memory
+from capacity_tui.engine.estimate.serving.operators import distinct_experts
+from capacity_tui.engine.estimate.serving.resolve import choose_engine, serving_run, stored_bytes
+from capacity_tui.engine.estimate.serving.run import ServingRun
+from capacity_tui.engine.estimate.serving.serve import serving_estimate
+from capacity_tui.engine.estimate.serving.speed import decode, prefill
+from capacity_tui.engine.workload.cache import cache_elements
+from capacity_tui.engine.workload.plan import Plan
+
+GIB = 2**30
+PARTS = {"weights", "kv_cache", "activations", "logits", "buffers", "context", "reserve"}
+
+
+def plan(model: str, hardware: str = "h100-sxm-80gb", **changes: Any) -> Plan:
+    """Return a serving plan; keyword arguments go to its inference section, or to a section of that name."""
+    sections = {"parallelism": changes.pop("parallelism", {}), "spec": changes.pop("spec", {})}
+    devices = changes.pop("devices", 1)
+    return Plan.model_validate(
+        {
+            "task": "infer",
+            "model": {"name": model},
+            "inference": changes,
+            "parallelism": sections["parallelism"],
+            "hardware": {"name": hardware, "devices": devices, "spec": sections["spec"]},
+        }
+    )
+
+
+def run_of(*arguments: Any, **changes: Any) -> ServingRun:
+    """Return the numbers of a plan."""
+    catalog = load_catalog()
+    settled = settle(plan(*arguments, **changes), catalog)
+    assert settled.shape is not None
+    return serving_run(settled.plan, settled.shape, settled.cluster, catalog)
+
+
+def estimate_of(*arguments: Any, **changes: Any) -> Estimate:
+    """Return the estimate of a plan."""
+    return estimate_plan(plan(*arguments, **changes)).estimate
+
+
+def decode_speed(*arguments: Any, **changes: Any) -> float:
+    """Return the output tokens of the whole batch a second."""
+    speed = estimate_of(*arguments, **changes).computation.infer
+    assert speed is not None
+    return float(speed.decode_tokens_per_second.value)
+
+
+def test_llama_2_7b_keeps_half_a_mebibyte_of_cache_a_token() -> None:
+    run = run_of("llama-2-7b", kv_cache="fp16")
+    per_token = kv_cache_bytes(1.0, cache_elements(run.shape, 1.0), run.cache_bytes, 1.0, 1.0)
+    assert per_token == 2 * 32 * 4096 * 2 == 524288
+
+
+def test_grouped_queries_share_keys_and_values() -> None:
+    assert cache_elements(run_of("llama-3-8b").shape, 1.0) == 2 * 32 * 8 * 128
+
+
+def test_tensor_parallel_devices_beyond_the_key_heads_hold_copies() -> None:
+    caches = [
+        serving_memory(run_of("llama-3-8b", parallelism={"tp": size}, devices=size)).parts["kv_cache"]
+        for size in (1, 8, 16)
+    ]
+    assert caches[1] == pytest.approx(caches[0] / 8)
+    assert caches[2] == pytest.approx(caches[1])
+
+
+@pytest.mark.parametrize(
+    ("model", "weights", "gib"),
+    # Sizes of the published files.
+    [("llama-3-8b", "q4_k_m", 4.58), ("llama-3-8b", "fp16", 14.96), ("llama-3-70b", "q4_k_m", 39.59)],
+)
+def test_files_have_their_published_size(model: str, weights: str, gib: float) -> None:
+    run = run_of(model, weights=weights, engine="llamacpp")
+    widths = (run.body_bytes, run.embedding_bytes, run.head_bytes)
+    assert stored_bytes(run.counts, run.shape, widths) / GIB == pytest.approx(gib, rel=0.015)
+
+
+def test_mixtures_read_few_experts_for_one_token_and_nearly_all_for_many() -> None:
+    assert distinct_experts(8.0, 2.0, 1.0) == pytest.approx(2.0)
+    assert distinct_experts(8.0, 2.0, 64.0) > 7.99
+
+
+def test_a_mixture_decodes_faster_than_a_dense_model_of_its_size() -> None:
+    layout = {"parallelism": {"tp": 4}, "devices": 4, "engine": "vllm"}
+    assert decode_speed("mixtral-8x7b", **layout) > 2 * decode_speed("llama-3-70b", **layout)
+
+
+def test_paged_caches_round_up_to_whole_blocks() -> None:
+    assert rounded_up(np.array([1.0, 16.0, 17.0]), 16.0).tolist() == [16.0, 16.0, 32.0]
+
+
+def test_decode_of_a_quantized_8b_on_an_rtx_4090_is_near_the_published_130_tokens_a_second() -> None:
+    speed = decode_speed(
+        "llama-3-8b", "rtx-4090", weights="q4_k_m", engine="llamacpp", prompt_tokens=1, output_tokens=512
+    )
+    assert speed == pytest.approx(130.6, rel=0.15)
+
+
+def test_parts_add_up_to_the_reserved_memory_and_to_the_batch() -> None:
+    estimate = estimate_of("llama-3-70b", parallelism={"tp": 4, "pp": 2}, devices=8, batch=6, engine="vllm")
+    memory, time = estimate.memory, estimate.computation
+    assert set(memory.parts) == PARTS
+    assert sum(memory.parts.values()) == pytest.approx(float(memory.reserved_bytes.value))
+    assert sum(time.parts.values()) == pytest.approx(float(time.step_seconds.value))
+    assert time.units_per_step == 6 * (2048 + 512)
+
+
+def test_decode_is_bound_by_memory_and_long_prefill_by_arithmetic() -> None:
+    assert estimate_of("llama-3-8b", engine="vllm").bottleneck.kind == "memory_bandwidth"
+    long = estimate_of("llama-3-8b", engine="vllm", prompt_tokens=32768, output_tokens=1, batch=4)
+    assert long.bottleneck.kind == "compute"
+
+
+def test_what_does_not_fit_is_limited_by_capacity() -> None:
+    estimate = estimate_of("llama-3-70b", "rtx-4090", weights="fp16")
+    assert estimate.fits is False
+    assert estimate.bottleneck.kind == "capacity"
+
+
+def test_layers_on_the_host_free_the_device_and_slow_decode() -> None:
+    whole = estimate_of("llama-3-70b", "rtx-4090", weights="q4_k_m", engine="llamacpp")
+    half = estimate_of("llama-3-70b", "rtx-4090", weights="q4_k_m", engine="llamacpp", gpu_layers=40)
+    assert half.fits and not whole.fits
+    assert half.memory.host_bytes > 15 * GIB
+    few, more = (
+        decode_speed("llama-3-70b", "rtx-4090", weights="q4_k_m", engine="llamacpp", gpu_layers=layers)
+        for layers in (20, 40)
+    )
+    assert few < more
+
+
+def test_no_layer_on_the_device_leaves_it_without_weights_or_cache() -> None:
+    memory = serving_memory(run_of("llama-3-8b", "rtx-4090", weights="q4_k_m", engine="llamacpp", gpu_layers=0))
+    assert memory.parts["kv_cache"] == 0
+    assert memory.parts["weights"] < 0.6 * GIB
+
+
+def test_splitting_layers_over_devices_does_not_speed_one_sequence() -> None:
+    one = decode_speed("llama-3-8b", "rtx-4090", weights="q4_k_m", engine="llamacpp")
+    two = decode_speed("llama-3-8b", "rtx-4090", weights="q4_k_m", engine="llamacpp", parallelism={"pp": 2}, devices=2)
+    assert 0.8 * one < two <= one
+
+
+def test_eager_engines_are_bound_by_launches() -> None:
+    eager = decode_speed("llama-2-7b", "a100-sxm-80gb", weights="bf16", engine="transformers")
+    compiled = decode_speed("llama-2-7b", "a100-sxm-80gb", weights="bf16", engine="gpt-fast")
+    assert compiled > 2 * eager
+
+
+@pytest.mark.parametrize(
+    ("hardware", "engine"),
+    [("apple-m3-max-40", "llamacpp"), ("apple-m3-max-40", "mlx"), ("i9-13900k", "llamacpp"), ("mi300x", "vllm")],
+)
+def test_apple_processors_and_amd_are_estimated_too(hardware: str, engine: str) -> None:
+    weights = {"llamacpp": "q4_k_m", "mlx": "mlx-4", "vllm": "fp8"}[engine]
+    assert 3 < decode_speed("llama-3-8b", hardware, weights=weights, engine=engine) < 1000
+
+
+def test_an_engine_takes_its_share_and_says_when_the_batch_does_not_fit_into_it() -> None:
+    roomy = estimate_of("llama-3-8b", engine="vllm", batch=8)
+    assert roomy.details["inference.claimed_bytes"] == pytest.approx(0.9 * float(roomy.memory.capacity_bytes or 0))
+    assert not roomy.warnings
+    tight = estimate_of("llama-3-8b", engine="vllm", batch=8, gpu_memory_utilization=0.25)
+    assert [note.code for note in tight.warnings] == ["cache_too_small"]
+
+
+def test_rows_for_a_maker_or_a_format_come_before_the_general_one() -> None:
+    rows = load_catalog().engines.values()
+    assert choose_engine(rows, "llamacpp", "Apple", "gguf").id == "llamacpp-metal"
+    assert choose_engine(rows, "transformers", "NVIDIA", "awq").id == "transformers-awq"
+    assert choose_engine(rows, "transformers", "NVIDIA", "plain").id == "transformers"
+    with pytest.raises(PlanError):
+        choose_engine(rows, "none of these", "NVIDIA", "plain")
+
+
+def test_encoders_generate_nothing() -> None:
+    estimate = estimate_of("bert-base", prompt_tokens=512, batch=4)
+    assert estimate.memory.parts["kv_cache"] == 0
+    assert estimate.computation.units_per_step == 4 * 512
+
+
+batches = st.integers(1, 256)
+lengths = st.integers(16, 16384)
+engines = st.sampled_from(["vllm", "transformers", "tensorrt-llm", "llamacpp", "sglang"])
+
+
+@settings(max_examples=40, deadline=None)
+@given(batches, batches, engines)
+def test_a_larger_batch_never_slows_decode_as_a_whole(first: int, second: int, engine: str) -> None:
+    small, large = sorted((first, second))
+    run = run_of("llama-3-8b", engine=engine)
+    speeds = [batch / decode(replace(run, batch=float(batch))).seconds for batch in (small, large)]
+    assert speeds[1] >= speeds[0] * (1 - 1e-9)
+
+
+@settings(max_examples=40, deadline=None)
+@given(lengths, lengths, engines)
+def test_longer_prompts_need_more_memory_and_time(first: int, second: int, engine: str) -> None:
+    short, long = sorted((first, second))
+    run = run_of("llama-3-8b", engine=engine)
+    totals = [sum(serving_memory(replace(run, prompt=float(length))).parts.values()) for length in (short, long)]
+    assert totals[1] >= totals[0]
+    seconds = [prefill(replace(run, prompt=float(length))).seconds for length in (short, long)]
+    assert seconds[1] >= seconds[0] * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("pair", [("fp16", "fp8"), ("fp8", "awq-4"), ("q8_0", "q4_k_m"), ("q4_k_m", "q2_k")])
+def test_fewer_bits_need_less_memory(pair: tuple[str, str]) -> None:
+    wide, narrow = (float(serving_memory(run_of("llama-3-8b", weights=name)).parts["weights"]) for name in pair)
+    assert narrow < wide
+
+
+def test_arrays_of_runs_agree_with_single_runs() -> None:
+    run = run_of("mixtral-8x7b", engine="vllm", parallelism={"tp": 4}, devices=4)
+    batch, prompt = np.array([[1.0], [8.0], [64.0]]), np.array([128.0, 4096.0])
+    together = serving_estimate(replace(run, batch=batch, prompt=prompt), plan("mixtral-8x7b").pricing)
+    for row, column in np.ndindex(3, 2):
+        one = replace(run, batch=float(batch[row, 0]), prompt=float(prompt[column]))
+        alone = serving_estimate(one, plan("mixtral-8x7b").pricing)
+        seconds = np.broadcast_to(together.computation.step_seconds.value, (3, 2))
+        assert seconds[row, column] == pytest.approx(float(alone.computation.step_seconds.value))
+        reserved = np.broadcast_to(together.memory.reserved_bytes.value, (3, 2))
+        assert reserved[row, column] == pytest.approx(float(alone.memory.reserved_bytes.value))
