@@ -32,7 +32,7 @@ _PLAIN_TAGS = frozenset(
 _NO_TAG = (None, "!")
 _TEXT_TAG = "tag:yaml.org,2002:str"
 # YAML 1.1 reads 2.0e9 as text because the exponent has no sign; people mean the number.
-_EXPONENT = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+")
+EXPONENT = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+")
 
 
 @dataclass(frozen=True)
@@ -198,7 +198,7 @@ class _Reader:
         tag = event.tag
         if tag in _NO_TAG:
             tag = self._tag_of(yaml.ScalarNode, event.value, event.implicit)
-        if tag == _TEXT_TAG and event.implicit[0] and _EXPONENT.fullmatch(event.value):
+        if tag == _TEXT_TAG and event.implicit[0] and EXPONENT.fullmatch(event.value):
             return float(event.value)
         if tag not in _PLAIN_TAGS:
             return str(event.value)

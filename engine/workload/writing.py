@@ -7,6 +7,7 @@ from typing import Any
 
 import yaml
 
+from capacity_tui.engine.catalog.reading import EXPONENT
 from capacity_tui.engine.workload.plan import Plan
 
 _LARGEST_EXACT = 2.0**53
@@ -39,6 +40,10 @@ class _Dumper(yaml.SafeDumper):
 
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002
         return True
+
+
+# What the reader takes for a number must be quoted where it is text.
+_Dumper.add_implicit_resolver("tag:yaml.org,2002:float", EXPONENT, list("-+.0123456789"))
 
 
 def _in_order(data: dict[str, Any]) -> dict[str, Any]:

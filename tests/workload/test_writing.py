@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
+from hypothesis import example, given
+from hypothesis import strategies as st
+
 from capacity_tui.engine.workload.loading import plan_from_text
 from capacity_tui.engine.workload.plan import Adapter, Plan
 from capacity_tui.engine.workload.writing import dump_plan
-from hypothesis import given
-from hypothesis import strategies as st
 
-names = st.text(
-    st.characters(exclude_categories=("Cs", "Cc"), exclude_characters="\ufffe\uffff\ufeff"), min_size=1
-)
+names = st.text(st.characters(exclude_categories=("Cs", "Cc"), exclude_characters="\ufffe\uffff\ufeff"), min_size=1)
 numbers = st.one_of(
     st.booleans(),
     st.integers(0, 10**18),
     st.floats(0, 1e18, allow_nan=False),
     names,
 )
-values = st.recursive(
-    numbers, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=3)
-)
+values = st.recursive(numbers, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=3))
 plans = st.builds(
     lambda model, spec, training, parallelism, hardware, task: Plan.model_validate(
         {
@@ -44,9 +41,7 @@ plans = st.builds(
             "adapter": st.sampled_from([None, Adapter(), Adapter(kind="qlora", rank=8)]),
         },
     ),
-    st.fixed_dictionaries(
-        {}, optional={"tp": st.integers(1, 8), "zero": st.sampled_from([None, 0, 3, "auto"])}
-    ),
+    st.fixed_dictionaries({}, optional={"tp": st.integers(1, 8), "zero": st.sampled_from([None, 0, 3, "auto"])}),
     st.fixed_dictionaries(
         {"name": names}, optional={"devices": st.integers(1, 10**6), "efficiency": st.floats(0.01, 1)}
     ),
@@ -55,6 +50,7 @@ plans = st.builds(
 
 
 @given(plans)
+@example(Plan.model_validate({"model": {"name": "1e3", "spec": {"0E0": "2.e+5"}}}))
 def test_written_plan_loads_as_itself(plan: Plan) -> None:
     loaded = plan_from_text(dump_plan(plan), "plan.yaml")
     assert loaded == plan or (plan.task is None and loaded.task == "fit")

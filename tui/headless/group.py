@@ -10,6 +10,7 @@ from capacity_tui.engine.errors import CapacityError
 from capacity_tui.tui.headless.catalogue import hardware, instances, models
 from capacity_tui.tui.headless.examples import examples
 from capacity_tui.tui.headless.machine import configs, detect
+from capacity_tui.tui.headless.measure import calibrate, sample
 from capacity_tui.tui.headless.plans import plan, validate
 
 PROGRAM = "capacity-tui"
@@ -76,5 +77,5 @@ def group(
     return run(plan_path=plan_path, gpu=gpu, ascii=ascii_only, mouse=not no_mouse, theme=theme)
 
 
-for command in (detect, configs, plan, validate, examples, models, hardware, instances):
+for command in (detect, configs, plan, validate, examples, models, hardware, instances, sample, calibrate):
     group.add_command(command)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from capacity_tui.engine.errors import CapacityError, CatalogError, HardwareError, PlanError
+from capacity_tui.engine.errors import CapacityError
 from capacity_tui.tui.headless import completion
 from capacity_tui.tui.headless.output import as_text, format_of, format_option, output_option, tell, write
 
@@ -137,7 +137,7 @@ def _placed(error: CapacityError, name: str) -> CapacityError:
     from capacity_tui.engine.errors import Place
     from capacity_tui.engine.workload.loading import place_in_file
 
-    if error.place.file is not None or type(error) not in (PlanError, CatalogError, HardwareError):
+    if error.place.file is not None:
         return error
     place = (
         place_in_file(Path(name), error.place.field) if Path(name).is_file() else Place(name, None, error.place.field)

@@ -1,0 +1,230 @@
+"""``sample`` and ``calibrate``: measure this machine, and let estimates rest on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from capacity_tui.tui.headless.output import as_text, format_option, tell, write
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.calibrate.sampling.kernels import Progress, Where
+    from capacity_tui.engine.catalog import Catalog
+    from capacity_tui.engine.hardware.cluster import Device
+    from capacity_tui.engine.hardware.machine import Machine
+    from capacity_tui.engine.hardware.measured import MeasuredReach
+
+GIB = 2**30
+_INTERRUPTED = "stopped; what was timed is kept, the same command goes on from there"
+_device = click.option("--device", type=click.Choice(("auto", "cpu", "gpu")), default="auto", show_default=True,
+                       help="What to sample; auto takes the GPU where torch can use one.")  # fmt: skip
+_quick = click.option("--quick", is_flag=True, help="A small grid: about a minute, less exact.")
+
+
+@click.group()
+def sample() -> None:
+    """Time kernels and collectives on this machine."""
+
+
+@sample.command()
+@_device
+@_quick
+@click.option("--with", "software", type=click.Choice(("torch", "numpy")), help="What runs the kernels.")
+@click.option("--kernel", "only", multiple=True, metavar="NAME", help="Only this kernel; may be repeated.")
+def kernels(device: str, quick: bool, software: Literal["torch", "numpy"] | None, only: tuple[str, ...]) -> None:
+    """Time matrix products, attention, norms, loss, optimizer and copies over a grid of shapes.
+
+    May be stopped at any time; the same command goes on where it stopped.
+    """
+    from capacity_tui.engine.calibrate.sampling.cases import KERNELS
+    from capacity_tui.engine.calibrate.sampling.kernels import (
+        LIMIT_SECONDS,
+        QUICK_LIMIT_SECONDS,
+        choose_backend,
+        grid_of,
+        sample_kernels,
+    )
+
+    if unknown := [name for name in only if name not in KERNELS]:
+        raise click.UsageError(f"no kernel is called {unknown[0]!r}; known: {', '.join(KERNELS)}")
+    where = _where(device) if software != "numpy" else "cpu"
+    backend = choose_backend(where, software)
+    wanted = frozenset(name for name in KERNELS if not only or name in only)
+    found, _, _ = _this_device(where)
+    tell(f"sampling {found.name} through {backend.name}")
+    limit = QUICK_LIMIT_SECONDS if quick else LIMIT_SECONDS
+    _show(sample_kernels(backend, _key(found), grid_of(backend, quick, wanted), limit_seconds=limit))
+    tell("done: capacity-tui calibrate makes constants of the samples")
+
+
+@sample.command()
+@_device
+@_quick
+@click.option("--ranks", type=click.IntRange(2, 1024), help="Processes of the largest group; default all devices.")
+def collectives(device: str, quick: bool, ranks: int | None) -> None:
+    """Time all-reduce, all-gather, reduce-scatter, all-to-all and send/recv between processes on this machine."""
+    from capacity_tui.engine.calibrate.sampling.collectives import (
+        QUICK_SIZES,
+        SIZES,
+        collective_groups,
+        sample_collectives,
+    )
+
+    where = _where(device)
+    found, machine, count = _this_device(where)
+    most = ranks or (count if where == "gpu" else int(machine.cpu.usable_threads.value or 2))
+    groups = collective_groups(where, most)
+    if not groups:
+        raise click.UsageError("one device alone has nobody to pass messages to")
+    tell(f"sampling collectives of {found.name}, up to {most} ranks")
+    _show(sample_collectives(_key(found), groups, QUICK_SIZES if quick else SIZES))
+    tell("done: capacity-tui calibrate makes constants of the samples")
+
+
+@click.command()
+@_device
+@click.option("--plan", "plan_name", metavar="FILE", help="The plan of a run of your own.")
+@click.option("--step-seconds", type=click.FloatRange(0, min_open=True), help="How long its step took.")
+@click.option("--peak-gib", type=click.FloatRange(0, min_open=True), help="What the driver showed at its peak, GiB.")
+@click.option("--log", "log_path", type=click.Path(path_type=Path, exists=True, dir_okay=False),
+              help="Read both from its log instead.")  # fmt: skip
+@format_option("table", "json")
+def calibrate(
+    device: str,
+    plan_name: str | None,
+    step_seconds: float | None,
+    peak_gib: float | None,
+    log_path: Path | None,
+    wanted: str | None,
+) -> None:
+    """Turn samples, and runs of your own, into constants that estimates for this machine use."""
+    from capacity_tui.engine.calibrate.machine import write_measured
+
+    if plan_name is None:
+        if step_seconds or peak_gib or log_path:
+            raise click.UsageError("a run needs its plan: give --plan too")
+        measured = _from_samples(device)
+    else:
+        measured = _from_run(plan_name, step_seconds, peak_gib, log_path)
+    path = write_measured(measured)
+    if wanted == "json":
+        from capacity_tui.engine.export import to_json
+
+        write(to_json(asdict(measured)), None)
+    else:
+        from capacity_tui.tui.measured_view import measured_tables
+
+        write(as_text(measured_tables(measured)), None)
+    tell(f"wrote {path}")
+
+
+def _from_samples(device: str) -> MeasuredReach:
+    from capacity_tui.engine.calibrate.own_runs import fit_runs, read_runs
+
+    where: Where = "cpu" if device == "auto" and not _this_device("gpu")[2] else _named(device)
+    found, machine, _ = _this_device(where)
+    runs = read_runs(_key(found))
+    measured = _sampled(found, needed=not runs)
+    return fit_runs(measured, runs, machine, _catalog()) if runs else _needed(measured)
+
+
+def _from_run(
+    plan_name: str, step_seconds: float | None, peak_gib: float | None, log_path: Path | None
+) -> MeasuredReach:
+    from capacity_tui.engine import detect
+    from capacity_tui.engine.calibrate.own_runs import fit_runs, keep_run, own_run, settled_run
+    from capacity_tui.engine.calibrate.run_log import read_log
+    from capacity_tui.engine.choose.modes import closed
+    from capacity_tui.tui.headless.plans import read_plan
+
+    peak = None if peak_gib is None else peak_gib * GIB
+    if log_path is not None:
+        with log_path.open(encoding="utf-8", errors="replace") as lines:
+            told = read_log(lines)
+        step_seconds, peak = step_seconds or told.step_seconds, peak or told.peak_bytes
+    machine, catalog = replace(detect(), measured=()), _catalog()
+    plan = closed(read_plan(plan_name), machine, catalog)
+    run = own_run(plan, step_seconds, peak)
+    device = settled_run(plan, catalog, machine).cluster.device
+    base = _sampled(device, needed=False)
+    # Fitted before it is kept, so that a run that cannot be is never kept.
+    fit_runs(base, (run,), machine, catalog)
+    return fit_runs(base, keep_run(_key(device), run), machine, catalog)
+
+
+def _sampled(device: Device, *, needed: bool) -> MeasuredReach | None:
+    """Return what a device's samples say; None where there are none and none are needed."""
+    from capacity_tui.engine.calibrate.machine import chosen_files, fit_samples
+    from capacity_tui.engine.calibrate.sampling.samples import read_samples, sample_files
+
+    files = [read_samples(path) for path in sample_files(_key(device))]
+    for file in files:
+        if file.set_aside is not None:
+            tell(f"{file.path} was damaged: kept as {file.set_aside}, what could be read is used")
+    return fit_samples(device, chosen_files(files)) if files or needed else None
+
+
+def _needed(measured: MeasuredReach | None) -> MeasuredReach:
+    if measured is None:
+        raise click.UsageError("there is nothing to calibrate on")
+    return measured
+
+
+def _where(device: str) -> Where:
+    """Return what to sample; ``auto`` takes the GPU only where torch can use it."""
+    if device != "auto":
+        return _named(device)
+    from capacity_tui.engine.calibrate.sampling.torch_kernels import gpu_usable
+
+    if not _this_device("gpu")[2]:
+        return "cpu"
+    if gpu_usable():
+        return "gpu"
+    tell("torch cannot use the GPU here: sampling the CPU")
+    return "cpu"
+
+
+def _named(device: str) -> Where:
+    return "gpu" if device in ("auto", "gpu") else "cpu"
+
+
+def _this_device(where: Where) -> tuple[Device, Machine, int]:
+    """Return this machine's accelerator or CPU, the machine, and how many accelerators it has (0 without)."""
+    from capacity_tui.engine import detect
+    from capacity_tui.engine.hardware.resolve import detected
+
+    machine = replace(detect(), measured=())
+    if where == "cpu":
+        machine = replace(machine, accelerators=())
+    found = detected(machine, _catalog())
+    return found.device, machine, found.devices if found.device.kind != "cpu" else 0
+
+
+def _key(device: Device) -> str:
+    from capacity_tui.engine.hardware.measured import device_key
+
+    return device_key(device)
+
+
+def _catalog() -> Catalog:
+    from capacity_tui.engine import load_catalog
+
+    return load_catalog()
+
+
+def _show(progress: Iterator[Progress]) -> None:
+    """Tell each timing as it comes; Ctrl-C ends it in good order."""
+    from capacity_tui.engine.units import format_seconds
+
+    try:
+        for step in progress:
+            timing = step.sample
+            told = "cannot run here" if timing is None else f"{format_seconds(timing.seconds)} ± {timing.spread:.0%}"
+            tell(f"{step.done:4d} of {step.total}  {step.what}  {told}")
+    except KeyboardInterrupt:
+        tell(_INTERRUPTED)
+        raise
