@@ -15,7 +15,7 @@ from capacity_tui.engine.estimate.figures import FIGURES, Figure, central, figur
 from capacity_tui.engine.estimate.resolve import Settled, settle
 from capacity_tui.engine.estimate.result import Estimate, Interval
 from capacity_tui.engine.estimate.roofline import operator_seconds
-from capacity_tui.engine.estimate.work import Work
+from capacity_tui.engine.estimate.work import Operator, Work
 from capacity_tui.engine.hardware.machine import Machine
 from capacity_tui.engine.workload.fields import plan_fields
 from capacity_tui.engine.workload.plan import Plan
@@ -152,23 +152,15 @@ def _operator_terms(work: Work, part: str) -> Iterator[Term]:
             continue
         repeats = 1.0 if operator.where == "step" else micro_batches
         seconds = float(np.mean(operator_seconds(operator) * operator.count)) * repeats
-        arithmetic = float(np.mean(operator.flops / operator.rate))
-        bound = "arithmetic" if arithmetic >= float(np.mean(operator.bytes / operator.bandwidth)) else "memory"
-        runs = float(np.mean(operator.count)) * repeats
-        detail = (
-            f"{runs:,.6g} runs of {float(np.mean(operator.flops)) / 1e9:,.4g} GFLOP at "
-            f"{float(np.mean(operator.rate)) / 1e12:,.4g} TFLOP/s, {float(np.mean(operator.bytes)) / 1e6:,.4g} MB at "
-            f"{float(np.mean(operator.bandwidth)) / 1e9:,.4g} GB/s: bound by {bound}"
-        )
+        detail = _operator_detail(operator, float(np.mean(operator.count)) * repeats)
         terms.append(Term(f"{operator.name} ({operator.phase})", seconds, detail))
     for collective in work.collectives:
         if collective.part == part:
             repeats = 1.0 if collective.per_step else micro_batches
             seconds = float(np.mean(collective.seconds * collective.count)) * repeats
-            detail = (
-                f"{float(np.mean(collective.count)) * repeats:,.6g} times {float(np.mean(collective.bytes)) / 1e6:,.4g} MB, "
-                f"up to {float(np.mean(collective.overlap)):.0%} of it behind compute"
-            )
+            times, payload = float(np.mean(collective.count)) * repeats, float(np.mean(collective.bytes))
+            behind = float(np.mean(collective.overlap))
+            detail = f"{times:,.6g} times {payload / 1e6:,.4g} MB, up to {behind:.0%} of it behind compute"
             terms.append(Term(collective.name, seconds, detail))
     yield from sorted((term for term in terms if term.value > 0), key=lambda term: -term.value)
 
