@@ -9,12 +9,12 @@ from capacity_tui.engine.calibrate.constants import Constant
 from capacity_tui.engine.calibrate.published import Kind, Measurement
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.estimate.assemble import memory_estimate
 from capacity_tui.engine.estimate.resolve import Settled, settle
 from capacity_tui.engine.estimate.schedule import step_time
+from capacity_tui.engine.estimate.transformer.memory import LAST, training_memory
 from capacity_tui.engine.estimate.transformer.resolve import transformer_run
+from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.estimate.transformer.training import training_work
-from capacity_tui.engine.estimate.work import Work
 from capacity_tui.engine.hardware.cluster import Cluster
 from capacity_tui.engine.hardware.resolve import reach_of
 from capacity_tui.engine.workload.plan import Plan
@@ -47,12 +47,12 @@ class Case:
         device = replace(self.settled.cluster.device, reach=reach_of(self.generation, catalog))
         return replace(self.settled.cluster, device=device)
 
-    def work(self, catalog: Catalog) -> Work:
-        """Return the run as work, with another catalogue's constants."""
+    def run(self, catalog: Catalog) -> TransformerRun:
+        """Return the run with another catalogue's constants."""
         shape = self.settled.shape
         if shape is None:
             raise ValueError(f"{self.measurement.id} is no transformer")
-        return training_work(transformer_run(self.settled.plan, shape, self.cluster(catalog), catalog), None)
+        return transformer_run(self.settled.plan, shape, self.cluster(catalog), catalog)
 
 
 def training_cases(kind: Kind, catalog: Catalog) -> tuple[Case, ...]:
@@ -79,7 +79,7 @@ def _case(measurement: Measurement, settled: Settled, catalog: Catalog) -> Case:
 
 def step_seconds(case: Case, catalog: Catalog) -> float:
     """Return the predicted step time, s."""
-    work = case.work(catalog)
+    work = training_work(case.run(catalog), None)
     time = step_time(
         work.operators,
         work.collectives,
@@ -91,7 +91,17 @@ def step_seconds(case: Case, catalog: Catalog) -> float:
 
 
 def memory_bytes(case: Case, catalog: Catalog) -> float:
-    """Return the predicted memory in the way the publisher counted it, bytes."""
-    memory = memory_estimate(case.work(catalog), case.cluster(catalog))
-    allocated = case.measurement.quantity == "allocated_bytes"
-    return float((memory.per_device_bytes if allocated else memory.reserved_bytes).value)
+    """Return the predicted memory in the way the publisher counted it, bytes.
+
+    ``allocated`` is what tensors took, ``reserved`` what the caching allocator held, ``device`` what the driver
+    showed; some publishers report the last pipeline stage only.
+    """
+    run = case.run(catalog)
+    memory = training_memory(run)
+    stage = memory.stages.get(LAST) if case.measurement.tags.get("rank") == "last" else None
+    allocated = float(memory.peak if stage is None else stage.peak)
+    counted = case.measurement.quantity.removesuffix("_bytes")
+    if counted == "allocated":
+        return allocated
+    reserved = allocated * (1.0 + float(run.software.fragmentation))
+    return reserved if counted == "reserved" else reserved + float(training_work(run, None).context_bytes)

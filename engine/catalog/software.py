@@ -34,6 +34,7 @@ class Efficiency(Row):
     collective_half_mib: PositiveFloat = Field(description="payload at which protocols change, MiB")
     network_share: Share = Field(description="share of the network's bandwidth of large collectives")
     collective_hop_us: PositiveFloat = Field(description="one step of a collective in a node, microseconds")
+    communicator_mib: PositiveFloat = Field(description="buffers of one group of ranks, MiB")
     context_mib: PositiveFloat = Field(description="driver context outside the allocator, MiB")
     idle_share: Share = Field(description="idle power over the power limit")
 
@@ -50,6 +51,15 @@ class Framework(Row):
     saved_activation: tuple[PositiveFloat, PositiveFloat] = Field(
         description="feed-forward activations kept, in widths of the feed-forward, gated and plain"
     )
+    saved_norm: tuple[NonNegativeFloat, NonNegativeFloat] = Field(
+        description="elements norms and residuals keep, in widths of the model, unfused and fused"
+    )
+    adapter_copies: NonNegativeFloat = Field(description="copies of its input an adapter with dropout keeps")
+    quantized_copies: NonNegativeFloat = Field(description="copies kept of what quantized matrices put out")
+    gradient_copies: int = Field(ge=0, le=1, description="1: low-precision gradients stay beside fp32 ones")
+    bucket_mib: NonNegativeFloat = Field(description="buckets gradients and parameters pass through, MiB")
+    stage_outputs: int = Field(ge=0, le=1, description="1: pipeline stages keep their outputs too")
+    loads_whole: int = Field(ge=0, le=1, description="1: every device reads the whole checkpoint first")
     logit_bytes: PositiveFloat = Field(description="peak bytes for one logit")
     tp_stall_us: NonNegativeFloat = Field(description="wait of ranks at one tensor-parallel collective, microseconds")
     tp_overlap: float = Field(ge=0, le=1, description="hidden share of tensor-parallel communication")

@@ -41,6 +41,7 @@ class Reach:
     collective_half_bytes: Number
     network_share: Number
     collective_hop_seconds: Number
+    communicator_bytes: Number
     context_bytes: Number
     idle_share: Number
     source: str

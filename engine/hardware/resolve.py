@@ -113,6 +113,7 @@ def reach_of(generation: str, catalog: Catalog) -> Reach:
         collective_half_bytes=row.collective_half_mib * MIB,
         network_share=row.network_share,
         collective_hop_seconds=row.collective_hop_us * 1e-6,
+        communicator_bytes=row.communicator_mib * MIB,
         context_bytes=row.context_mib * MIB,
         idle_share=row.idle_share,
         source=f"{row.name}: {row.source} ({row.confidence})",

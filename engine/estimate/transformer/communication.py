@@ -79,7 +79,7 @@ def _pipeline(run: TransformerRun) -> Iterator[Collective]:
 
 def _data_parallel(run: TransformerRun) -> Iterator[Collective]:
     """Gradients are reduced; sharded parameters are gathered before they are used."""
-    trained = np.where(run.frozen_bytes > 0, run.trainable / run.counts.total, 1.0)
+    trained = run.trained_share
     counts = run.counts
     ends = (counts.token_embedding + counts.head) / run.tp / np.minimum(run.pp, 2.0)
     dense = run.layers_per_stage * run.dense_parameters_per_layer / run.tp + ends

@@ -80,7 +80,7 @@ def gemm(
     yield product(name, "forward", m, n, k, count)
     yield product(f"{name}, input gradient", "backward", m, k, n, count)
     if trained:
-        full = np.where(run.frozen_bytes > 0, run.trainable / run.counts.total, 1.0)
+        full = run.trained_share
         yield product(f"{name}, weight gradient", "backward", k, n, m, count * full)
     if np.any(np.asarray(recompute) > 0):
         yield product(f"{name}, recomputed", "recompute", m, n, k, count * recompute)
@@ -210,7 +210,7 @@ def _elementwise(run: TransformerRun) -> Iterator[Operator]:
     yield Operator("norms, residuals and activations, recomputed", "compute", "recompute", "layer", 0.0, forward, 1.0,
                    bandwidth, layers * again, launches)  # fmt: skip
     weights = run.dense_parameters_per_layer / run.tp + run.expert_parameters_per_layer / (run.ep * run.etp)
-    trained = np.where(run.frozen_bytes > 0, run.trainable / run.counts.total, 1.0)
+    trained = run.trained_share
     yield Operator("gradient accumulation", "compute", "backward", "layer", 0.0,
                    weights * trained * 2.0 * run.gradient_bytes, 1.0, device.bandwidth * device.reach.stream,
                    layers)  # fmt: skip
@@ -240,7 +240,7 @@ def _optimizer(run: TransformerRun) -> Iterator[Operator]:
     experts = run.layers_per_stage * run.expert_parameters_per_layer / (run.ep * run.etp)
     shard = np.where(run.zero >= 1, run.shard, 1.0)
     expert_shard = np.where(run.zero >= 1, np.minimum(run.shard, run.expert_ranks), 1.0)
-    trained = np.where(run.frozen_bytes > 0, run.trainable / counts.total, 1.0)
+    trained = run.trained_share
     updated = (dense / shard + experts / expert_shard) * trained
     host = device.host_bandwidth * 0.5
     bandwidth = np.where(run.offload_optimizer > 0, host, device.bandwidth * device.reach.stream * 0.6)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.catalog.rows import MIB
 from capacity_tui.engine.catalog.software import Framework
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.estimate.numerics import training_numerics
@@ -106,6 +107,31 @@ def adapter_parameters(shape: TransformerShape, adapter: Adapter) -> Number:
     return shape.layers * each
 
 
+def adapter_inputs(shape: TransformerShape, adapter: Adapter | None, copies: float) -> Number:
+    """Elements a token keeps in a layer for its adapters: inputs nothing else keeps, or dropped-out copies.
+
+    Args:
+        shape: the model.
+        adapter: the adapters, None for none.
+        copies: what dropout keeps of every adapted matrix's input, in inputs; 0 without dropout.
+    """
+    if adapter is None:
+        return 0.0
+    targets = TARGETS[adapter.targets]
+    attention = shape.hidden if targets & {"query", "key", "value"} else 0.0
+    output = shape.heads * shape.v_head_dim if "output" in targets else 0.0
+    up, down = shape.hidden if "up" in targets else 0.0, shape.ffn if "down" in targets else 0.0
+    if copies:
+        return copies * (attention + output + (1 + shape.gated) * up + down)
+    return attention + up + down
+
+
+def quantized_outputs(shape: TransformerShape) -> Number:
+    """Elements a token has in the outputs of all matrices of a dense layer."""
+    attention = shape.heads * shape.head_dim + shape.kv_heads * (shape.head_dim + shape.v_head_dim)
+    return attention + 2.0 * shape.hidden + (1 + shape.gated) * shape.ffn
+
+
 def transformer_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catalog: Catalog) -> TransformerRun:
     """Return the run of a plan whose fields are all settled (see ``resolve_plan``).
 
@@ -162,6 +188,9 @@ def transformer_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catal
         compiled=float(training.compile),
         trainable=trainable,
         frozen_bytes=frozen,
+        frozen_end_bytes=numerics.width if frozen else 0.0,
+        adapter_inputs=adapter_inputs(shape, training.adapter, row.adapter_copies),
+        quantized_outputs=quantized_outputs(shape) if 0.0 < frozen < numerics.width else 0.0,
         offload_optimizer=float(parallel.offload in {"optimizer", "parameters"}),
         offload_parameters=float(parallel.offload == "parameters"),
         offload_activations=float(parallel.offload == "activations"),
@@ -181,6 +210,13 @@ def _software(row: Framework, shape: TransformerShape) -> Software:
         elementwise_passes=row.elementwise_passes,
         compiled_passes=row.compiled_passes,
         saved_activation=row.saved_activation[0] if shape.gated else row.saved_activation[1],
+        saved_norm=row.saved_norm[0],
+        saved_norm_fused=row.saved_norm[1],
+        quantized_copies=row.quantized_copies,
+        gradient_copies=float(row.gradient_copies),
+        bucket_bytes=row.bucket_mib * MIB,
+        stage_outputs=float(row.stage_outputs),
+        loads_whole=float(row.loads_whole),
         logit_bytes=row.logit_bytes,
         tp_stall_seconds=row.tp_stall_us * 1e-6,
         tp_overlap=row.tp_overlap,

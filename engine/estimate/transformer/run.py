@@ -21,6 +21,13 @@ class Software:
     elementwise_passes: Number
     compiled_passes: Number
     saved_activation: Number
+    saved_norm: Number
+    saved_norm_fused: Number
+    quantized_copies: Number
+    gradient_copies: Number
+    bucket_bytes: Number
+    stage_outputs: Number
+    loads_whole: Number
     logit_bytes: Number
     tp_stall_seconds: Number
     tp_overlap: Number
@@ -80,6 +87,9 @@ class TransformerRun:
         compiled: 1 with a graph compiler.
         trainable: parameters with gradients (all, or the adapters').
         frozen_bytes: bytes of a frozen base parameter; 0 where everything is trained.
+        frozen_end_bytes: the same outside the layers, where quantization stops.
+        adapter_inputs: elements a token keeps in a layer for its adapters.
+        quantized_outputs: elements a token has in the outputs of a layer's quantized matrices.
         offload_optimizer, offload_parameters, offload_activations: 1 where kept in host memory.
     """
 
@@ -116,9 +126,32 @@ class TransformerRun:
     compiled: Number
     trainable: Number
     frozen_bytes: Number
+    frozen_end_bytes: Number = 0.0
+    adapter_inputs: Number = 0.0
+    quantized_outputs: Number = 0.0
     offload_optimizer: Number = 0.0
     offload_parameters: Number = 0.0
     offload_activations: Number = 0.0
+
+    @property
+    def trained_share(self) -> Number:
+        """Share of the parameters that have gradients."""
+        return np.where(self.frozen_bytes > 0, self.trainable / self.counts.total, 1.0)
+
+    @property
+    def adapter_parameters(self) -> Number:
+        """Parameters beside the base model's."""
+        return np.where(self.frozen_bytes > 0, self.trainable, 0.0)
+
+    @property
+    def stored_bytes(self) -> Number:
+        """Bytes of a base parameter in the layers, between uses."""
+        return np.where(self.frozen_bytes > 0, self.frozen_bytes, self.weight_bytes)
+
+    @property
+    def end_bytes(self) -> Number:
+        """Bytes of a base parameter outside the layers, between uses."""
+        return np.where(self.frozen_bytes > 0, self.frozen_end_bytes, self.weight_bytes)
 
     @property
     def operand_bytes(self) -> Number:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from capacity_tui.engine.estimate.result import ModelFacts
 from capacity_tui.engine.estimate.transformer.communication import training_collectives
 from capacity_tui.engine.estimate.transformer.memory import training_memory
@@ -14,8 +12,6 @@ from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.workload.operations import forward_flops_per_token
 
 METHOD = "operator roofline with collectives and pipeline schedule; memory term by term"
-# Buffers a communication library holds for one group of ranks, outside the allocator (NCCL, default channels).
-COMMUNICATOR_BYTES = 350 * 2**20
 
 
 def model_facts(run: TransformerRun) -> ModelFacts:
@@ -41,15 +37,13 @@ def training_work(run: TransformerRun, steps: Number | None) -> Work:
     device = run.cluster.device
     groups = (run.tp > 1) * 1.0 + (run.replica_ranks > 1) * 1.0 + (run.pp > 1) * 1.0 + (run.ep > 1) * 1.0
     units = run.global_batch * run.seq_len
-    # Backward takes two forwards; a frozen base needs no weight gradients.
-    trained = np.where(run.frozen_bytes > 0, run.trainable / run.counts.total, 1.0)
     return Work(
         facts=facts,
         memory=memory.parts,
-        host_bytes=memory.host,
-        peak=_peak(memory.phase, run.pp),
+        host_bytes=memory.fullest.host,
+        peak=memory.words(),
         fragmentation=run.software.fragmentation,
-        context_bytes=device.reach.context_bytes + COMMUNICATOR_BYTES * groups,
+        context_bytes=device.reach.context_bytes + device.reach.communicator_bytes * groups,
         operators=training_operators(run),
         collectives=training_collectives(run),
         schedule=Schedule(run.micro_batches, run.pp, run.interleave, run.fullest_layers / run.layers_per_stage),
@@ -58,14 +52,10 @@ def training_work(run: TransformerRun, steps: Number | None) -> Work:
         units_per_step=units,
         units_per_sample=run.seq_len,
         steps=steps,
-        model_flops_per_step=facts.forward_flops * (2.0 + trained) * units,
+        model_flops_per_step=facts.forward_flops
+        * (2.0 + run.trained_share)
+        * units,  # a frozen base has no weight gradients
         peak_flops=run.peak,
         method=METHOD,
         assumed=(*run.cluster.assumed, *run.shape.assumed),
     )
-
-
-def _peak(phase: Number, stages: Number) -> str:
-    late = bool(np.all(np.asarray(phase) > 0))
-    where = "" if not np.any(np.asarray(stages) > 1) else ", on the fullest pipeline stage"
-    return ("at the end of the backward pass" if late else "at the start of the backward pass") + where
