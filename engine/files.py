@@ -5,11 +5,17 @@ from __future__ import annotations
 import errno
 import os
 import tempfile
+from collections.abc import Mapping
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 
 from capacity_tui.engine.errors import Place, StorageError
 
+DATA_VARIABLE = "CAPACITY_TUI_DATA"
+"""Environment variable that names another folder for what the program keeps."""
+CORRUPT = ".corrupt-"
+"""What the name of a file that was set aside holds."""
 _REMEDIES = {
     errno.EACCES: "choose a place you may write to",
     errno.EPERM: "choose a place you may write to",
@@ -23,6 +29,16 @@ _REMEDIES = {
 }
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 _NEW_FILE_MODE = 0o666
+
+
+def data_folder(environment: Mapping[str, str] = os.environ) -> Path:
+    """Return where the program keeps what the user made with it; the folder need not exist."""
+    chosen = environment.get(DATA_VARIABLE)
+    if chosen:
+        return Path(chosen).expanduser()
+    from platformdirs import user_data_path  # noqa: PLC0415 - most users of this module need no folder
+
+    return user_data_path("capacity-tui", appauthor=False)
 
 
 def write_atomically(path: Path, text: str, overwrite: bool = False) -> None:
@@ -64,6 +80,25 @@ def rename_file(path: Path, new_path: Path) -> None:
         raise storage_error(error, path, "cannot be renamed") from error
 
 
+def set_aside(path: Path) -> Path:
+    """Move a damaged file to a free name that says so, and return that name.
+
+    Raises:
+        StorageError: it cannot be moved.
+    """
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
+    aside = path.with_name(f"{path.stem}{CORRUPT}{stamp}{path.suffix}")
+    attempt = 1
+    while aside.exists():
+        attempt += 1
+        aside = path.with_name(f"{path.stem}{CORRUPT}{stamp}-{attempt}{path.suffix}")
+    try:
+        path.rename(aside)
+    except OSError as error:
+        raise storage_error(error, path, "is damaged and cannot be moved aside") from error
+    return aside
+
+
 def make_folder(path: Path) -> None:
     """Make a folder and those above it, if they are not there.
 
@@ -90,9 +125,7 @@ def storage_error(error: Exception, path: Path, what: str) -> StorageError:
 
 
 def _taken(path: Path) -> StorageError:
-    return StorageError(
-        "is there already", hint="choose another name, or overwrite it", place=Place(str(path))
-    )
+    return StorageError("is there already", hint="choose another name, or overwrite it", place=Place(str(path)))
 
 
 def _replace(target: Path, content: bytes, overwrite: bool) -> None:

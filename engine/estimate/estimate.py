@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.estimate.assemble import assemble
+from capacity_tui.engine.estimate.measured import as_measured
 from capacity_tui.engine.estimate.resolve import Settled, job_steps, settle
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.estimate.serving.resolve import serving_run
@@ -66,4 +67,5 @@ def work_of(settled: Settled, catalog: Catalog) -> Work | None:
     if settled.shape is None or settled.plan.task == "infer":
         return None
     run = transformer_run(settled.plan, settled.shape, settled.cluster, catalog)
-    return training_work(run, job_steps(settled.plan))
+    work = training_work(run, job_steps(settled.plan))
+    return as_measured(work, settled.cluster.device, str(settled.plan.training.precision))

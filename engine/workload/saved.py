@@ -12,17 +12,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from platformdirs import user_data_path
-
 from capacity_tui.engine.catalog.names import nearest
 from capacity_tui.engine.errors import CapacityError, DocumentError, Place, PlanError, StorageError
-from capacity_tui.engine.files import make_folder, rename_file, storage_error, write_atomically
+from capacity_tui.engine.files import data_folder, make_folder, rename_file, set_aside, storage_error, write_atomically
 from capacity_tui.engine.workload.loading import load_plan
 from capacity_tui.engine.workload.plan import Plan
 from capacity_tui.engine.workload.writing import dump_plan
 
-DATA_VARIABLE = "CAPACITY_TUI_DATA"
-"""Environment variable that names another folder for what the program keeps."""
 _SUFFIX = ".yaml"
 _NAME = re.compile(r"[\w(][\w .()+=-]{0,99}")
 _SET_ASIDE = re.compile(r"\.corrupt-\d{8}T\d{6}(-\d+)?$")
@@ -45,9 +41,7 @@ class SavedPlan:
 
 def plans_folder() -> Path:
     """Return where saved plans lie; the folder need not exist."""
-    chosen = os.environ.get(DATA_VARIABLE)
-    root = Path(chosen).expanduser() if chosen else user_data_path("capacity-tui", appauthor=False)
-    return root / "plans"
+    return data_folder() / "plans"
 
 
 def list_plans() -> tuple[SavedPlan, ...]:
@@ -78,7 +72,7 @@ def load_saved(name: str) -> Plan:
     except (DocumentError, StorageError) as error:
         if isinstance(error, StorageError) and not _is_readable(path):
             raise
-        aside = _set_aside(path)
+        aside = set_aside(path)
         raise PlanError(
             "this saved plan is damaged", error.one_line(), f"it was kept as {aside}", Place(str(path))
         ) from error
@@ -96,7 +90,7 @@ def save_plan(name: str, plan: Plan, overwrite: bool = False) -> Path:
     path = _path(name)
     make_folder(path.parent)
     if overwrite and path.exists() and not _is_sound(path):
-        _set_aside(path)
+        set_aside(path)
     write_atomically(path, dump_plan(plan), overwrite)
     return path
 
@@ -165,19 +159,3 @@ def _is_sound(path: Path) -> bool:
 
 def _changed(path: Path) -> datetime:
     return datetime.fromtimestamp(path.stat().st_mtime, UTC)
-
-
-def _set_aside(path: Path) -> Path:
-    """Move a file to a free name that says it is damaged, and return that name."""
-    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
-    name = path.name.removesuffix(_SUFFIX)
-    aside = path.with_name(f"{name}.corrupt-{stamp}{_SUFFIX}")
-    attempt = 1
-    while aside.exists():
-        attempt += 1
-        aside = path.with_name(f"{name}.corrupt-{stamp}-{attempt}{_SUFFIX}")
-    try:
-        path.rename(aside)
-    except OSError as error:
-        raise storage_error(error, path, "is damaged and cannot be moved aside") from error
-    return aside

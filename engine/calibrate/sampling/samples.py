@@ -1,0 +1,203 @@
+"""Files of samples: one line each, appended as they come, so that sampling can stop anywhere and go on later."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import cast
+
+from capacity_tui.engine.errors import Place, StorageError
+from capacity_tui.engine.files import CORRUPT, data_folder, make_folder, set_aside, storage_error, write_atomically
+
+FOLDER = "samples"
+Value = str | int | float
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One timing.
+
+    Attributes:
+        name: kernel or collective.
+        step: which pass of a kernel; ``forward`` for collectives.
+        dtype: type of the elements.
+        shape: sizes by name; collectives have ``bytes`` and ``group``.
+        seconds: median of one run.
+        spread: interquartile range over the median.
+        runs: runs timed.
+        date: when, ISO day.
+    """
+
+    name: str
+    step: str
+    dtype: str
+    shape: Mapping[str, int]
+    seconds: float
+    spread: float
+    runs: int
+    date: str
+
+    @property
+    def key(self) -> str:
+        """The case in one line; equal for equal cases."""
+        sizes = " ".join(f"{name}={size}" for name, size in self.shape.items())
+        return f"{self.name} {self.step} {self.dtype} {sizes}"
+
+
+@dataclass(frozen=True, slots=True)
+class SampleFile:
+    """The samples of one device with one set of software.
+
+    Attributes:
+        path: where they lie.
+        software: versions by name.
+        context_bytes: memory the software takes outside its tensors; None where that was not measured.
+        samples: what is there; the newest of equal cases.
+        set_aside: the damaged file these were rescued from, if there was one.
+    """
+
+    path: Path
+    software: Mapping[str, str]
+    context_bytes: float | None = None
+    samples: tuple[Sample, ...] = ()
+    set_aside: Path | None = None
+
+
+def today() -> str:
+    """Return the day, UTC, as samples are dated."""
+    return datetime.now(UTC).date().isoformat()
+
+
+def sample_path(device: str, software: Mapping[str, str], folder: Path | None = None) -> Path:
+    """Return the file for a device's samples.
+
+    Args:
+        device: key of the device.
+        software: versions the timings depend on.
+        folder: the program's data, the user's own by default.
+    """
+    words = "-".join(f"{name}-{version}" for name, version in software.items())
+    name = re.sub(r"[^A-Za-z0-9.+]+", "-", words).strip("-")
+    return (folder or data_folder()) / FOLDER / device / f"{name}.jsonl"
+
+
+def sample_files(device: str, folder: Path | None = None) -> tuple[Path, ...]:
+    """Return the files of a device's samples, the one written to last first."""
+    home = (folder or data_folder()) / FOLDER / device
+    found = [path for path in home.glob("*.jsonl") if CORRUPT not in path.name]
+    return tuple(sorted(found, key=lambda path: (path.stat().st_mtime, path.name), reverse=True))
+
+
+def open_samples(path: Path, software: Mapping[str, str], context_bytes: float | None = None) -> SampleFile:
+    """Return a file ready to append to, made if it is not there.
+
+    Args:
+        path: see ``sample_path``.
+        software: versions by name, for a new file.
+        context_bytes: memory the software takes outside its tensors, for a new file.
+
+    Raises:
+        StorageError: it cannot be made or read.
+    """
+    if not path.exists():
+        make_folder(path.parent)
+        write_atomically(path, _heading(software, context_bytes))
+        return SampleFile(path, software, context_bytes)
+    return read_samples(path)
+
+
+def read_samples(path: Path) -> SampleFile:
+    """Return what a file holds; a damaged one is kept aside, and what can be read of it written anew.
+
+    Raises:
+        StorageError: it cannot be read.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError as error:
+        raise storage_error(error, path, "cannot be read") from error
+    software: dict[str, str] = {}
+    context: float | None = None
+    found: dict[str, Sample] = {}
+    damaged = not lines
+    for number, line in enumerate(lines):
+        try:
+            data = _record(json.loads(line))
+            if number == 0 and "software" in data:
+                software = {name: str(version) for name, version in _record(data["software"]).items()}
+                context = float(cast("Value", data["context_bytes"])) if data.get("context_bytes") else None
+                continue
+            sample = _sample(data)
+        except (ValueError, KeyError, TypeError):
+            damaged = True
+            continue
+        found[sample.key] = sample
+    whole = SampleFile(path, software, context, tuple(found.values()))
+    return replace(whole, set_aside=_rescue(whole)) if damaged else whole
+
+
+def append(path: Path, sample: Sample) -> None:
+    """Append one sample as one write, so that a reader or a power cut sees a whole line or none.
+
+    Raises:
+        StorageError: it cannot be written.
+    """
+    content = _line(
+        {
+            "name": sample.name, "step": sample.step, "dtype": sample.dtype, "shape": dict(sample.shape),
+            "seconds": sample.seconds, "spread": sample.spread, "runs": sample.runs, "date": sample.date,
+        }
+    ).encode()  # fmt: skip
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_APPEND)
+        try:
+            if os.write(handle, content) != len(content):
+                raise StorageError("the disk is full", hint="free some space", place=Place(str(path)))
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+    except OSError as error:
+        raise storage_error(error, path, "cannot be written") from error
+
+
+def _line(data: Mapping[str, object]) -> str:
+    return json.dumps(data, separators=(",", ":")) + "\n"
+
+
+def _heading(software: Mapping[str, str], context_bytes: float | None) -> str:
+    return _line({"software": dict(software), "context_bytes": context_bytes})
+
+
+def _rescue(whole: SampleFile) -> Path:
+    aside = set_aside(whole.path)
+    write_atomically(whole.path, _heading(whole.software, whole.context_bytes))
+    for sample in whole.samples:
+        append(whole.path, sample)
+    return aside
+
+
+def _record(value: object) -> Mapping[str, object]:
+    if not isinstance(value, Mapping):
+        raise TypeError("not a record")
+    return value
+
+
+def _sample(data: Mapping[str, object]) -> Sample:
+    seconds, spread = float(cast("Value", data["seconds"])), float(cast("Value", data["spread"]))
+    if not 0 < seconds < float("inf") or not 0 <= spread < float("inf"):
+        raise ValueError("not a time")
+    return Sample(
+        name=str(data["name"]),
+        step=str(data["step"]),
+        dtype=str(data["dtype"]),
+        shape={name: int(cast("Value", size)) for name, size in _record(data["shape"]).items()},
+        seconds=seconds,
+        spread=spread,
+        runs=int(cast("Value", data["runs"])),
+        date=datetime.fromisoformat(str(data["date"])).date().isoformat(),
+    )

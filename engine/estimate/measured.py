@@ -1,0 +1,44 @@
+"""Rates measured on this machine in place of modelled ones, where the size of the work was sampled."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from capacity_tui.engine.estimate.work import Operator, Work
+from capacity_tui.engine.hardware.cluster import Device
+from capacity_tui.engine.hardware.curve import Curve
+
+
+def as_measured(work: Work, device: Device, precision: str) -> Work:
+    """Return the work with measured rates; the roofline stays where a size was not sampled, and is named.
+
+    Args:
+        work: what runs.
+        device: what it runs on, with the curves measured there.
+        precision: type of the linear layers, as the plan gives it.
+    """
+    curves = {curve.name: curve for curve in device.reach.curves}
+    if not curves:
+        return work
+    native = device.native(precision)
+    operators, outside = [], []
+    for operator in work.operators:
+        curve = curves.get(curve_name(operator, native))
+        operators.append(operator if curve is None else _timed(operator, curve))
+        if curve is not None and not np.all(np.asarray(curve.covers(operator.flops)) > 0):
+            outside.append(operator.name)
+    note = (f"outside the sampled sizes, by roofline: {', '.join(outside)}",) if outside else ()
+    return replace(work, operators=tuple(operators), assumed=(*work.assumed, *note))
+
+
+def curve_name(operator: Operator, precision: str) -> str:
+    """Return the curve that speaks of an operator."""
+    if operator.part == "attention":
+        return f"attention{'_backward' if operator.phase == 'backward' else ''}.{precision}"
+    return f"gemm.{precision}" if np.any(np.asarray(operator.flops) > 0) else ""
+
+
+def _timed(operator: Operator, curve: Curve) -> Operator:
+    return replace(operator, rate=operator.rate * curve.at(operator.flops))

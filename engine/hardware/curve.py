@@ -1,0 +1,34 @@
+"""What a machine reached of the modelled rate, by the size of the work."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from capacity_tui.engine.numeric import Number
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """Measured over modelled rate of one kind of kernel.
+
+    Attributes:
+        name: kind of kernel and type, such as ``gemm.fp32``.
+        sizes: FLOPs of a run, ascending.
+        ratios: measured over modelled rate at each size.
+    """
+
+    name: str
+    sizes: tuple[float, ...]
+    ratios: tuple[float, ...]
+
+    def at(self, size: Number) -> Number:
+        """Return the ratio at a size, interpolated over its logarithm; 1 outside the sampled range."""
+        inside = np.interp(np.log(np.maximum(size, 1.0)), np.log(self.sizes), self.ratios)
+        return np.where(self.covers(size), inside, 1.0)
+
+    def covers(self, size: Number) -> Number:
+        """Return 1 where a size lies in the sampled range, else 0."""
+        found = (np.asarray(size) >= self.sizes[0]) & (np.asarray(size) <= self.sizes[-1])
+        return np.where(found, 1.0, 0.0)
