@@ -167,9 +167,15 @@ def test_eager_engines_are_bound_by_launches() -> None:
 
 @pytest.mark.parametrize(
     ("hardware", "engine"),
-    [("apple-m3-max-40", "llamacpp"), ("apple-m3-max-40", "mlx"), ("i9-13900k", "llamacpp"), ("mi300x", "vllm")],
+    [
+        ("apple-m3-max-40", "llamacpp"),
+        ("apple-m3-max-40", "mlx"),
+        ("i9-13900k", "llamacpp"),
+        ("mi300x", "vllm"),
+        ("tpu-v5e", "vllm"),
+    ],
 )
-def test_apple_processors_and_amd_are_estimated_too(hardware: str, engine: str) -> None:
+def test_devices_of_other_makers_are_estimated_too(hardware: str, engine: str) -> None:
     weights = {"llamacpp": "q4_k_m", "mlx": "mlx-4", "vllm": "fp8"}[engine]
     assert 3 < decode_speed("llama-3-8b", hardware, weights=weights, engine=engine) < 1000
 
@@ -195,6 +201,8 @@ def test_encoders_generate_nothing() -> None:
     estimate = estimate_of("bert-base", prompt_tokens=512, batch=4)
     assert estimate.memory.parts["kv_cache"] == 0
     assert estimate.computation.units_per_step == 4 * 512
+    assert estimate.computation.infer is not None
+    assert np.isnan(estimate.computation.infer.decode_tokens_per_second.value)
 
 
 batches = st.integers(1, 256)

@@ -67,7 +67,8 @@ def serving_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catalog: 
     counts = count_parameters(shape)
     body, embedding, head = _widths(quantization)
     exact = _exact(stored, quantization, counts, shape, (body, embedding, head))
-    compute = quantization.compute if quantization.family in OWN_TYPE else "fp16"
+    half = "fp16" if device.native("fp16") in device.peaks else "bf16"
+    compute = quantization.compute if quantization.family in OWN_TYPE and quantization.compute != "fp16" else half
     packed = float(quantization.family not in OWN_TYPE)
     efficiency = plan.hardware.efficiency
     generates = shape.kind in ("decoder", "encoder-decoder")
@@ -92,8 +93,8 @@ def serving_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catalog: 
         width=engine.activation_bytes,
         peak=_peak(device, compute, engine, catalog),
         gemm_reach=device.gemm_reach(compute) if efficiency is None else efficiency,
-        attention_peak=device.peak("fp16"),
-        vector_peak=device.peak("fp32"),
+        attention_peak=device.peak(half),
+        vector_peak=device.peaks.get("fp32", min(device.peaks.values())),
         packed=packed,
     )
 

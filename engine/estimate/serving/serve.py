@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from capacity_tui.engine.estimate.bottleneck import bottleneck
+from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.intervals import ALLOCATED, DECODE, PREFILL, RESERVED, STEP, interval
 from capacity_tui.engine.estimate.money import cost, energy
 from capacity_tui.engine.estimate.result import (
@@ -57,7 +58,7 @@ def claim(run: ServingRun, memory: MemoryEstimate) -> tuple[dict[str, Number], t
     cache = memory.parts["kv_cache"]
     needed = memory.reserved_bytes.value - cache
     taken = claimed_bytes(capacity, share, needed, run.runtime.claims_free)
-    sequences = np.floor(np.maximum(taken - needed, 0.0) / (cache / run.batch))
+    sequences = np.floor(np.maximum(taken - needed, 0.0) / np.maximum(cache / run.batch, 1.0))
     details = {"inference.claimed_bytes": taken, "inference.sequences_in_cache": sequences}
     if np.all(sequences >= run.batch):
         return details, ()
@@ -66,10 +67,32 @@ def claim(run: ServingRun, memory: MemoryEstimate) -> tuple[dict[str, Number], t
     return details, (Note("cache_too_small", "the engine's share of memory is too small for the batch", detail),)
 
 
+@equation(
+    "rate = batch · prompt / seconds",
+    unit="tokens/s",
+    source="forward passes over the prompts of one batch, on one replica",
+    part="computation.infer.prefill_tokens_per_second",
+)
+def prefill_rate(batch: Number, prompt: Number, seconds: Number) -> Number:
+    """Prompt tokens a second."""
+    return batch * prompt / seconds
+
+
+@equation(
+    "rate = batch / seconds",
+    unit="tokens/s",
+    source="one forward pass for the next token of every sequence, at the mean context, on one replica",
+    part="computation.infer.decode_tokens_per_second",
+)
+def decode_rate(batch: Number, seconds: Number, output: Number) -> Number:
+    """Output tokens a second; not a number for models that generate none."""
+    return np.where(output > 0, batch / seconds, np.nan)
+
+
 def inference_speed(run: ServingRun, first: PhaseTime, each: PhaseTime) -> InferenceSpeed:
     """Return the speeds of one replica."""
-    prompt = interval(run.batch * run.prompt / first.seconds, PREFILL)
-    output = interval(run.batch / each.seconds, DECODE)
+    prompt = interval(prefill_rate(run.batch, run.prompt, first.seconds), PREFILL)
+    output = interval(decode_rate(run.batch, each.seconds, run.output), DECODE)
     return InferenceSpeed(prompt, output, interval(first.seconds, PREFILL))
 
 
