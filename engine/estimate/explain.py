@@ -165,6 +165,18 @@ def _operator_terms(work: Work, part: str) -> Iterator[Term]:
     yield from sorted((term for term in terms if term.value > 0), key=lambda term: -term.value)
 
 
+def _operator_detail(operator: Operator, runs: float) -> str:
+    """Say how often an operator runs, at what rate, and which limit it meets."""
+    flops, rate = float(np.mean(operator.flops)), float(np.mean(operator.rate))
+    traffic, bandwidth = float(np.mean(operator.bytes)), float(np.mean(operator.bandwidth))
+    memory = f"{traffic / 1e6:,.4g} MB at {bandwidth / 1e9:,.4g} GB/s"
+    if not flops:
+        return f"{runs:,.6g} runs of {memory}"
+    bound = "arithmetic" if flops / rate >= traffic / bandwidth else "memory"
+    arithmetic = f"{flops / 1e9:,.4g} GFLOP at {rate / 1e12:,.4g} TFLOP/s"
+    return f"{runs:,.6g} runs of {arithmetic}, {memory}: bound by {bound}"
+
+
 def _lever(settled: Settled, key: str, value: float, catalog: Catalog, machine: Machine | None) -> Lever | None:
     """Estimate again with each knob one step away, and return the one that improves the figure most."""
     strongest: Lever | None = None
