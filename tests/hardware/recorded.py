@@ -13,25 +13,36 @@ GIB = 1 << 30
 def replay(name: str, root: Path, architecture: str = "x86_64", **host: object) -> Host:
     """Write a recording below ``root`` and return the machine it stands for.
 
-    ``=== path`` starts a file, ``--> path target`` makes a symbolic link; what stands before is a comment.
+    ``=== path`` starts a file, ``$ command`` what commands that start so print, ``--> path target`` makes a symbolic
+    link; what stands before is a comment.
     """
     content: dict[str, list[str]] = {}
-    path = ""
+    answers: dict[str, list[str]] = {}
+    lines: list[str] = []
     for line in (RECORDINGS / f"{name}.txt").read_text().splitlines():
         if line.startswith("=== "):
-            path = line.removeprefix("=== ")
-            content[path] = []
+            lines = content[line.removeprefix("=== ")] = []
+        elif line.startswith("$ "):
+            lines = answers[line.removeprefix("$ ")] = []
         elif line.startswith("--> "):
             link, target = line.split()[1:]
             place = root / link.lstrip("/")
             place.parent.mkdir(parents=True, exist_ok=True)
             place.symlink_to(target)
-        elif path:
-            content[path].append(line)
+        else:
+            lines.append(line)
     for path, lines in content.items():
         write(root, path, "\n".join(lines))
-    settings: dict[str, object] = {"environment": {}, "run": no_command, "space": roomy}
-    return Host(root=root, system="Linux", architecture=architecture, **{**settings, **host})  # type: ignore[arg-type]
+
+    def run(words: tuple[str, ...], seconds: float) -> str:
+        command = " ".join(words)
+        told = [answer for start, answer in answers.items() if command.startswith(start)]
+        if not told:
+            raise FileNotFoundError(words[0])
+        return "\n".join(max(told, key=len))
+
+    settings: dict[str, object] = {"system": "Linux", "environment": {}, "run": run, "space": roomy}
+    return Host(root=root, architecture=architecture, **{**settings, **host})  # type: ignore[arg-type]
 
 
 def write(root: Path, path: str, text: str) -> None:
@@ -59,10 +70,6 @@ def write_cpus(root: Path, *, sockets: int, cores: int, nodes: int) -> None:
         listed = f"{first}-{first + width - 1},{first + total}-{first + total + width - 1}"
         write(root, f"/sys/devices/system/node/node{node}/cpulist", listed)
         write(root, f"/sys/devices/system/node/node{node}/meminfo", f"Node {node} MemTotal: 264175625 kB")
-
-
-def no_command(words: tuple[str, ...], seconds: float) -> str:
-    raise FileNotFoundError(words[0])
 
 
 def roomy(mount: str) -> Space:
