@@ -140,6 +140,7 @@ def test_layers_on_the_host_free_the_device_and_slow_decode() -> None:
     half = estimate_of("llama-3-70b", "rtx-4090", weights="q4_k_m", engine="llamacpp", gpu_layers=40)
     assert half.fits and not whole.fits
     assert half.memory.host_bytes > 15 * GIB
+    assert any("processor" in assumed for assumed in half.basis.assumed)
     few, more = (
         decode_speed("llama-3-70b", "rtx-4090", weights="q4_k_m", engine="llamacpp", gpu_layers=layers)
         for layers in (20, 40)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -96,6 +96,8 @@ def serving_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catalog: 
         attention_peak=device.peak(half),
         vector_peak=device.peaks.get("fp32", min(device.peaks.values())),
         packed=packed,
+        calibration=f"{engine.name}: {engine.source} ({engine.confidence}); {device.reach.source}",
+        assumed=(*cluster.assumed, *shape.assumed, *_assumed(plan, quantization, shape, device, catalog)),
     )
 
 
@@ -141,6 +143,17 @@ def _peak(device: Device, compute: str, engine: InferenceEngine, catalog: Catalo
     if engine.half_accumulation is None or vendor_of(device, catalog) != "NVIDIA" or "bf16" not in device.peaks:
         return peak
     return max(peak, engine.half_accumulation * device.peak("fp32")) if compute == "fp16" else peak
+
+
+def _assumed(
+    plan: Plan, quantization: Quantization, shape: TransformerShape, device: Device, catalog: Catalog
+) -> Iterator[str]:
+    """Say which choices were made for the plan."""
+    if quantization.id != catalog.quantizations.find(plan.inference.weights).id:
+        yield f"weights as stored in the file: {quantization.name}"
+    layers = plan.inference.gpu_layers
+    if layers is not None and device.kind != "cpu" and np.any(layers < shape.layers):
+        yield f"processor beside the accelerator: {catalog.processors[HOST_PROCESSOR].name}"
 
 
 def _weights(plan: Plan, stored: ModelFile | None) -> str:

@@ -87,6 +87,8 @@ class ServingRun:
         attention_peak: dense peak of attention, FLOP/s.
         vector_peak: fp32 peak outside the matrix units, FLOP/s, which unpacks weights.
         packed: 1 where weights are unpacked before each product.
+        calibration: which measured constants went in.
+        assumed: what was not given.
     """
 
     shape: TransformerShape
@@ -112,6 +114,8 @@ class ServingRun:
     attention_peak: Number
     vector_peak: Number
     packed: Number
+    calibration: str
+    assumed: tuple[str, ...]
 
     @property
     def length(self) -> Number:

@@ -131,7 +131,7 @@ def serving_estimate(run: ServingRun, pricing: PricingSection) -> Estimate:
         bottleneck=bottleneck(operators, parts, run.cluster, run.peak, None),
         cost=cost(run.cluster, None, None, seconds / units),
         energy=energy(run.cluster, None, busy, pricing.usd_per_kwh),
-        basis=Basis(METHOD, device.reach.source, device.checked, (*run.cluster.assumed, *run.shape.assumed)),
+        basis=Basis(METHOD, run.calibration, device.checked, run.assumed),
         warnings=warnings,
         details=details,
     )
