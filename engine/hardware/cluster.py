@@ -15,6 +15,9 @@ DeviceKind = Literal["gpu", "tpu", "cpu"]
 FALLBACK = {"fp4": "fp8", "fp8": "bf16", "int8": "fp16", "bf16": "fp16", "fp16": "fp32", "tf32": "fp32"}
 
 
+WIDEST_FIRST = ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "int8", "fp4")
+
+
 @dataclass(frozen=True, slots=True)
 class Reach:
     """Shares of the datasheet a generation reaches; see profiles/efficiency.yaml for each meaning.
@@ -85,10 +88,13 @@ class Device:
     confidence: str
 
     def native(self, precision: str) -> str:
-        """Return the type that really runs when ``precision`` is asked for."""
+        """Return the type that really runs when ``precision`` is asked for.
+
+        A device without any wider type (TPUs multiply in bf16 alone) runs it in the widest one it has.
+        """
         while precision not in self.peaks and precision in FALLBACK:
             precision = FALLBACK[precision]
-        return precision
+        return precision if precision in self.peaks else next(name for name in WIDEST_FIRST if name in self.peaks)
 
     def peak(self, precision: str) -> float:
         """Dense peak for a type, FLOP/s; falls back to the type that runs in its place."""
