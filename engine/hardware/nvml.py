@@ -104,6 +104,10 @@ class Device:
         """Return the SM clock in MHz."""
         return self.integer("nvmlDeviceGetClockInfo", pynvml.NVML_CLOCK_SM)
 
+    def memory_clock(self) -> Fact[int]:
+        """Return the memory clock in MHz."""
+        return self.integer("nvmlDeviceGetClockInfo", pynvml.NVML_CLOCK_MEM)
+
     def clock_max(self) -> Fact[int]:
         """Return the highest SM clock in MHz."""
         return self.integer("nvmlDeviceGetMaxClockInfo", pynvml.NVML_CLOCK_SM)

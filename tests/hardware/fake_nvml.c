@@ -1,6 +1,6 @@
 /* A driver library for tests: answers like NVML, as the environment variable FAKE_NVML says:
    one, eight (NVLink through switches), pair (direct NVLink), mig, lost (second of two), hang (second of two),
-   bare (no sensors), empty (no GPU), unloaded (no kernel module), unified (GB10). */
+   bare (no sensors or counters), empty (no GPU), unloaded (no kernel module), unified (GB10). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +15,9 @@ typedef struct { char legacy[16]; unsigned domain, bus, device, pci, subsystem; 
 typedef struct { unsigned long long total, free, used; } Memory;
 typedef struct { unsigned pid; unsigned long long used; unsigned gpu_instance, compute_instance; } Process;
 typedef struct { unsigned gpu, memory; } Utilization;
+typedef struct { unsigned multiprocessors, copy, decoder, encoder, jpeg, ofa, gpu_slices, compute_slices; unsigned long long mebibytes; } Attributes;
+typedef struct { unsigned pid; unsigned long long stamp; unsigned sm, memory, encoder, decoder; } ProcessUse;
+typedef struct { unsigned field, scope; long long stamp, latency; int type, result; unsigned long long value; } Field;
 typedef void *Device;
 
 static int mode(const char *name) { const char *set = getenv("FAKE_NVML"); return set && !strcmp(set, name); }
@@ -72,6 +75,28 @@ int nvmlDeviceGetCurrPcieLinkWidth(Device device, unsigned *value) { *value = 16
 int nvmlDeviceGetMaxPcieLinkGeneration(Device device, unsigned *value) { *value = 5; return sensor(device); }
 int nvmlDeviceGetMaxPcieLinkWidth(Device device, unsigned *value) { *value = 16; return sensor(device); }
 int nvmlDeviceGetEnforcedPowerLimit(Device device, unsigned *value) { *value = 700000; return sensor(device); }
+int nvmlDeviceGetPowerManagementDefaultLimit(Device device, unsigned *value) { *value = 650000; return sensor(device); }
+int nvmlDeviceGetTemperatureThreshold(Device device, int kind, unsigned *value) { (void)kind; *value = 87; return sensor(device); }
+int nvmlDeviceGetAttributes_v2(Device device, Attributes *found) { memset(found, 0, sizeof *found); found->gpu_slices = 3; return broken(device); }
+int nvmlDeviceGetProcessUtilization(Device device, ProcessUse *found, unsigned *count, unsigned long long since) {
+    (void)since;
+    if (!mode("one") || broken(device)) return NOT_FOUND;
+    if (!found) { *count = 1; return INSUFFICIENT_SIZE; }
+    *found = (ProcessUse){1, 0, 63, 20, 0, 0};
+    return OK;
+}
+int nvmlDeviceGetFieldValues(Device device, int count, Field *fields) {
+    static unsigned long long calls;
+    calls++;
+    if (mode("bare")) return NOT_SUPPORTED;
+    for (int i = 0; i < count; i++) {
+        int nvlink = fields[i].field == 138 || fields[i].field == 139;
+        fields[i].result = nvlink && !mode("eight") ? NOT_SUPPORTED : broken(device);
+        fields[i].type = 3;
+        fields[i].value = calls * 1000000;
+    }
+    return OK;
+}
 int nvmlDeviceGetPowerUsage(Device device, unsigned *value) { *value = 123456; return sensor(device); }
 int nvmlDeviceGetTemperature(Device device, int kind, unsigned *value) { (void)kind; *value = 41; return sensor(device); }
 int nvmlDeviceGetClockInfo(Device device, int kind, unsigned *value) { (void)kind; *value = 1305; return sensor(device); }

@@ -23,7 +23,7 @@ import time
 from capacity_tui.engine.hardware.sample import Sampler
 sampler = Sampler()
 started = time.monotonic()
-samples = [sampler.sample() for _ in range(3)]
+samples = [(sampler.sample(), time.sleep(0.02))[0] for _ in range(4)]
 print(time.monotonic() - started)
 print(samples[-1].gpus)
 sampler.close()
@@ -174,6 +174,32 @@ def test_no_gpu_says_why(run, mode, detail):
 def test_cuda_visible_devices_hides_gpus_from_programs(run):
     found, _ = gpus(run, "eight", CUDA_VISIBLE_DEVICES="0,GPU-secret-3,-1,5")
     assert [value(gpu, "visible") for gpu in found] == [True, False, True, *[False] * 5]
+
+
+def test_limits_and_what_a_generation_can(run):
+    (gpu,), machine = gpus(run, "one")
+    assert (value(gpu, "power_default_watts"), value(gpu, "temperature_limit_celsius")) == (650, 87)
+    assert value(gpu, "throttle") == ["power cap"]
+    assert value(gpu, "matrix_units") == "tensor cores, 4th generation"
+    assert "fp8" in value(gpu, "precisions")
+    assert machine["stacks"][0] == {"name": "CUDA driver", "version": gpu["runtime"]}
+
+
+def test_slices_carry_their_share_of_the_gpu(run):
+    (gpu,), _ = gpus(run, "mig")
+    assert [slice_["compute_share"] for slice_ in value(gpu, "mig_instances")] == [3 / 7] * 2
+
+
+def test_samples_carry_traffic_and_users(run):
+    script = SAMPLE.replace("samples[-1].gpus", "samples[-1].gpus.value[0].{}")
+    _, reading = run("one", script.replace("{}", "users")).splitlines()
+    assert "busy_percent=Fact(value=63.0" in reading
+    _, reading = run("eight", script.replace("{}", "traffic.nvlink_sent")).splitlines()
+    assert float(reading) > 0
+    _, reading = run("one", script.replace("{}", "traffic.nvlink_sent")).splitlines()
+    assert reading == "n/a (the device does not count it)"
+    _, reading = run("bare", script.replace("{}", "traffic.pcie_sent")).splitlines()
+    assert reading == "n/a (not supported by this device)"
 
 
 def test_samples_carry_use_and_what_holds_the_clock_down(run):
