@@ -12,10 +12,12 @@ from typing import TypeVar
 import yaml
 from platformdirs import user_config_dir
 
+from capacity_tui.engine.catalog.algorithms import Algorithm
 from capacity_tui.engine.catalog.architectures import Architecture
 from capacity_tui.engine.catalog.devices import Accelerator, Instance, Link, MeasuredLink, Processor
 from capacity_tui.engine.catalog.engines import InferenceEngine
 from capacity_tui.engine.catalog.modes import Mode
+from capacity_tui.engine.catalog.networks import Network
 from capacity_tui.engine.catalog.numerics import Optimizer, Precision
 from capacity_tui.engine.catalog.quantizations import QuantizationTable
 from capacity_tui.engine.catalog.reading import Document, read_yaml
@@ -65,6 +67,16 @@ class Catalog:
     def architectures(self) -> Table[Architecture]:
         """Shapes of models."""
         return self._table("architectures", "model", Architecture)
+
+    @cached_property
+    def algorithms(self) -> Table[Algorithm]:
+        """Classical algorithms: what their usual implementations cost."""
+        return self._table("algorithms", "algorithm", Algorithm)
+
+    @cached_property
+    def networks(self) -> Table[Network]:
+        """Layers of convolutional networks."""
+        return self._table("networks", "network", Network)
 
     @cached_property
     def instances(self) -> Table[Instance]:

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.estimate.assemble import assemble
+from capacity_tui.engine.estimate.classical.work import classical_work
 from capacity_tui.engine.estimate.measured import as_measured
+from capacity_tui.engine.estimate.networks.work import network_work
 from capacity_tui.engine.estimate.resolve import Settled, job_steps, settle
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.estimate.serving.resolve import serving_run
@@ -16,6 +18,8 @@ from capacity_tui.engine.estimate.transformer.resolve import transformer_run
 from capacity_tui.engine.estimate.transformer.training import training_work
 from capacity_tui.engine.estimate.work import Work
 from capacity_tui.engine.hardware.machine import Machine
+from capacity_tui.engine.workload.classical.specs import ClassicalSpec
+from capacity_tui.engine.workload.networks.specs import NetworkSpec
 from capacity_tui.engine.workload.plan import Plan
 
 
@@ -64,6 +68,11 @@ def estimate_settled(settled: Settled, catalog: Catalog) -> Estimate:
 
 def work_of(settled: Settled, catalog: Catalog) -> Work | None:
     """Return a settled plan as neutral work; None where its family does not speak in operators."""
+    if isinstance(settled.spec, ClassicalSpec):
+        return classical_work(settled.spec, settled.family.id, settled.cluster, catalog)
+    if isinstance(settled.spec, NetworkSpec):
+        steps = job_steps(settled.plan)
+        return network_work(settled.plan, settled.spec, settled.family.id, settled.cluster, catalog, steps)
     if settled.shape is None or settled.plan.task == "infer":
         return None
     run = transformer_run(settled.plan, settled.shape, settled.cluster, catalog)

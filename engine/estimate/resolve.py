@@ -15,8 +15,9 @@ from capacity_tui.engine.hardware.resolve import resolve_cluster
 from capacity_tui.engine.workload.architecture import shape_from_spec
 from capacity_tui.engine.workload.families import Family, family_of
 from capacity_tui.engine.workload.huggingface import shape_from_huggingface
+from capacity_tui.engine.workload.networks.specs import network_spec_type
 from capacity_tui.engine.workload.plan import AUTO, Plan
-from capacity_tui.engine.workload.spec import Spec
+from capacity_tui.engine.workload.spec import Spec, read_spec
 from capacity_tui.engine.workload.transformer import TransformerShape
 
 
@@ -54,9 +55,12 @@ def settle(plan: Plan, catalog: Catalog, machine: Machine | None = None) -> Sett
     if family.kind == "classical":
         spec = settle_classical(plan, family.id, cluster.device)
         return Settled(_with_spec(plan, spec), family, cluster, None, spec)
-    if family.kind != "transformer":
-        return Settled(plan, family, cluster, None)
-    shape = _shape(plan, family, catalog)
+    shape, network = None, None
+    if family.kind == "network":
+        network = read_spec(network_spec_type(family.id), plan.model.spec)
+        plan = _with_spec(plan, network)
+    else:
+        shape = _shape(plan, family, catalog)
     _refuse_open(plan)
     zero = framework_row(plan, catalog).zero if task != "infer" else 0
     parallel = resolve_parallelism(plan.parallelism, int(cluster.devices), zero)
@@ -73,7 +77,7 @@ def settle(plan: Plan, catalog: Catalog, machine: Machine | None = None) -> Sett
         )
     training = training.model_copy(update={"global_batch": global_batch})
     settled = plan.model_copy(update={"parallelism": parallel, "training": training})
-    return Settled(settled, family, cluster, shape)
+    return Settled(settled, family, cluster, shape, network)
 
 
 def job_steps(plan: Plan) -> float | None:

@@ -51,10 +51,15 @@ def family_of(name: str | None, catalog: Catalog) -> Family:
         return FAMILIES["transformer_decoder"]
     if name in FAMILIES:
         return FAMILIES[name]
+    network = catalog.networks.find_id(name)
+    if network is not None:
+        return Family(network, "network", "train")
     row_id = catalog.architectures.find_id(name)
     if row_id is None:
-        near = nearest(name, FAMILIES) + catalog.architectures.nearest(name)
+        near = nearest(name, FAMILIES) + catalog.architectures.nearest(name) + catalog.networks.nearest(name)
         hint = f"nearest known: {', '.join(near[:4])}" if near else "list them with: capacity-tui models --list"
         raise PlanError(f"no model is called {name!r}"[:200], hint=hint, place=Place(field="model.name"))
-    kind = catalog.architectures[row_id].kind
-    return Family(row_id, "network" if kind == "cnn" else "transformer", "train")
+    if catalog.architectures[row_id].kind == "cnn":
+        hint = "add them to networks.yaml in the catalogue folder"
+        raise PlanError("the layers of this network are not known", row_id, hint, Place(field="model.name"))
+    return Family(row_id, "transformer", "train")

@@ -1,0 +1,55 @@
+"""Memory of a network on one device."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from capacity_tui.engine.estimate.equation import equation
+from capacity_tui.engine.estimate.networks.run import NetworkRun
+from capacity_tui.engine.estimate.transformer.memory import sharded_bytes
+from capacity_tui.engine.numeric import Number
+
+
+@equation(
+    "activations = batch · (kept · (elements · width + further) + working · width)",
+    unit="B",
+    source="tensors the backward pass of each layer reads; those that two layers share once",
+    part="memory.parts.activations",
+)
+def activation_bytes(
+    batch: Number, kept: Number, elements: Number, further: Number, working: Number, width: Number
+) -> Number:
+    """Bytes of activations at their peak.
+
+    Args:
+        batch: samples on the device.
+        kept: share of them that is not computed again.
+        elements: elements of one sample that the backward pass reads.
+        further: bytes of indices and masks of one sample.
+        working: elements of one sample in the layer at work.
+        width: bytes of an element.
+    """
+    return batch * (kept * (elements * width + further) + working * width)
+
+
+def network_memory(run: NetworkRun) -> tuple[Mapping[str, Number], Number]:
+    """Return bytes inside the allocator by part, and bytes in host memory."""
+    parameters, numerics, network = float(run.network.parameters), run.numerics, run.network
+    shards = [run.shard if run.zero >= stage else 1.0 for stage in (1, 2, 3)]
+    trains = float(run.trains)
+    states = sharded_bytes(numerics.state_bytes + numerics.master_bytes, parameters, 0.0, shards[0], 1.0) * trains
+    parts = {
+        "weights": sharded_bytes(numerics.weight_bytes, parameters, 0.0, shards[2], 1.0),
+        "gradients": sharded_bytes(numerics.gradient_bytes, parameters, 0.0, shards[1], 1.0) * trains,
+        "optimizer": states * (1.0 - run.offload_optimizer),
+        "activations": activation_bytes(
+            run.micro_batch,
+            run.kept,
+            float(network.kept_elements),
+            float(network.kept_bytes),
+            float(network.largest),
+            numerics.width,
+        ),
+        "buffers": numerics.width * parameters * trains if run.dp > 1 else 0.0,
+    }
+    return parts, states * run.offload_optimizer

@@ -1,0 +1,80 @@
+"""Training or running a network as neutral work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.estimate.collectives import all_gather_seconds, all_reduce_seconds
+from capacity_tui.engine.estimate.networks.memory import network_memory
+from capacity_tui.engine.estimate.networks.operators import network_operators
+from capacity_tui.engine.estimate.networks.run import NetworkRun, network_run
+from capacity_tui.engine.estimate.result import ModelFacts
+from capacity_tui.engine.estimate.work import Collective, Schedule, Work
+from capacity_tui.engine.hardware.cluster import Cluster
+from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.workload.networks.specs import NetworkSpec
+from capacity_tui.engine.workload.plan import Plan
+
+# Launches of a step besides those of the layers: loss, clearing of gradients, optimizer, batch from the host.
+STEP_LAUNCHES = 60.0
+METHOD = (
+    "operator roofline, convolutions as matrix products, with collectives; memory from the tensors each layer keeps"
+)
+
+
+def network_work(
+    plan: Plan, spec: NetworkSpec, family: str, cluster: Cluster, catalog: Catalog, steps: Number | None
+) -> Work:
+    """Return a training step, or a batch of inference, as neutral work.
+
+    Args:
+        plan: settled.
+        spec: parameters of the network.
+        family: its name.
+        cluster: what it runs on.
+        catalog: facts.
+        steps: optimizer steps of the job; None leaves its length open.
+    """
+    network = spec.network(catalog, family)
+    run = network_run(plan, network, cluster, catalog)
+    parts, host = network_memory(run)
+    parameters, flops, reach = float(network.parameters), float(network.flops), cluster.device.reach
+    return Work(
+        facts=ModelFacts(parameters, parameters, flops, "sample", spec.complexity),
+        memory=parts,
+        host_bytes=host,
+        peak="at the start of the backward pass" if run.trains else "in the widest layer",
+        fragmentation=run.framework.fragmentation,
+        context_bytes=reach.context_bytes + (reach.communicator_bytes if run.dp > 1 else 0.0),
+        operators=network_operators(run),
+        collectives=tuple(_collectives(run)) if run.trains else (),
+        schedule=Schedule(run.micro_batches),
+        launch_seconds=run.framework.launch_us * 1e-6,
+        fixed_seconds=STEP_LAUNCHES * run.framework.launch_us * 1e-6 if run.trains else 0.0,
+        units_per_step=run.global_batch,
+        units_per_sample=1.0,
+        steps=steps if run.trains else None,
+        model_flops_per_step=flops * (3.0 if run.trains else 1.0) * run.global_batch,
+        peak_flops=run.peak,
+        method=METHOD,
+        assumed=cluster.assumed,
+    )
+
+
+def _collectives(run: NetworkRun) -> Iterator[Collective]:
+    """Gradients are reduced once a step; sharded parameters are gathered before they are used."""
+    if run.dp <= 1:
+        return
+    overlap, parameters = run.framework.dp_overlap, float(run.network.parameters)
+    gradients, values = parameters * run.numerics.gradient_bytes, parameters * run.numerics.width
+    if run.zero < 1:
+        seconds = all_reduce_seconds(gradients, run.dp, 1.0, run.cluster)
+        yield Collective("reduce gradients", "data_parallel", seconds, 1.0, overlap, per_step=True, bytes=gradients)
+        return
+    across = all_reduce_seconds(gradients / run.shard, run.dp / run.shard, run.shard, run.cluster)
+    reduce = all_gather_seconds(gradients, run.shard, 1.0, run.cluster)
+    gather = all_gather_seconds(values, run.shard, 1.0, run.cluster)
+    passes = 2.0 if run.zero >= 3 else 1.0
+    yield Collective("reduce gradients", "data_parallel", reduce + across, 1.0, overlap, per_step=True, bytes=gradients)
+    yield Collective("gather parameters", "data_parallel", gather, passes, overlap, per_step=run.zero < 3, bytes=values)

@@ -1,0 +1,1 @@
+"""Networks of layers: perceptrons and convolutional networks."""
