@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from textual import events
 from textual.app import App, SystemCommand
 from textual.binding import BindingType
 from textual.driver import Driver
 from textual.screen import Screen
+from textual.widgets import Input
 
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.tui import glyphs, themes
@@ -119,6 +122,12 @@ class CapacityApp(App[None]):
         if self._trouble:
             self.plan_screen.say(self._trouble, "bad")
 
+    def on_key(self, event: events.Key) -> None:
+        """Give what was typed ahead of an opening input to that input, not to the keys of the screen."""
+        if isinstance(self.focused, Input) and event.is_printable and event.character:
+            event.prevent_default()
+            self.focused.insert_text_at_cursor(event.character)
+
     # Actions
 
     def action_help(self) -> None:
@@ -191,4 +200,6 @@ def run(
         settings = replace(settings, theme=theme)
     app = CapacityApp(source=plan_path or plan, accelerator=gpu, settings=settings, ascii_only=ascii)
     app.run(mouse=mouse and settings.mouse)
+    # Taking a hundred thousand objects apart one by one would hold the shell up for some tenths of a second.
+    gc.freeze()
     return app.return_code or 0

@@ -126,6 +126,8 @@ class LiveSampler:
 
     def __init__(self) -> None:
         self._sampler = EngineSampler()
+        # Rates need a sample before the first one that is shown.
+        self._sampler.sample()
 
     def sample(self) -> Sample:
         """Return the present readings."""

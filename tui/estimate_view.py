@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from capacity_tui.engine.choose.filled import ModePlan
 from capacity_tui.engine.estimate.explain import interval_text
@@ -23,6 +24,7 @@ from capacity_tui.engine.workload.plan import Plan
 from capacity_tui.tui.field_view import value_text
 from capacity_tui.tui.view import Chosen, Column, Note, Row, Verdict
 
+_NO_CENTS_FROM = 1000
 _LESS, _MORE, _NEITHER = -1, 1, 0
 _LIMITS = {"memory_bandwidth": "memory speed", "capacity": "memory size"}
 
@@ -68,10 +70,10 @@ def _rows(plan: Plan, estimate: Estimate) -> Iterator[Row]:
 
 
 def _memory_rows(estimate: Estimate) -> Iterator[Row]:
-    yield _figure_row(estimate, "memory.reserved_bytes", "memory / device", format_bytes, _LESS)
-    yield _figure_row(
-        estimate, "memory.utilization_percent", "of the device", lambda value: format_percent(_share(value)), indent=1
-    )
+    yield _figure_row(estimate, "memory.reserved_bytes", "memory/device", format_bytes, _LESS)
+    used = _figure_row(estimate, "memory.utilization_percent", "utilization", _percent, indent=1)
+    # Without its value no delta is shown: the row above has the same one.
+    yield replace(used, value=None)
     for part, size in estimate.memory.parts.items():
         if float(size) > 0:
             yield _figure_row(estimate, f"memory.parts.{part}", part.replace("_", " "), format_bytes, _LESS, indent=1)
@@ -82,7 +84,7 @@ def _setting_rows(plan: Plan) -> Iterator[Row]:
     parallel, training = plan.parallelism, plan.training
     if plan.task == "infer":
         yield Row("inference.batch", "batch", value_text(plan.inference.batch))
-        yield Row("inference.weights", "weights kept as", value_text(plan.inference.weights))
+        yield Row("inference.weights", "weights as", value_text(plan.inference.weights))
         return
     if plan.task == "fit":
         return
@@ -90,6 +92,8 @@ def _setting_rows(plan: Plan) -> Iterator[Row]:
     accumulation = int(training.global_batch or 1) / (int(training.micro_batch) * replicas)
     yield Row("training.micro_batch", "micro × accum", f"{training.micro_batch} × {accumulation:g}")
     yield Row("training.checkpointing", "checkpointing", training.checkpointing)
+    if replicas * int(parallel.tp) * int(parallel.pp) * int(parallel.cp) == 1:
+        return
     yield Row("parallelism.dp", "dp × tp × pp", f"{parallel.dp} × {parallel.tp} × {parallel.pp}")
     yield Row("parallelism.zero", "ZeRO", value_text(parallel.zero))
 
@@ -110,9 +114,10 @@ def _time_rows(estimate: Estimate) -> Iterator[Row]:
 
 
 def _money_rows(estimate: Estimate) -> Iterator[Row]:
-    yield _figure_row(estimate, "cost.usd", "cost", format_money, _LESS, missing="no price known")
+    yield _figure_row(estimate, "cost.usd", "cost", _money, _LESS, missing="no price known")
     yield _figure_row(estimate, "energy.kwh", "energy", format_energy, _LESS, missing="length is open")
-    yield _figure_row(estimate, "energy.watts_average", "mean power", format_power, _NEITHER)
+    if estimate.energy.kwh is None:
+        yield _figure_row(estimate, "energy.watts_average", "mean power", format_power, _NEITHER)
 
 
 def _figure_row(
@@ -138,8 +143,12 @@ def _ends(found: Figure) -> tuple[float | None, float | None]:
     return (float(found.low), float(found.high)) if isinstance(found, Interval) else (None, None)
 
 
-def _share(percent: float) -> float:
-    return percent / 100
+def _money(usd: float) -> str:
+    return format_money(usd, 0 if usd >= _NO_CENTS_FROM else 2)
+
+
+def _percent(percent: float) -> str:
+    return format_percent(percent / 100)
 
 
 def _chosen(filled: ModePlan) -> dict[str, Chosen]:

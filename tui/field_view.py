@@ -8,7 +8,7 @@ from typing import cast
 from pydantic import BaseModel
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.units import format_number
+from capacity_tui.engine.units import format_count, format_number, parse_count
 from capacity_tui.engine.workload.families import family_of
 from capacity_tui.engine.workload.fields import PlanField, plan_fields
 from capacity_tui.engine.workload.plan import AUTO, Plan
@@ -28,6 +28,7 @@ _CATALOGUES = {
     "hardware.interconnect": "interconnect",
 }
 _SWITCH = ("off", "on")
+_LONG_FROM = 10**6
 _MODEL = Field("model.name", "Model", "model", "", catalogue="model", help="a catalogue architecture or a family")
 
 
@@ -79,5 +80,7 @@ def value_text(value: object) -> str:
     if isinstance(value, bool):
         return _SWITCH[value]
     if isinstance(value, int) or (isinstance(value, float) and value.is_integer()):
-        return format_number(value)
+        short = format_count(value)
+        is_exact = value >= _LONG_FROM and parse_count(short) == value
+        return short if is_exact else format_number(value)
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -34,6 +35,8 @@ class EngineRoom:
         with self._lock:
             if self._engine is None:
                 self._engine = self._load()
+                # What was just loaded stays: searching it for garbage would make keys wait now and then.
+                gc.freeze()
             return self._engine
 
 

@@ -52,11 +52,11 @@ DEFAULTS = {
     "pricing.usd_per_kwh": "0.15",
 }
 FIELDS = (
-    Field("model.name", "Model", "Model", "", catalogue="model", help="architecture of the catalogue"),
+    Field("model.name", "Model", "model", "", catalogue="model", help="architecture of the catalogue"),
     Field(
         "training.seq_len",
         "Sequence",
-        "Training",
+        "training",
         "",
         unit="tokens",
         kind=Kind.POWER_OF_TWO,
@@ -67,7 +67,7 @@ FIELDS = (
     Field(
         "training.micro_batch",
         "Micro batch",
-        "Training",
+        "training",
         "",
         kind=Kind.POWER_OF_TWO,
         minimum=1,
@@ -78,7 +78,7 @@ FIELDS = (
     Field(
         "training.global_batch",
         "Global batch",
-        "Training",
+        "training",
         "",
         kind=Kind.POWER_OF_TWO,
         minimum=1,
@@ -88,7 +88,7 @@ FIELDS = (
     Field(
         "training.precision",
         "Precision",
-        "Training",
+        "training",
         "",
         kind=Kind.CHOICE,
         choices=("fp32", "fp16", "bf16", "fp8"),
@@ -96,7 +96,7 @@ FIELDS = (
     Field(
         "training.optimizer",
         "Optimizer",
-        "Training",
+        "training",
         "",
         kind=Kind.CHOICE,
         choices=("adamw", "adamw8bit", "adafactor", "sgd", "lion", "muon", "rmsprop"),
@@ -104,7 +104,7 @@ FIELDS = (
     Field(
         "training.checkpointing",
         "Checkpointing",
-        "Training",
+        "training",
         "",
         kind=Kind.CHOICE,
         choices=("none", "selective", "full"),
@@ -113,21 +113,21 @@ FIELDS = (
     Field(
         "parallelism.dp",
         "Data parallel",
-        "Parallelism",
+        "parallelism",
         "",
         kind=Kind.POWER_OF_TWO,
         minimum=1,
         maximum=1024,
         help="replicas of the model",
     ),
-    Field("parallelism.tp", "Tensor parallel", "Parallelism", "", kind=Kind.POWER_OF_TWO, minimum=1, maximum=8),
-    Field("parallelism.zero", "ZeRO stage", "Parallelism", "", kind=Kind.INTEGER, minimum=0, maximum=3),
-    Field("hardware.name", "Accelerator", "Hardware", "", catalogue="accelerator"),
-    Field("hardware.devices", "Devices", "Hardware", "", kind=Kind.POWER_OF_TWO, minimum=1, maximum=4096),
+    Field("parallelism.tp", "Tensor parallel", "parallelism", "", kind=Kind.POWER_OF_TWO, minimum=1, maximum=8),
+    Field("parallelism.zero", "ZeRO stage", "parallelism", "", kind=Kind.INTEGER, minimum=0, maximum=3),
+    Field("hardware.name", "Accelerator", "hardware", "", catalogue="accelerator"),
+    Field("hardware.devices", "Devices", "hardware", "", kind=Kind.POWER_OF_TWO, minimum=1, maximum=4096),
     Field(
         "pricing.usd_per_kwh",
         "Electricity",
-        "Pricing",
+        "pricing",
         "",
         unit="$/kWh",
         kind=Kind.NUMBER,

@@ -77,9 +77,7 @@ class Editing(PlanWorkers):
 
     def ask(self, question: str, value: str, answer: Answer) -> None:
         """Ask for a text at the bottom."""
-        for prompt in self.query(Prompt):
-            prompt.remove()
-        self.mount(Prompt(question, value, answer))
+        self.query_one(Prompt).ask(question, value, answer)
 
     # Showing the store
 

@@ -125,7 +125,10 @@ class Filing(Editing):
         self.app.copy_to_clipboard(text)
         path = config_folder() / name
         refusal = self._write(path, text)
-        self.say(refusal or f"copied, if the terminal allows it; also in {path}", "bad" if refusal else "good")
+        self.say(
+            refusal or f"written to {_shortened(path)}; copied too if the terminal allows it",
+            "bad" if refusal else "good",
+        )
 
     # Leaving and remembering
 

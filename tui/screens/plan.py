@@ -66,6 +66,7 @@ class PlanScreen(Filing):
         self.call_after_refresh(self._start)
 
     def _start(self) -> None:
+        self.mount(Prompt())
         self.begin(self.source, self.accelerator)
         self.watch(self.app, "app_focus", self._restart_live, init=False)
         self._restart_live()

@@ -174,7 +174,7 @@ class ComparisonTable(Panel):
         return lines + ([line(Span(clip(f"  {hint}", width), "dim"))] if hint else [])
 
     def _names(self, columns: tuple[Column, ...], label: int, cell: int) -> Line:
-        start = Span(left("earlier numbers…" if self._stale else "", label), "warn")
+        start = Span(left("old numbers…" if self._stale else "", label), "warn")
         spans = [start]
         for column in columns:
             chosen = column.mode == self._mode
@@ -216,10 +216,9 @@ class ComparisonTable(Panel):
         value = _short(text, cell - _DELTA if delta else cell - 1)
         # Without a delta to make room for, a long value may run into its place.
         width = max(cell - _DELTA, min(cell_len(value) + 1, cell - cell_len(delta)))
-        return [
-            Span(right(value, width), self._role("best" if is_best else "value")),
-            Span(right(delta, cell - width), self._role(role)),
-        ]
+        shown = Span(right(value, width), self._role("best" if is_best else "value"))
+        after = right(delta, cell - width)
+        return [shown, Span(after, self._role(role))] if delta else [Span(shown.text + after, shown.role)]
 
     def _delta(self, row: Row | None, column: Column) -> tuple[str, str]:
         """Return the difference to the baseline in percent, and whether it is good."""

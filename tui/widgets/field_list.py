@@ -19,6 +19,7 @@ _SLIDER = 9
 _LABEL = 15
 _NARROWEST_WITH_SLIDER = _LABEL + 12 + _SLIDER
 _LOWEST_WITH_TWO_DETAILS = 14
+_LOWEST_WITH_HEADINGS = 18
 _LARGEST_IN_FULL = 1e7
 
 
@@ -89,8 +90,7 @@ class FieldList(Panel):
         """Lay out the fields, under headings where there is room."""
         if not self._fields:
             return [line(Span("o opens a plan", "dim"))], None
-        groups = len({field.group for field in self._fields})
-        headings = self.size.height >= len(self._fields) + groups + 2
+        headings = self.size.height >= _LOWEST_WITH_HEADINGS
         lines: list[Line] = []
         self._items = []
         reveal = range(1)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import ClassVar
 
 from rich.segment import Segment
@@ -65,9 +67,10 @@ class Lines(Widget):
         """Paint one line of the widget."""
         content = self._line_at(y)
         ascii_only = self.app.has_class("-ascii")
+        # Neighbours of one style are one segment: each segment costs some 25 bytes on the wire.
+        runs = ((role, "".join(text for text, _ in run)) for role, run in groupby(content.spans, key=itemgetter(1)))
         segments = [
-            Segment(to_ascii(text) if ascii_only else text, self._style(role, content.selected))
-            for text, role in content.spans
+            Segment(to_ascii(text) if ascii_only else text, self._style(role, content.selected)) for role, text in runs
         ]
         return Strip(segments).adjust_cell_length(self.size.width, self._style("", content.selected))
 

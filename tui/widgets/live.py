@@ -14,7 +14,7 @@ _HIGHEST_GRAPH = 6
 HISTORY = 512
 """Samples kept of each reading: more than two to a cell of the widest graph."""
 
-_LABEL = 8
+_LABEL = 10
 _FEWEST_GRAPHS = 4
 """With room for fewer the values stand without graphs."""
 _GRAPH_ROLES = ("graph-1", "graph-2", "graph-3", "graph-4")

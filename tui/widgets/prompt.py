@@ -12,7 +12,7 @@ from textual.containers import Vertical
 from textual.message import Message
 from textual.widgets import Input
 
-from capacity_tui.tui.text import Span, line
+from capacity_tui.tui.text import Line, Span, line
 from capacity_tui.tui.widgets.lines import Lines
 
 Answer = Callable[[str], str]
@@ -20,40 +20,50 @@ Answer = Callable[[str], str]
 
 
 class Prompt(Vertical):
-    """Asks a question, and asks on while the answer is refused.
-
-    Args:
-        question: what is asked.
-        value: the text to start from.
-        answer: called with each answer.
-    """
+    """Asks a question, and asks on while the answer is refused."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "close", "Cancel")]
 
     class Closed(Message):
-        """The prompt is gone."""
+        """The question is answered or withdrawn."""
 
-    def __init__(self, question: str, value: str, answer: Answer) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._question = question
-        self._value = value
-        self._answer = answer
+        self._line = line()
+        self._answer: Answer = str
 
     def compose(self) -> ComposeResult:
         """Put the question above the input."""
         yield Lines()
-        entry = Input(self._value, compact=True)
+        entry = Input(compact=True)
         entry.cursor_blink = False
         yield entry
 
-    def on_mount(self) -> None:
-        """Start typing."""
-        self.query_one(Input).focus()
+    @property
+    def is_open(self) -> bool:
+        """Whether something is asked."""
+        return self.has_class("-open")
+
+    def ask(self, question: str, value: str, answer: Answer) -> None:
+        """Ask something else.
+
+        Args:
+            question: what is asked.
+            value: the text to start from.
+            answer: called with each answer.
+        """
+        self._answer = answer
+        self.add_class("-open")
+        entry = self.query_one(Input)
+        entry.value = value
+        entry.cursor_position = len(value)
+        # At once, so that what is typed next is not taken for commands.
+        self.screen.set_focus(entry)
+        self._show(line(Span(f" {question}", "label"), Span("   enter takes it, esc cancels", "dim")))
 
     def on_resize(self) -> None:
         """Show the question once there is room for it."""
-        if not self.query_one(Lines).lines:
-            self._show(Span(f" {self._question}", "label"), Span("   enter takes it, esc cancels", "dim"))
+        self._show(self._line)
 
     @on(Input.Submitted)
     def take(self, event: Input.Submitted) -> None:
@@ -61,14 +71,15 @@ class Prompt(Vertical):
         event.stop()
         refusal = self._answer(event.value.strip())
         if refusal:
-            self._show(Span(f" ✗ {refusal}", "bad"))
+            self._show(line(Span(f" ✗ {refusal}", "bad")))
         else:
             self.action_close()
 
     def action_close(self) -> None:
-        """Go away."""
+        """Ask no longer."""
+        self.remove_class("-open")
         self.post_message(self.Closed())
-        self.remove()
 
-    def _show(self, *spans: Span) -> None:
-        self.query_one(Lines).show([line(*spans)])
+    def _show(self, content: Line) -> None:
+        self._line = content
+        self.query_one(Lines).show([content])

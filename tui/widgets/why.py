@@ -8,7 +8,7 @@ from rich.cells import cell_len
 from textual.binding import BindingType
 
 from capacity_tui.tui.actions import bindings
-from capacity_tui.tui.text import Line, Span, left, line, spread, wrap
+from capacity_tui.tui.text import Line, Span, fit, left, line, spread, wrap
 from capacity_tui.tui.view import Explanation
 from capacity_tui.tui.widgets.panel import Panel
 
@@ -49,6 +49,8 @@ def explain_lines(explanation: Explanation, width: int) -> list[Line]:
     head = line(Span(explanation.title, "heading"))
     result = " ".join(part for part in (explanation.result, explanation.interval) if part)
     lines = [spread(head, line(Span(result, "best")), width)]
+    if result and result not in lines[0].plain:
+        lines = [fit(head, width), line(Span(result, "best"))]
     lines += [line(Span(text, "value")) for text in wrap(explanation.formula, width, "  ")]
     lines += _input_lines(explanation, width)
     if explanation.lever:

@@ -1,0 +1,36 @@
+"""The screen over a small engine, with settings and files in a folder of the test's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from fake_engine import FakeEngine
+
+from capacity_tui.tui.app import CapacityApp
+from capacity_tui.tui.settings import Settings
+
+
+@pytest.fixture(autouse=True)
+def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("CAPACITY_TUI_CONFIG", str(tmp_path / "config"))
+    monkeypatch.setenv("COLORTERM", "truecolor")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setattr("capacity_tui.tui.workers.EXPLAIN_AFTER_SECONDS", 0.0)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def engine() -> FakeEngine:
+    return FakeEngine()
+
+
+@pytest.fixture
+def make_app(engine: FakeEngine) -> Callable[..., CapacityApp]:
+    def make(**choices: object) -> CapacityApp:
+        settings = Settings(**{"hint": False, "glyphs": "braille", **choices.pop("settings", {})})
+        return CapacityApp(engine=lambda: engine, settings=settings, **choices)
+
+    return make

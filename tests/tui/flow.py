@@ -1,0 +1,49 @@
+"""What a person sees and does, for the tests of flows."""
+
+from __future__ import annotations
+
+from textual.pilot import Pilot
+
+from capacity_tui.tui.widgets.lines import Lines
+
+KEY_NAMES = {
+    "+": "plus",
+    "-": "minus",
+    "/": "slash",
+    "?": "question_mark",
+    "[": "left_square_bracket",
+    "]": "right_square_bracket",
+    "!": "exclamation_mark",
+}
+
+
+async def settle(pilot: Pilot[None]) -> None:
+    """Wait until the threads have reported and the screen has followed."""
+    for _ in range(3):
+        waiting = [worker for worker in pilot.app.workers if worker.group != "live"]
+        if waiting:
+            await pilot.app.workers.wait_for_complete(waiting)
+        await pilot.pause()
+
+
+async def press(pilot: Pilot[None], *keys: str) -> None:
+    """Press keys, then wait until the screen has followed."""
+    await pilot.press(*(KEY_NAMES.get(key, key) for key in keys))
+    await settle(pilot)
+
+
+async def type_text(pilot: Pilot[None], text: str) -> None:
+    """Replace what an input holds, and enter it."""
+    await press(pilot, "ctrl+u", *({"/": "slash", ".": "full_stop", "-": "minus"}.get(c, c) for c in text), "enter")
+
+
+def shown(pilot: Pilot[None], panel: str) -> str:
+    """Return the lines of a panel that are in sight."""
+    lines = pilot.app.screen.query_one(f"#{panel}", Lines)
+    return "\n".join(line.plain for line in lines.lines[lines.top : lines.top + lines.size.height])
+
+
+def row(pilot: Pilot[None], panel: str, label: str) -> str:
+    """Return the line of a panel that begins with a label."""
+    lines = shown(pilot, panel).splitlines()
+    return next(line for line in lines if line.strip(" ▌").startswith(label))
