@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from capacity_tui.engine.catalog import Catalog, load_catalog
+from capacity_tui.engine.choose.advice import advise
 from capacity_tui.engine.choose.modes import closed
-from capacity_tui.engine.estimate.estimate import Answer, estimate_plan
+from capacity_tui.engine.choose.scaling import scalability
+from capacity_tui.engine.choose.trials import Case
+from capacity_tui.engine.estimate.estimate import Answer, estimate_settled
 from capacity_tui.engine.estimate.explain import Explanation
 from capacity_tui.engine.estimate.explain import explain as explain_settled
+from capacity_tui.engine.estimate.resolve import settle
 from capacity_tui.engine.hardware.machine import Machine
 from capacity_tui.engine.workload.plan import Plan
 
 
 def answer(plan: Plan, machine: Machine | None = None, catalog: Catalog | None = None) -> Answer:
-    """Return a plan with everything filled in, and its estimate.
+    """Return a plan with everything filled in, and its estimate with advice and, if it asks for it, scalability.
 
     Args:
         plan: what to run; fields that are ``auto`` get the balanced mode's values.
@@ -23,7 +29,17 @@ def answer(plan: Plan, machine: Machine | None = None, catalog: Catalog | None =
         CapacityError: the plan cannot be estimated; the message names field and remedy.
     """
     facts = catalog or load_catalog()
-    return estimate_plan(closed(plan, machine, facts), machine, facts)
+    settled = settle(closed(plan, machine, facts), facts, machine)
+    estimate = estimate_settled(settled, facts)
+    case = Case(plan, settled, estimate, facts, machine)
+    recommendations, warnings = advise(case)
+    advised = replace(
+        estimate,
+        recommendations=recommendations,
+        warnings=(*estimate.warnings, *warnings),
+        scalability=scalability(case),
+    )
+    return Answer(settled.plan, advised)
 
 
 def explain(plan: Plan, key: str, machine: Machine | None = None, catalog: Catalog | None = None) -> Explanation:

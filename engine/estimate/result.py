@@ -172,17 +172,31 @@ class Note:
         title: what to do or to know.
         detail: why, with the figures.
         saves: what changes, by result key: new value minus old.
+        change: plan fields that bring it about, with their new values.
     """
 
     code: str
     title: str
     detail: str
     saves: Mapping[str, float] | None = None
+    change: Mapping[str, object] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Scaling:
-    """One point of the scalability analysis."""
+    """One point of the scalability analysis.
+
+    Attributes:
+        devices: how many.
+        batch: samples of one step over all devices.
+        step_seconds: time of a step.
+        speedup: throughput over that of the fewest devices, times their number.
+        efficiency: speed-up over devices.
+        communication_share: share of the step that waits for other devices.
+        parallelism: how the devices share the work: ``data`` or ``model``.
+        fits: whether the run fits into them.
+        limited_by: which resource limits there.
+    """
 
     devices: int
     batch: int
@@ -190,6 +204,9 @@ class Scaling:
     speedup: float
     efficiency: float
     communication_share: float
+    parallelism: Literal["data", "model"] = "data"
+    fits: bool | None = None
+    limited_by: BottleneckKind = "compute"
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,7 +103,9 @@ def test_headless_answers_fill_open_fields_as_balanced() -> None:
 
 
 @settings(max_examples=15, deadline=None)
-@given(devices=st.sampled_from([1, 2, 4, 8, 16, 64, 256]), model=st.sampled_from(["gpt2", "llama-2-7b", "qwen3-30b-a3b"]))
+@given(
+    devices=st.sampled_from([1, 2, 4, 8, 16, 64, 256]), model=st.sampled_from(["gpt2", "llama-2-7b", "qwen3-30b-a3b"])
+)
 def test_more_devices_never_make_a_mode_slower(devices: int, model: str) -> None:
     few = fill(open_plan(model, name="h100-sxm-80gb", devices=devices), "balanced")
     many = fill(open_plan(model, name="h100-sxm-80gb", devices=devices * 2), "balanced")

@@ -1,0 +1,155 @@
+"""Advice on a plan: what would improve it, by how much, and what to know before relying on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from capacity_tui.engine.choose.cautions import cautions
+from capacity_tui.engine.choose.effects import change_text, effect_text, plain_change, saves
+from capacity_tui.engine.choose.fitting import estimated, smallest_fit
+from capacity_tui.engine.choose.modes import fill
+from capacity_tui.engine.choose.remedies import Remedy, remedies
+from capacity_tui.engine.choose.trials import Case, Trial, again, changed_plan, has_room, unit_cost
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.estimate.result import Estimate, Note
+from capacity_tui.engine.units import format_bytes, format_money, format_percent
+from capacity_tui.engine.workload.plan import AUTO
+
+MOST_RECOMMENDATIONS = 5
+# A change is worth telling from this share of time, money or memory on.
+LEAST_EFFECT = 0.03
+# What a search may set together, and the words for it.
+_SEARCHED = {
+    "training.micro_batch": "micro-batch",
+    "training.checkpointing": "checkpointing",
+    "parallelism.tp": "TP",
+    "parallelism.pp": "PP",
+    "parallelism.zero": "ZeRO",
+}
+
+
+def advise(case: Case) -> tuple[tuple[Note, ...], tuple[Note, ...]]:
+    """Return recommendations, the strongest first, and warnings.
+
+    Every saving is the difference of two estimates: of the plan, and of the plan with the recommended change alone.
+    """
+    tried = estimated(case, remedies(case))
+    warnings = cautions(case)
+    if case.estimate.fits is False:
+        warnings = (_does_not_fit(case, smallest_fit(case, tried)), *warnings)
+    return _recommendations(case, tried), warnings
+
+
+def _recommendations(case: Case, tried: Iterable[tuple[Remedy, Trial]]) -> tuple[Note, ...]:
+    best: dict[str, tuple[float, Note]] = {}
+    for remedy, trial in (*tried, *_searched(case)):
+        effect = _effect(case, trial) if _allowed(case, trial) else 0.0
+        if effect >= LEAST_EFFECT and effect > best.get(remedy.code, (0.0,))[0]:
+            best[remedy.code] = effect, _note(case, remedy, trial)
+    spot = _spot(case.estimate)
+    if spot is not None:
+        best[spot[1].code] = spot
+    ranked = sorted(best.values(), key=lambda pair: -pair[0])
+    changes = [note.change for _, note in ranked]
+    # The search may arrive at what a single remedy says already.
+    distinct = [pair for place, pair in enumerate(ranked) if pair[1].change not in changes[:place]]
+    return tuple(note for _, note in distinct[:MOST_RECOMMENDATIONS])
+
+
+def _allowed(case: Case, trial: Trial) -> bool:
+    """No recommendation fills memory beyond what the boldest mode would, unless it saves some."""
+    boldest = case.catalog.modes["extreme"].utilization
+    if has_room(trial.estimate, trial.settled, boldest):
+        return True
+    lighter = saves(case.estimate, trial.estimate).get("memory.reserved_bytes", 0.0) < 0
+    return lighter and (case.estimate.fits is False or has_room(trial.estimate, trial.settled))
+
+
+def _effect(case: Case, trial: Trial) -> float:
+    """Return what a change is worth, to rank it: the share of cost it saves for a token or sample.
+
+    Where memory is short, the share of memory it saves counts too; where the plan does not fit, what makes it fit
+    comes first, the cheapest before the dearer.
+    """
+    before, after = case.estimate, trial.estimate
+    ratio = unit_cost(after) / unit_cost(before)
+    if before.fits is False and has_room(after, trial.settled):
+        return 1.0 + 1.0 / ratio
+    if before.fits is False or is_tight(before):
+        old, new = float(np.max(before.memory.reserved_bytes.value)), float(np.max(after.memory.reserved_bytes.value))
+        return min(1.0, max(1.0 - ratio, 1.0 - new / old - max(0.0, ratio - 1.0)))
+    return 1.0 - ratio
+
+
+def is_tight(estimate: Estimate) -> bool:
+    """Whether a run fits, but not at the upper end of its range."""
+    capacity = estimate.memory.capacity_bytes
+    if capacity is None or not estimate.fits:
+        return False
+    return bool(np.any(np.asarray(estimate.memory.reserved_bytes.high) > capacity))
+
+
+def _searched(case: Case) -> Iterator[tuple[Remedy, Trial]]:
+    """Yield the layout and settings that the balanced mode would choose on the same devices."""
+    if case.settled.shape is None or case.plan.task == "infer" or any(case.is_open(path) for path in _SEARCHED):
+        return
+    try:
+        opened = changed_plan(case, dict.fromkeys(_SEARCHED, AUTO))
+        plan = fill(opened, "balanced", case.machine, case.catalog).plan
+    except CapacityError:
+        return
+    change = {path: plan.value(path) for path in _SEARCHED if plan.value(path) != case.plan.value(path)}
+    trial = again(case, change) if change else None
+    if trial is not None:
+        words = ", ".join(f"{_SEARCHED[path]} {value}" for path, value in change.items())
+        yield Remedy("settings", f"Set {words}", change), trial
+
+
+def _note(case: Case, remedy: Remedy, trial: Trial) -> Note:
+    said = effect_text(case.estimate, trial.estimate)
+    alone = "" if has_room(trial.estimate, trial.settled) else "; this alone does not make it fit"
+    detail = f"{said}{alone} ({change_text(trial.change)})."
+    return Note(
+        code=remedy.code,
+        title=remedy.title,
+        detail=f"{detail} {remedy.caution}".strip(),
+        saves=saves(case.estimate, trial.estimate),
+        change=plain_change(trial.change),
+    )
+
+
+def _spot(estimate: Estimate) -> tuple[float, Note] | None:
+    """Return what spot capacity saves, interruptions included, and its share of the price."""
+    usd, spot = estimate.cost.usd, estimate.cost.usd_spot
+    if usd is None or spot is None or float(np.mean(usd)) <= 0:
+        return None
+    old, new = float(np.mean(usd)), float(np.mean(spot))
+    share = 1.0 - new / old
+    if share < LEAST_EFFECT:
+        return None
+    of = "an hour" if estimate.computation.steps is None else "the job"
+    detail = (
+        f"{of} costs {format_money(new)} instead of {format_money(old)} ({format_percent(-share)}), with the time that "
+        "checkpoints and interruptions take (pricing.spot=true)."
+    )
+    return share, Note("spot", "Use spot capacity", detail, {"cost.usd": new - old}, {"pricing.spot": True})
+
+
+def _does_not_fit(case: Case, found: Trial | None) -> Note:
+    memory = case.estimate.memory
+    needed, capacity = float(np.max(memory.reserved_bytes.value)), float(np.max(memory.capacity_bytes or 0.0))
+    lacks = f"{format_bytes(needed - capacity)} too much: {format_bytes(needed)} of {format_bytes(capacity)}"
+    if found is None:
+        nothing = "No change of settings or of the number of devices was found that makes it fit."
+        return Note("does_not_fit", "The plan does not fit", f"{lacks} on the fullest device. {nothing}")
+    said = effect_text(case.estimate, found.estimate)
+    detail = f"{lacks} on the fullest device. It fits with {change_text(found.change)}: {said}."
+    return Note(
+        "does_not_fit",
+        "The plan does not fit",
+        detail,
+        saves(case.estimate, found.estimate),
+        plain_change(found.change),
+    )

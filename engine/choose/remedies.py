@@ -1,0 +1,221 @@
+"""What could be changed about a plan; whether it helps is for the estimate to say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from capacity_tui.engine.catalog import Instance
+from capacity_tui.engine.choose.candidates import powers_of_two
+from capacity_tui.engine.choose.trials import Case
+from capacity_tui.engine.workload.plan import Adapter
+
+# Formats an engine serves, the least quantized first.
+ENGINE_WEIGHTS: Mapping[str, tuple[str, ...]] = {
+    "vllm": ("fp8", "awq-4"),
+    "sglang": ("fp8", "awq-4"),
+    "tensorrt-llm": ("fp8", "awq-4"),
+    "transformers": ("int8", "nf4"),
+    "llamacpp": ("q8_0", "q6_k", "q4_k_m"),
+    "mlx": ("mlx-8", "mlx-4"),
+    "exllamav2": ("exl2-6.0", "exl2-4.0"),
+}
+ENGINE_CACHE = {"vllm": "fp8", "sglang": "fp8", "tensorrt-llm": "fp8", "llamacpp": "q8_0"}
+# What the remedies do to the result, for those that do something to it.
+ROUNDS_MORE = "Rounds more coarsely: compare losses or answers first."
+OTHER_DATA = "The model then sees shorter texts."
+OTHER_BATCH = "The optimizer then takes other steps."
+ONLY_ADAPTERS = "Only the adapters learn."
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """One thing to change.
+
+    Attributes:
+        code: stable name; of several remedies with one code the best is told.
+        title: what to do.
+        change: plan fields and their new values.
+        caution: what else it changes.
+    """
+
+    code: str
+    title: str
+    change: Mapping[str, object] = field(default_factory=dict)
+    caution: str = ""
+
+
+def remedies(case: Case) -> tuple[Remedy, ...]:
+    """Return what could be changed about a plan, apart from fields that the modes chose."""
+    if case.settled.shape is None:
+        found = (*_devices(case), *_instances(case))
+    elif case.plan.task == "infer":
+        found = (*_serving(case), *_tensor_parallel(case), *_devices(case), *_instances(case))
+    else:
+        found = (
+            *_numerics(case),
+            *_kernels(case),
+            *_batches(case),
+            *_sharding(case),
+            *_tensor_parallel(case),
+            *_sequence(case),
+            *_devices(case),
+            *_instances(case),
+        )
+    return tuple(remedy for remedy in found if not any(case.is_open(path) for path in remedy.change))
+
+
+def _numerics(case: Case) -> Iterator[Remedy]:
+    training, device = case.plan.training, case.settled.cluster.device
+    if training.precision in ("fp32", "tf32"):
+        half = "bf16" if device.native("bf16") == "bf16" else "fp16"
+        if device.native(half) == half:
+            yield Remedy("mixed_precision", f"Train in mixed precision ({half})", {"training.precision": half})
+    elif training.precision in ("bf16", "fp16") and device.native("fp8") == "fp8" and training.adapter is None:
+        yield Remedy("fp8", "Multiply matrices in FP8", {"training.precision": "fp8"}, ROUNDS_MORE)
+    if training.optimizer == "adamw":
+        change = {"training.optimizer": "adamw8bit"}
+        yield Remedy("eight_bit_optimizer", "Keep optimizer states in 8 bits", change, ROUNDS_MORE)
+    if case.plan.task == "finetune" and training.adapter is None:
+        title = "Train LoRA adapters in place of all weights"
+        yield Remedy("adapters", title, {"training.adapter": Adapter()}, ONLY_ADAPTERS)
+
+
+def _kernels(case: Case) -> Iterator[Remedy]:
+    training, parallel = case.plan.training, case.plan.parallelism
+    if training.attention == "eager":
+        yield Remedy("fused_attention", "Use fused attention", {"training.attention": "flash"})
+    if not training.compile:
+        yield Remedy("compile", "Compile the model", {"training.compile": True})
+    if training.checkpointing == "none":
+        for name in ("selective", "selective-ops", "full"):
+            yield Remedy("checkpointing", f"Checkpoint activations ({name})", {"training.checkpointing": name})
+    else:
+        for name in ("none", "selective", "selective-ops"):
+            if name != training.checkpointing:
+                title = "Keep all activations" if name == "none" else f"Recompute less ({name})"
+                yield Remedy("less_checkpointing", title, {"training.checkpointing": name})
+    if parallel.offload == "none":
+        title = "Keep optimizer states in host memory"
+        yield Remedy("offload", title, {"parallelism.offload": "optimizer"})
+    else:
+        yield Remedy("no_offload", "Keep everything on the device", {"parallelism.offload": "none"})
+
+
+def _batches(case: Case) -> Iterator[Remedy]:
+    training = case.plan.training
+    micro_batch, replicas = int(training.micro_batch), int(case.plan.parallelism.dp or 1)
+    room = int(training.global_batch or 1) // replicas
+    open_batch = not case.gives("training.global_batch")
+    for size in (micro_batch * 2, micro_batch * 4):
+        if open_batch or size <= room:
+            caution = OTHER_BATCH if open_batch else ""
+            yield Remedy("micro_batch", f"Raise the micro-batch to {size}", {"training.micro_batch": size}, caution)
+    size = micro_batch // 2
+    while size >= 1:
+        yield Remedy("smaller_micro_batch", f"Lower the micro-batch to {size}", {"training.micro_batch": size})
+        size //= 2
+
+
+def _sharding(case: Case) -> Iterator[Remedy]:
+    parallel = case.plan.parallelism
+    ranks, stage = int(parallel.dp or 1) * parallel.cp, int(parallel.zero or 0)
+    words = {
+        0: "Replicate the model state",
+        1: "Shard optimizer states",
+        2: "Shard gradients",
+        3: "Shard parameters (FSDP)",
+    }
+    for other in (0, 1, 2, 3) if ranks > 1 else ():
+        if other != stage:
+            code = "sharding" if other > stage else "less_sharding"
+            yield Remedy(code, f"{words[other]}: ZeRO {other}", {"parallelism.zero": other})
+    if int(parallel.tp) > 1 and not parallel.sequence_parallel:
+        change: Mapping[str, object] = {"parallelism.sequence_parallel": True}
+        yield Remedy("sequence_parallel", "Split norms and dropout along the sequence", change)
+    stages, layers = int(parallel.pp), int(case.settled.shape.layers) if case.settled.shape else 0
+    if stages > 1 and layers % (stages * parallel.interleave * 2) == 0:
+        chunks = parallel.interleave * 2
+        yield Remedy("interleave", f"Interleave {chunks} chunks a stage", {"parallelism.interleave": chunks})
+
+
+def _tensor_parallel(case: Case) -> Iterator[Remedy]:
+    """Layouts with other tensor- and pipeline-parallel sizes on the same devices."""
+    parallel, cluster, shape = case.plan.parallelism, case.settled.cluster, case.settled.shape
+    tensor, stages, devices = int(parallel.tp), int(parallel.pp), int(cluster.devices)
+    serving = case.plan.task == "infer"
+    inside = int(cluster.per_node)
+    near = [(tensor // 2, stages), (tensor * 2, stages), (tensor // 2, stages * 2), (tensor * 2, stages // 2)]
+    if tensor > inside:
+        near.append((inside, stages * tensor // inside))
+    every = [(size, most // size) for most in powers_of_two(devices) for size in powers_of_two(most)]
+    tried = every if serving else near
+    for size, pipeline in dict.fromkeys(tried):
+        fits = size >= 1 and pipeline >= 1 and devices % (size * pipeline * parallel.cp) == 0 and size <= inside
+        if not fits or (shape is not None and (int(shape.heads) % size or int(shape.layers) % pipeline)):
+            continue
+        if (size, pipeline) == (tensor, stages):
+            continue
+        change = {"parallelism.tp": size, "parallelism.pp": pipeline}
+        replicas = devices // (size * pipeline * parallel.cp)
+        words = f"{replicas} {'replicas' if serving else 'data-parallel replicas'}"
+        yield Remedy("layout", f"Lay out as TP {size}, PP {pipeline}, {words}", change)
+
+
+def _sequence(case: Case) -> Iterator[Remedy]:
+    length = int(case.plan.training.seq_len)
+    if case.plan.task == "train" and length >= 2048:
+        change = {"training.seq_len": length // 2}
+        yield Remedy("sequence_length", f"Train on sequences of {length // 2} tokens", change, OTHER_DATA)
+
+
+def _serving(case: Case) -> Iterator[Remedy]:
+    inference, device = case.plan.inference, case.settled.cluster.device
+    formats = case.catalog.quantizations
+    bits = formats.find(inference.weights).bits_per_weight or 16.0
+    for name in ENGINE_WEIGHTS.get(inference.engine, ()):
+        if (formats.find(name).bits_per_weight or 16.0) < bits and (name != "fp8" or device.native("fp8") == "fp8"):
+            change = {"inference.weights": name}
+            yield Remedy("quantize_weights", f"Store weights as {name}", change, ROUNDS_MORE)
+    cache = ENGINE_CACHE.get(inference.engine)
+    if cache and inference.kv_cache in ("fp32", "fp16", "bf16"):
+        yield Remedy("quantize_cache", f"Keep the KV cache in {cache}", {"inference.kv_cache": cache}, ROUNDS_MORE)
+    batch = int(inference.batch)
+    for size in (batch * 2, batch * 4):
+        yield Remedy("batch", f"Serve {size} sequences at once", {"inference.batch": size})
+    size = batch // 2
+    while size >= 1:
+        yield Remedy("smaller_batch", f"Serve {size} sequences at once", {"inference.batch": size})
+        size //= 2
+    if inference.engine == "transformers" and device.kind == "gpu":
+        yield Remedy("engine", "Serve with vLLM", {"inference.engine": "vllm"})
+    if inference.gpu_layers is not None:
+        yield Remedy("gpu_layers", "Put all layers on the accelerator", {"inference.gpu_layers": None})
+
+
+def _devices(case: Case) -> Iterator[Remedy]:
+    count = int(case.settled.cluster.devices)
+    if count > 1:
+        yield Remedy("fewer_devices", f"Use {count // 2} devices", {"hardware.devices": count // 2})
+    if case.plan.hardware.name != "detected" and case.settled.cluster.device.kind != "cpu":
+        yield Remedy("more_devices", f"Use {count * 2} devices", {"hardware.devices": count * 2})
+
+
+def _instances(case: Case) -> Iterator[Remedy]:
+    """Cheaper instances with the same accelerator; an accelerator by its own name is priced at the cheapest."""
+    plan, catalog = case.plan, case.catalog
+    row_id = catalog.instances.find_id(plan.hardware.name)
+    if row_id is None or plan.pricing.usd_per_hour is not None:
+        return
+    mine = catalog.instances[row_id]
+
+    def price(row: Instance) -> float:
+        return row.usd_per_device_hour or np.inf
+
+    like = [
+        row for row in catalog.instances.values() if row.accelerator == mine.accelerator and price(row) < price(mine)
+    ]
+    for row in sorted(like, key=price)[:2]:
+        yield Remedy("cheaper_instance", f"Rent {row.name} ({row.provider})", {"hardware.name": row.id})

@@ -1,0 +1,150 @@
+"""Scalability: step time, speed-up and communication over device counts and batch sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Literal
+
+import numpy as np
+
+from capacity_tui.engine.choose.candidates import powers_of_two
+from capacity_tui.engine.choose.trials import Case, Trial, again, has_room, unit_seconds
+from capacity_tui.engine.estimate.bottleneck import NETWORK
+from capacity_tui.engine.estimate.result import Estimate, Scaling
+
+Parallelism = Literal["data", "model"]
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """The points of one batch size and kind of parallelism, by rising device count.
+
+    Attributes:
+        batch: samples of a step.
+        parallelism: data or model.
+        points: the points.
+    """
+
+    batch: int
+    parallelism: Parallelism
+    points: tuple[Scaling, ...]
+
+    @property
+    def network_from(self) -> int | None:
+        """Devices from which on communication limits; None if it does nowhere."""
+        return next((point.devices for point in self.points if point.limited_by == "network"), None)
+
+
+def scalability(case: Case) -> tuple[Scaling, ...]:
+    """Return the points a plan asks for; none where it does not ask.
+
+    The batch stays the same over all device counts (strong scaling). Points that cannot be, such as a batch
+    smaller than the replicas, are left out.
+    """
+    wanted = case.plan.scalability
+    if not wanted.enabled:
+        return ()
+    asked: tuple[tuple[Parallelism, bool], ...] = (("data", wanted.data_parallel), ("model", wanted.model_parallel))
+    kinds = [kind for kind, on in asked if on]
+    batches = wanted.batch_sizes or (_own_batch(case),)
+    return tuple(
+        point for kind in kinds for batch in batches for point in _curve(case, _device_counts(case, kind), batch, kind)
+    )
+
+
+def curves(points: Iterable[Scaling]) -> tuple[Curve, ...]:
+    """Return points as curves."""
+
+    def group(point: Scaling) -> tuple[str, int]:
+        return point.parallelism, point.batch
+
+    return tuple(
+        Curve(batch, found[0].parallelism, tuple(found))
+        for (_, batch), members in groupby(points, group)
+        if (found := list(members))
+    )
+
+
+def _device_counts(case: Case, kind: Parallelism) -> tuple[int, ...]:
+    """Return the counts the plan gives; where it gives none, powers of two around its own."""
+    wanted = case.plan.scalability
+    parallel, devices = case.plan.parallelism, int(case.settled.cluster.devices)
+    least = int(parallel.tp) * int(parallel.pp) * parallel.cp if kind == "data" else 1
+    if "device_counts" in case.wanted.scalability.model_fields_set or devices <= max(wanted.device_counts):
+        return tuple(sorted(set(wanted.device_counts)))
+    return tuple(least * size for size in powers_of_two(2.0 * devices / least))
+
+
+def _curve(case: Case, counts: Iterable[int], batch: int, kind: Parallelism) -> Iterator[Scaling]:
+    first: tuple[int, float] | None = None
+    for count in counts:
+        trial = again(case, _spread(case, count, batch, kind))
+        if trial is None:
+            continue
+        seconds = unit_seconds(trial.estimate)
+        base, base_seconds = first = first or (count, seconds)
+        speedup = base * base_seconds / seconds
+        yield Scaling(
+            devices=count,
+            batch=batch,
+            step_seconds=float(np.mean(trial.estimate.computation.step_seconds.value)),
+            speedup=speedup,
+            efficiency=speedup / count,
+            communication_share=communication_share(trial.estimate),
+            parallelism=kind,
+            fits=_fits(trial),
+            limited_by=trial.estimate.bottleneck.kind,
+        )
+
+
+def communication_share(estimate: Estimate) -> float:
+    """Return the share of a step that waits for other devices, pipeline bubbles included."""
+    parts = estimate.computation.parts
+    waits = sum(float(np.mean(parts.get(part, 0.0))) for part in NETWORK)
+    return waits / float(np.mean(estimate.computation.step_seconds.value))
+
+
+def _spread(case: Case, devices: int, batch: int, kind: Parallelism) -> Mapping[str, object]:
+    """Return the change that runs a batch on so many devices."""
+    change: dict[str, object] = {"hardware.devices": devices}
+    parallel, per_node = case.plan.parallelism, int(case.settled.cluster.per_node)
+    if case.settled.shape is None:
+        return {**change, **_batch(case, batch, devices)}
+    model = int(parallel.tp) * int(parallel.pp) * parallel.cp
+    if kind == "model":
+        heads = int(case.settled.shape.heads)
+        widest = max(per_node, int(parallel.tp))
+        tensor = max(size for size in powers_of_two(min(devices, widest)) if heads % size == 0 and devices % size == 0)
+        model = devices
+        change |= {
+            "parallelism.tp": tensor,
+            "parallelism.pp": devices // tensor,
+            "parallelism.cp": 1,
+            "parallelism.ep": 1,
+        }
+    return {**change, **_batch(case, batch, max(1, devices // model))}
+
+
+def _batch(case: Case, batch: int, replicas: int) -> Mapping[str, object]:
+    """Return the change to a batch of all replicas; a replica's share may lower the micro-batch."""
+    if case.plan.task == "infer":
+        return {"inference.batch": max(1, batch // replicas)}
+    if case.plan.task == "fit":
+        return {}
+    share = max(1, batch // replicas)
+    micro_batch = min(int(case.plan.training.micro_batch), share)
+    while share % micro_batch:
+        micro_batch -= 1
+    return {"training.global_batch": batch, "training.micro_batch": micro_batch}
+
+
+def _own_batch(case: Case) -> int:
+    if case.plan.task == "infer":
+        return int(case.plan.inference.batch) * int(case.plan.parallelism.dp or 1)
+    return int(case.plan.training.global_batch or case.plan.training.micro_batch)
+
+
+def _fits(trial: Trial) -> bool | None:
+    return None if trial.estimate.fits is None else has_room(trial.estimate, trial.settled)

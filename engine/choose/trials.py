@@ -1,0 +1,132 @@
+"""The same plan with a few fields changed, estimated again: what every piece of advice rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.choose.modes import with_values
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.estimate.estimate import estimate_settled
+from capacity_tui.engine.estimate.resolve import Settled, settle
+from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.hardware.machine import Machine
+from capacity_tui.engine.workload.plan import AUTO, Plan
+
+# What follows from other fields unless the user gave it, and is settled again after a change.
+_FOLLOWING = ("parallelism.shard", "parallelism.etp", "parallelism.sequence_parallel", "hardware.per_node")
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """An estimated plan and all it takes to estimate it again.
+
+    Attributes:
+        wanted: the plan as the user gave it.
+        settled: the same with nothing open.
+        estimate: its estimate.
+        catalog: facts.
+        machine: the detected machine, where there is one.
+    """
+
+    wanted: Plan
+    settled: Settled
+    estimate: Estimate
+    catalog: Catalog
+    machine: Machine | None = None
+
+    @property
+    def plan(self) -> Plan:
+        """The settled plan."""
+        return self.settled.plan
+
+    def gives(self, path: str) -> bool:
+        """Whether the user gave a field's value."""
+        return self.wanted.value(path) not in (None, AUTO)
+
+    def is_open(self, path: str) -> bool:
+        """Whether the user left a field to the modes."""
+        return self.wanted.value(path) == AUTO
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A changed plan and its estimate."""
+
+    change: Mapping[str, object]
+    settled: Settled
+    estimate: Estimate
+
+
+def completed(case: Case, change: Mapping[str, object]) -> dict[str, object]:
+    """Return a change with what has to change along: a ``dp`` that filled the devices, a price for all of them."""
+    values = dict(change)
+    if _touches_layout(change) and case.gives("parallelism.dp"):
+        values.setdefault("parallelism.dp", None)
+    price = case.wanted.pricing.usd_per_hour
+    if price is not None and "hardware.devices" in change:
+        values["pricing.usd_per_hour"] = price * _growth(case, change)
+    return values
+
+
+def changed_plan(case: Case, change: Mapping[str, object]) -> Plan:
+    """Return the case's plan with values at dotted paths; what follows from others is settled again."""
+    values = dict(change)
+    if _touches_layout(change):
+        follow = {path: case.wanted.value(path) if case.gives(path) else None for path in _FOLLOWING}
+        values = {"parallelism.dp": None, **follow, **values}
+    batch = case.plan.training.global_batch
+    if case.wanted.training.global_batch is None:
+        values.setdefault("training.global_batch", None)
+    elif case.is_open("training.global_batch") and batch:
+        # What a mode chose belongs to the number of replicas.
+        values.setdefault("training.global_batch", max(1, round(float(batch) * _growth(case, change))))
+    return with_values(case.plan, values)
+
+
+def again(case: Case, change: Mapping[str, object]) -> Trial | None:
+    """Return the changed plan's estimate; None where such a plan cannot be."""
+    whole = completed(case, change)
+    try:
+        settled = settle(changed_plan(case, whole), case.catalog, case.machine)
+        return Trial(whole, settled, estimate_settled(settled, case.catalog))
+    except CapacityError:
+        return None
+
+
+def _touches_layout(change: Mapping[str, object]) -> bool:
+    return any(path.startswith(("parallelism.", "hardware.")) for path in change)
+
+
+def _growth(case: Case, change: Mapping[str, object]) -> float:
+    """Return by how much the number of devices grows."""
+    devices = float(np.max(case.settled.cluster.devices))
+    return float(str(change.get("hardware.devices", devices))) / devices
+
+
+def has_room(estimate: Estimate, settled: Settled, share: float = 1.0) -> bool:
+    """Whether a run fits into ``share`` of device memory and into host memory; unknown memory has room."""
+    capacity, host = estimate.memory.capacity_bytes, settled.cluster.host_memory_bytes
+    if capacity is not None and not _at_most(estimate.memory.reserved_bytes.value, capacity, share):
+        return False
+    return host is None or _at_most(estimate.memory.host_bytes, host, 1.0)
+
+
+def unit_seconds(estimate: Estimate) -> float:
+    """Return the seconds of one token or sample."""
+    computation = estimate.computation
+    return float(np.mean(computation.step_seconds.value / computation.units_per_step))
+
+
+def unit_cost(estimate: Estimate) -> float:
+    """Return what one token or sample costs: in money where a price is known, else in device-seconds."""
+    price = estimate.cost.usd_per_hour
+    rate = float(np.mean(estimate.computation.devices if price is None else price))
+    return unit_seconds(estimate) * rate
+
+
+def _at_most(value: object, limit: object, share: float) -> bool:
+    return float(np.max(np.asarray(value))) <= float(np.max(np.asarray(limit))) * share

@@ -1,0 +1,202 @@
+"""Advice: every saving is the difference of two estimates, and nothing recommended breaks the plan."""
+
+from __future__ import annotations
+
+import pytest
+
+from capacity_tui.engine.catalog import load_catalog
+from capacity_tui.engine.choose.advice import LEAST_EFFECT, MOST_RECOMMENDATIONS
+from capacity_tui.engine.choose.answers import answer
+from capacity_tui.engine.choose.cautions import mode_warnings
+from capacity_tui.engine.choose.effects import value_of
+from capacity_tui.engine.choose.modes import compare, with_values
+from capacity_tui.engine.estimate.estimate import estimate_plan
+from capacity_tui.engine.estimate.resolve import settle
+from capacity_tui.engine.estimate.result import Estimate, Note
+from capacity_tui.engine.workload.examples import example_text
+from capacity_tui.engine.workload.loading import plan_from_text
+from capacity_tui.engine.workload.plan import Adapter, Plan
+
+
+def plan_of(**sections: object) -> Plan:
+    return Plan.model_validate(sections)
+
+
+def codes(notes: tuple[Note, ...]) -> list[str]:
+    return [note.code for note in notes]
+
+
+def noted(notes: tuple[Note, ...], code: str) -> Note:
+    return next(note for note in notes if note.code == code)
+
+
+def with_note(plan: Plan, note: Note) -> Estimate:
+    """Estimate the user's plan with what a note changes and nothing else."""
+    assert note.change is not None
+    change = dict(note.change)
+    if "training.adapter" in change:
+        change["training.adapter"] = Adapter.model_validate(change["training.adapter"])
+    return estimate_plan(with_values(plan, change)).estimate
+
+
+SLOW = {
+    "model": {"name": "llama-3-8b"},
+    "training": {"tokens": 1e9, "checkpointing": "full", "attention": "eager", "precision": "fp32", "global_batch": 64},
+    "parallelism": {"zero": 3},
+    "hardware": {"name": "h100-sxm-80gb", "devices": 8},
+}
+SERVED = {
+    "model": {"name": "llama-3.1-70b"},
+    "task": "infer",
+    "inference": {"engine": "vllm", "batch": 8},
+    "parallelism": {"tp": 4},
+    "hardware": {"name": "h100-sxm-80gb", "devices": 4},
+}
+
+
+@pytest.mark.parametrize("sections", [SLOW, SERVED], ids=["train", "infer"])
+def test_savings_are_the_difference_of_two_estimates(sections: dict[str, object]) -> None:
+    plan = plan_of(**sections)
+    found = answer(plan).estimate
+    assert found.recommendations
+    for note in found.recommendations:
+        if note.code == "spot":
+            continue
+        changed = with_note(plan, note)
+        assert note.saves
+        for key, saved in note.saves.items():
+            before, after = value_of(found, key), value_of(changed, key)
+            assert before is not None
+            assert after is not None
+            assert saved == pytest.approx(after - before, rel=1e-9), (note.code, key)
+
+
+def test_recommends_mixed_precision_and_fused_attention() -> None:
+    found = answer(plan_of(**SLOW)).estimate
+    assert "mixed_precision" in codes(found.recommendations)
+    assert noted(found.recommendations, "mixed_precision").saves["computation.step_seconds"] < 0  # type: ignore[index]
+
+
+@pytest.mark.parametrize("name", ["full_finetune_8b", "moe_30b_64_h100", "vllm_70b_4_h100", "transformer"])
+def test_recommendations_are_few_worthwhile_and_fit(name: str) -> None:
+    plan = plan_from_text(example_text(name), name)
+    found = answer(plan).estimate
+    notes = found.recommendations
+    assert 0 < len(notes) <= MOST_RECOMMENDATIONS
+    assert len({note.code for note in notes}) == len(notes)
+    before = found.cost.usd_per_million_tokens
+    for note in notes:
+        changed = with_note(plan, note)
+        assert changed.fits
+        assert before is not None
+        assert changed.cost.usd_per_million_tokens is not None
+        assert changed.cost.usd_per_million_tokens < before * (1 - LEAST_EFFECT) * 1.001
+
+
+def test_strongest_comes_first() -> None:
+    found = answer(plan_from_text(example_text("moe_30b_64_h100"), "moe"))
+    prices = [note.saves["cost.usd"] for note in found.estimate.recommendations if note.saves]
+    assert prices == sorted(prices)
+
+
+def test_what_the_modes_chose_is_left_to_them() -> None:
+    sections = {**SLOW, "training": {"micro_batch": "auto", "tokens": 1e9, "checkpointing": "auto"}}
+    for note in answer(plan_of(**sections)).estimate.recommendations:
+        assert not {"training.micro_batch", "training.checkpointing"} & set(note.change or {})
+
+
+@pytest.mark.parametrize(
+    "sections",
+    [
+        {"model": {"name": "llama-3-8b"}, "hardware": {"name": "h100-sxm-80gb", "devices": 1}},
+        {"model": {"name": "llama-3.1-70b"}, "hardware": {"name": "h100-sxm-80gb", "devices": 8}},
+        {"model": {"name": "llama-3-8b"}, "task": "infer", "hardware": {"name": "rtx-3060-12gb"}},
+        {
+            "model": {"name": "llama-3.1-405b"},
+            "task": "infer",
+            "inference": {"engine": "vllm"},
+            "hardware": {"name": "h100-sxm-80gb", "devices": 8},
+        },
+    ],
+)
+def test_what_does_not_fit_says_what_it_lacks_and_how_it_would(sections: dict[str, object]) -> None:
+    plan = plan_of(**sections)
+    found = answer(plan).estimate
+    note = noted(found.warnings, "does_not_fit")
+    assert found.fits is False
+    assert "iB too much" in note.detail
+    assert note.change
+    assert with_note(plan, note).fits
+
+
+def test_nothing_makes_an_impossible_plan_fit() -> None:
+    sections = {"model": {"name": "llama-3.1-405b"}, "hardware": {"name": "gtx-1660-ti", "devices": 1}}
+    note = noted(answer(plan_of(**sections)).estimate.warnings, "does_not_fit")
+    assert note.change is None or note.saves
+
+
+@pytest.mark.parametrize(
+    ("section", "values", "code", "said"),
+    [
+        ("training", {"global_batch": 65, "micro_batch": 4}, "global_batch_not_divisible", "64 or 96 would divide"),
+        ("training", {"seq_len": 65536}, "beyond_context", "65 536 tokens"),
+        ("training", {"tokens": 1e9}, "tokens_per_parameter", "0.12 tokens a parameter"),
+        ("parallelism", {"tp": 16}, "tensor_parallel_across_nodes", "Groups of 16 do not stay inside nodes of 8"),
+    ],
+)
+def test_warnings_name_what_is_wrong(section: str, values: dict[str, object], code: str, said: str) -> None:
+    devices = 16 if section == "parallelism" else 8
+    sections: dict[str, object] = {
+        "model": {"name": "llama-3-8b"},
+        "hardware": {"name": "h100-sxm-80gb", "devices": devices},
+        section: values,
+    }
+    assert said in noted(answer(plan_of(**sections)).estimate.warnings, code).detail
+
+
+def test_a_type_the_device_lacks_is_named() -> None:
+    sections = {"model": {"name": "gpt2"}, "hardware": {"name": "a100-sxm-80gb"}, "training": {"precision": "fp8"}}
+    note = noted(answer(plan_of(**sections)).estimate.warnings, "precision_not_native")
+    assert "runs as bf16" in note.detail
+
+
+def test_an_assumed_network_matters_where_it_is_waited_for() -> None:
+    sections = {
+        "model": {"name": "llama-3.1-70b"},
+        "hardware": {"name": "h100-sxm-80gb", "devices": 64},
+        "parallelism": {"tp": 16, "zero": 1},
+    }
+    assert "longer" in noted(answer(plan_of(**sections)).estimate.warnings, "assumed").detail
+    named = {**sections, "hardware": {**sections["hardware"], "interconnect": "ib-ndr"}}
+    assert "assumed" not in codes(answer(plan_of(**named)).estimate.warnings)
+
+
+def test_unverified_rows_are_said_to_be() -> None:
+    sections = {"model": {"name": "gpt2"}, "hardware": {"name": "CPU_8C_3.5Ghz_baseline"}}
+    assert "unverified" in codes(answer(plan_of(**sections)).estimate.warnings)
+
+
+def test_cheaper_instances_and_spot_capacity() -> None:
+    catalog = load_catalog()
+    rows = [row for row in catalog.instances.values() if row.usd_per_device_hour and row.accelerator == "h100-sxm-80gb"]
+    dearest = max(rows, key=lambda row: row.usd_per_device_hour or 0.0)
+    sections = {**SLOW, "hardware": {"name": dearest.id, "devices": 8}}
+    plan = plan_of(**sections)
+    found = answer(plan).estimate
+    note = noted(found.recommendations, "cheaper_instance")
+    assert note.saves
+    assert note.saves["cost.usd"] < 0
+    assert with_note(plan, note).cost.usd < found.cost.usd  # type: ignore[operator]
+
+
+def test_the_extreme_mode_warns_with_figures() -> None:
+    plan = plan_of(model={"name": "gpt2"}, hardware={"name": "rtx-4090"}, training={"micro_batch": "auto"})
+    extreme = compare(plan).extreme
+    notes = mode_warnings(extreme.mode, extreme.estimate, settle(extreme.plan, load_catalog()).cluster)
+    assert len(notes) == len(extreme.mode.warnings)
+    assert all("% of memory" in note.detail for note in notes)
+
+
+def test_comparing_modes_does_not_pay_for_advice() -> None:
+    plan = plan_of(model={"name": "gpt2"}, hardware={"name": "rtx-4090"}, training={"micro_batch": "auto"})
+    assert not compare(plan).balanced.estimate.recommendations
