@@ -102,6 +102,7 @@ _KEY_NAMES = {
     "pageup": "pgup",
     "pagedown": "pgdn",
     "minus": "-",
+    "plus": "+",
     "slash": "/",
     "escape": "esc",
     "equals_sign": "=",

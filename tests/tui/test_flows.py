@@ -189,7 +189,7 @@ async def test_save_export_and_copy_name_their_files(make_app: MakeApp, own_fold
         assert app.clipboard.startswith("# balanced")
         assert "copied.yaml" in shown(pilot, "footer")
         await press(pilot, "Y")
-        assert "✓ fits" in (own_folders / "config" / "copied.txt").read_text(encoding="utf-8")
+        assert "verdict" in (own_folders / "config" / "copied.txt").read_text(encoding="utf-8")
 
 
 async def test_existing_file_is_replaced_only_when_asked_twice(make_app: MakeApp, own_folders: Path) -> None:

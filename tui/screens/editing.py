@@ -27,7 +27,7 @@ _LONGEST_CYCLE = 6
 """With more choices than this a list is shown instead of stepping through them."""
 
 
-_PATIENCE_SECONDS = 0.05
+_PATIENCE_SECONDS = 0.1
 """A second frame could only follow the first after two ticks of the screen, some 30 ms."""
 
 

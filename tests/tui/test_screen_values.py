@@ -1,0 +1,94 @@
+"""Stepping, graphs, and text that fits its place."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from capacity_tui.tui.glyphs import Glyphs, to_ascii
+from capacity_tui.tui.stepping import position, stepped
+from capacity_tui.tui.text import clip, fit, left, line, right, wrap
+from capacity_tui.tui.view import AUTO, Chosen, Field, Kind
+from capacity_tui.tui.widgets.graph import plot
+
+
+def power(value: float | None, **more: object) -> Field:
+    text = AUTO if value is None else f"{value:g}"
+    return Field("a.b", "A", "a", text, value, kind=Kind.POWER_OF_TWO, minimum=1, maximum=64, **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("value", "direction", "big", "after"),
+    [(8, 1, False, "16"), (8, -1, False, "4"), (6, 1, False, "8"), (6, -1, False, "4"), (64, 1, False, "64"),
+     (1, -1, False, "1"), (2, 1, True, "16"), (32, -1, True, "4")],
+)  # fmt: skip
+def test_powers_of_two_double_and_halve_inside_their_range(value: float, direction: int, big: bool, after: str) -> None:
+    assert stepped(power(value), direction, big) == after
+
+
+def test_automatic_value_steps_from_what_the_mode_chose() -> None:
+    assert stepped(power(None, is_auto=True), 1, chosen=Chosen("8", value=8)) == "16"
+
+
+def test_numbers_step_and_stop_at_the_ends() -> None:
+    field = Field("a.b", "A", "a", "0.95", 0.95, kind=Kind.NUMBER, minimum=0, maximum=1, step=0.1)
+    assert stepped(field, 1) == "1"
+    assert stepped(field, -1) == "0.85"
+    assert stepped(field, -1, big=True) == "0"
+
+
+def test_choices_go_round_and_pass_auto() -> None:
+    field = Field("a.b", "A", "a", "full", kind=Kind.CHOICE, choices=("none", "full"), can_be_auto=True)
+    assert stepped(field, 1) == AUTO
+    assert stepped(field, -1) == "none"
+
+
+def test_text_has_no_step() -> None:
+    assert stepped(Field("a.b", "A", "a", "x"), 1) is None
+
+
+def test_slider_is_even_in_doublings() -> None:
+    assert position(power(8)) == pytest.approx(0.5)
+    assert position(Field("a.b", "A", "a", "x")) is None
+
+
+@given(st.text(max_size=40), st.integers(0, 30))
+def test_aligned_text_fills_its_width_exactly(text: str, width: int) -> None:
+    text = "".join(character for character in text if character.isprintable())
+    assert cell_len(clip(text, width)) <= width
+    assert cell_len(left(text, width)) == width
+    assert cell_len(right(text, width)) == width
+    assert cell_len(fit(line(text, text), width).plain) <= width
+
+
+@given(st.text(alphabet="ab c", max_size=80), st.integers(5, 20))
+def test_wrapping_loses_no_word(text: str, width: int) -> None:
+    lines = wrap(text, width)
+    assert "".join(lines).replace(" ", "") == text.replace(" ", "")
+
+
+@given(
+    st.lists(st.none() | st.floats(0, 100), max_size=60), st.integers(1, 30), st.integers(1, 4), st.sampled_from(Glyphs)
+)
+def test_graph_fills_its_place_whatever_it_is_drawn_with(
+    values: list[float | None], width: int, height: int, glyphs: Glyphs
+) -> None:
+    rows = plot(values, width, height, 100, glyphs)
+    assert len(rows) == height
+    assert {cell_len(row) for row in rows} == {width}
+    if glyphs is Glyphs.ASCII:
+        assert all(row.isascii() for row in rows)
+
+
+def test_graph_puts_the_newest_at_the_right_and_leaves_gaps() -> None:
+    assert plot([None, 0, 50, 100], 4, 1, 100, Glyphs.BLOCK) == [" ▁▄█"]
+    assert plot([100, 100], 1, 2, 100, Glyphs.BRAILLE) == ["⣿", "⣿"]
+    assert plot([100] * 9, 3, 1, 100, Glyphs.ASCII) == ["@@@"]
+
+
+@given(st.text(alphabet="✓✗→━●◂▸▾▌…·×±–−Δ\u202fabc", max_size=20))
+def test_ascii_stand_ins_keep_the_width(text: str) -> None:
+    assert to_ascii(text).isascii()
+    assert len(to_ascii(text)) == len(text)
