@@ -1,0 +1,61 @@
+"""The devices that programs can run on: whole accelerators, or the slices of those that are partitioned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from capacity_tui.engine.hardware.facts import detected, missing
+from capacity_tui.engine.hardware.machine import Accelerator, Machine
+
+SLICES = "MIG instances"
+
+
+@dataclass(frozen=True, slots=True)
+class UsableDevice:
+    """One device as a program sees it.
+
+    Attributes:
+        accelerator: the whole device, or the slice as if it were one.
+        compute_share: part of the device's arithmetic units, 1 for a whole one.
+        bandwidth_share: part of its memory bandwidth.
+        linked: whether it can talk to the others directly; slices cannot.
+    """
+
+    accelerator: Accelerator
+    compute_share: float = 1.0
+    bandwidth_share: float = 1.0
+    linked: bool = True
+
+
+def usable_devices(machine: Machine) -> tuple[UsableDevice, ...]:
+    """Return the devices this environment leaves visible, each slice of a partitioned GPU on its own."""
+    visible = (gpu for gpu in machine.accelerators if gpu.visible.value is not False)
+    return tuple(device for gpu in visible for device in _devices(gpu))
+
+
+def _devices(gpu: Accelerator) -> Iterator[UsableDevice]:
+    slices = gpu.mig_instances.value if gpu.mig_enabled.value else None
+    if not slices:
+        if not gpu.mig_enabled.value:
+            yield UsableDevice(gpu)
+        return  # partitioned, but without a slice there is nothing to run on
+    total = gpu.memory_total_bytes.value
+    for entry in slices:
+        size = entry.memory_bytes
+        source = gpu.mig_instances.source
+        memory = missing(source, "the slice's memory is not told") if size is None else detected(size, source)
+        name = f"{gpu.name.value} {entry.name}" if gpu.name.value and gpu.name.value not in entry.name else entry.name
+        unread = missing(source, "not told for slices")
+        slice_ = replace(
+            gpu,
+            name=detected(name, source),
+            memory_total_bytes=memory,
+            memory_free_bytes=unread,
+            memory_used_bytes=unread,
+            links=missing(source, "slices have no links to each other"),
+            mig_instances=missing(source, "a slice itself"),
+            power_limit_watts=gpu.power_limit_watts.map(lambda watts, part=entry: watts * (part.compute_share or 1.0)),  # type: ignore[misc]
+        )
+        bandwidth = size / total if size and total else entry.compute_share or 1.0
+        yield UsableDevice(slice_, entry.compute_share or 1.0, min(1.0, bandwidth), linked=False)
