@@ -211,7 +211,7 @@ class _Constants:
 
 def _columns(samples: Sequence[Sample], *names: str) -> tuple[Floats, ...]:
     sizes = (np.array([float(sample.shape[name]) for sample in samples]) for name in names)
-    return (*sizes, np.array([sample.seconds for sample in samples]))
+    return (*sizes, np.array([sample.undisturbed for sample in samples]))
 
 
 def _attention(samples: Sequence[Sample]) -> tuple[Floats, Floats, Floats, Floats]:
@@ -226,7 +226,7 @@ def _bandwidth(sample: Sample) -> float:
     """Return the B/s of a memory-bound sample."""
     sizes = sample.shape
     elements = sizes["elements"] if "elements" in sizes else sizes["rows"] * sizes["width"]
-    return MOVED[sample.name, sample.step] * ELEMENT_BYTES[sample.dtype] * elements / sample.seconds
+    return MOVED[sample.name, sample.step] * ELEMENT_BYTES[sample.dtype] * elements / sample.undisturbed
 
 
 def _large(sample: Sample, samples: Sequence[Sample]) -> bool:

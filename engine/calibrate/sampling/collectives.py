@@ -17,6 +17,7 @@ from pathlib import Path
 
 from capacity_tui.engine.calibrate.sampling.kernels import Progress
 from capacity_tui.engine.calibrate.sampling.samples import Sample, append, open_samples, sample_path, today
+from capacity_tui.engine.calibrate.sampling.timing import Timing
 from capacity_tui.engine.calibrate.sampling.torch_kernels import load_torch
 from capacity_tui.engine.errors import HardwareError
 
@@ -26,6 +27,7 @@ COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "send
 SIZES = tuple(2**power for power in range(12, 30, 2))
 QUICK_SIZES = (2**13, 2**17, 2**21, 2**24)
 TIMEOUT_SECONDS = 120.0
+_UNTIMED = Timing(0.0, 0.0, 0.0, 0)
 _POLL_SECONDS, _GRACE_SECONDS = 0.05, 3.0
 
 
@@ -80,23 +82,33 @@ def sample_collectives(
         opened = open_samples(sample_path(device, software, folder), software)
         known = {sample.key for sample in opened.samples}
         wanted = [(name, size) for name in COLLECTIVES for size in sizes]
-        missing = [(name, size) for name, size in wanted if _sample(name, size, group, 1.0).key not in known]
+        missing = [(name, size) for name, size in wanted if _sample(name, size, group, _UNTIMED).key not in known]
         done += len(wanted) - len(missing)
-        for name, size, seconds in _run(group, missing, cancelled, timeout_seconds):
-            sample = None if seconds is None else _sample(name, size, group, seconds)
+        for name, size, timing in _run(group, missing, cancelled, timeout_seconds):
+            sample = None if timing is None else _sample(name, size, group, timing)
             if sample is not None:
                 append(opened.path, sample)
             done += 1
             yield Progress(done, total, f"{name} {size} B, {group.size} {group.backend} ranks", sample)
 
 
-def _sample(name: str, size: int, group: Group, seconds: float) -> Sample:
-    return Sample(name, "forward", "fp32", {"bytes": size, "group": group.size}, seconds, 0.0, 1, today())
+def _sample(name: str, size: int, group: Group, timing: Timing) -> Sample:
+    return Sample(
+        name=name,
+        step="forward",
+        dtype="fp32",
+        shape={"bytes": size, "group": group.size},
+        seconds=timing.seconds,
+        best=timing.best,
+        spread=timing.spread,
+        runs=timing.runs,
+        date=today(),
+    )
 
 
 def _run(
     group: Group, cases: list[tuple[str, int]], cancelled: threading.Event | None, timeout_seconds: float
-) -> Iterator[tuple[str, int, float | None]]:
+) -> Iterator[tuple[str, int, Timing | None]]:
     """Start one process a rank and yield what the first one tells; none outlives this call."""
     if not cases:
         return
@@ -133,14 +145,14 @@ def _follow(
     expected: int,
     cancelled: threading.Event | None,
     timeout_seconds: float,
-) -> Iterator[tuple[str, int, float | None]]:
+) -> Iterator[tuple[str, int, Timing | None]]:
     read, heard = 0, time.monotonic()
     while read < expected:
         lines = told.read_text().split("\n")[:-1] if told.exists() else []
         for line in lines[read:]:
-            name, size, seconds = json.loads(line)
+            name, size, timing = json.loads(line)
             read, heard = read + 1, time.monotonic()
-            yield str(name), int(size), None if seconds is None else float(seconds)
+            yield str(name), int(size), None if timing is None else Timing(**timing)
         if cancelled is not None and cancelled.is_set():
             return
         if len(lines) < expected and any(rank.poll() not in (None, 0) for rank in ranks):

@@ -132,7 +132,17 @@ def _timed(
     timing = None if run is None else time_kernel(run, backend.clock(case), limit_seconds, cancelled)
     if timing is None:
         return None
-    return Sample(case.kernel, case.step, case.dtype, case.shape, timing.seconds, timing.spread, timing.runs, today())
+    return Sample(
+        name=case.kernel,
+        step=case.step,
+        dtype=case.dtype,
+        shape=case.shape,
+        seconds=timing.seconds,
+        best=timing.best,
+        spread=timing.spread,
+        runs=timing.runs,
+        date=today(),
+    )
 
 
 def _scale(kind: str, quick: bool) -> Scale:

@@ -7,9 +7,11 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypedDict
 
+from capacity_tui.engine.calibrate.sampling.timing import Timing, summary
 from capacity_tui.engine.calibrate.sampling.torch_kernels import load_torch
 
 WARM_UPS, FEWEST, MOST = 2, 5, 50
@@ -40,14 +42,14 @@ def main(task: Task) -> None:
         task["backend"], init_method=f"file://{task['meeting']}", rank=task["rank"], world_size=task["size"]
     )
     for name, size in task["cases"]:
-        seconds = _timed(torch, name, size, task, gpu)
+        timing = _timed(torch, name, size, task, gpu)
         if task["told"] is not None:
-            _tell(Path(task["told"]), (name, size, seconds))
+            _tell(Path(task["told"]), (name, size, None if timing is None else asdict(timing)))
     group.destroy_process_group()
 
 
-def _timed(torch: Any, name: str, size: int, task: Task, gpu: bool) -> float | None:
-    """Return the median seconds of a collective; None where the backend lacks it."""
+def _timed(torch: Any, name: str, size: int, task: Task, gpu: bool) -> Timing | None:
+    """Return how long a collective takes; None where the backend lacks it."""
     try:
         run = _prepared(torch, name, size, task, "cuda" if gpu else "cpu")
         once = _seconds(torch, run, gpu, WARM_UPS)
@@ -57,8 +59,7 @@ def _timed(torch: Any, name: str, size: int, task: Task, gpu: bool) -> float | N
     shared = torch.tensor([once], device="cuda" if gpu else "cpu")
     torch.distributed.broadcast(shared, 0)
     runs = max(FEWEST, min(MOST, int(CASE_SECONDS / max(float(shared.item()), 1e-9))))
-    times = sorted(_seconds(torch, run, gpu, 1) for _ in range(runs))
-    return times[len(times) // 2]
+    return summary([_seconds(torch, run, gpu, 1) for _ in range(runs)], runs)
 
 
 def _seconds(torch: Any, run: Callable[[], object], gpu: bool, repeats: int) -> float:
@@ -98,7 +99,7 @@ def _pass_on(group: Any, whole: Any, rank: int) -> None:
         group.recv(whole, 0)
 
 
-def _tell(path: Path, line: tuple[str, int, float | None]) -> None:
+def _tell(path: Path, line: tuple[str, int, dict[str, float] | None]) -> None:
     handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     try:
         os.write(handle, (json.dumps(line) + "\n").encode())

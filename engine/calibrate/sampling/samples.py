@@ -16,6 +16,8 @@ from capacity_tui.engine.files import CORRUPT, data_folder, make_folder, set_asi
 
 FOLDER = "samples"
 Value = str | int | float
+# A median that varies by more than this says more about other work than about the kernel.
+STEADY_SPREAD = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,7 @@ class Sample:
         dtype: type of the elements.
         shape: sizes by name; collectives have ``bytes`` and ``group``.
         seconds: median of one run.
+        best: the fastest; other work on the machine only ever adds time.
         spread: interquartile range over the median.
         runs: runs timed.
         date: when, ISO day.
@@ -38,9 +41,15 @@ class Sample:
     dtype: str
     shape: Mapping[str, int]
     seconds: float
+    best: float
     spread: float
     runs: int
     date: str
+
+    @property
+    def undisturbed(self) -> float:
+        """Seconds of one run: the median, or the fastest where other work made the median unsteady."""
+        return self.seconds if self.spread <= STEADY_SPREAD else self.best
 
     @property
     def key(self) -> str:
@@ -150,7 +159,7 @@ def append(path: Path, sample: Sample) -> None:
     content = _line(
         {
             "name": sample.name, "step": sample.step, "dtype": sample.dtype, "shape": dict(sample.shape),
-            "seconds": sample.seconds, "spread": sample.spread, "runs": sample.runs, "date": sample.date,
+            "seconds": sample.seconds, "best": sample.best, "spread": sample.spread, "runs": sample.runs, "date": sample.date,
         }
     ).encode()  # fmt: skip
     try:
@@ -188,8 +197,8 @@ def _record(value: object) -> Mapping[str, object]:
 
 
 def _sample(data: Mapping[str, object]) -> Sample:
-    seconds, spread = float(cast("Value", data["seconds"])), float(cast("Value", data["spread"]))
-    if not 0 < seconds < float("inf") or not 0 <= spread < float("inf"):
+    seconds, best, spread = (float(cast("Value", data[name])) for name in ("seconds", "best", "spread"))
+    if not 0 < best <= seconds < float("inf") or not 0 <= spread < float("inf"):
         raise ValueError("not a time")
     return Sample(
         name=str(data["name"]),
@@ -197,6 +206,7 @@ def _sample(data: Mapping[str, object]) -> Sample:
         dtype=str(data["dtype"]),
         shape={name: int(cast("Value", size)) for name, size in _record(data["shape"]).items()},
         seconds=seconds,
+        best=best,
         spread=spread,
         runs=int(cast("Value", data["runs"])),
         date=datetime.fromisoformat(str(data["date"])).date().isoformat(),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -45,13 +45,21 @@ class Timing:
 
     Attributes:
         seconds: median over the batches.
+        best: mean over the fastest batch.
         spread: interquartile range over the median.
         runs: number of runs timed.
     """
 
     seconds: float
+    best: float
     spread: float
     runs: int
+
+
+def summary(batches: Sequence[float], runs: int) -> Timing:
+    """Return what the seconds of one run in each batch say, of so many runs in all."""
+    low, median, high = np.percentile(batches, (25, 50, 75))
+    return Timing(float(median), min(batches), float((high - low) / median), runs)
 
 
 def time_kernel(
@@ -75,8 +83,7 @@ def time_kernel(
         batches.append(clock.seconds(run, repeats) / repeats)
         if time.perf_counter() - started > limit_seconds and len(batches) >= FEWEST:
             break
-    low, median, high = np.percentile(batches, (25, 50, 75))
-    return Timing(float(median), float((high - low) / median), repeats * len(batches))
+    return summary(batches, repeats * len(batches))
 
 
 def _known(batches: list[float]) -> bool:

@@ -99,6 +99,11 @@ class TorchBackend:
         """Return the memory software takes outside its tensors, bytes: on a GPU the context, else the process."""
         torch = self._torch
         if self.kind == "cpu":
+            # The smallest training step loads what every training step needs: gradients, losses, optimizers.
+            layer = torch.nn.Linear(1, 1)
+            step = torch.optim.AdamW(layer.parameters())
+            torch.nn.functional.cross_entropy(layer(torch.ones(1, 1)), torch.zeros(1, dtype=torch.long)).backward()
+            step.step()
             return float(psutil.Process().memory_info().rss)
         torch.ones(1, device="cuda") @ torch.ones(1, device="cuda")
         free, total = torch.cuda.mem_get_info()
