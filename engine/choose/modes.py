@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 
@@ -21,8 +21,10 @@ from capacity_tui.engine.choose.candidates import (
 )
 from capacity_tui.engine.choose.filled import ModePlan
 from capacity_tui.engine.choose.models import choose_model
+from capacity_tui.engine.choose.own_parameters import choose_own_parameters
 from capacity_tui.engine.estimate.estimate import Answer, estimate_plan
 from capacity_tui.engine.estimate.resolve import settle
+from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.estimate.transformer.resolve import transformer_run
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.hardware.cluster import Cluster
@@ -33,6 +35,8 @@ from capacity_tui.engine.workload.plan import AUTO, Plan
 
 ModeName = Literal["conservative", "balanced", "extreme"]
 MODES: tuple[ModeName, ...] = ("conservative", "balanced", "extreme")
+# Before the name of a family's own parameter.
+SPEC = "model.spec."
 # What each open field holds while its value is still being chosen.
 PLACEHOLDERS: Mapping[str, object] = {
     "training.seq_len": 2048,
@@ -48,6 +52,8 @@ PLACEHOLDERS: Mapping[str, object] = {
     "parallelism.pp": 1,
     "parallelism.zero": None,
     "parallelism.offload": "none",
+    "model.spec.n_jobs": None,
+    "model.spec.precision": None,
 }
 
 
@@ -87,7 +93,14 @@ def fill(plan: Plan, mode_name: ModeName, machine: Machine | None = None, catalo
     settled = settle(base, facts, machine)
     budget = memory_budget(mode, settled.cluster)
     shape = settled.shape
-    if shape is None or settled.plan.task == "infer":
+    if settled.spec is not None and settled.plan.task != "infer":
+
+        def estimated(values: Mapping[str, object]) -> Estimate:
+            return estimate_plan(with_values(base, values), machine, facts).estimate
+
+        values, reasons = choose_own_parameters(settled, wanted, mode, budget, estimated)
+        chosen = with_values(base, values)
+    elif shape is None or settled.plan.task == "infer":
         chosen, reasons = _serving(base, wanted, mode, settled.cluster, facts, machine)
     else:
         base, reasons = _before_search(base, wanted, mode, settled.cluster, float(shape.max_context))
@@ -115,8 +128,12 @@ def with_values(plan: Plan, values: Mapping[str, object]) -> Plan:
     """Return the plan with known-good values at dotted paths, unchecked."""
     sections: dict[str, dict[str, object]] = {}
     for path, value in values.items():
-        section, name = path.split(".")
-        sections.setdefault(section, {})[name] = value
+        section, name = path.split(".", 1)
+        if path.startswith(SPEC):
+            spec = sections.setdefault(section, {}).setdefault("spec", dict(plan.model.spec))
+            cast("dict[str, object]", spec)[path.removeprefix(SPEC)] = value
+        else:
+            sections.setdefault(section, {})[name] = value
     changed = {name: getattr(plan, name).model_copy(update=fields) for name, fields in sections.items()}
     return plan.model_copy(update=changed)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.catalog.names import nearest
+from capacity_tui.engine.catalog.names import key_of, nearest
 from capacity_tui.engine.errors import Place, PlanError
 
 Kind = Literal["transformer", "network", "classical"]
@@ -39,6 +39,7 @@ FAMILIES = {
     **{name: Family(name, "network", "train") for name in NETWORKS},
     **{name: Family(name, "transformer", "train") for name in TRANSFORMERS},
 }
+_BY_KEY = {key_of(name): family for name, family in FAMILIES.items()}
 
 
 def family_of(name: str | None, catalog: Catalog) -> Family:
@@ -49,8 +50,9 @@ def family_of(name: str | None, catalog: Catalog) -> Family:
     """
     if name is None:
         return FAMILIES["transformer_decoder"]
-    if name in FAMILIES:
-        return FAMILIES[name]
+    family = _BY_KEY.get(key_of(name))
+    if family is not None:
+        return family
     network = catalog.networks.find_id(name)
     if network is not None:
         return Family(network, "network", "train")

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import cast
 
 from pydantic import BaseModel
-from pydantic.fields import FieldInfo
 
 from capacity_tui.engine.workload.families import Kind
 from capacity_tui.engine.workload.knobs import Knob
 from capacity_tui.engine.workload.plan import AUTO, Plan
+from capacity_tui.engine.workload.spec import knob_of, spec_values
+from capacity_tui.engine.workload.spec_types import spec_type_of
 
 # Sections that matter for a task, in the order they are shown.
 SECTIONS = {
@@ -53,11 +54,6 @@ class PlanField:
         return self.value == AUTO
 
 
-def knob_of(info: FieldInfo) -> Knob | None:
-    """Return what is known about a field; None for fields no screen shows."""
-    return next((part for part in info.metadata if isinstance(part, Knob)), None)
-
-
 def plan_fields(plan: Plan, kind: Kind = "transformer", task: str | None = None) -> tuple[PlanField, ...]:
     """Return the fields that apply to a plan, in the order of the plan file.
 
@@ -70,7 +66,7 @@ def plan_fields(plan: Plan, kind: Kind = "transformer", task: str | None = None)
     return tuple(
         field
         for section in SECTIONS[chosen]
-        for field in _fields(plan, section)
+        for field in (*_fields(plan, section), *(_spec_fields(plan, kind) if section == "model" else ()))
         if (not field.knob.families or kind in field.knob.families)
         and not (chosen == "infer" and field.path in TRAINING_ONLY)
     )
@@ -84,3 +80,14 @@ def _fields(plan: Plan, section: str) -> Iterator[PlanField]:
         knob = knob_of(info)
         if knob is not None:
             yield PlanField(f"{section}.{name}" if section else name, knob, getattr(holder, name))
+
+
+def _spec_fields(plan: Plan, kind: Kind) -> Iterator[PlanField]:
+    """Yield the parameters of a family that has its own: classical algorithms and networks."""
+    spec_type = spec_type_of(plan.model.name, kind)
+    if spec_type is None:
+        return
+    for name, value in spec_values(spec_type, plan.model.spec).items():
+        knob = knob_of(spec_type.model_fields[name])
+        if knob is not None:
+            yield PlanField(f"model.spec.{name}", knob, value)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal, TypeAlias, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from capacity_tui.engine.catalog.names import nearest
@@ -65,9 +66,15 @@ def read_spec(kind: type[SpecT], values: Mapping[str, object]) -> SpecT:
         raise _refusal(kind, error.errors(include_url=False)[0], given) from None
 
 
-def knob_of(kind: type[Spec], name: str) -> Knob | None:
-    """Return what is known about a field of a family."""
-    return next((part for part in kind.model_fields[name].metadata if isinstance(part, Knob)), None)
+def knob_of(info: FieldInfo) -> Knob | None:
+    """Return what is known about a field; None for fields no screen shows."""
+    return next((part for part in info.metadata if isinstance(part, Knob)), None)
+
+
+def spec_values(kind: type[Spec], values: Mapping[str, object]) -> dict[str, object]:
+    """Return every field of a family with the plan's value, or its default, unchecked."""
+    named = {kind.other_names.get(key, key): value for key, value in values.items()}
+    return {name: named.get(name, info.get_default()) for name, info in kind.model_fields.items()}
 
 
 def _refusal(kind: type[Spec], details: ErrorDetails, given: Mapping[str, str]) -> PlanError:
@@ -85,7 +92,7 @@ def _refusal(kind: type[Spec], details: ErrorDetails, given: Mapping[str, str]) 
     if not name or details["type"] == "value_error":
         return PlanError(details["msg"].removeprefix("Value error, "), place=place)
     shown = repr(details["input"])[:_LONGEST_WORDS]
-    return PlanError("not allowed", shown, _allowed(knob_of(kind, name), details), place)
+    return PlanError("not allowed", shown, _allowed(knob_of(kind.model_fields[name]), details), place)
 
 
 def _allowed(knob: Knob | None, details: ErrorDetails) -> str:

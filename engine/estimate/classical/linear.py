@@ -142,7 +142,7 @@ def coordinate_descent(spec: LinearSVM, rates: Rates) -> Fit:
         parameters=spec.p + 1.0,
         inference_flops=2.0 * spec.p,
         operators=(
-            rates.loop("copy into rows of index and value", values, "copy", flops=0.0),
+            rates.loop("copy into rows of index and value", values, "copy", flops=1.0),
             rates.loop("products and updates", values, "value", count=passes, flops=4.0),
             rates.loop("rows", n, "row", count=passes, flops=10.0),
         ),
