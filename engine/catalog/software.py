@@ -48,6 +48,7 @@ class Framework(Row):
     native_attention: int = Field(ge=0, le=1, description="1: attention kernels of the newest hardware")
     elementwise_passes: PositiveFloat = Field(description="memory passes relative to one kernel an operation")
     compiled_passes: Share = Field(description="share of these passes left with a graph compiler")
+    moe_passes: PositiveFloat = Field(description="memory passes of sorting and unsorting routed tokens")
     saved_activation: tuple[PositiveFloat, PositiveFloat] = Field(
         description="feed-forward activations kept, in widths of the feed-forward, gated and plain"
     )

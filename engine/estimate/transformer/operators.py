@@ -193,13 +193,13 @@ def _elementwise(run: TransformerRun) -> Iterator[Operator]:
         passes
         * run.tokens
         * run.width
-        * (10.0 * narrow + 2.0 * rotary + (3 + 2 * shape.gated) * inner * 0.8 + 4.0 * moved)
+        * (10.0 * narrow + 2.0 * rotary + (3 + 2 * shape.gated) * inner * 0.8 + run.software.moe_passes * moved)
     )
     backward = (
         passes
         * run.tokens
         * run.width
-        * (14.0 * narrow + 2.0 * rotary + (3 + 3 * shape.gated) * inner * 0.8 + 4.0 * moved)
+        * (14.0 * narrow + 2.0 * rotary + (3 + 3 * shape.gated) * inner * 0.8 + run.software.moe_passes * moved)
     )
     again = recomputed_share(run, np.maximum(run.recompute.norm, run.recompute.activation) * 0.5, product=False)
     layers = run.layers_per_stage
@@ -214,9 +214,16 @@ def _elementwise(run: TransformerRun) -> Iterator[Operator]:
     yield Operator("gradient accumulation", "compute", "backward", "layer", 0.0,
                    weights * trained * 2.0 * run.gradient_bytes, 1.0, device.bandwidth * device.reach.stream,
                    layers)  # fmt: skip
-    operands = 2.0 * (4.0 * narrow + moved + run.query_width / run.tp + 2.0 * inner) * run.tokens + 2.0 * weights
+    if not np.any(np.asarray(run.casts) > 0):
+        return
+    operands = (4.0 * narrow + moved + run.query_width / run.tp + 2.0 * inner) * run.tokens
+    # Weights are cast once a step, or each time they were gathered; both as they are and transposed.
+    gathered = np.where(run.zero >= 3, 1.0, 0.0)
+    moving = 2.0 * run.casts * (run.width + 1.0)
     yield Operator("casts to the narrow type", "compute", "forward", "layer", 0.0,
-                   run.casts * operands * (run.width + 1.0), 1.0, bandwidth, layers)  # fmt: skip
+                   moving * (operands + gathered * weights), 1.0, bandwidth, layers)  # fmt: skip
+    yield Operator("casts of weights to the narrow type", "optimizer", "step", "step", 0.0,
+                   moving * (1.0 - gathered) * weights, 1.0, bandwidth, layers)  # fmt: skip
 
 
 def _ends(run: TransformerRun) -> Iterator[Operator]:

@@ -209,6 +209,7 @@ def _software(row: Framework, shape: TransformerShape) -> Software:
         native_attention=float(row.native_attention),
         elementwise_passes=row.elementwise_passes,
         compiled_passes=row.compiled_passes,
+        moe_passes=row.moe_passes,
         saved_activation=row.saved_activation[0] if shape.gated else row.saved_activation[1],
         saved_norm=row.saved_norm[0],
         saved_norm_fused=row.saved_norm[1],

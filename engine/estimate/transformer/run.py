@@ -20,6 +20,7 @@ class Software:
     native_attention: Number
     elementwise_passes: Number
     compiled_passes: Number
+    moe_passes: Number
     saved_activation: Number
     saved_norm: Number
     saved_norm_fused: Number
