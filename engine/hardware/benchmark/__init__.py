@@ -1,0 +1,1 @@
+"""Short measurements of this machine: memory, arithmetic, accelerators, disks, network."""
