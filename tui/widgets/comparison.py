@@ -205,7 +205,7 @@ class ComparisonTable(Panel):
         best = self._best(row.key)
         for column in columns:
             found = column.row(row.key)
-            spans += self._cell(found, column, cell, found is not None and found.value == best)
+            spans += self._cell(found, column, cell, found is not None and best is not None and found.value == best)
         return Line(tuple(spans), selected)
 
     def _cell(self, row: Row | None, column: Column, cell: int, is_best: bool) -> list[Span]:

@@ -1,0 +1,131 @@
+"""The engine in the words of the screen: real plans, real estimates."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.workload.examples import example_names
+from capacity_tui.tui.engine_view import CapacityEngine, PlanDocument
+from capacity_tui.tui.stepping import stepped
+from capacity_tui.tui.view import AUTO, Verdict
+
+PLAN = """
+model: {name: llama-3.1-8b}
+training: {seq_len: 8192, micro_batch: auto, global_batch: 256, checkpointing: auto, tokens: 2.0e9}
+parallelism: {zero: auto}
+hardware: {name: h100-sxm-80gb, devices: 8}
+"""
+
+
+@pytest.fixture(scope="module")
+def engine() -> CapacityEngine:
+    return CapacityEngine()
+
+
+@pytest.fixture(scope="module")
+def document(engine: CapacityEngine) -> PlanDocument:
+    return engine.open(PLAN)
+
+
+def test_three_columns_with_the_same_quantities(document: PlanDocument) -> None:
+    columns = document.compare().columns
+    assert [column.mode for column in columns] == ["conservative", "balanced", "extreme"]
+    keys = {row.key for row in columns[1].rows}
+    assert {"memory.reserved_bytes", "memory.parts.activations", "computation.tokens_per_second"} <= keys
+    assert all(column.verdict in {Verdict.FITS, Verdict.TIGHT} for column in columns)
+
+
+def test_every_row_can_be_explained(document: PlanDocument) -> None:
+    column = document.compare().columns[1]
+    for row in column.rows:
+        explanation = document.explain("balanced", row.key)
+        assert explanation.title
+        assert explanation.formula or explanation.inputs or explanation.result, row.key
+
+
+def test_automatic_fields_carry_the_choice_and_its_reason(document: PlanDocument) -> None:
+    chosen = document.compare().columns[1].chosen["training.micro_batch"]
+    assert chosen.value is not None
+    assert chosen.reason
+    assert document.explain("balanced", "training.micro_batch").formula == chosen.reason
+
+
+def test_every_field_can_be_stepped_up_or_says_why_not(document: PlanDocument) -> None:
+    chosen = document.compare().columns[1].chosen
+    for field in document.fields():
+        text = stepped(field, 1, chosen=chosen.get(field.key))
+        if text is not None:
+            try:
+                changed = document.edited(field.key, text)
+            except CapacityError as error:
+                assert error.title
+            else:
+                assert changed != document
+
+
+def test_typed_amounts_and_return_to_auto(document: PlanDocument) -> None:
+    typed = document.edited("training.seq_len", "8k").edited("training.tokens", "3.5B")
+    assert typed.plan.training.seq_len == 8000
+    assert typed.plan.training.tokens == 3.5e9
+    fixed = document.edited("training.micro_batch", "4")
+    assert fixed.plan.training.micro_batch == 4
+    assert fixed.edited("training.micro_batch", AUTO) == document
+    assert document.edited("pricing.usd_per_kwh", "0.3").edited("pricing.usd_per_kwh", AUTO) == document
+
+
+def test_other_accelerators_keep_their_number(document: PlanDocument) -> None:
+    other = document.edited("hardware.name", "a100-sxm-80gb")
+    assert (other.plan.hardware.name, other.plan.hardware.devices) == ("a100-sxm-80gb", 8)
+    assert document.edited("hardware.name", "detected").plan.hardware.devices is None
+
+
+def test_refused_value_says_what_is_allowed(document: PlanDocument) -> None:
+    with pytest.raises(CapacityError, match="micro_batch"):
+        document.edited("training.micro_batch", "0")
+
+
+def test_dump_of_a_mode_opens_as_the_same_numbers(
+    document: PlanDocument, engine: CapacityEngine, tmp_path: Path
+) -> None:
+    path = tmp_path / "plan.yaml"
+    path.write_text(document.dump("balanced"), encoding="utf-8")
+    again = engine.open(path).compare().columns[1]
+    before = document.compare().columns[1]
+    assert [row.text for row in again.rows] == [row.text for row in before.rows]
+
+
+@pytest.mark.parametrize("name", example_names())
+def test_examples_open_and_show_numbers_or_say_why_not(name: str) -> None:
+    engine = CapacityEngine()
+    engine.detect()
+    document = engine.open(name)
+    assert document.fields()
+    try:
+        comparison = document.compare()
+    except CapacityError as error:
+        assert error.hint or error.detail
+    else:
+        assert comparison.hardware
+        assert all(column.rows for column in comparison.columns)
+
+
+def test_plan_is_proposed_for_this_machine(engine: CapacityEngine) -> None:
+    rows = engine.detect()
+    assert {row.label.split()[0] for row in rows} >= {"GPU", "CPU", "RAM"}
+    assert all(row.text or row.reason for row in rows)
+    assert engine.propose().compare().columns
+
+
+@pytest.mark.parametrize("name", ["model", "accelerator", "interconnect", "profile"])
+def test_catalogues_can_be_picked_from(engine: CapacityEngine, name: str) -> None:
+    choices = engine.catalogue(name)
+    assert len({choice.id for choice in choices}) == len(choices) > 3
+
+
+def test_sensors_have_values_or_reasons(engine: CapacityEngine) -> None:
+    readings = engine.sampler().sample().readings
+    assert {"CPU", "RAM"} <= {reading.name for reading in readings}
+    assert all(reading.text if reading.value is not None else reading.reason for reading in readings)
