@@ -21,6 +21,7 @@ from capacity_tui.engine.catalog.networks import Network
 from capacity_tui.engine.catalog.numerics import Optimizer, Precision
 from capacity_tui.engine.catalog.quantizations import QuantizationTable
 from capacity_tui.engine.catalog.reading import Document, read_yaml
+from capacity_tui.engine.catalog.reliability import Reliability
 from capacity_tui.engine.catalog.rows import Row
 from capacity_tui.engine.catalog.software import Efficiency, Framework
 from capacity_tui.engine.catalog.table import Table
@@ -92,6 +93,11 @@ class Catalog:
     def frameworks(self) -> Table[Framework]:
         """What training software does with memory, kernels and overlap."""
         return self._table("frameworks", "framework", Framework)
+
+    @cached_property
+    def reliabilities(self) -> Table[Reliability]:
+        """How far training estimates were from published runs."""
+        return self._table("reliability", "reliability", Reliability)
 
     @cached_property
     def engines(self) -> Table[InferenceEngine]:

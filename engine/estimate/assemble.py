@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from capacity_tui.engine.estimate.bottleneck import bottleneck
-from capacity_tui.engine.estimate.intervals import ALLOCATED, RESERVED, interval
+from capacity_tui.engine.estimate.intervals import interval
 from capacity_tui.engine.estimate.money import cost, energy
 from capacity_tui.engine.estimate.result import Basis, ComputationEstimate, Estimate, MemoryEstimate
 from capacity_tui.engine.estimate.schedule import step_time
@@ -22,8 +22,8 @@ def memory_estimate(work: Work, cluster: Cluster) -> MemoryEstimate:
     parts = {**work.memory, "context": work.context_bytes, "reserve": reserve}
     reserved: Number = sum(parts.values(), start=0.0)
     return MemoryEstimate(
-        per_device_bytes=interval(allocated, ALLOCATED),
-        reserved_bytes=interval(reserved, RESERVED),
+        per_device_bytes=interval(allocated, work.memory_range),
+        reserved_bytes=interval(reserved, work.memory_range),
         parts=parts,
         capacity_bytes=cluster.device.memory_bytes,
         host_bytes=work.host_bytes,

@@ -2,17 +2,82 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from capacity_tui.engine.catalog.reliability import Reliability
 from capacity_tui.engine.estimate.result import Interval
 from capacity_tui.engine.numeric import Number
 
-# Ratios of measured to predicted at the 10th and 90th percentile of published runs.
+# Ratios of measured to predicted at the 10th and 90th percentile of published runs, where no row says more.
 ALLOCATED = (0.85, 1.2)
 RESERVED = (0.85, 1.2)
 STEP = (0.8, 1.25)
 DECODE = (0.7, 1.3)
 PREFILL = (0.6, 1.4)
+UNNAMED = "plain"
 
 
 def interval(value: Number, ratios: tuple[float, float]) -> Interval:
     """Return a value with its range of eight in ten."""
     return Interval(value, value * ratios[0], value * ratios[1])
+
+
+@dataclass(frozen=True, slots=True)
+class Ranges:
+    """Measured over predicted at the 10th and 90th percentile of comparable runs.
+
+    Attributes:
+        step: of the time of a step.
+        memory: of the memory of the fullest device.
+        outside: what about the run was never measured, in words.
+    """
+
+    step: tuple[float, float] = STEP
+    memory: tuple[float, float] = ALLOCATED
+    outside: tuple[str, ...] = ()
+
+
+def step_class(*, routed: bool, nodes: bool) -> str:
+    """Return the row of comparable step times."""
+    if routed:
+        return "step-mixture"
+    return "step-dense-nodes" if nodes else "step-dense-node"
+
+
+def memory_class(*, adapter: bool, nodes: bool) -> str:
+    """Return the row of comparable memory."""
+    if adapter:
+        return "memory-adapter"
+    return "memory-nodes" if nodes else "memory-node"
+
+
+def training_ranges(
+    rows: Mapping[str, Reliability], hardware: str, framework: str, *, routed: bool, nodes: bool, adapter: bool
+) -> Ranges:
+    """Return the ranges of a training run, wider for hardware and frameworks nobody measured.
+
+    Args:
+        rows: reliability.yaml.
+        hardware: row of efficiency.yaml.
+        framework: row of frameworks.yaml.
+        routed: whether the model has routed experts.
+        nodes: whether the run spans several nodes.
+        adapter: whether only adapters are trained.
+    """
+    step, memory = rows[step_class(routed=routed, nodes=nodes)], rows[memory_class(adapter=adapter, nodes=nodes)]
+    software = "without a framework named" if framework == UNNAMED else f"with {framework}"
+    known = {
+        f"step time on {hardware} hardware": hardware in step.hardware,
+        f"step time {software}": framework in step.frameworks,
+        f"memory {software}": framework in memory.frameworks,
+    }
+    unknown = [what for what, measured in known.items() if not measured]
+    outside = (f"outside what was measured: {', '.join(unknown)}",) if unknown else ()
+    timed = hardware in step.hardware and framework in step.frameworks
+    return Ranges(_range(step, known=timed), _range(memory, known=framework in memory.frameworks), outside)
+
+
+def _range(row: Reliability, *, known: bool) -> tuple[float, float]:
+    power = 1.0 if known else row.widening
+    return row.low**power, row.high**power

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from capacity_tui.engine.estimate.intervals import STEP
+from capacity_tui.engine.estimate.intervals import ALLOCATED, STEP
 from capacity_tui.engine.estimate.result import ModelFacts, Note
 from capacity_tui.engine.numeric import Number
 
@@ -118,6 +118,7 @@ class Work:
         method: how the numbers are computed, for the basis.
         assumed: what was not given.
         step_range: measured over predicted time of a step, 10th and 90th percentile.
+        memory_range: the same of memory.
         warnings: what to know before relying on the run.
     """
 
@@ -140,4 +141,5 @@ class Work:
     method: str
     assumed: tuple[str, ...] = ()
     step_range: tuple[float, float] = STEP
+    memory_range: tuple[float, float] = ALLOCATED
     warnings: tuple[Note, ...] = ()

@@ -48,6 +48,7 @@ class Reach:
     context_bytes: Number
     idle_share: Number
     source: str
+    row: str = "other"
     curves: tuple[Curve, ...] = ()
 
 

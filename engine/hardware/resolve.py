@@ -117,6 +117,7 @@ def reach_of(generation: str, catalog: Catalog) -> Reach:
         context_bytes=row.context_mib * MIB,
         idle_share=row.idle_share,
         source=f"{row.name}: {row.source} ({row.confidence})",
+        row=row.id,
     )
 
 

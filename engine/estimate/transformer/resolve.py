@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.rows import MIB
 from capacity_tui.engine.catalog.software import Framework
 from capacity_tui.engine.errors import Place, PlanError
+from capacity_tui.engine.estimate.intervals import training_ranges
 from capacity_tui.engine.estimate.numerics import training_numerics
 from capacity_tui.engine.estimate.transformer.run import Recompute, Software, TransformerRun
 from capacity_tui.engine.hardware.cluster import Cluster
@@ -194,6 +197,14 @@ def transformer_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catal
         offload_optimizer=float(parallel.offload in {"optimizer", "parameters"}),
         offload_parameters=float(parallel.offload == "parameters"),
         offload_activations=float(parallel.offload == "activations"),
+        ranges=training_ranges(
+            catalog.reliabilities,
+            device.reach.row,
+            row.id,
+            routed=bool(np.any(np.asarray(shape.experts) > 0)),
+            nodes=bool(np.any(np.asarray(cluster.devices > cluster.per_node))),
+            adapter=training.adapter is not None,
+        ),
     )
 
 

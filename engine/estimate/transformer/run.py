@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from capacity_tui.engine.estimate.intervals import Ranges
 from capacity_tui.engine.hardware.cluster import Cluster
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.workload.parameters import ParameterCounts
@@ -92,6 +93,7 @@ class TransformerRun:
         adapter_inputs: elements a token keeps in a layer for its adapters.
         quantized_outputs: elements a token has in the outputs of a layer's quantized matrices.
         offload_optimizer, offload_parameters, offload_activations: 1 where kept in host memory.
+        ranges: how far such runs were from their estimates.
     """
 
     shape: TransformerShape
@@ -133,6 +135,7 @@ class TransformerRun:
     offload_optimizer: Number = 0.0
     offload_parameters: Number = 0.0
     offload_activations: Number = 0.0
+    ranges: Ranges = field(default_factory=Ranges)
 
     @property
     def trained_share(self) -> Number:

@@ -57,5 +57,7 @@ def training_work(run: TransformerRun, steps: Number | None) -> Work:
         * units,  # a frozen base has no weight gradients
         peak_flops=run.peak,
         method=METHOD,
-        assumed=(*run.cluster.assumed, *run.shape.assumed),
+        assumed=(*run.cluster.assumed, *run.shape.assumed, *run.ranges.outside),
+        step_range=run.ranges.step,
+        memory_range=run.ranges.memory,
     )
