@@ -1,0 +1,1 @@
+"""The screens: plan, dialogs, pickers, help."""

@@ -1,0 +1,1 @@
+"""The panels and what they are drawn with."""
