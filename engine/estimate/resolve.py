@@ -61,6 +61,7 @@ def settle(plan: Plan, catalog: Catalog, machine: Machine | None = None) -> Sett
         plan = _with_spec(plan, network)
     else:
         shape = _shape(plan, family, catalog)
+        plan = _with_image_tokens(plan, shape)
     _refuse_open(plan)
     zero = framework_row(plan, catalog).zero if task != "infer" else 0
     parallel = resolve_parallelism(plan.parallelism, int(cluster.devices), zero)
@@ -103,6 +104,14 @@ def _shape(plan: Plan, family: Family, catalog: Catalog) -> TransformerShape:
     bare = family.id in ("transformer_decoder", "transformer_encoder")
     row = None if bare else catalog.architectures[family.id]
     return shape_from_spec(row, plan.model.spec, family.id if bare else "transformer_decoder")
+
+
+def _with_image_tokens(plan: Plan, shape: TransformerShape) -> Plan:
+    """Return the plan with the sequence that follows from the image, its patches and the class token."""
+    if shape.vision is None:
+        return plan
+    tokens = int(shape.vision.patches) + 1
+    return plan.model_copy(update={"training": plan.training.model_copy(update={"seq_len": tokens})})
 
 
 def _refuse_open(plan: Plan) -> None:

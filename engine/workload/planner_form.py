@@ -20,6 +20,8 @@ _MOVES: Mapping[Path, Path] = {
 # A classical algorithm keeps these in its spec, where its formulas look for them.
 _TRAINING_MOVES: Mapping[Path, Path] = {
     ("model", "spec", "n"): ("training", "samples"),
+    ("model", "spec", "n_tokens"): ("training", "tokens"),
+    ("model", "spec", "optimizer"): ("training", "optimizer"),
     ("model", "spec", "batch_size"): ("training", "micro_batch"),
     ("model", "spec", "epochs"): ("training", "epochs"),
     ("model", "spec", "precision"): ("training", "precision"),
@@ -73,6 +75,7 @@ def from_planner_form(data: Mapping[str, object]) -> Converted:
         target[new[-1]] = section.pop(old[-1])
         origins[new] = old
     _name_optimizer(converted)
+    _join_epochs(converted, origins)
     return Converted(converted, origins)
 
 
@@ -87,6 +90,17 @@ def _name_optimizer(data: dict[str, object]) -> None:
     training = data.get("training")
     if isinstance(training, dict) and isinstance(name := training.get("optimizer"), str):
         training["optimizer"] = _SAME_OPTIMIZER.get(name.lower(), name)
+
+
+def _join_epochs(data: dict[str, object], origins: Mapping[Path, Path]) -> None:
+    """Count tokens over all epochs: the older form gives the tokens of one."""
+    training = data.get("training")
+    if not isinstance(training, dict) or not {("training", "tokens"), ("training", "epochs")} <= origins.keys():
+        return
+    tokens, epochs = training["tokens"], training["epochs"]
+    if isinstance(tokens, int | float) and isinstance(epochs, int | float):
+        training["tokens"] = tokens * epochs
+        del training["epochs"]
 
 
 def _copied(data: Mapping[str, object]) -> dict[str, object]:

@@ -120,6 +120,7 @@ def stochastic_gradient(spec: LogisticRegressionSGD, rates: Rates) -> Fit:
         kernels = (
             rates.loop("products and updates", values, "value", count=epochs, flops=4.0),
             rates.loop("rows", n, "row", count=epochs, flops=10.0),
+            rates.misses(n, data, count=epochs),
         )
     return Fit(
         parameters=spec.p + 1.0,
@@ -138,6 +139,7 @@ def coordinate_descent(spec: LinearSVM, rates: Rates) -> Fit:
     """Each pass visits every value twice; values are first copied with their index (Fan et al. 2008)."""
     n, values, passes = float(spec.n), float(spec.n) * spec.p * spec.density, float(spec.iterations)
     width, data = rates.width, data_bytes(spec, rates.width)
+    copied = rates.row.bytes["value"] * (values + 2.0 * n)
     return Fit(
         parameters=spec.p + 1.0,
         inference_flops=2.0 * spec.p,
@@ -145,10 +147,11 @@ def coordinate_descent(spec: LinearSVM, rates: Rates) -> Fit:
             rates.loop("copy into rows of index and value", values, "copy", flops=1.0),
             rates.loop("products and updates", values, "value", count=passes, flops=4.0),
             rates.loop("rows", n, "row", count=passes, flops=10.0),
+            rates.misses(n, copied, count=passes),
         ),
         memory={
             "data": data + 8.0 * n,
-            "copies": rates.row.bytes["value"] * (values + 2.0 * n) + rates.row.bytes["converted"] * values,
+            "copies": copied,
             "work": rates.row.bytes["row"] * n,
             "model": (spec.p + 1.0) * width,
         },

@@ -21,6 +21,14 @@ def narrow_share(size: Number, half: Number) -> Number:
     return size / (size + half)
 
 
+@equation(
+    "missed = max(0, 1 - cache / bytes)", unit="share", source="rows visited in random order; caches hold the rest"
+)
+def missed_share(held: Number, cache: Number) -> Number:
+    """Share of the visits to ``held`` bytes in random order that go to memory."""
+    return np.maximum(0.0, 1.0 - cache / held)
+
+
 @equation("workers = 1 / (serial + (1 - serial) / cores)", unit="cores", source="Amdahl 1967; serial share as measured")
 def effective_cores(cores: Number, serial: Number) -> Number:
     """Cores' worth of speed that several cores give."""
@@ -41,6 +49,7 @@ class Rates:
         workers: cores' worth of speed in the algorithm's own loops.
         fill: waves of tiles lost to the last, partly filled one.
         half_sizes: sizes at which the kernels of all algorithms reach half their rate.
+        cache: bytes that one core finds in its caches.
     """
 
     row: Algorithm
@@ -52,6 +61,7 @@ class Rates:
     workers: Number
     fill: Number
     half_sizes: Mapping[str, Number]
+    cache: Number
 
     def product(
         self,
@@ -99,6 +109,11 @@ class Rates:
         rate = flops * self.workers / (self.row.nanoseconds[kind] * 1e-9)
         return Operator(name, "compute", "forward", "layer", flops * number, 0.0, rate, self.bandwidth, count)
 
+    def misses(self, rows: Number, held: Number, *, count: Number = 1.0) -> Operator:
+        """Return the waits for memory of visits to rows in random order, ``held`` bytes in all."""
+        missed = rows * missed_share(held, self.cache)
+        return self.loop("waits for rows in random order", missed, "miss", count=count, flops=1.0)
+
 
 def rates_of(device: Device, row: Algorithm, common: Algorithm, precision: str, cores: Number) -> Rates:
     """Return the rates of a fit.
@@ -122,4 +137,5 @@ def rates_of(device: Device, row: Algorithm, common: Algorithm, precision: str, 
         workers=effective_cores(used, row.serial),
         fill=device.reach.wave_fill,
         half_sizes=common.half_sizes,
+        cache=common.bytes["cache"],
     )

@@ -1,0 +1,226 @@
+"""Networks: exact sizes, shapes that flow, memory and time of a step."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from capacity_tui.engine.catalog import load_catalog
+from capacity_tui.engine.errors import PlanError
+from capacity_tui.engine.estimate.estimate import Answer, estimate_plan
+from capacity_tui.engine.workload.examples import example_text
+from capacity_tui.engine.workload.fields import plan_fields
+from capacity_tui.engine.workload.loading import plan_from_data, plan_from_text
+from capacity_tui.engine.workload.networks.layers import LayerList, Shape
+from capacity_tui.engine.workload.networks.reading import build_network
+
+GPU = "A100_80GB_fp16"
+
+
+def run(name: str, spec: dict[str, object] | None = None, **sections: object) -> Answer:
+    hardware = sections.pop("hardware", {"name": GPU})
+    return estimate_plan(
+        plan_from_data({"model": {"name": name, "spec": spec or {}}, "hardware": hardware, **sections})
+    )
+
+
+def trained(name: str, spec: dict[str, object] | None = None, **training: object) -> Answer:
+    return run(name, spec, training=training)
+
+
+def seconds(answer: Answer) -> float:
+    return float(answer.estimate.computation.step_seconds.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "giga_products"),
+    [
+        ("resnet-18", 11_689_512, 1.81),
+        ("resnet34", 21_797_672, 3.66),
+        ("ResNet-50", 25_557_032, 4.09),
+        ("resnet50", 25_557_032, 4.09),
+        ("resnet101", 44_549_160, 7.80),
+        ("resnet152", 60_192_808, 11.51),
+    ],
+)
+def test_residual_networks_are_exact(name: str, parameters: int, giga_products: float) -> None:
+    model = run(name).estimate.model
+    assert model.parameters == parameters
+    assert model.forward_flops / 2e9 == pytest.approx(giga_products, abs=0.006)
+    assert model.unit == "sample"
+
+
+@pytest.mark.parametrize("name", ["resnet-18", "resnet-34", "resnet-50", "resnet-101", "resnet-152"])
+def test_layer_lists_agree_with_the_catalogue_of_models(name: str) -> None:
+    assert run(name).estimate.model.parameters == load_catalog().architectures[name].params_total
+
+
+def test_vision_transformers_see_their_patches() -> None:
+    answer = run("vit-b-16")
+    assert answer.estimate.model.parameters == 86_567_656
+    assert answer.plan.training.seq_len == 197
+    assert float(answer.estimate.model.forward_flops) * 197 / 2e9 == pytest.approx(17.56, abs=0.05)
+
+
+def test_unet_by_hand() -> None:
+    def double(before: int, after: int) -> int:
+        return 9 * before * after + 9 * after * after + 4 * after
+
+    widths = (64, 128, 256, 512, 1024)
+    down = sum(double(before, after) for before, after in zip((3, *widths), widths, strict=False))
+    up = sum(4 * 2 * out * out + out + double(2 * out, out) for out in (512, 256, 128, 64))
+    assert run("unet").estimate.model.parameters == down + up + 64 * 2 + 2
+
+
+def test_perceptron_by_hand() -> None:
+    model = run("mlp", {"d_in": 784, "d_out": 10, "layers": [512, 256, 128]}).estimate.model
+    assert model.parameters == 785 * 512 + 513 * 256 + 257 * 128 + 129 * 10
+    assert model.forward_flops == 2 * (784 * 512 + 512 * 256 + 256 * 128 + 128 * 10)
+
+
+def test_simple_network_by_hand() -> None:
+    spec = {"image_h": 32, "image_w": 32, "c_in": 3, "channels": [16, 32], "stride": 2, "num_classes": 10}
+    model = run("simple_cnn", spec).estimate.model
+    assert model.parameters == (27 + 1) * 16 + (144 + 1) * 32 + 33 * 10
+    assert model.forward_flops == 2 * (16 * 16 * 16 * 27 + 8 * 8 * 32 * 144 + 32 * 10)
+
+
+def built(*layers: object, shape: Shape | None = None) -> LayerList:
+    return build_network(layers, shape or Shape(3, 8, 8), 10)
+
+
+@pytest.mark.parametrize(
+    ("layer", "shape"),
+    [
+        ({"conv": {"out": 4, "stride": 2}}, Shape(4, 4, 4)),
+        ({"conv": {"out": 4, "kernel": 3, "padding": 0}}, Shape(4, 6, 6)),
+        ({"transposed": {"out": 4}}, Shape(4, 16, 16)),
+        ({"pool": {"kernel": 2}}, Shape(3, 4, 4)),
+        ({"upsample": 2}, Shape(3, 16, 16)),
+        ("global_pool", Shape(3)),
+        ({"linear": "classes"}, Shape(10)),
+    ],
+)
+def test_shapes_flow(layer: object, shape: Shape) -> None:
+    assert built(layer).layers[-1].output == shape
+
+
+def test_concatenated_channels_add_up() -> None:
+    network = built({"save": "early"}, {"conv": {"out": 5}}, {"concat": "early"})
+    assert network.layers[-1].output.channels == 8
+
+
+def test_a_tensor_that_two_layers_keep_counts_once() -> None:
+    convolution: dict[str, object] = {"conv": {"out": 3}}
+    alone = built(convolution, convolution)
+    with_relu = built(convolution, "activation", convolution)
+    assert alone.kept_elements == with_relu.kept_elements == 2 * 3 * 64
+
+
+@pytest.mark.parametrize(
+    "layers",
+    [
+        ["convolve"],
+        [{"conv": {"outputs": 4}}],
+        [{"concat": "nowhere"}],
+        [{"conv": {"out": 4, "kernel": 20, "padding": 0}}],
+        [[1]],
+    ],
+)
+def test_layers_that_make_no_sense_are_refused(layers: list[object]) -> None:
+    with pytest.raises(PlanError):
+        built(*layers)
+
+
+def test_a_network_of_ones_own(tmp_path: Path) -> None:
+    from capacity_tui.engine.catalog import Catalog
+
+    text = "tiny: {image_size: 8, classes: 4, layers: [conv: {out: 8}, global_pool, linear: classes], "
+    text += "source: own, checked: 2026-11-21, confidence: B, name: Tiny}\n"
+    (tmp_path / "networks.yaml").write_text(text)
+    plan = plan_from_data({"model": {"name": "tiny"}, "hardware": {"name": GPU}})
+    assert estimate_plan(plan, catalog=Catalog(tmp_path)).estimate.model.parameters == 28 * 8 + 9 * 4
+
+
+@pytest.mark.parametrize(
+    ("spec", "field"),
+    [
+        ({"image_sise": 64}, "model.spec.image_sise"),
+        ({"image_size": 0}, "model.spec.image_size"),
+        ({"num_classes": "ten"}, "model.spec.num_classes"),
+    ],
+)
+def test_a_wrong_parameter_is_named(spec: dict[str, object], field: str) -> None:
+    with pytest.raises(PlanError) as caught:
+        run("resnet50", spec)
+    assert caught.value.place.field == field
+
+
+def test_networks_run_data_parallel_only() -> None:
+    with pytest.raises(PlanError) as caught:
+        run("resnet50", parallelism={"tp": 2}, hardware={"name": GPU, "devices": 2})
+    assert caught.value.place.field == "parallelism.tp"
+
+
+def test_memory_follows_batch_optimizer_and_sharding() -> None:
+    def parts(**training: object) -> dict[str, float]:
+        return {name: float(size) for name, size in trained("resnet50", **training).estimate.memory.parts.items()}
+
+    small, large = parts(micro_batch=32), parts(micro_batch=64)
+    assert large["activations"] == pytest.approx(2 * small["activations"])
+    assert parts(optimizer="sgd")["optimizer"] < parts(optimizer="sgd_momentum")["optimizer"] < small["optimizer"]
+    assert parts(micro_batch=32, checkpointing="full")["activations"] < small["activations"]
+    assert parts(precision="fp32")["weights"] == 4 * 25_557_032
+
+
+def test_known_activation_memory_of_resnet_50() -> None:
+    """Some 22 million elements an image in 16 bits, as batches of 256 show on 40 GB cards."""
+    activations = float(trained("resnet50", micro_batch=256).estimate.memory.parts["activations"])
+    assert 10e9 < activations < 14e9
+
+
+@pytest.mark.parametrize(
+    ("hardware", "precision", "low", "high"),
+    [("A100_80GB_fp16", "bf16", 1700, 3000), ("v100-sxm2-16gb", "fp32", 280, 450)],
+)
+def test_known_speeds_of_resnet_50(hardware: str, precision: str, low: float, high: float) -> None:
+    """Images a second as vendors and frameworks publish them, from plain loops to tuned ones."""
+    answer = run("resnet50", training={"micro_batch": 128, "precision": precision, "optimizer": "sgd_momentum"},
+                 hardware={"name": hardware})  # fmt: skip
+    assert low < 128 / seconds(answer) < high
+
+
+def test_more_devices_share_the_batch_and_pay_for_it() -> None:
+    one = run("resnet50", training={"micro_batch": 64})
+    eight = run("resnet50", training={"micro_batch": 64}, hardware={"name": GPU, "devices": 8})
+    assert eight.plan.training.global_batch == 512
+    assert seconds(eight) >= seconds(one)
+    assert float(eight.estimate.computation.parts["data_parallel"]) > 0
+
+
+def test_small_perceptrons_wait_for_launches() -> None:
+    parts = trained("mlp", micro_batch=64).estimate.computation.parts
+    assert float(parts["overhead"]) > float(parts["compute"])
+
+
+def test_the_length_of_the_job_follows_from_samples_and_epochs() -> None:
+    estimate = estimate_plan(plan_from_text(example_text("deep_learning"), "deep_learning")).estimate
+    assert estimate.computation.steps == 15_625
+
+
+def test_inference_needs_no_gradients() -> None:
+    answer = run("resnet50", task="infer", inference={"batch": 64})
+    parts = answer.estimate.memory.parts
+    assert parts["gradients"] == parts["optimizer"] == 0
+    assert float(parts["weights"]) == 2 * 25_557_032
+    assert float(answer.estimate.computation.units_per_step) / seconds(answer) > 1000
+
+
+def test_fields_show_the_parameters_of_the_network() -> None:
+    plan = plan_from_data({"model": {"name": "mlp", "spec": {"layers": [8]}}})
+    fields = {field.path: field.value for field in plan_fields(plan, "network")}
+    assert fields["model.spec.layers"] == [8]
+    assert fields["model.spec.d_in"] == 784
+    assert "training.micro_batch" in fields
+    assert "training.seq_len" not in fields
