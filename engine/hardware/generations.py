@@ -50,19 +50,23 @@ class Generation:
     precisions: tuple[str, ...]
     settings: tuple[Setting, ...]
 
-    def covers(self, gpu: Accelerator) -> bool:
-        """Return whether a device belongs here."""
-        if gpu.vendor != self.vendor:
+    def covers(self, vendor: str, name: str, target: str | None) -> bool:
+        """Return whether a device belongs here, by its vendor, name and compute capability or compiler target."""
+        if vendor != self.vendor:
             return False
-        target, name = gpu.compute_capability.value, plain_name(gpu.name.value or "")
-        if self.device is not None and self.device.fullmatch(name):
+        if self.device is not None and self.device.fullmatch(plain_name(name)):
             return True
         return self.target is not None and target is not None and self.target.fullmatch(target) is not None
 
 
+def find_generation(vendor: str, name: str, target: str | None) -> Generation | None:
+    """Return the first generation that covers a device, None if no row does."""
+    return next((row for row in generations() if row.covers(vendor, name, target)), None)
+
+
 def generation_of(gpu: Accelerator) -> Generation | None:
-    """Return the generation of a device, None if no row covers it."""
-    return next((row for row in generations() if row.covers(gpu)), None)
+    """Return the generation of a detected device, None if no row covers it."""
+    return find_generation(gpu.vendor, gpu.name.value or "", gpu.compute_capability.value)
 
 
 def with_abilities(gpu: Accelerator) -> Accelerator:
@@ -118,6 +122,11 @@ def unified_shares() -> tuple[UnifiedShare, ...]:
     sizes = (row["up_to_gib"] for row in rows)
     limits = (None if size is None else int(size * 2**30) for size in sizes)
     return tuple(UnifiedShare(limit, float(row["share"] or 0)) for limit, row in zip(limits, rows, strict=True))
+
+
+def templates(section: str) -> Mapping[str, Mapping[str, str]]:
+    """Return the rows of one of the table's other sections, by key."""
+    return cast("Mapping[str, Mapping[str, str]]", table()[section])
 
 
 def settings_of(rows: Sequence[Mapping[str, object]]) -> tuple[Setting, ...]:
