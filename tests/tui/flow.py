@@ -19,10 +19,9 @@ KEY_NAMES = {
 
 async def settle(pilot: Pilot[None]) -> None:
     """Wait until the threads have reported and the screen has followed."""
-    for _ in range(3):
-        waiting = [worker for worker in pilot.app.workers if worker.group != "live"]
-        if waiting:
-            await pilot.app.workers.wait_for_complete(waiting)
+    await pilot.pause()
+    while waiting := [w for w in pilot.app.workers if w.group != "live" and not w.is_finished]:
+        await pilot.app.workers.wait_for_complete(waiting)
         await pilot.pause()
 
 
