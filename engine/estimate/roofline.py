@@ -34,8 +34,8 @@ def gemm_rate(
         fill: waves of tiles lost to the last, partly filled one.
         ramp: inner length at which half the rate is reached.
     """
-    tiles = np.maximum(m / TILE_ROWS, 1.0) * np.maximum(n / TILE_COLUMNS, 1.0)
-    return peak * reach * (tiles / (tiles + fill * units)) * (k / (k + ramp))
+    tiles = np.maximum(m * (1.0 / TILE_ROWS), 1.0) * np.maximum(n * (1.0 / TILE_COLUMNS), 1.0)
+    return peak * reach * (tiles * k / ((tiles + fill * units) * (k + ramp)))
 
 
 @equation(
