@@ -89,7 +89,7 @@ def test_every_setting_says_why(laptop):
 
 def test_every_catalogue_device_belongs_to_a_generation():
     without = {row.id for row in load_catalog().accelerators.values() if not settings_for_row(row)}
-    assert without <= {"rubin-sxm"}  # its target is not published
+    assert without <= {"rubin-sxm", "mi455x"}  # their targets are not published
 
 
 def test_cards_without_peer_access_say_so(laptop):
