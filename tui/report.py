@@ -11,8 +11,11 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from capacity_tui.engine.choose.roofline import Roofline
 from capacity_tui.engine.estimate.explain import Explanation
 from capacity_tui.engine.estimate.result import Estimate, Interval
+from capacity_tui.engine.export.report import SCALING_HEADS, scaling_rows, scaling_text
+from capacity_tui.engine.export.roofline import Glyphs, limit_text, roofline_lines
 from capacity_tui.engine.export.summary import Block, basis, blocks, headline, note_text, notes, verdict
 from capacity_tui.engine.hardware.facts import Fact
 from capacity_tui.engine.hardware.machine import Machine
@@ -45,17 +48,9 @@ def answer_tables(plan: Plan, estimate: Estimate) -> Iterator[RenderableType]:
     yield Text.assemble((headline(plan, estimate), "bold"), ": ", _verdict(estimate))
     yield _figures(blocks(plan, estimate))
     if estimate.scalability:
-        points = [
-            (
-                str(point.devices),
-                str(point.batch),
-                format_seconds(point.step_seconds),
-                f"{point.speedup:.2f}",
-                format_percent(point.efficiency),
-            )
-            for point in estimate.scalability
-        ]
-        yield table(("devices", "batch", "step", "speedup", "efficiency"), points, right=range(5))
+        heads = [head.lower() for head in SCALING_HEADS]
+        yield table(heads, scaling_rows(estimate.scalability), right=range(len(heads) - 1))
+        yield from (Text(line) for line in scaling_text(estimate.scalability))
     for title, entries in notes(plan, estimate):
         yield Text(f"{title}:", style="bold")
         for note in entries:
@@ -85,6 +80,12 @@ def comparison_table(columns: Sequence[tuple[str, Plan, Estimate]]) -> Table:
             found.add_row(Text(title, style="bold"))
         found.add_row(Text(f"  {key[1]}"), *(Text(figure.get(key, "")) for figure in figures))
     return found
+
+
+def bottleneck_lines(roofline: Roofline, estimate: Estimate, glyphs: Glyphs) -> Iterator[RenderableType]:
+    """Yield a roofline and what limits the run, in words."""
+    yield from (Text(line) for line in roofline_lines(roofline, glyphs=glyphs))
+    yield Text(limit_text(roofline, estimate), style="bold")
 
 
 def explanation_tables(explanation: Explanation) -> Iterator[RenderableType]:

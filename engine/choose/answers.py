@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.choose.advice import advise
@@ -13,7 +14,10 @@ from capacity_tui.engine.estimate.estimate import Answer, estimate_settled
 from capacity_tui.engine.estimate.explain import Explanation
 from capacity_tui.engine.estimate.explain import explain as explain_settled
 from capacity_tui.engine.estimate.resolve import settle
+from capacity_tui.engine.hardware.detect import detect
 from capacity_tui.engine.hardware.machine import Machine
+from capacity_tui.engine.workload.examples import example_names, example_text
+from capacity_tui.engine.workload.loading import load_plan, plan_from_text
 from capacity_tui.engine.workload.plan import Plan
 
 
@@ -50,3 +54,25 @@ def explain(plan: Plan, key: str, machine: Machine | None = None, catalog: Catal
     """
     facts = catalog or load_catalog()
     return explain_settled(closed(plan, machine, facts), key, machine, facts)
+
+
+def step_seconds(plan: Plan | Path | str) -> float:
+    """Return the seconds of one batch: an optimizer step of training, or a batch served.
+
+    Args:
+        plan: a plan, its file, or the name of an example; ``detected`` hardware is looked at.
+
+    Raises:
+        CapacityError: there is no such plan, or it cannot be estimated.
+    """
+    loaded = plan if isinstance(plan, Plan) else _loaded(plan)
+    machine = detect() if loaded.hardware.name == "detected" else None
+    facts = load_catalog()
+    settled = settle(closed(loaded, machine, facts), facts, machine)
+    return float(estimate_settled(settled, facts).computation.step_seconds.value)
+
+
+def _loaded(name: Path | str) -> Plan:
+    if not Path(name).exists() and str(name) in example_names():
+        return plan_from_text(example_text(str(name)), str(name))
+    return load_plan(str(name))

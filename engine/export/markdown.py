@@ -2,45 +2,59 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
+from capacity_tui.engine.choose.roofline import Roofline
 from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.export.report import SCALING_HEADS, scaling_rows, scaling_text
+from capacity_tui.engine.export.roofline import limit_text, roofline_lines
 from capacity_tui.engine.export.summary import basis, blocks, headline, note_text, notes, verdict
-from capacity_tui.engine.units import format_percent, format_seconds
 from capacity_tui.engine.workload.plan import Plan
+from capacity_tui.engine.workload.writing import dump_plan
 
 # What would end a cell, begin markup or open a tag in the texts of a table.
 _SPECIAL = str.maketrans({character: f"\\{character}" for character in "\\`*_[]<>|#"})
 
 
-def to_markdown(plan: Plan, estimate: Estimate) -> str:
-    """Return the answer as Markdown: verdict, figures with their ranges, advice, where it all comes from."""
-    return "\n".join(_lines(plan, estimate)) + "\n"
+def to_markdown(plan: Plan, estimate: Estimate, roofline: Roofline | None = None) -> str:
+    """Return the answer as Markdown: verdict, figures with their ranges, advice, where it all comes from.
+
+    Args:
+        plan: the plan as resolved.
+        estimate: what was computed for it.
+        roofline: its roofline, where there is one.
+    """
+    return "\n".join(_lines(plan, estimate, roofline)) + "\n"
 
 
-def _lines(plan: Plan, estimate: Estimate) -> Iterator[str]:
+def _lines(plan: Plan, estimate: Estimate, roofline: Roofline | None) -> Iterator[str]:
     yield f"# {_escaped(headline(plan, estimate))}"
     yield ""
     yield f"**{verdict(estimate)[0].upper()}{verdict(estimate)[1:]}.**"
     for block in blocks(plan, estimate):
         rows = [(row.label, row.value, row.spread) for row in block.rows]
         yield from _table(block.title, (block.title, "Value", "Range"), rows)
+    if roofline is not None:
+        yield from ("", "## What limits it", "", _escaped(limit_text(roofline, estimate)))
+        if plan.report.include_plots:
+            yield from ("", *_fenced("text", "\n".join(roofline_lines(roofline))))
     if estimate.scalability:
-        points = [
-            (
-                str(point.devices),
-                str(point.batch),
-                format_seconds(point.step_seconds),
-                f"{point.speedup:.2f}",
-                format_percent(point.efficiency),
-            )
-            for point in estimate.scalability
-        ]
-        yield from _table("Scalability", ("Devices", "Batch", "Step", "Speedup", "Efficiency"), points)
+        yield from _table("Scalability", SCALING_HEADS, scaling_rows(estimate.scalability))
+        yield from ("", *(f"- {_escaped(line)}" for line in scaling_text(estimate.scalability)))
     for title, entries in notes(plan, estimate):
         yield from ("", f"## {title}", "")
         yield from (f"- {_escaped(note_text(note))}" for note in entries)
     yield from ("", "## Basis", "", _escaped(basis(estimate)))
+    if plan.report.detailed_breakdown:
+        yield from ("", "## Plan", "", *_fenced("yaml", dump_plan(plan)))
+
+
+def _fenced(language: str, text: str) -> Iterator[str]:
+    """Yield a block of text whose fence is longer than any run of backticks in it."""
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    yield from (f"{fence}{language}", text.rstrip("\n"), fence)
 
 
 def _table(title: str, heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[str]:

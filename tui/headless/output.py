@@ -14,7 +14,8 @@ from capacity_tui.engine.errors import Place, StorageError
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-_FORMAT_OF_SUFFIX = {".json": "json", ".yaml": "yaml", ".yml": "yaml", ".md": "markdown", ".txt": "table"}
+_FORMAT_OF_SUFFIX = {".json": "json", ".yaml": "yaml", ".yml": "yaml", ".md": "markdown", ".txt": "table",
+                     ".html": "html", ".htm": "html"}  # fmt: skip
 _NO_LIMIT = 10_000
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])

@@ -13,11 +13,13 @@ from capacity_tui.tui.headless import completion
 from capacity_tui.tui.headless.output import as_text, format_of, format_option, output_option, tell, write
 
 if TYPE_CHECKING:
+    from capacity_tui.engine.choose.roofline import Roofline
     from capacity_tui.engine.estimate.estimate import Answer
     from capacity_tui.engine.hardware.machine import Machine
     from capacity_tui.engine.workload.plan import Plan
 
 STANDARD_INPUT = "-"
+BOTTLENECK = "bottleneck"
 DOES_NOT_FIT = 1
 _files = click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path())
 
@@ -28,8 +30,13 @@ _files = click.argument("files", nargs=-1, required=True, metavar="FILE...", typ
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", shell_complete=completion.fields,
               help="Change a value, such as training.micro_batch=4; may be repeated.")  # fmt: skip
 @click.option("--check", is_flag=True, help="Exit with 1 if a plan does not fit.")
-@click.option("--explain", "key", metavar="KEY", help="Show how one figure came about, such as memory.activations.")
-@format_option("table", "markdown", "json", "yaml")
+@click.option(
+    "--explain",
+    "key",
+    metavar="KEY",
+    help="Show how one figure came about, such as memory.activations; bottleneck draws the roofline.",
+)
+@format_option("table", "markdown", "json", "yaml", "html")
 @output_option
 def plan(
     files: tuple[str, ...],
@@ -44,6 +51,8 @@ def plan(
 
     FILE is a plan, the name of an example, or - for standard input. Several give one JSON object a line.
     """
+    if wanted == "html" and len(files) > 1:
+        raise click.UsageError("html is one page for one plan: name one FILE")
     texts: list[str] = []
     codes = [0]
     for name in files:
@@ -129,7 +138,28 @@ def _explained(plan: Plan, key: str, output: Path | None) -> str:
     from capacity_tui.engine import explain
     from capacity_tui.tui.report import explanation_tables
 
+    if key == BOTTLENECK:
+        return _bottleneck(plan, output)
     return as_text(explanation_tables(explain(plan, key, machine_for(plan))), output is not None)
+
+
+def _bottleneck(plan: Plan, output: Path | None) -> str:
+    from capacity_tui.engine.errors import PlanError
+    from capacity_tui.engine.export.roofline import ASCII, UNICODE
+    from capacity_tui.tui.report import bottleneck_lines
+
+    answer = _estimated(plan)
+    drawn = _roofline(answer)
+    if drawn is None:
+        raise PlanError("no roofline", "nothing is known of this model's kernels", "explain bottleneck.ridge_point")
+    wide = output is not None or "utf" in (sys.stdout.encoding or "").lower()
+    return as_text(bottleneck_lines(drawn, answer.estimate, UNICODE if wide else ASCII), output is not None)
+
+
+def _roofline(answer: Answer) -> Roofline | None:
+    from capacity_tui.engine.choose.roofline import roofline
+
+    return roofline(answer, machine_for(answer.plan))
 
 
 def _placed(error: CapacityError, name: str) -> CapacityError:
@@ -151,14 +181,18 @@ def _default_format(files: tuple[str, ...], output: Path | None, answer: Answer)
     if output is None:
         return "table"
     form = answer.plan.report.format
-    return format_of(output) or (form if form != "html" else "markdown")
+    return format_of(output) or form
 
 
 def _report(answer: Answer, form: str, many: bool, output: Path | None) -> str:
     from capacity_tui.engine.export import result_as_dict, to_json, to_markdown, to_yaml
 
     if form == "markdown":
-        return to_markdown(answer.plan, answer.estimate)
+        return to_markdown(answer.plan, answer.estimate, _roofline(answer))
+    if form == "html":
+        from capacity_tui.engine.export.html import to_html
+
+        return to_html(answer.plan, answer.estimate, _roofline(answer))
     if form == "table":
         from capacity_tui.tui.report import answer_tables
 
