@@ -9,7 +9,6 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import TypeVar
 
-import yaml
 from platformdirs import user_config_dir
 
 from capacity_tui.engine.catalog.algorithms import Algorithm
@@ -19,6 +18,7 @@ from capacity_tui.engine.catalog.engines import InferenceEngine
 from capacity_tui.engine.catalog.modes import Mode
 from capacity_tui.engine.catalog.networks import Network
 from capacity_tui.engine.catalog.numerics import Optimizer, Precision
+from capacity_tui.engine.catalog.parsed import parse_shipped
 from capacity_tui.engine.catalog.quantizations import QuantizationTable
 from capacity_tui.engine.catalog.reading import Document, read_yaml
 from capacity_tui.engine.catalog.reliability import Reliability
@@ -165,7 +165,7 @@ class Catalog:
     @cached_property
     def _aliases(self) -> tuple[dict[str, dict[str, str]], tuple[CapacityError, ...]]:
         """Aliases by table, and the problems of the user's own."""
-        shipped = yaml.load(_shipped_files(_ALIASES)[0].read_text("utf-8"), Loader=yaml.CSafeLoader)
+        shipped = parse_shipped(_shipped_files(_ALIASES)[0])
         aliases: dict[str, dict[str, str]] = {table: dict(names) for table, names in shipped.items()}
         problems: list[CapacityError] = []
         for path in self._own_files(_ALIASES):

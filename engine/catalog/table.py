@@ -9,11 +9,11 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-import yaml
 from pydantic import ValidationError
 
 from capacity_tui.engine.catalog.checking import refusals
 from capacity_tui.engine.catalog.names import brandless_key_of, key_of, nearest
+from capacity_tui.engine.catalog.parsed import parse_shipped
 from capacity_tui.engine.catalog.reading import Document, read_yaml
 from capacity_tui.engine.catalog.rows import FROM_USER, Row
 from capacity_tui.engine.errors import CapacityError, CatalogError
@@ -108,7 +108,7 @@ class Table(Mapping[str, RowT], Generic[RowT]):
     def _shipped(self) -> dict[str, _Fields]:
         rows: dict[str, _Fields] = {}
         for file in self._files:
-            rows.update(yaml.load(file.read_text("utf-8"), Loader=yaml.CSafeLoader))
+            rows.update(parse_shipped(file))
         return rows
 
     @cached_property
@@ -180,9 +180,7 @@ class Table(Mapping[str, RowT], Generic[RowT]):
 
 
 def _lost_alias(kind: str, alias: str, row_id: str) -> CatalogError:
-    return CatalogError(
-        f"alias {alias!r} stands for no known {kind}", row_id, "correct the id in aliases.yaml"
-    )
+    return CatalogError(f"alias {alias!r} stands for no known {kind}", row_id, "correct the id in aliases.yaml")
 
 
 def _merged(base: _Fields, over: _Fields) -> _Fields:

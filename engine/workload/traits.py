@@ -8,7 +8,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from capacity_tui.engine.catalog.reading import read_yaml
+from capacity_tui.engine.catalog.parsed import parse_shipped
 
 Fields = Mapping[str, Any]
 
@@ -135,5 +135,4 @@ def _conditions(entries: list[dict[str, Any]]) -> tuple[Condition, ...]:
 
 
 def _read(name: str) -> dict[str, Any]:
-    data = read_yaml((files("capacity_tui.profiles") / name).read_text(encoding="utf-8"), name).data
-    return data if isinstance(data, dict) else {}
+    return parse_shipped(files("capacity_tui.profiles") / name)

@@ -1,0 +1,42 @@
+"""The parsed form of shipped catalogues: kept, never stale, never needed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from capacity_tui.engine.catalog import parsed
+from capacity_tui.engine.catalog.parsed import parse_shipped
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(parsed, "user_cache_dir", lambda _: str(tmp_path / "cache"))
+    return tmp_path / "cache" / "catalog"
+
+
+def test_a_changed_file_is_read_anew_and_the_old_form_dropped(cache: Path, tmp_path: Path) -> None:
+    file = tmp_path / "rows.yaml"
+    file.write_text("a: {size: 1}\n")
+    assert parse_shipped(file) == {"a": {"size": 1}}
+    file.write_text("a: {size: 2}\n")
+    assert parse_shipped(file) == {"a": {"size": 2}}
+    assert len(list(cache.iterdir())) == 1
+
+
+def test_a_damaged_form_is_replaced(cache: Path, tmp_path: Path) -> None:
+    file = tmp_path / "rows.yaml"
+    file.write_text("a: {size: 1}\n")
+    parse_shipped(file)
+    (kept,) = cache.iterdir()
+    kept.write_text("{")
+    assert parse_shipped(file) == {"a": {"size": 1}}
+    assert kept.read_text() == '{"a": {"size": 1}}'
+
+
+def test_without_a_writable_cache_everything_still_loads(cache: Path, tmp_path: Path) -> None:
+    cache.parent.write_text("a file where the folder should be")
+    file = tmp_path / "rows.yaml"
+    file.write_text("a: {size: 1}\n")
+    assert parse_shipped(file) == {"a": {"size": 1}}
