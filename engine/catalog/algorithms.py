@@ -28,7 +28,7 @@ class Algorithm(Row):
     ratios: dict[str, NonNegativeFloat] = Field({}, description="sizes that follow from others, by name")
     seconds: NonNegativeFloat = Field(0.0, description="fixed time of a fit: checks and set-up")
     step_range: tuple[PositiveFloat, PositiveFloat] = Field(
-        (0.6, 1.6), description="measured over predicted time, 10th and 90th percentile"
+        (0.6, 2.0), description="measured over predicted time, 10th and 90th percentile"
     )
     reasonable_seconds: PositiveFloat = Field(3600.0, description="a fit that takes longer earns a warning")
     instead: str = Field("", description="what to use beyond that")

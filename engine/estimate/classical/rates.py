@@ -90,11 +90,11 @@ class Rates:
         rate = gemm_rate(m, n, k, self.peak, self.reach, self.cores, self.fill, self.half_sizes["inner"]) * share
         flops = 2.0 * m * n * k * work
         moved = gemm_bytes(m, n, k, self.width)
-        return Operator(name, "compute", "forward", "layer", flops, moved, rate, self.bandwidth, count)
+        return Operator(name, "compute", "step", "layer", flops, moved, rate, self.bandwidth, count)
 
     def stream(self, name: str, moved: Number, *, flops: Number = 0.0, count: Number = 1.0) -> Operator:
         """Return passes over memory that move ``moved`` bytes in all."""
-        return Operator(name, "compute", "forward", "layer", flops, moved, self.peak, self.bandwidth, count)
+        return Operator(name, "compute", "step", "layer", flops, moved, self.peak, self.bandwidth, count)
 
     def loop(self, name: str, number: Number, kind: str, *, count: Number = 1.0, flops: Number = 2.0) -> Operator:
         """Return a loop of ``number`` elementary operations whose time the row gives in nanoseconds.
@@ -107,7 +107,7 @@ class Rates:
             flops: FLOPs of one of them.
         """
         rate = flops * self.workers / (self.row.nanoseconds[kind] * 1e-9)
-        return Operator(name, "compute", "forward", "layer", flops * number, 0.0, rate, self.bandwidth, count)
+        return Operator(name, "compute", "step", "layer", flops * number, 0.0, rate, self.bandwidth, count)
 
     def misses(self, rows: Number, held: Number, *, count: Number = 1.0) -> Operator:
         """Return the waits for memory of visits to rows in random order, ``held`` bytes in all."""
@@ -125,16 +125,17 @@ def rates_of(device: Device, row: Algorithm, common: Algorithm, precision: str, 
         precision: fp32 or fp64.
         cores: cores it may use; on a GPU its multiprocessors.
     """
-    used = 1.0 if row.single_threaded and device.kind == "cpu" else cores
+    on_cpu = device.kind == "cpu"
+    used = 1.0 if row.single_threaded and on_cpu else cores
     stream = device.bandwidth * device.reach.stream
     return Rates(
         row=row,
         width=8.0 if precision == "fp64" else 4.0,
         peak=device.peak(precision) * used / device.units,
         reach=device.gemm_reach(precision),
-        bandwidth=np.minimum(stream, used * common.bytes["core_bandwidth"]) if device.kind == "cpu" else stream,
+        bandwidth=np.minimum(stream, used * common.bytes["core_bandwidth"]) if on_cpu else stream,
         cores=used,
-        workers=effective_cores(used, row.serial),
+        workers=effective_cores(used, row.serial) if on_cpu else used * common.ratios["multiprocessor"],
         fill=device.reach.wave_fill,
         half_sizes=common.half_sizes,
         cache=common.bytes["cache"],

@@ -7,13 +7,15 @@ from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.estimate.classical.fits import COMMON, fit_of, fit_rates
 from capacity_tui.engine.estimate.classical.limits import fit_warnings
 from capacity_tui.engine.estimate.result import ModelFacts
-from capacity_tui.engine.estimate.work import Schedule, Work
+from capacity_tui.engine.estimate.work import Operator, Schedule, Work
 from capacity_tui.engine.hardware.cluster import Cluster, Device
+from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.workload.classical.specs import SPECS, ClassicalSpec
 from capacity_tui.engine.workload.plan import AUTO, Plan
 from capacity_tui.engine.workload.spec import read_spec
 
 METHOD = "kernels of the usual library by roofline, loops by measured time of one step; memory term by term"
+GPU_LOOPS = "speed of a GPU in loops of its own: by analogy with gradient boosting"
 
 
 def settle_classical(plan: Plan, family: str, device: Device) -> ClassicalSpec:
@@ -48,7 +50,7 @@ def classical_work(spec: ClassicalSpec, family: str, cluster: Cluster, catalog: 
         peak=fit.peak,
         fragmentation=0.0,
         context_bytes=catalog.algorithms[COMMON].bytes["process"] if on_cpu else device.reach.context_bytes,
-        operators=fit.operators,
+        operators=fit.operators if on_cpu else (*fit.operators, _transfer(fit.memory["data"], device)),
         collectives=(),
         schedule=Schedule(),
         launch_seconds=0.0,
@@ -59,10 +61,15 @@ def classical_work(spec: ClassicalSpec, family: str, cluster: Cluster, catalog: 
         model_flops_per_step=sum((each.flops * each.count for each in fit.operators), start=0.0),
         peak_flops=device.peak(str(spec.precision)),
         method=METHOD,
-        assumed=(*cluster.assumed, *spec.defaulted),
+        assumed=(*cluster.assumed, *spec.defaulted, *(() if on_cpu else (GPU_LOOPS,))),
         step_range=rates.row.step_range,
         warnings=fit_warnings(spec, rates, cluster),
     )
+
+
+def _transfer(data: Number, device: Device) -> Operator:
+    """Return the copy of the data from the host."""
+    return Operator("copy to the device", "compute", "step", "layer", 0.0, data, 1.0, device.host_bandwidth)
 
 
 def _place(name: str) -> Place:
