@@ -28,16 +28,17 @@ from capacity_tui.tui.field_view import field_lines, reset_value
 from capacity_tui.tui.machine_view import cluster_rows, machine_rows, reading_of, simulated
 from capacity_tui.tui.view import Choice, Comparison, Explanation, Field, HardwareRow, Sample
 
-# What is proposed on a machine nobody said anything about: the first of these models that fits.
+# What is proposed on a machine with an accelerator: the first of these models that fits.
 _LADDER = ("llama-3.1-8b", "llama-3.2-3b", "llama-3.2-1b", "smollm2-360m", "smollm2-135m")
 _PROPOSAL = """
 model: {{name: {model}}}
 training:
-  seq_len: 2048
+  seq_len: auto
   micro_batch: auto
-  global_batch: 64
+  global_batch: auto
+  precision: auto
   checkpointing: auto
-  tokens: 1.0e9
+  tokens: {tokens}
 parallelism: {{zero: auto}}
 hardware: {{name: detected}}
 """
@@ -147,8 +148,14 @@ class CapacityEngine:
         return machine_rows(self._machine)
 
     def propose(self) -> PlanDocument:
-        """Return a plan for the largest well-known model that this machine can train."""
-        document = self._proposal(_LADDER[-1])
+        """Return a plan that suits this machine.
+
+        With an accelerator it trains the largest well-known model that fits; without one, the model and the tokens
+        that the balanced mode would choose.
+        """
+        if self._machine is None or not self._machine.accelerators:
+            chosen = engine.fill(self._proposal("auto", "auto").plan, "balanced", self._machine).plan
+            return self._proposal(str(chosen.model.name), str(chosen.training.tokens))
         for model in _LADDER:
             candidate = self._proposal(model)
             try:
@@ -157,7 +164,7 @@ class CapacityEngine:
                 continue
             if column.verdict in {"fits", "tight"}:
                 return candidate
-        return document
+        return self._proposal(_LADDER[-1])
 
     def open(self, source: Path | str) -> PlanDocument:
         """Read a plan from a file, an example by name, or text."""
@@ -181,6 +188,6 @@ class CapacityEngine:
         """Return the reader of this machine's sensors."""
         return LiveSampler()
 
-    def _proposal(self, model: str) -> PlanDocument:
-        plan = plan_from_text(_PROPOSAL.format(model=model), "proposal")
+    def _proposal(self, model: str, tokens: str = "1.0e9") -> PlanDocument:
+        plan = plan_from_text(_PROPOSAL.format(model=model, tokens=tokens), "proposal")
         return PlanDocument(plan, self._machine, self._catalog)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import cast
 
 from pydantic import BaseModel
@@ -29,17 +28,13 @@ _CATALOGUES = {
 }
 _SWITCH = ("off", "on")
 _LONG_FROM = 10**6
-_MODEL = Field("model.name", "Model", "model", "", catalogue="model", help="a catalogue architecture or a family")
 
 
 def field_lines(plan: Plan, catalog: Catalog) -> tuple[Field, ...]:
     """Return the fields that apply to a plan, those that are tables left out."""
     family = family_of(plan.model.name, catalog)
     task = plan.task or ("finetune" if plan.training.adapter else family.task)
-    found = [_line(entry) for entry in plan_fields(plan, family.kind, task) if entry.knob.kind in _KINDS]
-    if all(entry.key != _MODEL.key for entry in found):
-        found.insert(0, replace(_MODEL, text=plan.model.name or plan.model.config or ""))
-    return tuple(found)
+    return tuple(_line(entry) for entry in plan_fields(plan, family.kind, task) if entry.knob.kind in _KINDS)
 
 
 def reset_value(plan: Plan, key: str) -> object:

@@ -16,10 +16,10 @@ from capacity_tui.engine.workload.spec_types import spec_type_of
 
 # Sections that matter for a task, in the order they are shown.
 SECTIONS = {
-    "train": ("", "model", "training", "parallelism", "hardware", "pricing"),
-    "finetune": ("", "model", "training", "training.adapter", "parallelism", "hardware", "pricing"),
-    "infer": ("", "model", "inference", "parallelism", "hardware", "pricing"),
-    "fit": ("", "model", "hardware", "pricing"),
+    "train": ("model", "", "training", "parallelism", "hardware", "pricing"),
+    "finetune": ("model", "", "training", "training.adapter", "parallelism", "hardware", "pricing"),
+    "infer": ("model", "", "inference", "parallelism", "hardware", "pricing"),
+    "fit": ("model", "", "hardware", "pricing"),
 }
 # What training alone uses of a section that serving shares.
 TRAINING_ONLY = frozenset(

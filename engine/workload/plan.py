@@ -31,13 +31,13 @@ __all__ = [
 class ModelSection(Section):
     """Which model: a catalogue architecture or family by name, or a local file; with overrides."""
 
-    name: Annotated[str, Knob("Model", "text", "model", help="a catalogue architecture or a family")] | None = None
-    config: (
-        Annotated[
-            str, Knob("Config file", "text", "model", help="a config.json, .gguf or safetensors index on this machine")
-        ]
-        | None
-    ) = None
+    name: Annotated[
+        str | None, Knob("Model", "text", "model", help="a catalogue architecture or a family; auto lets a mode choose")
+    ] = None
+    config: Annotated[
+        str | None,
+        Knob("Config file", "text", "model", help="a config.json, .gguf or safetensors index on this machine"),
+    ] = None
     spec: Annotated[
         dict[str, SpecValue], Knob("Overrides", "table", "model", help="values that replace the catalogue's")
     ] = Field(default_factory=dict)
