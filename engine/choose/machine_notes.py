@@ -52,7 +52,7 @@ def predicted_bottleneck(found: Answer) -> str:
     """Return which resource will limit a job, in one sentence."""
     limit = found.estimate.bottleneck
     words = {"memory_bandwidth": "memory bandwidth", "input": "reading the data"}.get(limit.kind, limit.kind)
-    return f"{words}: {limit.detail}" if limit.detail else words
+    return limit.detail if limit.detail.startswith(words) else f"{words}: {limit.detail}".removesuffix(": ")
 
 
 def _device(gpu: Accelerator) -> Iterator[Note]:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, TypeVar
 from capacity_tui.engine.files import CORRUPT, data_folder
 from capacity_tui.engine.hardware.amd import probe_amd
 from capacity_tui.engine.hardware.apple import probe_apple_cpu, probe_apple_gpu
+from capacity_tui.engine.hardware.benchmark.report import FOLDER as BENCHMARKS
+from capacity_tui.engine.hardware.benchmark.report import MeasuredFacts, measured_facts
 from capacity_tui.engine.hardware.cpu import probe_cpu
 from capacity_tui.engine.hardware.disk import probe_disks
 from capacity_tui.engine.hardware.facts import missing
@@ -105,7 +107,7 @@ class _Detection:
         found = [*gpus, *(gpu for other in others for gpu in self._wait(other) or ())]
         accelerators = tuple(with_abilities(replace(gpu, index=index)) for index, gpu in enumerate(found))
         cards, installed = self._wait(networks) or (), self._wait(stacks) or ()
-        return Machine(
+        machine = Machine(
             cpu=self._wait(cpu) or unknown(Cpu, "cpu probe", self._detail()),
             memory=self._wait(memory) or unknown(Memory, "memory probe", self._detail()),
             modules=self._wait(modules) or unknown(MemoryModules, "memory modules probe", self._detail()),
@@ -120,8 +122,10 @@ class _Detection:
             container=self._wait(container) or unknown(Container, "container probe", self._detail()),
             platform=self._wait(platform) or unknown(Platform, "platform probe", self._detail()),
             measured=self._wait(measured) or (),
-            probes=tuple(self._probes),
+            probes=(),
         )
+        benchmarked = self._wait(self._start("benchmarks", partial(_benchmarked, machine)))
+        return replace(machine, benchmarked=benchmarked, probes=tuple(self._probes))
 
     def _start(self, name: str, probe: Callable[[Host], T], seconds: float = FILE_SECONDS) -> Running[T]:
         return Running(name, partial(probe, self._host), min(seconds, self._seconds))
@@ -147,6 +151,10 @@ def _measured(host: Host) -> tuple[MeasuredReach, ...]:
     if not folder.is_dir():
         raise NotPresentError("nothing was measured on this machine yet")
     return tuple(read_reach(path) for path in sorted(folder.glob("*.json")) if CORRUPT not in path.name)
+
+
+def _benchmarked(machine: Machine, host: Host) -> MeasuredFacts:
+    return measured_facts(host.path(str(data_folder(host.environment).absolute())) / BENCHMARKS, machine)
 
 
 def _nvidia(host: Host) -> tuple[tuple[Accelerator, ...], Topology]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 from capacity_tui.engine.hardware.facts import Fact, missing
 
 if TYPE_CHECKING:
+    from capacity_tui.engine.hardware.benchmark.report import MeasuredFacts
     from capacity_tui.engine.hardware.measured import MeasuredReach
 
 DiskKind = Literal["NVMe", "SSD", "HDD", "network", "tmpfs", "overlay"]
@@ -306,6 +307,7 @@ class Machine:
     platform: Platform
     probes: tuple[Probe, ...]
     measured: tuple[MeasuredReach, ...] = ()
+    benchmarked: MeasuredFacts | None = None
 
 
 R = TypeVar("R", Cpu, Memory, MemoryModules, Swap, Power, PcieLink, Container, Platform)

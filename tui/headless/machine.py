@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,9 @@ from capacity_tui.tui.headless.output import as_text, format_of, format_option, 
 from capacity_tui.tui.headless.plans import machine_for
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.choose.modes import Comparison, ModePlan
+    from capacity_tui.engine.choose.filled import ModePlan
+    from capacity_tui.engine.choose.modes import Comparison
+    from capacity_tui.engine.estimate.estimate import Answer
     from capacity_tui.engine.hardware.machine import Machine
 
 DEFAULT_MODEL = "smollm2-135m"
@@ -29,20 +32,58 @@ MODE_NAMES = ("conservative", "balanced", "extreme")
 @click.command()
 @click.option("--profile-only", is_flag=True, help="Say what the machine is, and no more.")
 @click.option("--generate-configs", is_flag=True, help="Propose three configurations for it too.")
+@click.option("--job", metavar="FILE", help="Say what limits this plan here, instead of a small model's training.")
+@click.option("--benchmark", is_flag=True, help="Measure memory, processor, GPUs, disk and latencies (about 10 s).")
+@click.option("--folder", metavar="DIR", type=click.Path(path_type=Path), help="Disk to measure; with --benchmark.")
+@click.option("--url", metavar="URL", help="Web address to measure the network to; with --benchmark.")
+@click.option("--doctor", is_flag=True, help="Write a report for bug reports: every probe and what it returned.")
+@click.option("--private", is_flag=True, help="Keep serial numbers, host and user names; with --doctor.")
 @format_option("table", "json", "yaml")
 @output_option
-def detect(profile_only: bool, generate_configs: bool, wanted: str | None, output: Path | None) -> None:
+def detect(
+    profile_only: bool,
+    generate_configs: bool,
+    job: str | None,
+    benchmark: bool,
+    folder: Path | None,
+    url: str | None,
+    doctor: bool,
+    private: bool,
+    wanted: str | None,
+    output: Path | None,
+) -> int:
     """Say what this machine is."""
+    if doctor:
+        from capacity_tui.tui.headless.doctor import write_doctor
+
+        write_doctor(private, wanted, output)
+        return 0
+    if benchmark:
+        from capacity_tui.tui.headless.benchmark import write_benchmark
+
+        return write_benchmark(folder, url, wanted, output)
+    _write_machine(profile_only, generate_configs, job, wanted, output)
+    return 0
+
+
+def _write_machine(
+    profile_only: bool, generate_configs: bool, job: str | None, wanted: str | None, output: Path | None
+) -> None:
+    """Write the facts of this machine; unless they alone are wanted, its score and what a job meets here too."""
     from capacity_tui.engine import detect as look
     from capacity_tui.engine.hardware.report import machine_as_dict
+    from capacity_tui.tui.headless import machine_report
 
     machine = look()
+    found = None if profile_only else _answer(job, machine)
     comparison = _comparison(None, None, machine) if generate_configs and not profile_only else None
     form = wanted or format_of(output)
     if form in ("json", "yaml"):
         from capacity_tui.engine.export import result_as_dict, to_json, to_yaml
 
         data: dict[str, object] = machine_as_dict(machine)
+        if not profile_only:
+            data |= machine_report.report_data(machine, found)
         if comparison:
             data["configurations"] = {
                 entry.mode.id: result_as_dict(entry.plan, entry.estimate) for entry in _entries(comparison)
@@ -52,6 +93,11 @@ def detect(profile_only: bool, generate_configs: bool, wanted: str | None, outpu
     from capacity_tui.tui.report import comparison_table, machine_tables
 
     parts = [*machine_tables(machine)]
+    if found:
+        parts += machine_report.score_parts(machine_report.score_of(machine))
+        parts += machine_report.job_parts(machine, found)
+        wide = output is not None or "utf" in (sys.stdout.encoding or "").lower()
+        parts += machine_report.surroundings_parts(machine, ascii_only=not wide)
     if comparison:
         parts.append(comparison_table([(e.mode.id, e.plan, e.estimate) for e in _entries(comparison)]))
     write(as_text(parts, output is not None), output)
@@ -68,24 +114,33 @@ def configs(
     model: str | None, mode: str | None, gpu: str | None, folder: Path | None, force: bool, wanted: str | None
 ) -> None:
     """Propose conservative, balanced and extreme configurations, as plan files."""
-    comparison = _comparison(model, gpu, None)
+    from capacity_tui.engine import detect as look
+    from capacity_tui.tui.headless.machine_report import settings_comment, settings_data
+
+    machine = look() if gpu is None else None
+    comparison = _comparison(model, gpu, machine)
     chosen = [entry for entry in _entries(comparison) if mode in (None, entry.mode.id)]
     if folder is not None:
-        _write_plans(chosen, folder, force)
+        _write_plans(chosen, folder, force, machine)
         return
     if wanted == "yaml":
         from capacity_tui.engine.export import dump_plan
 
-        texts = [dump_plan(entry.plan, _comment(entry)) for entry in chosen]
+        texts = [dump_plan(entry.plan, _comment(entry, machine)) for entry in chosen]
         write("---\n".join(texts), None)
     elif wanted == "json":
         from capacity_tui.engine.export import result_as_dict, to_json
 
-        write(to_json({entry.mode.id: result_as_dict(entry.plan, entry.estimate) for entry in chosen}), None)
+        results: dict[str, object] = {
+            entry.mode.id: {**result_as_dict(entry.plan, entry.estimate), "settings": settings_data(entry, machine)}
+            for entry in chosen
+        }
+        write(to_json(results), None)
     else:
         from capacity_tui.tui.report import comparison_table
 
-        write(as_text([comparison_table([(e.mode.id, e.plan, e.estimate) for e in chosen])]), None)
+        table = comparison_table([(e.mode.id, e.plan, e.estimate) for e in chosen])
+        write(as_text([table, *settings_comment(chosen[0], machine)]), None)
 
 
 def _comparison(model: str | None, gpu: str | None, machine: Machine | None) -> Comparison:
@@ -99,21 +154,32 @@ def _comparison(model: str | None, gpu: str | None, machine: Machine | None) -> 
     return compare(plan, machine or machine_for(plan))
 
 
+def _answer(job: str | None, machine: Machine) -> Answer:
+    """Return the estimate of a plan on this machine, of a small model's training where none is named."""
+    from capacity_tui.engine import answer, plan_from_data
+    from capacity_tui.tui.headless.plans import read_plan
+
+    data = {"model": {"name": DEFAULT_MODEL}, **_EVERYTHING_OPEN}
+    return answer(plan_from_data(data) if job is None else read_plan(job), machine)
+
+
 def _entries(comparison: Comparison) -> tuple[ModePlan, ...]:
     return (comparison.conservative, comparison.balanced, comparison.extreme)
 
 
-def _comment(entry: ModePlan) -> str:
+def _comment(entry: ModePlan, machine: Machine | None) -> str:
+    from capacity_tui.tui.headless.machine_report import settings_comment
+
     reasons = [f"{field}: {reason}" for field, reason in entry.reasons.items()]
-    return "\n".join([f"Configuration {entry.mode.id}.", *reasons])
+    return "\n".join([f"Configuration {entry.mode.id}.", *reasons, *settings_comment(entry, machine)])
 
 
-def _write_plans(entries: list[ModePlan], folder: Path, force: bool) -> None:
+def _write_plans(entries: list[ModePlan], folder: Path, force: bool, machine: Machine | None) -> None:
     from capacity_tui.engine.export import dump_plan
     from capacity_tui.engine.files import make_folder, write_atomically
 
     make_folder(folder)
     for entry in entries:
         path = folder / f"{entry.mode.id}.yaml"
-        write_atomically(path, dump_plan(entry.plan, _comment(entry)), overwrite=force)
+        write_atomically(path, dump_plan(entry.plan, _comment(entry, machine)), overwrite=force)
         tell(f"wrote {path}")

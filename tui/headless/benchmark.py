@@ -1,0 +1,89 @@
+"""``detect --benchmark``: measure this machine, keep the results, and show them."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from capacity_tui.tui.headless.output import as_text, format_of, tell, write
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from capacity_tui.engine.hardware.benchmark.measurement import Measurement, Unit
+    from capacity_tui.engine.hardware.benchmark.report import BenchmarkReport
+    from capacity_tui.engine.hardware.benchmark.run import Progress
+
+
+def write_benchmark(folder: Path | None, url: str | None, wanted: str | None, output: Path | None) -> int:
+    """Run the benchmarks, keep what was measured and write it; returns the exit code."""
+    from capacity_tui.engine import detect
+    from capacity_tui.engine.export import to_json, to_yaml
+    from capacity_tui.engine.hardware.benchmark.report import benchmarks_folder, save_report
+    from capacity_tui.engine.hardware.benchmark.run import run_benchmarks
+
+    with _stop_on_interrupt() as cancelled:
+        report = run_benchmarks(detect(), folder=folder, url=url, progress=_tell_progress, cancelled=cancelled)
+    if report.measured:
+        tell(f"kept in {save_report(report, benchmarks_folder())}")
+    form = wanted or format_of(output)
+    if form in ("json", "yaml"):
+        data = asdict(report)
+        write(to_json(data) if form == "json" else to_yaml(data), output)
+    else:
+        write(as_text(_tables(report), output is not None), output)
+    return 0 if report.complete else 130
+
+
+@contextmanager
+def _stop_on_interrupt() -> Iterator[threading.Event]:
+    """Let the first interrupt end the benchmarks in order; the second ends the program as usual."""
+    cancelled = threading.Event()
+
+    def stop(number: int, _: FrameType | None) -> None:
+        cancelled.set()
+        signal.signal(number, before)
+
+    before = signal.signal(signal.SIGINT, stop)
+    try:
+        yield cancelled
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _tell_progress(step: Progress) -> None:
+    if step.latest is None:
+        tell(f"{step.done + 1}/{step.total} {step.group}")
+
+
+def _tables(report: BenchmarkReport) -> Iterator[RenderableType]:
+    from rich.text import Text
+
+    from capacity_tui.tui.report import table
+
+    rows = [_row(figure) for figure in report.measured]
+    yield table(("figure", "median", "10th percentile", "90th", "samples", "how"), rows, right=range(1, 5))
+    for entry in report.skipped:
+        yield Text(f"{entry.id}: not measured, {entry.reason}", style="dim")
+
+
+def _row(figure: Measurement) -> tuple[str, ...]:
+    spread, unit = figure.spread, figure.unit
+    shown = (_text(value, unit) for value in (spread.median, spread.p10, spread.p90))
+    return (figure.name, *shown, str(spread.samples), figure.how)
+
+
+def _text(value: float, unit: Unit) -> str:
+    from capacity_tui.engine.units import format_bandwidth, format_flops, format_rate, format_seconds
+
+    if unit == "FLOP/s":
+        return format_flops(value, per_second=True)
+    if unit == "B/s":
+        return format_bandwidth(value)
+    return format_seconds(value) if unit == "s" else format_rate(value, "accesses/s")

@@ -1,0 +1,138 @@
+"""What ``detect`` says beyond the facts: score, bottleneck, suggestions, warnings, topology, settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from capacity_tui.engine.choose.filled import ModePlan
+    from capacity_tui.engine.estimate.estimate import Answer
+    from capacity_tui.engine.estimate.result import Note
+    from capacity_tui.engine.hardware.generations import Setting
+    from capacity_tui.engine.hardware.machine import Machine
+    from capacity_tui.engine.hardware.score import Score
+
+
+def score_of(machine: Machine) -> Score:
+    """Return the machine's score, with the disk as measured where it was."""
+    from capacity_tui.engine import load_catalog
+    from capacity_tui.engine.hardware.score import score_machine
+
+    disk = machine.benchmarked.disk_read.value if machine.benchmarked else None
+    return score_machine(machine, load_catalog(), disk)
+
+
+def score_parts(score: Score) -> Iterator[RenderableType]:
+    """Yield the score with the rule behind it."""
+    from rich.text import Text
+
+    from capacity_tui.tui.report import table
+
+    yield Text(f"Performance score: {score.value:.1f}/10, tier {score.tier} ({score.verdict})", style="bold")
+    rows = [
+        (part.name, part.value_text(), "" if part.points is None else f"{part.points:.1f}", f"{part.weight:.0%}")
+        for part in score.parts
+    ]
+    yield table(("part", "value", "points", "weight"), rows, right=(2, 3))
+    yield Text(f"{score.rule}; weakest: {score.weakest}", style="dim")
+
+
+def job_parts(machine: Machine, found: Answer) -> Iterator[RenderableType]:
+    """Yield what limits a job on this machine, and what to do and to know about it."""
+    from rich.text import Text
+
+    from capacity_tui.engine import load_catalog
+    from capacity_tui.engine.choose.machine_notes import job_notes, predicted_bottleneck
+
+    suggestions, warnings = job_notes(machine, found, load_catalog())
+    name = found.plan.model.name or "the model"
+    yield Text(f"Predicted bottleneck for {name}: {predicted_bottleneck(found)}", style="bold")
+    yield from _notes("Optimization suggestions", suggestions)
+    yield from _notes("Warnings", warnings)
+
+
+def surroundings_parts(machine: Machine, ascii_only: bool) -> Iterator[RenderableType]:
+    """Yield topology and settings."""
+    from rich.text import Text
+
+    from capacity_tui.engine import load_catalog
+    from capacity_tui.engine.choose.settings import settings_for
+    from capacity_tui.engine.hardware.placement import placement_advice
+    from capacity_tui.engine.hardware.topology_tree import topology_lines
+    from capacity_tui.tui.report import table
+
+    yield Text("Topology:", style="bold")
+    yield from (Text(f"  {line}") for line in topology_lines(machine, ascii_only))
+    for advice in placement_advice(machine, load_catalog()):
+        yield Text(f"  - {advice.dimension}: {advice.where} ({advice.reason})")
+    yield Text("Settings:", style="bold")
+    yield table(("setting", "value", "why"), [(s.name, s.value, s.reason) for s in settings_for(machine)])
+
+
+def report_data(machine: Machine, found: Answer | None) -> dict[str, object]:
+    """Return all of this as plain data."""
+    from capacity_tui.engine import load_catalog
+    from capacity_tui.engine.choose.machine_notes import job_notes, machine_warnings, predicted_bottleneck
+    from capacity_tui.engine.choose.settings import settings_for
+    from capacity_tui.engine.hardware.placement import placement_advice
+
+    data: dict[str, object] = {
+        "score": asdict(score_of(machine)),
+        "settings": [asdict(setting) for setting in settings_for(machine)],
+        "placement": [asdict(advice) for advice in placement_advice(machine, load_catalog())],
+    }
+    if found is None:
+        return {**data, "warnings": [_note_data(note) for note in machine_warnings(machine)]}
+    suggestions, warnings = job_notes(machine, found, load_catalog())
+    return {
+        **data,
+        "bottleneck": predicted_bottleneck(found),
+        "suggestions": [_note_data(note) for note in suggestions],
+        "warnings": [_note_data(note) for note in warnings],
+    }
+
+
+def settings_of(entry: ModePlan, machine: Machine | None) -> tuple[Setting, ...]:
+    """Return what suits a configuration's hardware; what the plan decides otherwise is left out."""
+    from capacity_tui.engine import load_catalog
+    from capacity_tui.engine.catalog import Accelerator, Instance
+    from capacity_tui.engine.choose.settings import settings_for, settings_for_row
+
+    training = entry.plan.training
+    decided = {"precision": training.precision, "attention": training.attention}
+    if machine is not None:
+        found = settings_for(machine)
+    else:
+        catalog = load_catalog()
+        row = catalog.find_hardware(entry.plan.hardware.name)
+        if isinstance(row, Instance):
+            row = catalog.accelerators.find(row.accelerator)
+        found = settings_for_row(row) if isinstance(row, Accelerator) else ()
+    return tuple(setting for setting in found if decided.get(setting.name, setting.value) == setting.value)
+
+
+def settings_data(entry: ModePlan, machine: Machine | None) -> list[dict[str, object]]:
+    """Return the settings that suit a configuration's hardware as plain data."""
+    return [asdict(setting) for setting in settings_of(entry, machine)]
+
+
+def settings_comment(entry: ModePlan, machine: Machine | None) -> list[str]:
+    """Return the settings that suit a configuration's hardware as lines, none if there are none."""
+    found = settings_of(entry, machine)
+    return ["", "Settings for this hardware:", *(f"  {s.name}={s.value}: {s.reason}" for s in found)] if found else []
+
+
+def _note_data(note: Note) -> dict[str, object]:
+    return {"code": note.code, "title": note.title, "detail": note.detail, "saves": dict(note.saves or {})}
+
+
+def _notes(title: str, notes: Sequence[Note]) -> Iterator[RenderableType]:
+    from rich.text import Text
+
+    if notes:
+        yield Text(f"{title}:", style="bold")
+        yield from (Text(f"  - {note.title}: {note.detail}") for note in notes)
