@@ -29,7 +29,8 @@ DIGITS = 3
 def problem_of(fits: str, catalog: Catalog) -> Problem:
     """Return the problem of step times or of memory."""
     if fits == "time":
-        return Problem(training_cases("train_time", catalog), read_constants(fits), step_seconds, catalog)
+        cases = training_cases("train_time", catalog) + training_cases("finetune_time", catalog)
+        return Problem(cases, read_constants(fits), step_seconds, catalog)
     cases = training_cases("train_memory", catalog) + training_cases("finetune_memory", catalog)
     return Problem(cases, read_constants(fits), memory_bytes, catalog)
 
