@@ -10,6 +10,7 @@ from capacity_tui.engine.estimate.assemble import assemble
 from capacity_tui.engine.estimate.classical.work import classical_work
 from capacity_tui.engine.estimate.measured import as_measured
 from capacity_tui.engine.estimate.networks.work import network_work
+from capacity_tui.engine.estimate.plugin import plugin_work
 from capacity_tui.engine.estimate.resolve import Settled, job_steps, settle
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.estimate.serving.resolve import serving_run
@@ -21,6 +22,7 @@ from capacity_tui.engine.hardware.machine import Machine
 from capacity_tui.engine.workload.classical.specs import ClassicalSpec
 from capacity_tui.engine.workload.networks.specs import NetworkSpec
 from capacity_tui.engine.workload.plan import Plan
+from capacity_tui.engine.workload.plugins import PluginSpec, plugin_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,8 @@ def work_of(settled: Settled, catalog: Catalog) -> Work | None:
     if isinstance(settled.spec, NetworkSpec):
         steps = job_steps(settled.plan)
         return network_work(settled.plan, settled.spec, settled.family.id, settled.cluster, catalog, steps)
+    if isinstance(settled.spec, PluginSpec):
+        return plugin_work(settled.plan, settled.spec, plugin_of(settled.family.id), settled.cluster)
     if settled.shape is None or settled.plan.task == "infer":
         return None
     run = transformer_run(settled.plan, settled.shape, settled.cluster, catalog)

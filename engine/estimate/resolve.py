@@ -17,6 +17,7 @@ from capacity_tui.engine.workload.families import Family, family_of
 from capacity_tui.engine.workload.huggingface import shape_from_huggingface
 from capacity_tui.engine.workload.networks.specs import network_spec_type
 from capacity_tui.engine.workload.plan import AUTO, Plan
+from capacity_tui.engine.workload.plugins import plugin_of
 from capacity_tui.engine.workload.spec import Spec, read_spec
 from capacity_tui.engine.workload.transformer import TransformerShape
 
@@ -55,6 +56,9 @@ def settle(plan: Plan, catalog: Catalog, machine: Machine | None = None) -> Sett
     if family.kind == "classical":
         spec = settle_classical(plan, family.id, cluster.device)
         return Settled(_with_spec(plan, spec), family, cluster, None, spec)
+    if family.kind == "plugin":
+        own = read_spec(plugin_of(family.id).spec_type, plan.model.spec)
+        return Settled(_with_spec(plan, own), family, cluster, None, own)
     shape, network = None, None
     if family.kind == "network":
         network = read_spec(network_spec_type(family.id), plan.model.spec)

@@ -7,9 +7,10 @@ from typing import Literal
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.names import key_of, nearest
-from capacity_tui.engine.errors import Place, PlanError
+from capacity_tui.engine.errors import CapacityError, Place, PlanError
+from capacity_tui.engine.workload.plugins import load_plugins
 
-Kind = Literal["transformer", "network", "classical"]
+Kind = Literal["transformer", "network", "classical", "plugin"]
 Task = Literal["train", "finetune", "infer", "fit"]
 
 
@@ -57,6 +58,9 @@ def family_of(name: str | None, catalog: Catalog) -> Family:
     if network is not None:
         return Family(network, "network", "train")
     row_id = catalog.architectures.find_id(name)
+    plugin = load_plugins().find(name) if row_id is None else None
+    if plugin is not None:
+        return Family(plugin.name, "plugin", "fit")
     if row_id is None:
         near = nearest(name, FAMILIES) + catalog.architectures.nearest(name) + catalog.networks.nearest(name)
         hint = f"nearest known: {', '.join(near[:4])}" if near else "list them with: capacity-tui models --list"
@@ -65,3 +69,14 @@ def family_of(name: str | None, catalog: Catalog) -> Family:
         hint = "add them to networks.yaml in the catalogue folder"
         raise PlanError("the layers of this network are not known", row_id, hint, Place(field="model.name"))
     return Family(row_id, "transformer", "train")
+
+
+def plugin_problems(catalog: Catalog) -> tuple[CapacityError, ...]:
+    """Return which models of other packages cannot be used, and why."""
+    plugins = load_plugins()
+    taken = (
+        PlanError(f"the model {plugin.name!r} of {plugin.package} has the name of another model", hint="rename it")
+        for key, plugin in plugins.models.items()
+        if key in _BY_KEY or catalog.architectures.find_id(plugin.name) or catalog.networks.find_id(plugin.name)
+    )
+    return (*plugins.problems, *taken)

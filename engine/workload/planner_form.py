@@ -9,6 +9,7 @@ from typing import TypeAlias
 from capacity_tui.engine.catalog.names import key_of
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.workload.families import CLASSICAL
+from capacity_tui.engine.workload.plugins import load_plugins
 
 Path: TypeAlias = tuple[str, ...]
 
@@ -81,9 +82,21 @@ def from_planner_form(data: Mapping[str, object]) -> Converted:
 
 def _moves(data: dict[str, object]) -> dict[Path, Path]:
     model = data.get("model")
-    if isinstance(model, dict) and is_classical(model.get("name")):
+    if isinstance(model, dict) and (is_classical(model.get("name")) or _is_plugin(model)):
         return dict(_MOVES)
     return {**_MOVES, **(_INFERENCE_MOVES if data.get("task") == "infer" else _TRAINING_MOVES)}
+
+
+def _is_plugin(model: Mapping[str, object]) -> bool:
+    """Whether a model of another package reads the spec; only asked where its keys could be meant for training."""
+    name, spec = model.get("name"), model.get("spec")
+    moved = {path[-1] for path in _TRAINING_MOVES}
+    return (
+        isinstance(name, str)
+        and isinstance(spec, dict)
+        and not moved.isdisjoint(spec)
+        and load_plugins().find(name) is not None
+    )
 
 
 def _name_optimizer(data: dict[str, object]) -> None:

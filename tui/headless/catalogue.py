@@ -37,10 +37,11 @@ def models(listing: bool, details: str | None, text: str, wanted: str | None, ou
     """List the models a plan can name."""
     del listing
     from capacity_tui.engine.catalog import load_catalog
-    from capacity_tui.engine.workload.families import FAMILIES
+    from capacity_tui.engine.workload.families import FAMILIES, plugin_problems
+    from capacity_tui.engine.workload.plugins import load_plugins
 
     catalog = load_catalog()
-    _tell_problems(catalog.architectures.problems)
+    _tell_problems((*catalog.architectures.problems, *plugin_problems(catalog)))
     form = wanted or format_of(output)
     if details is not None:
         _write_details(catalog.architectures.find(details), form, output)
@@ -54,6 +55,11 @@ def models(listing: bool, details: str | None, text: str, wanted: str | None, ou
         (family.id, f"any size, {family.kind}", "", "", "", "")
         for family in FAMILIES.values()
         if _contains(f"{family.id} {family.kind}", text)
+    ]
+    rows += [
+        (plugin.name, plugin.title or plugin.name, f"plug-in {plugin.package}", "", "", "")
+        for plugin in load_plugins().models.values()
+        if _contains(f"{plugin.name} {plugin.title} {plugin.package}", text)
     ]
     heads = ("id", "name", "kind", "parameters", "active", "context")
     _write_table(heads, rows, (3, 4, 5), output)

@@ -77,6 +77,11 @@ def plan(
 @_files
 def validate(files: tuple[str, ...]) -> int:
     """Check plans and say what is wrong where."""
+    from capacity_tui.engine.catalog import load_catalog
+    from capacity_tui.engine.workload.families import plugin_problems
+
+    for problem in plugin_problems(load_catalog()):
+        tell(f"capacity-tui: {problem.one_line()}")
     codes = [0]
     for name in files:
         try:

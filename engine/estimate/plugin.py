@@ -1,0 +1,87 @@
+"""A model of another package as neutral work: its FLOPs and bytes by roofline, on one device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from capacity_tui.engine.estimate.result import ModelFacts, Note
+from capacity_tui.engine.estimate.work import Operator, Schedule, Work
+from capacity_tui.engine.hardware.cluster import Cluster
+from capacity_tui.engine.units import format_number
+from capacity_tui.engine.workload.plan import Plan
+from capacity_tui.engine.workload.plugins import Calculated, ModelPlugin
+from capacity_tui.engine.workload.spec import Spec
+
+METHOD = "FLOPs and bytes of the plug-in by roofline"
+WIDTHS = {"fp64": 8.0, "fp32": 4.0, "tf32": 4.0, "bf16": 2.0, "fp16": 2.0, "fp8": 1.0, "int8": 1.0}
+
+
+def plugin_work(plan: Plan, spec: Spec, plugin: ModelPlugin, cluster: Cluster) -> Work:
+    """Return one training of a plug-in's model; the whole training is one step.
+
+    Raises:
+        PlanError: the plug-in failed.
+    """
+    found = plugin.calculated(spec)
+    device = cluster.device
+    precision = device.native(str(getattr(spec, "precision", "fp32")))
+    precision = precision if precision in device.peaks else "fp32"
+    reach = plan.hardware.efficiency or device.gemm_reach(precision)
+    memory = _memory(found, WIDTHS.get(precision, 4.0))
+    peak = sum(memory.values())
+    traffic = peak if found.traffic_bytes is None else found.traffic_bytes
+    training = Operator(
+        name=found.algorithm or plugin.name,
+        part="compute",
+        phase="forward",
+        where="layer",
+        flops=found.train_flops,
+        bytes=traffic,
+        rate=device.peak(precision) * reach,
+        bandwidth=device.bandwidth * device.reach.stream,
+    )
+    on_cpu = device.kind == "cpu"
+    return Work(
+        facts=ModelFacts(found.params, found.params, found.infer_flops_per_sample, "sample", found.complexity_class),
+        memory=memory,
+        host_bytes=0.0,
+        peak="while it trains",
+        fragmentation=0.0,
+        context_bytes=0.0 if on_cpu else device.reach.context_bytes,
+        operators=(training,),
+        collectives=(),
+        schedule=Schedule(),
+        launch_seconds=0.0,
+        fixed_seconds=device.reach.launch_seconds,
+        units_per_step=float(getattr(spec, "n", 1)),
+        units_per_sample=1.0,
+        steps=1.0,
+        model_flops_per_step=found.train_flops,
+        peak_flops=device.peak(precision),
+        method=f"{METHOD} {plugin.package}",
+        assumed=(*cluster.assumed, *_assumed(found)),
+        warnings=tuple(_warnings(cluster)),
+    )
+
+
+def _memory(found: Calculated, width: float) -> dict[str, float]:
+    model = found.params * width
+    if found.memory_bytes is None:
+        return {"model": model}
+    return {"model": min(model, found.memory_bytes), "work": max(0.0, found.memory_bytes - model)}
+
+
+def _assumed(found: Calculated) -> Iterator[str]:
+    if found.memory_bytes is None:
+        yield "memory of the parameters alone"
+    if found.traffic_bytes is None:
+        yield "memory passed through once"
+
+
+def _warnings(cluster: Cluster) -> Iterator[Note]:
+    devices = float(np.max(cluster.devices))
+    if devices > 1:
+        detail = f"A model of a plug-in trains on one of {format_number(devices)} devices; the others wait and cost."
+        yield Note("one_device", "One device does the work", detail)
