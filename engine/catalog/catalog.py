@@ -130,6 +130,19 @@ class Catalog:
             if isinstance(attribute, cached_property) and not name.startswith("_"):
                 yield name, getattr(self, name)
 
+    def cheapest_instance(self, accelerator: str) -> Instance | None:
+        """Return the instance with the lowest on-demand price of one such device; None where no price is known."""
+        return self._cheapest_instances.get(accelerator)
+
+    @cached_property
+    def _cheapest_instances(self) -> Mapping[str, Instance]:
+        cheapest: dict[str, Instance] = {}
+        for row in self.instances.values():
+            price, best = row.usd_per_device_hour, cheapest.get(row.accelerator)
+            if price is not None and (best is None or price < (best.usd_per_device_hour or price)):
+                cheapest[row.accelerator] = row
+        return cheapest
+
     @property
     def problems(self) -> tuple[CapacityError, ...]:
         """What is wrong with the user's own files, over all tables."""
@@ -191,12 +204,12 @@ def load_catalog(user_directory: Path | None = None) -> Catalog:
     Args:
         user_directory: default is ``catalog`` in the user's configuration directory of capacity-tui.
     """
-    return _load(user_directory or Path(user_config_dir("capacity-tui")) / "catalog")
+    return _load(user_directory)
 
 
 @cache
-def _load(user_directory: Path) -> Catalog:
-    return Catalog(user_directory)
+def _load(user_directory: Path | None) -> Catalog:
+    return Catalog(user_directory or Path(user_config_dir("capacity-tui")) / "catalog")
 
 
 def _shipped_files(stem: str) -> list[Traversable]:

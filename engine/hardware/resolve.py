@@ -289,10 +289,9 @@ def _network(row: Accelerator) -> str:
 
 def _cheapest(accelerator: str, catalog: Catalog) -> Price:
     """The cheapest on-demand price of one device among the instances of the catalogue."""
-    rows = [row for row in catalog.instances.values() if row.accelerator == accelerator and row.usd_per_device_hour]
-    if not rows:
+    row = catalog.cheapest_instance(accelerator)
+    if row is None:
         return Price()
-    row = min(rows, key=lambda instance: instance.usd_per_device_hour or 0.0)
     spot = row.spot_usd_per_hour / row.accelerator_count if row.spot_usd_per_hour else None
     return Price(row.usd_per_device_hour, spot, "cheapest on demand: " + _price_source(row))
 
