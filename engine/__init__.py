@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from capacity_tui.engine.catalog import load_catalog
-    from capacity_tui.engine.choose.answers import answer, explain
+    from capacity_tui.engine.choose.answers import answer, explain, step_seconds
     from capacity_tui.engine.choose.modes import compare, fill
     from capacity_tui.engine.errors import CapacityError
     from capacity_tui.engine.export.results import result_as_dict
@@ -25,6 +25,7 @@ _HOMES = {
     "load_catalog": "catalog",
     "answer": "choose.answers",
     "explain": "choose.answers",
+    "step_seconds": "choose.answers",
     "compare": "choose.modes",
     "fill": "choose.modes",
     "CapacityError": "errors",
@@ -56,6 +57,7 @@ __all__ = [
     "plan_fields",
     "plan_from_data",
     "result_as_dict",
+    "step_seconds",
     "with_value",
 ]
 

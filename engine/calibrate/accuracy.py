@@ -91,9 +91,7 @@ def scored_measurements(kind: Kind) -> tuple[Measurement, ...]:
     return tuple(row for row in read_measurements(kind) if row.quality in SCORED_QUALITIES)
 
 
-def _predict_all(
-    predict: Predict, rows: Sequence[Measurement]
-) -> tuple[tuple[Pair, ...], tuple[Refusal, ...]]:
+def _predict_all(predict: Predict, rows: Sequence[Measurement]) -> tuple[tuple[Pair, ...], tuple[Refusal, ...]]:
     pairs, refused = [], []
     for row in rows:
         try:

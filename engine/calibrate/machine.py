@@ -46,6 +46,8 @@ def fit_samples(device: Device, files: Sequence[SampleFile]) -> MeasuredReach:
     stream = [_bandwidth(sample) for sample in samples if sample.name in ("copy", "triad") and _large(sample, samples)]
     found.shares("stream", stream)
     found.shares("elementwise", [_bandwidth(sample) for sample in samples if sample.name in ELEMENTWISE])
+    for name in ("loss", "optimizer"):
+        found.memory_bound(name, [sample for sample in samples if sample.name == name])
     for dtype in sorted({sample.dtype for sample in samples}):
         found.products(dtype, [s for s in samples if s.name == "gemm" and s.dtype == dtype])
         found.attention(dtype, [s for s in samples if s.name == "attention" and s.dtype == dtype])
@@ -106,12 +108,22 @@ class _Constants:
 
     def shares(self, name: str, bandwidths: Sequence[float]) -> None:
         """Fit a share of the memory bandwidth: bytes of all kernels over their time, each kernel alike."""
-        if len(bandwidths) < 2:
+        if not bandwidths:
             return
         rates = np.array(bandwidths)
         together = float(1.0 / np.mean(1.0 / rates))
         self.constants[name] = together / float(self._device.bandwidth)
         self._judge(name, np.full(len(rates), together), rates)
+
+    def memory_bound(self, name: str, samples: Sequence[Sample]) -> None:
+        """Keep the share of the memory bandwidth a kernel reaches at each size."""
+        if len(samples) < 2:
+            return
+        sizes = np.array([_bytes(sample) for sample in samples])
+        shares = sizes / np.array([sample.undisturbed for sample in samples]) / float(self._device.bandwidth)
+        places, ratios = _binned(sizes, shares)
+        self.curves.append(Curve(name, places, ratios))
+        self._judge(name, np.interp(np.log(sizes), np.log(places), ratios), shares)
 
     def products(self, dtype: str, samples: Sequence[Sample]) -> None:
         """Fit the share of the peak and how it falls with shape."""
@@ -222,11 +234,16 @@ def _attention(samples: Sequence[Sample]) -> tuple[Floats, Floats, Floats, Float
     return flops, flops / seconds, seq, head
 
 
-def _bandwidth(sample: Sample) -> float:
-    """Return the B/s of a memory-bound sample."""
+def _bytes(sample: Sample) -> float:
+    """Return the bytes a memory-bound sample moves at the least."""
     sizes = sample.shape
     elements = sizes["elements"] if "elements" in sizes else sizes["rows"] * sizes["width"]
-    return MOVED[sample.name, sample.step] * ELEMENT_BYTES[sample.dtype] * elements / sample.undisturbed
+    return float(MOVED[sample.name, sample.step] * ELEMENT_BYTES[sample.dtype] * elements)
+
+
+def _bandwidth(sample: Sample) -> float:
+    """Return the B/s of a memory-bound sample."""
+    return _bytes(sample) / sample.undisturbed
 
 
 def _large(sample: Sample, samples: Sequence[Sample]) -> bool:

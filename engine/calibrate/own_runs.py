@@ -154,7 +154,12 @@ def _reserved(estimate: Estimate) -> float:
 
 def _faster(measured: MeasuredReach, device: Device, factor: float) -> MeasuredReach:
     scaled = {name: measured.constants.get(name, float(getattr(device.reach, name))) * factor for name in SPEEDS}
-    return replace(measured, constants={**measured.constants, **scaled})
+    # Curves of products and attention are relative to rates that scale with the constants; the others are not.
+    curves = tuple(
+        curve if "." in curve.name else replace(curve, ratios=tuple(ratio * factor for ratio in curve.ratios))
+        for curve in measured.curves
+    )
+    return replace(measured, constants={**measured.constants, **scaled}, curves=curves)
 
 
 def _speed_factor(run: OwnRun, settled: Settled, start: MeasuredReach, catalog: Catalog) -> float:

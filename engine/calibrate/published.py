@@ -270,9 +270,7 @@ def _bucket(value: float, limits: tuple[tuple[float, str], ...], beyond: str) ->
 
 def parallelism_class(plan: Mapping[str, object]) -> str:
     """Return the ways a plan spreads the model, such as ``fsdp``, ``tp+pp`` or ``single``."""
-    split = [
-        name for name in ("tp", "pp", "cp", "ep") if int(str(field(plan, f"parallelism.{name}") or 1)) > 1
-    ]
+    split = [name for name in ("tp", "pp", "cp", "ep") if int(str(field(plan, f"parallelism.{name}") or 1)) > 1]
     if field(plan, "parallelism.zero") == 3:
         split.insert(0, "fsdp")
     if split:

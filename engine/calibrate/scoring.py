@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
 
 import numpy as np
-from capacity_tui.engine.calibrate.published import Measurement
 from numpy.typing import NDArray
+
+from capacity_tui.engine.calibrate.published import Measurement
 
 Model = TypeVar("Model")
 Floats: TypeAlias = NDArray[np.float64]

@@ -9,6 +9,7 @@ import numpy as np
 from capacity_tui.engine.estimate.work import Operator, Work
 from capacity_tui.engine.hardware.cluster import Device
 from capacity_tui.engine.hardware.curve import Curve
+from capacity_tui.engine.numeric import Number
 
 
 def as_measured(work: Work, device: Device, precision: str) -> Work:
@@ -26,8 +27,8 @@ def as_measured(work: Work, device: Device, precision: str) -> Work:
     operators, outside = [], []
     for operator in work.operators:
         curve = curves.get(curve_name(operator, native))
-        operators.append(operator if curve is None else _timed(operator, curve))
-        if curve is not None and not np.all(np.asarray(curve.covers(operator.flops)) > 0):
+        operators.append(operator if curve is None else _timed(operator, curve, device.bandwidth))
+        if curve is not None and not np.all(np.asarray(curve.covers(_size(operator))) > 0):
             outside.append(operator.name)
     note = (f"outside the sampled sizes, by roofline: {', '.join(outside)}",) if outside else ()
     return replace(work, operators=tuple(operators), assumed=(*work.assumed, *note))
@@ -37,8 +38,20 @@ def curve_name(operator: Operator, precision: str) -> str:
     """Return the curve that speaks of an operator."""
     if operator.part == "attention":
         return f"attention{'_backward' if operator.phase == 'backward' else ''}.{precision}"
-    return f"gemm.{precision}" if np.any(np.asarray(operator.flops) > 0) else ""
+    return f"gemm.{precision}" if _computes(operator) else operator.name
 
 
-def _timed(operator: Operator, curve: Curve) -> Operator:
-    return replace(operator, rate=operator.rate * curve.at(operator.flops))
+def _computes(operator: Operator) -> bool:
+    return bool(np.any(np.asarray(operator.flops) > 0))
+
+
+def _size(operator: Operator) -> Number:
+    return operator.flops if _computes(operator) else operator.bytes
+
+
+def _timed(operator: Operator, curve: Curve, nominal: Number) -> Operator:
+    """Return an operator at the speed measured for its size; memory-bound ones by the nominal bandwidth."""
+    if _computes(operator):
+        return replace(operator, rate=operator.rate * curve.at(operator.flops))
+    inside = curve.covers(operator.bytes) > 0
+    return replace(operator, bandwidth=np.where(inside, nominal * curve.at(operator.bytes), operator.bandwidth))

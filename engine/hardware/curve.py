@@ -11,12 +11,12 @@ from capacity_tui.engine.numeric import Number
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """Measured over modelled rate of one kind of kernel.
+    """Speed of one kind of kernel at sampled sizes.
 
     Attributes:
-        name: kind of kernel and type, such as ``gemm.fp32``.
-        sizes: FLOPs of a run, ascending.
-        ratios: measured over modelled rate at each size.
+        name: kind of kernel, with the type of compute-bound ones: ``gemm.fp32``, ``optimizer``.
+        sizes: FLOPs of a run, ascending; bytes of memory-bound kernels.
+        ratios: measured over modelled rate at each size; of memory-bound kernels, over the nominal bandwidth.
     """
 
     name: str

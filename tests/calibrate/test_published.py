@@ -6,6 +6,7 @@ from importlib.resources import files
 
 import numpy as np
 import pytest
+
 from capacity_tui.engine.calibrate.published import (
     KINDS,
     Measurement,

@@ -3,6 +3,7 @@
 import math
 
 import pytest
+
 from capacity_tui.engine.calibrate.accuracy import evaluate, scored_measurements
 from capacity_tui.engine.calibrate.published import Measurement
 from capacity_tui.engine.calibrate.scoring import (

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from capacity_tui.engine.errors import CapacityError
+from capacity_tui.tui.headless.accuracy import accuracy
 from capacity_tui.tui.headless.catalogue import hardware, instances, models
 from capacity_tui.tui.headless.examples import examples
 from capacity_tui.tui.headless.machine import configs, detect
@@ -77,5 +78,5 @@ def group(
     return run(plan_path=plan_path, gpu=gpu, ascii=ascii_only, mouse=not no_mouse, theme=theme)
 
 
-for command in (detect, configs, plan, validate, examples, models, hardware, instances, sample, calibrate):
+for command in (detect, configs, plan, validate, examples, models, hardware, instances, sample, calibrate, accuracy):
     group.add_command(command)

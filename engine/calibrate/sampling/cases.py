@@ -14,14 +14,14 @@ Pass: TypeAlias = Literal["forward", "input_gradient", "weight_gradient", "backw
 
 KERNELS: tuple[Kernel, ...] = get_args(Kernel)
 ELEMENT_BYTES = {"fp32": 4, "tf32": 4, "bf16": 2, "fp16": 2}
+# AdamW reads parameter, gradient and two moments and writes all but the gradient.
+ADAMW_MOVED = 7
 # Tensors each kernel reads and writes, at the least (embedding: rows read and written; loss: forward and backward).
 MOVED: dict[tuple[str, str], int] = {
     ("norm", "forward"): 2, ("norm", "backward"): 3, ("activation", "forward"): 2, ("activation", "backward"): 3,
     ("residual", "forward"): 3, ("embedding", "forward"): 2, ("loss", "forward"): 4, ("copy", "forward"): 2,
-    ("triad", "forward"): 3,
+    ("triad", "forward"): 3, ("optimizer", "forward"): ADAMW_MOVED,
 }  # fmt: skip
-# AdamW reads parameter, gradient and two moments and writes all but the gradient.
-ADAMW_MOVED = 7
 # The fused backward pass computes the scores again: five products for two.
 ATTENTION_BACKWARD = 2.5
 
@@ -68,8 +68,6 @@ class KernelCase:
             return float(width * (m * k + k * n + m * n))
         if self.kernel == "attention":
             return 4.0 * width * sizes["batch"] * sizes["heads"] * sizes["seq"] * sizes["head_dim"]
-        if self.kernel == "optimizer":
-            return float(ADAMW_MOVED * width * sizes["elements"])
         elements = sizes["elements"] if "elements" in sizes else sizes["rows"] * sizes["width"]
         return float(MOVED[self.kernel, self.step] * width * elements)
 
@@ -102,7 +100,8 @@ CPU = Scale(
     (1, 16, 64, 256, 1024, 4096), (384, 768, 1536, 4096), (128, 256, 512, 1024, 2048), (512, 2048, 8192),
     (256, 1024, 4096), (8192, 32768), (2**16, 2**20, 2**22, 2**24, 2**26),
 )  # fmt: skip
-CPU_QUICK = Scale((64, 512, 2048), (256, 1024, 4096), (128, 512, 1024), (2048,), (384, 1536), (8192,), (2**20, 2**24))
+CPU_QUICK = Scale((64, 512, 2048), (256, 1024, 4096), (128, 512, 1024), (256, 2048), (384, 1536), (8192,),
+                  (2**20, 2**24, 2**26))  # fmt: skip
 GPU = Scale(
     (1, 16, 64, 256, 1024, 4096, 16384), (512, 1024, 2048, 4096, 8192, 16384),
     (512, 1024, 2048, 4096, 8192, 16384), (1024, 4096, 16384), (1024, 4096, 16384), (32000, 128256),

@@ -159,7 +159,8 @@ def append(path: Path, sample: Sample) -> None:
     content = _line(
         {
             "name": sample.name, "step": sample.step, "dtype": sample.dtype, "shape": dict(sample.shape),
-            "seconds": sample.seconds, "best": sample.best, "spread": sample.spread, "runs": sample.runs, "date": sample.date,
+            "seconds": sample.seconds, "best": sample.best, "spread": sample.spread, "runs": sample.runs,
+            "date": sample.date,
         }
     ).encode()  # fmt: skip
     try:

@@ -1,0 +1,94 @@
+"""What the estimates say about published measurements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from pydantic import ValidationError
+
+from capacity_tui.engine.calibrate.accuracy import AccuracyReport, Predict, evaluate
+from capacity_tui.engine.calibrate.cases import Case, memory_bytes, step_seconds, training_cases
+from capacity_tui.engine.calibrate.constants import read_constants
+from capacity_tui.engine.calibrate.fit import Problem, fit
+from capacity_tui.engine.calibrate.published import Kind, Measurement
+from capacity_tui.engine.calibrate.scoring import Pair, Prediction, Scores, score
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.errors import PlanError
+from capacity_tui.engine.estimate.estimate import estimate_plan
+from capacity_tui.engine.estimate.result import Estimate, Interval
+from capacity_tui.engine.workload.plan import Plan
+
+SHOWN_KINDS: tuple[Kind, ...] = ("train_time", "train_memory", "finetune_memory", "prefill", "decode")
+# Kinds whose constants are fitted to the measurements themselves, and to what.
+FITTED: dict[Kind, str] = {"train_time": "time", "train_memory": "memory"}
+_SPEEDS = ("prefill_tokens_per_second", "decode_tokens_per_second", "time_to_first_token_seconds")
+
+
+def accuracy_of(kinds: Sequence[Kind], catalog: Catalog) -> tuple[AccuracyReport, ...]:
+    """Return the reports of some kinds; a kind nothing could be predicted for has no overall scores."""
+    return tuple(evaluate(predictor(kind, catalog), kind) for kind in kinds)
+
+
+def predictor(kind: Kind, catalog: Catalog) -> Predict:
+    """Return what predicts the measurements of a kind."""
+    counted = {case.measurement.id: case for case in training_cases(kind, catalog)} if kind.endswith("memory") else {}
+
+    def predict(measurement: Measurement) -> Prediction:
+        case = counted.get(measurement.id)
+        return _as_counted(_figure(measurement, catalog), case, catalog)
+
+    return predict
+
+
+def unseen_scores(kind: Kind, catalog: Catalog) -> Scores | None:
+    """Return the scores with each publisher predicted by constants fitted to the others; None where nothing is fitted.
+
+    Takes some seconds.
+    """
+    if kind not in FITTED:
+        return None
+    figure = step_seconds if FITTED[kind] == "time" else memory_bytes
+    cases = training_cases(kind, catalog)
+    constants = read_constants(FITTED[kind])
+    if not cases or not constants:
+        return None
+    unseen = fit(Problem(cases, constants, figure, catalog), iterations=0).unseen
+    ratios = np.exp(unseen)
+    pairs = [
+        Pair(case.measurement, Prediction(float(ratio) * case.measurement.value))
+        for case, ratio in zip(cases, ratios, strict=True)
+    ]
+    return score(pairs)
+
+
+def _figure(measurement: Measurement, catalog: Catalog) -> Prediction:
+    try:
+        plan = Plan.model_validate(measurement.plan)
+    except ValidationError as error:
+        raise PlanError("a plan of this measurement is not valid", str(error.errors()[0]["msg"])) from error
+    found = _read(estimate_plan(plan, None, catalog).estimate, measurement.quantity)
+    return Prediction(float(found.value), float(found.low), float(found.high))
+
+
+def _read(estimate: Estimate, quantity: str) -> Interval:
+    if quantity == "step_seconds":
+        return estimate.computation.step_seconds
+    if quantity == "allocated_bytes":
+        return estimate.memory.per_device_bytes
+    if quantity in ("reserved_bytes", "device_bytes"):
+        return estimate.memory.reserved_bytes
+    speed = estimate.computation.infer
+    if quantity not in _SPEEDS or speed is None:
+        raise PlanError("this figure is not estimated", quantity)
+    found: Interval = getattr(speed, quantity)
+    return found
+
+
+def _as_counted(prediction: Prediction, case: Case | None, catalog: Catalog) -> Prediction:
+    """Return memory as the publisher counted it: some tell the last pipeline stage, or leave out the context."""
+    if case is None or prediction.low is None or prediction.high is None:
+        return prediction
+    value = memory_bytes(case, catalog)
+    scale = value / prediction.value
+    return Prediction(value, prediction.low * scale, prediction.high * scale)

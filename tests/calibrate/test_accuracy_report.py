@@ -1,0 +1,69 @@
+"""The accuracy report: predictions beside measurements, as data, page, plot and command."""
+
+import json
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from capacity_tui.engine import load_catalog, step_seconds
+from capacity_tui.engine.calibrate.accuracy import evaluate, scored_measurements
+from capacity_tui.engine.calibrate.predicting import predictor
+from capacity_tui.engine.calibrate.render import reports_as_data, reports_as_markdown, scatter_svg
+from capacity_tui.engine.errors import CapacityError, PlanError
+from capacity_tui.tui.cli import main
+
+
+@pytest.fixture(scope="module")
+def report():
+    rows = scored_measurements("train_memory")[:12]
+    return evaluate(predictor("train_memory", load_catalog()), "train_memory", rows)
+
+
+def test_every_run_is_predicted_or_refused_with_a_reason(report):
+    assert len(report.pairs) + len(report.refused) == 12
+    assert all(pair.prediction.low < pair.prediction.value < pair.prediction.high for pair in report.pairs)
+    assert all(refusal.reason for refusal in report.refused)
+
+
+def test_the_page_names_scores_groups_and_the_worst(report):
+    page = reports_as_markdown([report], {}, {"train_memory": "plot.svg"})
+    assert "## Memory of training" in page
+    assert "![Predicted against measured: memory of training](plot.svg)" in page
+    assert report.worst[0].measurement.id in page
+    assert "| estimates | " in page
+
+
+def test_a_kind_that_cannot_be_estimated_says_so(report):
+    def refuse(measurement):
+        raise PlanError("not yet")
+
+    rows = [pair.measurement for pair in report.pairs]
+    empty = evaluate(refuse, "train_memory", rows)
+    assert f"None of the {len(rows)} published runs can be estimated yet" in reports_as_markdown([empty], {}, {})
+
+
+def test_data_is_json(report):
+    data = json.loads(json.dumps(reports_as_data([report], {})))
+    assert data["train_memory"]["overall"]["count"] == len(report.pairs)
+    assert data["train_memory"]["unseen"] is None
+
+
+def test_the_plot_has_a_dot_for_each_run(report):
+    drawing = ET.fromstring(scatter_svg(report))
+    assert len(drawing.findall(".//{http://www.w3.org/2000/svg}circle")) == len(report.pairs)
+
+
+def test_the_command_writes_page_and_plots(tmp_path, capsys):
+    page = tmp_path / "accuracy.md"
+    plots = tmp_path / "plots"
+    assert main(["accuracy", "--kind", "finetune_memory", "--plots", str(plots), "-o", str(page)]) == 0
+    assert "(plots/accuracy-finetune-memory.svg)" in page.read_text()
+    assert (plots / "accuracy-finetune-memory.svg").exists()
+    assert main(["accuracy", "--kind", "finetune_memory"]) == 0
+    assert "furthest off" in capsys.readouterr().out
+
+
+def test_one_call_gives_the_seconds_of_a_batch():
+    assert 0.5 < step_seconds("llemma_7b_4_2_2_P") < 50
+    with pytest.raises(CapacityError):
+        step_seconds("no-such-example")
