@@ -9,6 +9,7 @@ from capacity_tui.engine.catalog import Accelerator, Catalog, Instance, Processo
 from capacity_tui.engine.catalog.names import nearest
 from capacity_tui.engine.catalog.rows import MIB
 from capacity_tui.engine.errors import CatalogError, HardwareError, Place, PlanError
+from capacity_tui.engine.hardware.benchmark.applied import with_benchmarks
 from capacity_tui.engine.hardware.cluster import Cluster, Device, Price, Reach
 from capacity_tui.engine.hardware.machine import Accelerator as DetectedAccelerator
 from capacity_tui.engine.hardware.machine import Machine
@@ -219,7 +220,8 @@ def detected(machine: Machine, catalog: Catalog) -> Found:
         host = memory / len(alike) if memory else None
         return Found(device, len(alike), len(alike), host, Price(), "eth-10")
     unmatched = tuple(f"{device.name} is not in the catalogue" for device in visible)
-    processor = with_measured(_detected_cpu(machine, catalog), machine.measured)
+    processor = with_benchmarks(_detected_cpu(machine, catalog), machine.benchmarked)
+    processor = with_measured(processor, machine.measured)
     return Found(processor, 1, 1, memory, Price(), "eth-10", unmatched)
 
 

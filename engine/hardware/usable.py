@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from capacity_tui.engine.hardware.cluster import Device
 from capacity_tui.engine.hardware.facts import detected, missing
 from capacity_tui.engine.hardware.machine import Accelerator, Machine
 
@@ -32,6 +33,20 @@ def usable_devices(machine: Machine) -> tuple[UsableDevice, ...]:
     """Return the devices this environment leaves visible, each slice of a partitioned GPU on its own."""
     visible = (gpu for gpu in machine.accelerators if gpu.visible.value is not False)
     return tuple(device for gpu in visible for device in _devices(gpu))
+
+
+def slice_of(device: Device, found: UsableDevice) -> Device:
+    """Return what a slice has of a whole device: its shares of arithmetic and bandwidth, and no links."""
+    if found.linked:
+        return device
+    return replace(
+        device,
+        name=found.accelerator.name.value or device.name,
+        peaks={name: peak * found.compute_share for name, peak in device.peaks.items()},
+        units=device.units * found.compute_share,
+        bandwidth=device.bandwidth * found.bandwidth_share,
+        link_bandwidth=device.host_bandwidth,
+    )
 
 
 def _devices(gpu: Accelerator) -> Iterator[UsableDevice]:

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capacity_tui.engine.hardware.benchmark import disk, measurement
+from capacity_tui.engine.catalog import load_catalog
+from capacity_tui.engine.hardware.benchmark import accelerators, disk, measurement
 from capacity_tui.engine.hardware.benchmark.measurement import Measurement, Skipped, spread
 from capacity_tui.engine.hardware.benchmark.report import (
     BenchmarkReport,
@@ -22,6 +23,7 @@ from capacity_tui.engine.hardware.benchmark.report import (
 )
 from capacity_tui.engine.hardware.benchmark.run import run_benchmarks
 from capacity_tui.engine.hardware.detect import detect
+from capacity_tui.engine.hardware.resolve import detected
 
 
 @pytest.fixture(autouse=True)
@@ -144,6 +146,28 @@ def test_the_newest_figures_of_this_machine_count(machine, tmp_path):
     assert (facts.fp32_flops.value, facts.fp32_flops.origin) == (2e9, "measured")
     assert "2026-02-01" in facts.fp32_flops.source
     assert "detect --benchmark" in facts.memory_bandwidth.reason
+
+
+def test_measured_rates_replace_the_usual_shares(machine, tmp_path):
+    bare = replace(machine, accelerators=(), measured=(), benchmarked=None)
+    usual = detected(bare, load_catalog()).device
+    save_report(kept(machine, "2026-01-01T00:00:00+00:00", 0.5 * usual.peak("fp32")), tmp_path)
+    found = detected(replace(bare, benchmarked=measured_facts(tmp_path, machine)), load_catalog()).device
+    assert found.gemm_reach("fp32") == pytest.approx(0.5)
+    assert found.peaks == usual.peaks
+    assert found.reach.stream == usual.reach.stream
+    assert "2026-01-01" in found.reach.source
+
+
+def test_gpus_are_measured_by_type(machine, monkeypatch):
+    pytest.importorskip("torch")
+    monkeypatch.setattr(accelerators, "_devices", lambda torch: ("cpu:0",))
+    monkeypatch.setattr(accelerators, "SIZE", 64)
+    monkeypatch.setattr(accelerators, "COPY_BYTES", 1 << 20)
+    report = run_benchmarks(machine, ("gpu",))
+    names = {figure.id for figure in report.measured}
+    assert names >= {"gpu.cpu:0.gemm.float32", "gpu.cpu:0.gemm.bfloat16", "gpu.cpu:0.copy"}
+    assert all(entry.reason for entry in report.skipped)
 
 
 def test_a_killed_program_leaves_no_file(tmp_path):

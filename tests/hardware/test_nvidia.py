@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -30,22 +29,10 @@ sampler.close()
 """
 
 
-@pytest.fixture(scope="session")
-def library(tmp_path_factory):
-    compiler = shutil.which("gcc") or shutil.which("cc")
-    if compiler is None:
-        pytest.skip("no C compiler to build the driver library with")
-    folder = tmp_path_factory.mktemp("nvml")
-    source = Path(__file__).with_name("fake_nvml.c")
-    command = [compiler, "-shared", "-fPIC", "-o", str(folder / "libnvidia-ml.so.1"), str(source)]
-    subprocess.run(command, check=True, capture_output=True)
-    return folder
-
-
 @pytest.fixture
-def run(library):
+def run(driver_library):
     def start(mode: str, script: str = DETECT, **environment: str) -> str:
-        settings = {**os.environ, "LD_LIBRARY_PATH": str(library), "FAKE_NVML": mode, **environment}
+        settings = {**os.environ, "LD_LIBRARY_PATH": str(driver_library), "FAKE_NVML": mode, **environment}
         done = subprocess.run(
             [sys.executable, "-c", script],
             env=settings,
