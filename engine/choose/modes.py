@@ -22,7 +22,7 @@ from capacity_tui.engine.choose.candidates import (
 from capacity_tui.engine.choose.filled import ModePlan
 from capacity_tui.engine.choose.models import choose_model
 from capacity_tui.engine.choose.own_parameters import choose_own_parameters
-from capacity_tui.engine.estimate.estimate import Answer, estimate_plan
+from capacity_tui.engine.estimate.estimate import Answer, estimate_plan, estimate_settled
 from capacity_tui.engine.estimate.resolve import settle
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.estimate.transformer.resolve import transformer_run
@@ -104,12 +104,12 @@ def fill(plan: Plan, mode_name: ModeName, machine: Machine | None = None, catalo
         chosen, reasons = _serving(base, wanted, mode, settled.cluster, facts, machine)
     else:
         base, reasons = _before_search(base, wanted, mode, settled.cluster, float(shape.max_context))
-        settled = settle(base, facts, machine)
+        settled = settle(base, facts, machine, like=settled)
         run = transformer_run(settled.plan, shape, settled.cluster, facts)
         chosen, found = _search(base, run, wanted, mode)
         reasons = {**reasons, **found}
-    answer = estimate_plan(chosen, machine, facts)
-    return ModePlan(mode, answer.plan, answer.estimate, reasons, budget)
+    settled = settle(chosen, facts, machine, like=settled)
+    return ModePlan(mode, settled.plan, estimate_settled(settled, facts), reasons, budget)
 
 
 def _fill_model(plan: Plan, mode_name: ModeName, machine: Machine | None, facts: Catalog) -> ModePlan:

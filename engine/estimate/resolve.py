@@ -41,15 +41,21 @@ class Settled:
     spec: Spec | None = None
 
 
-def settle(plan: Plan, catalog: Catalog, machine: Machine | None = None) -> Settled:
+def settle(plan: Plan, catalog: Catalog, machine: Machine | None = None, like: Settled | None = None) -> Settled:
     """Return the plan with every default filled in.
+
+    Args:
+        plan: the plan.
+        catalog: facts.
+        machine: the detected machine, for plans that run on it.
+        like: a settled plan of the same model, hardware and prices, whose looked-up facts serve this one too.
 
     Raises:
         PlanError: a field is still ``auto``, or values contradict each other.
         CatalogError: a name nobody knows.
     """
-    family = family_of(plan.model.name, catalog)
-    cluster = resolve_cluster(plan.hardware, plan.pricing, catalog, machine)
+    family = like.family if like else family_of(plan.model.name, catalog)
+    cluster = like.cluster if like else resolve_cluster(plan.hardware, plan.pricing, catalog, machine)
     task = plan.task or ("finetune" if plan.training.adapter else family.task)
     hardware = plan.hardware.model_copy(update={"devices": int(cluster.devices), "per_node": int(cluster.per_node)})
     plan = plan.model_copy(update={"task": task, "hardware": hardware})
@@ -64,7 +70,7 @@ def settle(plan: Plan, catalog: Catalog, machine: Machine | None = None) -> Sett
         network = read_spec(network_spec_type(family.id), plan.model.spec)
         plan = _with_spec(plan, network)
     else:
-        shape = _shape(plan, family, catalog)
+        shape = like.shape if like and like.shape else _shape(plan, family, catalog)
         plan = _with_image_tokens(plan, shape)
     _refuse_open(plan)
     zero = framework_row(plan, catalog).zero if task != "infer" else 0
