@@ -229,9 +229,7 @@ def _three_digits(value: float) -> str:
     return f"{value:.{decimals}f}"
 
 
-def _scaled(
-    value: float | None, prefixes: tuple[str, ...], unit: str, decimals: int, glued: bool = False
-) -> str:
+def _scaled(value: float | None, prefixes: tuple[str, ...], unit: str, decimals: int, glued: bool = False) -> str:
     """Return the value over the power of a thousand that leaves one to three digits before the point."""
     if value is None or not math.isfinite(value):
         return _not_finite(value, unit)

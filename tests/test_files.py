@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
+
 from capacity_tui.engine.errors import StorageError
 from capacity_tui.engine.files import rename_file, write_atomically
 

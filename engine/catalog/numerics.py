@@ -8,9 +8,7 @@ from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
 
 from capacity_tui.engine.catalog.rows import Row
 
-PeakField = Literal[
-    "fp32_tflops", "tf32_tflops", "fp16_tflops", "bf16_tflops", "fp8_tflops", "int8_tops", "fp4_tflops"
-]
+PeakField = Literal["fp32_tflops", "tf32_tflops", "fp16_tflops", "bf16_tflops", "fp8_tflops", "int8_tops", "fp4_tflops"]
 
 
 class Precision(Row):

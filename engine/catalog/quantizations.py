@@ -18,9 +18,7 @@ _EXL2_RANGE = (2.0, 8.0)
 class QuantizationTable(Table[Quantization]):
     """Storage formats by id, and EXL2 at any average: ``exl2-4.0``."""
 
-    def __init__(
-        self, shipped: Sequence[Traversable], own: Sequence[Path], aliases: Mapping[str, str]
-    ) -> None:
+    def __init__(self, shipped: Sequence[Traversable], own: Sequence[Path], aliases: Mapping[str, str]) -> None:
         super().__init__("quantization", Quantization, shipped, own, aliases)
 
     def find(self, name: str) -> Quantization:

@@ -122,9 +122,7 @@ class _Reader:
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             line = mark.line + 1 if mark else None
-            raise DocumentError(
-                "not valid YAML", error.problem or "", place=Place(self._file, line)
-            ) from None
+            raise DocumentError("not valid YAML", error.problem or "", place=Place(self._file, line)) from None
         except yaml.YAMLError as error:
             raise DocumentError("not valid YAML", str(error), place=Place(self._file)) from None
 
@@ -207,9 +205,7 @@ class _Reader:
         except (ValueError, KeyError, OverflowError):
             shown = event.value if len(event.value) <= 40 else f"{event.value[:37]}..."
             kind = tag.rsplit(":", 1)[-1]
-            raise self._refusal(
-                event, f"cannot read this as {kind}", shown, path, "quote it if it is text"
-            ) from None
+            raise self._refusal(event, f"cannot read this as {kind}", shown, path, "quote it if it is text") from None
 
     def _alias(self, event: yaml.AliasEvent, path: KeyPath) -> Plain:
         if event.anchor not in self._anchors:

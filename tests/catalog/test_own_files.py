@@ -61,9 +61,7 @@ def test_nested_fields_suggest_their_own_names(with_own: WithOwn) -> None:
 
 
 def test_broken_files_are_problems_not_failures(with_own: WithOwn) -> None:
-    catalog = with_own(
-        accelerators="a: {}\na: {}\n", links="- just\n- a list\n", modes="{", optimizers="adamw: fast\n"
-    )
+    catalog = with_own(accelerators="a: {}\na: {}\n", links="- just\n- a list\n", modes="{", optimizers="adamw: fast\n")
     assert len(catalog.accelerators) == 130
     assert [problem.place.line for problem in catalog.accelerators.problems] == [2]
     assert len(catalog.links.problems) == len(catalog.modes.problems) == len(catalog.optimizers.problems) == 1
@@ -72,9 +70,7 @@ def test_broken_files_are_problems_not_failures(with_own: WithOwn) -> None:
 
 
 def test_reserved_fields_and_lost_aliases(with_own: WithOwn) -> None:
-    catalog = with_own(
-        links="nvlink-4:\n  provenance: catalogue\n", aliases="links:\n  fast: warp-drive\nwarp: 9\n"
-    )
+    catalog = with_own(links="nvlink-4:\n  provenance: catalogue\n", aliases="links:\n  fast: warp-drive\nwarp: 9\n")
     assert len(catalog.links.problems) == 2
     assert catalog.links.find_id("fast") is None
     assert len(catalog.problems) == 3

@@ -400,9 +400,7 @@ def test_gguf_with_an_unknown_architecture_says_what_it_assumes(tmp_path):
 
 def test_gguf_without_a_size_names_the_key(tmp_path):
     path = tmp_path / "small.gguf"
-    path.write_bytes(
-        gguf("llama", {key: value for key, value in SMALL.items() if key != "block_count"}, TENSORS)
-    )
+    path.write_bytes(gguf("llama", {key: value for key, value in SMALL.items() if key != "block_count"}, TENSORS))
     with pytest.raises(PlanError, match=r"small\.gguf: llama\.block_count"):
         read_model_file(path)
 

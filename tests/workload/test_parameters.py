@@ -56,9 +56,7 @@ def test_parts_add_up_and_a_token_meets_no_more_than_it_can(name):
     model = shape(name)
     counts = count_parameters(model)
     mixture = counts.router_per_moe_layer + counts.shared_experts_per_layer + counts.experts * counts.expert
-    blocks = counts.layers * (
-        counts.attention_per_layer + counts.norms_per_layer + counts.cross_attention_per_layer
-    )
+    blocks = counts.layers * (counts.attention_per_layer + counts.norms_per_layer + counts.cross_attention_per_layer)
     blocks += counts.dense_layers * counts.mlp_per_dense_layer + counts.moe_layers * mixture
     assert blocks + counts.outside_layers == pytest.approx(counts.total, rel=1e-12)
     assert 0 < counts.matmul_per_token <= counts.active
@@ -108,9 +106,7 @@ def test_mean_context_is_the_mean(seq_len, window):
 @given(
     layers=st.lists(st.integers(1, 200), min_size=2, max_size=3),
     hidden=st.integers(1, 64).map(lambda n: n * 128),
-    name=st.sampled_from(
-        ["gpt2-small", "llama-3-8b", "gemma-3-1b", "mixtral-8x7b", "deepseek-v3", "t5-base"]
-    ),
+    name=st.sampled_from(["gpt2-small", "llama-3-8b", "gemma-3-1b", "mixtral-8x7b", "deepseek-v3", "t5-base"]),
 )
 def test_arrays_agree_with_scalars(layers, hidden, name):
     layers = [count + 3 for count in layers]

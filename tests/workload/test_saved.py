@@ -8,6 +8,7 @@ import threading
 from pathlib import Path
 
 import pytest
+
 from capacity_tui.engine.errors import PlanError, StorageError
 from capacity_tui.engine.workload import saved
 from capacity_tui.engine.workload.plan import Plan
@@ -55,9 +56,7 @@ def test_renaming_never_replaces() -> None:
     assert load_saved("b") == OTHER
 
 
-@pytest.mark.parametrize(
-    "name", ["", ".", "..", "a/b", "../x", ".hidden", "a\nb", "x" * 200, "a.yaml", "-x", "a\0b"]
-)
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "../x", ".hidden", "a\nb", "x" * 200, "a.yaml", "-x", "a\0b"])
 def test_names_that_are_no_file_names(name: str) -> None:
     with pytest.raises(PlanError, match="cannot be the name"):
         save_plan(name, PLAN)
