@@ -37,7 +37,7 @@ def result_as_dict(plan: Plan, estimate: Estimate) -> dict[str, object]:
     return {key: plain(value) for key, value in result.items()}
 
 
-def to_json(result: dict[str, object], one_line: bool = False) -> str:
+def to_json(result: object, one_line: bool = False) -> str:
     """Return the data as JSON text with a line end, indented or on one line."""
     separators = (",", ":") if one_line else None
     text = json.dumps(
@@ -50,7 +50,7 @@ def to_json(result: dict[str, object], one_line: bool = False) -> str:
     return f"{text}\n"
 
 
-def to_yaml(result: dict[str, object]) -> str:
+def to_yaml(result: object) -> str:
     """Return the data as YAML text in their own order."""
     return yaml.dump(result, Dumper=yaml.SafeDumper, sort_keys=False, allow_unicode=True, width=100)
 
