@@ -1,10 +1,9 @@
-"""Rich tables of answers, catalogues and machines for the command line."""
+"""Rich tables of answers and catalogues for the command line."""
 
 from __future__ import annotations
 
 import reprlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 from rich import box
 from rich.console import RenderableType
@@ -17,8 +16,6 @@ from capacity_tui.engine.estimate.result import Estimate, Interval
 from capacity_tui.engine.export.report import SCALING_HEADS, scaling_rows, scaling_text
 from capacity_tui.engine.export.roofline import Glyphs, limit_text, roofline_lines
 from capacity_tui.engine.export.summary import Block, basis, blocks, headline, note_text, notes, verdict
-from capacity_tui.engine.hardware.facts import Fact
-from capacity_tui.engine.hardware.machine import Machine
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.units import (
     format_bytes,
@@ -123,42 +120,6 @@ def number_text(value: object) -> str:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return format_number(value) if float(value).is_integer() and abs(value) < 1e7 else f"{value:.4g}"
     return reprlib.repr(value)
-
-
-def machine_tables(machine: Machine) -> Iterator[RenderableType]:
-    """Yield what a machine is, each fact with how it is known."""
-    cpu, memory = machine.cpu, machine.memory
-    rows = [
-        ("CPU", cpu.model, str),
-        ("  cores", cpu.physical_cores, str),
-        ("  threads usable", cpu.usable_threads, str),
-        ("  vector units", cpu.simd, ", ".join),
-        ("  base clock", cpu.base_mhz, lambda mhz: f"{mhz:.0f} MHz"),
-        ("RAM", memory.total_bytes, format_bytes),
-        ("  available", memory.available_bytes, format_bytes),
-        ("  limit", memory.limit_bytes, format_bytes),
-        ("Swap", machine.swap.total_bytes, format_bytes),
-    ]
-    for device in machine.accelerators:
-        rows += [
-            (f"GPU {device.index}", device.name, str),
-            ("  catalogue", device.catalogue_id, str),
-            ("  memory", device.memory_total_bytes, format_bytes),
-            ("  free", device.memory_free_bytes, format_bytes),
-            ("  power limit", device.power_limit_watts, format_power),
-            ("  driver", device.driver, str),
-        ]
-    for disk in machine.disks:
-        rows += [(f"Disk {disk.mount}", disk.kind, str), ("  free", disk.free_bytes, format_bytes)]
-    yield table(("what", "value", "known from"), [_fact_cells(label, fact, show) for label, fact, show in rows])
-    if not machine.accelerators:
-        yield Text("No accelerator was found; plans for this machine run on its CPU.")
-
-
-def _fact_cells(label: str, fact: Fact[Any], show: Callable[[Any], str]) -> tuple[str, str, str]:
-    if fact.value is None:
-        return label, f"n/a ({fact.reason})", ""
-    return label, show(fact.value), f"{fact.origin}: {fact.source}"
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[int] = ()) -> Table:

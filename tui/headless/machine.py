@@ -90,7 +90,8 @@ def _write_machine(
             }
         write(to_json(data) if form == "json" else to_yaml(data), output)
         return
-    from capacity_tui.tui.report import comparison_table, machine_tables
+    from capacity_tui.tui.machine_tables import machine_tables
+    from capacity_tui.tui.report import comparison_table
 
     parts = [*machine_tables(machine)]
     if found:

@@ -1,0 +1,120 @@
+"""Rich tables of a machine's facts for the command line, each with how it is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from capacity_tui.engine.hardware.benchmark.report import MeasuredFacts
+from capacity_tui.engine.hardware.facts import Fact
+from capacity_tui.engine.hardware.machine import Accelerator, Machine, MemoryModule, NetworkInterface, Process
+from capacity_tui.engine.units import (
+    format_bandwidth,
+    format_bytes,
+    format_flops,
+    format_power,
+    format_temperature,
+)
+from capacity_tui.tui.report import table
+
+Row = tuple[str, Fact[Any], Callable[[Any], str]]
+
+
+def machine_tables(machine: Machine) -> Iterator[RenderableType]:
+    """Yield what a machine is, each fact with how it is known."""
+    rows = [*_host_rows(machine)]
+    for device in machine.accelerators:
+        rows += _device_rows(device)
+    for disk in machine.disks:
+        rows += [(f"Disk {disk.mount}", disk.kind, str), ("  free", disk.free_bytes, format_bytes)]
+    for card in machine.networks:
+        if card.kind != "virtual":
+            rows.append((f"Network {card.name}", card.speed_mbps, partial(_network, card)))
+    if machine.benchmarked:
+        rows += _measured_rows(machine.benchmarked)
+    yield table(("what", "value", "known from"), [_cells(label, fact, show) for label, fact, show in rows])
+    if not machine.accelerators:
+        yield Text("No accelerator was found; plans for this machine run on its CPU.")
+
+
+def _host_rows(machine: Machine) -> Iterator[Row]:
+    cpu, memory, power = machine.cpu, machine.memory, machine.power
+    yield from (
+        ("CPU", cpu.model, str),
+        ("  cores", cpu.physical_cores, str),
+        ("  threads usable", cpu.usable_threads, str),
+        ("  vector units", cpu.simd, ", ".join),
+        ("  base clock", cpu.base_mhz, lambda mhz: f"{mhz:.0f} MHz"),
+        ("  power limit", power.package_limit_watts, format_power),
+        ("  temperature", power.package_celsius, format_temperature),
+        ("RAM", memory.total_bytes, format_bytes),
+        ("  available", memory.available_bytes, format_bytes),
+        ("  limit", memory.limit_bytes, format_bytes),
+        ("  modules", machine.modules.modules, _modules),
+        ("  bandwidth", machine.modules.bandwidth, format_bandwidth),
+        ("  largest processes", machine.processes, _processes),
+        ("Swap", machine.swap.total_bytes, format_bytes),
+        ("  lies on", machine.swap.kind, str),
+        ("Container", machine.container.kind, str),
+        ("Battery", power.battery_percent, lambda percent: f"{percent:.0f} %"),
+        ("  on mains", power.on_mains, lambda on: "yes" if on else "no"),
+    )
+    yield from ((stack.name, stack.version, str) for stack in machine.stacks)
+
+
+def _device_rows(device: Accelerator) -> list[Row]:
+    return [
+        (f"GPU {device.index}", device.name, str),
+        ("  catalogue", device.catalogue_id, str),
+        ("  memory", device.memory_total_bytes, format_bytes),
+        ("  free", device.memory_free_bytes, format_bytes),
+        ("  shares main memory", device.integrated, lambda shared: "yes" if shared else "no"),
+        ("  slices", device.mig_instances, lambda slices: ", ".join(entry.name for entry in slices) or "none"),
+        ("  matrix units", device.matrix_units, str),
+        ("  number types", device.precisions, ", ".join),
+        ("  power", device.power_watts, format_power),
+        ("  power limit", device.power_limit_watts, format_power),
+        ("  temperature", device.temperature_celsius, format_temperature),
+        ("  held back by", device.throttle, lambda reasons: ", ".join(reasons) or "nothing"),
+        ("  driver", device.driver, str),
+    ]
+
+
+def _measured_rows(found: MeasuredFacts) -> list[Row]:
+    def flops(rate: float) -> str:
+        return format_flops(rate, per_second=True)
+
+    return [
+        ("Measured fp32", found.fp32_flops, flops),
+        ("  fp64", found.fp64_flops, flops),
+        ("  memory bandwidth", found.memory_bandwidth, format_bandwidth),
+        ("  disk read", found.disk_read, format_bandwidth),
+        ("  disk write", found.disk_write, format_bandwidth),
+    ]
+
+
+def _modules(modules: tuple[MemoryModule, ...]) -> str:
+    kinds = {(module.size_bytes, module.kind, module.speed_mts) for module in modules}
+    if len(kinds) > 1:
+        return f"{len(modules)} of several kinds"
+    size, kind, speed = next(iter(kinds))
+    return f"{len(modules)} × {format_bytes(size)} {kind}" + (f"-{speed}" if speed else "")
+
+
+def _processes(processes: tuple[Process, ...]) -> str:
+    named = (f"{process.name} {format_bytes(process.memory_bytes)}" for process in processes)
+    return ", ".join(named) or "none above 1 GiB"
+
+
+def _network(card: NetworkInterface, speed: int) -> str:
+    return f"{card.kind}, {speed / 1000:g} Gb/s" + ("" if card.up.value is not False else ", down")
+
+
+def _cells(label: str, fact: Fact[Any], show: Callable[[Any], str]) -> tuple[str, str, str]:
+    if fact.value is None:
+        return label, f"n/a ({fact.reason})", ""
+    return label, show(fact.value), f"{fact.origin}: {fact.source}"
