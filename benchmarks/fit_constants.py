@@ -58,13 +58,13 @@ def replaced(text: str, row: str, field: str, value: float) -> str:
     block = re.search(rf"(?ms)^{re.escape(row)}:\n(.*?)(?=^\S|\Z)", text)
     if block is None:
         raise KeyError(row)
-    shown = f"{value:.{DIGITS}g}"
+    shown = f"{float(f'{value:.{DIGITS}g}'):g}"
     if key.isdigit():
-        pattern = rf"^(  {name}: \[(?:[^,\]]*,\s*){{{key}}})[-0-9.e]+"
+        pattern = rf"^(  {name}: \[(?:[^,\]]*,\s*){{{key}}})[-+0-9.e]+"
     elif key:
-        pattern = rf"^(  {name}: .*?\b{key}: )[-0-9.e]+"
+        pattern = rf"^(  {name}: .*?\b{key}: )[-+0-9.e]+"
     else:
-        pattern = rf"^(  {name}: )[-0-9.e]+"
+        pattern = rf"^(  {name}: )[-+0-9.e]+"
     body = re.sub(pattern, lambda match: match.group(1) + shown, block.group(1), flags=re.MULTILINE)
     return text[: block.start(1)] + body + text[block.end(1) :]
 

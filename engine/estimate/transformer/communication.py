@@ -40,8 +40,9 @@ def _tensor_parallel(run: TransformerRun) -> Iterator[Collective]:
     seconds = all_reduce_seconds(payload, run.tp, 1.0, run.cluster)
     seconds = seconds + np.where(run.tp > 1, run.software.tp_stall_seconds, 0.0)
     count = run.layers_per_stage * (4.0 + 2.0 * run.recompute.full_layers)
-    # Pieces of a product hide behind its other pieces only where the sequence is split into them.
-    overlap = run.software.tp_overlap * run.sequence_parallel
+    # Pieces of a product hide behind its other pieces where the sequence is split and the fast link holds the group.
+    inside = np.where(run.tp <= run.cluster.per_node, run.sequence_parallel, 0.0)
+    overlap = run.software.tp_overlap * inside
     yield Collective("all-reduce of activations", "tensor_parallel", seconds, count, overlap, bytes=payload)
 
 
