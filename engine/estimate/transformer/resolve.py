@@ -156,7 +156,8 @@ def transformer_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catal
         frozen = _quantized_bytes(kept, numerics.width, catalog)
     device = cluster.device
     efficiency = plan.hardware.efficiency
-    reach = efficiency if efficiency is not None else device.gemm_reach(precision)
+    # A share the plan gives is what training reaches; the benchmarks' share is not yet sustained.
+    reach = device.gemm_reach(precision) if efficiency is None else efficiency / device.reach.sustained
     return TransformerRun(
         shape=shape,
         counts=counts,
