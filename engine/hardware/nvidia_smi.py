@@ -19,7 +19,8 @@ COLUMNS = (
     "power.limit", "power.default_limit", "temperature.gpu", "clocks.sm", "clocks.max.sm", "mig.mode.current",
     "pcie.link.gen.current", "pcie.link.width.current", "pcie.link.gen.max", "pcie.link.width.max",
 )  # fmt: skip
-QUERY = ("nvidia-smi", f"--query-gpu={','.join(COLUMNS)}", "--format=csv")
+# Drivers before 510 refuse a query that names one of these.
+NEWER_COLUMNS = ("compute_cap", "mig.mode.current")
 SOURCE = "nvidia-smi"
 
 
@@ -29,7 +30,9 @@ def probe_nvidia_smi(host: Host) -> tuple[tuple[Accelerator, ...], Topology]:
     Raises:
         NotPresentError: the tool is not here, or lists none.
     """
-    report = host.command(*QUERY)
+    report = _query(host, COLUMNS)
+    if report.value is None and not report.reason.endswith("is not installed"):
+        report = _query(host, tuple(name for name in COLUMNS if name not in NEWER_COLUMNS))
     rows = csv_rows(report.value or "")
     if not rows or "name" not in rows[0]:
         raise NotPresentError(report.reason or "nvidia-smi lists no GPU")
@@ -41,6 +44,10 @@ def probe_nvidia_smi(host: Host) -> tuple[tuple[Accelerator, ...], Topology]:
     matrix = topology_matrix(host.command("nvidia-smi", "topo", "-m").value or "")
     unread = missing("nvidia-smi topo -m", "no table of links")
     return gpus, Topology(detected(matrix, "nvidia-smi topo -m") if len(matrix) == len(gpus) else unread)
+
+
+def _query(host: Host, columns: tuple[str, ...]) -> Fact[str]:
+    return host.command("nvidia-smi", f"--query-gpu={','.join(columns)}", "--format=csv")
 
 
 def _accelerator(host: Host, index: int, row: Mapping[str, str], profiles: tuple[str, ...]) -> Accelerator:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import pytest
 from recorded import replay
 
@@ -100,6 +102,19 @@ def test_slices_of_a_gpu_carry_their_share(tmp_path, without_nvml):
     assert gpu.mig_enabled.value is True
     assert len(slices) == 7
     assert slices[0].compute_share == pytest.approx(1 / 7)
+
+
+def test_older_drivers_are_asked_for_less(tmp_path):
+    recorded = replay("titan_v_and_ada", tmp_path)
+
+    def run(words, seconds):
+        if "compute_cap" in words[1]:
+            raise subprocess.CalledProcessError(2, words)
+        return recorded.run(words, seconds)
+
+    gpus, topology = probe_nvidia_smi(replay("titan_v_and_ada", tmp_path / "again", run=run))
+    assert [gpu.driver.value for gpu in gpus] == ["570.86.15"] * 2
+    assert topology.links.reason == "no table of links"
 
 
 def test_a_set_wired_limit_wins(tmp_path):
