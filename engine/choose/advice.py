@@ -11,7 +11,7 @@ from capacity_tui.engine.choose.effects import change_text, effect_text, plain_c
 from capacity_tui.engine.choose.fitting import estimated, smallest_fit
 from capacity_tui.engine.choose.modes import fill
 from capacity_tui.engine.choose.remedies import Remedy, remedies
-from capacity_tui.engine.choose.trials import Case, Trial, again, changed_plan, has_room, unit_cost
+from capacity_tui.engine.choose.trials import Case, Trial, again, changed_plan, has_room, is_tight, unit_cost
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate.result import Estimate, Note
 from capacity_tui.engine.units import format_bytes, format_money, format_percent
@@ -20,6 +20,7 @@ from capacity_tui.engine.workload.plan import AUTO
 MOST_RECOMMENDATIONS = 5
 # A change is worth telling from this share of time, money or memory on.
 LEAST_EFFECT = 0.03
+_NOT_MUCH_DEARER = 2.0 / 3.0
 # What a search may set together, and the words for it.
 _SEARCHED = {
     "training.micro_batch": "micro-batch",
@@ -52,6 +53,10 @@ def _recommendations(case: Case, tried: Iterable[tuple[Remedy, Trial]]) -> tuple
     if spot is not None:
         best[spot[1].code] = spot
     ranked = sorted(best.values(), key=lambda pair: -pair[0])
+    if case.estimate.fits is False and ranked:
+        # Of what makes the plan fit, only what is not much dearer than the cheapest is advice.
+        least = 1.0 + _NOT_MUCH_DEARER * (ranked[0][0] - 1.0)
+        ranked = [pair for pair in ranked if pair[0] <= 1.0 or pair[0] >= least]
     changes = [note.change for _, note in ranked]
     # The search may arrive at what a single remedy says already.
     distinct = [pair for place, pair in enumerate(ranked) if pair[1].change not in changes[:place]]
@@ -81,14 +86,6 @@ def _effect(case: Case, trial: Trial) -> float:
         old, new = float(np.max(before.memory.reserved_bytes.value)), float(np.max(after.memory.reserved_bytes.value))
         return min(1.0, max(1.0 - ratio, 1.0 - new / old - max(0.0, ratio - 1.0)))
     return 1.0 - ratio
-
-
-def is_tight(estimate: Estimate) -> bool:
-    """Whether a run fits, but not at the upper end of its range."""
-    capacity = estimate.memory.capacity_bytes
-    if capacity is None or not estimate.fits:
-        return False
-    return bool(np.any(np.asarray(estimate.memory.reserved_bytes.high) > capacity))
 
 
 def _searched(case: Case) -> Iterator[tuple[Remedy, Trial]]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from capacity_tui.engine.catalog import Row
 from capacity_tui.engine.catalog.modes import Mode
-from capacity_tui.engine.choose.trials import Case, again, unit_seconds
+from capacity_tui.engine.choose.trials import Case, again, is_tight, unit_seconds
 from capacity_tui.engine.estimate.bottleneck import NETWORK
 from capacity_tui.engine.estimate.result import Estimate, Note
 from capacity_tui.engine.hardware.cluster import Cluster
@@ -36,6 +36,8 @@ def cautions(case: Case) -> tuple[Note, ...]:
         found += [*_context(case), *_layout(case), *_precision(case)]
     if case.settled.shape is not None and case.plan.task != "infer":
         found += [*_batch(case), *_tokens(case)]
+    if case.plan.task == "fit" and case.plan.scalability.enabled:
+        found.append(Note("no_scaling", "A fit runs on one device", "There is nothing to vary for scalability."))
     return (
         *found,
         *_power(case),
@@ -60,7 +62,7 @@ def mode_warnings(mode: Mode, estimate: Estimate, cluster: Cluster) -> tuple[Not
 def _memory(case: Case) -> Iterator[Note]:
     memory, host = case.estimate.memory, case.settled.cluster.host_memory_bytes
     capacity = memory.capacity_bytes
-    if capacity is not None and case.estimate.fits and np.any(np.asarray(memory.reserved_bytes.high) > capacity):
+    if capacity is not None and is_tight(case.estimate):
         high = _number(memory.reserved_bytes.high)
         detail = (
             f"{format_bytes(_number(memory.reserved_bytes.value))} of {format_bytes(_number(capacity))} expected, but "

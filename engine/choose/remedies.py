@@ -9,7 +9,7 @@ import numpy as np
 
 from capacity_tui.engine.catalog import Instance
 from capacity_tui.engine.choose.candidates import powers_of_two
-from capacity_tui.engine.choose.trials import Case
+from capacity_tui.engine.choose.trials import Case, is_tight
 from capacity_tui.engine.workload.plan import Adapter
 
 # Formats an engine serves, the least quantized first.
@@ -49,13 +49,23 @@ class Remedy:
 
 def remedies(case: Case) -> tuple[Remedy, ...]:
     """Return what could be changed about a plan, apart from fields that the modes chose."""
-    if case.settled.shape is None:
-        found = (*_devices(case), *_instances(case))
+    if case.settled.family.kind == "network" and case.plan.task != "infer":
+        found = (
+            *_numerics(case),
+            *_kernels(case),
+            *_batches(case),
+            *_sharding(case),
+            *_devices(case),
+            *_instances(case),
+        )
+    elif case.settled.shape is None:
+        found = (*_one_fit(case), *_devices(case), *_instances(case))
     elif case.plan.task == "infer":
         found = (*_serving(case), *_tensor_parallel(case), *_devices(case), *_instances(case))
     else:
         found = (
             *_numerics(case),
+            *_transformer_numerics(case),
             *_kernels(case),
             *_batches(case),
             *_sharding(case),
@@ -67,18 +77,36 @@ def remedies(case: Case) -> tuple[Remedy, ...]:
     return tuple(remedy for remedy in found if not any(case.is_open(path) for path in remedy.change))
 
 
+def _one_fit(case: Case) -> Iterator[Remedy]:
+    """Remedies for what is fitted in one go: its own parameters."""
+    spec, device = case.settled.spec, case.settled.cluster.device
+    if getattr(spec, "precision", None) == "fp64" and "fp32" in device.peaks:
+        yield Remedy("single_precision", "Fit in single precision", {"model.spec.precision": "fp32"}, ROUNDS_MORE)
+    cores = getattr(spec, "n_jobs", None)
+    if isinstance(cores, int) and device.kind == "cpu" and cores < int(device.units):
+        every = int(device.units)
+        yield Remedy("cores", f"Use all {every} cores", {"model.spec.n_jobs": every})
+
+
 def _numerics(case: Case) -> Iterator[Remedy]:
     training, device = case.plan.training, case.settled.cluster.device
     if training.precision in ("fp32", "tf32"):
         half = "bf16" if device.native("bf16") == "bf16" else "fp16"
         if device.native(half) == half:
             yield Remedy("mixed_precision", f"Train in mixed precision ({half})", {"training.precision": half})
-    elif training.precision in ("bf16", "fp16") and device.native("fp8") == "fp8" and training.adapter is None:
-        yield Remedy("fp8", "Multiply matrices in FP8", {"training.precision": "fp8"}, ROUNDS_MORE)
-    if training.optimizer == "adamw":
+    short = case.estimate.fits is False or is_tight(case.estimate)
+    if training.optimizer == "adamw" and short:
         change = {"training.optimizer": "adamw8bit"}
         yield Remedy("eight_bit_optimizer", "Keep optimizer states in 8 bits", change, ROUNDS_MORE)
-    if case.plan.task == "finetune" and training.adapter is None:
+
+
+def _transformer_numerics(case: Case) -> Iterator[Remedy]:
+    training, device = case.plan.training, case.settled.cluster.device
+    if training.adapter is not None:
+        return
+    if training.precision in ("bf16", "fp16") and device.native("fp8") == "fp8":
+        yield Remedy("fp8", "Multiply matrices in FP8", {"training.precision": "fp8"}, ROUNDS_MORE)
+    if case.plan.task == "finetune":
         title = "Train LoRA adapters in place of all weights"
         yield Remedy("adapters", title, {"training.adapter": Adapter()}, ONLY_ADAPTERS)
 
@@ -89,11 +117,12 @@ def _kernels(case: Case) -> Iterator[Remedy]:
         yield Remedy("fused_attention", "Use fused attention", {"training.attention": "flash"})
     if not training.compile:
         yield Remedy("compile", "Compile the model", {"training.compile": True})
+    partly = ("selective", "selective-ops") if case.settled.shape is not None else ()
     if training.checkpointing == "none":
-        for name in ("selective", "selective-ops", "full"):
+        for name in (*partly, "full"):
             yield Remedy("checkpointing", f"Checkpoint activations ({name})", {"training.checkpointing": name})
     else:
-        for name in ("none", "selective", "selective-ops"):
+        for name in ("none", *partly):
             if name != training.checkpointing:
                 title = "Keep all activations" if name == "none" else f"Recompute less ({name})"
                 yield Remedy("less_checkpointing", title, {"training.checkpointing": name})

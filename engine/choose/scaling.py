@@ -41,12 +41,16 @@ def scalability(case: Case) -> tuple[Scaling, ...]:
     """Return the points a plan asks for; none where it does not ask.
 
     The batch stays the same over all device counts (strong scaling). Points that cannot be, such as a batch
-    smaller than the replicas, are left out.
+    smaller than the replicas, are left out. What is fitted in one go has none, and only transformers are divided.
     """
     wanted = case.plan.scalability
-    if not wanted.enabled:
+    if not wanted.enabled or case.plan.task == "fit":
         return ()
-    asked: tuple[tuple[Parallelism, bool], ...] = (("data", wanted.data_parallel), ("model", wanted.model_parallel))
+    divisible = case.settled.shape is not None
+    asked: tuple[tuple[Parallelism, bool], ...] = (
+        ("data", wanted.data_parallel),
+        ("model", wanted.model_parallel and divisible),
+    )
     kinds = [kind for kind, on in asked if on]
     batches = wanted.batch_sizes or (_own_batch(case),)
     return tuple(

@@ -115,6 +115,14 @@ def has_room(estimate: Estimate, settled: Settled, share: float = 1.0) -> bool:
     return host is None or _at_most(estimate.memory.host_bytes, host, 1.0)
 
 
+def is_tight(estimate: Estimate) -> bool:
+    """Whether a run fits, but not at the upper end of its range."""
+    capacity = estimate.memory.capacity_bytes
+    if capacity is None or not estimate.fits:
+        return False
+    return bool(np.any(np.asarray(estimate.memory.reserved_bytes.high) > capacity))
+
+
 def unit_seconds(estimate: Estimate) -> float:
     """Return the seconds of one token or sample."""
     computation = estimate.computation

@@ -6,6 +6,8 @@ import pytest
 
 from capacity_tui.engine.choose.answers import answer
 from capacity_tui.engine.choose.scaling import Curve, curves
+from capacity_tui.engine.workload.examples import example_text
+from capacity_tui.engine.workload.loading import plan_from_text
 from capacity_tui.engine.workload.plan import Plan
 
 
@@ -80,3 +82,24 @@ def test_serving_scales_by_replicas() -> None:
     (curve,) = curves(answer(plan).estimate.scalability)
     assert [point.devices for point in curve.points] == [1, 2, 4]
     assert curve.points[-1].speedup > 1
+
+
+def test_a_fit_has_nothing_to_scale() -> None:
+    plan = Plan.model_validate(
+        {
+            "task": "fit",
+            "model": {"name": "linear_regression_qr"},
+            "hardware": {"name": "CPU_8C_3.5Ghz_baseline"},
+            "scalability": {"enabled": True},
+        }
+    )
+    found = answer(plan).estimate
+    assert found.scalability == ()
+    assert "no_scaling" in [note.code for note in found.warnings]
+
+
+def test_networks_are_advised_and_scaled_too() -> None:
+    plan = plan_from_text(example_text("deep_learning"), "deep_learning")
+    found = answer(plan).estimate
+    assert {curve.batch for curve in curves(found.scalability)} == {32, 64, 128}
+    assert "micro_batch" in [note.code for note in found.recommendations]
