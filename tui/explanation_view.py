@@ -80,7 +80,7 @@ def _formula(found: EngineExplanation) -> str:
 
 def _inputs(found: EngineExplanation) -> Iterator[Input]:
     for derivation in found.derivations:
-        yield from (_input(name, value, derivation) for name, value in derivation.inputs)
+        yield from (_input(entry.name, entry.value, derivation) for entry in derivation.inputs)
     largest = max((abs(term.value) for term in found.terms), default=0.0)
     for term in found.terms:
         if abs(term.value) > _SMALLEST_SHARE * largest:

@@ -94,7 +94,7 @@ def explanation_tables(explanation: Explanation) -> Iterator[RenderableType]:
         yield table(("part", "value", "how"), terms, right=(1,))
     for derivation in explanation.derivations:
         yield Text(f"{derivation.name} = {derivation.formula}", style="bold")
-        yield pairs((f"  {name}", number_text(value)) for name, value in derivation.inputs)
+        yield pairs((f"  {entry.name}", number_text(entry.value)) for entry in derivation.inputs)
         yield Text(f"  = {figure_text(derivation.result, derivation.unit)} ({derivation.source})")
     if explanation.lever:
         lever = explanation.lever

@@ -18,7 +18,7 @@ def members_in_node(group: Number, stride: Number, per_node: Number) -> Number:
 
 
 @equation(
-    "bandwidth = min(link, within · network) across nodes, link inside one",
+    "bandwidth = min(link, within · network) if group > within else link",
     unit="B/s",
     source=SOURCE,
 )
@@ -35,7 +35,7 @@ def bus_bandwidth(group: Number, within: Number, link: Number, network: Number) 
     return np.where(group > within, across, link)
 
 
-@equation("latency = hop · (within - 1) + node_hop · steps between nodes", unit="s", source=SOURCE)
+@equation("latency = hop · (within - 1) + node_hop · steps", unit="s", source=SOURCE)
 def ring_latency(within: Number, steps: Number, hop: Number, node_hop: Number) -> Number:
     """Latency of one pass: a ring inside the node, then ``steps`` between nodes."""
     return hop * (within - 1.0) + node_hop * steps

@@ -3,18 +3,37 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
-from functools import wraps
-from typing import ParamSpec
+from dataclasses import dataclass, field
+from functools import update_wrapper
+from typing import Generic, ParamSpec
 
 import numpy as np
 
 from capacity_tui.engine.numeric import Number
 
 Arguments = ParamSpec("Arguments")
+_ARGUMENT = re.compile(r"^    (\w+): (.*?)(?=^    \w+: |\Z)", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One number put into an equation.
+
+    Attributes:
+        name: the symbol it has in the formula.
+        value: the number, or an array of them.
+        meaning: what it is, in words.
+        derivation: the equation it comes from, None where it was given.
+    """
+
+    name: str
+    value: object
+    meaning: str = ""
+    derivation: Derivation | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +42,9 @@ class Derivation:
 
     Attributes:
         name: the equation's name.
-        part: result key it contributes to, empty for an inner step.
+        part: result key it was evaluated for, empty for an inner step.
         formula: the formula as written.
-        inputs: argument names with the numbers put in.
+        inputs: the numbers put in, under the symbols of the formula.
         result: what came out.
         unit: unit of the result.
         source: where the formula comes from.
@@ -34,48 +53,100 @@ class Derivation:
     name: str
     part: str
     formula: str
-    inputs: tuple[tuple[str, object], ...]
+    inputs: tuple[Input, ...]
     result: Number
     unit: str
     source: str
 
 
-_record: ContextVar[list[Derivation] | None] = ContextVar("record", default=None)
+@dataclass(slots=True)
+class Record:
+    """Derivations in the order of their evaluation; every later one knows the earlier ones it builds on."""
+
+    derivations: list[Derivation] = field(default_factory=list)
+    _origins: dict[int, tuple[object, Derivation]] = field(default_factory=dict)
+
+    def add(self, derivation: Derivation, result: object) -> None:
+        """Keep a derivation, and remember which object it gave: whoever is handed that object builds on it."""
+        self.derivations.append(derivation)
+        self._origins[id(result)] = (result, derivation)
+
+    def __iter__(self) -> Iterator[Derivation]:
+        """Return the derivations in their order."""
+        return iter(self.derivations)
+
+    def origin(self, value: object) -> Derivation | None:
+        """Return the derivation that gave this very object, None where no equation did."""
+        return self._origins.get(id(value), (None, None))[1]
+
+
+_record: ContextVar[Record | None] = ContextVar("record", default=None)
+
+
+class Equation(Generic[Arguments]):
+    """A function that is a formula; called like any other, it is recorded inside ``recording``."""
+
+    def __init__(self, function: Callable[Arguments, Number], formula: str, unit: str, source: str, part: str) -> None:
+        update_wrapper(self, function)
+        self.function = function
+        self.formula, self.unit, self.source, self.part = formula, unit, source, part
+
+    def __call__(self, *arguments: Arguments.args, **named: Arguments.kwargs) -> Number:
+        """Return the value."""
+        result = self.function(*arguments, **named)
+        record = _record.get()
+        if record is not None:
+            bound = inspect.signature(self.function).bind(*arguments, **named)
+            bound.apply_defaults()
+            record.add(self._derivation(bound, record, result), result)
+        return result
+
+    def for_part(self, part: str) -> Equation[Arguments]:
+        """Return the equation as evaluated for one result key, where it serves several.
+
+        ``sharded_bytes.for_part("memory.parts.gradients")(...)`` is recorded as the gradients' derivation.
+        """
+        if _record.get() is None:
+            return self
+        return Equation(self.function, self.formula, self.unit, self.source, part)
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """The names of the numbers put in."""
+        return tuple(inspect.signature(self.function).parameters)
+
+    def _derivation(self, bound: inspect.BoundArguments, record: Record, result: Number) -> Derivation:
+        meanings = dict(_ARGUMENT.findall(inspect.getdoc(self.function) or ""))
+        inputs = tuple(
+            Input(name, single(value), " ".join(meanings.get(name, "").split()).rstrip("."), record.origin(value))
+            for name, value in bound.arguments.items()
+        )
+        return Derivation(self.function.__name__, self.part, self.formula, inputs, result, self.unit, self.source)
 
 
 def equation(
     formula: str, *, unit: str, source: str, part: str = ""
-) -> Callable[[Callable[Arguments, Number]], Callable[Arguments, Number]]:
-    """Mark a function as an equation, so that ``recording`` can show how a number came about."""
+) -> Callable[[Callable[Arguments, Number]], Equation[Arguments]]:
+    """Mark a function as an equation, so that ``recording`` can show how a number came about.
 
-    def mark(function: Callable[Arguments, Number]) -> Callable[Arguments, Number]:
-        signature = inspect.signature(function)
-
-        @wraps(function)
-        def evaluated(*arguments: Arguments.args, **named: Arguments.kwargs) -> Number:
-            result = function(*arguments, **named)
-            record = _record.get()
-            if record is not None:
-                bound = signature.bind(*arguments, **named)
-                bound.apply_defaults()
-                inputs = tuple((name, _single(value)) for name, value in bound.arguments.items())
-                record.append(Derivation(function.__name__, part, formula, inputs, result, unit, source))
-            return result
-
-        return evaluated
-
-    return mark
+    Args:
+        formula: the formula, its symbols named as the arguments.
+        unit: unit of the result.
+        source: where the formula comes from.
+        part: the result key it gives, where it gives only one.
+    """
+    return lambda function: Equation(function, formula, unit, source, part)
 
 
-def _single(value: object) -> object:
+def single(value: object) -> object:
     """Return an array of one number as that number."""
-    return float(value) if isinstance(value, np.ndarray) and value.ndim == 0 else value
+    return float(value.item()) if isinstance(value, np.ndarray | np.generic) and value.size == 1 else value
 
 
 @contextmanager
-def recording() -> Iterator[list[Derivation]]:
+def recording() -> Iterator[Record]:
     """Collect the derivation of every equation evaluated inside the block."""
-    record: list[Derivation] = []
+    record = Record()
     token = _record.set(record)
     try:
         yield record

@@ -15,7 +15,7 @@ FULL_LINE, FULL_FRAGMENT = 64.0, 8.0
 
 
 @equation(
-    "rate = peak · reach · tiles / (tiles + fill · units) · k / (k + ramp)",
+    "rate = peak · reach · tiles / (tiles + fill · units) · k / (k + ramp), tiles = max(m / 128, 1) · max(n / 128, 1)",
     unit="FLOP/s",
     source="Williams et al. 2009; wave quantization smoothed; constants fitted to published operator timings",
 )
@@ -39,7 +39,7 @@ def gemm_rate(
 
 
 @equation(
-    "share = 1 on multiples of 64 elements, misaligned on multiples of 8, else unaligned",
+    "share = 1 if 64 divides width else misaligned if 8 divides width else unaligned",
     unit="",
     source="vendors' matrix performance guides; products of 2-byte types off 16 bytes leave the matrix units",
 )
@@ -62,7 +62,7 @@ def gemm_bytes(m: Number, n: Number, k: Number, width: Number) -> Number:
 
 
 @equation(
-    "rate = peak · reach · s / (s + half) · 1.1875 · d / (d + 24)",
+    "rate = peak · reach · span / (span + half) · 1.1875 · head_dim / (head_dim + 24)",
     unit="FLOP/s",
     source="fitted to published prefill attention timings, 1k to 16k tokens, head sizes 64 and 128",
 )

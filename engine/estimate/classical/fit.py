@@ -34,7 +34,7 @@ class Fit:
 
 
 @equation(
-    "data = n · p · width dense, n · p · density · (width + 4) + 4 · n sparse",
+    "data = n · p · width if density = 1 else n · p · density · (width + 4) + 4 · n",
     unit="B",
     source="contiguous array; compressed sparse rows with 32-bit indices",
     part="memory.parts.data",

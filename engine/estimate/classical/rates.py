@@ -22,7 +22,7 @@ def narrow_share(size: Number, half: Number) -> Number:
 
 
 @equation(
-    "missed = max(0, 1 - cache / bytes)", unit="share", source="rows visited in random order; caches hold the rest"
+    "missed = max(0, 1 - cache / held)", unit="share", source="rows visited in random order; caches hold the rest"
 )
 def missed_share(held: Number, cache: Number) -> Number:
     """Share of the visits to ``held`` bytes in random order that go to memory."""
@@ -50,6 +50,7 @@ class Rates:
         fill: waves of tiles lost to the last, partly filled one.
         half_sizes: sizes at which the kernels of all algorithms reach half their rate.
         cache: bytes that one core finds in its caches.
+        sparse_slowdown: time of a multiplication of sparse operands over that of dense ones.
     """
 
     row: Algorithm
@@ -62,6 +63,7 @@ class Rates:
     fill: Number
     half_sizes: Mapping[str, Number]
     cache: Number
+    sparse_slowdown: Number
 
     def product(
         self,
@@ -139,4 +141,5 @@ def rates_of(device: Device, row: Algorithm, common: Algorithm, precision: str, 
         fill=device.reach.wave_fill,
         half_sizes=common.half_sizes,
         cache=common.bytes["cache"],
+        sparse_slowdown=common.ratios["sparse_slowdown"],
     )

@@ -23,7 +23,7 @@ def grown_levels(depth: Number, growth: Number, rows: Number, smallest: Number) 
 
 
 @equation(
-    "sorts = Σ over levels of log2(rows / 2^level)",
+    "sorts = l · (2 · log2(rows) - l + 1) / 2, l = min(levels, log2(rows))",
     unit="comparisons",
     source="a node of r rows sorts each feature in r · log2(r) comparisons; nodes halve from level to level",
 )
@@ -77,7 +77,7 @@ def random_forest(spec: RandomForest, rates: Rates) -> Fit:
 def boosted_trees(spec: BoostedTrees, rates: Rates) -> Fit:
     """Each tree visits the values of its rows and features level by level (Chen and Guestrin 2016)."""
     trees, leaves, depth = float(spec.n_estimators), spec.leaves, float(spec.max_depth)
-    levels = min(depth, max(1.0, math.log2(leaves) * (1.5 if spec.max_leaves else 1.0)))
+    levels = min(depth, max(1.0, math.log2(leaves) * (rates.row.ratios["leafwise"] if spec.max_leaves else 1.0)))
     values = float(spec.n) * spec.p * spec.density
     sampled = values * spec.subsample * spec.colsample
     rows = float(spec.n) * spec.subsample

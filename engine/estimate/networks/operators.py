@@ -62,7 +62,7 @@ def _multiplied(
 
 
 @equation(
-    "parts = clip(waves · units / tiles, 1, k / shortest)",
+    "parts = clip(4 · units / tiles, 1, k / 512), tiles = max(m / 128, 1) · max(n / 128, 1)",
     unit="",
     source="libraries split the inner length of products with few output tiles, as weight gradients have",
 )

@@ -29,7 +29,7 @@ class ServingMemory:
 
 
 @equation(
-    "weights = layers · (dense / tp + experts / (ep · etp)) · bytes + ends / tp",
+    "weights = layers · (dense / tp + experts / expert_shards) · body + ends / tp",
     unit="B",
     source="bits a weight of the format, scales included",
     part="memory.parts.weights",
@@ -52,7 +52,7 @@ def weight_bytes(
 
 
 @equation(
-    "kv_cache = batch · elements · bytes / shards / pp",
+    "kv_cache = batch · elements · width / shards / stages",
     unit="B",
     source="keys and values of every token and layer; context rounded up to whole blocks",
     part="memory.parts.kv_cache",
@@ -99,7 +99,7 @@ def logit_bytes(rows: Number, vocab: Number, tp: Number) -> Number:
 
 
 @equation(
-    "claimed = share · capacity, or needed + share · (capacity - needed) of what the rest leaves free",
+    "claimed = needed + share · (capacity - needed) if claims_free else share · capacity",
     unit="B",
     source="vLLM: gpu_memory_utilization; TensorRT-LLM: free_gpu_memory_fraction",
 )

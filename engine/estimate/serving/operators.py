@@ -79,7 +79,7 @@ def distinct_experts(experts: Number, active: Number, tokens: Number) -> Number:
 
 
 @equation(
-    "bandwidth = min(memory · stream · share, units · unit, bytes · vector_peak / unpack)",
+    "bandwidth = min(memory · stream · share, units · unit, unpacked)",
     unit="B/s",
     source="memory bandwidth, bytes a unit keeps in flight, and arithmetic that unpacks weights",
 )

@@ -79,7 +79,7 @@ def prefill_rate(batch: Number, prompt: Number, seconds: Number) -> Number:
 
 
 @equation(
-    "rate = batch / seconds",
+    "rate = batch / seconds if output > 0",
     unit="tokens/s",
     source="one forward pass for the next token of every sequence, at the mean context, on one replica",
     part="computation.infer.decode_tokens_per_second",

@@ -58,7 +58,7 @@ def pass_overhead(kernels: Number, gap: Number, host: Number, device: Number, st
 
 
 @equation(
-    "latency = hop · (1 + 1.4 · log2(devices)) + bytes · (devices - 1) / link",
+    "latency = hop · (1 + 1.4 · log2(devices)) + payload · (devices - 1) / link",
     unit="s",
     source="one-shot all-reduce; published latencies of small all-reduces",
 )

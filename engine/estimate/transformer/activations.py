@@ -37,7 +37,8 @@ def layer_activation(
 
 
 @equation(
-    "in_flight = min(m·v, 2·(pp - stage - 1) + (v - 1)·pp + 1) / v with v chunks, min(m, pp - stage) with one",
+    "in_flight = min(micro_batches, stages - stage) if interleave = 1 else min(micro_batches · interleave, "
+    "2 · (stages - stage - 1) + (interleave - 1) · stages + 1) / interleave",
     unit="micro-batches",
     source="Narayanan et al. 2021, sections 2.1 and 2.2",
 )

@@ -30,6 +30,7 @@ PHASES = {
     "backward": "at the end of the backward pass",
     "optimizer": "in the optimizer's step",
 }
+GRADIENTS, OPTIMIZER = "memory.parts.gradients", "memory.parts.optimizer"
 FIRST, LAST = "first", "last"
 
 
@@ -114,22 +115,79 @@ def largest(values: tuple[Number, ...]) -> Number:
     return found
 
 
-@equation(
-    "bytes = each · (dense / shard + experts / expert_shard)",
-    unit="B",
-    source=ZERO,
-    part="memory.parts.weights",
-)
+@equation("bytes = each · (dense / shard + experts / expert_shard)", unit="B", source=ZERO)
 def sharded_bytes(each: Number, dense: Number, experts: Number, shard: Number, expert_shard: Number) -> Number:
-    """Bytes of something kept for each parameter and split over sharding groups."""
+    """Bytes of something kept for each parameter and split over sharding groups.
+
+    Args:
+        each: bytes for a parameter.
+        dense: parameters on the device outside routed experts, unsharded.
+        experts: parameters of its routed experts, unsharded.
+        shard: ranks that share the dense ones.
+        expert_shard: ranks that share the experts.
+    """
     return each * (dense / shard + experts / expert_shard)
 
 
 @equation(
-    "activations = tokens · layers_in_flight · ((1 - full) · layer + full · input)",
+    "weights = layers + each · ends / shard + adapters",
+    unit="B",
+    source=ZERO + "; embedding and head lie outside the layers, where quantization stops",
+    part="memory.parts.weights",
+)
+def weight_bytes(layers: Number, each: Number, ends: Number, shard: Number, adapters: Number) -> Number:
+    """Bytes of weights between uses.
+
+    Args:
+        layers: bytes of the layers on the device.
+        each: bytes of a parameter outside the layers.
+        ends: parameters of embedding, head and outer norms on the device, unsharded.
+        shard: ranks that share them.
+        adapters: bytes of adapters beside a frozen base.
+    """
+    return layers + each * ends / shard + adapters
+
+
+@equation(
+    "activations = kept · (1 - offloaded) + outputs + working",
+    unit="B",
+    source="what the forward pass left for the backward pass, and the layer at work",
+    part="memory.parts.activations",
+)
+def activations_at_loss(kept: Number, offloaded: Number, outputs: Number, working: Number) -> Number:
+    """Bytes of activations where the backward pass starts.
+
+    Args:
+        kept: bytes that wait for the backward pass.
+        offloaded: share of them that lies in host memory.
+        outputs: bytes of outputs a pipeline stage keeps for the next one.
+        working: bytes of the layer at work.
+    """
+    return kept * (1.0 - offloaded) + outputs + working
+
+
+@equation(
+    "buffers = gathered + ends + casts + buckets",
+    unit="B",
+    source="parameters gathered for use, gradients in fp32 for the optimizer, communication buckets",
+    part="memory.parts.buffers",
+)
+def buffer_bytes(gathered: Number, ends: Number, casts: Number, buckets: Number) -> Number:
+    """Bytes of buffers in one phase of a step.
+
+    Args:
+        gathered: bytes of sharded layers that are whole while they are used.
+        ends: bytes of embedding and head, gathered around the loss, with the head's gradient.
+        casts: bytes of gradients in the optimizer's type.
+        buckets: bytes of the framework's communication buckets.
+    """
+    return gathered + ends + casts + buckets
+
+
+@equation(
+    "kept = tokens · layers_in_flight · ((1 - full) · layer + full · layer_input)",
     unit="B",
     source=ACTIVATIONS + "; pipeline depth after Narayanan et al. 2021",
-    part="memory.parts.activations",
 )
 def activation_bytes(
     tokens: Number, layers_in_flight: Number, full: Number, layer: Number, layer_input: Number
@@ -147,13 +205,20 @@ def activation_bytes(
 
 
 @equation(
-    "logits = tokens · vocab / tp · bytes",
+    "logits = tokens · vocab / tp · bytes_per_logit",
     unit="B",
     source="logits, their fp32 copy and their gradients, as the framework keeps them",
     part="memory.parts.logits",
 )
 def logit_bytes(tokens: Number, vocab: Number, tp: Number, bytes_per_logit: Number) -> Number:
-    """Bytes of the loss: logits over the vocabulary for each token."""
+    """Bytes of the loss: logits over the vocabulary for each token.
+
+    Args:
+        tokens: tokens of a micro-batch on the device.
+        vocab: entries of the vocabulary.
+        tp: devices a layer is split over.
+        bytes_per_logit: logits, their fp32 copy and their gradients, as the framework keeps them.
+    """
     return tokens * vocab / tp * bytes_per_logit
 
 
@@ -199,7 +264,6 @@ def stage_memory(run: TransformerRun, stage: str) -> StageMemory:
     )
     outputs = software.stage_outputs * np.where(run.pp > 1, run.tokens * in_flight * inputs, 0.0)
     working = run.tokens * working_per_token(run)
-    offloaded = run.offload_activations * activations
     logits = last * logit_bytes(run.tokens, run.shape.vocab, run.tp, software.logit_bytes)
 
     layer = run.dense_parameters_per_layer / run.tp + run.expert_parameters_per_layer / (run.ep * run.etp)
@@ -209,22 +273,23 @@ def stage_memory(run: TransformerRun, stage: str) -> StageMemory:
     # Gradients of one micro-batch come to be while its activations go; with several they stay in between.
     waiting = np.where((run.micro_batches <= 1) & (run.zero < 3), 0.0, kept["gradients"])
     casts = _cast_gradients(run, held) + outputs * 0.0
+    at_loss = activations_at_loss(activations, run.offload_activations, outputs, working)
     static = {"weights": kept["weights"], "optimizer": kept["optimizer"]}
 
     def phase(gradients: Number, activation: Number, logit: Number, buffers: Number) -> dict[str, Number]:
         return {**static, "gradients": gradients, "activations": activation, "logits": logit, "buffers": buffers}
 
     phases = {
-        "loss": phase(waiting, activations - offloaded + outputs + working, logits, gathered + ends + buckets),
-        "backward": phase(kept["gradients"], working, 0.0, gathered + buckets),
-        "optimizer": phase(kept["gradients"], 0.0, 0.0, casts + buckets),
+        "loss": phase(waiting, at_loss, logits, buffer_bytes(gathered, ends, 0.0, buckets)),
+        "backward": phase(kept["gradients"], working, 0.0, buffer_bytes(gathered, 0.0, 0.0, buckets)),
+        "optimizer": phase(kept["gradients"], 0.0, 0.0, buffer_bytes(0.0, 0.0, casts, buckets)),
     }
     if np.any(np.asarray(software.loads_whole * run.zero) > 0):
         whole = software.loads_whole * np.where(run.zero >= 3, run.counts.total * run.stored_bytes, 0.0)
         # The largest unit, that of embedding and head, is copied when it is flattened.
         loading = phase(0.0, 0.0, 0.0, whole + held.ends * run.end_bytes)
         phases["load"] = {**loading, "optimizer": 0.0}
-    return StageMemory(phases, kept["host"] + offloaded)
+    return StageMemory(phases, kept["host"] + run.offload_activations * activations)
 
 
 def _kept(run: TransformerRun, held: Parameters) -> dict[str, Number]:
@@ -234,13 +299,15 @@ def _kept(run: TransformerRun, held: Parameters) -> dict[str, Number]:
     expert_shards = [np.where(run.zero >= stage, group, 1.0) for stage in (1, 2, 3)]
     dense = held.dense + held.ends
     trained = run.trained_share
-    weights = sharded_bytes(run.stored_bytes, held.dense, held.experts, shards[2], expert_shards[2])
-    weights = weights + sharded_bytes(run.end_bytes, held.ends, 0.0, shards[2], 1.0)
-    weights = weights + np.where(run.frozen_bytes > 0, run.weight_bytes, 0.0) * run.adapter_parameters / run.tp
+    layers = sharded_bytes(run.stored_bytes, held.dense, held.experts, shards[2], expert_shards[2])
+    adapters = np.where(run.frozen_bytes > 0, run.weight_bytes, 0.0) * run.adapter_parameters / run.tp
+    weights = weight_bytes(layers, run.end_bytes, held.ends, shards[2], adapters)
     copied = run.software.gradient_copies * np.where(run.gradient_bytes > run.width, run.width, 0.0)
-    gradients = sharded_bytes((run.gradient_bytes + copied) * trained, dense, held.experts, shards[1], expert_shards[1])
+    gradients = sharded_bytes.for_part(GRADIENTS)(
+        (run.gradient_bytes + copied) * trained, dense, held.experts, shards[1], expert_shards[1]
+    )
     states = (run.state_bytes + run.master_bytes) * trained
-    states = sharded_bytes(states, dense, held.experts, shards[0], expert_shards[0])
+    states = sharded_bytes.for_part(OPTIMIZER)(states, dense, held.experts, shards[0], expert_shards[0])
     return {
         "weights": weights * (1.0 - run.offload_parameters),
         "gradients": gradients,
