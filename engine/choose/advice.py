@@ -20,6 +20,8 @@ from capacity_tui.engine.workload.plan import AUTO
 MOST_RECOMMENDATIONS = 5
 # A change is worth telling from this share of time, money or memory on.
 LEAST_EFFECT = 0.03
+# What makes a plan fit is advice up to so many times its cost, and as long as it is not much dearer than the cheapest.
+_DEAR = 2.0
 _NOT_MUCH_DEARER = 2.0 / 3.0
 # What a search may set together, and the words for it.
 _SEARCHED = {
@@ -54,7 +56,6 @@ def _recommendations(case: Case, tried: Iterable[tuple[Remedy, Trial]]) -> tuple
         best[spot[1].code] = spot
     ranked = sorted(best.values(), key=lambda pair: -pair[0])
     if case.estimate.fits is False and ranked:
-        # Of what makes the plan fit, only what is not much dearer than the cheapest is advice.
         least = 1.0 + _NOT_MUCH_DEARER * (ranked[0][0] - 1.0)
         ranked = [pair for pair in ranked if pair[0] <= 1.0 or pair[0] >= least]
     changes = [note.change for _, note in ranked]
@@ -81,7 +82,7 @@ def _effect(case: Case, trial: Trial) -> float:
     before, after = case.estimate, trial.estimate
     ratio = unit_cost(after) / unit_cost(before)
     if before.fits is False and has_room(after, trial.settled):
-        return 1.0 + 1.0 / ratio
+        return 1.0 + 1.0 / ratio if ratio <= _DEAR else 0.0
     if before.fits is False or is_tight(before):
         old, new = float(np.max(before.memory.reserved_bytes.value)), float(np.max(after.memory.reserved_bytes.value))
         return min(1.0, max(1.0 - ratio, 1.0 - new / old - max(0.0, ratio - 1.0)))
