@@ -21,13 +21,12 @@ def centred_copy(spec: ClassicalSpec, rates: Rates) -> Operator:
     return rates.stream("centre a copy of the data", moved, flops=2.0 * spec.n * spec.p * spec.density)
 
 
-def sparse_work(spec: ClassicalSpec, power: int) -> float:
+def sparse_work(spec: ClassicalSpec, rates: Rates, power: int) -> float:
     """Return the share of a dense product that sparse operands leave, at the speed of a dense one.
 
     Sparse loops reach a small part of the dense rate, so that few zeros save nothing.
     """
-    slower = 20.0
-    return min(1.0, slower * spec.density**power)
+    return min(1.0, float(rates.sparse_slowdown) * spec.density**power)
 
 
 def normal_equations(spec: LinearRegressionNormal, rates: Rates) -> Fit:
@@ -39,7 +38,7 @@ def normal_equations(spec: LinearRegressionNormal, rates: Rates) -> Fit:
         inference_flops=2.0 * p,
         operators=(
             centred_copy(spec, rates),
-            rates.product("Gram matrix", p, p, n, kernel="gram", work=0.5 * sparse_work(spec, 2)),
+            rates.product("Gram matrix", p, p, n, kernel="gram", work=0.5 * sparse_work(spec, rates, 2)),
             rates.stream("right-hand side", data + n * width, flops=2.0 * n * p * spec.density),
             rates.product("Cholesky factorization", p, p, p, kernel="cholesky", work=1.0 / 6.0),
             rates.stream("triangular solves", 2.0 * p * p * width, flops=2.0 * p * p),
@@ -90,7 +89,7 @@ def newton(spec: LogisticRegressionNewton, rates: Rates) -> Fit:
         operators=(
             rates.stream("weighted copy, gradient and line search", moved, flops=flops, count=steps),
             rates.loop("logistic function", n, "logistic", count=steps, flops=10.0),
-            rates.product("Hessian", p, p, n, kernel="hessian", count=steps, work=sparse_work(spec, 2)),
+            rates.product("Hessian", p, p, n, kernel="hessian", count=steps, work=sparse_work(spec, rates, 2)),
             rates.product("Cholesky factorization", p, p, p, kernel="cholesky", count=steps, work=1.0 / 6.0),
         ),
         memory={

@@ -31,7 +31,7 @@ def lloyd(spec: KMeans, rates: Rates) -> Fit:
                 count=starts,
             ),
             rates.loop("distances to candidates", n * trials, "candidate", count=(k - 1.0) * starts, flops=4.0),
-            rates.product("distances", n, k, p, count=iterations, work=sparse_work(spec, 1)),
+            rates.product("distances", n, k, p, count=iterations, work=sparse_work(spec, rates, 1)),
             rates.loop("nearest centres", n * k, "compare", count=iterations, flops=2.0),
             rates.loop("new means", n * p * spec.density, "value", count=iterations, flops=1.0),
             rates.loop("rows", n, "row", count=iterations, flops=1.0),
@@ -80,7 +80,7 @@ def _covariance(spec: PCA, rates: Rates) -> tuple[tuple[Operator, ...], Number]:
     n, p = float(spec.n), float(spec.p)
     kernels = (
         rates.stream("means", data_bytes(spec, rates.width), flops=n * p),
-        rates.product("covariance", p, p, n, kernel="gram", work=0.5 * sparse_work(spec, 2)),
+        rates.product("covariance", p, p, n, kernel="gram", work=0.5 * sparse_work(spec, rates, 2)),
         rates.product("eigenvalue decomposition", p, p, p, kernel="eigen", work=4.5),
     )
     return kernels, 4.0 * p * p * rates.width
@@ -90,7 +90,7 @@ def _randomized(spec: PCA, rates: Rates) -> tuple[tuple[Operator, ...], Number]:
     """``4 q + 2`` products of the data with a thin matrix (Halko et al. 2011)."""
     n, p = float(spec.n), float(spec.p)
     thin = min(spec.components + spec.oversampling, n, p)
-    power, sparse = float(spec.power_iterations), sparse_work(spec, 1)
+    power, sparse = spec.iterations, sparse_work(spec, rates, 1)
     kernels = (
         centred_copy(spec, rates),
         rates.product("products with a thin matrix", n, thin, p, kernel="thin", count=power + 1.0, work=sparse),

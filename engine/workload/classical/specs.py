@@ -220,8 +220,10 @@ class PCA(ClassicalSpec):
              help="all singular values, eigenvalues of the covariance, or a random projection"),
     ] = "full"  # fmt: skip
     power_iterations: Annotated[
-        Size, Knob("Power iterations", "integer", "algorithm", "", 1, 100, help="of the randomized method")
-    ] = 7
+        Size | None,
+        Knob("Power iterations", "integer", "algorithm", "", 1, 100,
+             help="of the randomized method; 7 for few components and 4 for many unless given"),
+    ] = None  # fmt: skip
     oversampling: Annotated[Size, Knob("Oversampling", "integer", "algorithm", "", 1, 1000)] = 10
 
     @property
@@ -229,6 +231,12 @@ class PCA(ClassicalSpec):
         """Components that are kept."""
         most = float(min(self.n, self.p))
         return min(most, float(self.n_components or (most if self.method != "randomized" else 10)))
+
+    @property
+    def iterations(self) -> float:
+        """Power iterations, as scikit-learn chooses them: more where components are few."""
+        few = self.components < 0.1 * min(self.n, self.p)
+        return float(self.power_iterations or (7 if few else 4))
 
 
 SPECS: Mapping[str, type[ClassicalSpec]] = {
