@@ -40,7 +40,7 @@ def test_wheel_holds_every_module_and_data_file(wheel: Path) -> None:
     held = set(zipfile.ZipFile(wheel).namelist())
     for folder in ("engine", "tui", "themes", "profiles"):
         for file in (ROOT / folder).rglob("*"):
-            if file.suffix in {".py", ".yaml", ".csv", ".tcss"} and "__pycache__" not in file.parts:
+            if file.suffix in {".py", ".yaml", ".csv", ".tcss", ".html"} and "__pycache__" not in file.parts:
                 assert f"capacity_tui/{file.relative_to(ROOT)}" in held
 
 
