@@ -177,6 +177,7 @@ class MigInstance:
     name: str
     memory_bytes: int | None
     compute_share: float | None
+    visible: bool = True
 
 
 @dataclass(frozen=True, slots=True)

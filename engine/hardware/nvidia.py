@@ -84,6 +84,10 @@ def _accelerator(host: Host, index: int, device: nvml.Device, links: Fact[tuple[
         if integrated.value
         else (own_total, memory.map(lambda info: info.free), memory.map(lambda info: info.used))
     )
+    seen = visible(host.environment, index, uuid)
+    slices = _mig_instances(host.environment, device, mig, bool(seen.value))
+    if any(entry.visible for entry in slices.value or ()):
+        seen = detected(True, seen.source)
     address = device.bus()
     place = f"{pci.DEVICES}/{address.value}"
     return Accelerator(
@@ -105,7 +109,7 @@ def _accelerator(host: Host, index: int, device: nvml.Device, links: Fact[tuple[
         numa_node=pci.numa_node(host, place) if address.value else missing(address.source, address.reason),
         links=links,
         mig_enabled=mig,
-        mig_instances=_mig_instances(device, mig),
+        mig_instances=slices,
         power_default_watts=device.watts("nvmlDeviceGetPowerManagementDefaultLimit"),
         power_limit_watts=device.watts("nvmlDeviceGetEnforcedPowerLimit"),
         power_watts=device.watts("nvmlDeviceGetPowerUsage"),
@@ -115,7 +119,7 @@ def _accelerator(host: Host, index: int, device: nvml.Device, links: Fact[tuple[
         clock_mhz=device.clock(),
         clock_max_mhz=device.clock_max(),
         integrated=integrated,
-        visible=visible(host.environment, index, uuid),
+        visible=seen,
         uuid=uuid,
     )
 
@@ -150,28 +154,43 @@ def _pcie(device: nvml.Device) -> PcieLink:
     )
 
 
-def _mig_instances(device: nvml.Device, enabled: Fact[bool]) -> Fact[tuple[MigInstance, ...]]:
+def _mig_instances(
+    environment: Mapping[str, str], device: nvml.Device, enabled: Fact[bool], whole: bool
+) -> Fact[tuple[MigInstance, ...]]:
+    """Return the slices; those of a GPU that is not visible as a whole may be named one by one."""
     if not enabled.value:
         return missing(enabled.source, enabled.reason or "MIG is off")
     slices = device.integer("nvmlDeviceGetMaxMigDeviceCount").value
+    entries = _visible_entries(environment) or []
     found = []
     for instance in device.mig_devices():
         memory, own = instance.memory().value, instance.mig_slices().value
         name = instance.text("nvmlDeviceGetName").value or "MIG instance"
         share = own / slices if own and slices else slice_share(name)
-        found.append(MigInstance(name, memory.total if memory else None, share))
+        seen = whole or _is_named(entries, instance.text("nvmlDeviceGetUUID"))
+        found.append(MigInstance(name, memory.total if memory else None, share, seen))
     return detected(tuple(found), "NVML nvmlDeviceGetMigDeviceHandleByIndex")
 
 
 def visible(environment: Mapping[str, str], index: int, uuid: Fact[str]) -> Fact[bool]:
-    """Return whether CUDA_VISIBLE_DEVICES leaves the device to programs; CUDA stops at a wrong entry."""
+    """Return whether CUDA_VISIBLE_DEVICES leaves the device to programs."""
+    entries = _visible_entries(environment)
+    if entries is None:
+        return detected(True, "CUDA_VISIBLE_DEVICES is not set")
+    return detected(str(index) in entries or _is_named(entries, uuid), "environment CUDA_VISIBLE_DEVICES")
+
+
+def _visible_entries(environment: Mapping[str, str]) -> list[str] | None:
+    """Return the entries that CUDA reads, which stops at a wrong one; None where all devices are visible."""
     listed = environment.get("CUDA_VISIBLE_DEVICES")
     if listed is None:
-        return detected(True, "CUDA_VISIBLE_DEVICES is not set")
+        return None
     stripped = (entry.strip() for entry in listed.split(","))
-    entries = list(takewhile(lambda entry: entry.isdigit() or entry.startswith(("GPU-", "MIG-")), stripped))
-    named = any((uuid.value or "").startswith(entry) for entry in entries)
-    return detected(str(index) in entries or named, "environment CUDA_VISIBLE_DEVICES")
+    return list(takewhile(lambda entry: entry.isdigit() or entry.startswith(("GPU-", "MIG-")), stripped))
+
+
+def _is_named(entries: list[str], uuid: Fact[str]) -> bool:
+    return any((uuid.value or "").startswith(entry) for entry in entries)
 
 
 def _with_peers(answers: tuple[Answer, ...]) -> tuple[Accelerator, ...]:

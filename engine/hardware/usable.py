@@ -56,7 +56,7 @@ def _devices(gpu: Accelerator) -> Iterator[UsableDevice]:
             yield UsableDevice(gpu)
         return  # partitioned, but without a slice there is nothing to run on
     total = gpu.memory_total_bytes.value
-    for entry in slices:
+    for entry in (entry for entry in slices if entry.visible):
         size = entry.memory_bytes
         source = gpu.mig_instances.source
         memory = missing(source, "the slice's memory is not told") if size is None else detected(size, source)

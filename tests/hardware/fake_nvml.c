@@ -56,7 +56,7 @@ int nvmlDeviceGetName(Device device, char *text, unsigned size) {
     return OK;
 }
 int nvmlDeviceGetUUID(Device device, char *text, unsigned size) {
-    snprintf(text, size, "GPU-secret-%ld", number(device));
+    snprintf(text, size, "%s-secret-%ld", number(device) >= MIG_HANDLE ? "MIG" : "GPU", number(device));
     return broken(device);
 }
 int nvmlDeviceGetMemoryInfo(Device device, Memory *memory) {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.server
 import socket
 import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.hardware.benchmark import accelerators, disk, measurement
+from capacity_tui.engine.hardware.benchmark import accelerators, disk, measurement, watching
 from capacity_tui.engine.hardware.benchmark.measurement import Measurement, Skipped, spread
 from capacity_tui.engine.hardware.benchmark.report import (
     BenchmarkReport,
@@ -168,6 +169,16 @@ def test_gpus_are_measured_by_type(machine, monkeypatch):
     names = {figure.id for figure in report.measured}
     assert names >= {"gpu.cpu:0.gemm.float32", "gpu.cpu:0.gemm.bfloat16", "gpu.cpu:0.copy"}
     assert all(entry.reason for entry in report.skipped)
+
+
+def test_sensors_are_watched_under_load(monkeypatch):
+    monkeypatch.setattr(watching, "INTERVAL_SECONDS", 0.01)
+    with watching.watched(lambda: ()) as moments:
+        time.sleep(0.1)
+    seen = len(moments)
+    assert seen >= 3
+    time.sleep(0.05)
+    assert len(moments) == seen
 
 
 def test_a_killed_program_leaves_no_file(tmp_path):

@@ -177,6 +177,15 @@ def test_slices_carry_their_share_of_the_gpu(run):
     assert [slice_["compute_share"] for slice_ in value(gpu, "mig_instances")] == [3 / 7] * 2
 
 
+@pytest.mark.parametrize(
+    ("listed", "slices"), [("0", [True, True]), ("MIG-secret-101", [False, True]), ("MIG-other", [False, False])]
+)
+def test_slices_can_be_named_one_by_one(run, listed, slices):
+    (gpu,), _ = gpus(run, "mig", CUDA_VISIBLE_DEVICES=listed)
+    assert [slice_["visible"] for slice_ in value(gpu, "mig_instances")] == slices
+    assert value(gpu, "visible") is any(slices)
+
+
 def test_samples_carry_traffic_and_users(run):
     script = SAMPLE.replace("samples[-1].gpus", "samples[-1].gpus.value[0].{}")
     _, reading = run("one", script.replace("{}", "users")).splitlines()

@@ -69,6 +69,8 @@ def _tables(report: BenchmarkReport) -> Iterator[RenderableType]:
 
     rows = [_row(figure) for figure in report.measured]
     yield table(("figure", "median", "10th percentile", "90th", "samples", "how"), rows, right=range(1, 5))
+    for judged in report.cooling:
+        yield Text(f"cooling of GPU {judged.index}: {judged.verdict}, {judged.evidence}")
     for entry in report.skipped:
         yield Text(f"{entry.id}: not measured, {entry.reason}", style="dim")
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from capacity_tui.engine.files import data_folder, make_folder, write_atomically
 from capacity_tui.engine.hardware.benchmark.measurement import Measurement, Skipped, Spread
+from capacity_tui.engine.hardware.cooling import Cooling
 from capacity_tui.engine.hardware.facts import Fact, missing
 from capacity_tui.engine.hardware.machine import Machine
 
@@ -20,7 +21,10 @@ DISK, MEMORY = ("disk.read", "disk.write"), "memory.triad"
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkReport:
-    """What was measured, when and on what; ``complete`` is False if the user stopped it."""
+    """What was measured, when and on what.
+
+    ``complete`` is False if the user stopped it; ``cooling`` judges the GPUs by their sensors under the load.
+    """
 
     date: str
     processor: str
@@ -29,6 +33,7 @@ class BenchmarkReport:
     complete: bool
     measured: tuple[Measurement, ...]
     skipped: tuple[Skipped, ...]
+    cooling: tuple[Cooling, ...] = ()
 
     def find(self, identifier: str) -> Measurement | None:
         """Return one figure by its id."""
@@ -103,4 +108,5 @@ def _report(data: Mapping[str, Any]) -> BenchmarkReport:
         complete=bool(data["complete"]),
         measured=tuple(figures),
         skipped=tuple(Skipped(**entry) for entry in data["skipped"]),
+        cooling=tuple(Cooling(**entry) for entry in data.get("cooling", ())),
     )

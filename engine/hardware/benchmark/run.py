@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import import_module
@@ -13,6 +14,10 @@ from typing import cast
 
 from capacity_tui.engine.hardware.benchmark.measurement import CancelledError, Conditions, Measurement, Skipped
 from capacity_tui.engine.hardware.benchmark.report import BenchmarkReport
+from capacity_tui.engine.hardware.benchmark.watching import Moments, watched
+from capacity_tui.engine.hardware.cooling import Cooling, judge_cooling
+from capacity_tui.engine.hardware.gpu_sensors import GpuSensors
+from capacity_tui.engine.hardware.host import Host
 from capacity_tui.engine.hardware.machine import Machine
 
 Benchmark = Callable[[Conditions], Iterator[Measurement | Skipped]]
@@ -57,20 +62,24 @@ def run_benchmarks(
     """
     conditions = _conditions(machine, folder, url, cancelled or threading.Event())
     chosen = [group for group in GROUPS if group in set(groups)]
-    measured: list[Measurement] = []
-    skipped: list[Skipped] = []
+    figures: list[Measurement | Skipped] = []
+    cooling: tuple[Cooling, ...] = ()
     complete = True
     for done, group in enumerate(chosen):
         progress(Progress(group, done, len(chosen)))
         try:
-            for figure in _benchmark(group)(conditions):
-                (measured if isinstance(figure, Measurement) else skipped).append(figure)  # type: ignore[arg-type]
-                progress(Progress(group, done, len(chosen), figure))
-                conditions.check()
+            watching = watched(GpuSensors(Host()).read) if group == "gpu" else nullcontext(Moments())
+            with watching as moments:
+                for figure in _benchmark(group)(conditions):
+                    figures.append(figure)
+                    progress(Progress(group, done, len(chosen), figure))
+                    conditions.check()
         except CancelledError:
-            skipped.append(Skipped(group, "stopped"))
+            figures.append(Skipped(group, "stopped"))
             complete = False
             break
+        if moments:
+            cooling = judge_cooling(machine, moments)
     date = datetime.now(UTC).isoformat(timespec="seconds")
     cpu = machine.cpu
     return BenchmarkReport(
@@ -79,8 +88,9 @@ def run_benchmarks(
         threads=cpu.usable_threads.value or 0,
         devices=tuple(gpu.name.value or gpu.vendor for gpu in machine.accelerators),
         complete=complete,
-        measured=tuple(measured),
-        skipped=tuple(skipped),
+        measured=tuple(figure for figure in figures if isinstance(figure, Measurement)),
+        skipped=tuple(figure for figure in figures if isinstance(figure, Skipped)),
+        cooling=cooling,
     )
 
 
