@@ -32,7 +32,7 @@ _LONGEST_WORDS = 200
 class _Definition(BaseModel):
     """What a registered function returns."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True, defer_build=True)
 
     fields: dict[str, Any]
     calculate: Callable[[Mapping[str, Any]], Mapping[str, Any]]
@@ -42,7 +42,7 @@ class _Definition(BaseModel):
 class _Choice(BaseModel):
     """What a plug-in may say about one key of ``model.spec``."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     default: bool | int | float | str
     minimum: float | None = None
@@ -65,7 +65,7 @@ class Calculated(BaseModel):
         traffic_bytes: memory read and written in the whole training; the peak once where it is not given.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
     params: NonNegativeFloat
     train_flops: NonNegativeFloat

@@ -36,7 +36,7 @@ Automatic: TypeAlias = Literal["auto"]
 class Spec(BaseModel):
     """Parameters of a family of models. Every field has a default and a knob."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=(), defer_build=True)
 
     other_names: ClassVar[Mapping[str, str]] = {}
     """Names that other tools give a field."""
