@@ -33,7 +33,7 @@ def parse_checkpointing(value: object) -> object:
         ValueError: naming what is allowed, which the plan's reader turns into a PlanError.
     """
     if not isinstance(value, str):
-        raise ValueError(f"allowed: {ALLOWED}")  # noqa: TRY004 - pydantic reports ValueErrors only
+        raise ValueError(f"allowed: {ALLOWED}")
     name = value.strip().lower().replace("_", "-")
     known = name in WHOLE or name == "auto" or re.fullmatch(r"every-[1-9]\d{0,3}", name)
     if not known and not set(name.split("+")) <= set(MODULES):
