@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from capacity_tui.engine.estimate.bottleneck import bottleneck
+from capacity_tui.engine.estimate.bottleneck import bottleneck, model_flops_utilization
 from capacity_tui.engine.estimate.intervals import interval
 from capacity_tui.engine.estimate.money import cost, energy
+from capacity_tui.engine.estimate.outside import reserve_bytes
 from capacity_tui.engine.estimate.result import Basis, ComputationEstimate, Estimate, MemoryEstimate
 from capacity_tui.engine.estimate.schedule import step_time
 from capacity_tui.engine.estimate.work import Work
@@ -18,7 +19,7 @@ from capacity_tui.engine.workload.plan import PricingSection
 def memory_estimate(work: Work, cluster: Cluster) -> MemoryEstimate:
     """Add what lies outside the allocator and return memory with its intervals."""
     allocated: Number = sum(work.memory.values(), start=0.0)
-    reserve = allocated * work.fragmentation
+    reserve = reserve_bytes(allocated, work.fragmentation)
     parts = {**work.memory, "context": work.context_bytes, "reserve": reserve}
     reserved: Number = sum(parts.values(), start=0.0)
     return MemoryEstimate(
@@ -48,12 +49,11 @@ def assemble(work: Work, cluster: Cluster, pricing: PricingSection) -> Estimate:
         steps=work.steps,
         devices=cluster.devices,
         model_flops_per_step=work.model_flops_per_step,
-        mfu=work.model_flops_per_step / (time.seconds * work.peak_flops * cluster.devices),
+        mfu=model_flops_utilization(work.model_flops_per_step, time.seconds, work.peak_flops, cluster.devices),
         unit=work.facts.unit,
         units_per_sample=work.units_per_sample,
     )
     seconds = None if work.steps is None else work.steps * time.seconds
-    units = None if work.steps is None else work.steps * work.units_per_step
     busy = (time.parts["compute"] + time.parts["attention"] + time.parts["optimizer"]) / time.seconds
     known = cluster.device.memory_bytes is not None
     draft = Estimate(
@@ -61,7 +61,7 @@ def assemble(work: Work, cluster: Cluster, pricing: PricingSection) -> Estimate:
         memory=memory,
         computation=computation,
         bottleneck=bottleneck(work.operators, time.parts, cluster, work.peak_flops, None),
-        cost=cost(cluster, seconds, units, time.seconds / work.units_per_step),
+        cost=cost(cluster, seconds, time.seconds / work.units_per_step),
         energy=energy(cluster, seconds, busy, pricing.usd_per_kwh),
         basis=Basis(work.method, cluster.device.reach.source, cluster.device.checked, work.assumed),
         warnings=work.warnings,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.result import Bottleneck, BottleneckKind
 from capacity_tui.engine.estimate.work import Operator
 from capacity_tui.engine.hardware.cluster import Cluster
@@ -51,6 +52,49 @@ def balance(operators: tuple[Operator, ...]) -> Balance:
     return Balance(flops, traffic, arithmetic, memory)
 
 
+ROOFLINE = "Williams et al. 2009"
+
+
+@equation("intensity = flops / max(traffic, 1)", unit="FLOP/B", source=ROOFLINE, part="bottleneck.arithmetic_intensity")
+def arithmetic_intensity(flops: Number, traffic: Number) -> Number:
+    """FLOPs for each byte of device memory traffic.
+
+    Args:
+        flops: FLOPs of all operators of a micro-batch on one device.
+        traffic: bytes they move to and from its memory.
+    """
+    return flops / np.maximum(traffic, 1.0)
+
+
+@equation("ridge = peak / bandwidth", unit="FLOP/B", source=ROOFLINE, part="bottleneck.ridge_point")
+def ridge_point(peak: Number, bandwidth: Number) -> Number:
+    """Arithmetic intensity above which arithmetic limits a device.
+
+    Args:
+        peak: dense peak in the type used, FLOP/s.
+        bandwidth: memory bandwidth, B/s.
+    """
+    return peak / bandwidth
+
+
+@equation(
+    "mfu = model_flops / (step_seconds · peak · devices)",
+    unit="share",
+    source="Chowdhery et al. 2022: FLOPs of the model itself, none of recomputation",
+    part="computation.mfu",
+)
+def model_flops_utilization(model_flops: Number, step_seconds: Number, peak: Number, devices: Number) -> Number:
+    """Share of the dense peak that the model's own arithmetic uses.
+
+    Args:
+        model_flops: FLOPs of the model in a step, over all devices.
+        step_seconds: seconds of a step.
+        peak: dense peak of one device in the type used, FLOP/s.
+        devices: how many there are.
+    """
+    return model_flops / (step_seconds * peak * devices)
+
+
 def bottleneck(
     operators: tuple[Operator, ...],
     parts: Mapping[str, Number],
@@ -58,13 +102,10 @@ def bottleneck(
     peak_flops: Number,
     fits: bool | None,
 ) -> Bottleneck:
-    """Return what limits a run: memory capacity, the network, arithmetic or memory bandwidth.
-
-    The ridge point is dense peak over memory bandwidth (Williams et al. 2009).
-    """
+    """Return what limits a run: memory capacity, the network, arithmetic or memory bandwidth."""
     totals = balance(operators)
-    intensity = totals.flops / np.maximum(totals.bytes, 1.0)
-    ridge = peak_flops / cluster.device.bandwidth
+    intensity = arithmetic_intensity(totals.flops, totals.bytes)
+    ridge = ridge_point(peak_flops, cluster.device.bandwidth)
     network = float(np.mean(sum((np.asarray(parts.get(part, 0.0)) for part in NETWORK), start=np.zeros(()))))
     busy = float(np.mean(parts.get("compute", 0.0) + parts.get("attention", 0.0)))
     kind: BottleneckKind = "compute"

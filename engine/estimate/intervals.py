@@ -16,6 +16,7 @@ STEP = (0.8, 1.25)
 DECODE = (0.7, 1.3)
 PREFILL = (0.6, 1.4)
 UNNAMED = "plain"
+GENERAL = "measured over estimated in published runs, 10th to 90th percentile"
 
 
 def interval(value: Number, ratios: tuple[float, float]) -> Interval:
@@ -31,11 +32,14 @@ class Ranges:
         step: of the time of a step.
         memory: of the memory of the fullest device.
         outside: what about the run was never measured, in words.
+        step_basis, memory_basis: which runs the ranges come from, in words.
     """
 
     step: tuple[float, float] = STEP
     memory: tuple[float, float] = ALLOCATED
     outside: tuple[str, ...] = ()
+    step_basis: str = GENERAL
+    memory_basis: str = GENERAL
 
 
 def step_class(*, routed: bool, nodes: bool) -> str:
@@ -75,9 +79,22 @@ def training_ranges(
     unknown = [what for what, measured in known.items() if not measured]
     outside = (f"outside what was measured: {', '.join(unknown)}",) if unknown else ()
     timed = hardware in step.hardware and framework in step.frameworks
-    return Ranges(_range(step, known=timed), _range(memory, known=framework in memory.frameworks), outside)
+    weighed = framework in memory.frameworks
+    return Ranges(
+        _range(step, known=timed),
+        _range(memory, known=weighed),
+        outside,
+        _basis(step, known=timed),
+        _basis(memory, known=weighed),
+    )
 
 
 def _range(row: Reliability, *, known: bool) -> tuple[float, float]:
     power = 1.0 if known else row.widening
     return row.low**power, row.high**power
+
+
+def _basis(row: Reliability, *, known: bool) -> str:
+    runs = f"{row.name}: {row.measurements} published runs of {row.publishers} publishers left out of the fit"
+    widened = "" if known else "; widened, as none of them is like this one"
+    return f"{GENERAL}; {runs}{widened}"

@@ -16,9 +16,14 @@ SPOT_INTERRUPTION_HOURS, SPOT_RESTART_SECONDS, CHECKPOINT_SECONDS = 24.0, 600.0,
 BUSY_POWER, WAITING_POWER = 0.85, 0.3
 
 
-@equation("usd = hours · price", unit="USD", source="price of the catalogue or the plan", part="cost.usd")
+@equation("usd = seconds / 3600 · usd_per_hour", unit="USD", source="price of the catalogue or the plan")
 def job_usd(seconds: Number, usd_per_hour: Number) -> Number:
-    """Price of a job."""
+    """Price of a job.
+
+    Args:
+        seconds: its length; an hour where it is open.
+        usd_per_hour: price of all devices for an hour.
+    """
     return seconds / HOUR * usd_per_hour
 
 
@@ -28,29 +33,69 @@ def job_usd(seconds: Number, usd_per_hour: Number) -> Number:
     source="Young 1974, Daly 2006: cost of checkpoints at the best period, and of restarts",
 )
 def interruption_surplus(checkpoint: Number, restart: Number, interval: Number) -> Number:
-    """Extra time through interruptions that come every ``interval`` seconds."""
+    """Extra time through interruptions, as a share of the job.
+
+    Args:
+        checkpoint: seconds to write a checkpoint.
+        restart: seconds lost with each interruption.
+        interval: seconds between interruptions.
+    """
     return np.sqrt(2.0 * checkpoint / interval) + restart / interval
 
 
 @equation(
-    "watts = devices · limit · (idle + (1 - idle) · (busy · share + waiting · (1 - share)))",
+    "watts = devices · limit · (idle + (1 - idle) · (0.85 · share + 0.3 · (1 - share)))",
     unit="W",
     source="power between idle and limit, by how long devices compute",
     part="energy.watts_average",
 )
 def average_watts(devices: Number, limit: Number, idle: Number, share: Number) -> Number:
-    """Mean power of all devices; ``share`` is the part of the time they compute."""
+    """Mean power of all devices.
+
+    Args:
+        devices: how many.
+        limit: power limit of one, W.
+        idle: share of it that a device draws idle.
+        share: share of the time that devices compute.
+    """
     busy = BUSY_POWER * share + WAITING_POWER * (1.0 - share)
     return devices * limit * (idle + (1.0 - idle) * busy)
 
 
-def cost(cluster: Cluster, seconds: Number | None, units: Number | None, unit_seconds: Number) -> CostEstimate:
+@equation(
+    "spot = seconds · (1 + surplus) / 3600 · usd_per_hour",
+    unit="USD",
+    source="spot price of the catalogue, checkpoints and interruptions included",
+    part="cost.usd_spot",
+)
+def spot_usd(seconds: Number, surplus: Number, usd_per_hour: Number) -> Number:
+    """Price of a job on capacity that may be taken back.
+
+    Args:
+        seconds: its length without interruptions; an hour where it is open.
+        surplus: extra time, as a share of the job.
+        usd_per_hour: spot price of all devices for an hour.
+    """
+    return seconds * (1.0 + surplus) / HOUR * usd_per_hour
+
+
+@equation("kwh = watts · seconds / 3 600 000", unit="kWh", source="power times time", part="energy.kwh")
+def job_kwh(watts: Number, seconds: Number) -> Number:
+    """Energy of a job.
+
+    Args:
+        watts: mean power of all devices.
+        seconds: length of the job.
+    """
+    return watts * seconds / HOUR / 1000.0
+
+
+def cost(cluster: Cluster, seconds: Number | None, unit_seconds: Number) -> CostEstimate:
     """Return the price of a job.
 
     Args:
         cluster: devices and their price.
         seconds: length of the job; None prices an hour.
-        units: tokens or samples of the job.
         unit_seconds: seconds of one token or sample.
     """
     price = cluster.price
@@ -61,10 +106,9 @@ def cost(cluster: Cluster, seconds: Number | None, units: Number | None, unit_se
     surplus = interruption_surplus(CHECKPOINT_SECONDS, SPOT_RESTART_SECONDS, SPOT_INTERRUPTION_HOURS * HOUR)
     spot = None
     if price.spot_usd_per_hour is not None:
-        spot = job_usd(length * (1.0 + surplus), price.spot_usd_per_hour)
-    million = job_usd(unit_seconds * 1e6, per_hour)
-    del units
-    return CostEstimate(job_usd(length, per_hour), million, spot, per_hour, price.source)
+        spot = spot_usd(length, surplus, price.spot_usd_per_hour)
+    million = job_usd.for_part("cost.usd_per_million_tokens")(unit_seconds * 1e6, per_hour)
+    return CostEstimate(job_usd.for_part("cost.usd")(length, per_hour), million, spot, per_hour, price.source)
 
 
 def energy(cluster: Cluster, seconds: Number | None, busy: Number, usd_per_kwh: Number) -> EnergyEstimate:
@@ -75,5 +119,5 @@ def energy(cluster: Cluster, seconds: Number | None, busy: Number, usd_per_kwh: 
     watts = average_watts(cluster.devices, limit, cluster.device.reach.idle_share, busy)
     if seconds is None:
         return EnergyEstimate(None, watts, None)
-    kwh = watts * seconds / HOUR / 1000.0
+    kwh = job_kwh(watts, seconds)
     return EnergyEstimate(kwh, watts, kwh * usd_per_kwh)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from capacity_tui.engine.estimate.intervals import ALLOCATED, STEP
+from capacity_tui.engine.estimate.intervals import ALLOCATED, GENERAL, STEP
 from capacity_tui.engine.estimate.result import ModelFacts, Note
 from capacity_tui.engine.numeric import Number
 
@@ -119,6 +119,7 @@ class Work:
         assumed: what was not given.
         step_range: measured over predicted time of a step, 10th and 90th percentile.
         memory_range: the same of memory.
+        step_basis, memory_basis: which runs the ranges come from, in words.
         warnings: what to know before relying on the run.
     """
 
@@ -142,4 +143,6 @@ class Work:
     assumed: tuple[str, ...] = ()
     step_range: tuple[float, float] = STEP
     memory_range: tuple[float, float] = ALLOCATED
+    step_basis: str = GENERAL
+    memory_basis: str = GENERAL
     warnings: tuple[Note, ...] = ()

@@ -63,6 +63,7 @@ def classical_work(spec: ClassicalSpec, family: str, cluster: Cluster, catalog: 
         method=METHOD,
         assumed=(*cluster.assumed, *spec.defaulted, *(() if on_cpu else (GPU_LOOPS,))),
         step_range=rates.row.step_range,
+        step_basis=f"measured over estimated fits of {rates.row.name}; {rates.row.source}",
         warnings=fit_warnings(spec, rates, cluster),
     )
 

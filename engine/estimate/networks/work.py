@@ -9,6 +9,7 @@ from capacity_tui.engine.estimate.collectives import all_gather_seconds, all_red
 from capacity_tui.engine.estimate.networks.memory import network_memory
 from capacity_tui.engine.estimate.networks.operators import network_operators
 from capacity_tui.engine.estimate.networks.run import NetworkRun, network_run
+from capacity_tui.engine.estimate.outside import context_bytes
 from capacity_tui.engine.estimate.result import ModelFacts
 from capacity_tui.engine.estimate.work import Collective, Schedule, Work
 from capacity_tui.engine.hardware.cluster import Cluster
@@ -46,7 +47,7 @@ def network_work(
         host_bytes=host,
         peak="at the start of the backward pass" if run.trains else "in the widest layer",
         fragmentation=run.framework.fragmentation,
-        context_bytes=reach.context_bytes + (reach.communicator_bytes if run.dp > 1 else 0.0),
+        context_bytes=context_bytes(reach.context_bytes, reach.communicator_bytes, float(run.dp > 1)),
         operators=network_operators(run),
         collectives=tuple(_collectives(run)) if run.trains else (),
         schedule=Schedule(run.micro_batches),

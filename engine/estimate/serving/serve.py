@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from capacity_tui.engine.estimate.bottleneck import bottleneck
+from capacity_tui.engine.estimate.bottleneck import bottleneck, model_flops_utilization
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.intervals import ALLOCATED, DECODE, PREFILL, RESERVED, STEP, interval
 from capacity_tui.engine.estimate.money import cost, energy
+from capacity_tui.engine.estimate.outside import context_bytes, reserve_bytes
 from capacity_tui.engine.estimate.result import (
     Basis,
     ComputationEstimate,
@@ -37,8 +38,8 @@ def memory_estimate(run: ServingRun) -> MemoryEstimate:
     memory = serving_memory(run)
     allocated: Number = sum(memory.parts.values(), start=0.0)
     groups = (run.tp > 1) * 1.0 + (run.pp > 1) * 1.0 + (run.ep > 1) * 1.0
-    outside = run.cluster.device.reach.context_bytes + COMMUNICATOR_BYTES * groups
-    reserve = allocated * run.runtime.fragmentation
+    outside = context_bytes(run.cluster.device.reach.context_bytes, COMMUNICATOR_BYTES, groups)
+    reserve = reserve_bytes(allocated, run.runtime.fragmentation)
     parts = {**memory.parts, "context": outside, "reserve": reserve}
     return MemoryEstimate(
         per_device_bytes=interval(allocated, ALLOCATED),
@@ -115,7 +116,7 @@ def serving_estimate(run: ServingRun, pricing: PricingSection) -> Estimate:
         steps=None,
         devices=run.cluster.devices,
         model_flops_per_step=flops,
-        mfu=flops / (seconds * run.peak * run.cluster.devices),
+        mfu=model_flops_utilization(flops, seconds, run.peak, run.cluster.devices),
         infer=inference_speed(run, first, each),
         units_per_sample=run.length,
     )
@@ -129,7 +130,7 @@ def serving_estimate(run: ServingRun, pricing: PricingSection) -> Estimate:
         memory=memory,
         computation=computation,
         bottleneck=bottleneck(operators, parts, run.cluster, run.peak, None),
-        cost=cost(run.cluster, None, None, seconds / units),
+        cost=cost(run.cluster, None, seconds / units),
         energy=energy(run.cluster, None, busy, pricing.usd_per_kwh),
         basis=Basis(METHOD, run.calibration, device.checked, run.assumed),
         warnings=warnings,

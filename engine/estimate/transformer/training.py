@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from capacity_tui.engine.estimate.outside import context_bytes
 from capacity_tui.engine.estimate.result import ModelFacts
 from capacity_tui.engine.estimate.transformer.communication import training_collectives
 from capacity_tui.engine.estimate.transformer.memory import training_memory
@@ -43,7 +44,7 @@ def training_work(run: TransformerRun, steps: Number | None) -> Work:
         host_bytes=memory.fullest.host,
         peak=memory.words(),
         fragmentation=run.software.fragmentation,
-        context_bytes=device.reach.context_bytes + device.reach.communicator_bytes * groups,
+        context_bytes=context_bytes(device.reach.context_bytes, device.reach.communicator_bytes, groups),
         operators=training_operators(run),
         collectives=training_collectives(run),
         schedule=Schedule(run.micro_batches, run.pp, run.interleave, run.fullest_layers / run.layers_per_stage),
@@ -60,4 +61,6 @@ def training_work(run: TransformerRun, steps: Number | None) -> Work:
         assumed=(*run.cluster.assumed, *run.shape.assumed, *run.ranges.outside),
         step_range=run.ranges.step,
         memory_range=run.ranges.memory,
+        step_basis=run.ranges.step_basis,
+        memory_basis=run.ranges.memory_basis,
     )

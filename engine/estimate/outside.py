@@ -1,0 +1,39 @@
+"""Device memory outside the framework's allocator."""
+
+from __future__ import annotations
+
+from capacity_tui.engine.estimate.equation import equation
+from capacity_tui.engine.numeric import Number
+
+
+@equation(
+    "context = driver + groups · communicator",
+    unit="B",
+    source="measured sizes of efficiency.yaml",
+    part="memory.parts.context",
+)
+def context_bytes(driver: Number, communicator: Number, groups: Number) -> Number:
+    """Bytes of driver context and communication library.
+
+    Args:
+        driver: bytes of the driver's context with the libraries' kernels.
+        communicator: bytes of the buffers of one group of ranks.
+        groups: kinds of groups a device belongs to: tensor, data, pipeline, expert parallel.
+    """
+    return driver + groups * communicator
+
+
+@equation(
+    "reserve = allocated · fragmentation",
+    unit="B",
+    source="the allocator keeps blocks it cannot use: measured reserved over allocated",
+    part="memory.parts.reserve",
+)
+def reserve_bytes(allocated: Number, fragmentation: Number) -> Number:
+    """Bytes the allocator holds beyond its peak.
+
+    Args:
+        allocated: bytes of all parts inside the allocator.
+        fragmentation: what it holds beyond them, as a share.
+    """
+    return allocated * fragmentation
