@@ -84,8 +84,10 @@ def _beside(machine: Machine, gpus: Sequence[Accelerator], cards: Sequence[Netwo
 def _processor(machine: Machine, devices: int) -> Iterator[Setting]:
     """Yield threads and their places, and for machines without a device the type of numbers."""
     cpu = machine.cpu
-    threads = cpu.usable_threads.value
-    cores = min(cpu.physical_cores.value or threads or 1, threads or 1)
+    threads, physical = cpu.usable_threads.value, cpu.physical_cores.value
+    if threads is None:
+        return
+    cores = min(physical or threads, threads)
     nodes = cpu.numa_nodes.value or ()
     fast = cpu.performance_cores.value
     if devices:
@@ -95,7 +97,8 @@ def _processor(machine: Machine, devices: int) -> Iterator[Setting]:
         yield _filled("processor", "loader", str(workers), cores=cores, devices=devices)
     else:
         yield from _number_types(cpu.simd.value or ())
-        yield _filled("processor", "threads", str(min(fast, cores) if fast else cores), cores=cores)
+        row = "threads" if physical else "threads_alone"
+        yield _filled("processor", row, str(min(fast, cores) if fast else cores), cores=cores)
         yield _filled("processor", "memory")
         yield _filled("processor", "affinity" if cpu.vendor.value == "Intel" else "affinity_gnu")
         yield _filled("processor", "places")

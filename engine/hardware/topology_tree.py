@@ -118,7 +118,7 @@ def _device_label(gpu: Accelerator, separator: str) -> str:
     pcie = f"PCIe {generation} x{lanes}" if generation and lanes else ""
     shared = "shares main memory" if gpu.integrated.value else ""
     memory = format_bytes(gpu.memory_total_bytes.value) if gpu.memory_total_bytes.value else ""
-    name = gpu.name.value or f"{gpu.vendor} device"
+    name = gpu.name.value or gpu.catalogue_id.value or f"{gpu.vendor} device"
     return separator.join(part for part in (f"GPU{gpu.index} {name}", memory, pcie, shared) if part)
 
 
