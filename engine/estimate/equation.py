@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -98,7 +98,7 @@ class Equation(Generic[Arguments]):
         if record is not None:
             bound = inspect.signature(self.function).bind(*arguments, **named)
             bound.apply_defaults()
-            record.add(self._derivation(bound, record, result), result)
+            record.add(self._derivation(_values(bound), record, result), result)
         return result
 
     def for_part(self, part: str) -> Equation[Arguments]:
@@ -115,13 +115,14 @@ class Equation(Generic[Arguments]):
         """The names of the numbers put in."""
         return tuple(inspect.signature(self.function).parameters)
 
-    def _derivation(self, bound: inspect.BoundArguments, record: Record, result: Number) -> Derivation:
+    def _derivation(self, values: Mapping[str, object], record: Record, result: Number) -> Derivation:
         meanings = dict(_ARGUMENT.findall(inspect.getdoc(self.function) or ""))
         inputs = tuple(
             Input(name, single(value), " ".join(meanings.get(name, "").split()).rstrip("."), record.origin(value))
-            for name, value in bound.arguments.items()
+            for name, value in values.items()
         )
-        return Derivation(self.function.__name__, self.part, self.formula, inputs, result, self.unit, self.source)
+        formula = self.formula.replace("{addends}", " + ".join(values))
+        return Derivation(self.function.__name__, self.part, formula, inputs, result, self.unit, self.source)
 
 
 def equation(
@@ -130,12 +131,21 @@ def equation(
     """Mark a function as an equation, so that ``recording`` can show how a number came about.
 
     Args:
-        formula: the formula, its symbols named as the arguments.
+        formula: the formula, its symbols named as the arguments; ``{addends}`` stands for the sum of them all.
         unit: unit of the result.
         source: where the formula comes from.
         part: the result key it gives, where it gives only one.
     """
     return lambda function: Equation(function, formula, unit, source, part)
+
+
+def _values(bound: inspect.BoundArguments) -> dict[str, object]:
+    """Return the numbers put in by their names, those of a sum without names of its own too."""
+    values = dict(bound.arguments)
+    for name, parameter in bound.signature.parameters.items():
+        if parameter.kind is inspect.Parameter.VAR_KEYWORD:
+            values.update(values.pop(name))
+    return values
 
 
 def single(value: object) -> object:

@@ -37,13 +37,42 @@ class Fit:
     "data = n · p · width if density = 1 else n · p · density · (width + 4) + 4 · n",
     unit="B",
     source="contiguous array; compressed sparse rows with 32-bit indices",
-    part="memory.parts.data",
 )
 def table_bytes(n: Number, p: Number, density: Number, width: Number) -> Number:
-    """Bytes of the training table."""
+    """Bytes of the training table.
+
+    Args:
+        n: rows.
+        p: features.
+        density: share of the values that are not zero.
+        width: bytes of a number.
+    """
     if density >= 1.0:
         return n * p * width
     return n * p * density * (width + INDEX_BYTES) + n * INDEX_BYTES
+
+
+@equation("{addends}", unit="B", source="arrays the usual library holds at the peak of a fit")
+def held_bytes(**addends: Number) -> Number:
+    """Bytes of what is held side by side."""
+    return sum(addends.values(), start=0.0)
+
+
+@equation("{addends}", unit="", source="numbers the fitted model keeps", part="model.parameters")
+def kept_numbers(**addends: Number) -> Number:
+    """Numbers a fitted model keeps."""
+    return sum(addends.values(), start=0.0)
+
+
+@equation("{addends}", unit="FLOP", source="operations to predict one sample", part="model.forward_flops")
+def prediction_flops(**addends: Number) -> Number:
+    """FLOPs to predict one sample."""
+    return sum(addends.values(), start=0.0)
+
+
+def memory_parts(**parts: Mapping[str, Number]) -> dict[str, Number]:
+    """Return bytes by part from the bytes of what each part is made of."""
+    return {part: held_bytes.for_part(f"memory.parts.{part}")(**addends) for part, addends in parts.items()}
 
 
 def data_bytes(spec: ClassicalSpec, width: Number) -> Number:

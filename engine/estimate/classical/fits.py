@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.estimate.classical import kernel_svm, linear, trees, unsupervised
@@ -30,10 +31,21 @@ FITS: Mapping[type[specs.ClassicalSpec], Callable[..., Fit]] = {
 }
 
 
-def fit_rates(spec: specs.ClassicalSpec, family: str, device: Device, catalog: Catalog) -> Rates:
-    """Return what the machine reaches for a fit whose precision and cores are settled."""
+def fit_rates(
+    spec: specs.ClassicalSpec, family: str, device: Device, catalog: Catalog, efficiency: float | None
+) -> Rates:
+    """Return what the machine reaches for a fit whose precision and cores are settled.
+
+    Args:
+        spec: parameters of the fit.
+        family: name of the algorithm.
+        device: what it runs on.
+        catalog: facts.
+        efficiency: share of the peak that matrix products reach, where the plan says so.
+    """
     cores = float(spec.n_jobs or device.units) if device.kind == "cpu" else float(device.units)
-    return rates_of(device, catalog.algorithms[family], catalog.algorithms[COMMON], str(spec.precision), cores)
+    rates = rates_of(device, catalog.algorithms[family], catalog.algorithms[COMMON], str(spec.precision), cores)
+    return rates if efficiency is None else replace(rates, reach=efficiency)
 
 
 def fit_of(spec: specs.ClassicalSpec, rates: Rates) -> Fit:

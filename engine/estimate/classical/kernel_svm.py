@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from capacity_tui.engine.estimate.classical.fit import Fit, data_bytes
+from capacity_tui.engine.estimate.classical.fit import Fit, data_bytes, kept_numbers, memory_parts, prediction_flops
 from capacity_tui.engine.estimate.classical.rates import Rates
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.numeric import Number
@@ -33,18 +33,21 @@ def minimal_optimization(spec: KernelSVM, rates: Rates) -> Fit:
     iterations = row.ratios["iterations"] * support
     columns = kernel_columns(row.ratios["columns"] * support, cache / (CACHED_BYTES * n), row.ratios["again"])
     return Fit(
-        parameters=support * (p + 1.0) + 1.0,
-        inference_flops=support * (3.0 * p + 10.0),
+        parameters=kept_numbers(**{"support vectors": support * p, "their weights": support, "intercept": 1.0}),
+        inference_flops=prediction_flops(distances=support * 3.0 * p, kernels=support * 10.0),
         operators=(
             rates.loop("kernel products", columns * values, "value", flops=2.0),
             rates.loop("kernel values", columns * n, "kernel", flops=12.0),
             rates.loop("working sets and gradients", iterations * n, "row", flops=6.0),
         ),
-        memory={
-            "data": data + 8.0 * n,
-            "copies": 8.0 * values if spec.density >= 1.0 else 12.0 * values,
-            "work": np.minimum(cache, CACHED_BYTES * n * np.minimum(columns, n)) + row.bytes["row"] * n,
-            "model": support * (p + 2.0) * 8.0,
-        },
+        memory=memory_parts(
+            data={"table": data, "targets": 8.0 * n},
+            copies={"copy of the table": 8.0 * values if spec.density >= 1.0 else 12.0 * values},
+            work={
+                "cached kernel columns": np.minimum(cache, CACHED_BYTES * n * np.minimum(columns, n)),
+                "vectors over the rows": row.bytes["row"] * n,
+            },
+            model={"support vectors": support * p * 8.0, "their weights and indices": support * 16.0},
+        ),
         peak="while the kernel cache is full",
     )

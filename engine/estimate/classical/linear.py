@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from capacity_tui.engine.estimate.classical.fit import Fit, data_bytes
+from capacity_tui.engine.estimate.classical.fit import Fit, data_bytes, kept_numbers, memory_parts, prediction_flops
 from capacity_tui.engine.estimate.classical.rates import Rates
 from capacity_tui.engine.estimate.work import Operator
 from capacity_tui.engine.workload.classical.specs import (
@@ -34,8 +34,8 @@ def normal_equations(spec: LinearRegressionNormal, rates: Rates) -> Fit:
     n, p, width = float(spec.n), float(spec.p), rates.width
     data = data_bytes(spec, width)
     return Fit(
-        parameters=p + 1.0,
-        inference_flops=2.0 * p,
+        parameters=kept_numbers(coefficients=p, intercept=1.0),
+        inference_flops=prediction_flops(products=2.0 * p),
         operators=(
             centred_copy(spec, rates),
             rates.product("Gram matrix", p, p, n, kernel="gram", work=0.5 * sparse_work(spec, rates, 2)),
@@ -43,12 +43,12 @@ def normal_equations(spec: LinearRegressionNormal, rates: Rates) -> Fit:
             rates.product("Cholesky factorization", p, p, p, kernel="cholesky", work=1.0 / 6.0),
             rates.stream("triangular solves", 2.0 * p * p * width, flops=2.0 * p * p),
         ),
-        memory={
-            "data": data + n * width,
-            "copies": data + n * width,
-            "work": 2.0 * p * p * width,
-            "model": (p + 1.0) * width,
-        },
+        memory=memory_parts(
+            data={"table": data, "targets": n * width},
+            copies={"centred table": data, "centred targets": n * width},
+            work={"Gram matrix and its factor": 2.0 * p * p * width},
+            model={"coefficients": p * width, "intercept": width},
+        ),
         peak="while the Gram matrix is formed",
     )
 
@@ -61,19 +61,19 @@ def orthogonal_factorization(spec: LinearRegressionQR, rates: Rates) -> Fit:
     long, short = float(max(spec.n, spec.p)), float(min(spec.n, spec.p))
     width, data = rates.width, data_bytes(spec, rates.width)
     return Fit(
-        parameters=spec.p + 1.0,
-        inference_flops=2.0 * spec.p,
+        parameters=kept_numbers(coefficients=spec.p, intercept=1.0),
+        inference_flops=prediction_flops(products=2.0 * spec.p),
         operators=(
             centred_copy(spec, rates),
             rates.product("QR factorization", short, short, long, kernel="qr", work=1.0 - short / (3.0 * long)),
             rates.product("singular values of the triangle", short, short, short, kernel="bidiagonal", work=4.0 / 3.0),
         ),
-        memory={
-            "data": data + spec.n * width,
-            "copies": rates.row.bytes["copies"] * data + spec.n * width,
-            "work": 2.0 * short * short * width,
-            "model": (spec.p + 1.0) * width,
-        },
+        memory=memory_parts(
+            data={"table": data, "targets": spec.n * width},
+            copies={"copies of the table": rates.row.bytes["copies"] * data, "centred targets": spec.n * width},
+            work={"triangle and its inverse": 2.0 * short * short * width},
+            model={"coefficients": spec.p * width, "intercept": width},
+        ),
         peak="while the copy of the data is factorized",
     )
 
@@ -84,20 +84,20 @@ def newton(spec: LogisticRegressionNewton, rates: Rates) -> Fit:
     data = data_bytes(spec, width)
     moved, flops = rates.row.passes["step"] * data, 6.0 * n * p * spec.density
     return Fit(
-        parameters=p + 1.0,
-        inference_flops=2.0 * p + 4.0,
+        parameters=kept_numbers(coefficients=p, intercept=1.0),
+        inference_flops=prediction_flops(products=2.0 * p, logistic=4.0),
         operators=(
             rates.stream("weighted copy, gradient and line search", moved, flops=flops, count=steps),
             rates.loop("logistic function", n, "logistic", count=steps, flops=10.0),
             rates.product("Hessian", p, p, n, kernel="hessian", count=steps, work=sparse_work(spec, rates, 2)),
             rates.product("Cholesky factorization", p, p, p, kernel="cholesky", count=steps, work=1.0 / 6.0),
         ),
-        memory={
-            "data": data + 8.0 * n,
-            "copies": data,
-            "work": 2.0 * p * p * width + rates.row.bytes["row"] * n,
-            "model": (p + 1.0) * width,
-        },
+        memory=memory_parts(
+            data={"table": data, "targets": 8.0 * n},
+            copies={"copy of the table": data},
+            work={"Hessian and its factor": 2.0 * p * p * width, "vectors over the rows": rates.row.bytes["row"] * n},
+            model={"coefficients": p * width, "intercept": width},
+        ),
         peak="while the Hessian is formed",
     )
 
@@ -122,14 +122,14 @@ def stochastic_gradient(spec: LogisticRegressionSGD, rates: Rates) -> Fit:
             rates.misses(n, data, count=epochs),
         )
     return Fit(
-        parameters=spec.p + 1.0,
-        inference_flops=2.0 * spec.p + 4.0,
+        parameters=kept_numbers(coefficients=spec.p, intercept=1.0),
+        inference_flops=prediction_flops(products=2.0 * spec.p, logistic=4.0),
         operators=kernels,
-        memory={
-            "data": data + 8.0 * n,
-            "work": rates.row.bytes["row"] * n,
-            "model": (spec.p + 1.0) * width,
-        },
+        memory=memory_parts(
+            data={"table": data, "targets": 8.0 * n},
+            work={"vectors over the rows": rates.row.bytes["row"] * n},
+            model={"coefficients": spec.p * width, "intercept": width},
+        ),
         peak="during the epochs",
     )
 
@@ -140,19 +140,19 @@ def coordinate_descent(spec: LinearSVM, rates: Rates) -> Fit:
     width, data = rates.width, data_bytes(spec, rates.width)
     copied = rates.row.bytes["value"] * (values + 2.0 * n)
     return Fit(
-        parameters=spec.p + 1.0,
-        inference_flops=2.0 * spec.p,
+        parameters=kept_numbers(coefficients=spec.p, intercept=1.0),
+        inference_flops=prediction_flops(products=2.0 * spec.p),
         operators=(
             rates.loop("copy into rows of index and value", values, "copy", flops=1.0),
             rates.loop("products and updates", values, "value", count=passes, flops=4.0),
             rates.loop("rows", n, "row", count=passes, flops=10.0),
             rates.misses(n, copied, count=passes),
         ),
-        memory={
-            "data": data + 8.0 * n,
-            "copies": copied,
-            "work": rates.row.bytes["row"] * n,
-            "model": (spec.p + 1.0) * width,
-        },
+        memory=memory_parts(
+            data={"table": data, "targets": 8.0 * n},
+            copies={"rows of index and value": copied},
+            work={"vectors over the rows": rates.row.bytes["row"] * n},
+            model={"coefficients": spec.p * width, "intercept": width},
+        ),
         peak="during the passes",
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from capacity_tui.engine.estimate.classical.fit import Fit, data_bytes
+from capacity_tui.engine.estimate.classical.fit import Fit, data_bytes, kept_numbers, memory_parts, prediction_flops
 from capacity_tui.engine.estimate.classical.rates import Rates
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.work import Operator
@@ -41,10 +41,10 @@ def decision_tree(spec: DecisionTree, rates: Rates) -> Fit:
     visited = float(spec.n) * spec.p * spec.density
     nodes = 2.0 * leaves - 1.0
     return Fit(
-        parameters=3.0 * nodes,
-        inference_flops=2.0 * levels,
+        parameters=kept_numbers(nodes=3.0 * nodes),
+        inference_flops=prediction_flops(levels=2.0 * levels),
         operators=_exact_splits(visited, levels, float(spec.n), rates, 1.0),
-        memory={**_tree_memory(spec, rates), "model": rates.row.bytes["node"] * nodes},
+        memory=memory_parts(**_tree_memory(spec, rates), model={"nodes": rates.row.bytes["node"] * nodes}),
         peak="while the tree grows",
     )
 
@@ -56,20 +56,16 @@ def random_forest(spec: RandomForest, rates: Rates) -> Fit:
     levels, leaves = _grown(drawn, depth, spec.min_samples_split, rates)
     trees, nodes = float(spec.n_estimators), 2.0 * leaves - 1.0
     visited = drawn * spec.features * spec.density
-    at_once = rates.cores
-    memory = _tree_memory(spec, rates)
     return Fit(
-        parameters=3.0 * nodes * trees,
-        inference_flops=2.0 * levels * trees,
+        parameters=kept_numbers(nodes=3.0 * nodes * trees),
+        inference_flops=prediction_flops(levels=2.0 * levels * trees),
         operators=(
             *_exact_splits(visited, levels, drawn, rates, trees),
             rates.loop("rows", float(spec.n), "row", count=trees),
         ),
-        memory={
-            **memory,
-            "work": memory["work"] * at_once,
-            "model": rates.row.bytes["node"] * nodes * trees,
-        },
+        memory=memory_parts(
+            **_tree_memory(spec, rates, rates.cores), model={"nodes": rates.row.bytes["node"] * nodes * trees}
+        ),
         peak="when the last trees are grown",
     )
 
@@ -88,18 +84,18 @@ def boosted_trees(spec: BoostedTrees, rates: Rates) -> Fit:
     copies = row.bytes["binned"] * bins * values if spec.method == "hist" else row.bytes["sorted"] * values
     histograms = row.bytes["bin"] * spec.n_bins * spec.p * leaves if spec.method == "hist" else 0.0
     return Fit(
-        parameters=3.0 * nodes * trees,
-        inference_flops=2.0 * levels * trees,
+        parameters=kept_numbers(nodes=3.0 * nodes * trees),
+        inference_flops=prediction_flops(levels=2.0 * levels * trees),
         operators=(
             *operators(spec, rates, values, sampled, levels),
             rates.loop("gradients, partitions and predictions", rows, "row", count=trees * levels, flops=6.0),
         ),
-        memory={
-            "data": data + 8.0 * spec.n,
-            "copies": copies,
-            "work": histograms + row.bytes["row"] * spec.n,
-            "model": row.bytes["node"] * nodes * trees,
-        },
+        memory=memory_parts(
+            data={"table": data, "targets": 8.0 * spec.n},
+            copies={"binned table" if spec.method == "hist" else "sorted columns": copies},
+            work={"histograms": histograms, "vectors over the rows": row.bytes["row"] * spec.n},
+            model={"nodes": row.bytes["node"] * nodes * trees},
+        ),
         peak="while a tree grows",
     )
 
@@ -145,12 +141,14 @@ def _exact_splits(visited: float, levels: float, rows: float, rates: Rates, tree
     )
 
 
-def _tree_memory(spec: DecisionTree | RandomForest, rates: Rates) -> dict[str, Number]:
-    """Return data, the library's fp32 copy and the arrays of one growing tree."""
+def _tree_memory(
+    spec: DecisionTree | RandomForest, rates: Rates, at_once: Number = 1.0
+) -> dict[str, dict[str, Number]]:
+    """Return data, the library's fp32 copy and the arrays of the trees that grow at once."""
     row = rates.row
     copied = 0.0 if rates.width == 4.0 and spec.density >= 1.0 else 4.0 * spec.n * spec.p * spec.density
     return {
-        "data": data_bytes(spec, rates.width) + 8.0 * spec.n,
-        "copies": copied + row.bytes["target"] * spec.n,
-        "work": row.bytes["row"] * spec.n,
+        "data": {"table": data_bytes(spec, rates.width), "targets": 8.0 * spec.n},
+        "copies": {"fp32 table": copied, "targets": row.bytes["target"] * spec.n},
+        "work": {"vectors of growing trees": row.bytes["row"] * spec.n * at_once},
     }

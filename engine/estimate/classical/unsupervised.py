@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from capacity_tui.engine.estimate.classical.fit import Fit, data_bytes
+from capacity_tui.engine.estimate.classical.fit import Fit, data_bytes, kept_numbers, memory_parts, prediction_flops
 from capacity_tui.engine.estimate.classical.linear import centred_copy, sparse_work
 from capacity_tui.engine.estimate.classical.rates import Rates
 from capacity_tui.engine.estimate.work import Operator
@@ -20,8 +20,8 @@ def lloyd(spec: KMeans, rates: Rates) -> Fit:
     trials = 2.0 + math.floor(math.log(k))
     data = data_bytes(spec, width)
     return Fit(
-        parameters=k * p,
-        inference_flops=2.0 * k * p,
+        parameters=kept_numbers(centres=k * p),
+        inference_flops=prediction_flops(distances=2.0 * k * p),
         operators=(
             centred_copy(spec, rates),
             rates.stream(
@@ -36,12 +36,16 @@ def lloyd(spec: KMeans, rates: Rates) -> Fit:
             rates.loop("new means", n * p * spec.density, "value", count=iterations, flops=1.0),
             rates.loop("rows", n, "row", count=iterations, flops=1.0),
         ),
-        memory={
-            "data": data,
-            "copies": data,
-            "work": rates.row.bytes["row"] * n + trials * n * width + 2.0 * k * p * width,
-            "model": k * p * width,
-        },
+        memory=memory_parts(
+            data={"table": data},
+            copies={"centred table": data},
+            work={
+                "vectors over the rows": rates.row.bytes["row"] * n,
+                "distances to candidates": trials * n * width,
+                "old and new centres": 2.0 * k * p * width,
+            },
+            model={"centres": k * p * width},
+        ),
         peak="during the starts",
     )
 
@@ -52,10 +56,15 @@ def principal_components(spec: PCA, rates: Rates) -> Fit:
     data, kept = data_bytes(spec, rates.width), spec.components
     copies = rates.row.bytes[f"copies_{spec.method}"] * data
     return Fit(
-        parameters=kept * spec.p + spec.p,
-        inference_flops=2.0 * kept * spec.p + spec.p,
+        parameters=kept_numbers(components=kept * spec.p, means=spec.p),
+        inference_flops=prediction_flops(projection=2.0 * kept * spec.p, centring=spec.p),
         operators=kernels,
-        memory={"data": data, "copies": copies, "work": work, "model": (kept + 1.0) * spec.p * rates.width},
+        memory=memory_parts(
+            data={"table": data},
+            copies={"copies of the table": copies},
+            work={"decomposition": work},
+            model={"components": kept * spec.p * rates.width, "means": spec.p * rates.width},
+        ),
         peak="during the decomposition",
     )
 

@@ -38,10 +38,20 @@ def settle_classical(plan: Plan, family: str, device: Device) -> ClassicalSpec:
     return spec.model_copy(update={"precision": precision, "n_jobs": spec.n_jobs or (cores if on_cpu else None)})
 
 
-def classical_work(spec: ClassicalSpec, family: str, cluster: Cluster, catalog: Catalog) -> Work:
-    """Return one fit of a settled plan as neutral work; the fit is one step."""
+def classical_work(
+    spec: ClassicalSpec, family: str, cluster: Cluster, catalog: Catalog, efficiency: float | None = None
+) -> Work:
+    """Return one fit of a settled plan as neutral work; the fit is one step.
+
+    Args:
+        spec: parameters, settled.
+        family: name of the algorithm.
+        cluster: what it runs on.
+        catalog: facts.
+        efficiency: share of the peak that matrix products reach, where the plan says so.
+    """
     device, on_cpu = cluster.device, cluster.device.kind == "cpu"
-    rates = fit_rates(spec, family, device, catalog)
+    rates = fit_rates(spec, family, device, catalog, efficiency)
     fit = fit_of(spec, rates)
     return Work(
         facts=ModelFacts(fit.parameters, fit.parameters, fit.inference_flops, "sample", rates.row.complexity),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.networks.run import NetworkRun
-from capacity_tui.engine.estimate.transformer.memory import GRADIENTS, OPTIMIZER, sharded_bytes
+from capacity_tui.engine.estimate.transformer.memory import GRADIENTS, OPTIMIZER, host_bytes, sharded_bytes
 from capacity_tui.engine.numeric import Number
 
 WEIGHTS = "memory.parts.weights"
@@ -34,6 +34,23 @@ def activation_bytes(
     return batch * (kept * (elements * width + further) + working * width)
 
 
+@equation(
+    "buffers = width · parameters · reduced",
+    unit="B",
+    source="gradients are copied into buckets before they are reduced",
+    part="memory.parts.buffers",
+)
+def bucket_bytes(width: Number, parameters: Number, reduced: Number) -> Number:
+    """Bytes of communication buckets.
+
+    Args:
+        width: bytes of an element.
+        parameters: parameters of the network.
+        reduced: 1 where several devices reduce gradients.
+    """
+    return width * parameters * reduced
+
+
 def network_memory(run: NetworkRun) -> tuple[Mapping[str, Number], Number]:
     """Return bytes inside the allocator by part, and bytes in host memory."""
     parameters, numerics, network = float(run.network.parameters), run.numerics, run.network
@@ -56,6 +73,6 @@ def network_memory(run: NetworkRun) -> tuple[Mapping[str, Number], Number]:
             float(network.largest),
             numerics.width,
         ),
-        "buffers": numerics.width * parameters * trains if run.dp > 1 else 0.0,
+        "buffers": bucket_bytes(numerics.width, parameters, trains * float(run.dp > 1)),
     }
-    return parts, states * run.offload_optimizer
+    return parts, host_bytes(states * run.offload_optimizer, 0.0, 0.0)

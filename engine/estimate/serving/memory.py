@@ -115,6 +115,34 @@ def claimed_bytes(capacity: Number, share: Number, needed: Number, claims_free: 
     return np.where(claims_free > 0, needed + share * (capacity - needed), share * capacity)
 
 
+@equation(
+    "buffers = workspace",
+    unit="B",
+    source="measured: what the engine sets aside for its kernels, engines.yaml",
+    part="memory.parts.buffers",
+)
+def workspace_bytes(workspace: Number) -> Number:
+    """Bytes of an engine's workspace."""
+    return workspace
+
+
+@equation(
+    "host = embedding + layers + cache",
+    unit="B",
+    source="what the engine leaves in host memory",
+    part="memory.host_bytes",
+)
+def host_bytes(embedding: Number, layers: Number, cache: Number) -> Number:
+    """Bytes in host memory.
+
+    Args:
+        embedding: bytes of a token embedding that is looked up on the host.
+        layers: bytes of the layers the accelerator does not hold.
+        cache: bytes of their keys and values.
+    """
+    return embedding + layers + cache
+
+
 def tokens_per_pass(run: ServingRun) -> Number:
     """Tokens of one forward pass of prefill: the whole batch, or the engine's chunk."""
     tokens = run.batch * run.prompt
@@ -155,8 +183,8 @@ def serving_memory(run: ServingRun) -> ServingMemory:
         "kv_cache": cache,
         "activations": activation_bytes(tokens, run.width, shape.hidden, widest),
         "logits": logit_bytes(rows, shape.vocab, run.tp),
-        "buffers": run.runtime.workspace_bytes + 0.0 * weights,
+        "buffers": workspace_bytes(run.runtime.workspace_bytes) + 0.0 * weights,
     }
     offloaded = run.host.share * shape.layers * (each[0] + each[1]) * run.body_bytes
     host_cache = run.host.share * run.batch * elements * run.cache_bytes
-    return ServingMemory(parts, embedding + offloaded + host_cache)
+    return ServingMemory(parts, host_bytes(embedding, offloaded, host_cache))

@@ -185,6 +185,23 @@ def buffer_bytes(gathered: Number, ends: Number, casts: Number, buckets: Number)
 
 
 @equation(
+    "host = optimizer + weights + activations",
+    unit="B",
+    source="what the plan offloads",
+    part="memory.host_bytes",
+)
+def host_bytes(optimizer: Number, weights: Number, activations: Number) -> Number:
+    """Bytes in host memory for one device.
+
+    Args:
+        optimizer: bytes of offloaded optimizer states.
+        weights: bytes of offloaded weights.
+        activations: bytes of offloaded activations.
+    """
+    return optimizer + weights + activations
+
+
+@equation(
     "kept = tokens · layers_in_flight · ((1 - full) · layer + full · layer_input)",
     unit="B",
     source=ACTIVATIONS + "; pipeline depth after Narayanan et al. 2021",
@@ -289,7 +306,9 @@ def stage_memory(run: TransformerRun, stage: str) -> StageMemory:
         # The largest unit, that of embedding and head, is copied when it is flattened.
         loading = phase(0.0, 0.0, 0.0, whole + held.ends * run.end_bytes)
         phases["load"] = {**loading, "optimizer": 0.0}
-    return StageMemory(phases, kept["host"] + run.offload_activations * activations)
+    return StageMemory(
+        phases, host_bytes(kept["host_states"], kept["host_weights"], run.offload_activations * activations)
+    )
 
 
 def _kept(run: TransformerRun, held: Parameters) -> dict[str, Number]:
@@ -312,7 +331,8 @@ def _kept(run: TransformerRun, held: Parameters) -> dict[str, Number]:
         "weights": weights * (1.0 - run.offload_parameters),
         "gradients": gradients,
         "optimizer": states * (1.0 - run.offload_optimizer),
-        "host": states * run.offload_optimizer + weights * run.offload_parameters,
+        "host_states": states * run.offload_optimizer,
+        "host_weights": weights * run.offload_parameters,
     }
 
 
