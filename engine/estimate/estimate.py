@@ -71,7 +71,8 @@ def estimate_settled(settled: Settled, catalog: Catalog) -> Estimate:
 def work_of(settled: Settled, catalog: Catalog) -> Work | None:
     """Return a settled plan as neutral work; None where its family does not speak in operators."""
     if isinstance(settled.spec, ClassicalSpec):
-        return classical_work(settled.spec, settled.family.id, settled.cluster, catalog)
+        efficiency = settled.plan.hardware.efficiency
+        return classical_work(settled.spec, settled.family.id, settled.cluster, catalog, efficiency)
     if isinstance(settled.spec, NetworkSpec):
         steps = job_steps(settled.plan)
         return network_work(settled.plan, settled.spec, settled.family.id, settled.cluster, catalog, steps)

@@ -197,6 +197,15 @@ def test_histograms_beat_exact_splits_on_many_rows() -> None:
     assert seconds(fitted("xgboost_like", **spec)) < seconds(fitted("xgboost_like", method="exact", **spec))
 
 
+def test_efficiency_overrides_the_reachable_share() -> None:
+    def taken(efficiency: float | None) -> float:
+        hardware = {"name": CPU, "efficiency": efficiency}
+        data = {"model": {"name": "linear_regression_normal", "spec": {"p": 2000}}, "hardware": hardware}
+        return seconds(estimate_plan(plan_from_data(data)))
+
+    assert taken(0.9) < taken(None) < taken(0.1)
+
+
 def test_a_random_projection_beats_all_singular_values() -> None:
     spec = {"n": 100_000, "p": 2000, "n_components": 10}
     assert seconds(fitted("pca_svd", method="randomized", **spec)) < seconds(fitted("pca_svd", **spec)) / 5
