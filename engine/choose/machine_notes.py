@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.choose.effects import effect_text, saves
 from capacity_tui.engine.choose.modes import with_values
+from capacity_tui.engine.choose.surroundings import TOKEN_BYTES, roomiest_disk, run_space, space_text
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate.estimate import Answer, estimate_plan
 from capacity_tui.engine.estimate.result import Note
@@ -24,10 +25,6 @@ from capacity_tui.engine.units import (
 
 HELD_BYTES = 1 << 30  # less is the driver's own
 CLOSE_CELSIUS = 10.0
-# A checkpoint holds 16-bit weights, their fp32 copy and two fp32 states of Adam: bytes of one trained parameter.
-CHECKPOINT_BYTES = 14.0
-KEPT_CHECKPOINTS = 3  # the one being written, the last one, and one to fall back to
-TOKEN_BYTES = 4.0  # token ids as data loaders keep them
 FULL_SHARE = 0.9
 
 
@@ -41,11 +38,6 @@ def job_notes(machine: Machine, found: Answer, catalog: Catalog) -> tuple[tuple[
     suggestions = (*_mixed_precision(machine, found, catalog), *found.estimate.recommendations)
     warnings = (*machine_warnings(machine), *_battery(machine, found), *_space(machine, found))
     return suggestions, (*warnings, *found.estimate.warnings)
-
-
-def run_space_bytes(found: Answer) -> float:
-    """Return the disk space a training run writes: the checkpoints it keeps."""
-    return float(found.estimate.model.parameters) * CHECKPOINT_BYTES * KEPT_CHECKPOINTS
 
 
 def predicted_bottleneck(found: Answer) -> str:
@@ -128,23 +120,16 @@ def _battery(machine: Machine, found: Answer) -> Iterator[Note]:
 
 
 def _space(machine: Machine, found: Answer) -> Iterator[Note]:
-    """Say where checkpoints do not fit, and what a slow disk costs."""
-    if found.plan.task == "infer":
+    """Say where checkpoints and data do not fit, and what a hard disk means for the data."""
+    space, disk = run_space(machine, found), roomiest_disk(machine)
+    if space is None or disk is None:
         return
-    needed = run_space_bytes(found)
-    local = [disk for disk in machine.disks if disk.kind.value not in ("tmpfs", "network") and disk.free_bytes.value]
-    if not local:
-        return
-    roomiest = max(local, key=lambda disk: disk.free_bytes.value or 0)
-    free = roomiest.free_bytes.value or 0
-    if needed > free:
-        detail = (
-            f"{KEPT_CHECKPOINTS} checkpoints take {format_bytes(needed)}, {roomiest.mount} has {format_bytes(free)}"
-        )
-        yield Note("disk_space", "Checkpoints do not fit the disks", detail)
-    rate = found.estimate.computation.units_per_step / found.estimate.computation.step_seconds.value
-    if roomiest.kind.value == "HDD" and found.estimate.computation.unit == "token":
-        detail = f"tokens stream at {format_bandwidth(float(rate) * TOKEN_BYTES)}, which any disk reads in sequence; "
+    if space.needed_bytes > space.free_bytes:
+        yield Note("disk_space", "Checkpoints and data do not fit the disks", space_text(space))
+    computation = found.estimate.computation
+    if disk.kind.value == "HDD" and computation.unit == "token":
+        rate = float(computation.units_per_step / computation.step_seconds.value) * TOKEN_BYTES
+        detail = f"tokens stream at {format_bandwidth(rate)}, which any disk reads in sequence; "
         detail += "shuffled reading needs an SSD or NVMe"
         yield Note("hard_disk", "Data would lie on a hard disk", detail)
 

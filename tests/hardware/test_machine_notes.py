@@ -13,8 +13,8 @@ from capacity_tui.engine.choose.machine_notes import (
     job_notes,
     machine_warnings,
     predicted_bottleneck,
-    run_space_bytes,
 )
+from capacity_tui.engine.choose.surroundings import power_text, run_space, space_text
 from capacity_tui.engine.hardware.detect import detect
 from capacity_tui.engine.hardware.facts import detected
 from capacity_tui.engine.hardware.machine import GpuProcess, Process, unknown_accelerator
@@ -98,9 +98,20 @@ def test_effects_are_computed(job):
 
 
 def test_a_job_has_a_bottleneck_and_needs_space(job):
-    _, found = job
+    machine, found = job
     assert predicted_bottleneck(found).split(":")[0] in {"compute", "memory bandwidth", "network", "capacity"}
-    assert run_space_bytes(found) == pytest.approx(float(found.estimate.model.parameters) * 42)
+    space = run_space(machine, found)
+    assert space.checkpoint_bytes == pytest.approx(float(found.estimate.model.parameters) * 42)
+    assert space.data_bytes == pytest.approx(4e9, rel=0.01)
+    assert space.download_seconds is None  # a wireless card that tells no speed
+    assert "token ids 3.7 GiB; 400.0 GiB free on /" in space_text(space)
+
+
+def test_limits_add_up_to_a_supply(laptop):
+    assert power_text(laptop) is None
+    machine = replace(laptop, accelerators=(gpu(power_limit_watts=450.0), gpu(power_limit_watts=450.0)))
+    assert power_text(machine).startswith("900 W for devices (the processor's limit is not told)")
+    assert "1.2 kW" in power_text(machine)
 
 
 def test_full_disks_are_told(job):

@@ -47,10 +47,16 @@ def job_parts(machine: Machine, found: Answer) -> Iterator[RenderableType]:
 
     from capacity_tui.engine import load_catalog
     from capacity_tui.engine.choose.machine_notes import job_notes, predicted_bottleneck
+    from capacity_tui.engine.choose.surroundings import power_text, run_space, space_text
 
     suggestions, warnings = job_notes(machine, found, load_catalog())
     name = found.plan.model.name or "the model"
     yield Text(f"Predicted bottleneck for {name}: {predicted_bottleneck(found)}", style="bold")
+    space, power = run_space(machine, found), power_text(machine)
+    if space is not None:
+        yield Text(f"Disk space it takes: {space_text(space)}")
+    if power is not None:
+        yield Text(f"Power: {power}")
     yield from _notes("Optimization suggestions", suggestions)
     yield from _notes("Warnings", warnings)
 
@@ -78,6 +84,7 @@ def report_data(machine: Machine, found: Answer | None) -> dict[str, object]:
     from capacity_tui.engine import load_catalog
     from capacity_tui.engine.choose.machine_notes import job_notes, machine_warnings, predicted_bottleneck
     from capacity_tui.engine.choose.settings import settings_for
+    from capacity_tui.engine.choose.surroundings import run_space
     from capacity_tui.engine.hardware.placement import placement_advice
 
     data: dict[str, object] = {
@@ -88,8 +95,10 @@ def report_data(machine: Machine, found: Answer | None) -> dict[str, object]:
     if found is None:
         return {**data, "warnings": [_note_data(note) for note in machine_warnings(machine)]}
     suggestions, warnings = job_notes(machine, found, load_catalog())
+    space = run_space(machine, found)
     return {
         **data,
+        "disk_space": asdict(space) if space else None,
         "bottleneck": predicted_bottleneck(found),
         "suggestions": [_note_data(note) for note in suggestions],
         "warnings": [_note_data(note) for note in warnings],
