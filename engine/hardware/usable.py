@@ -45,6 +45,7 @@ def slice_of(device: Device, found: UsableDevice) -> Device:
         peaks={name: peak * found.compute_share for name, peak in device.peaks.items()},
         units=device.units * found.compute_share,
         bandwidth=device.bandwidth * found.bandwidth_share,
+        tdp_watts=None if device.tdp_watts is None else device.tdp_watts * found.compute_share,
         link_bandwidth=device.host_bandwidth,
     )
 
@@ -70,7 +71,6 @@ def _devices(gpu: Accelerator) -> Iterator[UsableDevice]:
             memory_used_bytes=unread,
             links=missing(source, "slices have no links to each other"),
             mig_instances=missing(source, "a slice itself"),
-            power_limit_watts=gpu.power_limit_watts.map(lambda watts, part=entry: watts * (part.compute_share or 1.0)),  # type: ignore[misc]
         )
         bandwidth = size / total if size and total else entry.compute_share or 1.0
         yield UsableDevice(slice_, entry.compute_share or 1.0, min(1.0, bandwidth), linked=False)

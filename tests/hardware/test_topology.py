@@ -22,9 +22,10 @@ from capacity_tui.engine.hardware.machine import (
 )
 from capacity_tui.engine.hardware.pci import level
 from capacity_tui.engine.hardware.placement import linked_groups, placement_advice
+from capacity_tui.engine.hardware.resolve import accelerator_device
 from capacity_tui.engine.hardware.topology import complete_topology
 from capacity_tui.engine.hardware.topology_tree import topology_lines
-from capacity_tui.engine.hardware.usable import usable_devices
+from capacity_tui.engine.hardware.usable import slice_of, usable_devices
 
 SWITCH = ("pci0000:16", "0000:16:01.0", "0000:17:00.0", "0000:18:00.0")
 
@@ -141,6 +142,11 @@ def test_slices_are_devices_of_their_own(machine):
     assert (first.compute_share, first.bandwidth_share, first.linked) == (3 / 7, 0.5, False)
     assert second.accelerator.name.value == "H100 80GB HBM3 1g.10gb"
     assert len(others) == 3
+    whole = accelerator_device(load_catalog().accelerators["h100-sxm-80gb"], load_catalog())
+    part = slice_of(whole, first)
+    assert part.peak("bf16") == pytest.approx(whole.peak("bf16") * 3 / 7)
+    assert part.bandwidth == whole.bandwidth / 2
+    assert slice_of(whole, others[0]) is whole
 
 
 PATHS = st.lists(st.sampled_from(["a", "b", "c"]), min_size=1, max_size=5).map(tuple)
