@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import update_wrapper
-from typing import Generic, ParamSpec
+from typing import Generic, ParamSpec, cast
 
 import numpy as np
 
@@ -122,7 +122,9 @@ class Equation(Generic[Arguments]):
             for name, value in values.items()
         )
         formula = self.formula.replace("{addends}", " + ".join(values))
-        return Derivation(self.function.__name__, self.part, formula, inputs, result, self.unit, self.source)
+        return Derivation(
+            self.function.__name__, self.part, formula, inputs, cast("Number", single(result)), self.unit, self.source
+        )
 
 
 def equation(
@@ -151,6 +153,12 @@ def _values(bound: inspect.BoundArguments) -> dict[str, object]:
 def single(value: object) -> object:
     """Return an array of one number as that number."""
     return float(value.item()) if isinstance(value, np.ndarray | np.generic) and value.size == 1 else value
+
+
+def origin(value: object) -> Derivation | None:
+    """Return the recorded equation that gave this very object, None where none did or nothing is recorded."""
+    record = _record.get()
+    return None if record is None else record.origin(value)
 
 
 @contextmanager

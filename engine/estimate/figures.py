@@ -6,19 +6,111 @@ from collections.abc import Callable, Mapping
 from typing import cast
 
 from capacity_tui.engine.errors import PlanError
+from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.result import Estimate, Interval
 from capacity_tui.engine.numeric import Number
 
 Figure = Number | Interval | None
 
 
-def _rate(estimate: Estimate) -> Number:
-    return estimate.computation.units_per_step / estimate.computation.step_seconds.value
+STEP = "what a step works through, over its time"
+
+
+@equation("rate = units / step_seconds", unit="1/s", source=STEP, part="computation.tokens_per_second")
+def units_per_second(units: Number, step_seconds: Number) -> Number:
+    """Tokens or samples a second, over all devices.
+
+    Args:
+        units: tokens or samples of a step.
+        step_seconds: seconds of a step.
+    """
+    return units / step_seconds
+
+
+@equation(
+    "rate = units / step_seconds / devices",
+    unit="1/s",
+    source=STEP,
+    part="computation.tokens_per_second_per_device",
+)
+def units_per_device_second(units: Number, step_seconds: Number, devices: Number) -> Number:
+    """Tokens or samples a second and device.
+
+    Args:
+        units: tokens or samples of a step.
+        step_seconds: seconds of a step.
+        devices: devices that share the work.
+    """
+    return units / step_seconds / devices
+
+
+@equation(
+    "rate = units / units_per_sample / step_seconds",
+    unit="1/s",
+    source=STEP,
+    part="computation.samples_per_second",
+)
+def samples_per_second(units: Number, units_per_sample: Number, step_seconds: Number) -> Number:
+    """Samples a second, over all devices.
+
+    Args:
+        units: tokens or samples of a step.
+        units_per_sample: tokens of a sample; 1 where samples are counted.
+        step_seconds: seconds of a step.
+    """
+    return units / units_per_sample / step_seconds
+
+
+@equation(
+    "time = steps · step_seconds",
+    unit="s",
+    source="steps of the plan, one after another",
+    part="computation.estimated_train_time_seconds",
+)
+def job_seconds(steps: Number, step_seconds: Number) -> Number:
+    """Seconds of a job.
+
+    Args:
+        steps: optimizer steps; a fit is one.
+        step_seconds: seconds of a step.
+    """
+    return steps * step_seconds
+
+
+@equation(
+    "used = 100 · reserved / capacity",
+    unit="%",
+    source="what the driver shows over what a device has",
+    part="memory.utilization_percent",
+)
+def memory_used(reserved: Number, capacity: Number) -> Number:
+    """Percent of the memory of the fullest device.
+
+    Args:
+        reserved: bytes the driver shows.
+        capacity: usable bytes of the device.
+    """
+    return 100.0 * reserved / capacity
+
+
+def _tokens(estimate: Estimate) -> Number:
+    computation = estimate.computation
+    return units_per_second(computation.units_per_step, computation.step_seconds.value)
+
+
+def _tokens_per_device(estimate: Estimate) -> Number:
+    found = estimate.computation
+    return units_per_device_second(found.units_per_step, found.step_seconds.value, found.devices)
+
+
+def _samples(estimate: Estimate) -> Number:
+    found = estimate.computation
+    return samples_per_second(found.units_per_step, found.units_per_sample, found.step_seconds.value)
 
 
 def _job(estimate: Estimate) -> Figure:
     steps, step = estimate.computation.steps, estimate.computation.step_seconds
-    return None if steps is None else Interval(step.value * steps, step.low * steps, step.high * steps)
+    return None if steps is None else Interval(job_seconds(steps, step.value), step.low * steps, step.high * steps)
 
 
 def _serving(estimate: Estimate, name: str) -> Figure:
@@ -28,7 +120,7 @@ def _serving(estimate: Estimate, name: str) -> Figure:
 
 def _utilization(estimate: Estimate) -> Figure:
     capacity = estimate.memory.capacity_bytes
-    return None if capacity is None else 100.0 * estimate.memory.reserved_bytes.value / capacity
+    return None if capacity is None else memory_used(estimate.memory.reserved_bytes.value, capacity)
 
 
 FIGURES: Mapping[str, tuple[str, str, Callable[[Estimate], Figure]]] = {
@@ -41,11 +133,11 @@ FIGURES: Mapping[str, tuple[str, str, Callable[[Estimate], Figure]]] = {
     "memory.utilization_percent": ("Memory used", "%", _utilization),
     "memory.host_bytes": ("Host memory of a device", "B", lambda e: e.memory.host_bytes),
     "computation.step_seconds": ("Time of a step", "s", lambda e: e.computation.step_seconds),
-    "computation.tokens_per_second": ("Tokens a second", "tok/s", _rate),
+    "computation.tokens_per_second": ("Tokens a second", "tok/s", _tokens),
     "computation.tokens_per_second_per_device": (
-        "Tokens a second and device", "tok/s", lambda e: _rate(e) / e.computation.devices),
+        "Tokens a second and device", "tok/s", _tokens_per_device),
     "computation.samples_per_second": (
-        "Samples a second", "1/s", lambda e: _rate(e) / e.computation.units_per_sample),
+        "Samples a second", "1/s", _samples),
     "computation.mfu": ("Model FLOPs utilization", "", lambda e: e.computation.mfu),
     "computation.estimated_train_time_seconds": ("Time of the job", "s", _job),
     "computation.infer.prefill_tokens_per_second": (

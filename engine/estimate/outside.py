@@ -9,14 +9,14 @@ from capacity_tui.engine.numeric import Number
 @equation(
     "context = driver + groups · communicator",
     unit="B",
-    source="measured sizes of efficiency.yaml",
+    source="measured sizes: efficiency.yaml, algorithms.yaml",
     part="memory.parts.context",
 )
 def context_bytes(driver: Number, communicator: Number, groups: Number) -> Number:
     """Bytes of driver context and communication library.
 
     Args:
-        driver: bytes of the driver's context with the libraries' kernels.
+        driver: bytes of the driver's context, or of the process, with the libraries.
         communicator: bytes of the buffers of one group of ranks.
         groups: kinds of groups a device belongs to: tensor, data, pipeline, expert parallel.
     """

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from capacity_tui.engine.estimate.outside import context_bytes
 from capacity_tui.engine.estimate.result import ModelFacts, Note
 from capacity_tui.engine.estimate.work import Operator, Schedule, Work
 from capacity_tui.engine.hardware.cluster import Cluster
@@ -49,7 +50,7 @@ def plugin_work(plan: Plan, spec: Spec, plugin: ModelPlugin, cluster: Cluster) -
         host_bytes=0.0,
         peak="while it trains",
         fragmentation=0.0,
-        context_bytes=0.0 if on_cpu else device.reach.context_bytes,
+        context_bytes=context_bytes(0.0 if on_cpu else device.reach.context_bytes, 0.0, 0.0),
         operators=(training,),
         collectives=(),
         schedule=Schedule(),

@@ -6,6 +6,7 @@ from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.estimate.classical.fits import COMMON, fit_of, fit_rates
 from capacity_tui.engine.estimate.classical.limits import fit_warnings
+from capacity_tui.engine.estimate.outside import context_bytes
 from capacity_tui.engine.estimate.result import ModelFacts
 from capacity_tui.engine.estimate.work import Operator, Schedule, Work
 from capacity_tui.engine.hardware.cluster import Cluster, Device
@@ -53,13 +54,14 @@ def classical_work(
     device, on_cpu = cluster.device, cluster.device.kind == "cpu"
     rates = fit_rates(spec, family, device, catalog, efficiency)
     fit = fit_of(spec, rates)
+    outside = catalog.algorithms[COMMON].bytes["process"] if on_cpu else device.reach.context_bytes
     return Work(
         facts=ModelFacts(fit.parameters, fit.parameters, fit.inference_flops, "sample", rates.row.complexity),
         memory=fit.memory,
         host_bytes=0.0 if on_cpu else fit.memory["data"],
         peak=fit.peak,
         fragmentation=0.0,
-        context_bytes=catalog.algorithms[COMMON].bytes["process"] if on_cpu else device.reach.context_bytes,
+        context_bytes=context_bytes(outside, 0.0, 0.0),
         operators=fit.operators if on_cpu else (*fit.operators, _transfer(fit.memory["data"], device)),
         collectives=(),
         schedule=Schedule(),

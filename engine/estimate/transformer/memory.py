@@ -31,7 +31,7 @@ PHASES = {
     "optimizer": "in the optimizer's step",
 }
 GRADIENTS, OPTIMIZER = "memory.parts.gradients", "memory.parts.optimizer"
-FIRST, LAST = "first", "last"
+FIRST, SECOND, LAST = "first", "second", "last"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class StageMemory:
 
 @dataclass(frozen=True, slots=True)
 class TrainingMemory:
-    """Bytes on the devices of the first and of the last pipeline stage (the same one, without a pipeline)."""
+    """Bytes on the devices of the pipeline stages that may be the fullest (one, without a pipeline)."""
 
     stages: Mapping[str, StageMemory]
 
@@ -70,17 +70,16 @@ class TrainingMemory:
 
     @property
     def fullest(self) -> StageMemory:
-        """The fuller stage: chosen place by place where arrays are estimated."""
-        stages = list(self.stages.values())
-        if len(stages) == 1:
-            return stages[0]
-        first, last = stages
-        fuller = last.peak > first.peak
-        phases = {
-            phase: {part: np.where(fuller, last.phases[phase][part], bytes_) for part, bytes_ in parts.items()}
-            for phase, parts in first.phases.items()
-        }
-        return StageMemory(phases, np.where(fuller, last.host, first.host))
+        """The fullest stage: chosen place by place where arrays are estimated."""
+        found, *others = self.stages.values()
+        for other in others:
+            fuller = other.peak > found.peak
+            phases = {
+                phase: {part: np.where(fuller, other.phases[phase][part], bytes_) for part, bytes_ in parts.items()}
+                for phase, parts in found.phases.items()
+            }
+            found = StageMemory(phases, np.where(fuller, other.host, found.host))
+        return found
 
     @property
     def parts(self) -> dict[str, Number]:
@@ -154,8 +153,8 @@ def weight_bytes(layers: Number, each: Number, ends: Number, shard: Number, adap
     source="what the forward pass left for the backward pass, and the layer at work",
     part="memory.parts.activations",
 )
-def activations_at_loss(kept: Number, offloaded: Number, outputs: Number, working: Number) -> Number:
-    """Bytes of activations where the backward pass starts.
+def alive_activations(kept: Number, offloaded: Number, outputs: Number, working: Number) -> Number:
+    """Bytes of activations in one phase of a step.
 
     Args:
         kept: bytes that wait for the backward pass.
@@ -254,30 +253,31 @@ class Parameters:
         return self.embedding + self.head
 
 
-def stage_parameters(run: TransformerRun, *, first: Number, last: Number) -> Parameters:
+def stage_parameters(run: TransformerRun, layers: Number, *, first: Number, last: Number) -> Parameters:
     """Return the parameters of a stage; ``first`` and ``last`` are 1 where it holds embedding and head."""
     counts = run.counts
-    dense = run.fullest_layers * run.dense_parameters_per_layer / run.tp
-    experts = run.fullest_layers * run.expert_parameters_per_layer / (run.ep * run.etp)
+    dense = layers * run.dense_parameters_per_layer / run.tp
+    experts = layers * run.expert_parameters_per_layer / (run.ep * run.etp)
     embedding = counts.token_embedding + counts.position_embedding + counts.encoder + counts.extra
     copied = counts.token_embedding * (1.0 - first) if run.shape.tied_embeddings else counts.head
     return Parameters(dense, experts, first * embedding / run.tp, last * (counts.final + copied) / run.tp)
 
 
 def stage_memory(run: TransformerRun, stage: str) -> StageMemory:
-    """Memory of one device of the first or last pipeline stage; without a pipeline they are one."""
+    """Memory of one device of the first, second or last pipeline stage; without a pipeline they are one."""
     alone = np.where(run.pp > 1, 0.0, 1.0)
-    first, last = (1.0, alone) if stage == FIRST else (alone, 1.0)
-    held = stage_parameters(run, first=first, last=last)
+    first, last = np.maximum(alone, float(stage == FIRST)), np.maximum(alone, float(stage == LAST))
+    layers = run.fullest_layers if stage == SECOND else run.end_layers
+    held = stage_parameters(run, layers, first=first, last=last)
     kept = _kept(run, held)
     software = run.software
 
-    position = 0.0 if stage == FIRST else run.pp - 1.0
+    position = {FIRST: 0.0, SECOND: np.minimum(1.0, run.pp - 1.0), LAST: run.pp - 1.0}[stage]
     in_flight = micro_batches_in_flight(run.pp, position, run.micro_batches, run.interleave)
     split = np.where(run.sequence_parallel > 0, run.tp, 1.0)
     inputs = run.width * run.shape.hidden / split
     activations = activation_bytes(
-        run.tokens, run.fullest_layers * in_flight, run.recompute.full_layers, kept_per_token(run), inputs
+        run.tokens, layers * in_flight, run.recompute.full_layers, kept_per_token(run), inputs
     )
     outputs = software.stage_outputs * np.where(run.pp > 1, run.tokens * in_flight * inputs, 0.0)
     working = run.tokens * working_per_token(run)
@@ -286,19 +286,25 @@ def stage_memory(run: TransformerRun, stage: str) -> StageMemory:
     layer = run.dense_parameters_per_layer / run.tp + run.expert_parameters_per_layer / (run.ep * run.etp)
     gathered = gathered_bytes(run, layer, held.dense + held.experts)
     ends = end_buffers(run, held.embedding, held.head)
-    buckets = np.zeros(()) + software.bucket_bytes
+    buckets = np.minimum(software.bucket_bytes, kept["weights"] + kept["gradients"])
     # Gradients of one micro-batch come to be while its activations go; with several they stay in between.
     waiting = np.where((run.micro_batches <= 1) & (run.zero < 3), 0.0, kept["gradients"])
     casts = _cast_gradients(run, held) + outputs * 0.0
-    at_loss = activations_at_loss(activations, run.offload_activations, outputs, working)
+    beside = software.flat_gradients * casts
+    at_loss = alive_activations(activations, run.offload_activations, outputs, working)
     static = {"weights": kept["weights"], "optimizer": kept["optimizer"]}
 
     def phase(gradients: Number, activation: Number, logit: Number, buffers: Number) -> dict[str, Number]:
         return {**static, "gradients": gradients, "activations": activation, "logits": logit, "buffers": buffers}
 
     phases = {
-        "loss": phase(waiting, at_loss, logits, buffer_bytes(gathered, ends, 0.0, buckets)),
-        "backward": phase(kept["gradients"], working, 0.0, buffer_bytes(gathered, 0.0, 0.0, buckets)),
+        "loss": phase(waiting, at_loss, logits, buffer_bytes(gathered, ends, beside, buckets)),
+        "backward": phase(
+            kept["gradients"],
+            alive_activations(0.0, 0.0, 0.0, working),
+            0.0,
+            buffer_bytes(gathered, 0.0, beside, buckets),
+        ),
         "optimizer": phase(kept["gradients"], 0.0, 0.0, buffer_bytes(0.0, 0.0, casts, buckets)),
     }
     if np.any(np.asarray(software.loads_whole * run.zero) > 0):
@@ -345,7 +351,10 @@ def _cast_gradients(run: TransformerRun, held: Parameters) -> Number:
 
 
 def training_memory(run: TransformerRun) -> TrainingMemory:
-    """Memory of the first and the last pipeline stage, phase by phase."""
-    if not np.any(np.asarray(run.pp) > 1):
-        return TrainingMemory({FIRST: stage_memory(run, FIRST)})
-    return TrainingMemory({FIRST: stage_memory(run, FIRST), LAST: stage_memory(run, LAST)})
+    """Memory of the first and the last pipeline stage, and of the second where it has more layers, phase by phase."""
+    stages = [FIRST]
+    if np.any(np.asarray(run.end_layers < run.fullest_layers)):
+        stages.append(SECOND)
+    if np.any(np.asarray(run.pp) > 1):
+        stages.append(LAST)
+    return TrainingMemory({stage: stage_memory(run, stage) for stage in stages})

@@ -1,0 +1,118 @@
+"""What a formula does not say: why a part is zero, why there is no figure, where a given number comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from capacity_tui.engine.estimate.figures import Figure, central
+from capacity_tui.engine.estimate.resolve import Settled
+from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.units import format_count, format_money
+
+HIDDEN = "all of it runs behind compute"
+OPEN_LENGTH = "the job's length is open: give tokens, steps, or epochs and samples"
+
+
+def remarks(key: str, value: Figure, settled: Settled, estimate: Estimate) -> Iterator[str]:
+    """Yield what to know about a figure, one line each."""
+    number = central(value)
+    if number is None:
+        yield _missing(key, estimate)
+        return
+    if not np.any(np.asarray(number)):
+        yield _zero(key, settled, estimate)
+    if key.startswith("memory.") and key not in {"memory.capacity_bytes", "memory.host_bytes"} and estimate.memory.peak:
+        yield f"at the peak of memory: {estimate.memory.peak}"
+    yield from _origin(key, settled, estimate)
+
+
+def _origin(key: str, settled: Settled, estimate: Estimate) -> Iterator[str]:
+    """Say where a number comes from that no formula gives."""
+    device = settled.cluster.device
+    if key == "memory.capacity_bytes":
+        if "memory_mib" in settled.plan.hardware.spec:
+            yield "given in the plan: hardware.spec.memory_mib"
+        elif settled.plan.hardware.name == "detected":
+            yield f"read from this machine's {device.name}, less what other processes hold"
+        else:
+            yield f"what the driver of {device.name} reports as usable: catalogue row {device.id}"
+    if key in {"memory.capacity_bytes", "bottleneck.ridge_point", "energy.watts_average"} and device.checked:
+        yield f"{device.name}: checked {device.checked}, confidence {device.confidence}"
+    if key.startswith("cost."):
+        price = estimate.cost.usd_per_hour
+        hour = format_money(None if price is None else float(np.mean(price)))
+        yield f"{hour} an hour for {format_count(float(settled.cluster.devices))} devices: {estimate.cost.source}"
+    if key.startswith("model."):
+        model = settled.plan.model
+        name = f"read from {model.config}" if model.config else f"sizes of {settled.family.id} in the catalogue"
+        own = f", with {', '.join(model.spec)} of the plan" if model.spec and settled.shape is not None else ""
+        yield name + own if settled.shape is not None else f"complexity of the family: {estimate.model.complexity}"
+
+
+def _missing(key: str, estimate: Estimate) -> str:
+    """Say why there is no figure."""
+    if key == "cost.usd_spot" and estimate.cost.usd_per_hour is not None:
+        return "no spot price is known"
+    if key.startswith("cost."):
+        return estimate.cost.source
+    if key == "energy.watts_average" or (key == "energy.kwh" and estimate.energy.watts_average is None):
+        return "no power limit is known: give hardware.spec.tdp_w"
+    if key in {"energy.kwh", "computation.estimated_train_time_seconds"}:
+        return OPEN_LENGTH
+    if key.startswith("memory."):
+        return "the memory of this hardware is not known: give hardware.spec.memory_mib"
+    return "only serving has it" if key.startswith("computation.infer.") else "it is not known"
+
+
+def _zero(key: str, settled: Settled, estimate: Estimate) -> str:
+    """Say in one line why a figure is zero."""
+    group, _, part = key.rpartition(".")
+    if group == "memory.parts":
+        return _no_memory(part, settled, estimate.memory.peak)
+    if group == "computation.parts":
+        return _no_time(part, settled)
+    return {"memory.host_bytes": "nothing is kept in host memory"}.get(key, "nothing counts towards it")
+
+
+def _no_memory(part: str, settled: Settled, peak: str) -> str:
+    offload = settled.plan.parallelism.offload
+    if part == "optimizer" and offload in {"optimizer", "parameters"}:
+        return f"the optimizer's states are kept in host memory: offload {offload}"
+    if part == "weights" and offload == "parameters":
+        return f"weights are kept in host memory: offload {offload}"
+    if part in {"gradients", "optimizer"} and settled.plan.task in {"infer", "fit"}:
+        return "nothing is trained"
+    reasons = {
+        "optimizer": "the optimizer keeps no states, or memory peaks before they exist",
+        "buffers": "nothing is gathered, and no buckets are reduced",
+        "kv_cache": "the model generates no tokens",
+        "copies": "the library works on the table itself",
+        "context": "a processor has no driver context",
+        "reserve": "the allocator holds nothing beyond its peak",
+    }
+    return reasons.get(part, f"memory peaks {peak}, where there are none")
+
+
+def _no_time(part: str, settled: Settled) -> str:
+    parallel = settled.plan.parallelism
+    replicas = int(parallel.dp or 1) * int(parallel.cp)
+    sizes = {
+        "tensor_parallel": (parallel.tp, "tensor parallelism is 1: no layer is split over devices"),
+        "context_parallel": (parallel.cp, "context parallelism is 1: no sequence is split over devices"),
+        "expert_parallel": (parallel.ep, "expert parallelism is 1: every device has all experts of its layers"),
+        "data_parallel": (replicas, "one replica: there are no gradients to reduce"),
+        "pipeline_bubble": (parallel.pp, "one pipeline stage: no device waits for another"),
+    }
+    if settled.plan.task == "infer" and part in {"data_parallel", "optimizer"}:
+        return "nothing is trained: replicas serve by themselves"
+    if part in sizes:
+        size, reason = sizes[part]
+        return HIDDEN if int(size or 1) > 1 else reason
+    reasons = {
+        "attention": "the model has no attention",
+        "optimizer": "no optimizer runs" if settled.plan.task in {"infer", "fit"} else "no parameter is trained",
+        "overhead": "kernels take longer than their launches",
+    }
+    return reasons.get(part, "nothing counts towards it")
