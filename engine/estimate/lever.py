@@ -19,8 +19,21 @@ from capacity_tui.engine.workload.plan import Plan
 MORE_IS_BETTER = frozenset(
     key for key in FIGURES if key.endswith(("per_second", "per_second_per_device", "mfu", "arithmetic_intensity"))
 )
-# Which software runs is a fact about the job, and its length is the wish: neither is a lever.
-NOT_LEVERS = frozenset({"training.framework", "inference.engine", "training.tokens", "training.steps"})
+# What is wanted, which software and network there are, and sizes that follow from others: none of them is a lever.
+WANTED = frozenset(
+    {
+        "training.tokens",
+        "training.steps",
+        "training.seq_len",
+        "training.global_batch",
+        "inference.prompt_tokens",
+        "inference.output_tokens",
+    }
+)
+GIVEN = frozenset({"training.framework", "inference.engine", "hardware.per_node", "hardware.ports_per_node"})
+NOT_LEVERS = WANTED | GIVEN | {"parallelism.dp", "parallelism.etp"}
+# Host memory is slower than a device's: it saves memory alone.
+MEMORY_ALONE = frozenset({"parallelism.offload", "inference.gpu_layers"})
 # Sizes that follow from the number of devices and the layout are settled again.
 FOLLOWING = {"dp": None, "shard": None, "etp": None}
 LEAST_CHANGE = 1e-6
@@ -63,6 +76,8 @@ def strongest_lever(
     strongest: Lever | None = None
     better = 1.0 if key in MORE_IS_BETTER else -1.0
     for field, after in neighbours(settled):
+        if field.path in MEMORY_ALONE and not key.startswith("memory."):
+            continue
         moved = _figure_with(settled, field.path, after, key, catalog, machine)
         if moved is None:
             continue

@@ -127,7 +127,7 @@ def _with_image_tokens(plan: Plan, shape: TransformerShape) -> Plan:
 def _refuse_open(plan: Plan) -> None:
     for section_name in ("training", "inference", "parallelism"):
         section = getattr(plan, section_name)
-        for name in type(section).model_fields:
-            if getattr(section, name) == AUTO:
+        for name, value in section:
+            if value == AUTO:
                 place = Place(field=f"{section_name}.{name}")
                 raise PlanError("still auto", hint="choose a mode, or give a value", place=place)
