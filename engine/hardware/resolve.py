@@ -14,6 +14,7 @@ from capacity_tui.engine.hardware.cluster import Cluster, Device, Price, Reach
 from capacity_tui.engine.hardware.machine import Accelerator as DetectedAccelerator
 from capacity_tui.engine.hardware.machine import Machine
 from capacity_tui.engine.hardware.measured import with_measured
+from capacity_tui.engine.hardware.usable import slice_of, usable_devices
 from capacity_tui.engine.units import parse_count
 from capacity_tui.engine.workload.plan import HardwareSection, PricingSection
 
@@ -210,16 +211,18 @@ def _instance(row: Instance, catalog: Catalog) -> Found:
 
 def detected(machine: Machine, catalog: Catalog) -> Found:
     """Return the detected machine: its accelerators of the first kind, or its CPU."""
-    visible = [device for device in machine.accelerators if device.visible.value is not False]
-    usable = [device for device in visible if device.catalogue_id.value in catalog.accelerators]
+    visible = usable_devices(machine)
+    usable = [found for found in visible if found.accelerator.catalogue_id.value in catalog.accelerators]
     memory = float(machine.memory.total_bytes.value or 0) or None
     if usable:
         first = usable[0]
-        alike = [device for device in usable if device.catalogue_id.value == first.catalogue_id.value]
-        device = with_measured(_detected_accelerator(first, catalog), machine.measured)
+        row_id = first.accelerator.catalogue_id.value
+        linked = [found for found in usable if found.linked and found.accelerator.catalogue_id.value == row_id]
+        alike = linked or [first]
+        device = with_measured(_detected_accelerator(first.accelerator, catalog), machine.measured)
         host = memory / len(alike) if memory else None
-        return Found(device, len(alike), len(alike), host, Price(), "eth-10")
-    unmatched = tuple(f"{device.name} is not in the catalogue" for device in visible)
+        return Found(slice_of(device, first), len(alike), len(alike), host, Price(), "eth-10")
+    unmatched = tuple(f"{found.accelerator.name} is not in the catalogue" for found in visible)
     processor = with_benchmarks(_detected_cpu(machine, catalog), machine.benchmarked)
     processor = with_measured(processor, machine.measured)
     return Found(processor, 1, 1, memory, Price(), "eth-10", unmatched)
