@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import BeforeValidator, model_validator
 
@@ -113,7 +113,7 @@ class TrainingSection(Section):
             "Precision",
             "choice",
             "numerics",
-            choices=("fp32", "tf32", "fp16", "bf16", "fp8", "fp4"),
+            choices=get_args(Precision),
             automatic=True,
             families=NEURAL,
             help="type in which matrices are multiplied",
@@ -148,7 +148,7 @@ class TrainingSection(Section):
             "choice",
             "numerics",
             families=NEURAL,
-            choices=("adamw", "adamw8bit", "adafactor", "sgd", "sgd_momentum", "rmsprop", "lion", "muon"),
+            choices=get_args(Optimizer),
         ),
     ] = "adamw"
     learning_rate: Annotated[Amount | None, Knob("Learning rate", "number", "numerics", families=NEURAL)] = None
@@ -177,21 +177,7 @@ class TrainingSection(Section):
             "choice",
             "kernels",
             families=NEURAL,
-            choices=(
-                "megatron",
-                "nemo",
-                "fsdp",
-                "torchtitan",
-                "deepspeed",
-                "ddp",
-                "maxtext",
-                "neuron",
-                "transformers",
-                "litgpt",
-                "torchtune",
-                "unsloth",
-                "llm.c",
-            ),
+            choices=get_args(Framework),
         ),
     ] = None
     adapter: Adapter | None = None
