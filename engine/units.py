@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable, Mapping
 from decimal import Decimal, InvalidOperation
 
 from capacity_tui.engine.errors import Place, UnitError
@@ -217,6 +218,23 @@ def format_seconds(value: float | None) -> str:
     return f"{_three_digits(value * 1e6)} us"
 
 
+def format_significant(value: float | None) -> str:
+    """Return a number of any size to four digits: ``4 096``, ``0.62``, ``8.03 B``, ``1.300e-05``."""
+    if value is None or not math.isfinite(value):
+        return _not_finite(value, "")
+    if abs(value) >= 1e6:
+        return format_count(value, decimals=2)
+    if value == round(value):
+        return format_number(value)
+    return f"{value:.3e}" if abs(value) < 1e-3 else f"{value:.4g}"
+
+
+def format_quantity(value: float | None, unit: str) -> str:
+    """Return a value as its unit is written everywhere: ``B``, ``B/s``, ``s``, ``FLOP``, ``%``, ``USD`` and so on."""
+    write = _WRITERS.get(unit)
+    return _with_unit(format_significant(value), unit) if write is None else write(value)
+
+
 def _two_units(count: int, ratio: int, large_name: str, small_name: str) -> str:
     large, small = divmod(count, ratio)
     return f"{large} {large_name} {small} {small_name}" if small else f"{large} {large_name}"
@@ -303,3 +321,18 @@ def _refusal(value: object, allowed: str, place: Place | None) -> UnitError:
     shown = str(value)
     shown = shown if len(shown) <= 40 else f"{shown[:37]}..."
     return UnitError("cannot read this quantity", repr(shown), f"write {allowed}", place)
+
+
+_WRITERS: Mapping[str, Callable[[float | None], str]] = {
+    "B": format_bytes,
+    "B/s": format_bandwidth,
+    "s": format_seconds,
+    "FLOP": format_flops,
+    "FLOP/s": lambda value: format_flops(value, per_second=True),
+    "tok/s": format_rate,
+    "USD": format_money,
+    "W": format_power,
+    "kWh": format_energy,
+    "%": lambda value: format_percent(None if value is None else value / 100),
+    "share": lambda value: format_percent(value, 1),
+}

@@ -2,40 +2,25 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
+
+import numpy as np
 
 from capacity_tui.engine.choose.filled import ModePlan
 from capacity_tui.engine.estimate.equation import Derivation
+from capacity_tui.engine.estimate.equation import Input as EngineInput
 from capacity_tui.engine.estimate.explain import Explanation as EngineExplanation
-from capacity_tui.engine.estimate.explain import Term, interval_text
+from capacity_tui.engine.estimate.explain import interval_text
 from capacity_tui.engine.estimate.figures import central
-from capacity_tui.engine.units import (
-    format_bytes,
-    format_count,
-    format_energy,
-    format_flops,
-    format_money,
-    format_percent,
-    format_power,
-    format_rate,
-    format_seconds,
-)
-from capacity_tui.tui.view import Explanation, Input
+from capacity_tui.engine.estimate.terms import Sum
+from capacity_tui.engine.units import format_percent, format_quantity, not_available
+from capacity_tui.tui.view import Explanation, Input, Step
 
-_WRITERS: Mapping[str, Callable[[float], str]] = {
-    "B": format_bytes,
-    "s": format_seconds,
-    "USD": format_money,
-    "kWh": format_energy,
-    "W": format_power,
-    "FLOP": format_flops,
-    "tok/s": format_rate,
-    "%": lambda value: format_percent(value / 100),
-}
-_SMALLEST_SHARE = 0.001
-"""Terms below this share of the largest are left out."""
-_NAME = re.compile(r"[a-z_]+\.[a-z_]+")
+_MOST_TERMS = 12
+_MOST_NUMBERS = 6
+_MOST_STEPS = 10
+_EXPLAINED_TERMS = 2
+"""Of the largest terms so many show the formula behind them."""
 
 
 def reason(filled: ModePlan, mode: str, key: str) -> Explanation | None:
@@ -54,64 +39,88 @@ def reason(filled: ModePlan, mode: str, key: str) -> Explanation | None:
     )
 
 
-def explanation(found: EngineExplanation, mode: str) -> Explanation:
-    """Return an explanation of a figure."""
+def explanation(found: EngineExplanation, mode: str = "") -> Explanation:
+    """Return an explanation of a figure, of one mode where it is named."""
     value = central(found.value)
+    main, *others = _steps(found) or [Step("", "")]
     return Explanation(
         key=found.key,
-        title=f"{found.title} ({mode})",
-        formula=_formula(found),
-        result="n/a" if value is None else _written(float(value), found.unit),
-        inputs=tuple(_inputs(found)),
+        title=f"{found.title} ({mode})" if mode else found.title,
+        formula=main.formula,
+        result=not_available() if value is None else format_quantity(float(np.mean(value)), found.unit),
+        inputs=main.inputs,
         sources=_sources(found),
         assumptions=found.assumed,
         interval=interval_text(found.value),
         lever=_lever(found),
+        remarks=found.remarks,
+        steps=tuple(others[:_MOST_STEPS]),
     )
 
 
-def _formula(found: EngineExplanation) -> str:
-    if found.derivations:
-        return "; ".join(derivation.formula for derivation in found.derivations)
-    if found.terms:
-        return "the sum of its parts"
-    return ""
+def _steps(found: EngineExplanation) -> list[Step]:
+    """Return the formulas behind a figure, its own first, then those that the numbers put in come from."""
+    summed = [] if found.sum is None else [_sum(found.sum)]
+    largest = found.terms[:_EXPLAINED_TERMS]
+    behind = [(term.derivation, f"{term.name}: ") for term in largest if term.derivation is not None]
+    derived = [step for root in found.derivations for step in _opened(root)]
+    opened = [step for root, title in behind for step in _opened(root, title)]
+    is_sum = found.sum is not None and not found.sum.name
+    ordered = [*summed, *derived, *opened] if is_sum else [*derived, *summed, *opened]
+    return list(dict.fromkeys(ordered))
 
 
-def _inputs(found: EngineExplanation) -> Iterator[Input]:
-    for derivation in found.derivations:
-        yield from (_input(entry.name, entry.value, derivation) for entry in derivation.inputs)
-    largest = max((abs(term.value) for term in found.terms), default=0.0)
-    for term in found.terms:
-        if abs(term.value) > _SMALLEST_SHARE * largest:
-            yield _term(term, found)
+def _opened(root: Derivation, title: str = "") -> Iterator[Step]:
+    """Yield an equation, then those that the numbers put into it come from."""
+    inputs = tuple(_input(entry) for entry in root.inputs)
+    yield Step(title + root.formula, format_quantity(float(np.mean(root.result)), root.unit), inputs)
+    for entry in root.inputs:
+        if entry.derivation is not None:
+            yield from _opened(entry.derivation)
 
 
-def _term(term: Term, found: EngineExplanation) -> Input:
-    unit = found.unit if found.unit in {"B", "s"} else "s"
-    return Input(term.name, _written(term.value, unit), term.detail)
+def _input(entry: EngineInput) -> Input:
+    return Input(entry.name, _value(entry.value, entry.unit), entry.meaning)
 
 
-def _input(name: str, value: object, derivation: Derivation) -> Input:
-    words = name.replace("_", " ")
-    try:
-        return Input(words, format_count(float(str(value)), decimals=3), "")
-    except ValueError:
-        return Input(words, str(value), derivation.name if _NAME.fullmatch(name) else "")
+def _value(value: object, unit: str) -> str:
+    """Return what was put into a formula: a number, a few of many, or words."""
+    if isinstance(value, int | float):
+        return format_quantity(float(value), unit)
+    if isinstance(value, np.ndarray):
+        numbers = [format_quantity(float(number), unit) for number in value.flat[:_MOST_NUMBERS]]
+        more = value.size - len(numbers)
+        return ", ".join([*numbers, f"and {more} more"] if more else numbers)
+    return str(value)
+
+
+def _sum(found: Sum) -> Step:
+    """Return a sum as a step, its smallest terms together."""
+    shown, rest = found.terms[:_MOST_TERMS], found.terms[_MOST_TERMS:]
+    inputs = [Input(term.name, format_quantity(term.value, found.unit), term.detail) for term in shown]
+    if rest:
+        others = format_quantity(sum(term.value for term in rest), found.unit)
+        inputs.append(Input(f"and {len(rest)} more", others))
+    total = format_quantity(sum(term.value for term in found.terms), found.unit)
+    formula = f"{found.name} = the sum of its parts" if found.name else "the sum of its parts"
+    return Step(formula, total, tuple(inputs))
 
 
 def _sources(found: EngineExplanation) -> tuple[str, ...]:
-    sources = dict.fromkeys(derivation.source for derivation in found.derivations)
-    return tuple(text for text in (*sources, found.calibration) if text)
+    interval = f"interval: {found.interval_basis}" if found.interval_basis else ""
+    texts = (*_formula_sources(found.derivations), interval, found.calibration)
+    return tuple(dict.fromkeys(text for text in texts if text))
+
+
+def _formula_sources(derivations: Iterable[Derivation]) -> Iterator[str]:
+    for derivation in derivations:
+        yield derivation.source
+        yield from _formula_sources(entry.derivation for entry in derivation.inputs if entry.derivation is not None)
 
 
 def _lever(found: EngineExplanation) -> str:
     lever = found.lever
     if lever is None:
         return ""
-    return f"{lever.label} {lever.before} → {lever.after}: {lever.change:+.0%}"
-
-
-def _written(value: float, unit: str) -> str:
-    writer = _WRITERS.get(unit)
-    return writer(value) if writer else f"{format_count(value)} {unit}".strip()
+    sign = "+" if lever.change > 0 else ""
+    return f"{lever.label} {lever.before} → {lever.after} ({lever.field}): {sign}{format_percent(lever.change)}"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import reprlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich import box
 from rich.console import RenderableType
@@ -11,32 +10,15 @@ from rich.table import Table
 from rich.text import Text
 
 from capacity_tui.engine.choose.roofline import Roofline
-from capacity_tui.engine.estimate.explain import Explanation
-from capacity_tui.engine.estimate.result import Estimate, Interval
+from capacity_tui.engine.estimate.explain import Explanation as EngineExplanation
+from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.export.report import SCALING_HEADS, scaling_rows, scaling_text
 from capacity_tui.engine.export.roofline import Glyphs, limit_text, roofline_lines
 from capacity_tui.engine.export.summary import Block, basis, blocks, headline, note_text, notes, verdict
-from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.units import (
-    format_bytes,
-    format_flops,
-    format_money,
-    format_number,
-    format_percent,
-    format_power,
-    format_rate,
-    format_seconds,
-)
 from capacity_tui.engine.workload.plan import Plan
+from capacity_tui.tui.explanation_view import explanation
+from capacity_tui.tui.view import Input, Step
 
-_FORMATS: Mapping[str, Callable[[float | None], str]] = {
-    "B": format_bytes,
-    "s": format_seconds,
-    "FLOP": format_flops,
-    "tok/s": format_rate,
-    "USD": format_money,
-    "W": format_power,
-}
 _VERDICT_STYLES = {True: "bold green", False: "bold red", None: "yellow"}
 
 
@@ -85,41 +67,30 @@ def bottleneck_lines(roofline: Roofline, estimate: Estimate, glyphs: Glyphs) -> 
     yield Text(limit_text(roofline, estimate), style="bold")
 
 
-def explanation_tables(explanation: Explanation) -> Iterator[RenderableType]:
+def explanation_tables(found: EngineExplanation) -> Iterator[RenderableType]:
     """Yield why a figure is what it is: its parts, formulas with their numbers, sources, strongest lever."""
-    unit = explanation.unit
-    yield Text.assemble((explanation.title, "bold"), ": ", figure_text(explanation.value, unit))
-    if explanation.terms:
-        terms = [(term.name, figure_text(term.value, unit), term.detail) for term in explanation.terms]
-        yield table(("part", "value", "how"), terms, right=(1,))
-    for derivation in explanation.derivations:
-        yield Text(f"{derivation.name} = {derivation.formula}", style="bold")
-        yield pairs((f"  {entry.name}", number_text(entry.value)) for entry in derivation.inputs)
-        yield Text(f"  = {figure_text(derivation.result, derivation.unit)} ({derivation.source})")
-    if explanation.lever:
-        lever = explanation.lever
-        change = format_percent(lever.change, 1)
-        yield Text(f"Strongest lever: {lever.label} {lever.before} -> {lever.after} ({lever.field}): {change}")
-    if explanation.assumed:
-        yield Text(f"Assumed: {', '.join(explanation.assumed)}", style="dim")
-    yield Text(f"Calibration: {explanation.calibration}", style="dim")
+    shown = explanation(found)
+    interval = f" ({shown.interval})" if shown.interval else ""
+    yield Text.assemble((shown.title, "bold"), f": {shown.result}{interval}")
+    yield from (Text(remark) for remark in shown.remarks)
+    for step in (Step(shown.formula, shown.result, shown.inputs), *shown.steps):
+        if step.formula:
+            yield Text.assemble((step.formula, "bold"), f" = {step.result}")
+            yield _inputs(step.inputs)
+    if shown.lever:
+        yield Text(f"Strongest lever: {shown.lever}")
+    yield from (Text(f"Assumed: {assumption}", style="dim") for assumption in shown.assumptions)
+    yield from (Text(f"Source: {source}", style="dim") for source in shown.sources)
 
 
-def figure_text(value: Number | Interval | None, unit: str) -> str:
-    """Return a figure with its unit, and its range where it has one."""
-    if isinstance(value, Interval):
-        low, high = figure_text(value.low, unit), figure_text(value.high, unit)
-        return f"{figure_text(value.value, unit)} ({low} to {high})"
-    show = _FORMATS.get(unit)
-    number = None if value is None else float(value)
-    return show(number) if show else f"{number_text(number)} {unit}".strip()
-
-
-def number_text(value: object) -> str:
-    """Return what was put into a formula, numbers to four digits."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return format_number(value) if float(value).is_integer() and abs(value) < 1e7 else f"{value:.4g}"
-    return reprlib.repr(value)
+def _inputs(entries: Iterable[Input]) -> Table:
+    found = Table(box=None, show_header=False, pad_edge=False)
+    found.add_column(no_wrap=True)
+    found.add_column(no_wrap=True, justify="right")
+    found.add_column(style="dim", overflow="fold")
+    for entry in entries:
+        found.add_row(Text(f"  {entry.name}"), Text(entry.text), Text(entry.source))
+    return found
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[int] = ()) -> Table:

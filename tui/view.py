@@ -182,8 +182,31 @@ class Input:
 
 
 @dataclass(frozen=True, slots=True)
+class Step:
+    """One formula on the way to a number, with the numbers put in."""
+
+    formula: str
+    result: str
+    inputs: tuple[Input, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation:
-    """Where one number comes from."""
+    """Where one number comes from.
+
+    Attributes:
+        key: what was asked for.
+        title: what the number is called.
+        formula: how it is computed.
+        result: the number as shown.
+        inputs: what was put into the formula.
+        sources: where formulas, constants and interval come from.
+        assumptions: what was not given.
+        interval: the range of the number.
+        lever: what would improve it most.
+        remarks: what no formula says.
+        steps: the formulas that its inputs come from.
+    """
 
     key: str
     title: str
@@ -194,6 +217,8 @@ class Explanation:
     assumptions: tuple[str, ...] = ()
     interval: str = ""
     lever: str = ""
+    remarks: tuple[str, ...] = ()
+    steps: tuple[Step, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

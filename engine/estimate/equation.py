@@ -18,6 +18,10 @@ from capacity_tui.engine.numeric import Number
 Arguments = ParamSpec("Arguments")
 _ARGUMENT = re.compile(r"^    (\w+): (.*?)(?=^    \w+: |\Z)", re.MULTILINE | re.DOTALL)
 
+# How the meaning of an argument names its unit: "bytes of ...", "..., FLOP/s".
+_FIRST_WORDS = {"bytes": "B", "seconds": "s", "FLOPs": "FLOP"}
+_LAST_WORDS = frozenset({"FLOP/s", "B/s", "W"})
+
 
 @dataclass(frozen=True, slots=True)
 class Input:
@@ -34,6 +38,14 @@ class Input:
     value: object
     meaning: str = ""
     derivation: Derivation | None = None
+
+    @property
+    def unit(self) -> str:
+        """The unit, as the equation it comes from or its meaning gives it; empty for a pure number."""
+        if self.derivation is not None:
+            return self.derivation.unit
+        first, last = self.meaning.partition(" ")[0], self.meaning.rpartition(", ")[2]
+        return _FIRST_WORDS.get(first, last if last in _LAST_WORDS else "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -138,7 +138,7 @@ FIGURES: Mapping[str, tuple[str, str, Callable[[Estimate], Figure]]] = {
         "Tokens a second and device", "tok/s", _tokens_per_device),
     "computation.samples_per_second": (
         "Samples a second", "1/s", _samples),
-    "computation.mfu": ("Model FLOPs utilization", "", lambda e: e.computation.mfu),
+    "computation.mfu": ("Model FLOPs utilization", "share", lambda e: e.computation.mfu),
     "computation.estimated_train_time_seconds": ("Time of the job", "s", _job),
     "computation.infer.prefill_tokens_per_second": (
         "Prompt tokens a second", "tok/s", lambda e: _serving(e, "prefill_tokens_per_second")),

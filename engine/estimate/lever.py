@@ -32,6 +32,8 @@ WANTED = frozenset(
 )
 GIVEN = frozenset({"training.framework", "inference.engine", "hardware.per_node", "hardware.ports_per_node"})
 NOT_LEVERS = WANTED | GIVEN | {"parallelism.dp", "parallelism.etp"}
+# A utilization is measured against what the precision could reach: another precision moves the measure itself.
+MEASURES = frozenset({"computation.mfu", "bottleneck.arithmetic_intensity", "bottleneck.ridge_point"})
 # Host memory is slower than a device's: it saves memory alone.
 MEMORY_ALONE = frozenset({"parallelism.offload", "inference.gpu_layers"})
 # Sizes that follow from the number of devices and the layout are settled again.
@@ -76,7 +78,7 @@ def strongest_lever(
     strongest: Lever | None = None
     better = 1.0 if key in MORE_IS_BETTER else -1.0
     for field, after in neighbours(settled):
-        if field.path in MEMORY_ALONE and not key.startswith("memory."):
+        if not _concerns(field.path, key):
             continue
         moved = _figure_with(settled, field.path, after, key, catalog, machine)
         if moved is None:
@@ -85,6 +87,13 @@ def strongest_lever(
         if change * better > (strongest.change * better if strongest else LEAST_CHANGE):
             strongest = Lever(field.path, field.knob.label, str(field.value), str(after), change)
     return strongest
+
+
+def _concerns(path: str, key: str) -> bool:
+    """Whether a knob may be the lever of a figure."""
+    if path in MEMORY_ALONE:
+        return key.startswith("memory.")
+    return path != "training.precision" or key not in MEASURES
 
 
 def with_neighbour(plan: Plan, path: str, value: object) -> Plan:

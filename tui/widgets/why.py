@@ -9,7 +9,7 @@ from textual.binding import BindingType
 
 from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.text import Line, Span, fit, left, line, spread, wrap
-from capacity_tui.tui.view import Explanation
+from capacity_tui.tui.view import Explanation, Input
 from capacity_tui.tui.widgets.panel import Panel
 
 
@@ -52,9 +52,14 @@ def explain_lines(explanation: Explanation, width: int) -> list[Line]:
     if result and result not in lines[0].plain:
         lines = [fit(head, width), line(Span(result, "best"))]
     lines += [line(Span(text, "value")) for text in wrap(explanation.formula, width, "  ")]
-    lines += _input_lines(explanation, width)
+    lines += _input_lines(explanation.inputs, width)
+    for remark in explanation.remarks:
+        lines += _labelled("note", remark, width, "value")
     if explanation.lever:
         lines += _labelled("lever", explanation.lever, width, "accent")
+    for step in explanation.steps:
+        lines += _labelled("with", f"{step.formula}  ({step.result})", width, "value")
+        lines += _input_lines(step.inputs, width)
     for assumption in explanation.assumptions:
         lines += _labelled("assumed", assumption, width, "warn")
     for source in explanation.sources:
@@ -62,12 +67,12 @@ def explain_lines(explanation: Explanation, width: int) -> list[Line]:
     return lines
 
 
-def _input_lines(explanation: Explanation, width: int) -> list[Line]:
-    names = max((cell_len(entry.name) for entry in explanation.inputs), default=0)
-    texts = max((cell_len(entry.text) for entry in explanation.inputs), default=0)
+def _input_lines(inputs: tuple[Input, ...], width: int) -> list[Line]:
+    names = max((cell_len(entry.name) for entry in inputs), default=0)
+    texts = max((cell_len(entry.text) for entry in inputs), default=0)
     names = min(names, width // 2)
     lines = []
-    for entry in explanation.inputs:
+    for entry in inputs:
         room = width - names - texts - 6
         source = Span(left(entry.source, room).rstrip(), "dim") if room > 3 else Span("")
         lines.append(

@@ -288,7 +288,8 @@ def stage_memory(run: TransformerRun, stage: str) -> StageMemory:
     ends = end_buffers(run, held.embedding, held.head)
     buckets = np.minimum(software.bucket_bytes, kept["weights"] + kept["gradients"])
     # Gradients of one micro-batch come to be while its activations go; with several they stay in between.
-    waiting = np.where((run.micro_batches <= 1) & (run.zero < 3), 0.0, kept["gradients"])
+    fleeting = (run.micro_batches <= 1) & (run.zero < 3) & (np.asarray(software.gradient_buffer) < 1)
+    waiting = np.where(fleeting, 0.0, kept["gradients"])
     casts = _cast_gradients(run, held) + outputs * 0.0
     beside = software.flat_gradients * casts
     at_loss = alive_activations(activations, run.offload_activations, outputs, working)

@@ -227,6 +227,8 @@ def _software(row: Framework, shape: TransformerShape) -> Software:
         saved_norm_fused=row.saved_norm[1],
         quantized_copies=row.quantized_copies,
         gradient_copies=float(row.gradient_copies),
+        gradient_buffer=float(row.gradient_buffer),
+        flat_gradients=float(row.flat_gradients),
         bucket_bytes=row.bucket_mib * MIB,
         stage_outputs=float(row.stage_outputs),
         loads_whole=float(row.loads_whole),

@@ -27,6 +27,8 @@ class Software:
     saved_norm_fused: Number
     quantized_copies: Number
     gradient_copies: Number
+    gradient_buffer: Number
+    flat_gradients: Number
     bucket_bytes: Number
     stage_outputs: Number
     loads_whole: Number
@@ -182,6 +184,12 @@ class TransformerRun:
         """Layers of the fullest pipeline stage."""
         chunks = self.pp * self.interleave
         return np.maximum(np.ceil(self.shape.layers / chunks) * self.interleave, self.layers_per_stage)
+
+    @property
+    def end_layers(self) -> Number:
+        """Layers of the first and of the last pipeline stage: the fewer ones, beside embedding and head."""
+        rest = self.shape.layers - (self.pp - 2.0) * self.fullest_layers
+        return np.where(self.pp > 2, np.clip(np.ceil(rest / 2.0), 1.0, self.fullest_layers), self.fullest_layers)
 
     @property
     def replica_ranks(self) -> Number:
