@@ -11,7 +11,7 @@ from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate.resolve import Settled, settle
 from capacity_tui.engine.estimate.schedule import step_time
-from capacity_tui.engine.estimate.transformer.memory import LAST, training_memory
+from capacity_tui.engine.estimate.transformer.memory import training_memory
 from capacity_tui.engine.estimate.transformer.resolve import transformer_run
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.estimate.transformer.training import training_work
@@ -94,11 +94,11 @@ def memory_bytes(case: Case, catalog: Catalog) -> float:
     """Return the predicted memory in the way the publisher counted it, bytes.
 
     ``allocated`` is what tensors took, ``reserved`` what the caching allocator held, ``device`` what the driver
-    showed; some publishers report the last pipeline stage only.
+    showed; some publishers report the first or the last pipeline stage only.
     """
     run = case.run(catalog)
     memory = training_memory(run)
-    stage = memory.stages.get(LAST) if case.measurement.tags.get("rank") == "last" else None
+    stage = memory.stages.get(case.measurement.tags.get("rank", ""))
     allocated = float(memory.peak if stage is None else stage.peak)
     counted = case.measurement.quantity.removesuffix("_bytes")
     if counted == "allocated":

@@ -58,6 +58,8 @@ class Framework(Row):
     adapter_copies: NonNegativeFloat = Field(description="copies of its input an adapter with dropout keeps")
     quantized_copies: NonNegativeFloat = Field(description="copies kept of what quantized matrices put out")
     gradient_copies: int = Field(ge=0, le=1, description="1: low-precision gradients stay beside fp32 ones")
+    gradient_buffer: int = Field(ge=0, le=1, description="1: gradients have a buffer that stays between steps")
+    flat_gradients: int = Field(ge=0, le=1, description="1: the optimizer's fp32 gradients are one flat buffer")
     bucket_mib: NonNegativeFloat = Field(description="buckets gradients and parameters pass through, MiB")
     stage_outputs: int = Field(ge=0, le=1, description="1: pipeline stages keep their outputs too")
     loads_whole: int = Field(ge=0, le=1, description="1: every device reads the whole checkpoint first")

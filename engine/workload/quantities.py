@@ -37,7 +37,9 @@ Amount: TypeAlias = Annotated[float, BeforeValidator(_amount), Field(gt=0, le=LA
 AutoCount: TypeAlias = Annotated[Count | Literal["auto"], BeforeValidator(_count)]
 AutoAmount: TypeAlias = Annotated[Amount | Literal["auto"], BeforeValidator(_amount)]
 Precision: TypeAlias = Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp4"]
-Optimizer: TypeAlias = Literal["adamw", "adamw8bit", "adafactor", "sgd", "sgd_momentum", "rmsprop", "lion", "muon"]
+Optimizer: TypeAlias = Literal[
+    "adamw", "adamw_bf16", "adamw8bit", "adafactor", "sgd", "sgd_momentum", "rmsprop", "lion", "muon"
+]
 Framework: TypeAlias = Literal[
     "megatron",
     "nemo",

@@ -124,7 +124,16 @@ def test_prices_carry_region_and_date(shipped: Catalog) -> None:
 
 
 def test_optimizer_states(shipped: Catalog) -> None:
-    expected = {"adamw": 8, "adamw8bit": 2, "sgd": 0, "sgd_momentum": 4, "rmsprop": 4, "lion": 4, "muon": 4}
+    expected = {
+        "adamw": 8,
+        "adamw_bf16": 4,
+        "adamw8bit": 2,
+        "sgd": 0,
+        "sgd_momentum": 4,
+        "rmsprop": 4,
+        "lion": 4,
+        "muon": 4,
+    }
     assert {name: shipped.optimizers[name].state_bytes for name in expected} == expected
     assert shipped.optimizers["adafactor"].factored
 

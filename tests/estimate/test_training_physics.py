@@ -172,6 +172,25 @@ class TestSums:
         assert any(words in memory.words() for words in PHASES.values())
         assert "pipeline stage" in memory.words()
 
+    def test_stages_with_embedding_and_head_take_fewer_layers_where_they_do_not_divide(self) -> None:
+        run = run_of(model__name="llama-3.1-405b", parallelism__pp=8, parallelism__tp=8)
+        assert float(run.end_layers) == 15
+        assert float(run.fullest_layers) == 16
+        assert set(training_memory(run).stages) == {"first", "second", "last"}
+        assert float(run_of(parallelism__pp=4).end_layers) == 8
+
+    def test_a_gradient_buffer_stays_during_the_only_forward_pass(self) -> None:
+        once = {"hardware__devices": 8, "training__global_batch": 8}
+        megatron = training_memory(run_of(**once)).fullest.phases["loss"]
+        deepspeed = training_memory(run_of(**once, training__framework="deepspeed")).fullest.phases["loss"]
+        assert float(megatron["gradients"]) > 0.0
+        assert float(deepspeed["gradients"]) == 0.0
+
+    def test_a_flat_gradient_buffer_is_held_beside_the_activations(self) -> None:
+        run = run_of(training__framework="deepspeed", training__gradients="bf16")
+        phases = training_memory(run).fullest.phases
+        assert float(phases["loss"]["buffers"]) >= float(phases["optimizer"]["buffers"]) > 0.0
+
     def test_every_equation_tells_its_inputs(self) -> None:
         with recording() as record:
             estimate()

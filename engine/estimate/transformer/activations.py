@@ -43,7 +43,14 @@ def layer_activation(
     source="Narayanan et al. 2021, sections 2.1 and 2.2",
 )
 def micro_batches_in_flight(stages: Number, stage: Number, micro_batches: Number, interleave: Number) -> Number:
-    """Micro-batches whose activations a pipeline stage holds at most."""
+    """Micro-batches whose activations a pipeline stage holds at most.
+
+    Args:
+        stages: pipeline stages.
+        stage: position of the stage, from 0.
+        micro_batches: micro-batches of a step on one replica.
+        interleave: model chunks a stage holds.
+    """
     plain = np.minimum(micro_batches, stages - stage)
     chunks = 2.0 * (stages - stage - 1.0) + (interleave - 1.0) * stages + 1.0
     interleaved = np.minimum(micro_batches * interleave, chunks) / interleave
