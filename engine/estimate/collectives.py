@@ -13,7 +13,13 @@ SOURCE = "Thakur et al. 2005; NCCL tests' bus bandwidth; constants from publishe
 
 @equation("within = clip(per_node / stride, 1, group)", unit="devices", source="rank order tp, cp, dp, pp")
 def members_in_node(group: Number, stride: Number, per_node: Number) -> Number:
-    """Members of a group that sit in one node, when neighbours in the group are ``stride`` ranks apart."""
+    """Members of a group that sit in one node, when neighbours in the group are ``stride`` ranks apart.
+
+    Args:
+        group: members of the group.
+        stride: ranks between neighbours in the group.
+        per_node: devices of a node.
+    """
     return np.minimum(np.maximum(per_node / stride, 1.0), group)
 
 
@@ -37,7 +43,14 @@ def bus_bandwidth(group: Number, within: Number, link: Number, network: Number) 
 
 @equation("latency = hop · (within - 1) + node_hop · steps", unit="s", source=SOURCE)
 def ring_latency(within: Number, steps: Number, hop: Number, node_hop: Number) -> Number:
-    """Latency of one pass: a ring inside the node, then ``steps`` between nodes."""
+    """Latency of one pass: a ring inside the node, then ``steps`` between nodes.
+
+    Args:
+        within: members in one node.
+        steps: steps between nodes.
+        hop: seconds of one step inside a node.
+        node_hop: seconds of one step between nodes.
+    """
     return hop * (within - 1.0) + node_hop * steps
 
 
@@ -47,7 +60,15 @@ def ring_latency(within: Number, steps: Number, hop: Number, node_hop: Number) -
     source=SOURCE + "; the factor stands for the change from latency to bandwidth protocols",
 )
 def one_pass_seconds(payload: Number, group: Number, bandwidth: Number, latency: Number, half: Number = 0.0) -> Number:
-    """All-gather or reduce-scatter of ``payload`` bytes in total; 0 for a group of one."""
+    """All-gather or reduce-scatter of ``payload`` bytes in total; 0 for a group of one.
+
+    Args:
+        payload: bytes in total.
+        group: members.
+        bandwidth: bus bandwidth, B/s.
+        latency: seconds before the first byte is through.
+        half: bytes at which the protocols change.
+    """
     protocol = 1.0 + half / (payload + half) if np.any(np.asarray(half) > 0) else 1.0
     seconds = latency + payload * (group - 1.0) / group / bandwidth * protocol
     return np.where(group > 1, seconds, 0.0)
@@ -91,7 +112,12 @@ def _ring_bandwidth(group: Number, within: Number, cluster: Cluster) -> Number:
     source="a token crosses to each node once, however many of its experts sit there",
 )
 def crossing_share(nodes: Number, copies: Number) -> Number:
-    """Share of an all-to-all's payload that leaves the node, when ``copies`` of a token go to random places."""
+    """Share of an all-to-all's payload that leaves the node, when ``copies`` of a token go to random places.
+
+    Args:
+        nodes: nodes the group spans.
+        copies: places each token is sent to.
+    """
     return (nodes - 1.0) * (1.0 - (1.0 - 1.0 / nodes) ** copies) / copies
 
 

@@ -44,20 +44,37 @@ def gemm_rate(
     source="vendors' matrix performance guides; products of 2-byte types off 16 bytes leave the matrix units",
 )
 def alignment(width: Number, misaligned: Number, unaligned: Number) -> Number:
-    """Share of the rate that a dimension of ``width`` elements leaves."""
+    """Share of the rate that a dimension of ``width`` elements leaves.
+
+    Args:
+        width: elements of the dimension.
+        misaligned: share of the rate off full lines.
+        unaligned: share of the rate off what matrix units load at once.
+    """
     rest = np.mod(width, FULL_LINE)
     return np.where(rest > 0, np.where(np.mod(rest, FULL_FRAGMENT) > 0, unaligned, misaligned), 1.0)
 
 
 @equation("padded = 64 · ceil(width / 64)", unit="", source="frameworks pad the vocabulary to full lines")
 def padded(width: Number) -> Number:
-    """Elements of a dimension that is padded to full lines."""
+    """Elements of a dimension that is padded to full lines.
+
+    Args:
+        width: elements before padding.
+    """
     return FULL_LINE * np.ceil(width / FULL_LINE)
 
 
 @equation("bytes = width · (m·k + k·n + m·n)", unit="B", source="each operand moved once")
 def gemm_bytes(m: Number, n: Number, k: Number, width: Number) -> Number:
-    """Device memory traffic of a matrix product, in bytes, with elements of ``width`` bytes."""
+    """Device memory traffic of a matrix product, in bytes, with elements of ``width`` bytes.
+
+    Args:
+        m: rows.
+        n: columns.
+        k: inner length.
+        width: bytes of an element.
+    """
     return width * (m * k + k * n + m * n)
 
 
@@ -67,7 +84,15 @@ def gemm_bytes(m: Number, n: Number, k: Number, width: Number) -> Number:
     source="fitted to published prefill attention timings, 1k to 16k tokens, head sizes 64 and 128",
 )
 def attention_rate(span: Number, head_dim: Number, peak: Number, reach: Number, half: Number) -> Number:
-    """FLOP/s of fused attention over ``span`` tokens with heads of ``head_dim``; 1 at head size 128."""
+    """FLOP/s of fused attention over ``span`` tokens with heads of ``head_dim``; 1 at head size 128.
+
+    Args:
+        span: tokens a token may attend to.
+        head_dim: width of a head.
+        peak: dense peak, FLOP/s.
+        reach: share of the peak that long sequences sustain.
+        half: tokens at which half the rate is reached.
+    """
     return peak * reach * (span / (span + half)) * (1.1875 * head_dim / (head_dim + 24.0))
 
 

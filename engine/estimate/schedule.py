@@ -72,7 +72,15 @@ def total(parts: Mapping[str, Number]) -> Number:
     part="computation.parts.pipeline_bubble",
 )
 def pipeline_bubble(stages: Number, interleave: Number, micro_batches: Number, mean: Number, slowest: Number) -> Number:
-    """Seconds devices wait for others: filling and draining, and stages with more to do than the mean."""
+    """Seconds devices wait for others: filling and draining, and stages with more to do than the mean.
+
+    Args:
+        stages: pipeline stages.
+        interleave: model chunks a stage holds.
+        micro_batches: micro-batches of a step on one replica.
+        mean: seconds of a micro-batch on the mean stage.
+        slowest: seconds of a micro-batch on the slowest stage.
+    """
     return (stages - 1.0) / interleave * mean + micro_batches * (slowest - mean)
 
 
@@ -82,7 +90,13 @@ def pipeline_bubble(stages: Number, interleave: Number, micro_batches: Number, m
     source="communication hides behind independent compute, as far as there is any",
 )
 def exposed_seconds(seconds: Number, overlap: Number, room: Number) -> Number:
-    """Communication that compute does not hide."""
+    """Communication that compute does not hide.
+
+    Args:
+        seconds: seconds of the communication.
+        overlap: share of it that may hide behind compute.
+        room: seconds of compute it may hide behind.
+    """
     return seconds - np.minimum(overlap * seconds, room)
 
 
@@ -93,7 +107,13 @@ def exposed_seconds(seconds: Number, overlap: Number, room: Number) -> Number:
     part="computation.parts.overhead",
 )
 def launch_bound(launches: Number, launch: Number, working: Number) -> Number:
-    """Seconds of a micro-batch in which the device waits for kernels to be launched."""
+    """Seconds of a micro-batch in which the device waits for kernels to be launched.
+
+    Args:
+        launches: kernels of a micro-batch.
+        launch: seconds of host time for each.
+        working: seconds the device works on a micro-batch.
+    """
     return np.maximum(0.0, launches * launch - working)
 
 

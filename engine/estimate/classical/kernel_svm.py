@@ -20,7 +20,13 @@ CACHED_BYTES = 4.0
     source="least recently used cache of kernel columns (Chang and Lin 2011), surplus as measured",
 )
 def kernel_columns(support: Number, cached: Number, again: Number) -> Number:
-    """Columns of the kernel matrix that are computed, those the cache lost several times."""
+    """Columns of the kernel matrix that are computed, those the cache lost several times.
+
+    Args:
+        support: support vectors, whose kernel columns are computed.
+        cached: columns the cache holds.
+        again: times a column beyond the cache is computed again.
+    """
     return support * (1.0 + again * np.maximum(0.0, 1.0 - cached / support))
 
 

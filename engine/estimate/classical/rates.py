@@ -17,7 +17,12 @@ from capacity_tui.engine.numeric import Number
 
 @equation("share = size / (size + half)", unit="", source="panels narrower than a kernel's blocks leave units idle")
 def narrow_share(size: Number, half: Number) -> Number:
-    """Share of its rate that a kernel reaches on a result whose smaller side is ``size``."""
+    """Share of its rate that a kernel reaches on a result whose smaller side is ``size``.
+
+    Args:
+        size: smaller side of the result.
+        half: size at which half the rate is reached.
+    """
     return size / (size + half)
 
 
@@ -25,13 +30,23 @@ def narrow_share(size: Number, half: Number) -> Number:
     "missed = max(0, 1 - cache / held)", unit="share", source="rows visited in random order; caches hold the rest"
 )
 def missed_share(held: Number, cache: Number) -> Number:
-    """Share of the visits to ``held`` bytes in random order that go to memory."""
+    """Share of the visits to ``held`` bytes in random order that go to memory.
+
+    Args:
+        held: bytes visited in random order.
+        cache: bytes of them that the caches hold.
+    """
     return np.maximum(0.0, 1.0 - cache / held)
 
 
 @equation("workers = 1 / (serial + (1 - serial) / cores)", unit="cores", source="Amdahl 1967; serial share as measured")
 def effective_cores(cores: Number, serial: Number) -> Number:
-    """Cores' worth of speed that several cores give."""
+    """Cores' worth of speed that several cores give.
+
+    Args:
+        cores: cores that share the loop.
+        serial: share of the loop that one core does alone.
+    """
     return 1.0 / (serial + (1.0 - serial) / cores)
 
 

@@ -18,7 +18,14 @@ from capacity_tui.engine.workload.classical.specs import BoostedTrees, DecisionT
     source="trees on noisy data grow deeper than balanced ones, as measured",
 )
 def grown_levels(depth: Number, growth: Number, rows: Number, smallest: Number) -> Number:
-    """Levels that every row passes on its way to a pure leaf, at most ``depth``."""
+    """Levels that every row passes on its way to a pure leaf, at most ``depth``.
+
+    Args:
+        depth: most levels allowed.
+        growth: levels over those of a balanced tree.
+        rows: rows of the tree.
+        smallest: rows of a leaf.
+    """
     return min(depth, max(1.0, growth * math.log2(max(2.0, rows / smallest))))
 
 
@@ -28,7 +35,12 @@ def grown_levels(depth: Number, growth: Number, rows: Number, smallest: Number) 
     source="a node of r rows sorts each feature in r · log2(r) comparisons; nodes halve from level to level",
 )
 def sort_depth(levels: Number, rows: Number) -> Number:
-    """Comparisons of one value of one feature, over all levels of a tree."""
+    """Comparisons of one value of one feature, over all levels of a tree.
+
+    Args:
+        levels: levels of the tree.
+        rows: rows at its root.
+    """
     whole = math.log2(max(2.0, rows))
     falling = min(levels, whole)
     return falling * (2.0 * whole - falling + 1.0) / 2.0

@@ -67,7 +67,14 @@ def _multiplied(
     source="libraries split the inner length of products with few output tiles, as weight gradients have",
 )
 def split_depth(m: Number, n: Number, k: Number, units: Number) -> Number:
-    """Parts into which the inner length is split, so that every processor has tiles to work on."""
+    """Parts into which the inner length is split, so that every processor has tiles to work on.
+
+    Args:
+        m: rows.
+        n: columns.
+        k: inner length.
+        units: processors of the device that work on tiles side by side.
+    """
     tiles = np.maximum(m / TILE_ROWS, 1.0) * np.maximum(n / TILE_COLUMNS, 1.0)
     return np.maximum(1.0, np.minimum(SPLIT_WAVES * units / tiles, k / SHORTEST_PART))
 

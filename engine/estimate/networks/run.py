@@ -70,7 +70,11 @@ class NetworkRun:
     source="Chen et al. 2016: the borders of as many segments as a segment has layers, and one segment",
 )
 def checkpointed_share(layers: Number) -> Number:
-    """Share of the activations alive when every segment is computed again."""
+    """Share of the activations alive when every segment is computed again.
+
+    Args:
+        layers: layers of the network.
+    """
     return np.minimum(1.0, 2.0 / np.sqrt(layers))
 
 

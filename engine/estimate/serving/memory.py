@@ -72,7 +72,12 @@ def kv_cache_bytes(batch: Number, elements: Number, width: Number, shards: Numbe
 
 @equation("rounded = block · ceil(tokens / block)", unit="tokens", source="Kwon et al. 2023, paged attention")
 def rounded_up(tokens: Number, block: Number) -> Number:
-    """Tokens a paged cache sets aside for a sequence."""
+    """Tokens a paged cache sets aside for a sequence.
+
+    Args:
+        tokens: tokens of a sequence.
+        block: tokens of a block.
+    """
     return block * np.ceil(tokens / block)
 
 
@@ -83,7 +88,14 @@ def rounded_up(tokens: Number, block: Number) -> Number:
     part="memory.parts.activations",
 )
 def activation_bytes(tokens: Number, width: Number, hidden: Number, widest: Number) -> Number:
-    """Bytes of activations of one forward pass, ``tokens`` wide."""
+    """Bytes of activations of one forward pass, ``tokens`` wide.
+
+    Args:
+        tokens: tokens of a forward pass.
+        width: bytes of an element.
+        hidden: width of the model.
+        widest: elements a token has in the widest intermediate, after tensor parallelism.
+    """
     return tokens * width * (2.0 * hidden + widest)
 
 
@@ -94,7 +106,13 @@ def activation_bytes(tokens: Number, width: Number, hidden: Number, widest: Numb
     part="memory.parts.logits",
 )
 def logit_bytes(rows: Number, vocab: Number, tp: Number) -> Number:
-    """Bytes of logits."""
+    """Bytes of logits.
+
+    Args:
+        rows: positions that are sampled.
+        vocab: entries of the vocabulary.
+        tp: devices a layer is split over.
+    """
     return rows * vocab / tp * LOGIT_BYTES
 
 
@@ -122,7 +140,11 @@ def claimed_bytes(capacity: Number, share: Number, needed: Number, claims_free: 
     part="memory.parts.buffers",
 )
 def workspace_bytes(workspace: Number) -> Number:
-    """Bytes of an engine's workspace."""
+    """Bytes of an engine's workspace.
+
+    Args:
+        workspace: bytes the engine sets aside.
+    """
     return workspace
 
 

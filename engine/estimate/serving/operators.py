@@ -74,7 +74,13 @@ class Product:
     source="expected distinct experts of independent, balanced choices",
 )
 def distinct_experts(experts: Number, active: Number, tokens: Number) -> Number:
-    """Experts of a layer that at least one of ``tokens`` tokens visits."""
+    """Experts of a layer that at least one of ``tokens`` tokens visits.
+
+    Args:
+        experts: routed experts of a layer.
+        active: experts a token visits.
+        tokens: tokens of a pass.
+    """
     return experts * (1.0 - (1.0 - active / np.maximum(experts, 1.0)) ** tokens)
 
 

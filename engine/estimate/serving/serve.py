@@ -75,7 +75,13 @@ def claim(run: ServingRun, memory: MemoryEstimate) -> tuple[dict[str, Number], t
     part="computation.infer.prefill_tokens_per_second",
 )
 def prefill_rate(batch: Number, prompt: Number, seconds: Number) -> Number:
-    """Prompt tokens a second."""
+    """Prompt tokens a second.
+
+    Args:
+        batch: sequences of the batch.
+        prompt: tokens of a prompt.
+        seconds: seconds until all prompts are read.
+    """
     return batch * prompt / seconds
 
 
@@ -86,7 +92,13 @@ def prefill_rate(batch: Number, prompt: Number, seconds: Number) -> Number:
     part="computation.infer.decode_tokens_per_second",
 )
 def decode_rate(batch: Number, seconds: Number, output: Number) -> Number:
-    """Output tokens a second; not a number for models that generate none."""
+    """Output tokens a second; not a number for models that generate none.
+
+    Args:
+        batch: sequences of the batch.
+        seconds: seconds of one step of decode.
+        output: tokens to generate.
+    """
     return np.where(output > 0, batch / seconds, np.nan)
 
 

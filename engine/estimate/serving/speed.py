@@ -63,7 +63,14 @@ def pass_overhead(kernels: Number, gap: Number, host: Number, device: Number, st
     source="one-shot all-reduce; published latencies of small all-reduces",
 )
 def one_shot_all_reduce(payload: Number, devices: Number, hop: Number, link: Number) -> Number:
-    """Seconds of an all-reduce of few bytes, in which each device reads from all others at once."""
+    """Seconds of an all-reduce of few bytes, in which each device reads from all others at once.
+
+    Args:
+        payload: bytes each device holds.
+        devices: devices of the group.
+        hop: seconds of one step of the link.
+        link: bandwidth of the link, B/s.
+    """
     latency = hop * (SMALL_BASE + SMALL_STEP * np.log2(np.maximum(devices, 1.0)))
     return latency + payload * (devices - 1.0) / link
 
@@ -114,7 +121,14 @@ def _hand_over(run: ServingRun, rows: Number) -> Number:
     source="passes follow each other through the stages, as far as the engine overlaps them",
 )
 def pipelined(through: Number, stages: Number, passes: Number, overlap: Number) -> Number:
-    """Seconds of several passes of which each takes ``through`` seconds through all stages."""
+    """Seconds of several passes of which each takes ``through`` seconds through all stages.
+
+    Args:
+        through: seconds of one pass through all stages.
+        stages: pipeline stages.
+        passes: passes.
+        overlap: share of them that the engine overlaps.
+    """
     return through / stages * (overlap * (passes + stages - 1.0) + (1.0 - overlap) * passes * stages)
 
 
