@@ -10,7 +10,7 @@ import numpy as np
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.estimate.equation import Derivation, recording
 from capacity_tui.engine.estimate.estimate import estimate_settled, work_of
-from capacity_tui.engine.estimate.figures import Figure, central, figure
+from capacity_tui.engine.estimate.figures import Figure, central, figure, result_key
 from capacity_tui.engine.estimate.intervals import GENERAL
 from capacity_tui.engine.estimate.lever import Lever, strongest_lever
 from capacity_tui.engine.estimate.remarks import remarks
@@ -68,7 +68,7 @@ def explain(plan: Plan, key: str, machine: Machine | None = None, catalog: Catal
     Raises:
         PlanError: no result has that key, or the plan cannot be estimated.
     """
-    facts = catalog or load_catalog()
+    facts, key = catalog or load_catalog(), result_key(key)
     settled = settle(plan, facts, machine)
     with recording() as record:
         estimate = estimate_settled(settled, facts)

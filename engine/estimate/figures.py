@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
-from typing import cast
+from typing import cast, get_args
 
+from capacity_tui.engine.catalog.names import nearest
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.result import Estimate, Interval
+from capacity_tui.engine.estimate.work import Part
 from capacity_tui.engine.numeric import Number
 
 Figure = Number | Interval | None
+_ENDS = re.compile(r"\.(value|low|high)$")
+# Parts that scripts may ask for, whatever the run.
+PARTS: Mapping[str, tuple[str, ...]] = {
+    "memory.parts": (
+        "weights", "gradients", "optimizer", "activations", "logits", "buffers", "kv_cache", "context", "reserve"),
+    "computation.parts": get_args(Part),
+}  # fmt: skip
 
 
 STEP = "what a step works through, over its time"
@@ -78,6 +88,23 @@ def job_seconds(steps: Number, step_seconds: Number) -> Number:
 
 
 @equation(
+    "tflops = model_flops / step_seconds / devices / 10^12",
+    unit="TFLOP/s",
+    source="FLOPs of the model itself, none of recomputation",
+    part="computation.model_tflops_per_device",
+)
+def model_tflops(model_flops: Number, step_seconds: Number, devices: Number) -> Number:
+    """TFLOP/s of the model itself on each device.
+
+    Args:
+        model_flops: FLOPs of the model in a step, over all devices.
+        step_seconds: seconds of a step.
+        devices: devices that share the work.
+    """
+    return model_flops / step_seconds / devices / 1e12
+
+
+@equation(
     "used = 100 · reserved / capacity",
     unit="%",
     source="what the driver shows over what a device has",
@@ -139,6 +166,9 @@ FIGURES: Mapping[str, tuple[str, str, Callable[[Estimate], Figure]]] = {
     "computation.samples_per_second": (
         "Samples a second", "1/s", _samples),
     "computation.mfu": ("Model FLOPs utilization", "share", lambda e: e.computation.mfu),
+    "computation.model_tflops_per_device": (
+        "Model TFLOP/s of a device", "TFLOP/s", lambda e: model_tflops(
+            e.computation.model_flops_per_step, e.computation.step_seconds.value, e.computation.devices)),
     "computation.estimated_train_time_seconds": ("Time of the job", "s", _job),
     "computation.infer.prefill_tokens_per_second": (
         "Prompt tokens a second", "tok/s", lambda e: _serving(e, "prefill_tokens_per_second")),
@@ -152,9 +182,19 @@ FIGURES: Mapping[str, tuple[str, str, Callable[[Estimate], Figure]]] = {
     "cost.usd_per_hour": ("Price of an hour", "USD", lambda e: e.cost.usd_per_hour),
     "energy.kwh": ("Energy of the job", "kWh", lambda e: e.energy.kwh),
     "energy.watts_average": ("Mean power", "W", lambda e: e.energy.watts_average),
+    "energy.usd": ("Price of the electricity", "USD", lambda e: e.energy.usd),
     "bottleneck.arithmetic_intensity": ("Arithmetic intensity", "FLOP/B", lambda e: e.bottleneck.arithmetic_intensity),
     "bottleneck.ridge_point": ("Ridge point", "FLOP/B", lambda e: e.bottleneck.ridge_point),
 }  # fmt: skip
+
+
+def result_key(name: str) -> str:
+    """Return the result key a name stands for: its ends and short forms are names of it too."""
+    bare = _ENDS.sub("", name)
+    if bare.startswith("model.forward_flops"):
+        return "model.forward_flops"
+    group, _, part = bare.partition(".")
+    return f"{group}.parts.{part}" if part in PARTS.get(f"{group}.parts", ()) else bare
 
 
 def figure(estimate: Estimate, key: str) -> tuple[str, str, Figure]:
@@ -165,14 +205,25 @@ def figure(estimate: Estimate, key: str) -> tuple[str, str, Figure]:
     """
     if key in FIGURES:
         title, unit, read = FIGURES[key]
+        if unit == "tok/s" and estimate.computation.unit == "sample":
+            title, unit = title.replace("Tokens", "Samples"), "samples/s"
         return title, unit, read(estimate)
     group, _, part = key.rpartition(".")
-    parts = {"memory.parts": estimate.memory.parts, "computation.parts": estimate.computation.parts}.get(group)
-    if parts is not None and part in parts:
+    parts = {"memory.parts": estimate.memory.parts, "computation.parts": estimate.computation.parts}.get(group, {})
+    if part in parts or part in PARTS.get(group, ()):
         unit = "B" if group.startswith("memory") else "s"
-        return part.replace("_", " ").capitalize(), unit, parts[part]
-    known = ", ".join([*FIGURES, *(f"memory.parts.{name}" for name in estimate.memory.parts)])
-    raise PlanError(f"no result is called {key!r}"[:200], hint=f"known: {known}, computation.parts.*")
+        # A part that this kind of run does not have takes nothing.
+        return part.replace("_", " ").capitalize(), unit, parts.get(part, 0.0)
+    near = nearest(key, keys(estimate))
+    hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(keys(estimate))}"
+    raise PlanError(f"no result is called {key!r}"[:200], hint=hint)
+
+
+def keys(estimate: Estimate) -> tuple[str, ...]:
+    """Return the result keys that have a figure."""
+    own = {"memory.parts": estimate.memory.parts, "computation.parts": estimate.computation.parts}
+    parts = (f"{group}.{part}" for group, names in PARTS.items() for part in dict.fromkeys((*own[group], *names)))
+    return (*FIGURES, *parts)
 
 
 def central(value: Figure) -> Number | None:

@@ -17,7 +17,9 @@ from capacity_tui.engine.workload.fields import PlanField, plan_fields
 from capacity_tui.engine.workload.plan import Plan
 
 MORE_IS_BETTER = frozenset(
-    key for key in FIGURES if key.endswith(("per_second", "per_second_per_device", "mfu", "arithmetic_intensity"))
+    key
+    for key in FIGURES
+    if key.endswith(("per_second", "per_second_per_device", "mfu", "tflops_per_device", "arithmetic_intensity"))
 )
 # What is wanted, which software and network there are, and sizes that follow from others: none of them is a lever.
 WANTED = frozenset(

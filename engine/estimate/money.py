@@ -90,6 +90,17 @@ def job_kwh(watts: Number, seconds: Number) -> Number:
     return watts * seconds / HOUR / 1000.0
 
 
+@equation("usd = kwh · usd_per_kwh", unit="USD", source="pricing.usd_per_kwh of the plan", part="energy.usd")
+def electricity_usd(kwh: Number, usd_per_kwh: Number) -> Number:
+    """Price of a job's electricity.
+
+    Args:
+        kwh: energy of the job.
+        usd_per_kwh: price of a kilowatt-hour.
+    """
+    return kwh * usd_per_kwh
+
+
 def cost(cluster: Cluster, seconds: Number | None, unit_seconds: Number) -> CostEstimate:
     """Return the price of a job.
 
@@ -120,4 +131,4 @@ def energy(cluster: Cluster, seconds: Number | None, busy: Number, usd_per_kwh: 
     if seconds is None:
         return EnergyEstimate(None, watts, None)
     kwh = job_kwh(watts, seconds)
-    return EnergyEstimate(kwh, watts, kwh * usd_per_kwh)
+    return EnergyEstimate(kwh, watts, electricity_usd(kwh, usd_per_kwh))

@@ -57,9 +57,9 @@ def _missing(key: str, estimate: Estimate) -> str:
         return "no spot price is known"
     if key.startswith("cost."):
         return estimate.cost.source
-    if key == "energy.watts_average" or (key == "energy.kwh" and estimate.energy.watts_average is None):
+    if key == "energy.watts_average" or (key.startswith("energy.") and estimate.energy.watts_average is None):
         return "no power limit is known: give hardware.spec.tdp_w"
-    if key in {"energy.kwh", "computation.estimated_train_time_seconds"}:
+    if key in {"energy.kwh", "energy.usd", "computation.estimated_train_time_seconds"}:
         return OPEN_LENGTH
     if key.startswith("memory."):
         return "the memory of this hardware is not known: give hardware.spec.memory_mib"
@@ -87,11 +87,13 @@ def _no_memory(part: str, settled: Settled, peak: str) -> str:
     reasons = {
         "optimizer": "the optimizer keeps no states, or memory peaks before they exist",
         "buffers": "nothing is gathered, and no buckets are reduced",
-        "kv_cache": "the model generates no tokens",
+        "kv_cache": "the model generates no tokens" if settled.plan.task == "infer" else "only serving keeps one",
         "copies": "the library works on the table itself",
         "context": "a processor has no driver context",
         "reserve": "the allocator holds nothing beyond its peak",
     }
+    if settled.plan.task == "fit":
+        return "a classical fit keeps its data, copies, work and model instead"
     return reasons.get(part, f"memory peaks {peak}, where there are none")
 
 

@@ -166,7 +166,7 @@ def _layer_terms(layers: Iterable[Layer], attribute: str) -> Iterator[Term]:
 def _part_terms(part: str, settled: Settled, estimate: Estimate, catalog: Catalog) -> Iterator[Term]:
     work = work_of(settled, catalog)
     if work is not None:
-        yield from _work_terms(work, part, mean(estimate.computation.parts[part]))
+        yield from _work_terms(work, part, mean(estimate.computation.parts.get(part, 0.0)))
     elif settled.shape is not None:
         yield from _phase_terms(serving_run(settled.plan, settled.shape, settled.cluster, catalog), part)
 

@@ -34,7 +34,7 @@ _files = click.argument("files", nargs=-1, required=True, metavar="FILE...", typ
     "--explain",
     "key",
     metavar="KEY",
-    help="Show how one figure came about, such as memory.activations; bottleneck draws the roofline.",
+    help="Show how one figure came about, such as memory.parts.activations; bottleneck draws the roofline.",
 )
 @format_option("table", "markdown", "json", "yaml", "html")
 @output_option
