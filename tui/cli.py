@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from capacity_tui.engine.errors import CapacityError
 
@@ -14,6 +16,7 @@ INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells count it."""
 INTERNAL_ERROR = 70
 """Exit code of a mistake in the program itself (EX_SOFTWARE of sysexits.h)."""
+_OUTPUT_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 _COMPLETION_VARIABLE = "_CAPACITY_TUI_COMPLETE"
 
 
@@ -26,6 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: what follows the program's name; default is the process's own.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
+    _replace_closed_streams()
     _show_what_the_terminal_can()
     # The bare command goes straight to the screen, which should not wait for what parses commands.
     if not given and _COMPLETION_VARIABLE not in os.environ:
@@ -56,20 +60,42 @@ def _guarded(action: Callable[[], int]) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # Who reads has enough; what is still buffered must not be flushed into the closed pipe at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # Who reads has enough.
+        _drop_unwritten()
         return 0
     except Exception as error:
-        if DEBUG_VARIABLE in os.environ:
-            raise
-        what = " ".join(str(error).split())[:200]
-        _tell(f"internal error: {type(error).__name__}: {what}; set {DEBUG_VARIABLE}=1 to see where")
-        return INTERNAL_ERROR
+        return _unexpected(error)
     return code
+
+
+def _unexpected(error: Exception) -> int:
+    """Tell a full disk behind stdout, or a mistake in the program itself, in one line."""
+    if isinstance(error, OSError) and error.errno in _OUTPUT_FULL and error.filename is None:
+        _drop_unwritten()
+        _tell(f"the output cannot be written: {error.strerror}; free some space, or write elsewhere")
+        return CapacityError.exit_code
+    if DEBUG_VARIABLE in os.environ:
+        raise error
+    what = " ".join(str(error).split())[:200]
+    _tell(f"internal error: {type(error).__name__}: {what}; set {DEBUG_VARIABLE}=1 to see where")
+    return INTERNAL_ERROR
+
+
+def _drop_unwritten() -> None:
+    """Lead what is still buffered nowhere, so that flushing it at exit cannot fail again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _tell(line: str) -> None:
     print(f"{PROGRAM}: {line}", file=sys.stderr)  # noqa: T201
+
+
+def _replace_closed_streams() -> None:
+    """Read nothing from, and write nowhere to, a standard stream that the caller has closed."""
+    # In the order of their file descriptors, so that each opens the one that is missing.
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - stays open
 
 
 def _show_what_the_terminal_can() -> None:

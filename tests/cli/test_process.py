@@ -38,6 +38,26 @@ def test_closed_pipe_is_quiet() -> None:
     assert (done.returncode, done.stderr) == (0, b"")
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no device that is always full")
+@pytest.mark.parametrize("command", [["models", "--format", "json"], ["plan", "gpt2_rtx_3060"], ["--help"]])
+def test_a_full_disk_behind_stdout_is_one_line(command: list[str]) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run([*PROGRAM, *command], stdout=full, stderr=subprocess.PIPE, check=False, timeout=60)
+    assert done.returncode == 2
+    assert done.stderr.decode().startswith("capacity-tui: the output cannot be written: No space left on device;")
+    assert done.stderr.count(b"\n") == 1
+
+
+@pytest.mark.parametrize("redirection", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_standard_streams_change_no_exit_code(redirection: str, tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    command = subprocess.list2cmdline([*PROGRAM, "plan", "gpt2_rtx_3060", "--check", "-o", str(report)])
+    done = subprocess.run(["bash", "-c", f"{command} {redirection}"], check=False, timeout=60)
+    assert done.returncode == 0
+    assert report.read_text().startswith("{")
+    assert subprocess.run(["bash", "-c", f"{' '.join(PROGRAM)} --help {redirection}"], check=False).returncode == 0
+
+
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
 def test_every_encoding(encoding: str) -> None:
     done = process("plan", "gpt2_rtx_3060", PYTHONIOENCODING=encoding)
