@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -194,7 +195,13 @@ def run(
         ascii: whether to draw with ASCII characters alone.
         mouse: whether to capture the mouse.
         theme: name of a theme or path of a theme file, instead of the one in the settings.
+
+    Raises:
+        CapacityError: there is no terminal to draw on.
     """
+    # Textual reads stdin and draws on stderr.
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise CapacityError("the screen needs a terminal", hint="see `capacity-tui --help` for commands without one")
     settings = load_settings(settings_file())
     if theme:
         settings = replace(settings, theme=theme)

@@ -58,6 +58,15 @@ def test_closed_standard_streams_change_no_exit_code(redirection: str, tmp_path:
     assert subprocess.run(["bash", "-c", f"{' '.join(PROGRAM)} --help {redirection}"], check=False).returncode == 0
 
 
+@pytest.mark.parametrize("command", [[], ["--plan", "gpt2_rtx_3060"]])
+def test_the_screen_refuses_to_open_without_a_terminal(command: list[str]) -> None:
+    done = subprocess.run([*PROGRAM, *command], stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr.decode().splitlines() == [
+        "capacity-tui: the screen needs a terminal; see `capacity-tui --help` for commands without one"
+    ]
+
+
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
 def test_every_encoding(encoding: str) -> None:
     done = process("plan", "gpt2_rtx_3060", PYTHONIOENCODING=encoding)
