@@ -16,6 +16,7 @@ class Algorithm(Row):
 
     library: str = Field(description="implementation the constants were measured on")
     complexity: str = Field(description="complexity class in rows n, features p and the algorithm's own sizes")
+    best_use: str = Field("", description="what the algorithm is the right choice for")
     single_threaded: bool = Field(False, description="the library uses one core, whatever n_jobs says")
     serial: float = Field(0.0, ge=0, le=1, description="share of one core's time that more cores do not shorten")
     shares: dict[str, Ratio] = Field({}, description="share of the matrix-product rate, by kernel")

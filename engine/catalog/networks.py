@@ -12,6 +12,7 @@ from capacity_tui.engine.catalog.rows import Row
 class Network(Row):
     """A network of layers over images."""
 
+    best_use: str = Field("", description="what the network is the right choice for")
     channels: PositiveInt = Field(3, description="of the input")
     image_size: PositiveInt = Field(224, description="height and width of the input")
     classes: PositiveInt = Field(1000, description="of the output")

@@ -6,7 +6,8 @@ name in plans. The function takes nothing and returns a mapping, so that a packa
 - ``fields``: the keys of ``model.spec`` with their defaults, or with mappings of default, minimum, maximum, choices,
   unit and help;
 - ``calculate``: a function from those values to the mapping that ``Calculated`` describes;
-- ``title``: what the model is, in a few words (optional).
+- ``title``: what the model is, in a few words (optional);
+- ``best_use``: what it is the right choice for (optional).
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ class _Definition(BaseModel):
     fields: dict[str, Any]
     calculate: Callable[[Mapping[str, Any]], Mapping[str, Any]]
     title: str = ""
+    best_use: str = ""
 
 
 class _Choice(BaseModel):
@@ -88,6 +90,7 @@ class ModelPlugin:
         name: name in plans.
         package: who brings it.
         title: what it is.
+        best_use: what it is the right choice for; empty where its package does not say.
         spec_type: its parameters.
         calculate: from parameters to sizes and work.
     """
@@ -95,6 +98,7 @@ class ModelPlugin:
     name: str
     package: str
     title: str
+    best_use: str
     spec_type: type[PluginSpec]
     calculate: Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
@@ -163,7 +167,9 @@ def _loaded(entry: EntryPoint) -> ModelPlugin:
     definition = _Definition.model_validate(entry.load()())
     fields = dict(_fields(definition.fields))
     spec_type = create_model(entry.name, __base__=PluginSpec, **fields)
-    return ModelPlugin(entry.name, _package(entry), definition.title, spec_type, definition.calculate)
+    return ModelPlugin(
+        entry.name, _package(entry), definition.title, definition.best_use, spec_type, definition.calculate
+    )
 
 
 def _package(entry: EntryPoint) -> str:

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from capacity_tui.tui.headless import completion
+from capacity_tui.tui.headless import known_models as known
 from capacity_tui.tui.headless.output import as_text, format_of, format_option, output_option, tell, write
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.catalog import Accelerator, Architecture, Instance, Processor, Row
+    from capacity_tui.engine.catalog import Accelerator, Architecture, Catalog, Instance, Processor, Row
 
 RowT = TypeVar("RowT", bound="Row")
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
+_NOTHING = "nothing matches; leave --filter out to see everything"
 
 
 def _listing_options(command: CommandT) -> CommandT:
@@ -32,37 +34,47 @@ def _listing_options(command: CommandT) -> CommandT:
 
 @click.command()
 @_listing_options
-@click.option("--details", metavar="ID", shell_complete=completion.architectures, help="All that is known about one.")
+@click.option("--details", metavar="ID", shell_complete=completion.models, help="All that is known about one.")
 def models(listing: bool, details: str | None, text: str, wanted: str | None, output: Path | None) -> None:
     """List the models a plan can name."""
     del listing
     from capacity_tui.engine.catalog import load_catalog
-    from capacity_tui.engine.workload.families import FAMILIES, plugin_problems
-    from capacity_tui.engine.workload.plugins import load_plugins
+    from capacity_tui.engine.workload.families import plugin_problems
+    from capacity_tui.engine.workload.known_models import known_models
 
     catalog = load_catalog()
-    _tell_problems((*catalog.architectures.problems, *plugin_problems(catalog)))
+    _tell_problems((*catalog.architectures.problems, *catalog.networks.problems, *plugin_problems(catalog)))
     form = wanted or format_of(output)
     if details is not None:
-        _write_details(catalog.architectures.find(details), form, output)
+        _write_model(details, catalog, form, output)
         return
-    found = _matching(catalog.architectures.values(), text)
+    own = [model for model in known_models(catalog) if _contains(" ".join(known.cells(model)) + model.kind, text)]
+    # Networks whose layers are known stand among those.
+    rows = [row for row in _matching(catalog.architectures.values(), text) if row.id not in catalog.networks]
     if form in ("json", "yaml"):
-        _write_data([_fields(row) for row in found], form, output)
+        _write_data([*map(_fields, rows), *map(known.listed, own)], form, output)
         return
-    rows = [_model_cells(row) for row in found]
-    rows += [
-        (family.id, f"any size, {family.kind}", "", "", "", "")
-        for family in FAMILIES.values()
-        if _contains(f"{family.id} {family.kind}", text)
-    ]
-    rows += [
-        (plugin.name, plugin.title or plugin.name, f"plug-in {plugin.package}", "", "", "")
-        for plugin in load_plugins().models.values()
-        if _contains(f"{plugin.name} {plugin.title} {plugin.package}", text)
-    ]
+    from capacity_tui.tui.report import table
+
     heads = ("id", "name", "kind", "parameters", "active", "context")
-    _write_table(heads, rows, (3, 4, 5), output)
+    tables = [table(heads, [_model_cells(row) for row in rows], (3, 4, 5))] if rows else []
+    tables += [table(known.HEADS, [known.cells(model) for model in own])] if own else []
+    write(as_text(tables, output is not None), output)
+    if not tables:
+        tell(_NOTHING)
+
+
+def _write_model(name: str, catalog: Catalog, form: str | None, output: Path | None) -> None:
+    from capacity_tui.engine.workload.families import family_of
+    from capacity_tui.engine.workload.known_models import find_known_model
+
+    model = find_known_model(name, catalog)
+    if model is None:
+        _write_details(catalog.architectures[family_of(name, catalog).id], form, output)
+    elif form in ("json", "yaml"):
+        _write_data(known.details(model, catalog), form, output)
+    else:
+        write(as_text(known.detail_parts(model, catalog), output is not None), output)
 
 
 @click.command()
@@ -215,7 +227,7 @@ def _write_table(
 
     write(as_text([table(heads, rows, right)], output is not None), output)
     if not rows:
-        tell("nothing matches; leave --filter out to see everything")
+        tell(_NOTHING)
 
 
 def _tell_problems(problems: Iterable[Exception]) -> None:

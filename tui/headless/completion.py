@@ -13,6 +13,16 @@ def architectures(context: click.Context, parameter: click.Parameter, incomplete
     return [name for name in load_catalog().architectures if name.startswith(incomplete)]
 
 
+def models(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Return the models and families that begin like this."""
+    from capacity_tui.engine.catalog import load_catalog
+    from capacity_tui.engine.workload.known_models import known_models
+
+    known = [model.id for model in known_models(load_catalog())]
+    found = [name for name in known if name.startswith(incomplete)]
+    return list(dict.fromkeys((*found, *architectures(context, parameter, incomplete))))
+
+
 def devices(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     """Return the accelerators and processors that begin like this."""
     del context, parameter

@@ -96,11 +96,22 @@ class KernelSVM(ClassicalSpec):
         Knob("Support vectors", "number", "algorithm", "", 0, 1, 0.05, help="share of the rows that end as such"),
     ] = 0.3
     max_support_vectors: Annotated[
-        Rows | None, Knob("At most", "power-of-two", "algorithm", "rows", 1, LARGEST_ROWS)
+        Rows | None,
+        Knob(
+            "At most",
+            "power-of-two",
+            "algorithm",
+            "rows",
+            1,
+            LARGEST_ROWS,
+            help="support vectors, whatever their share",
+        ),
     ] = None
     cache_mb: Annotated[
         Annotated[float, Field(gt=0, le=1e7)],
-        Knob("Kernel cache", "power-of-two", "algorithm", "MB", 1, 10_000_000),
+        Knob(
+            "Kernel cache", "power-of-two", "algorithm", "MB", 1, 10_000_000, help="columns of the kernel matrix kept"
+        ),
     ] = 200.0
     gamma: Annotated[
         Annotated[float, Field(gt=0)] | Literal["scale", "auto"],
@@ -135,7 +146,9 @@ class RandomForest(TreeSpec):
 
     other_names: ClassVar[Mapping[str, str]] = {"trees": "n_estimators", "n_trees": "n_estimators"}
 
-    n_estimators: Annotated[Size, Knob("Trees", "power-of-two", "algorithm", "", 1, 10**6)] = 100
+    n_estimators: Annotated[Size, Knob("Trees", "power-of-two", "algorithm", "", 1, 10**6, help="of the ensemble")] = (
+        100
+    )
     max_features: Annotated[
         Size | Literal["sqrt", "all"],
         Knob("Features a split", "text", "algorithm", help="a number, sqrt, or all"),
@@ -173,7 +186,9 @@ class BoostedTrees(ClassicalSpec):
             "Splits", "choice", "algorithm", choices=("hist", "exact"), help="from histograms, or from sorted columns"
         ),
     ] = "hist"
-    n_estimators: Annotated[Size, Knob("Trees", "power-of-two", "algorithm", "", 1, 10**6)] = 100
+    n_estimators: Annotated[Size, Knob("Trees", "power-of-two", "algorithm", "", 1, 10**6, help="of the ensemble")] = (
+        100
+    )
     max_depth: Annotated[Size, Knob("Depth", "integer", "algorithm", "", 1, 64, help="levels of a tree")] = 6
     max_leaves: Annotated[
         Size | None,
@@ -181,9 +196,15 @@ class BoostedTrees(ClassicalSpec):
             "Leaves", "power-of-two", "algorithm", "", 2, LARGEST_SIZE, help="most leaves of a tree grown leaf by leaf"
         ),
     ] = None
-    n_bins: Annotated[Size, Knob("Bins", "power-of-two", "algorithm", "", 2, 65536)] = 256
-    subsample: Annotated[Share, Knob("Rows a tree", "number", "algorithm", "", 0, 1, 0.1)] = 1.0
-    colsample: Annotated[Share, Knob("Features a tree", "number", "algorithm", "", 0, 1, 0.1)] = 1.0
+    n_bins: Annotated[
+        Size, Knob("Bins", "power-of-two", "algorithm", "", 2, 65536, help="of a feature's histogram")
+    ] = 256
+    subsample: Annotated[
+        Share, Knob("Rows a tree", "number", "algorithm", "", 0, 1, 0.1, help="share that a tree sees")
+    ] = 1.0
+    colsample: Annotated[
+        Share, Knob("Features a tree", "number", "algorithm", "", 0, 1, 0.1, help="share that a tree sees")
+    ] = 1.0
 
     @property
     def leaves(self) -> float:
@@ -197,12 +218,16 @@ class KMeans(ClassicalSpec):
 
     other_names: ClassVar[Mapping[str, str]] = {"n_clusters": "k"}
 
-    k: Annotated[Size, Knob("Clusters", "power-of-two", "algorithm", "", 1, 10**6)] = 10
-    max_iter: Annotated[Size, Knob("At most", "integer", "algorithm", "iterations", 1, 10**6)] = 300
+    k: Annotated[Size, Knob("Clusters", "power-of-two", "algorithm", "", 1, 10**6, help="centres")] = 10
+    max_iter: Annotated[
+        Size, Knob("At most", "integer", "algorithm", "iterations", 1, 10**6, help="converged or not")
+    ] = 300
     iterations: Annotated[
         Size | None, Knob("Iterations", "integer", "algorithm", "", 1, 10**6, help="until it converges, for one start")
     ] = None
-    n_init: Annotated[Size, Knob("Starts", "integer", "algorithm", "", 1, 10_000)] = 1
+    n_init: Annotated[
+        Size, Knob("Starts", "integer", "algorithm", "", 1, 10_000, help="from other centres; the best is kept")
+    ] = 1
     tol: Annotated[
         Annotated[float, Field(ge=0)], Knob("Tolerance", "number", "algorithm", help="changes only the iterations")
     ] = 1e-4
@@ -213,7 +238,9 @@ class PCA(ClassicalSpec):
 
     other_names: ClassVar[Mapping[str, str]] = {"k": "n_components", "svd_solver": "method"}
 
-    n_components: Annotated[Size | None, Knob("Components", "power-of-two", "algorithm", "", 1, LARGEST_SIZE)] = None
+    n_components: Annotated[
+        Size | None, Knob("Components", "power-of-two", "algorithm", "", 1, LARGEST_SIZE, help="kept; all unless given")
+    ] = None
     method: Annotated[
         Literal["full", "covariance", "randomized"],
         Knob("Method", "choice", "algorithm", choices=("full", "covariance", "randomized"),
@@ -224,7 +251,10 @@ class PCA(ClassicalSpec):
         Knob("Power iterations", "integer", "algorithm", "", 1, 100,
              help="of the randomized method; 7 for few components and 4 for many unless given"),
     ] = None  # fmt: skip
-    oversampling: Annotated[Size, Knob("Oversampling", "integer", "algorithm", "", 1, 1000)] = 10
+    oversampling: Annotated[
+        Size,
+        Knob("Oversampling", "integer", "algorithm", "", 1, 1000, help="directions more, of the randomized method"),
+    ] = 10
 
     @property
     def components(self) -> float:

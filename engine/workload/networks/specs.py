@@ -28,6 +28,7 @@ class NetworkSpec(Spec, ABC):
     """What every network has: a list of layers that follows from its parameters."""
 
     complexity: ClassVar[str] = "O(Σ height · width · C_in · C_out · kernel²)"
+    best_use: ClassVar[str] = "images and other data on a grid"
 
     @abstractmethod
     def network(self, catalog: Catalog, family: str) -> LayerList:
@@ -42,15 +43,25 @@ class Perceptron(NetworkSpec):
     """Linear layers with an activation between them."""
 
     complexity = "O(Σ layer_i · layer_i+1)"
+    best_use = "features without order, where trees and linear models leave accuracy unused"
     other_names: ClassVar[Mapping[str, str]] = {"hidden": "layers", "num_classes": "d_out", "classes": "d_out"}
 
-    d_in: Annotated[Size, Knob("Inputs", "power-of-two", "model", "", 1, LARGEST_SIZE)] = 784
-    d_out: Annotated[Size, Knob("Outputs", "power-of-two", "model", "", 1, LARGEST_SIZE)] = 10
+    d_in: Annotated[Size, Knob("Inputs", "power-of-two", "model", "", 1, LARGEST_SIZE, help="features of a sample")] = (
+        784
+    )
+    d_out: Annotated[Size, Knob("Outputs", "power-of-two", "model", "", 1, LARGEST_SIZE, help="classes or targets")] = (
+        10
+    )
     layers: Annotated[
         tuple[Size, ...], Field(max_length=MOST_LAYERS), Knob("Hidden layers", "list", "model", help="widths, in order")
     ] = (512, 256, 128)
-    activation: Annotated[Activation, Knob("Activation", "choice", "model", choices=ACTIVATIONS)] = "relu"
-    dropout: Annotated[Annotated[float, Field(ge=0, lt=1)], Knob("Dropout", "number", "model", "", 0, 0.95, 0.05)] = 0.0
+    activation: Annotated[
+        Activation, Knob("Activation", "choice", "model", choices=ACTIVATIONS, help="between layers")
+    ] = "relu"
+    dropout: Annotated[
+        Annotated[float, Field(ge=0, lt=1)],
+        Knob("Dropout", "number", "model", "", 0, 0.95, 0.05, help="share of activations dropped in training"),
+    ] = 0.0
 
     def network(self, catalog: Catalog, family: str) -> LayerList:
         """Return linear layers, each but the last with its activation."""
@@ -64,6 +75,7 @@ class Perceptron(NetworkSpec):
 class ConvolutionalNetwork(NetworkSpec):
     """Convolutions with an activation, then the mean over positions and a linear classifier."""
 
+    best_use = "small images and few classes, or a network of your own to size"
     other_names: ClassVar[Mapping[str, str]] = {
         "filters": "channels",
         "kernel_size": "kernel",
@@ -72,23 +84,25 @@ class ConvolutionalNetwork(NetworkSpec):
         "d_out": "num_classes",
     }
 
-    image_h: Annotated[ImageSide, Knob("Height", "integer", "model", "px", 1, LARGEST_IMAGE)] = 224
-    image_w: Annotated[ImageSide, Knob("Width", "integer", "model", "px", 1, LARGEST_IMAGE)] = 224
-    c_in: Annotated[Size, Knob("Input channels", "integer", "model", "", 1, 10_000)] = 3
+    image_h: Annotated[ImageSide, Knob("Height", "integer", "model", "px", 1, LARGEST_IMAGE, help="of the image")] = 224
+    image_w: Annotated[ImageSide, Knob("Width", "integer", "model", "px", 1, LARGEST_IMAGE, help="of the image")] = 224
+    c_in: Annotated[Size, Knob("Input channels", "integer", "model", "", 1, 10_000, help="3 for colours")] = 3
     channels: Annotated[
         tuple[Size, ...], Field(max_length=MOST_LAYERS), Knob("Channels", "list", "model", help="of each convolution")
     ] = (64, 128, 256)
-    kernel: Annotated[Size, Knob("Kernel", "integer", "model", "", 1, 31)] = 3
+    kernel: Annotated[Size, Knob("Kernel", "integer", "model", "", 1, 31, help="side of each convolution's window")] = 3
     stride: Annotated[Size, Knob("Stride", "integer", "model", "", 1, 16, help="of each convolution")] = 2
     padding: Annotated[
         Annotated[int, Field(ge=0, le=LARGEST_IMAGE)] | None,
         Knob("Padding", "integer", "model", "", 0, 31, help="half the kernel unless given"),
     ] = None
-    batch_norm: Annotated[bool, Knob("Batch norm", "switch", "model")] = False
+    batch_norm: Annotated[bool, Knob("Batch norm", "switch", "model", help="after each convolution")] = False
     dense: Annotated[
         tuple[Size, ...], Field(max_length=MOST_LAYERS), Knob("Dense layers", "list", "model", help="before the last")
     ] = ()
-    num_classes: Annotated[Size, Knob("Classes", "power-of-two", "model", "", 1, LARGEST_SIZE)] = 1000
+    num_classes: Annotated[
+        Size, Knob("Classes", "power-of-two", "model", "", 1, LARGEST_SIZE, help="of the output")
+    ] = 1000
 
     def network(self, catalog: Catalog, family: str) -> LayerList:
         """Return the convolutions and the classifier."""
@@ -112,10 +126,16 @@ class CatalogueNetwork(NetworkSpec):
     image_size: Annotated[
         ImageSide | None, Knob("Image", "integer", "model", "px", 1, LARGEST_IMAGE, help="height and width")
     ] = None
-    image_h: Annotated[ImageSide | None, Knob("Height", "integer", "model", "px", 1, LARGEST_IMAGE)] = None
-    image_w: Annotated[ImageSide | None, Knob("Width", "integer", "model", "px", 1, LARGEST_IMAGE)] = None
-    c_in: Annotated[Size | None, Knob("Input channels", "integer", "model", "", 1, 10_000)] = None
-    num_classes: Annotated[Size | None, Knob("Classes", "power-of-two", "model", "", 1, LARGEST_SIZE)] = None
+    image_h: Annotated[
+        ImageSide | None, Knob("Height", "integer", "model", "px", 1, LARGEST_IMAGE, help="of the image")
+    ] = None
+    image_w: Annotated[
+        ImageSide | None, Knob("Width", "integer", "model", "px", 1, LARGEST_IMAGE, help="of the image")
+    ] = None
+    c_in: Annotated[Size | None, Knob("Input channels", "integer", "model", "", 1, 10_000, help="3 for colours")] = None
+    num_classes: Annotated[
+        Size | None, Knob("Classes", "power-of-two", "model", "", 1, LARGEST_SIZE, help="of the output")
+    ] = None
 
     def network(self, catalog: Catalog, family: str) -> LayerList:
         """Return the catalogue's layers on images of the plan's size."""
