@@ -92,13 +92,13 @@ def explain(plan: Plan, key: str, machine: Machine | None = None, catalog: Catal
 
 
 def _derivations(record: Iterable[Derivation], key: str, value: float | None) -> tuple[Derivation, ...]:
-    """Return the equations evaluated for a key, each once: that which gave the result, else all of them."""
+    """Return the equations evaluated for a key, each once: that which gave the result, else all that led to it."""
     found: list[Derivation] = []
     for derivation in record:
         if derivation.part == key and derivation not in found:
             found.append(derivation)
     exact = [each for each in found if value is not None and np.allclose(mean(each.result), value, rtol=1e-9, atol=0)]
-    return tuple(exact[:1] or found[:MOST_DERIVATIONS])
+    return tuple(exact[:1] or (found[:MOST_DERIVATIONS] if value else ()))
 
 
 def _interval_basis(key: str, settled: Settled, catalog: Catalog) -> str:

@@ -40,6 +40,8 @@ def _origin(key: str, settled: Settled, estimate: Estimate) -> Iterator[str]:
             yield f"what the driver of {device.name} reports as usable: catalogue row {device.id}"
     if key in {"memory.capacity_bytes", "bottleneck.ridge_point", "energy.watts_average"} and device.checked:
         yield f"{device.name}: checked {device.checked}, confidence {device.confidence}"
+    if key == "memory.host_bytes" and settled.plan.task == "fit":
+        yield "the data lie in host memory until they are copied to the device"
     if key.startswith("cost."):
         price = estimate.cost.usd_per_hour
         hour = format_money(None if price is None else float(np.mean(price)))

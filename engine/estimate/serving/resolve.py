@@ -12,7 +12,7 @@ from capacity_tui.engine.catalog.rows import MIB
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.estimate.serving.run import Host, Runtime, ServingRun
 from capacity_tui.engine.hardware.cluster import Cluster, Device
-from capacity_tui.engine.hardware.resolve import processor_device
+from capacity_tui.engine.hardware.devices import processor_device
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.workload.huggingface import ModelFile, read_model_file
 from capacity_tui.engine.workload.parameters import ParameterCounts, count_parameters

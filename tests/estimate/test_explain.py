@@ -1,0 +1,268 @@
+"""Every figure opens to the bottom: formula, numbers, terms, sources, interval and lever."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import re
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from capacity_tui.engine import answer, explain, load_catalog
+from capacity_tui.engine import estimate as package
+from capacity_tui.engine.choose.answers import closed
+from capacity_tui.engine.errors import PlanError
+from capacity_tui.engine.estimate import explain as explaining
+from capacity_tui.engine.estimate.equation import Derivation, Equation, recording
+from capacity_tui.engine.estimate.estimate import estimate_settled
+from capacity_tui.engine.estimate.explain import Explanation
+from capacity_tui.engine.estimate.figures import central, figure, keys
+from capacity_tui.engine.estimate.lever import MORE_IS_BETTER, with_neighbour
+from capacity_tui.engine.estimate.remarks import OPEN_LENGTH
+from capacity_tui.engine.estimate.resolve import settle
+from capacity_tui.engine.workload.examples import example_names, example_text
+from capacity_tui.engine.workload.loading import plan_from_text
+from capacity_tui.engine.workload.plan import Plan
+from capacity_tui.tui.explanation_view import explanation
+
+H100 = {"name": "h100-sxm-80gb", "devices": 16}
+PLANS: dict[str, dict[str, object]] = {
+    "offloaded": {
+        "model": {"name": "llama-3-8b"},
+        "hardware": H100,
+        "training": {"micro_batch": 1, "steps": 10},
+        "parallelism": {"offload": "parameters"},
+    },
+    "experts over a pipeline": {
+        "model": {"name": "mixtral-8x7b"},
+        "hardware": H100,
+        "training": {"micro_batch": 1, "global_batch": 16, "framework": "megatron"},
+        "parallelism": {"ep": 4, "tp": 2, "pp": 2, "cp": 2, "zero": 1},
+    },
+    "latent attention served over nodes": {
+        "task": "infer",
+        "model": {"name": "deepseek-v3"},
+        "hardware": H100,
+        "parallelism": {"tp": 8, "pp": 2},
+        "inference": {"engine": "vllm", "weights": "fp8"},
+    },
+    "partly on the host": {
+        "task": "infer",
+        "model": {"name": "llama-3-8b"},
+        "hardware": {"name": "rtx-3060-12gb"},
+        "inference": {"engine": "llamacpp", "weights": "q4_k_m", "gpu_layers": 10},
+    },
+    "adapters": {
+        "task": "finetune",
+        "model": {"name": "llama-3-8b"},
+        "hardware": {"name": "rtx-4090"},
+        "training": {"adapter": {"kind": "qlora", "rank": 16}, "quantization": "nf4", "checkpointing": "full"},
+    },
+    "convolutions": {
+        "model": {"name": "resnet50"},
+        "hardware": {"name": "h100-sxm-80gb", "devices": 4},
+        "training": {"checkpointing": "full"},
+        "parallelism": {"zero": 3},
+    },
+    "convolutions served": {
+        "task": "infer",
+        "model": {"name": "simple_cnn"},
+        "hardware": {"name": "h100-sxm-80gb"},
+    },
+    **{
+        family: {"model": {"name": family, "spec": {"n": 20000, "p": 50}}, "hardware": {"name": hardware}}
+        for family, hardware in (
+            ("linear_regression_normal", "cpu-8c-3.5ghz-baseline"),
+            ("logistic_regression_newton", "cpu-8c-3.5ghz-baseline"),
+            ("logistic_regression_sgd", "h100-sxm-80gb"),
+            ("svm_linear", "cpu-8c-3.5ghz-baseline"),
+            ("svm_rbf", "cpu-8c-3.5ghz-baseline"),
+            ("decision_tree", "cpu-8c-3.5ghz-baseline"),
+            ("random_forest", "cpu-8c-3.5ghz-baseline"),
+            ("xgboost_like", "h100-sxm-80gb"),
+            ("kmeans", "cpu-8c-3.5ghz-baseline"),
+            ("pca_svd", "cpu-8c-3.5ghz-baseline"),
+        )
+    },
+}
+
+
+def plan_of(name: str) -> Plan:
+    """Return a plan of this file, or an example."""
+    if name in PLANS:
+        return Plan.model_validate(PLANS[name])
+    return plan_from_text(example_text(name), name)
+
+
+@pytest.fixture
+def no_lever(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave out the search for levers, which has tests of its own."""
+    monkeypatch.setattr(explaining, "strongest_lever", lambda *_: None)
+
+
+@pytest.fixture(scope="module", params=[*example_names(), *PLANS])
+def opened(request: pytest.FixtureRequest) -> list[Explanation]:
+    """Return the explanation of every figure of a plan, without its lever."""
+    plan = plan_of(request.param)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(explaining, "strongest_lever", lambda *_: None)
+        return [explain(plan, key) for key in keys(answer(plan).estimate)]
+
+
+def test_every_figure_opens_into_something(opened: list[Explanation]) -> None:
+    for found in opened:
+        assert found.derivations or found.terms or found.remarks, found.key
+        if central(found.value) is None or not np.any(central(found.value)):
+            assert found.remarks or found.derivations, found.key
+        shown = explanation(found)
+        assert shown.title
+        assert shown.result
+        assert shown.formula or shown.remarks, found.key
+
+
+def test_terms_add_up_to_the_figure(opened: list[Explanation]) -> None:
+    for found in opened:
+        if found.sum is not None and not found.sum.name:
+            total = sum(term.value for term in found.terms)
+            assert total == pytest.approx(float(np.mean(central(found.value))), rel=1e-6), found.key
+
+
+def test_a_formula_that_is_shown_gives_the_figure(opened: list[Explanation]) -> None:
+    for found in opened:
+        if found.derivations and found.sum is None:
+            results = [float(np.mean(each.result)) for each in found.derivations]
+            assert float(np.mean(central(found.value))) == pytest.approx(results[0], rel=1e-9), found.key
+
+
+def test_no_number_is_shown_as_an_array(opened: list[Explanation]) -> None:
+    for found in opened:
+        shown = explanation(found)
+        texts = [entry.text for step in (shown, *shown.steps) for entry in step.inputs]
+        assert not [text for text in texts if "array" in text or "[" in text], found.key
+
+
+def equations() -> Iterator[Equation[...]]:
+    """Yield every equation of the estimates."""
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        for member in vars(importlib.import_module(module.name)).values():
+            if isinstance(member, Equation) and member.__module__ == module.name:
+                yield member
+
+
+OPERATIONS = {"min", "max", "sqrt", "log2", "ceil", "clip", "if", "else", "divides"}
+
+
+@pytest.mark.parametrize("equation", [*equations()], ids=lambda each: f"{each.__module__}.{each.__name__}")
+def test_a_formula_names_what_is_put_in_and_says_what_it_is(equation: Equation[...]) -> None:
+    if "{addends}" in equation.formula:
+        return
+    words = set(re.findall(r"[A-Za-z_]\w*", equation.formula))
+    defined = set(re.findall(r"([A-Za-z_]\w*) = ", equation.formula))
+    assert set(equation.symbols) <= words
+    assert words <= {*equation.symbols, *defined, *OPERATIONS}
+    documented = re.findall(r"^    (\w+): ", inspect.getdoc(equation.function) or "", re.MULTILINE)
+    assert tuple(documented) == equation.symbols
+
+
+def names(derivations: tuple[Derivation, ...]) -> set[str]:
+    """Return the equations of some derivations and of all they build on."""
+    inner = [each.derivation for root in derivations for each in root.inputs if each.derivation is not None]
+    return {root.name for root in derivations} | (names(tuple(inner)) if inner else set())
+
+
+@pytest.mark.usefixtures("no_lever")
+def test_inner_steps_are_reached_from_the_figure() -> None:
+    plan = plan_of("pretrain_70b_512_h100")
+    activations = explain(plan, "memory.parts.activations")
+    assert {"activation_bytes", "layer_activation"} <= names(activations.derivations)
+    largest = explain(plan, "computation.parts.compute").terms[0]
+    assert largest.derivation is not None
+    assert largest.derivation.name == "gemm_rate"
+
+
+@pytest.mark.usefixtures("no_lever")
+def test_one_equation_serves_several_parts() -> None:
+    plan = plan_of("pretrain_70b_512_h100")
+    found = {part: explain(plan, f"memory.parts.{part}").derivations[0] for part in ("gradients", "optimizer")}
+    assert {each.name for each in found.values()} == {"sharded_bytes"}
+    assert found["gradients"].inputs != found["optimizer"].inputs
+
+
+@pytest.mark.usefixtures("no_lever")
+@pytest.mark.parametrize(
+    ("name", "key", "says"),
+    [
+        ("gpt2_rtx_3060", "computation.parts.pipeline_bubble", "one pipeline stage"),
+        ("gpt2_rtx_3060", "computation.parts.tensor_parallel", "tensor parallelism is 1"),
+        ("vllm_70b_4_h100", "memory.parts.gradients", "nothing is trained"),
+        ("vllm_70b_4_h100", "computation.estimated_train_time_seconds", OPEN_LENGTH),
+        ("offloaded", "memory.parts.optimizer", "host memory"),
+        ("linear_regression", "computation.parts.attention", "no attention"),
+        ("gpt2_rtx_3060", "memory.parts.kv_cache", "only serving"),
+        ("gpt2_rtx_3060", "memory.capacity_bytes", "catalogue row rtx-3060-12gb"),
+    ],
+)
+def test_what_no_formula_says_is_said_in_words(name: str, key: str, says: str) -> None:
+    assert says in " ".join(explain(plan_of(name), key).remarks)
+
+
+@pytest.mark.usefixtures("no_lever")
+def test_an_interval_says_which_runs_it_comes_from() -> None:
+    plan = plan_of("pretrain_70b_512_h100")
+    assert "publishers left out" in explain(plan, "computation.step_seconds").interval_basis
+    assert not explain(plan, "model.parameters").interval_basis
+
+
+@pytest.mark.usefixtures("no_lever")
+@pytest.mark.parametrize(
+    ("asked", "key"),
+    [
+        ("memory.reserved_bytes.high", "memory.reserved_bytes"),
+        ("memory.activations", "memory.parts.activations"),
+        ("model.forward_flops_per_token", "model.forward_flops"),
+    ],
+)
+def test_ends_and_short_forms_of_a_key_are_understood(asked: str, key: str) -> None:
+    assert explain(plan_of("gpt2_rtx_3060"), asked).key == key
+
+
+def test_an_unknown_key_names_the_nearest() -> None:
+    with pytest.raises(PlanError) as caught:
+        explain(plan_of("gpt2_rtx_3060"), "memory.parts.activation")
+    assert "memory.parts.activations" in caught.value.hint
+
+
+@pytest.mark.parametrize("name", ["pretrain_70b_512_h100", "vllm_70b_4_h100", "deep_learning", "gpt2_rtx_3060"])
+@pytest.mark.parametrize(
+    "key", ["memory.reserved_bytes", "computation.step_seconds", "computation.mfu", "cost.usd_per_million_tokens"]
+)
+def test_a_lever_improves_the_figure_by_what_it_says(name: str, key: str) -> None:
+    catalog, plan = load_catalog(), plan_of(name)
+    found = explain(plan, key)
+    if found.lever is None:
+        return
+    before = settle(closed(plan, None, catalog), catalog)
+    after = found.lever.after
+    changed = settle(with_neighbour(before.plan, found.lever.field, int(after) if after.isdigit() else after), catalog)
+    moved = float(np.mean(central(figure(estimate_settled(changed, catalog), key)[2])))
+    change = moved / float(np.mean(central(found.value))) - 1.0
+    assert change == pytest.approx(found.lever.change)
+    assert change > 0 if key in MORE_IS_BETTER else change < 0
+
+
+def test_a_lever_leaves_the_wish_as_it_is() -> None:
+    found = explain(plan_of("pretrain_70b_512_h100"), "computation.step_seconds")
+    assert found.lever is not None
+    assert found.lever.field not in {"training.seq_len", "training.global_batch", "training.tokens"}
+    assert explain(plan_of("gpt2_rtx_3060"), "model.parameters").lever is None
+
+
+def test_nothing_is_recorded_outside_a_recording() -> None:
+    plan = plan_of("gpt2_rtx_3060")
+    with recording() as record:
+        pass
+    answer(plan)
+    assert not record.derivations
