@@ -8,7 +8,7 @@ from capacity_tui.engine.catalog import Architecture, Catalog
 from capacity_tui.engine.hardware.machine import Machine
 from capacity_tui.engine.units import format_bytes, format_count
 from capacity_tui.engine.workload.examples import example_names, example_title
-from capacity_tui.engine.workload.families import FAMILIES
+from capacity_tui.engine.workload.known_models import known_models
 from capacity_tui.engine.workload.saved import list_plans
 from capacity_tui.tui.view import Choice
 
@@ -27,10 +27,12 @@ def choices(name: str, catalog: Catalog, machine: Machine | None) -> tuple[Choic
 
 
 def _models(catalog: Catalog) -> Iterator[Choice]:
+    """What has parameters of its own last: networks whose layers are known stand there, and only there."""
     for row in catalog.architectures.values():
-        yield Choice(row.id, row.id, _size(row), row.family)
-    for family in FAMILIES.values():
-        yield Choice(family.id, family.id, f"{family.kind} model of your own size")
+        if row.id not in catalog.networks:
+            yield Choice(row.id, row.id, _size(row), row.family)
+    for model in known_models(catalog):
+        yield Choice(model.id, model.id, f"{model.title} · {model.best_use}".rstrip(" ·"), model.kind)
 
 
 def _size(row: Architecture) -> str:

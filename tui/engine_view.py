@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import cast
@@ -22,10 +22,11 @@ from capacity_tui.engine.workload.plan import AUTO, Plan
 from capacity_tui.engine.workload.saved import plans_folder
 from capacity_tui.engine.workload.writing import dump_plan
 from capacity_tui.tui.catalogue_view import choices
-from capacity_tui.tui.estimate_view import column
+from capacity_tui.tui.estimate_view import column, warning_lines
 from capacity_tui.tui.explanation_view import explanation, reason
 from capacity_tui.tui.field_view import field_lines, reset_value
 from capacity_tui.tui.machine_view import cluster_rows, machine_rows, reading_of, simulated
+from capacity_tui.tui.model_edit import SPEC, with_model, with_parameter
 from capacity_tui.tui.view import Choice, Comparison, Explanation, Field, HardwareRow, Sample
 
 # What is proposed on a machine with an accelerator: the first of these models that fits.
@@ -75,8 +76,9 @@ class PlanDocument:
         if key == "hardware.name":
             return self._on_hardware(text)
         if key == "model.name":
-            is_path = text.endswith((".json", ".gguf")) or "/" in text
-            return with_value(self.plan, "model", {"config" if is_path else "name": text})
+            return with_model(self.plan, text, self.catalog)
+        if key.startswith(SPEC):
+            return with_parameter(self.plan, key, text, self.catalog)
         value = reset_value(self.plan, key) if text == AUTO else text
         return with_value(self.plan, key, value)
 
@@ -90,7 +92,7 @@ class PlanDocument:
         """Estimate the plan in its modes."""
         compared = self._compared
         cluster = resolve_cluster(self.plan.hardware, self.plan.pricing, self.catalog, self.machine)
-        columns = tuple(column(mode, getattr(compared, mode)) for mode in MODES)
+        columns = tuple(column(getattr(compared, mode), self.catalog, cluster) for mode in MODES)
         resolved = compared.balanced.plan
         devices = f"{int(cluster.devices)}×" if cluster.devices > 1 else ""
         return Comparison(
@@ -105,8 +107,8 @@ class PlanDocument:
         filled = self._mode(mode)
         if chosen := reason(filled, mode, key):
             return chosen
-        found = engine.explain(filled.plan, key, self.machine, self.catalog)
-        return explanation(found, mode)
+        found = explanation(engine.explain(filled.plan, key, self.machine, self.catalog), mode)
+        return replace(found, remarks=(*found.remarks, *warning_lines(filled.estimate)))
 
     def dump(self, mode: str | None = None) -> str:
         """Return the plan as YAML; of a mode with everything chosen, without one as it was written."""

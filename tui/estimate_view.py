@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.choose.cautions import mode_warnings
 from capacity_tui.engine.choose.filled import ModePlan
 from capacity_tui.engine.estimate.explain import interval_text
 from capacity_tui.engine.estimate.figures import Figure, central, figure
 from capacity_tui.engine.estimate.result import Estimate, Interval
 from capacity_tui.engine.estimate.result import Note as EngineNote
+from capacity_tui.engine.hardware.cluster import Cluster
 from capacity_tui.engine.units import (
     format_bytes,
     format_count,
@@ -19,6 +22,7 @@ from capacity_tui.engine.units import (
     format_power,
     format_seconds,
 )
+from capacity_tui.engine.workload.families import Kind, family_of
 from capacity_tui.engine.workload.fields import plan_fields
 from capacity_tui.engine.workload.plan import Plan
 from capacity_tui.tui.field_view import value_text
@@ -26,20 +30,35 @@ from capacity_tui.tui.view import Chosen, Column, Note, Row, Verdict
 
 _NO_CENTS_FROM = 1000
 _LESS, _MORE, _NEITHER = -1, 1, 0
+_JOB = "computation.estimated_train_time_seconds"
+_IMAGES = {"image_size", "image_h"}
+"""Parameters that tell networks over images from others."""
 _LIMITS = {"memory_bandwidth": "memory speed", "capacity": "memory size"}
 
 
-def column(mode: str, filled: ModePlan) -> Column:
-    """Return what one mode makes of a plan."""
+def column(filled: ModePlan, catalog: Catalog, cluster: Cluster) -> Column:
+    """Return what one mode makes of a plan.
+
+    Args:
+        filled: the plan as the mode fills it.
+        catalog: facts.
+        cluster: what it runs on.
+    """
     estimate = filled.estimate
+    warnings = (*estimate.warnings, *mode_warnings(filled.mode, estimate, cluster))
     return Column(
-        mode=mode,
+        mode=filled.mode.id,
         verdict=_verdict(estimate),
         reason=_shortage(estimate),
         rows=tuple(_rows(filled.plan, estimate)),
-        chosen=_chosen(filled),
-        notes=tuple(_note(note) for note in (*estimate.warnings, *estimate.recommendations)),
+        chosen=_chosen(filled, family_of(filled.plan.model.name, catalog).kind),
+        notes=tuple(_note(note) for note in (*warnings, *estimate.recommendations)),
     )
+
+
+def warning_lines(estimate: Estimate) -> tuple[str, ...]:
+    """Return what to know before relying on an estimate, one sentence or two each."""
+    return tuple(f"{note.title}: {note.detail}" for note in estimate.warnings)
 
 
 def _verdict(estimate: Estimate) -> Verdict:
@@ -63,7 +82,7 @@ def _shortage(estimate: Estimate) -> str:
 def _rows(plan: Plan, estimate: Estimate) -> Iterator[Row]:
     yield from _memory_rows(estimate)
     yield from _setting_rows(plan)
-    yield from _time_rows(estimate)
+    yield from _time_rows(plan, estimate)
     yield from _money_rows(estimate)
     kind = estimate.bottleneck.kind
     yield Row("bottleneck.arithmetic_intensity", "first limit", _LIMITS.get(kind, kind))
@@ -87,6 +106,9 @@ def _setting_rows(plan: Plan) -> Iterator[Row]:
         yield Row("inference.weights", "weights as", value_text(plan.inference.weights))
         return
     if plan.task == "fit":
+        for name, label in (("n_jobs", "cores"), ("precision", "precision")):
+            if plan.model.spec.get(name) is not None:
+                yield Row(f"model.spec.{name}", label, value_text(plan.model.spec[name]))
         return
     replicas = int(parallel.dp or 1)
     accumulation = int(training.global_batch or 1) / (int(training.micro_batch) * replicas)
@@ -98,19 +120,36 @@ def _setting_rows(plan: Plan) -> Iterator[Row]:
     yield Row("parallelism.zero", "ZeRO", value_text(parallel.zero))
 
 
-def _time_rows(estimate: Estimate) -> Iterator[Row]:
-    infer, unit = estimate.computation.infer, estimate.computation.unit
+def _time_rows(plan: Plan, estimate: Estimate) -> Iterator[Row]:
+    infer = estimate.computation.infer
     if infer is not None:
         prefix = "computation.infer."
         yield _figure_row(estimate, f"{prefix}prefill_tokens_per_second", "prompt tok/s", format_count, _MORE)
-        yield _figure_row(estimate, f"{prefix}decode_tokens_per_second", "output tok/s", format_count, _MORE)
+        yield _figure_row(
+            estimate, f"{prefix}decode_tokens_per_second", "output tok/s", format_count, _MORE, missing="no output"
+        )
         yield _figure_row(estimate, f"{prefix}time_to_first_token_seconds", "first token", format_seconds, _LESS)
         return
-    name = "tokens/s" if unit == "token" else "samples/s"
-    yield _figure_row(estimate, "computation.tokens_per_second", name, format_count, _MORE)
+    if plan.task == "fit":
+        yield _figure_row(estimate, _JOB, "fit time", format_seconds, _LESS)
+    yield _figure_row(estimate, "computation.tokens_per_second", f"{_counted(plan, estimate)}/s", format_count, _MORE)
     yield _figure_row(estimate, "computation.mfu", "MFU", lambda value: format_percent(value, 1), _MORE, indent=1)
-    yield _figure_row(estimate, "computation.step_seconds", "step", format_seconds, _LESS)
-    yield _figure_row(estimate, "computation.estimated_train_time_seconds", "time", format_seconds, _LESS)
+    if plan.task == "fit":
+        return
+    yield _figure_row(
+        estimate, "computation.step_seconds", "batch" if plan.task == "infer" else "step", format_seconds, _LESS
+    )
+    if plan.task != "infer":
+        yield _figure_row(estimate, _JOB, "time", format_seconds, _LESS, missing="length is open")
+
+
+def _counted(plan: Plan, estimate: Estimate) -> str:
+    """Return what a step works through, in the word of the kind of model."""
+    if estimate.computation.unit == "token":
+        return "tokens"
+    if plan.task == "fit":
+        return "rows"
+    return "images" if plan.model.spec.keys() & _IMAGES else "samples"
 
 
 def _money_rows(estimate: Estimate) -> Iterator[Row]:
@@ -151,10 +190,10 @@ def _percent(percent: float) -> str:
     return format_percent(percent / 100)
 
 
-def _chosen(filled: ModePlan) -> dict[str, Chosen]:
+def _chosen(filled: ModePlan, kind: Kind) -> dict[str, Chosen]:
     """Return every field of the filled plan, with the reason where the mode chose it."""
     chosen = {}
-    for entry in plan_fields(filled.plan):
+    for entry in plan_fields(filled.plan, kind):
         if entry.value is None:
             continue
         is_number = isinstance(entry.value, int | float) and not isinstance(entry.value, bool)

@@ -25,7 +25,7 @@ _EXPLAINED_TERMS = 2
 
 def reason(filled: ModePlan, mode: str, key: str) -> Explanation | None:
     """Return why a mode chose a setting; None for a key that is a figure."""
-    if key.partition(".")[0] not in {"training", "parallelism", "inference"}:
+    if key.partition(".")[0] not in {"training", "parallelism", "inference", "model"}:
         return None
     given = "the plan says so"
     why = filled.reasons.get(key, given)

@@ -20,6 +20,7 @@ _KINDS = {
     "choice": Kind.CHOICE,
     "switch": Kind.CHOICE,
     "text": Kind.TEXT,
+    "list": Kind.TEXT,
 }
 _CATALOGUES = {
     "model.name": "model",
@@ -38,9 +39,14 @@ def field_lines(plan: Plan, catalog: Catalog) -> tuple[Field, ...]:
 
 
 def reset_value(plan: Plan, key: str) -> object:
-    """Return what gives a field back: ``auto`` where the modes may choose it, else its default."""
+    """Return what gives a field back: ``auto`` where the modes may choose it, else its default.
+
+    None gives back an entry of a table, such as a parameter of the model's own.
+    """
     section, _, name = key.rpartition(".")
-    holder = cast("BaseModel", plan.value(section) if section else plan)
+    holder = plan.value(section) if section else plan
+    if not isinstance(holder, BaseModel):
+        return None
     info = type(holder).model_fields[name]
     automatic = any(getattr(part, "automatic", False) for part in info.metadata)
     return AUTO if automatic else info.get_default()
@@ -74,6 +80,8 @@ def value_text(value: object) -> str:
         return ""
     if isinstance(value, bool):
         return _SWITCH[value]
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value))
     if isinstance(value, int) or (isinstance(value, float) and value.is_integer()):
         short = format_count(value)
         is_exact = value >= _LONG_FROM and parse_count(short) == value
