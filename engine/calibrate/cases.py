@@ -16,7 +16,7 @@ from capacity_tui.engine.estimate.transformer.resolve import transformer_run
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.estimate.transformer.training import training_work
 from capacity_tui.engine.hardware.cluster import Cluster
-from capacity_tui.engine.hardware.resolve import reach_of
+from capacity_tui.engine.hardware.devices import reach_of
 from capacity_tui.engine.workload.plan import Plan
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.choose.advice import advise
@@ -14,11 +15,12 @@ from capacity_tui.engine.estimate.estimate import Answer, estimate_settled
 from capacity_tui.engine.estimate.explain import Explanation
 from capacity_tui.engine.estimate.explain import explain as explain_settled
 from capacity_tui.engine.estimate.resolve import settle
-from capacity_tui.engine.hardware.detect import detect
-from capacity_tui.engine.hardware.machine import Machine
 from capacity_tui.engine.workload.examples import example_names, example_text
 from capacity_tui.engine.workload.loading import load_plan, plan_from_text
 from capacity_tui.engine.workload.plan import Plan
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.hardware.machine import Machine
 
 
 def answer(plan: Plan, machine: Machine | None = None, catalog: Catalog | None = None) -> Answer:
@@ -66,10 +68,16 @@ def step_seconds(plan: Plan | Path | str) -> float:
         CapacityError: there is no such plan, or it cannot be estimated.
     """
     loaded = plan if isinstance(plan, Plan) else _loaded(plan)
-    machine = detect() if loaded.hardware.name == "detected" else None
+    machine = _this_machine() if loaded.hardware.name == "detected" else None
     facts = load_catalog()
     settled = settle(closed(loaded, machine, facts), facts, machine)
     return float(estimate_settled(settled, facts).computation.step_seconds.value)
+
+
+def _this_machine() -> Machine:
+    from capacity_tui.engine.hardware.detect import detect  # noqa: PLC0415 - most plans name their hardware
+
+    return detect()
 
 
 def _loaded(name: Path | str) -> Plan:

@@ -12,8 +12,8 @@ from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate.estimate import Answer, estimate_plan
 from capacity_tui.engine.estimate.result import Note
 from capacity_tui.engine.hardware.cooling import temperature_limit
+from capacity_tui.engine.hardware.devices import PCIE_LANE_GBS
 from capacity_tui.engine.hardware.machine import Accelerator, Disk, Machine
-from capacity_tui.engine.hardware.resolve import PCIE_LANE_GBS
 from capacity_tui.engine.units import (
     format_bandwidth,
     format_bytes,

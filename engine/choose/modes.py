@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
 
@@ -28,10 +28,12 @@ from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.estimate.transformer.resolve import transformer_run
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.hardware.cluster import Cluster
-from capacity_tui.engine.hardware.machine import Machine
 from capacity_tui.engine.hardware.resolve import resolve_cluster
 from capacity_tui.engine.units import format_bytes, format_count, format_percent
 from capacity_tui.engine.workload.plan import AUTO, Plan
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.hardware.machine import Machine
 
 ModeName = Literal["conservative", "balanced", "extreme"]
 MODES: tuple[ModeName, ...] = ("conservative", "balanced", "extreme")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -15,8 +15,10 @@ from capacity_tui.engine.estimate.roofline import operator_seconds
 from capacity_tui.engine.estimate.serving.resolve import serving_run
 from capacity_tui.engine.estimate.serving.speed import decode, prefill
 from capacity_tui.engine.estimate.work import Operator
-from capacity_tui.engine.hardware.machine import Machine
 from capacity_tui.engine.numeric import Number
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.hardware.machine import Machine
 
 # Kernels that take the most time are shown; more would not be told apart.
 MOST_POINTS = 10

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,8 +14,10 @@ from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate.estimate import estimate_settled
 from capacity_tui.engine.estimate.resolve import Settled, settle
 from capacity_tui.engine.estimate.result import Estimate
-from capacity_tui.engine.hardware.machine import Machine
 from capacity_tui.engine.workload.plan import AUTO, Plan
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.hardware.machine import Machine
 
 # What follows from other fields unless the user gave it, and is settled again after a change.
 _FOLLOWING = ("parallelism.shard", "parallelism.etp", "parallelism.sequence_parallel", "hardware.per_node")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.errors import Place, PlanError
@@ -18,11 +19,13 @@ from capacity_tui.engine.estimate.serving.serve import serving_estimate
 from capacity_tui.engine.estimate.transformer.resolve import transformer_run
 from capacity_tui.engine.estimate.transformer.training import training_work
 from capacity_tui.engine.estimate.work import Work
-from capacity_tui.engine.hardware.machine import Machine
 from capacity_tui.engine.workload.classical.specs import ClassicalSpec
 from capacity_tui.engine.workload.networks.specs import NetworkSpec
 from capacity_tui.engine.workload.plan import Plan
 from capacity_tui.engine.workload.plugins import PluginSpec, plugin_of
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.hardware.machine import Machine
 
 
 @dataclass(frozen=True, slots=True)

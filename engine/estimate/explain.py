@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,8 +18,10 @@ from capacity_tui.engine.estimate.remarks import remarks
 from capacity_tui.engine.estimate.resolve import Settled, settle
 from capacity_tui.engine.estimate.result import Interval
 from capacity_tui.engine.estimate.terms import Sum, Term, mean, sum_of
-from capacity_tui.engine.hardware.machine import Machine
 from capacity_tui.engine.workload.plan import Plan
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.hardware.machine import Machine
 
 # Where every parameter is active, one formula gives both.
 SAME_FORMULA = {"model.active_parameters": "model.parameters"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,9 +13,11 @@ from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate.estimate import estimate_settled
 from capacity_tui.engine.estimate.figures import FIGURES, central, figure
 from capacity_tui.engine.estimate.resolve import Settled, settle
-from capacity_tui.engine.hardware.machine import Machine
 from capacity_tui.engine.workload.fields import PlanField, plan_fields
 from capacity_tui.engine.workload.plan import Plan
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.hardware.machine import Machine
 
 MORE_IS_BETTER = frozenset(
     key
@@ -40,7 +43,7 @@ MEASURES = frozenset({"computation.mfu", "bottleneck.arithmetic_intensity", "bot
 MEMORY_ALONE = frozenset({"parallelism.offload", "inference.gpu_layers"})
 # Sizes that follow from the number of devices and the layout are settled again.
 FOLLOWING = {"dp": None, "shard": None, "etp": None}
-LEAST_CHANGE = 1e-6
+LEAST_CHANGE = 0.005
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.estimate.classical.work import settle_classical
 from capacity_tui.engine.estimate.transformer.resolve import framework_row, resolve_parallelism
 from capacity_tui.engine.hardware.cluster import Cluster
-from capacity_tui.engine.hardware.machine import Machine
 from capacity_tui.engine.hardware.resolve import resolve_cluster
 from capacity_tui.engine.workload.architecture import shape_from_spec
 from capacity_tui.engine.workload.families import Family, family_of
@@ -20,6 +20,9 @@ from capacity_tui.engine.workload.plan import AUTO, Plan
 from capacity_tui.engine.workload.plugins import plugin_of
 from capacity_tui.engine.workload.spec import Spec, read_spec
 from capacity_tui.engine.workload.transformer import TransformerShape
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.hardware.machine import Machine
 
 
 @dataclass(frozen=True, slots=True)

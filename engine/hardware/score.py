@@ -12,8 +12,9 @@ from typing import Literal, cast
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.errors import CatalogError
+from capacity_tui.engine.hardware.devices import Found
 from capacity_tui.engine.hardware.machine import Machine
-from capacity_tui.engine.hardware.resolve import Found, detected
+from capacity_tui.engine.hardware.own_machine import detected
 from capacity_tui.engine.units import format_bandwidth, format_bytes, format_flops, format_number
 
 Tier = Literal["LOW", "MEDIUM", "HIGH", "SERVER"]

@@ -16,7 +16,7 @@ from capacity_tui.engine.errors import HardwareError, PlanError, StorageError
 from capacity_tui.engine.estimate.roofline import attention_rate, gemm_rate
 from capacity_tui.engine.hardware.curve import Curve
 from capacity_tui.engine.hardware.measured import device_key, measured_reach, read_reach, with_measured
-from capacity_tui.engine.hardware.resolve import detected
+from capacity_tui.engine.hardware.own_machine import detected
 
 PLAN = {
     "model": {"name": "transformer_decoder", "spec": {"layers": 4, "hidden": 256, "heads": 4, "vocab": 1024}},

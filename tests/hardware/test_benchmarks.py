@@ -24,7 +24,7 @@ from capacity_tui.engine.hardware.benchmark.report import (
 )
 from capacity_tui.engine.hardware.benchmark.run import run_benchmarks
 from capacity_tui.engine.hardware.detect import detect
-from capacity_tui.engine.hardware.resolve import detected
+from capacity_tui.engine.hardware.own_machine import detected
 
 
 @pytest.fixture(autouse=True)

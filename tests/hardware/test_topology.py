@@ -11,6 +11,7 @@ from recorded import replay
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.hardware.detect import detect
+from capacity_tui.engine.hardware.devices import accelerator_device
 from capacity_tui.engine.hardware.facts import detected, missing
 from capacity_tui.engine.hardware.machine import (
     Accelerator,
@@ -22,7 +23,6 @@ from capacity_tui.engine.hardware.machine import (
 )
 from capacity_tui.engine.hardware.pci import level
 from capacity_tui.engine.hardware.placement import linked_groups, placement_advice
-from capacity_tui.engine.hardware.resolve import accelerator_device
 from capacity_tui.engine.hardware.topology import complete_topology
 from capacity_tui.engine.hardware.topology_tree import topology_lines
 from capacity_tui.engine.hardware.usable import slice_of, usable_devices

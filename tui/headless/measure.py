@@ -195,7 +195,7 @@ def _named(device: str) -> Where:
 def _this_device(where: Where) -> tuple[Device, Machine, int]:
     """Return this machine's accelerator or CPU, the machine, and how many accelerators it has (0 without)."""
     from capacity_tui.engine import detect
-    from capacity_tui.engine.hardware.resolve import detected
+    from capacity_tui.engine.hardware.own_machine import detected
 
     machine = replace(detect(), measured=())
     if where == "cpu":
