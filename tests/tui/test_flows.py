@@ -102,6 +102,13 @@ async def test_picker_filters_and_changes_the_model(make_app: MakeApp) -> None:
         assert "mixtral-8x7b" in row(pilot, "config", "Model")
 
 
+async def test_devices_typed_with_their_number_are_taken_as_typed(make_app: MakeApp) -> None:
+    async with make_app().run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        await press(pilot, "h", *"8xa100", "enter")
+        assert "SIM 8xa100: 1 GPU here" in shown(pilot, "header")
+
+
 async def test_simulated_hardware_is_marked_until_it_is_left(make_app: MakeApp) -> None:
     async with make_app().run_test(size=WIDE) as pilot:
         await settle(pilot)

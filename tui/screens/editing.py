@@ -9,7 +9,7 @@ from textual.timer import Timer
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.tui.glyphs import Glyphs
 from capacity_tui.tui.messages import Failed
-from capacity_tui.tui.screens.picker import Picker
+from capacity_tui.tui.screens.picker import COUNTED, PATH, Picker
 from capacity_tui.tui.settings import FASTEST_SECONDS, SLOWEST_SECONDS, Settings
 from capacity_tui.tui.stepping import stepped
 from capacity_tui.tui.store import Store
@@ -199,8 +199,8 @@ class Editing(PlanWorkers):
             if choice is not None:
                 self.query_one(FieldList).show_error(field.key, self.change(field.key, choice))
 
-        takes_paths = field.catalogue == "model"
-        self.app.push_screen(Picker(field.label, read, field.text, takes_paths), picked)
+        typed = {"model": PATH, "accelerator": COUNTED}.get(field.catalogue)
+        self.app.push_screen(Picker(field.label, read, field.text, typed), picked)
 
     # Hardware
 

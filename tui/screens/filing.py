@@ -7,7 +7,7 @@ from pathlib import Path
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.files import make_folder, write_atomically
 from capacity_tui.tui.screens.editing import Editing
-from capacity_tui.tui.screens.picker import Picker
+from capacity_tui.tui.screens.picker import PATH, Picker
 from capacity_tui.tui.settings import config_folder, save_setting, settings_file
 from capacity_tui.tui.view import Choice
 from capacity_tui.tui.widgets.comparison import ComparisonTable
@@ -106,7 +106,7 @@ class Filing(Editing):
             else:
                 self.read_plan(choice, None)
 
-        self.app.push_screen(Picker("Open a plan", read, takes_paths=True), picked)
+        self.app.push_screen(Picker("Open a plan", read, typed=PATH), picked)
 
     # Copying
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
 from textual import on, work
@@ -21,16 +24,35 @@ from capacity_tui.tui.view import Choice
 from capacity_tui.tui.widgets.lines import Lines
 
 _TITLE_WIDTH = 30
+_COUNTED = re.compile(r"\d+\s*[x×]\s*\S.*", re.IGNORECASE)
+_FILES = {".yaml", ".yml", ".json", ".gguf"}
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """Text that is an answer as it stands, without being in the list.
+
+    Attributes:
+        hint: how it is written, for the line below the list.
+        matches: whether a text is one.
+    """
+
+    hint: str
+    matches: Callable[[str], bool]
+
+
+PATH = Typed("a path", lambda text: any(mark in text for mark in "/\\~") or Path(text).suffix in _FILES)
+COUNTED = Typed("8xH100-SXM", lambda text: _COUNTED.fullmatch(text) is not None)
 
 
 class Picker(ModalScreen[str | None]):
-    """Shows what there is, best match first; returns the id, or a path that was typed.
+    """Shows what there is, best match first; returns the id, or what was typed where that is an answer itself.
 
     Args:
         title: what is picked.
         read: returns the choices; runs in a thread.
         current: id of what is chosen now.
-        takes_paths: whether a path may be typed instead.
+        typed: what may be typed instead.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -46,13 +68,13 @@ class Picker(ModalScreen[str | None]):
         title: str,
         read: Callable[[], tuple[Choice, ...]],
         current: str = "",
-        takes_paths: bool = False,
+        typed: Typed | None = None,
     ) -> None:
         super().__init__()
         self._title = title
         self._read = read
         self._current = current
-        self._takes_paths = takes_paths
+        self._typed = typed
         self._choices: tuple[Choice, ...] = ()
         self._found: list[Choice] = []
         self._cursor = 0
@@ -62,8 +84,8 @@ class Picker(ModalScreen[str | None]):
         """Put the input above the list."""
         with Vertical(classes="dialog") as frame:
             frame.border_title = Content(self._title)
-            paths = ", or type a path" if self._takes_paths else ""
-            frame.border_subtitle = Content(f"type to filter{paths}, enter takes it, esc cancels")
+            instead = f", or type {self._typed.hint}" if self._typed else ""
+            frame.border_subtitle = Content(f"type to filter{instead}, enter takes it, esc cancels")
             entry = Input(placeholder="filter", compact=True)
             entry.cursor_blink = False
             yield entry
@@ -109,14 +131,10 @@ class Picker(ModalScreen[str | None]):
         self._show()
 
     @on(Input.Submitted)
-    def take(self, event: Input.Submitted) -> None:
-        """Return the choice under the cursor, or the path that was typed."""
-        typed = event.value.strip()
-        is_path = self._takes_paths and any(mark in typed for mark in "/\\.~")
-        if self._found and not (is_path and self._found[self._cursor].id != typed and "/" in typed):
+    def take(self) -> None:
+        """Return the choice under the cursor."""
+        if self._found:
             self.dismiss(self._found[self._cursor].id)
-        elif is_path:
-            self.dismiss(typed)
 
     def on_click(self) -> None:
         """Keep typing wherever the mouse goes."""
@@ -140,6 +158,9 @@ class Picker(ModalScreen[str | None]):
             if all(scores):
                 scored.append((sum(scores), choice))
         self._found = [choice for _, choice in sorted(scored, key=lambda pair: -pair[0])]
+        typed = text.strip()
+        if self._typed and self._typed.matches(typed) and typed not in [choice.id for choice in self._found]:
+            self._found.insert(0, Choice(typed, typed, "as typed"))
         self._message = "nothing matches"
 
     def _show(self) -> None:
