@@ -102,6 +102,15 @@ async def test_picker_filters_and_changes_the_model(make_app: MakeApp) -> None:
         assert "mixtral-8x7b" in row(pilot, "config", "Model")
 
 
+async def test_each_question_is_painted_anew(make_app: MakeApp) -> None:
+    async with make_app().run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        for key, question in (("E", "Export"), ("S", "Save"), ("/", "Find"), ("E", "Export")):
+            await press(pilot, key)
+            assert f"{question}&#160;" in pilot.app.export_screenshot()
+            await press(pilot, "escape")
+
+
 async def test_devices_typed_with_their_number_are_taken_as_typed(make_app: MakeApp) -> None:
     async with make_app().run_test(size=WIDE) as pilot:
         await settle(pilot)

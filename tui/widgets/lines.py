@@ -54,6 +54,9 @@ class Lines(Widget):
         before = [self._line_at(y) for y in range(self.size.height)]
         self._lines = tuple(lines)
         self._scroll_into_sight(reveal)
+        if not before:
+            # Out of sight there is no size, yet what was painted last would be shown again.
+            self.refresh()
         for y, old in enumerate(before):
             if self._line_at(y) != old:
                 self.refresh(Region(0, y, self.size.width, 1))
