@@ -229,7 +229,7 @@ def format_significant(value: float | None) -> str:
     return f"{value:.3e}" if abs(value) < 1e-3 else f"{value:.4g}"
 
 
-def format_quantity(value: float | None, unit: str) -> str:
+def format_quantity(value: float | None, unit: str = "") -> str:
     """Return a value as its unit is written everywhere: ``B``, ``B/s``, ``s``, ``FLOP``, ``%``, ``USD`` and so on."""
     write = _WRITERS.get(unit)
     return _with_unit(format_significant(value), unit) if write is None else write(value)

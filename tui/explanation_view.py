@@ -61,13 +61,17 @@ def explanation(found: EngineExplanation, mode: str = "") -> Explanation:
 def _steps(found: EngineExplanation) -> list[Step]:
     """Return the formulas behind a figure, its own first, then those that the numbers put in come from."""
     summed = [] if found.sum is None else [_sum(found.sum)]
-    largest = found.terms[:_EXPLAINED_TERMS]
-    behind = [(term.derivation, f"{term.name}: ") for term in largest if term.derivation is not None]
     derived = [step for root in found.derivations for step in _opened(root)]
-    opened = [step for root, title in behind for step in _opened(root, title)]
+    opened = [step for root, name in _largest(found).items() for step in _opened(root, f"{name}: ")]
     is_sum = found.sum is not None and not found.sum.name
     ordered = [*summed, *derived, *opened] if is_sum else [*derived, *summed, *opened]
     return list(dict.fromkeys(ordered))
+
+
+def _largest(found: EngineExplanation) -> dict[Derivation, str]:
+    """Return the equations behind the largest terms, each with the name of its term."""
+    largest = found.terms[:_EXPLAINED_TERMS]
+    return {term.derivation: term.name for term in largest if term.derivation is not None}
 
 
 def _opened(root: Derivation, title: str = "") -> Iterator[Step]:
@@ -108,7 +112,8 @@ def _sum(found: Sum) -> Step:
 
 def _sources(found: EngineExplanation) -> tuple[str, ...]:
     interval = f"interval: {found.interval_basis}" if found.interval_basis else ""
-    texts = (*_formula_sources(found.derivations), interval, found.calibration)
+    roots = (*found.derivations, *_largest(found))
+    texts = (*_formula_sources(roots), interval, found.calibration)
     return tuple(dict.fromkeys(text for text in texts if text))
 
 

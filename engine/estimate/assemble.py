@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from capacity_tui.engine.estimate.bottleneck import bottleneck, model_flops_utilization
+from capacity_tui.engine.estimate.figures import job_seconds
 from capacity_tui.engine.estimate.intervals import interval
 from capacity_tui.engine.estimate.money import cost, energy
 from capacity_tui.engine.estimate.outside import reserve_bytes
@@ -53,7 +54,7 @@ def assemble(work: Work, cluster: Cluster, pricing: PricingSection) -> Estimate:
         unit=work.facts.unit,
         units_per_sample=work.units_per_sample,
     )
-    seconds = None if work.steps is None else work.steps * time.seconds
+    seconds = None if work.steps is None else job_seconds(work.steps, time.seconds)
     busy = (time.parts["compute"] + time.parts["attention"] + time.parts["optimizer"]) / time.seconds
     known = cluster.device.memory_bytes is not None
     draft = Estimate(

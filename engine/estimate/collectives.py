@@ -86,6 +86,16 @@ def all_gather_seconds(payload: Number, group: Number, stride: Number, cluster: 
     return one_pass_seconds(payload, group, bandwidth, latency, reach.collective_half_bytes)
 
 
+@equation("seconds = 2 · one_pass", unit="s", source="a reduce-scatter and an all-gather")
+def two_passes(one_pass: Number) -> Number:
+    """Seconds of an all-reduce.
+
+    Args:
+        one_pass: seconds of one of its halves.
+    """
+    return 2.0 * one_pass
+
+
 def all_reduce_seconds(payload: Number, group: Number, stride: Number, cluster: Cluster) -> Number:
     """Seconds of an all-reduce: a reduce-scatter and an all-gather, by trees between nodes.
 
@@ -97,7 +107,7 @@ def all_reduce_seconds(payload: Number, group: Number, stride: Number, cluster: 
     adding = np.where((group > 4.0) & (group <= within), reach.switch_reduction, 1.0)
     steps = np.log2(group / within)
     latency = ring_latency(within, steps, reach.collective_hop_seconds, cluster.node_hop_seconds)
-    return 2.0 * one_pass_seconds(payload, group, bandwidth * adding, latency, reach.collective_half_bytes)
+    return two_passes(one_pass_seconds(payload, group, bandwidth * adding, latency, reach.collective_half_bytes))
 
 
 def _ring_bandwidth(group: Number, within: Number, cluster: Cluster) -> Number:

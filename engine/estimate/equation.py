@@ -20,7 +20,7 @@ _ARGUMENT = re.compile(r"^    (\w+): (.*?)(?=^    \w+: |\Z)", re.MULTILINE | re.
 
 # How the meaning of an argument names its unit: "bytes of ...", "..., FLOP/s".
 _FIRST_WORDS = {"bytes": "B", "seconds": "s", "FLOPs": "FLOP"}
-_LAST_WORDS = frozenset({"FLOP/s", "B/s", "W"})
+_UNIT = re.compile(r", (FLOP/s|B/s|W|kWh|USD)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,22 +30,16 @@ class Input:
     Attributes:
         name: the symbol it has in the formula.
         value: the number, or an array of them.
+        unit: its unit, empty for a pure number.
         meaning: what it is, in words.
         derivation: the equation it comes from, None where it was given.
     """
 
     name: str
     value: object
+    unit: str = ""
     meaning: str = ""
     derivation: Derivation | None = None
-
-    @property
-    def unit(self) -> str:
-        """The unit, as the equation it comes from or its meaning gives it; empty for a pure number."""
-        if self.derivation is not None:
-            return self.derivation.unit
-        first, last = self.meaning.partition(" ")[0], self.meaning.rpartition(", ")[2]
-        return _FIRST_WORDS.get(first, last if last in _LAST_WORDS else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,13 +123,22 @@ class Equation(Generic[Arguments]):
 
     def _derivation(self, values: Mapping[str, object], record: Record, result: Number) -> Derivation:
         meanings = dict(_ARGUMENT.findall(inspect.getdoc(self.function) or ""))
-        inputs = tuple(
-            Input(name, single(value), " ".join(meanings.get(name, "").split()).rstrip("."), record.origin(value))
-            for name, value in values.items()
-        )
+        inputs = []
+        for name, value in values.items():
+            meaning = " ".join(meanings.get(name, "").split()).rstrip(".")
+            # What is added up has the unit of the sum.
+            own = _unit_of(meaning) if name in self.symbols else self.unit
+            derivation = record.origin(value)
+            inputs.append(Input(name, single(value), derivation.unit if derivation else own, meaning, derivation))
         formula = self.formula.replace("{addends}", " + ".join(values))
         return Derivation(
-            self.function.__name__, self.part, formula, inputs, cast("Number", single(result)), self.unit, self.source
+            self.function.__name__,
+            self.part,
+            formula,
+            tuple(inputs),
+            cast("Number", single(result)),
+            self.unit,
+            self.source,
         )
 
 
@@ -160,6 +163,11 @@ def _values(bound: inspect.BoundArguments) -> dict[str, object]:
         if parameter.kind is inspect.Parameter.VAR_KEYWORD:
             values.update(values.pop(name))
     return values
+
+
+def _unit_of(meaning: str) -> str:
+    named = _UNIT.search(meaning)
+    return _FIRST_WORDS.get(meaning.partition(" ")[0], named[1] if named else "")
 
 
 def single(value: object) -> object:

@@ -213,7 +213,7 @@ def figure(estimate: Estimate, key: str) -> tuple[str, str, Figure]:
     if part in parts or part in PARTS.get(group, ()):
         unit = "B" if group.startswith("memory") else "s"
         # A part that this kind of run does not have takes nothing.
-        return part.replace("_", " ").capitalize(), unit, parts.get(part, 0.0)
+        return part.replace("_", " ").capitalize().replace("Kv", "KV"), unit, parts.get(part, 0.0)
     near = nearest(key, keys(estimate))
     hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(keys(estimate))}"
     raise PlanError(f"no result is called {key!r}"[:200], hint=hint)

@@ -39,10 +39,13 @@ GIVEN = frozenset({"training.framework", "inference.engine", "hardware.per_node"
 NOT_LEVERS = WANTED | GIVEN | {"parallelism.dp", "parallelism.etp"}
 # A utilization is measured against what the precision could reach: another precision moves the measure itself.
 MEASURES = frozenset({"computation.mfu", "bottleneck.arithmetic_intensity", "bottleneck.ridge_point"})
-# Host memory is slower than a device's: it saves memory alone.
-MEMORY_ALONE = frozenset({"parallelism.offload", "inference.gpu_layers"})
+# Host memory is slower than a device's, and another optimizer learns something else: only want of memory asks for them.
+MEMORY_ALONE = frozenset(
+    {"parallelism.offload", "inference.gpu_layers", "training.optimizer", "training.master_weights"}
+)
 # Sizes that follow from the number of devices and the layout are settled again.
 FOLLOWING = {"dp": None, "shard": None, "etp": None}
+# A smaller change is no lever.
 LEAST_CHANGE = 0.005
 
 
@@ -136,7 +139,9 @@ def neighbours(settled: Settled) -> Iterator[tuple[PlanField, object]]:
     for field in plan_fields(settled.plan, settled.family.kind):
         if _is_lever(field):
             for value in _steps(field):
-                yield field, value
+                # A type the device has no units for runs as another one, which is tried itself.
+                if field.path != "training.precision" or value in settled.cluster.device.peaks:
+                    yield field, value
 
 
 def _is_lever(field: PlanField) -> bool:

@@ -21,8 +21,8 @@ def job_usd(seconds: Number, usd_per_hour: Number) -> Number:
     """Price of a job.
 
     Args:
-        seconds: its length; an hour where it is open.
-        usd_per_hour: price of all devices for an hour.
+        seconds: seconds of the job; of an hour where its length is open.
+        usd_per_hour: price of all devices for an hour, USD.
     """
     return seconds / HOUR * usd_per_hour
 
@@ -72,9 +72,9 @@ def spot_usd(seconds: Number, surplus: Number, usd_per_hour: Number) -> Number:
     """Price of a job on capacity that may be taken back.
 
     Args:
-        seconds: its length without interruptions; an hour where it is open.
+        seconds: seconds without interruptions; of an hour where the length is open.
         surplus: extra time, as a share of the job.
-        usd_per_hour: spot price of all devices for an hour.
+        usd_per_hour: spot price of all devices for an hour, USD.
     """
     return seconds * (1.0 + surplus) / HOUR * usd_per_hour
 
@@ -84,8 +84,8 @@ def job_kwh(watts: Number, seconds: Number) -> Number:
     """Energy of a job.
 
     Args:
-        watts: mean power of all devices.
-        seconds: length of the job.
+        watts: mean power of all devices, W.
+        seconds: seconds of the job.
     """
     return watts * seconds / HOUR / 1000.0
 
@@ -95,8 +95,8 @@ def electricity_usd(kwh: Number, usd_per_kwh: Number) -> Number:
     """Price of a job's electricity.
 
     Args:
-        kwh: energy of the job.
-        usd_per_kwh: price of a kilowatt-hour.
+        kwh: energy of the job, kWh.
+        usd_per_kwh: price of a kilowatt-hour, USD.
     """
     return kwh * usd_per_kwh
 

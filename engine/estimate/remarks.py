@@ -10,6 +10,7 @@ from capacity_tui.engine.estimate.figures import Figure, central
 from capacity_tui.engine.estimate.resolve import Settled
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.units import format_count, format_money
+from capacity_tui.engine.workload.plugins import PluginSpec
 
 HIDDEN = "all of it runs behind compute"
 OPEN_LENGTH = "the job's length is open: give tokens, steps, or epochs and samples"
@@ -46,7 +47,9 @@ def _origin(key: str, settled: Settled, estimate: Estimate) -> Iterator[str]:
         price = estimate.cost.usd_per_hour
         hour = format_money(None if price is None else float(np.mean(price)))
         yield f"{hour} an hour for {format_count(float(settled.cluster.devices))} devices: {estimate.cost.source}"
-    if key.startswith("model."):
+    if isinstance(settled.spec, PluginSpec):
+        yield f"as the plug-in of {settled.family.id} says"
+    elif key.startswith("model."):
         model = settled.plan.model
         name = f"read from {model.config}" if model.config else f"sizes of {settled.family.id} in the catalogue"
         own = f", with {', '.join(model.spec)} of the plan" if model.spec and settled.shape is not None else ""

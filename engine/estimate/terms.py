@@ -160,7 +160,9 @@ def _layer_terms(layers: Iterable[Layer], attribute: str) -> Iterator[Term]:
         alike[layer] = alike.get(layer, 0) + 1
     for layer, count in alike.items():
         each = float(getattr(layer, attribute))
-        yield Term(layer.name, each * count, f"{count} times {format_count(each, decimals=2)}" if count > 1 else "")
+        yield Term(
+            layer.name, each * count, f"{_times(count, 'time')} {format_count(each, decimals=2)}" if count > 1 else ""
+        )
 
 
 def _part_terms(part: str, settled: Settled, estimate: Estimate, catalog: Catalog) -> Iterator[Term]:
@@ -204,14 +206,20 @@ def _operator_detail(operator: Operator, runs: float, share: float) -> str:
     """Say how often an operator runs, at what rate, and which limit it meets."""
     flops, rate = mean(operator.flops), mean(operator.rate)
     traffic, bandwidth = mean(operator.bytes), mean(operator.bandwidth)
-    times = format_number(runs, 0 if float(runs).is_integer() else 1)
+    times = _times(runs, "run")
     stages = f", on one of {format_number(1.0 / share)} stages" if share < 1 else ""
     memory = f"{format_bytes(traffic, 'MB')} at {format_bandwidth(bandwidth)}"
     if not flops:
-        return f"{times} runs of {memory}{stages}"
+        return f"{times} of {memory}{stages}"
     bound = "arithmetic" if flops / rate >= traffic / bandwidth else "memory"
     arithmetic = f"{format_flops(flops)} at {format_flops(rate, per_second=True)}"
-    return f"{times} runs of {arithmetic}, {memory}: bound by {bound}{stages}"
+    return f"{times} of {arithmetic}, {memory}: bound by {bound}{stages}"
+
+
+def _times(number: float, word: str) -> str:
+    """Return how often something happens, in words: ``1 run``, ``5 120 times``."""
+    digits = format_number(number, 0 if float(number).is_integer() else 1)
+    return f"{digits} {word}{'' if number == 1 else 's'}"
 
 
 def _collective_terms(work: Work, part: str) -> Iterator[Term]:
@@ -228,9 +236,9 @@ def _collective_terms(work: Work, part: str) -> Iterator[Term]:
 
 
 def _collective_detail(collective: Collective, repeats: float, seconds: float, visible: float) -> str:
-    runs = format_number(mean(collective.count) * repeats)
+    runs = _times(mean(collective.count) * repeats, "time")
     hidden = format_percent(1.0 - visible / seconds) if seconds else format_percent(0.0)
-    return f"{runs} times {format_bytes(mean(collective.bytes), 'MB')}, {hidden} of it behind compute"
+    return f"{runs} {format_bytes(mean(collective.bytes), 'MB')}, {hidden} of it behind compute"
 
 
 def _phases(run: ServingRun) -> tuple[tuple[str, PhaseTime, float], ...]:
@@ -246,7 +254,7 @@ def _phase_terms(run: ServingRun, part: str) -> Iterator[Term]:
             yield _operator_term(operator, f"{operator.name} ({name})", runs, 1.0 / mean(run.pp))
         if not operators:
             seconds = mean(phase.parts.get(part, 0.0))
-            yield Term(name, seconds * times, f"{format_number(times)} times")
+            yield Term(name, seconds * times, _times(times, "time"))
 
 
 def _serving_sum(key: str, settled: Settled, catalog: Catalog) -> Sum | None:

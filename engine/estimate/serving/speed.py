@@ -52,7 +52,7 @@ def pass_overhead(kernels: Number, gap: Number, host: Number, device: Number, st
         gap: seconds between two of them on the device.
         host: seconds the host takes to launch one.
         device: seconds the device computes.
-        step: fixed host time of the pass.
+        step: seconds of host time of a pass, whatever its kernels.
     """
     return np.maximum(kernels * gap, kernels * host - device) + step
 

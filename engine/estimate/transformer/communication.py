@@ -12,6 +12,7 @@ from capacity_tui.engine.estimate.collectives import (
     all_to_all_seconds,
     point_to_point_seconds,
 )
+from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.estimate.work import Collective
 from capacity_tui.engine.numeric import Number
@@ -28,6 +29,60 @@ def training_collectives(run: TransformerRun) -> tuple[Collective, ...]:
     )
 
 
+@equation("seconds = collective + stall", unit="s", source="kernels on both sides wait for each other, as fitted")
+def stalled_seconds(collective: Number, stall: Number) -> Number:
+    """Seconds of a collective between two kernels.
+
+    Args:
+        collective: seconds of the collective alone.
+        stall: seconds the framework loses around it.
+    """
+    return collective + stall
+
+
+@equation("seconds = layers · each", unit="s", source="one collective a layer")
+def layered_seconds(layers: Number, each: Number) -> Number:
+    """Seconds of a collective of every layer.
+
+    Args:
+        layers: layers of the stage.
+        each: seconds of one collective.
+    """
+    return layers * each
+
+
+@equation(
+    "seconds = full · (2 · gather + reduce)", unit="s", source="Rajbhandari et al. 2020: parameters gathered twice"
+)
+def sharded_seconds(full: Number, gather: Number, reduce: Number) -> Number:
+    """Seconds a micro-batch spends on sharded parameters.
+
+    Args:
+        full: 1 where parameters are sharded too.
+        gather: seconds to gather them.
+        reduce: seconds to reduce and scatter their gradients.
+    """
+    return full * (2.0 * gather + reduce)
+
+
+@equation(
+    "seconds = replicated · plain + scattered · reduce + (1 - replicated) · across",
+    unit="s",
+    source="Rajbhandari et al. 2020",
+)
+def reduction_seconds(replicated: Number, plain: Number, scattered: Number, reduce: Number, across: Number) -> Number:
+    """Seconds a step spends on reducing gradients.
+
+    Args:
+        replicated: 1 where nothing is sharded.
+        plain: seconds of one all-reduce over all replicas.
+        scattered: 1 where optimizer or gradients are sharded, but not parameters.
+        reduce: seconds to reduce and scatter gradients inside a sharding group.
+        across: seconds to reduce them across sharding groups.
+    """
+    return replicated * plain + scattered * reduce + (1.0 - replicated) * across
+
+
 def _used(size: Number) -> bool:
     return bool(np.any(np.asarray(size) > 1))
 
@@ -38,7 +93,7 @@ def _tensor_parallel(run: TransformerRun) -> Iterator[Collective]:
         return
     payload = run.tokens * run.shape.hidden * run.width
     seconds = all_reduce_seconds(payload, run.tp, 1.0, run.cluster)
-    seconds = seconds + np.where(run.tp > 1, run.software.tp_stall_seconds, 0.0)
+    seconds = stalled_seconds(seconds, np.where(run.tp > 1, run.software.tp_stall_seconds, 0.0))
     count = run.layers_per_stage * (4.0 + 2.0 * run.recompute.full_layers)
     # Pieces of a product hide behind its other pieces where the sequence is split and the fast link holds the group.
     inside = np.where(run.tp <= run.cluster.per_node, run.sequence_parallel, 0.0)
@@ -106,16 +161,18 @@ def _reduction(
     stored = np.where(run.frozen_bytes > 0, np.minimum(run.frozen_bytes, run.width), run.width)
     values = parameters * stored
     layers = run.layers_per_stage
-    gather = layers * all_gather_seconds(values / layers, shard, stride, run.cluster)
-    reduce = layers * all_gather_seconds(gradient / layers, shard, stride, run.cluster)
+    gather = layered_seconds(layers, all_gather_seconds(values / layers, shard, stride, run.cluster))
+    reduce = layered_seconds(layers, all_gather_seconds(gradient / layers, shard, stride, run.cluster))
     across = all_reduce_seconds(gradient / shard, replicas, stride * shard, run.cluster)
     plain = all_reduce_seconds(gradient, ranks, stride, run.cluster)
     full = np.where(run.zero >= 3, 1.0, 0.0)
     some = np.where((run.zero >= 1) & (run.zero < 3), 1.0, 0.0)
     none = np.where(run.zero < 1, 1.0, 0.0)
-    yield Collective(f"gather and reduce sharded parameters{suffix}", "data_parallel", full * (2.0 * gather + reduce),
-                     1.0, overlap, bytes=values)  # fmt: skip
-    yield Collective(f"reduce gradients{suffix}", "data_parallel", none * plain + some * reduce
-                     + (1.0 - none) * across, 1.0, overlap, per_step=True, bytes=gradient)  # fmt: skip
+    passes = sharded_seconds(full, gather, reduce)
+    reduced = reduction_seconds(none, plain, some, reduce, across)
+    yield Collective(f"gather and reduce sharded parameters{suffix}", "data_parallel", passes, 1.0, overlap,
+                     bytes=values)  # fmt: skip
+    yield Collective(f"reduce gradients{suffix}", "data_parallel", reduced, 1.0, overlap, per_step=True,
+                     bytes=gradient)  # fmt: skip
     yield Collective(f"gather updated parameters{suffix}", "data_parallel", some * gather, 1.0, overlap,
                      per_step=True, bytes=values)  # fmt: skip
