@@ -224,7 +224,7 @@ def format_significant(value: float | None) -> str:
         return _not_finite(value, "")
     if abs(value) >= 1e6:
         return format_count(value, decimals=2)
-    if value == round(value):
+    if value == round(value) or abs(value) >= 1e4:
         return format_number(value)
     return f"{value:.3e}" if abs(value) < 1e-3 else f"{value:.4g}"
 

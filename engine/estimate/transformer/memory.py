@@ -119,7 +119,7 @@ def sharded_bytes(each: Number, dense: Number, experts: Number, shard: Number, e
     """Bytes of something kept for each parameter and split over sharding groups.
 
     Args:
-        each: bytes for a parameter.
+        each: what is kept for a parameter, in bytes.
         dense: parameters on the device outside routed experts, unsharded.
         experts: parameters of its routed experts, unsharded.
         shard: ranks that share the dense ones.
