@@ -22,10 +22,12 @@ from capacity_tui.engine.units import (
     format_power,
     format_seconds,
 )
-from capacity_tui.engine.workload.families import Kind, family_of
+from capacity_tui.engine.workload.families import family_of
 from capacity_tui.engine.workload.fields import plan_fields
+from capacity_tui.engine.workload.known_models import find_known_model
 from capacity_tui.engine.workload.plan import Plan
 from capacity_tui.tui.field_view import value_text
+from capacity_tui.tui.model_edit import SPEC
 from capacity_tui.tui.view import Chosen, Column, Note, Row, Verdict
 
 _NO_CENTS_FROM = 1000
@@ -51,7 +53,7 @@ def column(filled: ModePlan, catalog: Catalog, cluster: Cluster) -> Column:
         verdict=_verdict(estimate),
         reason=_shortage(estimate),
         rows=tuple(_rows(filled.plan, estimate)),
-        chosen=_chosen(filled, family_of(filled.plan.model.name, catalog).kind),
+        chosen=_chosen(filled, catalog),
         notes=tuple(_note(note) for note in (*warnings, *estimate.recommendations)),
     )
 
@@ -136,9 +138,8 @@ def _time_rows(plan: Plan, estimate: Estimate) -> Iterator[Row]:
     yield _figure_row(estimate, "computation.mfu", "MFU", lambda value: format_percent(value, 1), _MORE, indent=1)
     if plan.task == "fit":
         return
-    yield _figure_row(
-        estimate, "computation.step_seconds", "batch" if plan.task == "infer" else "step", format_seconds, _LESS
-    )
+    step = "batch time" if plan.task == "infer" else "step"
+    yield _figure_row(estimate, "computation.step_seconds", step, format_seconds, _LESS)
     if plan.task != "infer":
         yield _figure_row(estimate, _JOB, "time", format_seconds, _LESS, missing="length is open")
 
@@ -190,15 +191,19 @@ def _percent(percent: float) -> str:
     return format_percent(percent / 100)
 
 
-def _chosen(filled: ModePlan, kind: Kind) -> dict[str, Chosen]:
+def _chosen(filled: ModePlan, catalog: Catalog) -> dict[str, Chosen]:
     """Return every field of the filled plan, with the reason where the mode chose it."""
+    name = filled.plan.model.name
+    known = find_known_model(name, catalog) if name else None
+    sizes = {} if known is None else {f"{SPEC}{parameter}": size for parameter, size in known.sizes.items()}
     chosen = {}
-    for entry in plan_fields(filled.plan, kind):
-        if entry.value is None:
+    for entry in plan_fields(filled.plan, family_of(name, catalog).kind):
+        value = sizes.get(entry.path) if entry.value is None else entry.value
+        if value is None:
             continue
-        is_number = isinstance(entry.value, int | float) and not isinstance(entry.value, bool)
-        number = float(str(entry.value)) if is_number else None
-        chosen[entry.path] = Chosen(value_text(entry.value), filled.reasons.get(entry.path, ""), number)
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        number = float(str(value)) if is_number else None
+        chosen[entry.path] = Chosen(value_text(value), filled.reasons.get(entry.path, ""), number)
     return chosen
 
 

@@ -108,7 +108,7 @@ def _write_machine(
 @click.option("--model", metavar="NAME", shell_complete=completion.architectures, help="Model to run.")
 @click.option("--mode", type=click.Choice(MODE_NAMES), help="Only this one.")
 @click.option("--gpu", metavar="NAME", shell_complete=completion.devices, help='Hardware, such as "8xH100-SXM".')
-@click.option("-o", "folder", metavar="DIR", type=click.Path(path_type=Path), help="Write plan files to a folder.")
+@click.option("-o", "folder", metavar="DIR", type=click.Path(path_type=Path), help="Write plan files and framework files.")
 @click.option("--force", is_flag=True, help="Replace files that are there.")
 @format_option("table", "json", "yaml")
 def configs(
@@ -120,7 +120,7 @@ def configs(
 
     machine = look() if gpu is None else None
     comparison = _comparison(model, gpu, machine)
-    chosen = [entry for entry in _entries(comparison) if mode in (None, entry.mode.id)]
+    chosen = [_warned(entry, machine) for entry in _entries(comparison) if mode in (None, entry.mode.id)]
     if folder is not None:
         _write_plans(chosen, folder, force, machine)
         return
@@ -141,7 +141,8 @@ def configs(
         from capacity_tui.tui.report import comparison_table
 
         table = comparison_table([(e.mode.id, e.plan, e.estimate) for e in chosen])
-        write(as_text([table, *settings_comment(chosen[0], machine)]), None)
+        warnings = (f"{entry.mode.id}: {text}" for entry in chosen for text in _warning_lines(entry))
+        write(as_text([table, *warnings, *settings_comment(chosen[0], machine)]), None)
 
 
 def _comparison(model: str | None, gpu: str | None, machine: Machine | None) -> Comparison:
@@ -168,19 +169,42 @@ def _entries(comparison: Comparison) -> tuple[ModePlan, ...]:
     return (comparison.conservative, comparison.balanced, comparison.extreme)
 
 
+def _warned(entry: ModePlan, machine: Machine | None) -> ModePlan:
+    """Return a configuration with what its mode warns of among its warnings."""
+    from dataclasses import replace
+
+    from capacity_tui.engine.catalog import load_catalog
+    from capacity_tui.engine.choose.cautions import mode_warnings
+    from capacity_tui.engine.hardware.resolve import resolve_cluster
+
+    plan, estimate = entry.plan, entry.estimate
+    cluster = resolve_cluster(plan.hardware, plan.pricing, load_catalog(), machine)
+    warnings = (*estimate.warnings, *mode_warnings(entry.mode, estimate, cluster))
+    return replace(entry, estimate=replace(estimate, warnings=warnings))
+
+
+def _warning_lines(entry: ModePlan) -> list[str]:
+    from capacity_tui.engine.export.summary import note_text
+
+    return [note_text(note) for note in entry.estimate.warnings]
+
+
 def _comment(entry: ModePlan, machine: Machine | None) -> str:
     from capacity_tui.tui.headless.machine_report import settings_comment
 
     reasons = [f"{field}: {reason}" for field, reason in entry.reasons.items()]
-    return "\n".join([f"Configuration {entry.mode.id}.", *reasons, *settings_comment(entry, machine)])
+    warnings = [f"Warning: {text}" for text in _warning_lines(entry)]
+    return "\n".join([f"Configuration {entry.mode.id}.", *reasons, *warnings, *settings_comment(entry, machine)])
 
 
 def _write_plans(entries: list[ModePlan], folder: Path, force: bool, machine: Machine | None) -> None:
     from capacity_tui.engine.export import dump_plan
     from capacity_tui.engine.files import make_folder, write_atomically
+    from capacity_tui.tui.headless.framework_folder import write_framework_files
 
     make_folder(folder)
     for entry in entries:
         path = folder / f"{entry.mode.id}.yaml"
         write_atomically(path, dump_plan(entry.plan, _comment(entry, machine)), overwrite=force)
         tell(f"wrote {path}")
+        write_framework_files(entry, folder / entry.mode.id, force, machine)

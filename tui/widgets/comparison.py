@@ -94,12 +94,14 @@ class ComparisonTable(Panel):
         columns = self._columns_shown(width)
         cell = self._cell_width(width, len(columns))
         label = width - cell * len(columns)
-        lines = [*head, self._names(columns, label, cell), self._verdicts(columns, label, cell)]
+        notes = self._note_lines(width)
+        # The gravest stands above, in sight however low the panel is.
+        lines = [*head, self._names(columns, label, cell), self._verdicts(columns, label, cell), *notes[:1]]
         here = len(lines) + self.cursor
         for index, row in enumerate(self._rows()):
             selected = index == self.cursor and self.is_current
             lines.append(self._row_line(row, columns, label, cell, selected))
-        lines += self._note_lines(width)
+        lines += notes[1:]
         return lines, range(0 if self.cursor == 0 else here, here + 1)
 
     def summary(self) -> Line:
@@ -164,7 +166,8 @@ class ComparisonTable(Panel):
         return min((width - label) // max(count, 1), 26)
 
     def _head_height(self) -> int:
-        return len(self._trouble_lines(self.size.width)) + 2
+        width = self.size.width
+        return len(self._trouble_lines(width)) + 2 + len(self._note_lines(width)[:1])
 
     def _trouble_lines(self, width: int) -> list[Line]:
         title, hint = self._trouble
@@ -190,13 +193,13 @@ class ComparisonTable(Panel):
         return Line(tuple(spans))
 
     def _note_lines(self, width: int) -> list[Line]:
-        """Return why the chosen plan does not fit, and what would help it."""
+        """Return why the chosen plan does not fit, what to know before relying on it, and what would help it."""
         column = self._chosen()
         if column is None:
             return []
         lines = [line(Span(clip(f"✗ {column.mode}: {column.reason}", width), "bad"))] if column.reason else []
         for note in column.notes:
-            parts = (note.title, note.saves)
+            parts = (note.title, note.saves or note.detail)
             lines.append(line(Span(clip("! " + ": ".join(part for part in parts if part), width), "warn")))
         return lines
 

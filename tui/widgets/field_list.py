@@ -11,7 +11,7 @@ from textual.binding import BindingType
 from capacity_tui.engine.units import format_count, format_number
 from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.stepping import position
-from capacity_tui.tui.text import Line, Span, clip, left, line
+from capacity_tui.tui.text import Line, Span, clip, left, line, wrap
 from capacity_tui.tui.view import Chosen, Field, Kind
 from capacity_tui.tui.widgets.panel import Panel
 
@@ -21,6 +21,7 @@ _NARROWEST_WITH_SLIDER = _LABEL + 12 + _SLIDER
 _LOWEST_WITH_TWO_DETAILS = 14
 _LOWEST_WITH_HEADINGS = 18
 _LARGEST_IN_FULL = 1e7
+_MOST_DETAILS = 3
 
 
 class FieldList(Panel):
@@ -156,16 +157,17 @@ class FieldList(Panel):
 
     def _details(self, field: Field, width: int) -> list[Line]:
         key, message = self._error
+        chosen = self._chosen.get(field.key)
+        about, role = (chosen.reason if field.is_auto and chosen and chosen.reason else field.help), "dim"
         if message and key == field.key:
-            first = Span(clip(f"  ✗ {message}", width), "bad")
-        else:
-            chosen = self._chosen.get(field.key)
-            about = chosen.reason if field.is_auto and chosen and chosen.reason else field.help
-            first = Span(clip(f"  {about}", width), "dim")
-        second = Span(clip(f"  {self._limits(field)}", width), "dim")
+            about, role = f"✗ {message}", "bad"
+        limits = Span(clip(f"  {self._limits(field)}", width), "dim")
         if self.size.height < _LOWEST_WITH_TWO_DETAILS:
-            return [line(first if first.role == "bad" or not second.text.strip() else second)]
-        return [line(span) for span in (first, second) if span.text.strip()]
+            has_limits = role != "bad" and limits.text.strip()
+            return [line(limits if has_limits else Span(clip(f"  {about}", width), role))]
+        above = wrap(about, width - 2) if self.size.height >= _LOWEST_WITH_HEADINGS else [clip(about, width - 2)]
+        spans = (*(Span(f"  {text}", role) for text in above[:_MOST_DETAILS]), limits)
+        return [line(span) for span in spans if span.text.strip()]
 
     def _limits(self, field: Field) -> str:
         parts = []
