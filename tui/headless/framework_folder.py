@@ -1,0 +1,39 @@
+"""A configuration as a folder of the files that its framework or engine reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from capacity_tui.tui.headless.output import tell
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.choose.filled import ModePlan
+    from capacity_tui.engine.hardware.machine import Machine
+
+
+def write_framework_files(entry: ModePlan, folder: Path, force: bool, machine: Machine | None) -> None:
+    """Write the files that run a configuration.
+
+    Args:
+        entry: the configuration.
+        folder: where they go; made if it is not there.
+        force: whether files that are there may be replaced.
+        machine: the detected machine, for plans that run on it.
+
+    Raises:
+        CapacityError: a file is there already, or cannot be written.
+    """
+    from capacity_tui.engine import load_catalog
+    from capacity_tui.engine.estimate.resolve import settle
+    from capacity_tui.engine.export.frameworks import framework_files
+    from capacity_tui.engine.files import make_folder, write_atomically
+    from capacity_tui.tui.headless.machine_report import settings_of
+
+    catalog = load_catalog()
+    files = framework_files(settle(entry.plan, catalog, machine), catalog, settings_of(entry, machine))
+    make_folder(folder)
+    for name, text in files.items():
+        path = folder / name
+        write_atomically(path, text, overwrite=force)
+        tell(f"wrote {path}")
