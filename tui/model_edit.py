@@ -61,7 +61,9 @@ def with_parameter(plan: Plan, key: str, text: str, catalog: Catalog) -> Plan:
     """
     name = key.removeprefix(SPEC)
     kind = _kind(plan.model.name, catalog)
-    others = {known: value for known, value in plan.model.spec.items() if known != name}
+    spec_type = spec_type_of(plan.model.name, kind)
+    other_names = {} if spec_type is None else spec_type.other_names
+    others = {given: value for given, value in plan.model.spec.items() if other_names.get(given, given) != name}
     knob = next((entry.knob for entry in plan_fields(plan, kind) if entry.path == key), None)
     value: object = AUTO if knob is not None and knob.automatic else None
     if text != AUTO:

@@ -105,6 +105,14 @@ def test_lists_are_text_and_counts_may_be_short(engine: CapacityEngine) -> None:
     assert engine.open(FIT).edited("model.spec.n", "50k").plan.model.spec["n"] == 50_000
 
 
+def test_edit_replaces_a_value_under_another_name(engine: CapacityEngine) -> None:
+    document = engine.open("model: {name: mlp, spec: {hidden: [64, 64]}}\nhardware: {name: rtx-4090}")
+    assert field_of(document, "model.spec.layers").text == "64, 64"
+    changed = document.edited("model.spec.layers", "32")
+    assert changed.plan.model.spec == {"layers": [32]}
+    assert field_of(changed.edited("model.spec.layers", AUTO), "model.spec.layers").text == "512, 256, 128"
+
+
 @pytest.mark.parametrize(
     ("model", "key", "text"),
     [("mlp", "layers", "512, many"), ("svm_rbf", "n", "-3"), ("unet", "image_size", "0"), ("svm_rbf", "density", "2"),

@@ -105,10 +105,12 @@ def _write_machine(
 
 
 @click.command()
-@click.option("--model", metavar="NAME", shell_complete=completion.architectures, help="Model to run.")
+@click.option("--model", metavar="NAME", shell_complete=completion.models, help="Model to run.")
 @click.option("--mode", type=click.Choice(MODE_NAMES), help="Only this one.")
 @click.option("--gpu", metavar="NAME", shell_complete=completion.devices, help='Hardware, such as "8xH100-SXM".')
-@click.option("-o", "folder", metavar="DIR", type=click.Path(path_type=Path), help="Write plan files and framework files.")
+@click.option(
+    "-o", "folder", metavar="DIR", type=click.Path(path_type=Path), help="Write plan files and framework files."
+)
 @click.option("--force", is_flag=True, help="Replace files that are there.")
 @format_option("table", "json", "yaml")
 def configs(
