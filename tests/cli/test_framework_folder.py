@@ -34,3 +34,17 @@ def test_files_that_are_there_stay_unless_forced(tmp_path: Path, capsys: pytest.
     assert mine.read_text("utf-8") == "mine"
     assert main([*ASKED, str(tmp_path), "--force"]) == 0
     assert mine.read_text("utf-8") != "mine"
+
+
+def test_a_plan_goes_to_its_own_framework(tmp_path: Path) -> None:
+    assert main(["plan", "pretrain_70b_512_h100", "--frameworks", str(tmp_path / "run")]) == 0
+    assert {file.name for file in (tmp_path / "run").iterdir()} == {"megatron.sh", "environment.sh"}
+
+
+def test_one_folder_holds_one_plan(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "transformer", "deep_learning", "--frameworks", str(tmp_path)]) == 2
+    assert "one FILE" in capsys.readouterr().err
+    assert main(["plan", "vllm_70b_4_h100", "--frameworks", str(tmp_path)]) == 0
+    assert main(["plan", "vllm_70b_4_h100", "--frameworks", str(tmp_path)]) != 0
+    assert "is there already" in capsys.readouterr().err
+    assert main(["plan", "vllm_70b_4_h100", "--frameworks", str(tmp_path), "--force"]) == 0

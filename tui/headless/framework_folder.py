@@ -1,4 +1,4 @@
-"""A configuration as a folder of the files that its framework or engine reads."""
+"""A plan as a folder of the files that its framework or engine reads."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 from capacity_tui.tui.headless.output import tell
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.choose.filled import ModePlan
     from capacity_tui.engine.hardware.machine import Machine
+    from capacity_tui.engine.workload.plan import Plan
 
 
-def write_framework_files(entry: ModePlan, folder: Path, force: bool, machine: Machine | None) -> None:
-    """Write the files that run a configuration.
+def write_framework_files(plan: Plan, folder: Path, force: bool, machine: Machine | None) -> None:
+    """Write the files that run a plan.
 
     Args:
-        entry: the configuration.
+        plan: every default filled in.
         folder: where they go; made if it is not there.
         force: whether files that are there may be replaced.
         machine: the detected machine, for plans that run on it.
@@ -31,7 +31,7 @@ def write_framework_files(entry: ModePlan, folder: Path, force: bool, machine: M
     from capacity_tui.tui.headless.machine_report import settings_of
 
     catalog = load_catalog()
-    files = framework_files(settle(entry.plan, catalog, machine), catalog, settings_of(entry, machine))
+    files = framework_files(settle(plan, catalog, machine), catalog, settings_of(plan, machine))
     make_folder(folder)
     for name, text in files.items():
         path = folder / name

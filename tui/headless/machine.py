@@ -209,4 +209,4 @@ def _write_plans(entries: list[ModePlan], folder: Path, force: bool, machine: Ma
         path = folder / f"{entry.mode.id}.yaml"
         write_atomically(path, dump_plan(entry.plan, _comment(entry, machine)), overwrite=force)
         tell(f"wrote {path}")
-        write_framework_files(entry, folder / entry.mode.id, force, machine)
+        write_framework_files(entry.plan, folder / entry.mode.id, force, machine)

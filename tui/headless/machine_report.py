@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.hardware.generations import Setting
     from capacity_tui.engine.hardware.machine import Machine
     from capacity_tui.engine.hardware.score import Score
+    from capacity_tui.engine.workload.plan import Plan
 
 
 def score_of(machine: Machine) -> Score:
@@ -105,19 +106,19 @@ def report_data(machine: Machine, found: Answer | None) -> dict[str, object]:
     }
 
 
-def settings_of(entry: ModePlan, machine: Machine | None) -> tuple[Setting, ...]:
-    """Return what suits a configuration's hardware; what the plan decides otherwise is left out."""
+def settings_of(plan: Plan, machine: Machine | None) -> tuple[Setting, ...]:
+    """Return what suits a plan's hardware; what the plan decides otherwise is left out."""
     from capacity_tui.engine import load_catalog
     from capacity_tui.engine.catalog import Accelerator, Instance
     from capacity_tui.engine.choose.settings import settings_for, settings_for_row
 
-    training = entry.plan.training
+    training = plan.training
     decided = {"precision": training.precision, "attention": training.attention}
     if machine is not None:
         found = settings_for(machine)
     else:
         catalog = load_catalog()
-        row = catalog.find_hardware(entry.plan.hardware.name)
+        row = catalog.find_hardware(plan.hardware.name)
         if isinstance(row, Instance):
             row = catalog.accelerators.find(row.accelerator)
         found = settings_for_row(row) if isinstance(row, Accelerator) else ()
@@ -126,12 +127,12 @@ def settings_of(entry: ModePlan, machine: Machine | None) -> tuple[Setting, ...]
 
 def settings_data(entry: ModePlan, machine: Machine | None) -> list[dict[str, object]]:
     """Return the settings that suit a configuration's hardware as plain data."""
-    return [asdict(setting) for setting in settings_of(entry, machine)]
+    return [asdict(setting) for setting in settings_of(entry.plan, machine)]
 
 
 def settings_comment(entry: ModePlan, machine: Machine | None) -> list[str]:
     """Return the settings that suit a configuration's hardware as lines, none if there are none."""
-    found = settings_of(entry, machine)
+    found = settings_of(entry.plan, machine)
     return ["", "Settings for this hardware:", *(f"  {s.name}={s.value}: {s.reason}" for s in found)] if found else []
 
 

@@ -10,6 +10,7 @@ import click
 
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.tui.headless import completion
+from capacity_tui.tui.headless.framework_folder import write_framework_files
 from capacity_tui.tui.headless.output import as_text, format_of, format_option, output_option, tell, write
 
 if TYPE_CHECKING:
@@ -36,6 +37,14 @@ _files = click.argument("files", nargs=-1, required=True, metavar="FILE...", typ
     metavar="KEY",
     help="Show how one figure came about, such as memory.parts.activations; bottleneck draws the roofline.",
 )
+@click.option(
+    "--frameworks",
+    "folder",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Write the files that the plan's framework or engine reads to a folder.",
+)
+@click.option("--force", is_flag=True, help="Replace files that are there; with --frameworks.")
 @format_option("table", "markdown", "json", "yaml", "html")
 @output_option
 def plan(
@@ -44,6 +53,8 @@ def plan(
     settings: tuple[str, ...],
     check: bool,
     key: str | None,
+    folder: Path | None,
+    force: bool,
     wanted: str | None,
     output: Path | None,
 ) -> int:
@@ -53,6 +64,8 @@ def plan(
     """
     if wanted == "html" and len(files) > 1:
         raise click.UsageError("html is one page for one plan: name one FILE")
+    if folder is not None and (len(files) > 1 or key is not None):
+        raise click.UsageError("--frameworks is one folder for one plan: name one FILE, without --explain")
     texts: list[str] = []
     codes = [0]
     for name in files:
@@ -62,6 +75,8 @@ def plan(
                 texts.append(_explained(loaded, key, output))
                 continue
             answer = _estimated(loaded)
+            if folder is not None:
+                write_framework_files(answer.plan, folder, force, machine_for(loaded))
         except CapacityError as error:
             tell(f"capacity-tui: {_placed(error, name).one_line()}")
             codes.append(error.exit_code)
