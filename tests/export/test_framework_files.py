@@ -199,6 +199,13 @@ def test_deepspeed_offloads_and_raises_the_stage_it_needs() -> None:
     assert "ZeRO stage 3" in remarks(found["accelerate.yaml"])
 
 
+def test_deepspeed_on_several_nodes_is_started_on_each() -> None:
+    launch = read("accelerate.yaml", files_of(job("deepspeed", devices=16))["accelerate.yaml"])
+    assert launch["num_machines"] == 2
+    assert launch["deepspeed_config"]["deepspeed_multinode_launcher"] == "standard"
+    assert "mixed_precision" not in launch  # refused beside a DeepSpeed file
+
+
 def test_layers_are_recomputed_by_one_switch() -> None:
     sharded = files_of(job("fsdp", training={"checkpointing": "full"}))
     assert read("accelerate.yaml", sharded["accelerate.yaml"])["fsdp_config"]["fsdp_activation_checkpointing"] is True

@@ -32,10 +32,7 @@ def accelerate_config(job: Job) -> str:
     }
     if chosen == "DEEPSPEED":
         # Accelerate refuses a second word on precision beside a DeepSpeed file.
-        data["deepspeed_config"] = {
-            "deepspeed_config_file": deepspeed.FILE,
-            "zero3_init_flag": deepspeed.zero_stage(job) == 3,
-        }
+        data["deepspeed_config"] = _deepspeed(job)
     else:
         data["mixed_precision"] = _MIXED.get(str(job.training.precision), "no")
     if job.training.precision == "fp8" and chosen != "DEEPSPEED":
@@ -85,6 +82,15 @@ def _shards(job: Job) -> int:
     """Return the replicas that share a copy; Accelerate splits layers and sequences of sharded models alone."""
     split = job.tensor_parallel > 1 or job.parallel.cp > 1
     return job.data_parallel if job.zero == 0 and split else job.shards
+
+
+def _deepspeed(job: Job) -> dict[str, object]:
+    section: dict[str, object] = {
+        "deepspeed_config_file": deepspeed.FILE,
+        "zero3_init_flag": deepspeed.zero_stage(job) == 3,
+    }
+    # Any other launcher reaches the other nodes itself and wants a list of them.
+    return section | {"deepspeed_multinode_launcher": "standard"} if job.nodes > 1 else section
 
 
 def _fsdp(job: Job) -> dict[str, object]:

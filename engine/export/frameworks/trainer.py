@@ -66,7 +66,7 @@ def _remarks(job: Job) -> Iterator[str]:
         yield f"the optimizer {training.optimizer}: hand one to the Trainer"
     if training.checkpointing not in {"none", "full"}:
         what = "all layers are" if recomputes_layers(job) else "nothing is"
-        yield f"checkpointing {training.checkpointing}: {what} recomputed, more than that the Trainer cannot say"
+        yield f"checkpointing {training.checkpointing}: {what} recomputed, the Trainer knows all or none"
     adapter = training.adapter
     if adapter is not None:
         dora = ", use_dora=True" if adapter.kind == "dora" else ""
