@@ -181,7 +181,9 @@ def format_power(watts: float | None) -> str:
 
 
 def format_energy(kwh: float | None) -> str:
-    """Return energy given in kilowatt-hours: ``850 Wh``, ``12.3 kWh``, ``1.2 MWh``."""
+    """Return energy given in kilowatt-hours: ``0.4 mWh``, ``850 Wh``, ``12.3 kWh``, ``1.2 MWh``."""
+    if kwh is not None and 0 < kwh < 1e-4:
+        return f"{kwh * 1e6:.1f} mWh" if kwh >= 1e-7 else "< 0.1 mWh"
     return _scaled(None if kwh is None else kwh * 1000, _SI_PREFIXES, "Wh", 1, glued=True)
 
 
@@ -196,7 +198,9 @@ def format_percent(share: float | None, decimals: int = 0) -> str:
 
 
 def format_money(usd: float | None, decimals: int = 2, group: str = " ") -> str:
-    """Return US dollars: ``$1 234.50``."""
+    """Return US dollars: ``$1 234.50``; a price that would read as nothing is ``< $0.01``."""
+    if usd is not None and 0 < usd < 0.5 * 10**-decimals:
+        return f"< ${10**-decimals:.{decimals}f}"
     text = format_number(usd, decimals, group)
     return text if text == NOT_AVAILABLE else f"-${text[1:]}" if text.startswith("-") else f"${text}"
 
