@@ -158,7 +158,12 @@ def test_durations_are_read_as_written(seconds: float) -> None:
     assert units.parse_seconds(units.format_seconds(seconds)) == pytest.approx(seconds, rel=0.05)
 
 
-@given(st.floats(0, 1e12))
+@pytest.mark.parametrize(("usd", "text"), [(0.0, "$0.00"), (0.004, "< $0.01"), (0.006, "$0.01")])
+def test_a_small_price_is_more_than_nothing(usd: float, text: str) -> None:
+    assert units.format_money(usd) == text
+
+
+@given(st.floats(0.01, 1e12))
 def test_money_is_read_as_written(usd: float) -> None:
     assert units.parse_money(units.format_money(usd)) == pytest.approx(usd, abs=0.006, rel=1e-9)
 
