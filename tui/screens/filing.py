@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.files import make_folder, write_atomically
+from capacity_tui.engine.files import make_folder, storage_error, write_atomically
 from capacity_tui.tui.screens.editing import Editing
 from capacity_tui.tui.screens.picker import PATH, Picker
 from capacity_tui.tui.settings import config_folder, save_setting, settings_file
@@ -42,7 +43,7 @@ class Filing(Editing):
 
         def answer(text: str) -> str:
             path = _path(text, start.parent)
-            refusal = self._may_replace(path) or self._write(path, document.dump())
+            refusal = self._may_write(text, path) or self._write(path, document.dump())
             if not refusal:
                 self._saved(path)
             return refusal
@@ -58,7 +59,7 @@ class Filing(Editing):
 
         def answer(text: str) -> str:
             path = _path(text, Path.cwd())
-            refusal = self._may_replace(path) or self._write(path, document.dump(column.mode))
+            refusal = self._may_write(text, path) or self._write(path, document.dump(column.mode))
             if not refusal:
                 self.say(f"exported to {path}", "good")
             return refusal
@@ -75,11 +76,17 @@ class Filing(Editing):
             return error.one_line()
         return ""
 
-    def _may_replace(self, path: Path) -> str:
-        """Return the question that must be answered by the same path again, or an empty text."""
-        if path.is_dir():
-            return f"{path} is a folder; name a file in it"
-        if not path.exists() or path == self._asked_to_replace:
+    def _may_write(self, text: str, path: Path) -> str:
+        """Return why a file cannot be written, what the same answer again must confirm, or an empty text."""
+        if text.endswith("/") or not Path(text).name.strip("."):
+            return "type the name of a file"
+        try:
+            if path.is_dir():
+                return f"{path} is a folder; name a file in it"
+            is_new = not path.exists()
+        except OSError as error:
+            return storage_error(error, path, "cannot be written").one_line()
+        if is_new or path == self._asked_to_replace:
             return ""
         self._asked_to_replace = path
         return f"{path} exists; enter once more replaces it"
@@ -150,8 +157,8 @@ class Filing(Editing):
 
 def _path(text: str, folder: Path) -> Path:
     """Return the path that was typed; a bare name lies in the folder, and YAML is the format."""
-    path = Path(text).expanduser()
-    path = path if path.suffix else path.with_suffix(".yaml")
+    path = Path(os.path.expanduser(text))  # noqa: PTH111 - the method raises for a user nobody knows
+    path = path if path.suffix or not path.name else path.with_suffix(".yaml")
     return path if "/" in text else folder / path
 
 
