@@ -19,7 +19,7 @@ from capacity_tui.engine.units import (
     format_power,
     format_temperature,
 )
-from capacity_tui.tui.report import table
+from capacity_tui.tui.tables import table
 
 Row = tuple[str, Fact[Any], Callable[[Any], str]]
 

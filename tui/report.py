@@ -17,6 +17,7 @@ from capacity_tui.engine.export.roofline import Glyphs, limit_text, roofline_lin
 from capacity_tui.engine.export.summary import Block, basis, blocks, headline, note_text, notes, verdict
 from capacity_tui.engine.workload.plan import Plan
 from capacity_tui.tui.explanation_view import explanation
+from capacity_tui.tui.tables import table
 from capacity_tui.tui.view import Input, Step
 
 _VERDICT_STYLES = {True: "bold green", False: "bold red", None: "yellow"}
@@ -90,32 +91,6 @@ def _inputs(entries: Iterable[Input]) -> Table:
     found.add_column(style="dim", overflow="fold")
     for entry in entries:
         found.add_row(Text(f"  {entry.name}"), Text(entry.text), Text(entry.source))
-    return found
-
-
-def table(heads: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[int] = ()) -> Table:
-    """Return a plain table; the columns whose numbers are in ``right`` are flush right."""
-    found = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
-    flush = set(right)
-    for number, head in enumerate(heads):
-        found.add_column(
-            Text(head),
-            justify="right" if number in flush else "left",
-            no_wrap=number == 0 or number in flush,
-            overflow="fold",
-        )
-    for row in rows:
-        found.add_row(*(Text(cell) for cell in row))
-    return found
-
-
-def pairs(entries: Iterable[tuple[str, str]]) -> Table:
-    """Return names and values, one pair a line."""
-    found = Table(box=None, show_header=False, pad_edge=False)
-    found.add_column(no_wrap=True)
-    found.add_column(overflow="fold")
-    for name, value in entries:
-        found.add_row(Text(name, style="bold"), Text(value))
     return found
 
 

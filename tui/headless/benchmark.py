@@ -65,7 +65,7 @@ def _tell_progress(step: Progress) -> None:
 def _tables(report: BenchmarkReport) -> Iterator[RenderableType]:
     from rich.text import Text
 
-    from capacity_tui.tui.report import table
+    from capacity_tui.tui.tables import table
 
     rows = [_row(figure) for figure in report.measured]
     yield table(("figure", "median", "10th percentile", "90th", "samples", "how"), rows, right=range(1, 5))

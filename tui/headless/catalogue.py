@@ -54,7 +54,7 @@ def models(listing: bool, details: str | None, text: str, wanted: str | None, ou
     if form in ("json", "yaml"):
         _write_data([*map(_fields, rows), *map(known.listed, own)], form, output)
         return
-    from capacity_tui.tui.report import table
+    from capacity_tui.tui.tables import table
 
     heads = ("id", "name", "kind", "parameters", "active", "context")
     tables = [table(heads, [_model_cells(row) for row in rows], (3, 4, 5))] if rows else []
@@ -204,7 +204,7 @@ def _write_details(row: Row, form: str | None, output: Path | None) -> None:
     if form in ("json", "yaml"):
         _write_data(_fields(row), form, output)
         return
-    from capacity_tui.tui.report import pairs
+    from capacity_tui.tui.tables import pairs
 
     entries = [(key.replace("_", " "), _cell(value)) for key, value in _fields(row).items() if value != []]
     write(as_text([pairs(entries)], output is not None), output)
@@ -223,7 +223,7 @@ def _write_data(data: object, form: str, output: Path | None) -> None:
 def _write_table(
     heads: Sequence[str], rows: Sequence[Sequence[str]], right: Iterable[int], output: Path | None
 ) -> None:
-    from capacity_tui.tui.report import table
+    from capacity_tui.tui.tables import table
 
     write(as_text([table(heads, rows, right)], output is not None), output)
     if not rows:

@@ -49,7 +49,7 @@ def detail_parts(model: KnownModel, catalog: Catalog) -> Iterator[RenderableType
     from rich.text import Text
 
     from capacity_tui.engine.export import to_yaml
-    from capacity_tui.tui.report import pairs, table
+    from capacity_tui.tui.tables import pairs, table
 
     entries = {**listed(model), **_limit(model, catalog)}
     yield pairs((key.replace("_", " "), str(value) or "n/a (nobody says)") for key, value in entries.items())

@@ -91,7 +91,6 @@ def _write_machine(
         write(to_json(data) if form == "json" else to_yaml(data), output)
         return
     from capacity_tui.tui.machine_tables import machine_tables
-    from capacity_tui.tui.report import comparison_table
 
     parts = [*machine_tables(machine)]
     if found:
@@ -100,6 +99,8 @@ def _write_machine(
         wide = output is not None or "utf" in (sys.stdout.encoding or "").lower()
         parts += machine_report.surroundings_parts(machine, ascii_only=not wide)
     if comparison:
+        from capacity_tui.tui.report import comparison_table
+
         parts.append(comparison_table([(e.mode.id, e.plan, e.estimate) for e in _entries(comparison)]))
     write(as_text(parts, output is not None), output)
 

@@ -31,7 +31,7 @@ def score_parts(score: Score) -> Iterator[RenderableType]:
     """Yield the score with the rule behind it."""
     from rich.text import Text
 
-    from capacity_tui.tui.report import table
+    from capacity_tui.tui.tables import table
 
     yield Text(f"Performance score: {score.value:.1f}/10, tier {score.tier} ({score.verdict})", style="bold")
     rows = [
@@ -70,7 +70,7 @@ def surroundings_parts(machine: Machine, ascii_only: bool) -> Iterator[Renderabl
     from capacity_tui.engine.choose.settings import settings_for
     from capacity_tui.engine.hardware.placement import placement_advice
     from capacity_tui.engine.hardware.topology_tree import topology_lines
-    from capacity_tui.tui.report import table
+    from capacity_tui.tui.tables import table
 
     yield Text("Topology:", style="bold")
     yield from (Text(f"  {line}") for line in topology_lines(machine, ascii_only))
