@@ -21,6 +21,7 @@ from capacity_tui.engine.errors import CapacityError
 from capacity_tui.tui.messages import CatalogueRead, Failed
 from capacity_tui.tui.text import Line, Span, clip, left, line
 from capacity_tui.tui.view import Choice
+from capacity_tui.tui.widgets.entry import Entry
 from capacity_tui.tui.widgets.lines import Lines
 
 _TITLE_WIDTH = 30
@@ -86,14 +87,12 @@ class Picker(ModalScreen[str | None]):
             frame.border_title = Content(self._title)
             instead = f", or type {self._typed.hint}" if self._typed else ""
             frame.border_subtitle = Content(f"type to filter{instead}, enter takes it, esc cancels")
-            entry = Input(placeholder="filter", compact=True)
-            entry.cursor_blink = False
-            yield entry
+            yield Entry("filter")
             yield Lines()
 
     def on_mount(self) -> None:
         """Start typing and reading."""
-        self.query_one(Input).focus()
+        self.query_one(Entry).focus()
         self.read_choices()
 
     def on_resize(self) -> None:
@@ -112,7 +111,7 @@ class Picker(ModalScreen[str | None]):
     def take_choices(self, event: CatalogueRead) -> None:
         """Show what was read."""
         self._choices = event.choices
-        self._filter(self.query_one(Input).value)
+        self._filter(self.query_one(Entry).value)
         ids = [choice.id for choice in self._found]
         self._cursor = ids.index(self._current) if self._current in ids else 0
         self._show()
@@ -138,7 +137,7 @@ class Picker(ModalScreen[str | None]):
 
     def on_click(self) -> None:
         """Keep typing wherever the mouse goes."""
-        self.query_one(Input).focus()
+        self.query_one(Entry).focus()
 
     def action_move(self, offset: int) -> None:
         """Move the cursor."""

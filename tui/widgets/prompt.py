@@ -13,6 +13,7 @@ from textual.message import Message
 from textual.widgets import Input
 
 from capacity_tui.tui.text import Line, Span, line
+from capacity_tui.tui.widgets.entry import Entry
 from capacity_tui.tui.widgets.lines import Lines
 
 Answer = Callable[[str], str]
@@ -35,9 +36,7 @@ class Prompt(Vertical):
     def compose(self) -> ComposeResult:
         """Put the question above the input."""
         yield Lines()
-        entry = Input(compact=True)
-        entry.cursor_blink = False
-        yield entry
+        yield Entry()
 
     @property
     def is_open(self) -> bool:
@@ -54,7 +53,7 @@ class Prompt(Vertical):
         """
         self._answer = answer
         self.add_class("-open")
-        entry = self.query_one(Input)
+        entry = self.query_one(Entry)
         entry.value = value
         entry.cursor_position = len(value)
         # At once, so that what is typed next is not taken for commands.
