@@ -23,7 +23,7 @@ from capacity_tui.engine.choose.filled import ModePlan
 from capacity_tui.engine.choose.models import choose_model
 from capacity_tui.engine.choose.own_parameters import choose_own_parameters
 from capacity_tui.engine.estimate.estimate import Answer, estimate_plan, estimate_settled
-from capacity_tui.engine.estimate.resolve import settle
+from capacity_tui.engine.estimate.resolve import Settled, settle
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.estimate.transformer.resolve import transformer_run
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
@@ -81,18 +81,30 @@ def compare(plan: Plan, machine: Machine | None = None, catalog: Catalog | None 
         CapacityError: the plan cannot be estimated.
     """
     facts = catalog or load_catalog()
-    return Comparison(*(fill(plan, mode, machine, facts) for mode in MODES))
+    if plan.model.name == AUTO:
+        return Comparison(*(_fill_model(plan, mode, machine, facts) for mode in MODES))
+    settled = settle(_closed_for_now(plan), facts, machine)
+    return Comparison(*(_fill(plan, mode, machine, facts, settled) for mode in MODES))
 
 
 def fill(plan: Plan, mode_name: ModeName, machine: Machine | None = None, catalog: Catalog | None = None) -> ModePlan:
     """Fill every open field as a mode would, and estimate the result."""
     facts = catalog or load_catalog()
-    mode = facts.modes[mode_name]
     if plan.model.name == AUTO:
         return _fill_model(plan, mode_name, machine, facts)
+    return _fill(plan, mode_name, machine, facts, settle(_closed_for_now(plan), facts, machine))
+
+
+def _closed_for_now(plan: Plan) -> Plan:
+    """Return the plan with a placeholder in every open field."""
+    return with_values(plan, {path: PLACEHOLDERS[path] for path in open_fields(plan)})
+
+
+def _fill(plan: Plan, mode_name: ModeName, machine: Machine | None, facts: Catalog, settled: Settled) -> ModePlan:
+    """Fill the open fields of a plan that names its model; ``settled`` holds placeholders in them."""
+    mode = facts.modes[mode_name]
     wanted = open_fields(plan)
-    base = with_values(plan, {path: PLACEHOLDERS[path] for path in wanted})
-    settled = settle(base, facts, machine)
+    base = _closed_for_now(plan)
     budget = memory_budget(mode, settled.cluster)
     shape = settled.shape
     if settled.spec is not None and settled.plan.task != "infer":

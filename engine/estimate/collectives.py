@@ -6,7 +6,7 @@ import numpy as np
 
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.hardware.cluster import Cluster
-from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.numeric import Number, some
 
 SOURCE = "Thakur et al. 2005; NCCL tests' bus bandwidth; constants from published collective timings"
 
@@ -69,7 +69,7 @@ def one_pass_seconds(payload: Number, group: Number, bandwidth: Number, latency:
         latency: seconds before the first byte is through.
         half: bytes at which the protocols change.
     """
-    protocol = 1.0 + half / (payload + half) if np.any(np.asarray(half) > 0) else 1.0
+    protocol = 1.0 + half / (payload + half) if some(half > 0) else 1.0
     seconds = latency + payload * (group - 1.0) / group / bandwidth * protocol
     return np.where(group > 1, seconds, 0.0)
 

@@ -9,7 +9,7 @@ import numpy as np
 from capacity_tui.engine.estimate.work import Operator, Work
 from capacity_tui.engine.hardware.cluster import Device
 from capacity_tui.engine.hardware.curve import Curve
-from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.numeric import Number, some
 
 
 def as_measured(work: Work, device: Device, precision: str) -> Work:
@@ -42,7 +42,7 @@ def curve_name(operator: Operator, precision: str) -> str:
 
 
 def _computes(operator: Operator) -> bool:
-    return bool(np.any(np.asarray(operator.flops) > 0))
+    return some(operator.flops > 0)
 
 
 def _size(operator: Operator) -> Number:

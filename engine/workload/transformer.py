@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from capacity_tui.engine.errors import Place, PlanError
-from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.numeric import Number, some
 
 
 def present(size: Number) -> Number:
@@ -228,7 +228,7 @@ class TransformerShape:
     @property
     def full_layers(self) -> Number:
         """Layers that attend to the whole context."""
-        if self.linear is None and not np.any(self.sliding_window):
+        if self.linear is None and not some(self.sliding_window):
             return self.layers
         every = self.full_attention_every
         return present(every) * (self.layers // (every + 1 - present(every)))
@@ -246,7 +246,7 @@ class TransformerShape:
     @property
     def latent(self) -> bool:
         """Whether keys and values are cached as one compressed vector (multi-head latent attention)."""
-        return bool(np.any(self.kv_lora_rank)) and self.compression is None
+        return some(self.kv_lora_rank) and self.compression is None
 
     @property
     def token_width(self) -> Number:

@@ -11,7 +11,7 @@ from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.roofline import attention_rate, gemm_rate
 from capacity_tui.engine.estimate.serving.run import ServingRun
 from capacity_tui.engine.estimate.work import Operator
-from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.numeric import Number, some
 from capacity_tui.engine.workload.cache import cache_elements
 from capacity_tui.engine.workload.operations import (
     decode_flops_per_token,
@@ -158,7 +158,7 @@ def layer_products(run: ServingRun, rows: Number) -> tuple[Product, ...]:
         Product("router and shared experts", rows, always / run.tp, mixture),
         Product("routed experts", each, counts.expert / run.etp, mixture, visited / run.ep),
     )
-    return tuple(product for product in products if np.any(np.asarray(product.runs) > 0))
+    return tuple(product for product in products if some(product.runs > 0))
 
 
 def _bandwidth(run: ServingRun, width: Number) -> Number:
@@ -222,7 +222,7 @@ def _attention(run: ServingRun, step: Pass) -> Iterator[Operator]:
 
 def _host(run: ServingRun, step: Pass) -> Iterator[Operator]:
     """Layers the host runs itself, or, for long prompts, sends to the device first."""
-    if not np.any(np.asarray(run.host.share) > 0):
+    if not some(run.host.share > 0):
         return
     host = run.host
     weights = run.shape.layers * (run.dense_per_layer + run.experts_per_layer) * run.body_bytes

@@ -24,7 +24,7 @@ from capacity_tui.engine.estimate.serving.memory import claimed_bytes, serving_m
 from capacity_tui.engine.estimate.serving.run import ServingRun
 from capacity_tui.engine.estimate.serving.speed import PARTS, PhaseTime, decode, prefill
 from capacity_tui.engine.estimate.work import Operator
-from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.numeric import Number, some
 from capacity_tui.engine.workload.operations import decode_flops_per_token, forward_flops_per_token
 from capacity_tui.engine.workload.plan import PricingSection
 
@@ -54,7 +54,7 @@ def memory_estimate(run: ServingRun) -> MemoryEstimate:
 def claim(run: ServingRun, memory: MemoryEstimate) -> tuple[dict[str, Number], tuple[Note, ...]]:
     """Return what an engine takes beyond its need, how many sequences fit into that, and a warning if too few do."""
     share, capacity = run.runtime.claim, memory.capacity_bytes
-    if capacity is None or not np.any(np.asarray(share) > 0):
+    if capacity is None or not some(share > 0):
         return {}, ()
     cache = memory.parts["kv_cache"]
     needed = memory.reserved_bytes.value - cache

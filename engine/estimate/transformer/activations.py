@@ -6,7 +6,7 @@ import numpy as np
 
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
-from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.numeric import Number, some
 
 SOURCE = "Korthikanti et al. 2022, with fused attention; what autograd saves, operation by operation"
 # Bytes of the log-sum-exp of a query, and of its five bytes of scores (softmax, dropped softmax, dropout mask) in
@@ -66,7 +66,7 @@ def feed_forward_elements(run: TransformerRun) -> Number:
     frozen = np.where(run.frozen_bytes > 0, 1.0, 0.0)
     kept = (run.software.saved_activation - recompute.activation - frozen) * (1.0 - recompute.mlp)
     dense = kept * shape.ffn / run.tp
-    if not np.any(np.asarray(run.moe_share) > 0):
+    if not some(run.moe_share > 0):
         return dense
     routed = shape.experts_active * (kept * shape.moe_ffn + 2.0 * shape.hidden) / run.tp
     shared = kept * shape.experts_shared * shape.shared_ffn / run.tp
@@ -95,7 +95,7 @@ def kept_per_token(run: TransformerRun) -> Number:
     latent = shape.q_lora_rank + shape.kv_lora_rank + shape.qk_rope_head_dim
     projections = (np.where(recompute.latent > 0, latent * run.tp, expanded) + run.value_width) / run.tp
     scores: Number = 0.0
-    if np.any(np.asarray(run.fused_attention) < 1):
+    if some(run.fused_attention < 1):
         stored = (1.0 - run.fused_attention) * (1.0 - recompute.attention)
         scores = stored * SCORE_COPIES * run.width * shape.heads * run.seq_len / run.tp
     adapters = run.adapter_inputs + run.quantized_outputs * run.software.quantized_copies
@@ -107,7 +107,7 @@ def kept_per_token(run: TransformerRun) -> Number:
         SOFTMAX_BYTES * shape.heads / run.tp,
         scores,
     )
-    if not np.any(np.asarray(recompute.operations) > 0):
+    if not some(recompute.operations > 0):
         return everything
     # Op-level checkpointing keeps the layer input, the attention output and every second matrix product.
     products = shape.hidden / split + (expanded + run.value_width + (1 + shape.gated) * shape.ffn) / run.tp
@@ -147,7 +147,7 @@ def gathered_bytes(run: TransformerRun, layer: Number, stage: Number) -> Number:
         layer: parameters of the mean layer on the device, unsharded.
         stage: parameters of the stage's layers.
     """
-    if not np.any(np.asarray(run.zero) >= 3):
+    if not some(run.zero >= 3):
         return run.offload_parameters * run.width * layer
     trained = run.trained_share
     each = layer * (2.0 * run.width + trained * (run.width + run.gradient_bytes))
@@ -158,7 +158,7 @@ def gathered_bytes(run: TransformerRun, layer: Number, stage: Number) -> Number:
 
 def end_buffers(run: TransformerRun, embedding: Number, head: Number) -> Number:
     """Bytes of embedding and head gathered around the loss, with the head's gradient on its way."""
-    if not np.any(np.asarray(run.zero) >= 3):
+    if not some(run.zero >= 3):
         return 0.0
     projection = np.maximum(head, embedding) if run.shape.tied_embeddings else head
     gathered = run.width * (embedding + head) + run.trained_share * (run.width + 4.0) * projection

@@ -15,7 +15,7 @@ from capacity_tui.engine.estimate.collectives import (
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.estimate.work import Collective
-from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.numeric import Number, some
 
 
 def training_collectives(run: TransformerRun) -> tuple[Collective, ...]:
@@ -84,7 +84,7 @@ def reduction_seconds(replicated: Number, plain: Number, scattered: Number, redu
 
 
 def _used(size: Number) -> bool:
-    return bool(np.any(np.asarray(size) > 1))
+    return some(size > 1)
 
 
 def _tensor_parallel(run: TransformerRun) -> Iterator[Collective]:
@@ -114,7 +114,7 @@ def _context_parallel(run: TransformerRun) -> Iterator[Collective]:
 
 def _expert_parallel(run: TransformerRun) -> Iterator[Collective]:
     """Tokens travel to their experts and back, forward and backward."""
-    if not _used(run.ep) or not np.any(np.asarray(run.moe_share) > 0):
+    if not _used(run.ep) or not some(run.moe_share > 0):
         return
     payload = run.tokens / run.tp * run.shape.experts_active * run.shape.hidden * run.width
     seconds = all_to_all_seconds(payload, run.ep, run.etp, run.cluster, run.shape.experts_active)
@@ -146,7 +146,7 @@ def _data_parallel(run: TransformerRun) -> Iterator[Collective]:
         (" of experts", experts, run.expert_ranks, run.ep * run.etp),
     )
     for suffix, parameters, ranks, stride in groups:
-        if not np.any(np.asarray(parameters) > 0) or not _used(ranks):
+        if not some(parameters > 0) or not _used(ranks):
             continue
         yield from _reduction(run, suffix, parameters, trained, ranks, stride)
 

@@ -20,7 +20,7 @@ from capacity_tui.engine.estimate.transformer.activations import (
     working_per_token,
 )
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
-from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.numeric import Number, some
 
 ZERO = "Rajbhandari et al. 2020"
 ACTIVATIONS = "Korthikanti et al. 2022, with fused attention"
@@ -308,7 +308,7 @@ def stage_memory(run: TransformerRun, stage: str) -> StageMemory:
         ),
         "optimizer": phase(kept["gradients"], 0.0, 0.0, buffer_bytes(0.0, 0.0, casts, buckets)),
     }
-    if np.any(np.asarray(software.loads_whole * run.zero) > 0):
+    if some(software.loads_whole * run.zero > 0):
         whole = software.loads_whole * np.where(run.zero >= 3, run.counts.total * run.stored_bytes, 0.0)
         # The largest unit, that of embedding and head, is copied when it is flattened.
         loading = phase(0.0, 0.0, 0.0, whole + held.ends * run.end_bytes)
@@ -354,8 +354,8 @@ def _cast_gradients(run: TransformerRun, held: Parameters) -> Number:
 def training_memory(run: TransformerRun) -> TrainingMemory:
     """Memory of the first and the last pipeline stage, and of the second where it has more layers, phase by phase."""
     stages = [FIRST]
-    if np.any(np.asarray(run.end_layers < run.fullest_layers)):
+    if some(run.end_layers < run.fullest_layers):
         stages.append(SECOND)
-    if np.any(np.asarray(run.pp) > 1):
+    if some(run.pp > 1):
         stages.append(LAST)
     return TrainingMemory({stage: stage_memory(run, stage) for stage in stages})

@@ -9,7 +9,7 @@ import numpy as np
 from capacity_tui.engine.estimate.roofline import alignment, attention_rate, gemm_bytes, gemm_rate, padded
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.estimate.work import Operator, Phase, Where
-from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.numeric import Number, some
 from capacity_tui.engine.workload.operations import forward_attention_flops
 
 
@@ -82,7 +82,7 @@ def gemm(
     if trained:
         full = run.trained_share
         yield product(f"{name}, weight gradient", "backward", k, n, m, count * full)
-    if np.any(np.asarray(recompute) > 0):
+    if some(recompute > 0):
         yield product(f"{name}, recomputed", "recompute", m, n, k, count * recompute)
 
 
@@ -119,12 +119,12 @@ def _feed_forward(run: TransformerRun) -> Iterator[Operator]:
     dense = run.layers_per_stage * (1.0 - run.moe_share)
     mixture = run.layers_per_stage * run.moe_share
     up, expert_up = (1 + shape.gated) * shape.ffn, (1 + shape.gated) * shape.moe_ffn
-    if np.any(np.asarray(dense) > 0):
+    if some(dense > 0):
         yield from gemm(run, "feed-forward up projection", tokens, up / run.tp, shape.hidden, count=dense,
                         recompute=again)  # fmt: skip
         yield from gemm(run, "feed-forward down projection", tokens, shape.hidden, shape.ffn / run.tp, count=dense,
                         recompute=again)  # fmt: skip
-    if not np.any(np.asarray(mixture) > 0):
+    if not some(mixture > 0):
         return
     groups = np.maximum(shape.experts / run.ep, 1.0)
     rows = tokens * shape.experts_active * run.etp / run.tp / groups
@@ -133,7 +133,7 @@ def _feed_forward(run: TransformerRun) -> Iterator[Operator]:
                     recompute=again, groups=groups)  # fmt: skip
     yield from gemm(run, "experts, down projection", rows, shape.hidden, shape.moe_ffn / run.etp, count=mixture,
                     recompute=again, groups=groups)  # fmt: skip
-    if np.any(np.asarray(shape.experts_shared) > 0):
+    if some(shape.experts_shared > 0):
         shared = shape.experts_shared * shape.shared_ffn / run.tp
         yield from gemm(run, "shared expert, up projection", tokens, (1 + shape.gated) * shared, shape.hidden,
                         count=mixture, recompute=again)  # fmt: skip
@@ -214,7 +214,7 @@ def _elementwise(run: TransformerRun) -> Iterator[Operator]:
     yield Operator("gradient accumulation", "compute", "backward", "layer", 0.0,
                    weights * trained * 2.0 * run.gradient_bytes, 1.0, device.bandwidth * device.reach.stream,
                    layers)  # fmt: skip
-    if not np.any(np.asarray(run.casts) > 0):
+    if not some(run.casts > 0):
         return
     operands = (4.0 * narrow + moved + run.query_width / run.tp + 2.0 * inner) * run.tokens
     # Weights are cast once a step, or each time they were gathered; both as they are and transposed.
@@ -229,7 +229,7 @@ def _elementwise(run: TransformerRun) -> Iterator[Operator]:
 def _ends(run: TransformerRun) -> Iterator[Operator]:
     """Embedding, output head and loss."""
     device, shape = run.cluster.device, run.shape
-    if np.any(np.asarray(shape.vocab) > 0) and shape.kind != "vit":
+    if some(shape.vocab > 0) and shape.kind != "vit":
         yield from gemm(run, "output head", run.tokens, padded(shape.vocab / run.tp), shape.hidden, count=1.0,
                         where="last", low=False)  # fmt: skip
     bandwidth = device.bandwidth * device.reach.elementwise

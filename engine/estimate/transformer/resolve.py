@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.rows import MIB
 from capacity_tui.engine.catalog.software import Framework
@@ -12,7 +10,7 @@ from capacity_tui.engine.estimate.intervals import training_ranges
 from capacity_tui.engine.estimate.numerics import training_numerics
 from capacity_tui.engine.estimate.transformer.run import Recompute, Software, TransformerRun
 from capacity_tui.engine.hardware.cluster import Cluster
-from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.numeric import Number, some
 from capacity_tui.engine.workload.checkpointing import checkpointing
 from capacity_tui.engine.workload.parameters import count_parameters
 from capacity_tui.engine.workload.plan import Adapter, ParallelismSection, Plan
@@ -202,8 +200,8 @@ def transformer_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catal
             catalog.reliabilities,
             device.reach.row,
             row.id,
-            routed=bool(np.any(np.asarray(shape.experts) > 0)),
-            nodes=bool(np.any(np.asarray(cluster.devices > cluster.per_node))),
+            routed=some(shape.experts > 0),
+            nodes=some(cluster.devices > cluster.per_node),
             adapter=training.adapter is not None,
         ),
     )
