@@ -18,7 +18,7 @@ class Action:
     Attributes:
         id: name under which the settings file gives it other keys.
         scope: where the keys are heard: ``app``, ``plan`` (the plan screen), ``panel`` (every panel), or one
-            panel: ``hardware``, ``config``, ``plans``, ``why``.
+            panel: ``hardware``, ``config``, ``plans``, ``why``; or ``machine``, the screen of this machine.
         keys: keys as Textual names them, separated by commas.
         command: the action that Textual runs.
         title: what it does, for help and palette.
@@ -36,6 +36,8 @@ class Action:
 
 
 PANELS = ("hardware", "config", "plans", "why", "live")
+MACHINE = "Machine"
+"""Title of the screen of this machine."""
 
 _PANEL_ACTIONS = tuple(
     Action(f"panel.{name}", "plan", str(number), f"panel({number})", f"Go to panel {number} {title}", "Panels")
@@ -85,6 +87,10 @@ ACTIONS: tuple[Action, ...] = (
     Action("hardware.simulate", "plan", "h", "simulate", "Plan for other hardware", "Hardware", "simulate"),
     Action("hardware.back", "plan", "H", "simulate_back", "Back to this machine's hardware", "Hardware"),
     Action("hardware.enter", "hardware", "enter", "screen.simulate", "Plan for other hardware", "Hardware"),
+    Action("machine.show", "plan", "m", "machine", "Show and measure this machine", "Hardware", "machine"),
+    Action("machine.benchmark", "machine", "b", "benchmark", "Measure this machine", "Hardware", "measure"),
+    Action("machine.copy", "machine", "y", "copy", "Copy what is known about this machine", "Hardware", "copy"),
+    Action("machine.back", "machine", "escape,q", "back", "Stop measuring, or go back", "Hardware", "back"),
     Action("live.pause", "plan", "space", "pause", "Pause the live graphs, or go on", "Live"),
     Action("live.slower", "plan", "left_square_bracket", "live_rate(2.0)", "Sample less often", "Live"),
     Action("live.faster", "plan", "right_square_bracket", "live_rate(0.5)", "Sample more often", "Live"),

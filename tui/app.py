@@ -137,7 +137,7 @@ class CapacityApp(App[None]):
         from capacity_tui.tui.screens.help import help_lines
 
         plan = self.plan_screen
-        name = plan.current.TITLE.lower()
+        name = (self.screen.TITLE or plan.current.TITLE).lower()
 
         def build(width: int) -> list[Line]:
             return help_lines(name, self.settings.keys, str(settings_file()), width)

@@ -10,11 +10,13 @@ from textual.app import SystemCommand
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.tui.actions import ACTIONS, PANELS, Action, key_names
+from capacity_tui.tui.actions import ACTIONS, MACHINE, PANELS, Action, key_names
 from capacity_tui.tui.view import Choice
 from capacity_tui.tui.workers import HARDWARE_KEY
 
 if TYPE_CHECKING:
+    from textual.screen import Screen
+
     from capacity_tui.tui.app import CapacityApp
     from capacity_tui.tui.screens.plan import PlanScreen
 
@@ -29,7 +31,8 @@ _CATALOGUES = (
 def action_commands(app: CapacityApp, keymap: Mapping[str, str]) -> Iterator[SystemCommand]:
     """Yield every action but the moving of the cursor, which nobody looks for."""
     for action in ACTIONS:
-        if action.scope != "panel" and action.id != "app.palette":
+        is_heard = action.scope != "machine" or _machine_screen(app) is not None
+        if is_heard and action.scope != "panel" and action.id != "app.palette":
             keys = " ".join(key_names(action, keymap))
             yield SystemCommand(action.title, f"{action.group} · key {keys}", partial(_run, app, action))
 
@@ -39,7 +42,12 @@ async def _run(app: CapacityApp, action: Action) -> None:
     if action.scope in PANELS:
         await app.run_action(action.command, plan.query_one(f"#{action.scope}"))
     else:
-        await app.run_action(action.command, plan if action.scope == "plan" else app)
+        heard_by = {"plan": plan, "machine": _machine_screen(app)}.get(action.scope)
+        await app.run_action(action.command, heard_by or app)
+
+
+def _machine_screen(app: CapacityApp) -> Screen[object] | None:
+    return next((screen for screen in app.screen_stack if screen.TITLE == MACHINE), None)
 
 
 class DataCommands(Provider):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import cast
+from threading import Event
+from typing import TYPE_CHECKING, cast
 
 from capacity_tui import engine
 from capacity_tui.engine.catalog import Catalog, load_catalog
@@ -27,7 +28,25 @@ from capacity_tui.tui.explanation_view import explanation, reason
 from capacity_tui.tui.field_view import field_lines, reset_value
 from capacity_tui.tui.machine_view import cluster_rows, machine_rows, reading_of, simulated
 from capacity_tui.tui.model_edit import SPEC, with_model, with_parameter
-from capacity_tui.tui.view import Choice, Comparison, Explanation, Field, HardwareRow, Sample
+from capacity_tui.tui.view import (
+    BenchmarkOutcome,
+    BenchmarkStep,
+    Choice,
+    Comparison,
+    Document,
+    Explanation,
+    Field,
+    HardwareRow,
+    Sample,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rich.console import RenderableType
+
+    from capacity_tui.engine.hardware.benchmark.report import BenchmarkReport
+    from capacity_tui.engine.hardware.benchmark.run import Progress
 
 # What is proposed on a machine with an accelerator: the first of these models that fits.
 _LADDER = ("llama-3.1-8b", "llama-3.2-3b", "llama-3.2-1b", "smollm2-360m", "smollm2-135m")
@@ -143,11 +162,43 @@ class CapacityEngine:
     def __init__(self) -> None:
         self._catalog = load_catalog()
         self._machine: Machine | None = None
+        self._benchmarks: BenchmarkReport | None = None
 
     def detect(self) -> tuple[HardwareRow, ...]:
         """Look at this machine."""
         self._machine = engine.detect()
         return machine_rows(self._machine)
+
+    def machine_report(self, document: Document | None, ascii_only: bool) -> tuple[RenderableType, ...]:
+        """Return all that is known about this machine, and what the plan meets on it."""
+        from capacity_tui.tui.machine_report_view import report_parts
+
+        machine = self._found()
+        shown = document if isinstance(document, PlanDocument) else self.propose()
+        if shown.plan.hardware.name != "detected":
+            shown = self.propose()
+        return tuple(report_parts(machine, shown.plan, self._benchmarks, ascii_only))
+
+    def benchmark(self, progress: Callable[[BenchmarkStep], None], cancelled: Event) -> BenchmarkOutcome:
+        """Measure this machine, keep what was measured, and look at the machine again."""
+        from capacity_tui.engine.hardware.benchmark.report import benchmarks_folder, save_report
+        from capacity_tui.engine.hardware.benchmark.run import run_benchmarks
+        from capacity_tui.tui.benchmark_view import step_of
+
+        def told(step: Progress) -> None:
+            progress(step_of(step))
+
+        report = run_benchmarks(self._found(), progress=told, cancelled=cancelled)
+        if report.measured:
+            # What cannot be kept is shown at least until the program ends.
+            self._benchmarks = report
+            save_report(report, benchmarks_folder())
+            self.detect()
+        return BenchmarkOutcome(len(report.measured), report.complete)
+
+    def renewed(self, document: Document) -> Document:
+        """Return the same plan on this machine as it was last looked at."""
+        return replace(document, machine=self._machine) if isinstance(document, PlanDocument) else document
 
     def propose(self) -> PlanDocument:
         """Return a plan that suits this machine.
@@ -189,6 +240,11 @@ class CapacityEngine:
     def sampler(self) -> LiveSampler:
         """Return the reader of this machine's sensors."""
         return LiveSampler()
+
+    def _found(self) -> Machine:
+        if self._machine is None:
+            self.detect()
+        return cast("Machine", self._machine)
 
     def _proposal(self, model: str, tokens: str = "1.0e9") -> PlanDocument:
         plan = plan_from_text(_PROPOSAL.format(model=model, tokens=tokens), "proposal")

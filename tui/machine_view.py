@@ -140,6 +140,7 @@ def _machine_rows(machine: Machine) -> Iterator[HardwareRow]:
     size = format_bytes(memory.total_bytes.value) if memory.total_bytes.value else ""
     text = f"{size}  {format_bytes(free)} free" if size and free else size
     yield HardwareRow("RAM", text, memory.total_bytes.origin, memory.total_bytes.reason)
+    yield from _measured_row(machine)
     yield from (_disk_row(disk) for disk in machine.disks if disk.file_system != "tmpfs")
     yield from (_network_row(card) for card in machine.networks if card.kind not in {"virtual", "loopback"})
 
@@ -160,6 +161,18 @@ def _accelerator_row(equal: list[Accelerator]) -> HardwareRow:
     size = first.memory_total_bytes.value
     text = f"{first.name.value}  {format_bytes(size)}" if first.name.value and size else first.name.value or ""
     return HardwareRow(label, text, first.name.origin, first.name.reason)
+
+
+def _measured_row(machine: Machine) -> Iterator[HardwareRow]:
+    """Yield what the benchmarks found, once they were run."""
+    found = machine.benchmarked
+    if found is None:
+        return
+    flops, bandwidth = found.fp32_flops, found.memory_bandwidth
+    texts = [f"{format_flops(flops.value, per_second=True)} fp32"] if flops.value else []
+    texts += [format_bandwidth(bandwidth.value)] if bandwidth.value else []
+    if texts:
+        yield HardwareRow("Measured", "  ".join(texts), "measured")
 
 
 def _disk_row(disk: Disk) -> HardwareRow:

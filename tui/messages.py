@@ -3,10 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from textual.message import Message
 
-from capacity_tui.tui.view import Choice, Comparison, Document, Explanation, HardwareRow, Sample
+from capacity_tui.tui.view import (
+    BenchmarkOutcome,
+    BenchmarkStep,
+    Choice,
+    Comparison,
+    Document,
+    Explanation,
+    HardwareRow,
+    Sample,
+)
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 
 class Detected(Message):
@@ -50,6 +63,37 @@ class Sampled(Message):
     def __init__(self, sample: Sample) -> None:
         super().__init__()
         self.sample = sample
+
+
+class Reported(Message):
+    """All that is known about this machine was put together."""
+
+    def __init__(self, generation: int, parts: tuple[RenderableType, ...]) -> None:
+        super().__init__()
+        self.generation = generation
+        self.parts = parts
+
+
+class Measuring(Message):
+    """A benchmark began, or a figure came in."""
+
+    def __init__(self, generation: int, step: BenchmarkStep) -> None:
+        super().__init__()
+        self.generation = generation
+        self.step = step
+
+
+class Measured(Message):
+    """The benchmarks ended."""
+
+    def __init__(self, generation: int, outcome: BenchmarkOutcome) -> None:
+        super().__init__()
+        self.generation = generation
+        self.outcome = outcome
+
+
+class MachineChanged(Message):
+    """More is known about this machine than the plan was estimated with."""
 
 
 class CatalogueRead(Message):

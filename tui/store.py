@@ -115,6 +115,15 @@ class Store:
         self._replace(after)
         return True
 
+    def renew(self, renewed: Callable[[Document], Document]) -> None:
+        """Replace the plan and all of its history by the same plans on a machine that is known better."""
+        if self.document is None:
+            return
+        for history in (self._undo, self._redo):
+            history[:] = [Edit(renewed(edit.before), edit.key, edit.at) for edit in history]
+        self._saved = renewed(self._saved) if self._saved is not None else None
+        self._replace(renewed(self.document))
+
     def undo(self) -> str | None:
         """Take back the last edit; return the field it was on, None when there is none."""
         return self._travel(self._undo, self._redo)

@@ -5,11 +5,15 @@ Nothing here imports the engine, so that the first frame is painted before any o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Protocol
+from threading import Event
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 AUTO = "auto"
 
@@ -257,6 +261,31 @@ class Choice:
     group: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class BenchmarkStep:
+    """How far the benchmarks are.
+
+    Attributes:
+        name: what is measured now.
+        number: which of them it is, from 1.
+        total: how many there are.
+        latest: the figure that just came in, with its spread, or why it was not measured; empty for none.
+    """
+
+    name: str
+    number: int
+    total: int
+    latest: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkOutcome:
+    """How the benchmarks ended: how many figures came in, and whether none was stopped."""
+
+    figures: int
+    is_complete: bool
+
+
 class Sampler(Protocol):
     """Reads the sensors of this machine."""
 
@@ -296,6 +325,28 @@ class Engine(Protocol):
 
     def detect(self) -> tuple[HardwareRow, ...]:
         """Look at this machine."""
+
+    def machine_report(self, document: Document | None, ascii_only: bool) -> tuple[RenderableType, ...]:
+        """Return all that is known about this machine, and what the plan meets on it.
+
+        Args:
+            document: the plan; one that suits the machine stands in for none, or for one on other hardware.
+            ascii_only: whether the topology is drawn with ASCII characters alone.
+        """
+
+    def benchmark(self, progress: Callable[[BenchmarkStep], None], cancelled: Event) -> BenchmarkOutcome:
+        """Measure this machine, keep what was measured, and look at the machine again.
+
+        Args:
+            progress: called in this thread before each benchmark and after each figure.
+            cancelled: stops the benchmarks when set; what is complete by then is kept.
+
+        Raises:
+            CapacityError: the results cannot be kept.
+        """
+
+    def renewed(self, document: Document) -> Document:
+        """Return the same plan on this machine as it was last looked at; quick."""
 
     def propose(self) -> Document:
         """Return a plan that fits this machine."""

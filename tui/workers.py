@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import threading
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 
@@ -38,6 +39,18 @@ class EngineRoom:
                 # What was just loaded stays: searching it for garbage would make keys wait now and then.
                 gc.freeze()
             return self._engine
+
+
+def breakdown(error: BaseException | None, generation: int | None = None) -> Failed:
+    """Return what to say about a fault of the program itself."""
+    hint = "! shows what happened; please report it with the plan that caused it"
+    return Failed("the program made a mistake", hint, "".join(traceback.format_exception(error)), generation)
+
+
+def failure(error: CapacityError, generation: int | None = None) -> Failed:
+    """Return what to say about an error that was foreseen."""
+    title = ": ".join(part for part in (str(error.place), error.title) if part)
+    return Failed(title, error.hint, error.detail, generation)
 
 
 class PlanWorkers(Screen[None]):
@@ -109,5 +122,4 @@ class PlanWorkers(Screen[None]):
             self._fail(error)
 
     def _fail(self, error: CapacityError, generation: int | None = None) -> None:
-        title = ": ".join(part for part in (str(error.place), error.title) if part)
-        self.post_message(Failed(title, error.hint, error.detail, generation))
+        self.post_message(failure(error, generation))

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+from rich.text import Text
 
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.tui.settings import config_folder
 from capacity_tui.tui.view import (
     AUTO,
+    BenchmarkOutcome,
+    BenchmarkStep,
     Choice,
     Chosen,
     Column,
@@ -278,16 +283,54 @@ class FakeSampler:
         )
 
 
+BENCHMARKS = {"memory": "memory triad 41.4 GB/s (34.7 GB/s – 44.6 GB/s)", "cpu": "CPU matrix product 200 GFLOP/s"}
+
+
 class FakeEngine:
-    """Answers at once, unless its gate is closed."""
+    """Answers at once, unless its gate is closed.
+
+    The benchmarks wait for ``measuring`` after each figure, or until they are stopped.
+    """
 
     def __init__(self) -> None:
         self.compared = 0
+        self.measured: list[str] = []
+        self.unexpected: Exception | None = None
+        self.measuring = threading.Event()
+        self.measuring.set()
         self.gate = threading.Event()
         self.gate.set()
 
     def detect(self) -> tuple[HardwareRow, ...]:
         return HERE
+
+    def machine_report(self, document: FakeDocument | None, ascii_only: bool) -> tuple[Text, ...]:
+        tree = "`- GPU 0" if ascii_only else "└─ GPU 0"
+        plan = document.name if document else "none"
+        return (
+            *(Text(f"measured: {figure}") for figure in self.measured),
+            Text("Facts:", style="bold"),
+            *(Text(f"{row.label} {row.text or f'n/a ({row.reason})'} {row.origin}") for row in HERE),
+            Text(f"Predicted bottleneck for {plan}: compute"),
+            Text(tree),
+            *(Text(f"setting {number}") for number in range(60)),
+        )
+
+    def benchmark(self, progress: Callable[[BenchmarkStep], None], cancelled: threading.Event) -> BenchmarkOutcome:
+        if self.unexpected is not None:
+            raise self.unexpected
+        self.measured = []
+        for number, (name, figure) in enumerate(BENCHMARKS.items(), start=1):
+            progress(BenchmarkStep(name, number, len(BENCHMARKS)))
+            self.measured.append(figure)
+            progress(BenchmarkStep(name, number, len(BENCHMARKS), figure))
+            while not self.measuring.wait(0.01):
+                if cancelled.is_set():
+                    return BenchmarkOutcome(len(self.measured), is_complete=False)
+        return BenchmarkOutcome(len(self.measured), is_complete=True)
+
+    def renewed(self, document: FakeDocument) -> FakeDocument:
+        return replace(document)
 
     def propose(self) -> FakeDocument:
         return FakeDocument(engine=self)

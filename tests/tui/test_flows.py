@@ -311,10 +311,10 @@ async def test_every_bundled_theme_can_be_applied(make_app: MakeApp) -> None:
 
 
 async def test_own_keys_replace_the_default_ones(make_app: MakeApp) -> None:
-    app = make_app(settings={"keys": {"value.more": "m", "edit.undo": "f5"}})
+    app = make_app(settings={"keys": {"value.more": "v", "edit.undo": "f5"}})
     async with app.run_test(size=WIDE) as pilot:
         await settle(pilot)
-        await press(pilot, "down", "m")
+        await press(pilot, "down", "v")
         assert "8192" in row(pilot, "config", "Sequence")
         await press(pilot, "u")
         assert "8192" in row(pilot, "config", "Sequence")

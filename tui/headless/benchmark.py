@@ -14,10 +14,6 @@ from typing import TYPE_CHECKING
 from capacity_tui.tui.headless.output import as_text, format_of, tell, write
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
-    from capacity_tui.engine.hardware.benchmark.measurement import Measurement, Unit
-    from capacity_tui.engine.hardware.benchmark.report import BenchmarkReport
     from capacity_tui.engine.hardware.benchmark.run import Progress
 
 
@@ -27,6 +23,7 @@ def write_benchmark(folder: Path | None, url: str | None, wanted: str | None, ou
     from capacity_tui.engine.export import to_json, to_yaml
     from capacity_tui.engine.hardware.benchmark.report import benchmarks_folder, save_report
     from capacity_tui.engine.hardware.benchmark.run import run_benchmarks
+    from capacity_tui.tui.benchmark_view import report_tables
 
     with _stop_on_interrupt() as cancelled:
         report = run_benchmarks(detect(), folder=folder, url=url, progress=_tell_progress, cancelled=cancelled)
@@ -37,7 +34,7 @@ def write_benchmark(folder: Path | None, url: str | None, wanted: str | None, ou
         data = asdict(report)
         write(to_json(data) if form == "json" else to_yaml(data), output)
     else:
-        write(as_text(_tables(report), output is not None), output)
+        write(as_text(report_tables(report), output is not None), output)
     return 0 if report.complete else 130
 
 
@@ -60,32 +57,3 @@ def _stop_on_interrupt() -> Iterator[threading.Event]:
 def _tell_progress(step: Progress) -> None:
     if step.latest is None:
         tell(f"{step.done + 1}/{step.total} {step.group}")
-
-
-def _tables(report: BenchmarkReport) -> Iterator[RenderableType]:
-    from rich.text import Text
-
-    from capacity_tui.tui.tables import table
-
-    rows = [_row(figure) for figure in report.measured]
-    yield table(("figure", "median", "10th percentile", "90th", "samples", "how"), rows, right=range(1, 5))
-    for judged in report.cooling:
-        yield Text(f"cooling of GPU {judged.index}: {judged.verdict}, {judged.evidence}")
-    for entry in report.skipped:
-        yield Text(f"{entry.id}: not measured, {entry.reason}", style="dim")
-
-
-def _row(figure: Measurement) -> tuple[str, ...]:
-    spread, unit = figure.spread, figure.unit
-    shown = (_text(value, unit) for value in (spread.median, spread.p10, spread.p90))
-    return (figure.name, *shown, str(spread.samples), figure.how)
-
-
-def _text(value: float, unit: Unit) -> str:
-    from capacity_tui.engine.units import format_bandwidth, format_flops, format_rate, format_seconds
-
-    if unit == "FLOP/s":
-        return format_flops(value, per_second=True)
-    if unit == "B/s":
-        return format_bandwidth(value)
-    return format_seconds(value) if unit == "s" else format_rate(value, "accesses/s")

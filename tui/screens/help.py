@@ -17,6 +17,8 @@ _ABOUT = {
     "why": "Where the number under the cursor of panel 3 comes from: formula, inputs, sources and what would "
     "change it most.",
     "live": "What this machine is doing now.",
+    "machine": "All that is known about this machine and how, what that is worth, and what suits it. Measuring takes "
+    "some ten seconds; what was measured is kept, and estimates use it from then on.",
 }
 _KEYS = 18
 

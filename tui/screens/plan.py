@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import traceback
 from typing import ClassVar
 
 from textual import events, on
@@ -12,7 +11,7 @@ from textual.containers import Container, Horizontal
 from textual.worker import Worker, WorkerState
 
 from capacity_tui.tui.actions import bindings
-from capacity_tui.tui.messages import Compared, Detected, Explained, Failed, Opened, Sampled
+from capacity_tui.tui.messages import Compared, Detected, Explained, Failed, MachineChanged, Opened, Sampled
 from capacity_tui.tui.screens.dialogs import TextDialog
 from capacity_tui.tui.screens.filing import Filing
 from capacity_tui.tui.text import Line, Span, line, wrap
@@ -24,7 +23,7 @@ from capacity_tui.tui.widgets.live import Live
 from capacity_tui.tui.widgets.panel import Panel
 from capacity_tui.tui.widgets.prompt import Prompt
 from capacity_tui.tui.widgets.why import Why, explain_lines
-from capacity_tui.tui.workers import UNFOCUSED_SLOWDOWN
+from capacity_tui.tui.workers import UNFOCUSED_SLOWDOWN, breakdown
 
 
 class PlanScreen(Filing):
@@ -94,6 +93,12 @@ class PlanScreen(Filing):
         self.show_fields()
         self.ask_why()
 
+    @on(MachineChanged)
+    def estimate_again(self) -> None:
+        """Take up what was measured on this machine."""
+        self.store.renew(self.room.engine().renewed)
+        self.plan_changed()
+
     @on(Explained)
     def show_explained(self, event: Explained) -> None:
         """Show where the number under the cursor comes from."""
@@ -121,10 +126,8 @@ class PlanScreen(Filing):
     def show_breakdown(self, event: Worker.StateChanged) -> None:
         """Show a fault of the program itself without ending it."""
         if event.state is WorkerState.ERROR:
-            hint = "! shows what happened; please report it with the plan that caused it"
-            detail = "".join(traceback.format_exception(event.worker.error))
             generation = self.store.generation if event.worker.group == "compare" else None
-            self.post_message(Failed("the program made a mistake", hint, detail, generation))
+            self.post_message(breakdown(event.worker.error, generation))
 
     # What the panels report
 
@@ -197,6 +200,12 @@ class PlanScreen(Filing):
             return [line(Span(piece, role)) for text, role in wrapped for piece in wrap(text, width) or [""]]
 
         self.app.push_screen(TextDialog("What went wrong", build, self.copy_text))
+
+    def action_machine(self) -> None:
+        """Show all about this machine, and measure it."""
+        from capacity_tui.tui.screens.machine import MachineScreen
+
+        self.app.push_screen(MachineScreen(self))
 
     # Live
 

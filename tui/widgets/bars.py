@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from rich.cells import cell_len
 
-from capacity_tui.tui.actions import ACTIONS, key_names
+from capacity_tui.tui.actions import ACTIONS, Action, key_names
 from capacity_tui.tui.text import Line, Span, clip, line
 from capacity_tui.tui.widgets.lines import Lines
 
@@ -60,11 +60,17 @@ class Header(Bar):
 
 
 class Footer(Bar):
-    """The most useful keys, or for a while what the program has to say."""
+    """The most useful keys, or for a while what the program has to say.
 
-    def __init__(self, keymap: Mapping[str, str]) -> None:
+    Args:
+        keymap: keys that replace the default ones.
+        scope: the screen whose keys are shown, with those of the program that it leaves.
+    """
+
+    def __init__(self, keymap: Mapping[str, str], scope: str = "plan") -> None:
         super().__init__(id="footer")
         self._keymap = keymap
+        self._scope = scope
         self._said: Span | None = None
 
     def say(self, text: str, role: str = "value") -> None:
@@ -93,14 +99,19 @@ class Footer(Bar):
 
     def _hints(self) -> list[tuple[str, str]]:
         hints = []
+        own_keys = {key for action in ACTIONS if action.scope == self._scope for key in self._keys(action)}
         for action in ACTIONS:
-            if not action.footer:
+            key = self._keys(action)[0]
+            is_heard = action.scope == self._scope or (action.scope == "app" and key not in own_keys)
+            if not action.footer or not is_heard:
                 continue
-            key = key_names(action, self._keymap)[0]
             own, space, name = action.footer.rpartition(" ")
             is_default = action.id not in self._keymap
             hints.append((own if space and is_default else key, name))
         return hints
+
+    def _keys(self, action: Action) -> tuple[str, ...]:
+        return key_names(action, self._keymap)
 
 
 class Hint(Bar):

@@ -68,7 +68,7 @@ def _measure(torch: ModuleType, name: str, conditions: Conditions) -> Iterator[M
             yield Skipped(f"gpu.{name}.gemm.{kind}", str(error).splitlines()[0])
             continue
         yield Measurement(
-            f"gpu.{name}.gemm.{kind}", f"{name} matrix product, {kind}", "FLOP/s", found, f"{size}³, PyTorch"
+            f"gpu.{name}.gemm.{kind}", f"{name} matrix product, {kind}", "FLOP/s", found, f"{size}×{size}, PyTorch"
         )
     count = int(min(COPY_BYTES, free * SHARE_OF_MEMORY))
     source = torch.ones(count, dtype=torch.uint8, device=name)

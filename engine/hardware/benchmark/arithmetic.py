@@ -22,4 +22,5 @@ def measure_processor(conditions: Conditions) -> Iterator[Measurement]:
         left, right = (numbers.random((size, size)).astype(kind) for _ in range(2))
         target = np.empty_like(left)
         found = rates(lambda a=left, b=right, c=target: np.matmul(a, b, out=c), 2.0 * size**3, conditions)  # type: ignore[misc]
-        yield Measurement(f"cpu.gemm.{name}", f"CPU matrix product, {name}", "FLOP/s", found, f"{size}³, NumPy's BLAS")
+        how = f"{size}×{size}, NumPy's BLAS"
+        yield Measurement(f"cpu.gemm.{name}", f"CPU matrix product, {name}", "FLOP/s", found, how)
