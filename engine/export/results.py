@@ -11,6 +11,15 @@ from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.units import format_seconds
 from capacity_tui.engine.workload.plan import Plan
 
+MEMORY_PARTS = (
+    "weights", "gradients", "optimizer", "activations", "logits", "buffers", "kv_cache", "context", "reserve",
+)  # fmt: skip
+"""Parts of memory that every answer names; those a plan has none of take 0 bytes."""
+TIME_PARTS = (
+    "compute", "attention", "tensor_parallel", "pipeline_bubble", "data_parallel", "optimizer", "overhead",
+)  # fmt: skip
+"""Parts of a step that every answer names, likewise."""
+
 
 def result_as_dict(plan: Plan, estimate: Estimate) -> dict[str, object]:
     """Return the whole answer as plain data: bytes and parameters whole, seconds and rates as they are.
@@ -70,7 +79,7 @@ def _memory(memory: MemoryEstimate) -> dict[str, object]:
     return {
         "per_device_bytes": _whole_interval(memory.per_device_bytes),
         "reserved_bytes": _whole_interval(memory.reserved_bytes),
-        "parts": {part: _whole(value) for part, value in memory.parts.items()},
+        "parts": dict.fromkeys(MEMORY_PARTS, 0) | {part: _whole(value) for part, value in memory.parts.items()},
         "capacity_bytes": _whole(capacity),
         "utilization_percent": memory.reserved_bytes.value / capacity * 100 if capacity is not None else None,
         "host_bytes": _whole(memory.host_bytes),
@@ -86,7 +95,7 @@ def _computation(computation: ComputationEstimate) -> dict[str, object]:
     flops = computation.model_flops_per_step / step / computation.devices
     return {
         "step_seconds": computation.step_seconds,
-        "parts": computation.parts,
+        "parts": dict.fromkeys(TIME_PARTS, 0.0) | dict(computation.parts),
         "tokens_per_second": tokens,
         "tokens_per_second_per_device": None if tokens is None else tokens / computation.devices,
         "samples_per_second": units / computation.units_per_sample,

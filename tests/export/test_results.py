@@ -12,6 +12,7 @@ import yaml
 
 from capacity_tui.engine.estimate.result import Estimate, Interval
 from capacity_tui.engine.export import result_as_dict, to_json, to_yaml
+from capacity_tui.engine.export.results import MEMORY_PARTS, TIME_PARTS
 from capacity_tui.engine.workload.loading import plan_from_data
 from capacity_tui.engine.workload.plan import Plan
 
@@ -25,13 +26,13 @@ PROMISED = [
     "memory.per_device_bytes.low",
     "memory.per_device_bytes.high",
     "memory.reserved_bytes.value",
-    "memory.parts.weights",
+    *(f"memory.parts.{part}" for part in MEMORY_PARTS),
     "memory.capacity_bytes",
     "memory.utilization_percent",
     "memory.host_bytes",
     "computation.step_seconds.value",
     "computation.step_seconds.low",
-    "computation.parts.compute",
+    *(f"computation.parts.{part}" for part in TIME_PARTS),
     "computation.tokens_per_second",
     "computation.tokens_per_second_per_device",
     "computation.samples_per_second",
