@@ -109,6 +109,13 @@ def test_several_plans_are_one_object_a_line(run, place: Path) -> None:
     assert names == ["smollm2-135m", "gpt2-small", "smollm2-135m"]
 
 
+def test_several_plans_take_the_form_of_the_output_file(run, place: Path) -> None:
+    assert "html is one page for one plan" in run("plan", "plan.yaml", "plan.yaml", "-o", "both.html").refusal
+    assert not (place / "both.html").exists()
+    assert run("plan", "plan.yaml", "plan.yaml", "-o", "both.yaml").code == 0
+    assert (place / "both.yaml").read_text().count("---") == 2
+
+
 def test_one_bad_plan_of_several_does_not_hide_the_others(run, place: Path) -> None:
     (place / "bad.yaml").write_text(PLAN.replace("seq_len: 1024", "seq_len: none"))
     outcome = run("plan", "bad.yaml", "plan.yaml")

@@ -62,7 +62,7 @@ def plan(
 
     FILE is a plan, the name of an example, or - for standard input. Several give one JSON object a line.
     """
-    if wanted == "html" and len(files) > 1:
+    if "html" in {wanted, format_of(output)} and len(files) > 1:
         raise click.UsageError("html is one page for one plan: name one FILE")
     if folder is not None and (len(files) > 1 or key is not None):
         raise click.UsageError("--frameworks is one folder for one plan: name one FILE, without --explain")
@@ -197,7 +197,7 @@ def _placed(error: CapacityError, name: str) -> CapacityError:
 
 def _default_format(files: tuple[str, ...], output: Path | None, answer: Answer) -> str:
     if len(files) > 1:
-        return "json"
+        return format_of(output) or "json"
     if output is None:
         return "table"
     form = answer.plan.report.format
