@@ -14,6 +14,8 @@ from capacity_tui.engine.errors import Place, StorageError
 
 DATA_VARIABLE = "CAPACITY_TUI_DATA"
 """Environment variable that names another folder for what the program keeps."""
+CONFIG_VARIABLE = "CAPACITY_TUI_CONFIG"
+"""Environment variable that names another folder for what the user writes for the program."""
 CORRUPT = ".corrupt-"
 """What the name of a file that was set aside holds."""
 _REMEDIES = {
@@ -39,6 +41,16 @@ def data_folder(environment: Mapping[str, str] = os.environ) -> Path:
     from platformdirs import user_data_path  # noqa: PLC0415 - most users of this module need no folder
 
     return user_data_path("capacity-tui", appauthor=False)
+
+
+def config_folder(environment: Mapping[str, str] = os.environ) -> Path:
+    """Return where settings, themes and the user's own catalogue rows lie; the folder need not exist."""
+    chosen = environment.get(CONFIG_VARIABLE)
+    if chosen:
+        return Path(chosen).expanduser()
+    from platformdirs import user_config_path  # noqa: PLC0415 - as above
+
+    return user_config_path("capacity-tui")
 
 
 def write_atomically(path: Path, text: str, overwrite: bool = False) -> None:

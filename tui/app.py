@@ -18,10 +18,11 @@ from textual.screen import Screen
 from textual.widgets import Input
 
 from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.files import config_folder
 from capacity_tui.tui import glyphs, themes
 from capacity_tui.tui.actions import bindings, check_keymap
 from capacity_tui.tui.screens.plan import PlanScreen
-from capacity_tui.tui.settings import Settings, config_folder, settings_file
+from capacity_tui.tui.settings import Settings, settings_file
 from capacity_tui.tui.settings import load as load_settings
 from capacity_tui.tui.store import Store
 from capacity_tui.tui.view import Engine

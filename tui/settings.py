@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from capacity_tui.engine.errors import CapacityError, Place
-from capacity_tui.engine.files import make_folder, write_atomically
+from capacity_tui.engine.files import config_folder, make_folder, write_atomically
 from capacity_tui.tui import flat_yaml
 from capacity_tui.tui.glyphs import Glyphs
 
@@ -38,15 +37,6 @@ class Settings:
     keys: Mapping[str, str] = field(default_factory=dict)
 
 
-def config_folder() -> Path:
-    """Return the folder of settings, themes and profiles: ``$CAPACITY_TUI_CONFIG`` or the platform's own."""
-    if folder := os.environ.get("CAPACITY_TUI_CONFIG"):
-        return Path(folder)
-    from platformdirs import user_config_path
-
-    return user_config_path("capacity-tui")
-
-
 def settings_file() -> Path:
     """Return where the settings are read from."""
     return config_folder() / "settings.yaml"
@@ -60,7 +50,7 @@ def load(path: Path) -> Settings:
     """
     try:
         text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return Settings()
     except (OSError, UnicodeDecodeError) as error:
         raise CapacityError("settings cannot be read", str(error), place=Place(str(path))) from error

@@ -9,8 +9,6 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import TypeVar
 
-from platformdirs import user_config_dir
-
 from capacity_tui.engine.catalog.algorithms import Algorithm
 from capacity_tui.engine.catalog.architectures import Architecture
 from capacity_tui.engine.catalog.devices import Accelerator, Instance, Link, MeasuredLink, Processor
@@ -26,6 +24,7 @@ from capacity_tui.engine.catalog.rows import Row
 from capacity_tui.engine.catalog.software import Efficiency, Framework
 from capacity_tui.engine.catalog.table import Table
 from capacity_tui.engine.errors import CapacityError, CatalogError
+from capacity_tui.engine.files import config_folder
 
 RowT = TypeVar("RowT", bound=Row)
 
@@ -209,7 +208,7 @@ def load_catalog(user_directory: Path | None = None) -> Catalog:
 
 @cache
 def _load(user_directory: Path | None) -> Catalog:
-    return Catalog(user_directory or Path(user_config_dir("capacity-tui")) / "catalog")
+    return Catalog(user_directory or config_folder() / "catalog")
 
 
 def _shipped_files(stem: str) -> list[Traversable]:

@@ -82,6 +82,13 @@ def test_piped_tables_are_plain_and_unfolded() -> None:
     assert any("qwen3-235b-a22b" in line and "235.09 B" in line for line in text.splitlines())
 
 
+def test_own_rows_lie_beside_the_settings(tmp_path: Path) -> None:
+    (tmp_path / "catalog").mkdir()
+    (tmp_path / "catalog" / "accelerators.yaml").write_text("lab-card:\n  vendor: NVIDIA\n  memory_mib: 24000\n")
+    done = process("hardware", "--filter", "lab-card", CAPACITY_TUI_CONFIG=str(tmp_path))
+    assert b"23.4 GiB" in done.stdout
+
+
 def test_bash_completion_is_offered() -> None:
     done = process(_CAPACITY_TUI_COMPLETE="bash_source")
     assert b"complete" in done.stdout

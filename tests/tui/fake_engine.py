@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.text import Text
 
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.tui.settings import config_folder
+from capacity_tui.engine.files import config_folder
 from capacity_tui.tui.view import (
     AUTO,
     BenchmarkOutcome,

@@ -101,6 +101,8 @@ def test_settings_are_read_and_changed_one_by_one(tmp_path: Path) -> None:
 
 def test_missing_settings_are_the_default_ones(tmp_path: Path) -> None:
     assert load(tmp_path / "none.yaml").theme == "dark"
+    (tmp_path / "file").touch()
+    assert load(tmp_path / "file" / "settings.yaml").theme == "dark"
 
 
 @pytest.mark.parametrize(

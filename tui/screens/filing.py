@@ -6,10 +6,10 @@ import os
 from pathlib import Path
 
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.files import make_folder, storage_error, write_atomically
+from capacity_tui.engine.files import config_folder, make_folder, storage_error, write_atomically
 from capacity_tui.tui.screens.editing import Editing
 from capacity_tui.tui.screens.picker import PATH, Picker
-from capacity_tui.tui.settings import config_folder, save_setting, settings_file
+from capacity_tui.tui.settings import save_setting, settings_file
 from capacity_tui.tui.view import Choice
 from capacity_tui.tui.widgets.comparison import ComparisonTable
 
