@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -19,6 +19,7 @@ Choice = Mapping[str, object]
 
 CHECKPOINTING = ("none", "selective-ops", "full")
 LARGEST_MICRO_BATCH = 64
+MOST_STAGES = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,26 +48,38 @@ def powers_of_two(most: float) -> tuple[int, ...]:
     return tuple(2**power for power in range(max(0, int(np.log2(max(most, 1.0)))) + 1))
 
 
-def layouts(run: TransformerRun, tensor: bool, pipeline: bool) -> tuple[tuple[int, int], ...]:
-    """Return pairs of tensor- and pipeline-parallel sizes that divide heads, layers and devices."""
-    devices, heads, layers = int(run.cluster.devices), int(run.shape.heads), int(run.shape.layers)
-    tensors = powers_of_two(float(run.cluster.per_node)) if tensor else (int(run.tp),)
-    pipelines = powers_of_two(min(layers, 64)) if pipeline else (int(run.pp),)
-    return tuple(
-        (tp, pp)
-        for tp, pp in product(tensors, pipelines)
-        if heads % tp == 0 and devices % (tp * pp * int(run.cp)) == 0 and (pp == 1 or layers % pp == 0)
-    ) or ((int(run.tp), int(run.pp)),)
-
-
-def candidates(options: Mapping[str, tuple[object, ...]]) -> tuple[Choice, ...]:
-    """Return every combination of options; a global batch holds whole micro-batches of every replica.
+def layouts(run: TransformerRun, tensor: bool, pipeline: bool, replicas: int | None) -> tuple[Choice, ...]:
+    """Return tensor- and pipeline-parallel sizes that divide heads, layers and devices.
 
     Args:
-        options: values to try by plan field, ``layout`` for pairs of tensor and pipeline sizes.
+        run: the run, whose own sizes serve where nothing else divides.
+        tensor: whether the tensor-parallel size is open.
+        pipeline: whether the number of stages is open.
+        replicas: data-parallel replicas where the plan gives them.
     """
-    names = tuple(options)
-    return tuple(dict(zip(names, values, strict=True)) for values in product(*options.values()))
+    devices, heads, layers = int(run.cluster.devices), int(run.shape.heads), int(run.shape.layers)
+    tensors = powers_of_two(float(run.cluster.per_node)) if tensor else (int(run.tp),)
+    pipelines = powers_of_two(min(layers, MOST_STAGES)) if pipeline else (int(run.pp),)
+
+    def divides(tp: int, pp: int) -> bool:
+        model = tp * pp * int(run.cp)
+        whole = devices % model == 0 if replicas is None else devices == model * replicas
+        return whole and heads % tp == 0 and (pp == 1 or layers % pp == 0)
+
+    fitting = [(tp, pp) for tp, pp in product(tensors, pipelines) if divides(tp, pp)] or [(int(run.tp), int(run.pp))]
+    return tuple({"parallelism.tp": tp, "parallelism.pp": pp} for tp, pp in fitting)
+
+
+def each(path: str, values: Iterable[object]) -> tuple[Choice, ...]:
+    """Return one choice for each value of a plan field."""
+    return tuple({path: value} for value in values)
+
+
+def candidates(options: Iterable[tuple[Choice, ...]]) -> tuple[Choice, ...]:
+    """Return every combination of one choice from each option."""
+    return tuple(
+        {path: value for choice in combination for path, value in choice.items()} for combination in product(*options)
+    )
 
 
 def evaluate(run: TransformerRun, choices: tuple[Choice, ...], replica_batch: int | None) -> Evaluated:
@@ -110,17 +123,15 @@ def vary(run: TransformerRun, choices: tuple[Choice, ...], replica_batch: int | 
     def chosen(name: str, value: object) -> Floats:
         return np.array([float(choice.get(name) == value) for choice in choices])
 
-    pairs = [choice.get("layout", (run.tp, run.pp)) for choice in choices]
-    tp = np.array([float(pair[0]) for pair in pairs])  # type: ignore[index]
-    pp = np.array([float(pair[1]) for pair in pairs])  # type: ignore[index]
+    tp, pp = column("parallelism.tp", float(run.tp)), column("parallelism.pp", float(run.pp))
     dp = np.maximum(np.floor(run.cluster.devices / (tp * pp * run.cp)), 1.0)
     micro_batch = column("training.micro_batch", float(run.micro_batch))
     batch = run.global_batch if replica_batch is None else dp * np.maximum(replica_batch, micro_batch)
     zero = column("parallelism.zero", float(run.zero))
     recompute = run.recompute
     if any("training.checkpointing" in choice for choice in choices):
-        each = [resolve_recompute(str(choice["training.checkpointing"])) for choice in choices]
-        recompute = Recompute(**{name: np.array([getattr(one, name) for one in each]) for name in Recompute.__slots__})
+        found = [resolve_recompute(str(choice["training.checkpointing"])) for choice in choices]
+        recompute = Recompute(**{name: np.array([getattr(one, name) for one in found]) for name in Recompute.__slots__})
     offload = any("parallelism.offload" in choice for choice in choices)
     return replace(
         run,
@@ -132,8 +143,8 @@ def vary(run: TransformerRun, choices: tuple[Choice, ...], replica_batch: int | 
         dp=dp,
         etp=np.where(run.ep > 1, run.etp, tp),
         zero=zero,
-        shard=np.minimum(run.shard, dp * run.cp) if not np.any(run.dp > 0) else dp * run.cp,
-        sequence_parallel=np.where(tp > 1, 1.0, 0.0),
+        shard=np.minimum(run.shard, dp * run.cp),
+        sequence_parallel=np.where(tp == run.tp, run.sequence_parallel, np.where(tp > 1, 1.0, 0.0)),
         recompute=recompute,
         offload_optimizer=chosen("parallelism.offload", "optimizer") if offload else run.offload_optimizer,
     )

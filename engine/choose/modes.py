@@ -13,8 +13,10 @@ from capacity_tui.engine.catalog.modes import Mode
 from capacity_tui.engine.choose.candidates import (
     CHECKPOINTING,
     LARGEST_MICRO_BATCH,
+    Choice,
     Evaluated,
     candidates,
+    each,
     evaluate,
     layouts,
     powers_of_two,
@@ -96,8 +98,11 @@ def fill(plan: Plan, mode_name: ModeName, machine: Machine | None = None, catalo
 
 
 def _closed_for_now(plan: Plan) -> Plan:
-    """Return the plan with a placeholder in every open field."""
-    return with_values(plan, {path: PLACEHOLDERS[path] for path in open_fields(plan)})
+    """Return the plan with a placeholder in every open field; replicas wait for the sizes they depend on."""
+    values = {path: PLACEHOLDERS[path] for path in open_fields(plan)}
+    if {"parallelism.tp", "parallelism.pp"} & values.keys():
+        values["parallelism.dp"] = None
+    return with_values(plan, values)
 
 
 def _fill(plan: Plan, mode_name: ModeName, machine: Machine | None, facts: Catalog, settled: Settled) -> ModePlan:
@@ -120,7 +125,9 @@ def _fill(plan: Plan, mode_name: ModeName, machine: Machine | None, facts: Catal
         base, reasons = _before_search(base, wanted, mode, settled.cluster, float(shape.max_context))
         settled = settle(base, facts, machine, like=settled)
         run = transformer_run(settled.plan, shape, settled.cluster, facts)
-        chosen, found = _search(base, run, wanted, mode)
+        chosen, found = _search(base, run, _options(plan, run, wanted, mode), wanted, mode)
+        if isinstance(plan.parallelism.dp, int):
+            chosen = with_values(chosen, {"parallelism.dp": plan.parallelism.dp})
         reasons = {**reasons, **found}
     settled = settle(chosen, facts, machine, like=settled)
     return ModePlan(mode, settled.plan, estimate_settled(settled, facts), reasons, budget)
@@ -180,32 +187,16 @@ def _before_search(
     return with_values(plan, values), reasons
 
 
-def _search(plan: Plan, run: TransformerRun, wanted: tuple[str, ...], mode: Mode) -> tuple[Plan, dict[str, str]]:
+def _search(
+    plan: Plan, run: TransformerRun, options: list[tuple[Choice, ...]], wanted: tuple[str, ...], mode: Mode
+) -> tuple[Plan, dict[str, str]]:
     """Choose the fastest settings that stay inside the mode's memory."""
     replica_batch = None if "training.global_batch" not in wanted else mode.replica_batch
-    options: dict[str, tuple[object, ...]] = {}
-    if "training.micro_batch" in wanted:
-        most = mode.batch_range[1] or LARGEST_MICRO_BATCH
-        if replica_batch is None and plan.training.global_batch:
-            most = min(most, max(1.0, float(plan.training.global_batch) / float(run.dp)))
-        options["training.micro_batch"] = powers_of_two(most)
-    if "training.checkpointing" in wanted:
-        options["training.checkpointing"] = CHECKPOINTING
-    tensor, pipeline = "parallelism.tp" in wanted, "parallelism.pp" in wanted
-    if tensor or pipeline:
-        options["layout"] = layouts(run, tensor, pipeline)
-    if "parallelism.zero" in wanted:
-        options["parallelism.zero"] = (0, 1, 3) if run.cluster.devices > 1 else (0,)
-    if "parallelism.offload" in wanted:
-        options["parallelism.offload"] = ("none", "optimizer")
     evaluated = evaluate(run, candidates(options), replica_batch)
     index, fits = best(evaluated, run.cluster, mode)
-    choice = dict(evaluated.choices[index])
-    values = {path: value for path, value in choice.items() if path != "layout"}
-    if "layout" in choice:
-        values["parallelism.tp"], values["parallelism.pp"] = choice["layout"]  # type: ignore[misc]
-    tp, pp = int(str(values.get("parallelism.tp", run.tp)).split(".")[0]), values.get("parallelism.pp", run.pp)
-    dp = max(1, int(float(run.cluster.devices) / (tp * float(str(pp)) * float(run.cp))))
+    values = dict(evaluated.choices[index])
+    tp, pp = (float(str(values.get(f"parallelism.{name}", getattr(run, name)))) for name in ("tp", "pp"))
+    dp = max(1, int(float(run.cluster.devices) / (tp * pp * float(run.cp))))
     micro_batch = int(str(values.get("training.micro_batch", int(run.micro_batch))))
     if replica_batch is not None:
         values["training.global_batch"] = dp * max(replica_batch, micro_batch)
@@ -213,6 +204,27 @@ def _search(plan: Plan, run: TransformerRun, wanted: tuple[str, ...], mode: Mode
     if "training.tokens" in wanted and not tokens_given:
         values["training.tokens"] = float(run.counts.total) * mode.tokens_per_parameter
     return with_values(plan, values), _reasons(values, wanted, evaluated, index, fits, run, mode)
+
+
+def _options(plan: Plan, run: TransformerRun, wanted: tuple[str, ...], mode: Mode) -> list[tuple[Choice, ...]]:
+    """Return what to try for every open field that memory and speed decide."""
+    options: list[tuple[Choice, ...]] = []
+    if "training.micro_batch" in wanted:
+        most = mode.batch_range[1] or LARGEST_MICRO_BATCH
+        if "training.global_batch" not in wanted and plan.training.global_batch:
+            most = min(most, max(1.0, float(plan.training.global_batch) / float(run.dp)))
+        options.append(each("training.micro_batch", powers_of_two(most)))
+    if "training.checkpointing" in wanted:
+        options.append(each("training.checkpointing", CHECKPOINTING))
+    tensor, pipeline = "parallelism.tp" in wanted, "parallelism.pp" in wanted
+    if tensor or pipeline:
+        replicas = plan.parallelism.dp if isinstance(plan.parallelism.dp, int) else None
+        options.append(layouts(run, tensor, pipeline, replicas))
+    if "parallelism.zero" in wanted:
+        options.append(each("parallelism.zero", (0, 1, 3) if run.cluster.devices > 1 else (0,)))
+    if "parallelism.offload" in wanted:
+        options.append(each("parallelism.offload", ("none", "optimizer")))
+    return options
 
 
 def best(evaluated: Evaluated, cluster: Cluster, mode: Mode) -> tuple[int, bool]:

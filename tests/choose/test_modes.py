@@ -115,3 +115,18 @@ def test_more_devices_never_make_a_mode_slower(devices: int, model: str) -> None
 
     if few.estimate.fits:
         assert speed(many) >= speed(few) * 0.98
+
+
+@pytest.mark.parametrize("replicas", [1, 2, 8])
+def test_given_replicas_leave_the_rest_to_tensor_and_pipeline(replicas: int) -> None:
+    plan = open_plan("llama-3.1-70b", name="h100-sxm-80gb", devices=64)
+    given = plan.model_copy(update={"parallelism": plan.parallelism.model_copy(update={"dp": replicas})})
+    chosen = fill(given, "extreme").plan.parallelism
+    assert chosen.dp == replicas
+    assert int(chosen.tp) * int(chosen.pp) * replicas == 64
+
+
+def test_a_given_sharding_group_is_kept() -> None:
+    plan = open_plan("llama-3.1-70b", name="h100-sxm-80gb", devices=64)
+    given = plan.model_copy(update={"parallelism": plan.parallelism.model_copy(update={"shard": 8, "zero": 3})})
+    assert fill(given, "extreme").plan.parallelism.shard == 8
