@@ -200,24 +200,26 @@ class CapacityEngine:
         """Return the same plan on this machine as it was last looked at."""
         return replace(document, machine=self._machine) if isinstance(document, PlanDocument) else document
 
-    def propose(self) -> PlanDocument:
-        """Return a plan that suits this machine.
+    def propose(self, hardware: str | None = None) -> PlanDocument:
+        """Return a plan that suits this machine, or other hardware, such as ``8xH100-SXM``.
 
         With an accelerator it trains the largest well-known model that fits; without one, the model and the tokens
         that the balanced mode would choose.
         """
-        if self._machine is None or not self._machine.accelerators:
+        if not hardware and (self._machine is None or not self._machine.accelerators):
             chosen = engine.fill(self._proposal("auto", "auto").plan, "balanced", self._machine).plan
             return self._proposal(str(chosen.model.name), str(chosen.training.tokens))
         for model in _LADDER:
             candidate = self._proposal(model)
+            if hardware:
+                candidate = candidate.edited("hardware.name", hardware)
             try:
                 column = candidate.compare().columns[1]
             except CapacityError:
                 continue
             if column.verdict in {"fits", "tight"}:
-                return candidate
-        return self._proposal(_LADDER[-1])
+                break
+        return candidate
 
     def open(self, source: Path | str) -> PlanDocument:
         """Read a plan from a file, an example by name, or text."""

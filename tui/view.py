@@ -348,8 +348,12 @@ class Engine(Protocol):
     def renewed(self, document: Document) -> Document:
         """Return the same plan on this machine as it was last looked at; quick."""
 
-    def propose(self) -> Document:
-        """Return a plan that fits this machine."""
+    def propose(self, hardware: str | None = None) -> Document:
+        """Return a plan that fits this machine, or other hardware, such as ``8xH100-SXM``.
+
+        Raises:
+            CapacityError: there is no such hardware.
+        """
 
     def open(self, source: Path | str) -> Document:
         """Read a plan from a file, or from text.

@@ -73,8 +73,8 @@ class PlanWorkers(Screen[None]):
         try:
             engine = self.room.engine()
             self.post_message(Detected(engine.detect()))
-            document = engine.open(source) if source else engine.propose()
-            if accelerator:
+            document = engine.open(source) if source else engine.propose(accelerator)
+            if source and accelerator:
                 document = document.edited(HARDWARE_KEY, accelerator)
             self.post_message(Opened(document, source if isinstance(source, Path) else None))
         except CapacityError as error:

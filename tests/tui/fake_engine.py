@@ -332,8 +332,9 @@ class FakeEngine:
     def renewed(self, document: FakeDocument) -> FakeDocument:
         return replace(document)
 
-    def propose(self) -> FakeDocument:
-        return FakeDocument(engine=self)
+    def propose(self, hardware: str | None = None) -> FakeDocument:
+        proposed = FakeDocument(engine=self)
+        return proposed.edited("hardware.name", hardware) if hardware else proposed
 
     def open(self, source: Path | str) -> FakeDocument:
         text = source.read_text() if isinstance(source, Path) else source

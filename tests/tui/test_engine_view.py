@@ -30,6 +30,11 @@ def document(engine: CapacityEngine) -> PlanDocument:
     return engine.open(PLAN)
 
 
+def test_proposal_suits_the_hardware_that_is_asked_for(engine: CapacityEngine) -> None:
+    assert engine.propose("8xH100-SXM").name == "llama-3.1-8b"
+    assert engine.propose("rtx-3060-12gb").compare().columns[1].verdict is not Verdict.OVER
+
+
 def test_three_columns_with_the_same_quantities(document: PlanDocument) -> None:
     columns = document.compare().columns
     assert [column.mode for column in columns] == ["conservative", "balanced", "extreme"]
