@@ -89,6 +89,17 @@ def test_own_rows_lie_beside_the_settings(tmp_path: Path) -> None:
     assert b"23.4 GiB" in done.stdout
 
 
+def test_validate_names_what_is_wrong_in_every_own_file(tmp_path: Path) -> None:
+    (tmp_path / "catalog").mkdir()
+    (tmp_path / "catalog" / "accelerators.yaml").write_text("lab-card:\n  vendor: me\n  memory_mib: lots\n")
+    (tmp_path / "catalog" / "links.yaml").write_bytes(b"\xff\x00")
+    done = process("validate", "gpt2_rtx_3060", CAPACITY_TUI_CONFIG=str(tmp_path))
+    first, second = done.stderr.decode().splitlines()
+    assert "accelerators.yaml:3: lab-card.memory_mib: not allowed here: 'lots'" in first
+    assert "links.yaml:1: not UTF-8 text" in second
+    assert (done.returncode, done.stdout.strip()) == (0, b"gpt2_rtx_3060: valid")
+
+
 def test_bash_completion_is_offered() -> None:
     done = process(_CAPACITY_TUI_COMPLETE="bash_source")
     assert b"complete" in done.stdout

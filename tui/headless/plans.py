@@ -95,7 +95,8 @@ def validate(files: tuple[str, ...]) -> int:
     from capacity_tui.engine.catalog import load_catalog
     from capacity_tui.engine.workload.families import plugin_problems
 
-    for problem in plugin_problems(load_catalog()):
+    catalog = load_catalog()
+    for problem in (*catalog.problems, *plugin_problems(catalog)):
         tell(f"capacity-tui: {problem.one_line()}")
     codes = [0]
     for name in files:
