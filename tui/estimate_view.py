@@ -83,7 +83,7 @@ def _shortage(estimate: Estimate) -> str:
 
 def _rows(plan: Plan, estimate: Estimate) -> Iterator[Row]:
     yield from _memory_rows(estimate)
-    yield from _setting_rows(plan)
+    yield from _setting_rows(plan, estimate)
     yield from _time_rows(plan, estimate)
     yield from _money_rows(estimate)
     kind = estimate.bottleneck.kind
@@ -100,7 +100,7 @@ def _memory_rows(estimate: Estimate) -> Iterator[Row]:
             yield _figure_row(estimate, f"memory.parts.{part}", part.replace("_", " "), format_bytes, _LESS, indent=1)
 
 
-def _setting_rows(plan: Plan) -> Iterator[Row]:
+def _setting_rows(plan: Plan, estimate: Estimate) -> Iterator[Row]:
     """What the modes decide, whether they did or the plan said so."""
     parallel, training = plan.parallelism, plan.training
     if plan.task == "infer":
@@ -114,6 +114,8 @@ def _setting_rows(plan: Plan) -> Iterator[Row]:
         return
     replicas = int(parallel.dp or 1)
     accumulation = int(training.global_batch or 1) / (int(training.micro_batch) * replicas)
+    if estimate.computation.unit == "token":
+        yield Row("training.seq_len", "sequence", value_text(training.seq_len))
     yield Row("training.micro_batch", "micro × accum", f"{training.micro_batch} × {accumulation:g}")
     yield Row("training.checkpointing", "checkpointing", training.checkpointing)
     if replicas * int(parallel.tp) * int(parallel.pp) * int(parallel.cp) == 1:
