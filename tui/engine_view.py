@@ -20,7 +20,7 @@ from capacity_tui.engine.hardware.sample import Sampler as EngineSampler
 from capacity_tui.engine.workload.examples import example_names, example_text
 from capacity_tui.engine.workload.loading import load_plan, plan_from_text, with_hardware, with_value
 from capacity_tui.engine.workload.plan import AUTO, Plan
-from capacity_tui.engine.workload.saved import plans_folder
+from capacity_tui.engine.workload.saved import plans_folder, write_plan_file
 from capacity_tui.engine.workload.writing import dump_plan
 from capacity_tui.tui.catalogue_view import choices
 from capacity_tui.tui.estimate_view import column, warning_lines
@@ -234,6 +234,10 @@ class CapacityEngine:
     def catalogue(self, name: str) -> tuple[Choice, ...]:
         """Return what can be picked."""
         return choices(name, self._catalog, self._machine)
+
+    def save(self, path: Path, text: str) -> Path | None:
+        """Write a plan; return where a damaged file that was there went."""
+        return write_plan_file(path, text, overwrite=True)
 
     def plans_folder(self) -> Path:
         """Return where plans are saved under a name."""

@@ -15,6 +15,7 @@ from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.export.report import SCALING_HEADS, scaling_rows, scaling_text
 from capacity_tui.engine.export.roofline import Glyphs, limit_text, roofline_lines
 from capacity_tui.engine.export.summary import Block, basis, blocks, headline, note_text, notes, verdict
+from capacity_tui.engine.units import format_count
 from capacity_tui.engine.workload.plan import Plan
 from capacity_tui.tui.explanation_view import explanation
 from capacity_tui.tui.tables import table
@@ -49,6 +50,9 @@ def comparison_table(columns: Sequence[tuple[str, Plan, Estimate]]) -> Table:
     for name, _, _ in columns:
         found.add_column(Text(name), justify="right")
     found.add_row(Text("verdict"), *(_verdict(estimate) for _, _, estimate in columns))
+    chosen = [_settings(plan) for _, plan, _ in columns]
+    for label in dict.fromkeys(label for settings in chosen for label in settings):
+        found.add_row(Text(label), *(Text(settings.get(label, "")) for settings in chosen))
     figures = [
         {(block.title, row.label): row.value for block in blocks(plan, estimate) for row in block.rows if row.value}
         for _, plan, estimate in columns
@@ -60,6 +64,25 @@ def comparison_table(columns: Sequence[tuple[str, Plan, Estimate]]) -> Table:
             found.add_row(Text(title, style="bold"))
         found.add_row(Text(f"  {key[1]}"), *(Text(figure.get(key, "")) for figure in figures))
     return found
+
+
+def _settings(plan: Plan) -> dict[str, str]:
+    """Return what a mode chooses, by its label."""
+    training, parallel, serving = plan.training, plan.parallelism, plan.inference
+    model = {"model": plan.model.name or plan.model.config or ""}
+    if plan.task == "infer":
+        return {**model, "weights": serving.weights, "batch": str(serving.batch)}
+    if plan.task == "fit":
+        return model
+    return {
+        **model,
+        "sequence": f"{training.seq_len} tok",
+        "micro / global batch": f"{training.micro_batch} / {training.global_batch}",
+        "precision": training.precision,
+        "checkpointing": training.checkpointing,
+        "dp x tp x pp, ZeRO": f"{parallel.dp} x {parallel.tp} x {parallel.pp}, {parallel.zero}",
+        **({"tokens": format_count(float(training.tokens), "tok")} if isinstance(training.tokens, float) else {}),
+    }
 
 
 def bottleneck_lines(roofline: Roofline, estimate: Estimate, glyphs: Glyphs) -> Iterator[RenderableType]:

@@ -368,6 +368,13 @@ class Engine(Protocol):
         The id of a profile that lies in a file of the user's is its path.
         """
 
+    def save(self, path: Path, text: str) -> Path | None:
+        """Write a plan; return where a damaged file that was there went.
+
+        Raises:
+            CapacityError: the file cannot be written; what was there is untouched.
+        """
+
     def plans_folder(self) -> Path:
         """Return where plans are saved under a name."""
 

@@ -88,11 +88,23 @@ def save_plan(name: str, plan: Plan, overwrite: bool = False) -> Path:
         StorageError: there is such a plan and ``overwrite`` is false, or the file cannot be written.
     """
     path = _path(name)
-    make_folder(path.parent)
-    if overwrite and path.exists() and not _is_sound(path):
-        set_aside(path)
-    write_atomically(path, dump_plan(plan), overwrite)
+    write_plan_file(path, dump_plan(plan), overwrite)
     return path
+
+
+def write_plan_file(path: Path, text: str, overwrite: bool = False) -> Path | None:
+    """Write a plan's text to a file, making its folder where there is none.
+
+    Returns:
+        Where a file that was there went if it could not be read as a plan: it is moved aside, never lost.
+
+    Raises:
+        StorageError: there is such a file and ``overwrite`` is false, or it cannot be written.
+    """
+    make_folder(path.parent)
+    aside = set_aside(path) if overwrite and _is_damaged(path) else None
+    write_atomically(path, text, overwrite)
+    return aside
 
 
 def delete_plan(name: str) -> None:
@@ -147,6 +159,13 @@ def _is_plan(path: Path) -> bool:
 
 def _is_readable(path: Path) -> bool:
     return path.is_file() and os.access(path, os.R_OK)
+
+
+def _is_damaged(path: Path) -> bool:
+    try:
+        return path.is_file() and not _is_sound(path)
+    except OSError:
+        return False  # a name no file can have: writing will say so
 
 
 def _is_sound(path: Path) -> bool:

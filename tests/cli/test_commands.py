@@ -268,3 +268,11 @@ def test_interrupt_is_quiet(run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("capacity_tui.engine.choose.answers.answer", interrupt)
     outcome = run("plan", "plan.yaml")
     assert (outcome.code, outcome.err.strip()) == (130, "")
+
+
+def test_configurations_say_what_each_mode_chose(run) -> None:
+    out = run("configs", "--gpu", "rtx-4090").out
+    rows = {line.split("  ")[0].strip(): line for line in out.splitlines() if line.strip()}
+    assert {"model", "sequence", "micro / global batch", "checkpointing"} <= rows.keys()
+    assert "1024 tok" in rows["sequence"]
+    assert "4096 tok" in rows["sequence"]

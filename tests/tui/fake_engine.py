@@ -11,6 +11,7 @@ from rich.text import Text
 
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.files import config_folder
+from capacity_tui.engine.workload.saved import write_plan_file
 from capacity_tui.tui.view import (
     AUTO,
     BenchmarkOutcome,
@@ -354,6 +355,9 @@ class FakeEngine:
             "profile": ("quickstart", "finetune-8b"),
         }
         return tuple(Choice(entry, entry, f"a {name}") for entry in names[name])
+
+    def save(self, path: Path, text: str) -> Path | None:
+        return write_plan_file(path, text, overwrite=True)
 
     def plans_folder(self) -> Path:
         return config_folder() / "plans"

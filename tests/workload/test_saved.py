@@ -184,3 +184,13 @@ def test_of_two_new_plans_of_one_name_the_first_stays(monkeypatch: pytest.Monkey
 def test_default_folder_is_the_users_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CAPACITY_TUI_DATA")
     assert saved.plans_folder().parts[-2:] == ("capacity-tui", "plans")
+
+
+def test_replacing_a_damaged_file_keeps_it_aside(tmp_path: Path) -> None:
+    path = tmp_path / "plans" / "mine.yaml"
+    assert saved.write_plan_file(path, "model: {name: gpt2}\nhardware: {name: rtx-4090}\n") is None
+    path.write_bytes(b"\xff\xfe damaged")
+    aside = saved.write_plan_file(path, "model: {name: gpt2}\nhardware: {name: rtx-4090}\n", overwrite=True)
+    assert aside is not None
+    assert aside.read_bytes() == b"\xff\xfe damaged"
+    assert path.read_text().startswith("model:")

@@ -149,11 +149,11 @@ def configs(
 
 
 def _comparison(model: str | None, gpu: str | None, machine: Machine | None) -> Comparison:
-    """Return three configurations of a model, on hardware by name or on this machine."""
+    """Return three configurations on named hardware or this machine; without a model each mode chooses one."""
     from capacity_tui.engine import compare, plan_from_data
     from capacity_tui.engine.workload.loading import with_hardware
 
-    plan = plan_from_data({"model": {"name": model or DEFAULT_MODEL}, **_EVERYTHING_OPEN})
+    plan = plan_from_data({"model": {"name": model or "auto"}, **_EVERYTHING_OPEN})
     if gpu is not None:
         plan = with_hardware(plan, gpu)
     return compare(plan, machine or machine_for(plan))

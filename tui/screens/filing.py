@@ -29,10 +29,8 @@ class Filing(Editing):
             return
         if path is None:
             self.action_save_as()
-        elif refusal := self._write(path, document.dump()):
+        elif refusal := self._save(path, document.dump()):
             self.say(refusal, "bad")
-        else:
-            self._saved(path)
 
     def action_save_as(self) -> None:
         """Ask where to save the plan."""
@@ -43,10 +41,7 @@ class Filing(Editing):
 
         def answer(text: str) -> str:
             path = _path(text, start.parent)
-            refusal = self._may_write(text, path) or self._write(path, document.dump())
-            if not refusal:
-                self._saved(path)
-            return refusal
+            return self._may_write(text, path) or self._save(path, document.dump())
 
         self._asked_to_replace = None
         self.ask("Save the plan as", _shortened(start), answer)
@@ -91,10 +86,17 @@ class Filing(Editing):
         self._asked_to_replace = path
         return f"{path} exists; enter once more replaces it"
 
-    def _saved(self, path: Path) -> None:
+    def _save(self, path: Path, text: str) -> str:
+        """Save the plan to a file; return why that failed, or an empty text."""
+        try:
+            aside = self.room.engine().save(path, text)
+        except CapacityError as error:
+            return error.one_line()
         self.store.mark_saved(path)
         self.show_fields()
-        self.say(f"saved to {path}", "good")
+        kept = f"; the damaged file that was there is kept as {aside.name}" if aside else ""
+        self.say(f"saved to {path}{kept}", "good")
+        return ""
 
     # Opening
 
