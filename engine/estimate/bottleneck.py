@@ -13,6 +13,8 @@ from capacity_tui.engine.estimate.work import Operator
 from capacity_tui.engine.hardware.cluster import Cluster
 from capacity_tui.engine.numeric import Number
 
+# Other parts of a step are named from this share on.
+LEAST_TOLD = 0.01
 NETWORK = ("tensor_parallel", "context_parallel", "expert_parallel", "data_parallel", "pipeline_bubble")
 
 
@@ -115,6 +117,19 @@ def bottleneck(
         kind = "network"
     elif float(np.mean(totals.memory_bound)) > float(np.mean(totals.compute_bound)):
         kind = "memory_bandwidth"
-    largest = max(parts, key=lambda part: float(np.mean(parts[part])))
-    share = float(np.mean(parts[largest])) / max(float(np.mean(sum(parts.values(), start=0.0))), 1e-30)
-    return Bottleneck(kind, intensity, ridge, f"{largest.replace('_', ' ')}: {share:.0%} of the step")
+    return Bottleneck(kind, intensity, ridge, _detail(totals, parts))
+
+
+def _detail(totals: Balance, parts: Mapping[str, Number]) -> str:
+    """Say how the step divides: kernels by what limits them, and the largest other part."""
+    step = max(float(np.mean(sum(parts.values(), start=0.0))), 1e-30)
+    kernels = {"compute", "attention", "optimizer"}
+    inside = sum(float(np.mean(seconds)) for part, seconds in parts.items() if part in kernels)
+    memory, arithmetic = float(np.mean(totals.memory_bound)), float(np.mean(totals.compute_bound))
+    share = memory / max(memory + arithmetic, 1e-30)
+    words = f"kernels {inside / step:.0%} of the step, {share:.0%} of their time bound by memory"
+    others = {part: float(np.mean(seconds)) for part, seconds in parts.items() if part not in kernels}
+    largest = max(others, key=lambda part: others[part], default="")
+    if not largest or others[largest] < LEAST_TOLD * step:
+        return words
+    return f"{words}; {largest.replace('_', ' ')} {others[largest] / step:.0%}"
