@@ -50,7 +50,7 @@ class Picture:
 
 PICTURES = (
     Picture("plan", seconds=15),
-    Picture("what-if", keys=("3", "b", "2", "down", "down", "plus", "plus")),
+    Picture("what-if", keys=("3", "b", "2", "down", "down", "down", "plus", "plus")),
     Picture("why", keys=("3", "down", "down", "down", "down", "down", "4")),
     Picture("pick-hardware", keys=("h", "h", "2", "0", "0")),
     Picture("palette", keys=("ctrl+p", "q", "w", "e", "n")),
