@@ -20,7 +20,7 @@ from capacity_tui.engine.hardware.sample import Sampler as EngineSampler
 from capacity_tui.engine.workload.examples import example_names, example_text
 from capacity_tui.engine.workload.loading import load_plan, plan_from_text, with_hardware, with_value
 from capacity_tui.engine.workload.plan import AUTO, Plan
-from capacity_tui.engine.workload.saved import plans_folder, write_plan_file
+from capacity_tui.engine.workload.saved import plans_folder, read_plan_file, write_plan_file
 from capacity_tui.engine.workload.writing import dump_plan
 from capacity_tui.tui.catalogue_view import choices
 from capacity_tui.tui.estimate_view import column, warning_lines
@@ -224,7 +224,7 @@ class CapacityEngine:
     def open(self, source: Path | str) -> PlanDocument:
         """Read a plan from a file, an example by name, or text."""
         if isinstance(source, Path):
-            plan = load_plan(source)
+            plan = read_plan_file(source) if source.parent == plans_folder() else load_plan(source)
         elif source in example_names():
             plan = plan_from_text(example_text(source), source)
         else:

@@ -66,7 +66,17 @@ def load_saved(name: str) -> Plan:
         PlanError: there is no such plan, or its file is not a plan: it stays where it is, to be corrected.
         StorageError: the file cannot be read.
     """
-    path = _existing(name)
+    return read_plan_file(_existing(name))
+
+
+def read_plan_file(path: Path) -> Plan:
+    """Return the plan of a file among the saved ones. One that is no longer YAML is moved aside.
+
+    Raises:
+        PlanError: the file is not a plan: it stays where it is, to be corrected; or it is damaged, and the error
+            says where it was kept.
+        StorageError: the file cannot be read.
+    """
     try:
         return load_plan(path)
     except (DocumentError, StorageError) as error:

@@ -141,3 +141,15 @@ def test_sensors_have_values_or_reasons(engine: CapacityEngine) -> None:
     readings = engine.sampler().sample().readings
     assert {"CPU", "RAM"} <= {reading.name for reading in readings}
     assert all(reading.text if reading.value is not None else reading.reason for reading in readings)
+
+
+def test_a_damaged_saved_plan_is_kept_aside_when_it_is_opened(
+    engine: CapacityEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CAPACITY_TUI_DATA", str(tmp_path))
+    folder = engine.plans_folder()
+    folder.mkdir(parents=True)
+    (folder / "mine.yaml").write_bytes(b"\xff\xfe damaged")
+    with pytest.raises(CapacityError, match="kept as"):
+        engine.open(folder / "mine.yaml")
+    assert [path.read_bytes() for path in folder.iterdir()] == [b"\xff\xfe damaged"]
