@@ -51,14 +51,7 @@ def layouts(run: TransformerRun, count: int) -> TransformerRun:
 
 def evaluate(run: TransformerRun) -> None:
     """Compute memory and step time of everything in the run."""
-    work = training_work(run, None)
-    step_time(
-        work.operators,
-        work.collectives,
-        work.schedule,
-        launch_seconds=work.launch_seconds,
-        fixed_seconds=work.fixed_seconds,
-    )
+    step_time(training_work(run, None))
 
 
 def main() -> None:

@@ -80,13 +80,7 @@ def _case(measurement: Measurement, settled: Settled, catalog: Catalog) -> Case:
 def step_seconds(case: Case, catalog: Catalog) -> float:
     """Return the predicted step time, s."""
     work = training_work(case.run(catalog), None)
-    time = step_time(
-        work.operators,
-        work.collectives,
-        work.schedule,
-        launch_seconds=work.launch_seconds,
-        fixed_seconds=work.fixed_seconds,
-    )
+    time = step_time(work)
     return float(time.seconds)
 
 

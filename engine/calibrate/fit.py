@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -206,8 +206,3 @@ def _left_out(problem: Problem, theta: Floats, residuals: Floats, jacobian: Floa
         own = [index for index, other in enumerate(keys) if other == key]
         unseen[own] = problem.residuals(moved, own)
     return unseen
-
-
-def refitted(problem: Problem, values: Mapping[Constant, float]) -> Problem:
-    """Return the problem with a catalogue that holds the fitted values."""
-    return replace(problem, catalog=overlaid(problem.catalog, values))

@@ -92,13 +92,7 @@ def evaluate(run: TransformerRun, choices: tuple[Choice, ...], replica_batch: in
     """
     varied = vary(run, choices, replica_batch)
     work = training_work(varied, None)
-    time = step_time(
-        work.operators,
-        work.collectives,
-        work.schedule,
-        launch_seconds=work.launch_seconds,
-        fixed_seconds=work.fixed_seconds,
-    )
+    time = step_time(work)
     size = (len(choices),)
     allocated = np.zeros(size)
     for part in work.memory.values():

@@ -36,13 +36,7 @@ def memory_estimate(work: Work, cluster: Cluster) -> MemoryEstimate:
 def assemble(work: Work, cluster: Cluster, pricing: PricingSection) -> Estimate:
     """Return the estimate of a run: memory, time, bottleneck, cost, energy and what they rest on."""
     memory = memory_estimate(work, cluster)
-    time = step_time(
-        work.operators,
-        work.collectives,
-        work.schedule,
-        launch_seconds=work.launch_seconds,
-        fixed_seconds=work.fixed_seconds,
-    )
+    time = step_time(work)
     computation = ComputationEstimate(
         step_seconds=interval(time.seconds, work.step_range),
         parts=time.parts,

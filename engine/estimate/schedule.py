@@ -9,7 +9,7 @@ import numpy as np
 
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.roofline import operator_seconds
-from capacity_tui.engine.estimate.work import Collective, Operator, Schedule, Where
+from capacity_tui.engine.estimate.work import Operator, Where, Work
 from capacity_tui.engine.numeric import Number
 
 
@@ -117,30 +117,15 @@ def launch_bound(launches: Number, launch: Number, working: Number) -> Number:
     return np.maximum(0.0, launches * launch - working)
 
 
-def step_time(
-    operators: tuple[Operator, ...],
-    collectives: tuple[Collective, ...],
-    schedule: Schedule,
-    *,
-    launch_seconds: Number,
-    fixed_seconds: Number,
-) -> StepTime:
-    """Combine operators and collectives into the time of one step.
-
-    Args:
-        operators: kernels of one micro-batch (``layer`` counts are those of the mean stage) and of the step.
-        collectives: communication of one micro-batch and of the step.
-        schedule: micro-batches, stages and interleave.
-        launch_seconds: host time of one kernel launch.
-        fixed_seconds: host time of one step.
-    """
+def step_time(work: Work) -> StepTime:
+    """Combine the operators and collectives of some work into the time of one step."""
     parts: dict[str, Number] = {}
     hidden: dict[str, Number] = {}
-    micro_batches, stages = schedule.micro_batches, schedule.stages
-    busy = busy_time(operators)
+    micro_batches, stages = work.schedule.micro_batches, work.schedule.stages
+    busy = busy_time(work.operators)
     layer = total(busy.layer)
     exposed: dict[str, Number] = {}
-    for collective in collectives:
+    for collective in work.collectives:
         seconds = collective.seconds * collective.count
         visible = exposed_seconds(seconds, collective.overlap, layer)
         repeats = 1.0 if collective.per_step else micro_batches
@@ -148,17 +133,17 @@ def step_time(
         target = parts if collective.per_step else exposed
         target[collective.part] = target.get(collective.part, 0.0) + visible
     working = layer + total(exposed)
-    idle = launch_bound(busy.launches, launch_seconds, working)
+    idle = launch_bound(busy.launches, work.launch_seconds, working)
     each = working + idle
     mean = each + (busy.first + busy.last) / stages
     ends = np.where(stages > 1, np.maximum(busy.first, busy.last), busy.first + busy.last)
-    slowest = np.maximum(each * schedule.fullest_over_mean + ends, mean)
+    slowest = np.maximum(each * work.schedule.fullest_over_mean + ends, mean)
     for part in ("compute", "attention"):
         parts[part] = (busy.layer.get(part, 0.0) + busy.ends.get(part, 0.0) / stages) * micro_batches
     for part, seconds in exposed.items():
         parts[part] = parts.get(part, 0.0) + seconds * micro_batches
-    bubble = pipeline_bubble(stages, schedule.interleave, micro_batches, mean, slowest)
+    bubble = pipeline_bubble(stages, work.schedule.interleave, micro_batches, mean, slowest)
     parts["pipeline_bubble"] = parts.get("pipeline_bubble", 0.0) + bubble
     parts["optimizer"] = total(busy.step)
-    parts["overhead"] = idle * micro_batches + fixed_seconds
+    parts["overhead"] = idle * micro_batches + work.fixed_seconds
     return StepTime(total(parts), parts, hidden)

@@ -52,12 +52,6 @@ def place_of(document: Document, *path: str | int) -> Place:
     return Place(document.file, None, ".".join(map(str, path)) or None)
 
 
-def allowed_at(path: Path) -> str:
-    """Return in words what a field takes: ``auto or a whole number from 1 to 10 000 000``."""
-    found = _field(path)
-    return _allowed(found).words() if found else ""
-
-
 def field_names() -> tuple[str, ...]:
     """Return the dotted path of every value a plan can have."""
     return tuple(".".join(path) for path in _paths(Plan) if _section(path) is None)

@@ -214,13 +214,7 @@ def laid_out(run: TransformerRun, values: dict[str, object], full: object) -> Tr
 
 def both(run: TransformerRun) -> tuple[object, object]:
     work = training_work(run, None)
-    time = step_time(
-        work.operators,
-        work.collectives,
-        work.schedule,
-        launch_seconds=work.launch_seconds,
-        fixed_seconds=work.fixed_seconds,
-    )
+    time = step_time(work)
     return time.seconds, training_memory(run).peak
 
 
