@@ -22,6 +22,8 @@ from capacity_tui.engine.workload.plan import Plan
 SHOWN_KINDS: tuple[Kind, ...] = ("train_time", "train_memory", "finetune_memory", "prefill", "decode")
 # Kinds whose constants are fitted to the measurements themselves, and to what.
 FITTED: dict[Kind, str] = {"train_time": "time", "train_memory": "memory"}
+# Kinds whose publishers count memory in more ways than a serving engine's.
+TRAINING_MEMORY: tuple[Kind, ...] = ("train_memory", "finetune_memory")
 _SPEEDS = ("prefill_tokens_per_second", "decode_tokens_per_second", "time_to_first_token_seconds")
 
 
@@ -32,7 +34,8 @@ def accuracy_of(kinds: Sequence[Kind], catalog: Catalog) -> tuple[AccuracyReport
 
 def predictor(kind: Kind, catalog: Catalog) -> Predict:
     """Return what predicts the measurements of a kind."""
-    counted = {case.measurement.id: case for case in training_cases(kind, catalog)} if kind.endswith("memory") else {}
+    trained = training_cases(kind, catalog) if kind in TRAINING_MEMORY else ()
+    counted = {case.measurement.id: case for case in trained}
 
     def predict(measurement: Measurement) -> Prediction:
         case = counted.get(measurement.id)

@@ -10,6 +10,8 @@ from capacity_tui.engine.calibrate.accuracy import evaluate, scored_measurements
 from capacity_tui.engine.calibrate.predicting import predictor
 from capacity_tui.engine.calibrate.render import reports_as_data, reports_as_markdown, scatter_svg
 from capacity_tui.engine.errors import CapacityError, PlanError
+from capacity_tui.engine.estimate.estimate import estimate_plan
+from capacity_tui.engine.workload.plan import Plan
 from capacity_tui.tui.cli import main
 
 
@@ -67,3 +69,14 @@ def test_one_call_gives_the_seconds_of_a_batch():
     assert 0.5 < step_seconds("llemma_7b_4_2_2_P") < 50
     with pytest.raises(CapacityError):
         step_seconds("no-such-example")
+
+
+def test_memory_of_inference_is_what_serving_takes():
+    catalog = load_catalog()
+    rows = scored_measurements("inference_memory")
+    predict = predictor("inference_memory", catalog)
+    for row in rows[::20]:
+        memory = estimate_plan(Plan.model_validate(row.plan), None, catalog).estimate.memory
+        counted = memory.per_device_bytes if row.quantity == "allocated_bytes" else memory.reserved_bytes
+        assert predict(row).value == counted.value
+    assert evaluate(predict, "inference_memory", rows).overall.median < 0.5
