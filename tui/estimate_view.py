@@ -28,7 +28,7 @@ from capacity_tui.engine.workload.known_models import find_known_model
 from capacity_tui.engine.workload.plan import Plan
 from capacity_tui.tui.field_view import value_text
 from capacity_tui.tui.model_edit import SPEC
-from capacity_tui.tui.view import Chosen, Column, Note, Row, Verdict
+from capacity_tui.tui.view import Chosen, Column, Note, Row
 
 _NO_CENTS_FROM = 1000
 _LESS, _MORE, _NEITHER = -1, 1, 0
@@ -50,8 +50,8 @@ def column(filled: ModePlan, catalog: Catalog, cluster: Cluster) -> Column:
     warnings = (*estimate.warnings, *mode_warnings(filled.mode, estimate, cluster))
     return Column(
         mode=filled.mode.id,
-        verdict=_verdict(estimate),
-        reason=_shortage(estimate),
+        verdict=estimate.verdict,
+        reason=estimate.shortage,
         rows=tuple(_rows(filled.plan, estimate)),
         chosen=_chosen(filled, catalog),
         notes=tuple(_note(note) for note in (*warnings, *estimate.recommendations)),
@@ -61,24 +61,6 @@ def column(filled: ModePlan, catalog: Catalog, cluster: Cluster) -> Column:
 def warning_lines(estimate: Estimate) -> tuple[str, ...]:
     """Return what to know before relying on an estimate, one sentence or two each."""
     return tuple(f"{note.title}: {note.detail}" for note in estimate.warnings)
-
-
-def _verdict(estimate: Estimate) -> Verdict:
-    """A plan is tight when it fits, but not at the upper end of its interval."""
-    if estimate.fits is None:
-        return Verdict.UNKNOWN
-    if not estimate.fits:
-        return Verdict.OVER
-    capacity = estimate.memory.capacity_bytes
-    return Verdict.TIGHT if float(estimate.memory.reserved_bytes.high) > float(capacity or 0) else Verdict.FITS
-
-
-def _shortage(estimate: Estimate) -> str:
-    capacity = estimate.memory.capacity_bytes
-    if estimate.fits or capacity is None:
-        return ""
-    needed, there = format_bytes(float(estimate.memory.reserved_bytes.value)), format_bytes(float(capacity))
-    return f"needs {needed}, a device has {there}"
 
 
 def _rows(plan: Plan, estimate: Estimate) -> Iterator[Row]:

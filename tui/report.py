@@ -16,12 +16,18 @@ from capacity_tui.engine.export.report import SCALING_HEADS, scaling_rows, scali
 from capacity_tui.engine.export.roofline import Glyphs, limit_text, roofline_lines
 from capacity_tui.engine.export.summary import Block, basis, blocks, headline, note_text, notes, verdict
 from capacity_tui.engine.units import format_count
+from capacity_tui.engine.verdict import Verdict
 from capacity_tui.engine.workload.plan import Plan
 from capacity_tui.tui.explanation_view import explanation
 from capacity_tui.tui.tables import table
 from capacity_tui.tui.view import Input, Step
 
-_VERDICT_STYLES = {True: "bold green", False: "bold red", None: "yellow"}
+_VERDICT_STYLES = {
+    Verdict.FITS: "bold green",
+    Verdict.TIGHT: "bold yellow",
+    Verdict.OVER: "bold red",
+    Verdict.UNKNOWN: "yellow",
+}
 
 
 def answer_tables(plan: Plan, estimate: Estimate) -> Iterator[RenderableType]:
@@ -131,4 +137,4 @@ def _figures(found: Iterable[Block]) -> Table:
 
 
 def _verdict(estimate: Estimate) -> Text:
-    return Text(verdict(estimate), style=_VERDICT_STYLES[estimate.fits])
+    return Text(verdict(estimate), style=_VERDICT_STYLES[estimate.verdict])

@@ -1,6 +1,6 @@
 """What the screen shows, as plain frozen data: the one vocabulary between the engine and the widgets.
 
-Nothing here imports the engine, so that the first frame is painted before any of it is loaded.
+Nothing here imports more of the engine than words, so that the first frame is painted before any of it is loaded.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from enum import StrEnum
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Protocol
+
+from capacity_tui.engine.verdict import Verdict
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -27,15 +29,6 @@ class Kind(StrEnum):
     CHOICE = "choice"
     TEXT = "text"
     PATH = "path"
-
-
-class Verdict(StrEnum):
-    """Whether a plan fits its hardware."""
-
-    FITS = "fits"
-    TIGHT = "tight"
-    OVER = "does not fit"
-    UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,11 @@ from capacity_tui.engine.choose.effects import change_text, effect_text, plain_c
 from capacity_tui.engine.choose.fitting import estimated, smallest_fit
 from capacity_tui.engine.choose.modes import fill
 from capacity_tui.engine.choose.remedies import Remedy, remedies
-from capacity_tui.engine.choose.trials import Case, Trial, again, changed_plan, has_room, is_tight, unit_cost
+from capacity_tui.engine.choose.trials import Case, Trial, again, changed_plan, has_room, unit_cost
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate.result import Estimate, Note
-from capacity_tui.engine.units import format_bytes, format_money, format_percent
+from capacity_tui.engine.units import format_money, format_percent
+from capacity_tui.engine.verdict import Verdict
 from capacity_tui.engine.workload.plan import AUTO
 
 MOST_RECOMMENDATIONS = 5
@@ -67,10 +68,10 @@ def _recommendations(case: Case, tried: Iterable[tuple[Remedy, Trial]]) -> tuple
 def _allowed(case: Case, trial: Trial) -> bool:
     """No recommendation fills memory beyond what the boldest mode would, unless it saves some."""
     boldest = case.catalog.modes["extreme"].utilization
-    if has_room(trial.estimate, trial.settled, boldest):
+    if has_room(trial.estimate, boldest):
         return True
     lighter = saves(case.estimate, trial.estimate).get("memory.reserved_bytes", 0.0) < 0
-    return lighter and (case.estimate.fits is False or has_room(trial.estimate, trial.settled))
+    return lighter and (case.estimate.fits is False or has_room(trial.estimate))
 
 
 def _effect(case: Case, trial: Trial) -> float:
@@ -81,9 +82,9 @@ def _effect(case: Case, trial: Trial) -> float:
     """
     before, after = case.estimate, trial.estimate
     ratio = unit_cost(after) / unit_cost(before)
-    if before.fits is False and has_room(after, trial.settled):
+    if before.fits is False and has_room(after):
         return 1.0 + 1.0 / ratio if ratio <= _DEAR else 0.0
-    if before.fits is False or is_tight(before):
+    if before.fits is False or before.verdict is Verdict.TIGHT:
         old, new = float(np.max(before.memory.reserved_bytes.value)), float(np.max(after.memory.reserved_bytes.value))
         return min(1.0, max(1.0 - ratio, 1.0 - new / old - max(0.0, ratio - 1.0)))
     return 1.0 - ratio
@@ -107,7 +108,7 @@ def _searched(case: Case) -> Iterator[tuple[Remedy, Trial]]:
 
 def _note(case: Case, remedy: Remedy, trial: Trial) -> Note:
     said = effect_text(case.estimate, trial.estimate)
-    alone = "" if has_room(trial.estimate, trial.settled) else "; this alone does not make it fit"
+    alone = "" if has_room(trial.estimate) else "; this alone does not make it fit"
     detail = f"{said}{alone} ({change_text(trial.change)})."
     return Note(
         code=remedy.code,
@@ -136,14 +137,12 @@ def _spot(estimate: Estimate) -> tuple[float, Note] | None:
 
 
 def _does_not_fit(case: Case, found: Trial | None) -> Note:
-    memory = case.estimate.memory
-    needed, capacity = float(np.max(memory.reserved_bytes.value)), float(np.max(memory.capacity_bytes or 0.0))
-    lacks = f"{format_bytes(needed - capacity)} too much: {format_bytes(needed)} of {format_bytes(capacity)}"
+    lacks = f"The fullest device {case.estimate.shortage}."
     if found is None:
         nothing = "No change of settings or of the number of devices was found that makes it fit."
-        return Note("does_not_fit", "The plan does not fit", f"{lacks} on the fullest device. {nothing}")
+        return Note("does_not_fit", "The plan does not fit", f"{lacks} {nothing}")
     said = effect_text(case.estimate, found.estimate)
-    detail = f"{lacks} on the fullest device. It fits with {change_text(found.change)}: {said}."
+    detail = f"{lacks} It fits with {change_text(found.change)}: {said}."
     return Note(
         "does_not_fit",
         "The plan does not fit",

@@ -8,7 +8,7 @@ import numpy as np
 
 from capacity_tui.engine.catalog import Row
 from capacity_tui.engine.catalog.modes import Mode
-from capacity_tui.engine.choose.trials import Case, again, is_tight, unit_seconds
+from capacity_tui.engine.choose.trials import Case, again, unit_seconds
 from capacity_tui.engine.estimate.bottleneck import NETWORK
 from capacity_tui.engine.estimate.result import Estimate, Note
 from capacity_tui.engine.hardware.cluster import Cluster
@@ -22,6 +22,7 @@ from capacity_tui.engine.units import (
     format_power,
     format_seconds,
 )
+from capacity_tui.engine.verdict import Verdict
 
 # Tokens a parameter of compute-optimal training, and how far off is worth a word (Hoffmann et al. 2022).
 OPTIMAL_TOKENS, FAR = 20.0, 5.0
@@ -60,16 +61,16 @@ def mode_warnings(mode: Mode, estimate: Estimate, cluster: Cluster) -> tuple[Not
 
 
 def _memory(case: Case) -> Iterator[Note]:
-    memory, host = case.estimate.memory, case.settled.cluster.host_memory_bytes
+    memory, host = case.estimate.memory, case.estimate.memory.host_capacity_bytes
     capacity = memory.capacity_bytes
-    if capacity is not None and is_tight(case.estimate):
+    if capacity is not None and case.estimate.verdict is Verdict.TIGHT:
         high = _number(memory.reserved_bytes.high)
         detail = (
             f"{format_bytes(_number(memory.reserved_bytes.value))} of {format_bytes(_number(capacity))} expected, but "
             f"one run in ten like it takes {format_bytes(high)} or more."
         )
         yield Note("tight", "Memory is tight", detail)
-    if host is not None and _number(memory.host_bytes) > _number(host):
+    if host is not None and case.estimate.fits is None and _number(memory.host_bytes) > _number(host):
         detail = f"{format_bytes(_number(memory.host_bytes))} for a device, {format_bytes(_number(host))} there."
         yield Note("host_memory", "Host memory does not hold what is kept there", detail)
 

@@ -103,7 +103,7 @@ def _trimmed(case: Case, trial: Trial, base: Mapping[str, object]) -> Trial:
 
 
 def _holds(trial: Trial) -> bool:
-    return has_room(trial.estimate, trial.settled)
+    return has_room(trial.estimate)
 
 
 def _reserved(trial: Trial) -> float:

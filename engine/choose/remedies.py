@@ -9,7 +9,8 @@ import numpy as np
 
 from capacity_tui.engine.catalog import Instance
 from capacity_tui.engine.choose.candidates import powers_of_two
-from capacity_tui.engine.choose.trials import Case, is_tight
+from capacity_tui.engine.choose.trials import Case
+from capacity_tui.engine.verdict import Verdict
 from capacity_tui.engine.workload.plan import Adapter
 
 # Formats an engine serves, the least quantized first.
@@ -94,7 +95,7 @@ def _numerics(case: Case) -> Iterator[Remedy]:
         half = "bf16" if device.native("bf16") == "bf16" else "fp16"
         if device.native(half) == half:
             yield Remedy("mixed_precision", f"Train in mixed precision ({half})", {"training.precision": half})
-    short = case.estimate.fits is False or is_tight(case.estimate)
+    short = case.estimate.fits is False or case.estimate.verdict is Verdict.TIGHT
     if training.optimizer == "adamw" and short:
         change = {"training.optimizer": "adamw8bit"}
         yield Remedy("eight_bit_optimizer", "Keep optimizer states in 8 bits", change, ROUNDS_MORE)

@@ -151,4 +151,4 @@ def _own_batch(case: Case) -> int:
 
 
 def _fits(trial: Trial) -> bool | None:
-    return None if trial.estimate.fits is None else has_room(trial.estimate, trial.settled)
+    return None if trial.estimate.fits is None else has_room(trial.estimate)

@@ -110,20 +110,13 @@ def _growth(case: Case, change: Mapping[str, object]) -> float:
     return float(str(change.get("hardware.devices", devices))) / devices
 
 
-def has_room(estimate: Estimate, settled: Settled, share: float = 1.0) -> bool:
-    """Whether a run fits into ``share`` of device memory and into host memory; unknown memory has room."""
-    capacity, host = estimate.memory.capacity_bytes, settled.cluster.host_memory_bytes
-    if capacity is not None and not _at_most(estimate.memory.reserved_bytes.value, capacity, share):
-        return False
-    return host is None or _at_most(estimate.memory.host_bytes, host, 1.0)
-
-
-def is_tight(estimate: Estimate) -> bool:
-    """Whether a run fits, but not at the upper end of its range."""
+def has_room(estimate: Estimate, share: float = 1.0) -> bool:
+    """Whether a run fits, into ``share`` of device memory at that; unknown memory has room."""
     capacity = estimate.memory.capacity_bytes
-    if capacity is None or not estimate.fits:
-        return False
-    return bool(np.any(np.asarray(estimate.memory.reserved_bytes.high) > capacity))
+    if capacity is None:
+        return True
+    reserved = float(np.max(np.asarray(estimate.memory.reserved_bytes.value)))
+    return bool(estimate.fits) and reserved <= float(np.max(np.asarray(capacity))) * share
 
 
 def unit_seconds(estimate: Estimate) -> float:
@@ -137,7 +130,3 @@ def unit_cost(estimate: Estimate) -> float:
     price = estimate.cost.usd_per_hour
     rate = float(np.mean(estimate.computation.devices if price is None else price))
     return unit_seconds(estimate) * rate
-
-
-def _at_most(value: object, limit: object, share: float) -> bool:
-    return float(np.max(np.asarray(value))) <= float(np.max(np.asarray(limit))) * share

@@ -30,6 +30,7 @@ def memory_estimate(work: Work, cluster: Cluster) -> MemoryEstimate:
         capacity_bytes=cluster.device.memory_bytes,
         host_bytes=work.host_bytes,
         peak=work.peak,
+        host_capacity_bytes=cluster.host_memory_bytes,
     )
 
 

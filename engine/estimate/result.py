@@ -9,6 +9,8 @@ from typing import Literal
 import numpy as np
 
 from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.units import format_bytes
+from capacity_tui.engine.verdict import Verdict
 
 BottleneckKind = Literal["compute", "memory_bandwidth", "network", "capacity", "input"]
 
@@ -57,6 +59,7 @@ class MemoryEstimate:
         parts: bytes by part; they sum to ``reserved_bytes``.
         capacity_bytes: what the driver reports as usable, None where unknown.
         host_bytes: host memory for one device's share.
+        host_capacity_bytes: host memory there is for one device, None where unknown.
         peak: where the peak lies: phase and pipeline stage.
     """
 
@@ -66,6 +69,7 @@ class MemoryEstimate:
     capacity_bytes: Number | None
     host_bytes: Number
     peak: str = ""
+    host_capacity_bytes: Number | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,11 +248,38 @@ class Estimate:
 
     @property
     def fits(self) -> bool | None:
-        """Whether the fullest device holds the run; None when there is nothing to fit into."""
-        capacity = self.memory.capacity_bytes
-        if capacity is None:
+        """Whether the fullest device and its host hold the run; None where a device's memory is unknown."""
+        memory, host = self.memory, self.memory.host_capacity_bytes
+        if memory.capacity_bytes is None:
             return None
-        return bool(np.all(np.asarray(self.memory.reserved_bytes.value) <= capacity))
+        held_by_host = host is None or bool(np.all(np.asarray(memory.host_bytes) <= host))
+        return held_by_host and bool(np.all(np.asarray(memory.reserved_bytes.value) <= memory.capacity_bytes))
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the run fits, and whether it still would at the upper end of the range of its memory."""
+        if self.fits is None or self.memory.capacity_bytes is None:
+            return Verdict.UNKNOWN
+        if not self.fits:
+            return Verdict.OVER
+        high = np.asarray(self.memory.reserved_bytes.high)
+        return Verdict.TIGHT if np.any(high > self.memory.capacity_bytes) else Verdict.FITS
+
+    @property
+    def shortage(self) -> str:
+        """What does not fit where, in words; empty where nothing is short."""
+        if self.verdict is not Verdict.OVER:
+            return ""
+        memory = self.memory
+        needed, there = _largest(memory.reserved_bytes.value), _largest(memory.capacity_bytes)
+        if needed > there:
+            return f"needs {format_bytes(needed)}, a device has {format_bytes(there)}"
+        host, has = _largest(memory.host_bytes), _largest(memory.host_capacity_bytes)
+        return f"needs {format_bytes(host)} of host memory for each device, there are {format_bytes(has)}"
+
+
+def _largest(value: Number | None) -> float:
+    return float(np.max(np.asarray(0.0 if value is None else value)))
 
 
 def plain(value: object) -> object:

@@ -14,11 +14,12 @@ from capacity_tui.engine.export import report
 from capacity_tui.engine.export.charts import bar_chart, curve_name, roofline_chart, scaling_chart
 from capacity_tui.engine.export.roofline import limit_text
 from capacity_tui.engine.export.summary import blocks, headline, verdict
+from capacity_tui.engine.verdict import Verdict
 from capacity_tui.engine.workload.plan import Plan
 from capacity_tui.engine.workload.writing import dump_plan
 
 CHARTS = ("memory", "time", "roofline", "scaling")
-_STATES = {True: "good", False: "bad", None: "open"}
+_STATES = {Verdict.FITS: "good", Verdict.TIGHT: "warn", Verdict.OVER: "bad", Verdict.UNKNOWN: "open"}
 
 
 def to_html(plan: Plan, estimate: Estimate, roofline: Roofline | None = None) -> str:
@@ -35,7 +36,7 @@ def to_html(plan: Plan, estimate: Estimate, roofline: Roofline | None = None) ->
     return _template().render(
         title=headline(plan, estimate),
         verdict=verdict(estimate),
-        state=_STATES[estimate.fits],
+        state=_STATES[estimate.verdict],
         blocks=blocks(plan.model_copy(update={"report": brief}), estimate),
         detailed=plan.report.detailed_breakdown,
         open_length=report.open_length(plan, estimate),

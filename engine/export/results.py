@@ -31,6 +31,7 @@ def result_as_dict(plan: Plan, estimate: Estimate) -> dict[str, object]:
     result = {
         "plan": plan.data(),
         "fits": estimate.fits,
+        "verdict": estimate.verdict.value,
         "model": _model(estimate),
         "memory": _memory(estimate.memory),
         "computation": _computation(estimate.computation),
@@ -83,6 +84,7 @@ def _memory(memory: MemoryEstimate) -> dict[str, object]:
         "capacity_bytes": _whole(capacity),
         "utilization_percent": memory.reserved_bytes.value / capacity * 100 if capacity is not None else None,
         "host_bytes": _whole(memory.host_bytes),
+        "host_capacity_bytes": _whole(memory.host_capacity_bytes),
         "peak": memory.peak or None,
     }
 

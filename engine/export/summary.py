@@ -62,11 +62,9 @@ def headline(plan: Plan, estimate: Estimate) -> str:
 
 
 def verdict(estimate: Estimate) -> str:
-    """Return whether the plan fits, in words."""
-    fits = estimate.fits
-    if fits is None:
-        return "unknown (no memory size known)"
-    return "fits" if fits else "does not fit"
+    """Return whether the plan fits, in words, and what is short where it does not."""
+    shortage = estimate.shortage
+    return f"{estimate.verdict.words}: {shortage}" if shortage else estimate.verdict.words
 
 
 def blocks(plan: Plan, estimate: Estimate) -> tuple[Block, ...]:

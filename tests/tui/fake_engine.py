@@ -11,6 +11,7 @@ from rich.text import Text
 
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.files import config_folder
+from capacity_tui.engine.verdict import Verdict
 from capacity_tui.engine.workload.saved import write_plan_file
 from capacity_tui.tui.view import (
     AUTO,
@@ -29,7 +30,6 @@ from capacity_tui.tui.view import (
     Reading,
     Row,
     Sample,
-    Verdict,
 )
 
 GIB = 2**30

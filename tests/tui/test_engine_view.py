@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.verdict import Verdict
 from capacity_tui.engine.workload.examples import example_names
 from capacity_tui.tui.engine_view import CapacityEngine, PlanDocument
 from capacity_tui.tui.stepping import stepped
-from capacity_tui.tui.view import AUTO, Verdict
+from capacity_tui.tui.view import AUTO
 
 PLAN = """
 model: {name: llama-3.1-8b}

@@ -7,10 +7,11 @@ from typing import ClassVar
 from rich.cells import cell_len
 from textual.binding import BindingType
 
+from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.store import Baseline
 from capacity_tui.tui.text import Line, Span, clip, left, line, right
-from capacity_tui.tui.view import Column, Comparison, Row, Verdict
+from capacity_tui.tui.view import Column, Comparison, Row
 from capacity_tui.tui.widgets.panel import Panel
 
 _VERDICTS = {

@@ -48,6 +48,7 @@ def memory_estimate(run: ServingRun) -> MemoryEstimate:
         capacity_bytes=run.cluster.device.memory_bytes,
         host_bytes=memory.host,
         peak="when every sequence has reached its full length",
+        host_capacity_bytes=run.cluster.host_memory_bytes,
     )
 
 
