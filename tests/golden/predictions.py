@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from statistics import median
 
-from capacity_tui.engine.calibrate.published import KINDS, Kind, read_measurements
+from capacity_tui.engine.calibrate.published import Kind, read_measurements
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate.estimate import estimate_plan
