@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from capacity_tui.engine.printable import printable
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -45,10 +47,9 @@ class CapacityError(Exception):
         super().__init__(self.one_line())
 
     def one_line(self) -> str:
-        """Return place, title, detail and hint as one line without control characters."""
+        """Return place, title, detail and hint as one printable line."""
         what = ": ".join(part for part in (str(self.place), self.title, self.detail) if part)
-        line = f"{what}; {self.hint}" if self.hint else what
-        return "".join(character if character.isprintable() else " " for character in line)
+        return printable(f"{what}; {self.hint}" if self.hint else what)
 
 
 class PlanError(CapacityError):

@@ -13,7 +13,7 @@ ENGINE = Path(capacity_tui.engine.__file__).parent
 TUI = ENGINE.parent / "tui"
 # From the bottom up; folders on one floor may use each other.
 FLOORS = (
-    ("errors", "units", "numeric", "files", "verdict"),
+    ("errors", "units", "numeric", "files", "printable", "verdict"),
     ("catalog",),
     ("hardware", "workload"),
     ("estimate",),

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.printable import printable
 
 PROGRAM = "capacity-tui"
 DEBUG_VARIABLE = "CAPACITY_TUI_DEBUG"
@@ -87,7 +88,7 @@ def _drop_unwritten() -> None:
 
 
 def _tell(line: str) -> None:
-    print(f"{PROGRAM}: {line}", file=sys.stderr)  # noqa: T201
+    print(f"{PROGRAM}: {printable(line)}", file=sys.stderr)  # noqa: T201
 
 
 def _replace_closed_streams() -> None:

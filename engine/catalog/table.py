@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from pydantic import ValidationError
 
@@ -17,6 +17,7 @@ from capacity_tui.engine.catalog.parsed import parse_shipped
 from capacity_tui.engine.catalog.reading import Document, read_yaml
 from capacity_tui.engine.catalog.rows import FROM_USER, Row
 from capacity_tui.engine.errors import CapacityError, CatalogError
+from capacity_tui.engine.printable import printable, printable_data
 
 RowT = TypeVar("RowT", bound=Row)
 _Fields = dict[str, Any]
@@ -167,8 +168,9 @@ class Table(Mapping[str, RowT], Generic[RowT]):
             "checked": changed,
             "confidence": "B",
         }
-        known = {"id": row_id, "provenance": FROM_USER, "overrides": tuple(own) if shipped else ()}
-        return self.row_type.model_validate(_merged(base, own) | known)
+        known = {"id": printable(row_id), "provenance": FROM_USER, "overrides": tuple(own) if shipped else ()}
+        texts = printable_data(_merged(base, own))
+        return self.row_type.model_validate({**cast("_Fields", texts), **known})
 
     def _shipped_row(self, row_id: str) -> RowT:
         try:

@@ -14,6 +14,7 @@ from capacity_tui.engine.export import report
 from capacity_tui.engine.export.charts import bar_chart, curve_name, roofline_chart, scaling_chart
 from capacity_tui.engine.export.roofline import limit_text
 from capacity_tui.engine.export.summary import blocks, headline, verdict
+from capacity_tui.engine.printable import printable_lines
 from capacity_tui.engine.verdict import Verdict
 from capacity_tui.engine.workload.plan import Plan
 from capacity_tui.engine.workload.writing import dump_plan
@@ -33,7 +34,7 @@ def to_html(plan: Plan, estimate: Estimate, roofline: Roofline | None = None) ->
     drawn = plan.report.include_plots
     # Parts of memory and time have tables of their own here.
     brief = plan.report.model_copy(update={"detailed_breakdown": False})
-    return _template().render(
+    page = _template().render(
         title=headline(plan, estimate),
         verdict=verdict(estimate),
         state=_STATES[estimate.verdict],
@@ -58,6 +59,7 @@ def to_html(plan: Plan, estimate: Estimate, roofline: Roofline | None = None) ->
         price_source=estimate.cost.source,
         yaml=dump_plan(plan),
     )
+    return printable_lines(page)
 
 
 def _charts(estimate: Estimate, roofline: Roofline | None) -> dict[str, Markup]:

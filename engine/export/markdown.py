@@ -10,6 +10,7 @@ from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.export.report import SCALING_HEADS, scaling_rows, scaling_text
 from capacity_tui.engine.export.roofline import limit_text, roofline_lines
 from capacity_tui.engine.export.summary import basis, blocks, headline, note_text, notes, verdict
+from capacity_tui.engine.printable import printable, printable_lines
 from capacity_tui.engine.workload.plan import Plan
 from capacity_tui.engine.workload.writing import dump_plan
 
@@ -25,7 +26,7 @@ def to_markdown(plan: Plan, estimate: Estimate, roofline: Roofline | None = None
         estimate: what was computed for it.
         roofline: its roofline, where there is one.
     """
-    return "\n".join(_lines(plan, estimate, roofline)) + "\n"
+    return printable_lines("\n".join(_lines(plan, estimate, roofline))) + "\n"
 
 
 def _lines(plan: Plan, estimate: Estimate, roofline: Roofline | None) -> Iterator[str]:
@@ -67,4 +68,4 @@ def _table(title: str, heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) 
 
 
 def _escaped(text: str) -> str:
-    return text.translate(_SPECIAL).replace("\n", " ")
+    return printable(text.translate(_SPECIAL))

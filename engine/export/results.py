@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-
-import yaml
+import re
 
 from capacity_tui.engine.estimate.result import ComputationEstimate, Estimate, Interval, MemoryEstimate, plain
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.units import format_seconds
 from capacity_tui.engine.workload.plan import Plan
+from capacity_tui.engine.workload.writing import yaml_text
 
 MEMORY_PARTS = (
     "weights", "gradients", "optimizer", "activations", "logits", "buffers", "kv_cache", "context", "reserve",
@@ -57,12 +57,22 @@ def to_json(result: object, one_line: bool = False) -> str:
         indent=None if one_line else 2,
         separators=separators,
     )
-    return f"{text}\n"
+    return f"{_escaped_json(text)}\n"
 
 
 def to_yaml(result: object) -> str:
     """Return the data as YAML text in their own order."""
-    return yaml.dump(result, Dumper=yaml.SafeDumper, sort_keys=False, allow_unicode=True, width=100)
+    return yaml_text(result)
+
+
+def _escaped_json(text: str) -> str:
+    """Return JSON text whose unprintable characters, which only stand inside of its strings, are escapes."""
+    return re.sub(r"[^\n -~]", _escaped, text)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    character = found[0]
+    return character if character.isprintable() else json.dumps(character)[1:-1]
 
 
 def _model(estimate: Estimate) -> dict[str, object]:

@@ -12,6 +12,7 @@ from typing import Any, BinaryIO
 
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.files import storage_error
+from capacity_tui.engine.printable import printable
 from capacity_tui.engine.workload.traits import load_file_names
 
 _MAGIC = b"GGUF"
@@ -150,7 +151,7 @@ class _Reader:
         return _SCALARS[kind]
 
     def _text(self, longest: int) -> str:
-        return self._bytes(self._count("Q", longest)).decode("utf-8", errors="replace")
+        return printable(self._bytes(self._count("Q", longest)).decode("utf-8", errors="replace"))
 
     def _count(self, code: str, largest: int) -> int:
         count = int(self._number(code))

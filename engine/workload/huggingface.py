@@ -10,6 +10,7 @@ from typing import Any
 
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.files import storage_error
+from capacity_tui.engine.printable import printable
 from capacity_tui.engine.workload.gguf import GgufHeader, read_gguf
 from capacity_tui.engine.workload.traits import Condition, ModelClass, load_file_names, load_traits
 from capacity_tui.engine.workload.transformer import LARGEST_SIZE, PARTS, TransformerShape, resolve_shape
@@ -198,8 +199,8 @@ def _class_name(config: Mapping[str, Any]) -> str:
     """Return the model class a configuration names, else its model type."""
     architectures = config.get("architectures")
     if isinstance(architectures, list) and architectures:
-        return str(architectures[0])
-    return str(config.get("model_type") or "")
+        return printable(str(architectures[0]))
+    return printable(str(config.get("model_type") or ""))
 
 
 def _assumed(config: Mapping[str, Any], name: str, counted_as: str, known: bool) -> tuple[str, ...]:
@@ -220,11 +221,11 @@ def stored_precision(config: Mapping[str, Any]) -> str | None:
         dtype = flat.get("torch_dtype") or flat.get("dtype")
         return _PRECISIONS.get(str(dtype))
     if quantization.get("load_in_4bit"):
-        return str(quantization.get("bnb_4bit_quant_type") or "nf4")
+        return printable(str(quantization.get("bnb_4bit_quant_type") or "nf4"))
     if quantization.get("load_in_8bit"):
         return "int8"
     method, bits = quantization.get("quant_method"), quantization.get("bits")
-    return f"{method}-{bits}" if method and bits else str(method) if method else None
+    return printable(f"{method}-{bits}" if bits else str(method)) if method else None
 
 
 def _from_gguf(header: GgufHeader, file: str) -> ModelFile:

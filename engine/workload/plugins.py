@@ -22,6 +22,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, NonNegativeF
 
 from capacity_tui.engine.catalog.names import key_of
 from capacity_tui.engine.errors import CatalogError, Place, PlanError
+from capacity_tui.engine.printable import printable
 from capacity_tui.engine.units import parse_count
 from capacity_tui.engine.workload.knobs import Knob
 from capacity_tui.engine.workload.spec import LARGEST_ROWS, Spec
@@ -166,14 +167,13 @@ def plugin_of(name: str) -> ModelPlugin:
 def _loaded(entry: EntryPoint) -> ModelPlugin:
     definition = _Definition.model_validate(entry.load()())
     fields = dict(_fields(definition.fields))
+    title, best_use = printable(definition.title), printable(definition.best_use)
     spec_type = create_model(entry.name, __base__=PluginSpec, **fields)
-    return ModelPlugin(
-        entry.name, _package(entry), definition.title, definition.best_use, spec_type, definition.calculate
-    )
+    return ModelPlugin(printable(entry.name), _package(entry), title, best_use, spec_type, definition.calculate)
 
 
 def _package(entry: EntryPoint) -> str:
-    return entry.dist.name if entry.dist is not None else entry.value
+    return printable(entry.dist.name if entry.dist is not None else entry.value)
 
 
 def _fields(given: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -184,16 +184,16 @@ def _fields(given: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _type(name: str, choice: _Choice) -> Any:
-    label = name.replace("_", " ").capitalize()
+    label = printable(name.replace("_", " ").capitalize())
     knob = Knob(
         label,
         kind="switch" if isinstance(choice.default, bool) else "choice" if choice.choices else _kind(choice.default),
         group="model",
-        unit=choice.unit,
+        unit=printable(choice.unit),
         minimum=choice.minimum,
         maximum=choice.maximum,
         choices=choice.choices,
-        help=choice.help,
+        help=printable(choice.help),
     )
     if choice.choices:
         return Annotated[Literal[choice.choices], knob]

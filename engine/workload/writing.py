@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 
 from capacity_tui.engine.catalog.reading import EXPONENT
+from capacity_tui.engine.printable import printable, printable_lines
 from capacity_tui.engine.workload.plan import Plan
 
 _LARGEST_EXACT = 2.0**53
@@ -25,14 +26,19 @@ def dump_plan(plan: Plan, comment: str = "") -> str:
     data = plan.model_dump(mode="json", exclude_defaults=True)
     ordered = {"version": plan.version, **data, "hardware": {"name": plan.hardware.name}}
     ordered["hardware"].update(data.get("hardware", {}))
-    body = yaml.dump(
-        {key: _readable(value) for key, value in _in_order(ordered).items()},
-        Dumper=_Dumper,
-        sort_keys=False,
-        allow_unicode=True,
-        width=_WIDEST_LINE,
-    )
-    return "".join(f"# {line}\n" for line in heading) + body
+    body = yaml_text({key: _readable(value) for key, value in _in_order(ordered).items()})
+    return "".join(f"# {printable(line)}\n" for line in heading) + body
+
+
+def yaml_text(data: object) -> str:
+    """Return data as YAML in their own order; where a character has no glyph, all but ASCII is escaped."""
+    text = _dumped(data, allow_unicode=True)
+    return text if printable_lines(text) == text else _dumped(data, allow_unicode=False)
+
+
+def _dumped(data: object, allow_unicode: bool) -> str:
+    text: str = yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=allow_unicode, width=_WIDEST_LINE)
+    return text
 
 
 class _Dumper(yaml.SafeDumper):

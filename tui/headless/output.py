@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from capacity_tui.engine.errors import Place, StorageError
+from capacity_tui.engine.printable import printable, printable_lines
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+    from rich.segment import Segment
 
 _FORMAT_OF_SUFFIX = {".json": "json", ".yaml": "yaml", ".yml": "yaml", ".md": "markdown", ".txt": "table",
                      ".html": "html", ".htm": "html"}  # fmt: skip
@@ -61,12 +63,18 @@ def write(text: str, output: Path | None, inputs: Iterable[str] = ()) -> None:
 
 def tell(line: str) -> None:
     """Say something about the work on stderr, beside the data."""
-    click.echo(line, err=True)
+    click.echo(printable(line), err=True)
+
+
+def say(line: str) -> None:
+    """Say a result of one line on stdout."""
+    click.echo(printable(line))
 
 
 def as_text(parts: Iterable[RenderableType], to_file: bool = False) -> str:
     """Return tables and lines as text: styled for a terminal, plain and unfolded for a file or pipe."""
     from rich.console import Console
+    from rich.segment import Segments
 
     terminal = sys.stdout.isatty() and not to_file
     console = Console(
@@ -80,6 +88,10 @@ def as_text(parts: Iterable[RenderableType], to_file: bool = False) -> str:
     )
     with console.capture() as capture:
         for part in parts:
-            console.print(part)
+            console.print(Segments(map(_printable_segment, console.render(part))), end="")
     lines = capture.get().splitlines()
     return "\n".join(lines if terminal else [line.rstrip() for line in lines]) + "\n"
+
+
+def _printable_segment(segment: Segment) -> Segment:
+    return segment if segment.control else segment._replace(text=printable_lines(segment.text))

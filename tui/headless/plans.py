@@ -11,7 +11,7 @@ import click
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.tui.headless import completion
 from capacity_tui.tui.headless.framework_folder import write_framework_files
-from capacity_tui.tui.headless.output import as_text, format_of, format_option, output_option, tell, write
+from capacity_tui.tui.headless.output import as_text, format_of, format_option, output_option, say, tell, write
 
 if TYPE_CHECKING:
     from capacity_tui.engine.choose.roofline import Roofline
@@ -106,7 +106,7 @@ def validate(files: tuple[str, ...]) -> int:
             tell(f"capacity-tui: {_placed(error, name).one_line()}")
             codes.append(error.exit_code)
         else:
-            click.echo(f"{name}: valid")
+            say(f"{name}: valid")
     return max(codes)
 
 

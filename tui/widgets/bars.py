@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from rich.cells import cell_len
 
+from capacity_tui.engine.printable import printable
 from capacity_tui.tui.actions import ACTIONS, Action, key_names
 from capacity_tui.tui.text import Line, Span, clip, line
 from capacity_tui.tui.widgets.lines import Lines
@@ -75,7 +76,7 @@ class Footer(Bar):
 
     def say(self, text: str, role: str = "value") -> None:
         """Say something in place of the keys, until the next key."""
-        self._said = Span(f" {text}", role)
+        self._said = Span(f" {printable(text)}", role)
         self.repaint()
 
     def hush(self) -> None:

@@ -13,6 +13,7 @@ from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
 
+from capacity_tui.engine.printable import printable
 from capacity_tui.tui.glyphs import to_ascii
 from capacity_tui.tui.text import Line
 
@@ -70,11 +71,11 @@ class Lines(Widget):
         """Paint one line of the widget."""
         content = self._line_at(y)
         ascii_only = self.app.has_class("-ascii")
+        segments = []
         # Neighbours of one style are one segment: each segment costs some 25 bytes on the wire.
-        runs = ((role, "".join(text for text, _ in run)) for role, run in groupby(content.spans, key=itemgetter(1)))
-        segments = [
-            Segment(to_ascii(text) if ascii_only else text, self._style(role, content.selected)) for role, text in runs
-        ]
+        for role, run in groupby(content.spans, key=itemgetter(1)):
+            text = printable("".join(text for text, _ in run))
+            segments.append(Segment(to_ascii(text) if ascii_only else text, self._style(role, content.selected)))
         return Strip(segments).adjust_cell_length(self.size.width, self._style("", content.selected))
 
     def notify_style_update(self) -> None:

@@ -1,0 +1,41 @@
+"""Text from outside, made harmless for a terminal: nothing in it moves the cursor, recolours or reorders a line.
+
+Files, catalogues, other packages, tools and other people's processes may hold terminal escapes, bells, C1 controls and
+bidirectional overrides. Whatever of their text is shown passes through here once.
+"""
+
+from __future__ import annotations
+
+_LINE_BREAKS = str.maketrans("\t\n\r", "   ")
+
+
+def printable(text: str) -> str:
+    r"""Return a text as one line whose every character can be seen.
+
+    Tabs and line breaks become spaces; what else has no glyph becomes its escape, such as ``\x1b`` or ``\u202e``.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        character if character.isprintable() else _escape(character) for character in text.translate(_LINE_BREAKS)
+    )
+
+
+def printable_lines(text: str) -> str:
+    """Return a text of many lines of which each is printable."""
+    return "\n".join(map(printable, text.split("\n")))
+
+
+def printable_data(data: object) -> object:
+    """Return plain data with every text, and every text key, as one printable line."""
+    if isinstance(data, str):
+        return printable(data)
+    if isinstance(data, dict):
+        return {printable_data(key): printable_data(value) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return type(data)(map(printable_data, data))
+    return data
+
+
+def _escape(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii")

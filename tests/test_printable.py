@@ -1,0 +1,100 @@
+"""Text from outside: what a terminal would obey is shown instead, wherever it comes in and goes out."""
+
+import json
+import unicodedata
+from pathlib import Path
+
+import pytest
+import yaml
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+from capacity_tui.engine.errors import PlanError
+from capacity_tui.engine.printable import printable, printable_data, printable_lines
+from capacity_tui.tui.headless.group import group
+from capacity_tui.tui.headless.output import as_text
+
+EVIL = "\x1b]0;PWNED\x07\x1b[31mEvil\x9b0m\u202e"
+SIZES = {"num_hidden_layers": 32, "hidden_size": 4096, "num_attention_heads": 32, "vocab_size": 32000}
+
+
+def obeyed(text: str) -> list[str]:
+    """The characters a terminal would act upon."""
+    return [c for c in text if c != "\n" and unicodedata.category(c) in {"Cc", "Cf", "Cs", "Zl", "Zp"}]
+
+
+@given(st.text())
+def test_nothing_is_left_that_a_terminal_obeys(text: str) -> None:
+    assert not obeyed(printable(text))
+    assert "\n" not in printable(text)
+    assert printable(printable(text)) == printable(text)
+
+
+@given(st.text())
+def test_lines_stay_lines(text: str) -> None:
+    assert printable_lines(text).count("\n") == text.count("\n")
+
+
+def test_escapes_can_be_seen() -> None:
+    assert printable(EVIL) == r"\x1b]0;PWNED\x07\x1b[31mEvil\x9b0m\u202e"
+    assert printable("a\tb\nc") == "a b c"
+    assert printable("Größe 30 µm → 日本語 ✓") == "Größe 30 µm → 日本語 ✓"
+
+
+def test_data_keep_their_form() -> None:
+    assert printable_data({"a\x1b": ["\x07", 1, None, True]}) == {r"a\x1b": [r"\x07", 1, None, True]}
+
+
+def test_errors_show_what_was_hidden() -> None:
+    assert PlanError("no model is called", EVIL).one_line() == f"no model is called: {printable(EVIL)}"
+
+
+@pytest.fixture
+def evil_plan(tmp_path: Path) -> Path:
+    (tmp_path / "config.json").write_text(json.dumps({"architectures": [EVIL], **SIZES}), encoding="utf-8")
+    path = tmp_path / "plan.yaml"
+    path.write_text("model: {config: config.json}\nhardware: {name: h100-sxm-80gb}\n", encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("form", ["table", "markdown", "json", "yaml", "html"])
+def test_a_models_class_name_does_nothing_to_the_terminal(evil_plan: Path, form: str) -> None:
+    result = CliRunner().invoke(group, ["plan", str(evil_plan), "--format", form])
+    assert result.exit_code == 0
+    assert not obeyed(result.output)
+    assert "Evil" in result.output
+
+
+def test_json_with_odd_characters_stays_the_same_data(tmp_path: Path) -> None:
+    config = tmp_path / "a\u202e\x9bb.json"
+    config.write_text(json.dumps(SIZES), encoding="utf-8")
+    path = tmp_path / "plan.yaml"
+    path.write_text(yaml.safe_dump({"model": {"config": config.name}, "hardware": {"name": "h100-sxm-80gb"}}))
+    for form, read in (("json", json.loads), ("yaml", yaml.safe_load)):
+        output = CliRunner().invoke(group, ["plan", str(path), "--format", form]).output
+        assert not obeyed(output)
+        assert Path(read(output)["plan"]["model"]["config"]).name == config.name
+
+
+def test_paths_do_nothing_to_the_terminal(evil_plan: Path, tmp_path: Path) -> None:
+    odd = tmp_path / "od\x1b[31md.yaml"
+    odd.write_text(evil_plan.read_text("utf-8"), encoding="utf-8")
+    result = CliRunner().invoke(group, ["validate", str(odd)])
+    assert r"od\x1b[31md.yaml: valid" in result.output
+
+
+def test_texts_that_reach_a_table_anyway_are_shown() -> None:
+    shown = as_text([EVIL], to_file=True)
+    assert not obeyed(shown)
+    assert r"\x1b[31mEvil" in shown
+
+
+def test_own_rows_cannot_hide_escapes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from capacity_tui.engine.catalog import load_catalog
+
+    row = {"vendor": "nvidia", "name": f"{EVIL}\n```\nmore", "generation": "hopper", "memory_mib": 1024}
+    (tmp_path / "accelerators.yaml").write_text(yaml.safe_dump({"my-gpu": row}), encoding="utf-8")
+    table = load_catalog(tmp_path).accelerators
+    shown = table["my-gpu"].name if "my-gpu" in table else "".join(map(str, table.problems))
+    assert not obeyed(shown)
