@@ -24,7 +24,7 @@ def members_in_node(group: Number, stride: Number, per_node: Number) -> Number:
 
 
 @equation(
-    "bandwidth = min(link, within · network) if group > within else link",
+    "bandwidth = link if group <= within else network if within = 1 else min(link, within · network)",
     unit="B/s",
     source=SOURCE,
 )
@@ -55,7 +55,8 @@ def ring_latency(within: Number, steps: Number, hop: Number, node_hop: Number) -
 
 
 @equation(
-    "seconds = latency + moved / bandwidth · (1 + half / (payload + half)), moved = payload · (group - 1) / group",
+    "seconds = latency + moved / bandwidth · (1 + half / (payload + half)) if group > 1 else 0, "
+    "moved = payload · (group - 1) / group",
     unit="s",
     source=SOURCE + "; the factor stands for the change from latency to bandwidth protocols",
 )

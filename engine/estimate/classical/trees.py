@@ -13,7 +13,7 @@ from capacity_tui.engine.workload.classical.specs import BoostedTrees, DecisionT
 
 
 @equation(
-    "levels = min(depth, growth · log2(rows / smallest))",
+    "levels = min(depth, max(1, growth · log2(max(2, rows / smallest))))",
     unit="levels",
     source="trees on noisy data grow deeper than balanced ones, as measured",
 )
