@@ -9,8 +9,11 @@ import numpy as np
 
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.roofline import operator_seconds
-from capacity_tui.engine.estimate.work import Operator, Where, Work
+from capacity_tui.engine.estimate.work import Collective, Operator, Where, Work
 from capacity_tui.engine.numeric import Number
+
+# Stands for no seconds at all where something is divided by them.
+SHORTEST = 1e-30
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +23,12 @@ class StepTime:
     Attributes:
         seconds: the whole step.
         parts: exposed seconds by part; they sum to ``seconds``.
-        hidden: seconds of communication that runs behind compute, by part.
+        exposed: seconds of each collective of the work, in its order, that nothing hides.
     """
 
     seconds: Number
     parts: Mapping[str, Number]
-    hidden: Mapping[str, Number]
+    exposed: tuple[Number, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,19 +88,20 @@ def pipeline_bubble(stages: Number, interleave: Number, micro_batches: Number, m
 
 
 @equation(
-    "exposed = seconds - min(overlap · seconds, room)",
+    "exposed = seconds - overlap · seconds · min(1, room / hideable)",
     unit="s",
-    source="communication hides behind independent compute, as far as there is any",
+    source="communication hides behind work that goes on meanwhile; all that could hide shares the room there is",
 )
-def exposed_seconds(seconds: Number, overlap: Number, room: Number) -> Number:
-    """Communication that compute does not hide.
+def exposed_seconds(seconds: Number, overlap: Number, room: Number, hideable: Number) -> Number:
+    """Communication that nothing hides.
 
     Args:
         seconds: seconds of the communication.
-        overlap: share of it that may hide behind compute.
-        room: seconds of compute it may hide behind.
+        overlap: share of it that may hide.
+        room: seconds in which kernels run or wait to be launched.
+        hideable: seconds of all communication that would hide there.
     """
-    return seconds - np.minimum(overlap * seconds, room)
+    return seconds - overlap * seconds * np.minimum(1.0, room / np.maximum(hideable, SHORTEST))
 
 
 @equation(
@@ -117,33 +121,72 @@ def launch_bound(launches: Number, launch: Number, working: Number) -> Number:
     return np.maximum(0.0, launches * launch - working)
 
 
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """What runs side by side in one micro-batch: kernels, their launches on the host, and the network.
+
+    A micro-batch is as long as the longest of the three, so that more of any of them never makes it shorter.
+
+    Attributes:
+        exposed: seconds of each collective that nothing hides, of a micro-batch or of the step.
+        idle: seconds in which the device waits for kernels to be launched.
+    """
+
+    exposed: tuple[Number, ...]
+    idle: Number
+
+
+def overlapped(work: Work, busy: BusyTime) -> Overlap:
+    """Let communication hide behind kernels and launches: first that of a micro-batch, then that of the step."""
+    layer = total(busy.layer)
+    blocking, hideable = _divided(collective for collective in work.collectives if not collective.per_step)
+    idle = launch_bound(busy.launches, work.launch_seconds, layer + blocking)
+    room = layer + idle
+    _, hideable_once = _divided(collective for collective in work.collectives if collective.per_step)
+    left = np.maximum(room - hideable, 0.0)
+    exposed = tuple(
+        exposed_seconds(
+            each.seconds * each.count,
+            each.overlap,
+            left if each.per_step else room,
+            hideable_once if each.per_step else hideable,
+        )
+        for each in work.collectives
+    )
+    return Overlap(exposed, idle)
+
+
+def _divided(collectives: Iterable[Collective]) -> tuple[Number, Number]:
+    """Return the seconds of collectives that kernels wait for, and those that may hide."""
+    blocking: Number = 0.0
+    hideable: Number = 0.0
+    for collective in collectives:
+        seconds = collective.seconds * collective.count
+        blocking = blocking + (1.0 - collective.overlap) * seconds
+        hideable = hideable + collective.overlap * seconds
+    return blocking, hideable
+
+
 def step_time(work: Work) -> StepTime:
     """Combine the operators and collectives of some work into the time of one step."""
     parts: dict[str, Number] = {}
-    hidden: dict[str, Number] = {}
     micro_batches, stages = work.schedule.micro_batches, work.schedule.stages
     busy = busy_time(work.operators)
-    layer = total(busy.layer)
-    exposed: dict[str, Number] = {}
-    for collective in work.collectives:
-        seconds = collective.seconds * collective.count
-        visible = exposed_seconds(seconds, collective.overlap, layer)
+    overlap = overlapped(work, busy)
+    each = total(busy.layer) + overlap.idle
+    visible: list[Number] = []
+    for collective, exposed in zip(work.collectives, overlap.exposed, strict=True):
         repeats = 1.0 if collective.per_step else micro_batches
-        hidden[collective.part] = hidden.get(collective.part, 0.0) + (seconds - visible) * repeats
-        target = parts if collective.per_step else exposed
-        target[collective.part] = target.get(collective.part, 0.0) + visible
-    working = layer + total(exposed)
-    idle = launch_bound(busy.launches, work.launch_seconds, working)
-    each = working + idle
+        each = each if collective.per_step else each + exposed
+        visible.append(exposed * repeats)
+        parts[collective.part] = parts.get(collective.part, 0.0) + exposed * repeats
     mean = each + (busy.first + busy.last) / stages
     ends = np.where(stages > 1, np.maximum(busy.first, busy.last), busy.first + busy.last)
     slowest = np.maximum(each * work.schedule.fullest_over_mean + ends, mean)
     for part in ("compute", "attention"):
         parts[part] = (busy.layer.get(part, 0.0) + busy.ends.get(part, 0.0) / stages) * micro_batches
-    for part, seconds in exposed.items():
-        parts[part] = parts.get(part, 0.0) + seconds * micro_batches
     bubble = pipeline_bubble(stages, work.schedule.interleave, micro_batches, mean, slowest)
     parts["pipeline_bubble"] = parts.get("pipeline_bubble", 0.0) + bubble
     parts["optimizer"] = total(busy.step)
-    parts["overhead"] = idle * micro_batches + work.fixed_seconds
-    return StepTime(total(parts), parts, hidden)
+    parts["overhead"] = overlap.idle * micro_batches + work.fixed_seconds
+    return StepTime(total(parts), parts, tuple(visible))

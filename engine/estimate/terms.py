@@ -13,7 +13,7 @@ from capacity_tui.engine.estimate.estimate import work_of
 from capacity_tui.engine.estimate.resolve import Settled
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.estimate.roofline import operator_seconds
-from capacity_tui.engine.estimate.schedule import busy_time, exposed_seconds, total
+from capacity_tui.engine.estimate.schedule import step_time
 from capacity_tui.engine.estimate.serving.resolve import serving_run
 from capacity_tui.engine.estimate.serving.run import ServingRun
 from capacity_tui.engine.estimate.serving.speed import PhaseTime, decode, prefill
@@ -223,22 +223,20 @@ def _times(number: float, word: str) -> str:
 
 
 def _collective_terms(work: Work, part: str) -> Iterator[Term]:
-    """Yield communication as far as compute does not hide it."""
-    room = total(busy_time(work.operators).layer)
+    """Yield communication as far as nothing hides it."""
     micro_batches = mean(work.schedule.micro_batches)
-    for collective in work.collectives:
+    for collective, exposed in zip(work.collectives, step_time(work).exposed, strict=True):
         if collective.part == part:
             repeats = 1.0 if collective.per_step else micro_batches
-            seconds = collective.seconds * collective.count
-            visible = mean(exposed_seconds(seconds, collective.overlap, room)) * repeats
-            detail = _collective_detail(collective, repeats, mean(seconds) * repeats, visible)
+            seconds, visible = mean(collective.seconds * collective.count) * repeats, mean(exposed)
+            detail = _collective_detail(collective, repeats, seconds, visible)
             yield Term(collective.name, visible, detail, origin(collective.seconds))
 
 
 def _collective_detail(collective: Collective, repeats: float, seconds: float, visible: float) -> str:
     runs = _times(mean(collective.count) * repeats, "time")
     hidden = format_percent(1.0 - visible / seconds) if seconds else format_percent(0.0)
-    return f"{runs} {format_bytes(mean(collective.bytes), 'MB')}, {hidden} of it behind compute"
+    return f"{runs} {format_bytes(mean(collective.bytes), 'MB')}, {hidden} of it hidden"
 
 
 def _phases(run: ServingRun) -> tuple[tuple[str, PhaseTime, float], ...]:

@@ -63,7 +63,7 @@ class Collective:
         part: result part its exposed time counts towards.
         seconds: time of one run.
         count: runs for one micro-batch (a step for ``per_step``).
-        overlap: share that can hide behind compute.
+        overlap: share that can hide behind kernels and their launches.
         per_step: whether it runs once a step rather than once a micro-batch.
         bytes: payload of one run.
     """

@@ -1,0 +1,147 @@
+"""What holds for the time of every training plan, over the whole range of what plans may say."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+
+import numpy as np
+import pytest
+from hypothesis import assume, example, given, settings
+from hypothesis import strategies as st
+
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.estimate.estimate import estimate_plan
+from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.workload.plan import Plan
+
+Data = dict[str, dict[str, object]]
+
+# Dense, small, encoder, encoder-decoder, routed, latent attention, sliding windows.
+MODELS = ("llama-3-8b", "pythia-70m", "bert-large", "t5-11b", "qwen3-30b-a3b", "deepseek-v3", "gemma-3-27b")
+HARDWARE = ("h100-sxm-80gb", "a100-sxm-80gb", "l40s", "mi300x", "tpu-v5e", "cpu-8c-3.5ghz-baseline")
+FRAMEWORKS = (None, "megatron", "fsdp", "deepspeed", "unsloth", "torchtitan", "maxtext")
+# Rounding of sums over many operators.
+ROUNDING = 1e-9
+
+# Each kernel waits for its launch, and gradients take as long as everything else.
+LAUNCHES_AND_GRADIENTS: Data = {
+    "model": {"name": "qwen3-30b-a3b"},
+    "hardware": {"name": "l40s", "devices": 8},
+    "training": {"seq_len": 2048, "micro_batch": 4, "global_batch": 32, "framework": "unsloth"},
+    "parallelism": {"dp": 8, "zero": 1},
+}
+
+BATCH = ("training.micro_batch", "training.global_batch")
+
+
+@st.composite
+def plans(draw: st.DrawFn) -> Data:
+    """Any training plan of a transformer whose layout is possible."""
+
+    def one(*values: object) -> object:
+        return draw(st.sampled_from(values))
+
+    tp, pp, cp, dp = (int(str(one(1, 1, 2, 4))) for _ in range(4))
+    micro_batch = draw(st.integers(1, 16))
+    training = {
+        "seq_len": one(64, 128, 1024, 4096, 16384),
+        "micro_batch": micro_batch,
+        "global_batch": micro_batch * dp * draw(st.integers(1, 8)),
+        "framework": one(*FRAMEWORKS),
+        "precision": one("fp32", "tf32", "fp16", "bf16", "fp8"),
+        "checkpointing": one("none", "selective", "selective-ops", "mlp", "every-2", "full"),
+        "optimizer": one("adamw", "adamw8bit", "adafactor", "sgd", "lion", "muon"),
+        "attention": one("flash", "eager"),
+        "compile": one(False, True),
+    }
+    parallelism = {
+        "dp": dp,
+        "tp": tp,
+        "pp": pp,
+        "cp": cp,
+        "ep": one(1, 2),
+        "zero": draw(st.integers(0, 3)),
+        "offload": one("none", "none", "optimizer", "parameters"),
+    }
+    hardware = {"name": one(*HARDWARE), "devices": tp * pp * cp * dp, "per_node": one(2, 8)}
+    return {
+        "model": {"name": one(*MODELS)},
+        "hardware": hardware,
+        "training": training,
+        "parallelism": parallelism,
+        "pricing": {"usd_per_hour": draw(st.floats(0.0, 100.0))},
+    }
+
+
+def estimated(plan: Data) -> Estimate:
+    try:
+        return estimate_plan(Plan.model_validate({"task": "train", **plan})).estimate
+    except CapacityError:
+        assume(False)
+        raise
+
+
+def seconds(plan: Data) -> float:
+    return float(estimated(plan).computation.step_seconds.value)
+
+
+def changed(plan: Data, path: str, value: object) -> Data:
+    copy = deepcopy(plan)
+    section, name = path.split(".")
+    copy[section][name] = value
+    return copy
+
+
+def doubled(plan: Data, *paths: str) -> Data:
+    for path in paths:
+        section, name = path.split(".")
+        plan = changed(plan, path, 2 * int(str(plan[section][name])))
+    return plan
+
+
+def no_faster(slower: float, faster: float) -> bool:
+    return slower >= faster * (1.0 - ROUNDING)
+
+
+@settings(max_examples=60, deadline=None)
+@given(plans())
+def test_figures_of_a_step_agree_with_each_other(plan: Data) -> None:
+    found = estimated({**plan, "training": {**plan["training"], "steps": 100}})
+    computation = found.computation
+    step = float(computation.step_seconds.value)
+    assert 0.0 < step < np.inf
+    assert min(float(part) for part in computation.parts.values()) >= 0.0
+    assert sum(float(part) for part in computation.parts.values()) == pytest.approx(step)
+    assert found.cost.usd == pytest.approx(100 * step / 3600 * float(str(plan["pricing"]["usd_per_hour"])))
+    assert found.energy.kwh is None or 0.0 <= float(found.energy.kwh) < np.inf
+    assert float(computation.step_seconds.low) <= step <= float(computation.step_seconds.high)
+
+
+@settings(max_examples=60, deadline=None)
+@given(plans())
+@example(LAUNCHES_AND_GRADIENTS)
+def test_more_work_never_takes_less_time(plan: Data) -> None:
+    step = seconds(plan)
+    assert no_faster(seconds(doubled(plan, *BATCH)), step), "twice the micro-batch"
+    assert no_faster(seconds(doubled(plan, "training.global_batch")), step), "twice the batch"
+    assert no_faster(seconds(doubled(plan, "training.seq_len")), step), "twice the sequence"
+    layers = estimated(plan).model.parameters
+    deeper = {**plan, "model": {**plan["model"], "spec": {"layers": 128}}}
+    assert estimated(deeper).model.parameters < layers or no_faster(seconds(deeper), step), "more layers"
+
+
+@settings(max_examples=60, deadline=None)
+@given(plans())
+def test_recomputing_never_makes_a_step_shorter(plan: Data) -> None:
+    nothing, everything = (seconds(changed(plan, "training.checkpointing", kind)) for kind in ("none", "full"))
+    assert no_faster(everything, seconds(plan))
+    assert no_faster(seconds(plan), nothing)
+
+
+@settings(max_examples=60, deadline=None)
+@given(plans())
+def test_faster_memory_and_links_never_make_a_step_longer(plan: Data) -> None:
+    step = seconds(plan)
+    for column in ("bandwidth_gbs", "link_gbs", "node_gbs"):
+        fast = {**plan, "hardware": {**plan["hardware"], "spec": {column: 50_000.0}}}
+        assert no_faster(step, seconds(fast)), column
