@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from capacity_tui.engine.catalog import Architecture, Catalog
 from capacity_tui.engine.hardware.machine import Machine
-from capacity_tui.engine.units import format_bytes, format_count
+from capacity_tui.engine.units import format_bytes, format_count, format_flops
 from capacity_tui.engine.workload.examples import example_names, example_title
 from capacity_tui.engine.workload.known_models import known_models
 from capacity_tui.engine.workload.saved import list_plans
@@ -48,7 +48,8 @@ def _hardware(catalog: Catalog, machine: Machine | None) -> Iterator[Choice]:
     here = ", ".join(gpu.name.value or gpu.vendor for gpu in found) or "no GPU: the processors"
     yield Choice("detected", "detected", f"this machine: {here}")
     for row in catalog.accelerators.values():
-        speed = f"{row.bf16_tflops or row.fp16_tflops or row.fp32_tflops or 0:g} TFLOP/s"
+        peak = row.bf16_tflops or row.fp16_tflops or row.fp32_tflops
+        speed = format_flops(peak and peak * 1e12, per_second=True)
         yield Choice(row.id, row.id, f"{row.name} · {format_bytes(row.memory_mib * _MIB)} · {speed}")
     for processor in catalog.processors.values():
         yield Choice(processor.id, processor.id, processor.name)

@@ -52,9 +52,10 @@ def comparison_table(columns: Sequence[tuple[str, Plan, Estimate]]) -> Table:
         columns: name, plan and estimate of each.
     """
     found = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
-    found.add_column("")
+    found.add_column("", overflow="fold")
     for name, _, _ in columns:
-        found.add_column(Text(name), justify="right")
+        # A folded figure reads as two.
+        found.add_column(Text(name), justify="right", no_wrap=True)
     found.add_row(Text("verdict"), *(_verdict(estimate) for _, _, estimate in columns))
     chosen = [_settings(plan) for _, plan, _ in columns]
     for label in dict.fromkeys(label for settings in chosen for label in settings):

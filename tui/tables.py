@@ -1,12 +1,17 @@
-"""Plain Rich tables: aligned columns, and names beside values."""
+"""Plain Rich tables: aligned columns, lists that lose columns where room is short, and names beside values."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from rich import box
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 from rich.text import Text
+
+# What the table leaves between two columns.
+_GAP = 2
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[int] = ()) -> Table:
@@ -17,12 +22,49 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[i
         found.add_column(
             Text(head),
             justify="right" if number in flush else "left",
-            no_wrap=number == 0 or number in flush,
+            no_wrap=number in flush or (number == 0 and len(heads) > 1),
             overflow="fold",
         )
     for row in rows:
         found.add_row(*(Text(cell) for cell in row))
     return found
+
+
+@dataclass(frozen=True)
+class Listing:
+    """Many rows of short cells: where not all columns have room, those on the right are left out, and it says so.
+
+    Attributes:
+        heads: names of the columns.
+        rows: their cells.
+        right: numbers of the columns that are flush right.
+        kept: numbers of the columns that always stay.
+    """
+
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    right: frozenset[int]
+    kept: frozenset[int]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Yield the columns that have room, and the names of the others."""
+        shown = self._shown(options.max_width)
+        right = (place for place, column in enumerate(shown) if column in self.right)
+        yield table([self.heads[column] for column in shown], self._cells(shown), right)
+        missing = [head for column, head in enumerate(self.heads) if column not in shown]
+        if missing:
+            yield Text(f"no room for: {', '.join(missing)}", style="dim")
+
+    def _shown(self, width: int) -> list[int]:
+        columns = list(range(len(self.heads)))
+        sizes = [max(map(len, (head, *(row[place] for row in self.rows)))) for place, head in enumerate(self.heads)]
+        optional = [column for column in columns if column not in self.kept]
+        while optional and sum(sizes[column] + _GAP for column in columns) > width:
+            columns.remove(optional.pop())
+        return columns
+
+    def _cells(self, shown: Sequence[int]) -> Iterable[Sequence[str]]:
+        return ([row[column] for column in shown] for row in self.rows)
 
 
 def pairs(entries: Iterable[tuple[str, str]]) -> Table:

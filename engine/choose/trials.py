@@ -126,7 +126,10 @@ def unit_seconds(estimate: Estimate) -> float:
 
 
 def unit_cost(estimate: Estimate) -> float:
-    """Return what one token or sample costs: in money where a price is known, else in device-seconds."""
+    """Return what one token or sample costs: in money, in seconds where devices are free of charge.
+
+    Where no price is known, device-seconds stand for money.
+    """
     price = estimate.cost.usd_per_hour
     rate = float(np.mean(estimate.computation.devices if price is None else price))
-    return unit_seconds(estimate) * rate
+    return unit_seconds(estimate) * (rate or 1.0)

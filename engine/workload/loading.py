@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -13,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from capacity_tui.engine.catalog.reading import DEEPEST_NESTING, Document, read_yaml
 from capacity_tui.engine.errors import DocumentError, Place, PlanError
-from capacity_tui.engine.workload.plan import Plan
+from capacity_tui.engine.workload.plan import Plan, counted_name
 from capacity_tui.engine.workload.planner_form import from_planner_form, is_classical
 from capacity_tui.engine.workload.quantities import LARGEST_TOKENS
 from capacity_tui.engine.workload.refusals import place_of, plan_error
@@ -21,7 +20,6 @@ from capacity_tui.engine.workload.refusals import place_of, plan_error
 FieldPath: TypeAlias = tuple[str, ...]
 
 CURRENT_VERSION = 1
-_COUNTED = re.compile(r"(?P<count>\d{1,9})\s*[xX×*]\s*(?P<name>\S.*)")
 _LENGTHS = ("tokens", "steps", "epochs")
 
 
@@ -114,11 +112,7 @@ def with_hardware(plan: Plan, name: str) -> Plan:
     Raises:
         PlanError: the count is not one.
     """
-    found = _COUNTED.fullmatch(name.strip())
-    hardware: dict[str, object] = {"name": name.strip()}
-    if found:
-        hardware = {"name": found["name"], "devices": int(found["count"])}
-    draft = _with(dict(plan), ("hardware",), hardware)
+    draft = _with(dict(plan), ("hardware",), {"name": name.strip()})
     draft = _with(draft, ("parallelism", "dp"), None)
     return _validated(_with(draft, ("parallelism", "shard"), None), Document(None))
 
@@ -200,6 +194,8 @@ def _with(node: object, path: FieldPath, value: object, above: FieldPath = ()) -
     mapping[key] = _with(mapping.get(key), tuple(rest), value, here) if rest else value
     if above == ("training",) and key in _LENGTHS and value is not None:
         mapping.update({other: None for other in _LENGTHS if other != key})
+    if here == ("hardware", "name") and counted_name(value):
+        mapping["devices"] = None
     if here == ("model",):
         _follow_model(mapping)
     return mapping

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
@@ -26,6 +28,15 @@ __all__ = [
     "Section",
     "TrainingSection",
 ]
+
+
+_COUNTED = re.compile(r"\s*(?P<count>\d{1,9})\s*[xX×*]\s*(?P<name>\S.*)")
+
+
+def counted_name(name: object) -> tuple[int, str] | None:
+    """Return the number of devices and the hardware that a name such as ``8xH100-SXM`` gives; None without a number."""
+    found = _COUNTED.fullmatch(name) if isinstance(name, str) else None
+    return None if found is None else (int(found["count"]), found["name"])
 
 
 class ModelSection(Section):
@@ -62,6 +73,18 @@ class HardwareSection(Section):
         Annotated[float, Field(gt=0, le=1)] | None,
         Knob("Efficiency", "number", "hardware", "", 0.05, 1, 0.05, help="overrides the reachable share of peak"),
     ] = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _counted_name(cls, data: object) -> object:
+        """Read ``8xH100-SXM`` as a name and a number of devices."""
+        counted = counted_name(data.get("name")) if isinstance(data, Mapping) else None
+        if counted is None or not isinstance(data, Mapping):
+            return data
+        (count, name), given = counted, data.get("devices")
+        if given is not None and str(given) != str(count):
+            raise ValueError(f"{data['name']} names {count} devices, devices says {given}: keep one of them")
+        return {**data, "name": name, "devices": count}
 
 
 class ScalabilitySection(Section):

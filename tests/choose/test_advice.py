@@ -71,6 +71,17 @@ def test_savings_are_the_difference_of_two_estimates(sections: dict[str, object]
             assert saved == pytest.approx(after - before, rel=1e-9), (note.code, key)
 
 
+@pytest.mark.parametrize("sections", [SLOW, SERVED, {**SLOW, "model": {"name": "mlp"}}], ids=["train", "infer", "mlp"])
+def test_where_devices_are_free_advice_is_ranked_by_time(sections: dict[str, object]) -> None:
+    free = answer(plan_of(**{**sections, "pricing": {"usd_per_hour": 0}})).estimate
+    assert "spot" not in codes(free.recommendations)
+    assert free.cost.usd_per_hour == 0
+    if sections is SLOW:
+        saved = [note.saves["computation.estimated_train_time_seconds"] for note in free.recommendations if note.saves]
+        assert saved == sorted(saved)
+        assert saved[0] < 0
+
+
 def test_recommends_mixed_precision_and_fused_attention() -> None:
     found = answer(plan_of(**SLOW)).estimate
     assert "mixed_precision" in codes(found.recommendations)

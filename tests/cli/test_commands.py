@@ -276,3 +276,33 @@ def test_configurations_say_what_each_mode_chose(run) -> None:
     assert {"model", "sequence", "micro / global batch", "checkpointing"} <= rows.keys()
     assert "1024 tok" in rows["sequence"]
     assert "4096 tok" in rows["sequence"]
+
+
+@pytest.mark.parametrize("command", ["instances", "hardware", "models"])
+@pytest.mark.parametrize("width", [100, 80, 60])
+def test_lists_lose_whole_columns_where_room_is_short(run, monkeypatch, command: str, width: int) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    lines = run(command, "--filter", "b").out.splitlines()
+    assert max(map(len, lines)) <= width
+    heads, rows = lines[0], [line for line in lines[2:] if line and not line.startswith("no room for")]
+    assert heads.split()[0] == "id"
+    assert all(not row.startswith(" ") for row in rows), "a cell was folded"
+    kept = {"instances": ("memory", "on demand/h"), "hardware": ("memory", "16-bit peak"), "models": ("parameters",)}
+    assert all(head in heads for head in kept[command])
+    if width == 60:
+        assert any(line.startswith("no room for: ") for line in lines)
+
+
+def test_a_fraction_of_a_device_is_listed_with_its_own_memory(run) -> None:
+    line = next(line for line in run("instances", "--filter", "g6f.large").out.splitlines() if "g6f-large" in line)
+    assert line.split()[1:3] == ["3", "GB"]
+
+
+def test_an_unknown_peak_is_not_zero(run) -> None:
+    from capacity_tui.engine.catalog import load_catalog
+    from capacity_tui.tui.catalogue_view import choices
+
+    details = {choice.id: choice.detail for choice in choices("accelerator", load_catalog(), None)}
+    assert details["mi308x"].endswith("n/a")
+    assert not any(" 0 TFLOP/s" in detail for detail in details.values())
+    assert "n/a" in run("hardware", "--filter", "mi308x").out

@@ -262,6 +262,20 @@ def test_other_hardware(name: str, hardware: str, devices: int | None) -> None:
     assert (moved.parallelism.dp, moved.parallelism.tp) == (None, 2)
 
 
+@pytest.mark.parametrize("name", ["8xH100-SXM", "8 × H100-SXM"])
+def test_a_count_before_the_name_of_hardware_in_a_file(name: str) -> None:
+    hardware = plan_from_text(f"model: {{name: llama-3-8b}}\nhardware: {{name: {name}}}\n", "p.yaml").hardware
+    assert (hardware.name, hardware.devices) == ("H100-SXM", 8)
+    plan = plan_from_data({**SMALLEST, "hardware": {"name": "a100", "devices": 4}})
+    changed = apply_settings(plan, [f"hardware.name={name}"]).hardware
+    assert (changed.name, changed.devices) == ("H100-SXM", 8)
+
+
+def test_two_counts_of_devices_that_differ_are_refused() -> None:
+    line = refusal("model: {name: llama-3-8b}\nhardware: {name: 8xh100, devices: 4}\n")
+    assert "8xh100 names 8 devices, devices says 4" in line
+
+
 def test_impossible_hardware() -> None:
     with pytest.raises(PlanError, match=r"hardware\.devices: not allowed: 0"):
         with_hardware(plan_from_data(SMALLEST), "0xh100")

@@ -54,11 +54,12 @@ def models(listing: bool, details: str | None, text: str, wanted: str | None, ou
     if form in ("json", "yaml"):
         _write_data([*map(_fields, rows), *map(known.listed, own)], form, output)
         return
-    from capacity_tui.tui.tables import table
+    from capacity_tui.tui.tables import Listing
 
     heads = ("id", "name", "kind", "parameters", "active", "context")
-    tables = [table(heads, [_model_cells(row) for row in rows], (3, 4, 5))] if rows else []
-    tables += [table(known.HEADS, [known.cells(model) for model in own])] if own else []
+    cells = [_model_cells(row) for row in rows]
+    tables = [Listing(heads, cells, frozenset((3, 4, 5)), frozenset((0, 3)))] if rows else []
+    tables += [Listing(known.HEADS, [known.cells(model) for model in own], frozenset(), frozenset((0,)))] if own else []
     write(as_text(tables, output is not None), output)
     if not tables:
         tell(_NOTHING)
@@ -97,7 +98,8 @@ def hardware(listing: bool, details: str | None, text: str, wanted: str | None, 
         _write_data([_fields(row) for row in (*accelerators, *processors)], form, output)
         return
     rows = [_accelerator_cells(row) for row in accelerators] + [_processor_cells(row) for row in processors]
-    _write_table(("id", "name", "memory", "bandwidth", "16-bit peak", "power", "link"), rows, range(2, 7), output)
+    heads = ("id", "memory", "16-bit peak", "bandwidth", "power", "link", "name")
+    _write_table(heads, rows, range(1, 6), {0, 1}, output)
 
 
 @click.command()
@@ -118,8 +120,8 @@ def instances(listing: bool, details: str | None, text: str, wanted: str | None,
     if form in ("json", "yaml"):
         _write_data([_fields(row) for row in found], form, output)
         return
-    heads = ("id", "provider", "devices", "memory", "on demand/h", "spot/h", "region", "price of")
-    _write_table(heads, [_instance_cells(row) for row in found], (3, 4, 5), output)
+    heads = ("id", "memory", "on demand/h", "spot/h", "devices", "network", "region", "spot region", "price of")
+    _write_table(heads, [_instance_cells(row) for row in found], (1, 2, 3, 5), {0, 1, 2}, output)
 
 
 def _model_cells(row: Architecture) -> Sequence[str]:
@@ -142,12 +144,12 @@ def _accelerator_cells(row: Accelerator) -> Sequence[str]:
     peak = row.bf16_tflops or row.fp16_tflops or row.fp32_tflops
     return (
         row.id,
-        row.name,
         format_bytes(row.memory_bytes),
-        format_bandwidth(row.bandwidth_gbs and row.bandwidth_gbs * 1e9),
         format_flops(peak and peak * 1e12, per_second=True),
+        format_bandwidth(row.bandwidth_gbs and row.bandwidth_gbs * 1e9),
         format_power(row.tdp_w),
         format_bandwidth(row.link_gbs * 1e9) if row.link_gbs else "",
+        row.name,
     )
 
 
@@ -157,27 +159,28 @@ def _processor_cells(row: Processor) -> Sequence[str]:
     peak = row.fp32_gflops_base
     return (
         row.id,
-        row.name,
         f"{row.cores + row.efficiency_cores} cores",
-        format_bandwidth(row.bandwidth_gbs and row.bandwidth_gbs * 1e9),
         f"{format_flops(peak and peak * 1e9, per_second=True)} fp32",
+        format_bandwidth(row.bandwidth_gbs and row.bandwidth_gbs * 1e9),
         format_power(row.tdp_w),
         "",
+        row.name,
     )
 
 
 def _instance_cells(row: Instance) -> Sequence[str]:
     from capacity_tui.engine.units import format_money
 
-    memory = row.accelerator_memory_gb
+    memory, network = row.accelerator_memory_gb, row.network_gbit
     return (
         row.id,
-        row.provider,
-        f"{row.accelerator_count:g} x {row.accelerator}",
-        f"{memory:g} GB" if memory else "",
+        f"{memory * min(1.0, row.accelerator_count):g} GB" if memory else "",
         format_money(row.on_demand_usd_per_hour),
         format_money(row.spot_usd_per_hour),
-        row.region or "",
+        f"{row.accelerator_count:g} x {row.accelerator}",
+        f"{network:g} Gbit/s" if network else "",
+        f"{row.provider} {row.region or ''}".rstrip(),
+        row.spot_region or "",
         row.price_date or "",
     )
 
@@ -221,11 +224,11 @@ def _write_data(data: object, form: str, output: Path | None) -> None:
 
 
 def _write_table(
-    heads: Sequence[str], rows: Sequence[Sequence[str]], right: Iterable[int], output: Path | None
+    heads: Sequence[str], rows: Sequence[Sequence[str]], right: Iterable[int], kept: Iterable[int], output: Path | None
 ) -> None:
-    from capacity_tui.tui.tables import table
+    from capacity_tui.tui.tables import Listing
 
-    write(as_text([table(heads, rows, right)], output is not None), output)
+    write(as_text([Listing(heads, rows, frozenset(right), frozenset(kept))], output is not None), output)
     if not rows:
         tell(_NOTHING)
 

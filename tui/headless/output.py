@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -72,14 +73,18 @@ def say(line: str) -> None:
 
 
 def as_text(parts: Iterable[RenderableType], to_file: bool = False) -> str:
-    """Return tables and lines as text: styled for a terminal, plain and unfolded for a file or pipe."""
+    """Return tables and lines as text: styled for a terminal, plain for a file or pipe.
+
+    What nobody sees in a terminal is not folded, unless ``COLUMNS`` says how wide it may be.
+    """
     from rich.console import Console
     from rich.segment import Segments
 
     terminal = sys.stdout.isatty() and not to_file
+    columns = os.environ.get("COLUMNS", "")
     console = Console(
         file=sys.stdout,
-        width=None if terminal else _NO_LIMIT,
+        width=None if terminal else int(columns) if columns.isdigit() and int(columns) else _NO_LIMIT,
         no_color=None if terminal else True,
         force_terminal=None if terminal else False,
         markup=False,
