@@ -5,9 +5,10 @@ from __future__ import annotations
 import errno
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from capacity_tui.engine.errors import Place, StorageError
@@ -16,6 +17,8 @@ DATA_VARIABLE = "CAPACITY_TUI_DATA"
 """Environment variable that names another folder for what the program keeps."""
 CONFIG_VARIABLE = "CAPACITY_TUI_CONFIG"
 """Environment variable that names another folder for what the user writes for the program."""
+NOWHERE = Path("/dev/null/capacity-tui")
+"""The folder of a user without a home: it cannot be, so nothing is read from it or kept in it."""
 CORRUPT = ".corrupt-"
 """What the name of a file that was set aside holds."""
 _REMEDIES = {
@@ -35,22 +38,31 @@ _NEW_FILE_MODE = 0o666
 
 def data_folder(environment: Mapping[str, str] = os.environ) -> Path:
     """Return where the program keeps what the user made with it; the folder need not exist."""
-    chosen = environment.get(DATA_VARIABLE)
-    if chosen:
-        return Path(chosen).expanduser()
     from platformdirs import user_data_path  # noqa: PLC0415 - most users of this module need no folder
 
-    return user_data_path("capacity-tui", appauthor=False)
+    return _folder(environment.get(DATA_VARIABLE), partial(user_data_path, "capacity-tui", appauthor=False))
 
 
 def config_folder(environment: Mapping[str, str] = os.environ) -> Path:
     """Return where settings, themes and the user's own catalogue rows lie; the folder need not exist."""
-    chosen = environment.get(CONFIG_VARIABLE)
-    if chosen:
-        return Path(chosen).expanduser()
     from platformdirs import user_config_path  # noqa: PLC0415 - as above
 
-    return user_config_path("capacity-tui")
+    return _folder(environment.get(CONFIG_VARIABLE), partial(user_config_path, "capacity-tui"))
+
+
+def cache_folder() -> Path:
+    """Return where the program keeps what it can compute again; the folder need not exist."""
+    from platformdirs import user_cache_path  # noqa: PLC0415 - as above
+
+    return _folder(None, partial(user_cache_path, "capacity-tui"))
+
+
+def _folder(chosen: str | None, usual: Callable[[], Path]) -> Path:
+    """Return a chosen folder, else the usual one of this system; NOWHERE for a user without a home."""
+    try:
+        return Path(chosen).expanduser() if chosen else usual().expanduser()
+    except RuntimeError:
+        return NOWHERE
 
 
 def write_atomically(path: Path, text: str, overwrite: bool = False) -> None:
@@ -133,6 +145,8 @@ def storage_error(error: Exception, path: Path, what: str) -> StorageError:
     """
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     remedy = _REMEDIES.get(error.errno or 0, "") if isinstance(error, OSError) else ""
+    if path.is_relative_to(NOWHERE):
+        remedy = f"this user has no home: set HOME, or {DATA_VARIABLE} and {CONFIG_VARIABLE}, to a folder"
     return StorageError(what, reason, remedy, Place(str(path)))
 
 

@@ -14,11 +14,10 @@ def printable(text: str) -> str:
 
     Tabs and line breaks become spaces; what else has no glyph becomes its escape, such as ``\x1b`` or ``\u202e``.
     """
-    if text.isprintable():
-        return text
-    return "".join(
-        character if character.isprintable() else _escape(character) for character in text.translate(_LINE_BREAKS)
-    )
+    line = text.translate(_LINE_BREAKS)
+    if line.isprintable():
+        return line
+    return "".join(character if character.isprintable() else _escape(character) for character in line)
 
 
 def printable_lines(text: str) -> str:

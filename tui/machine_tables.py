@@ -37,6 +37,8 @@ def machine_tables(machine: Machine) -> Iterator[RenderableType]:
     if machine.benchmarked:
         rows += _measured_rows(machine.benchmarked)
     yield table(("what", "value", "known from"), [_cells(label, fact, show) for label, fact, show in rows])
+    for probe in machine.troubles:
+        yield Text(f"{probe.name} {probe.outcome}: {probe.detail}; what it would tell is not known", style="bold")
     if not machine.accelerators:
         yield Text("No accelerator was found; plans for this machine run on its CPU.")
 

@@ -143,6 +143,7 @@ def _machine_rows(machine: Machine) -> Iterator[HardwareRow]:
     yield from _measured_row(machine)
     yield from (_disk_row(disk) for disk in machine.disks if disk.file_system != "tmpfs")
     yield from (_network_row(card) for card in machine.networks if card.kind not in {"virtual", "loopback"})
+    yield from (HardwareRow(probe.name, "", "", f"{probe.outcome}: {probe.detail}") for probe in machine.troubles)
 
 
 def _accelerator_rows(machine: Machine) -> Iterator[HardwareRow]:

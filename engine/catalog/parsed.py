@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from platformdirs import user_cache_dir
 
 from capacity_tui.engine.errors import StorageError
-from capacity_tui.engine.files import write_atomically
+from capacity_tui.engine.files import cache_folder, write_atomically
 
 
 def parse_shipped(file: Traversable) -> dict[str, Any]:
@@ -23,27 +22,42 @@ def parse_shipped(file: Traversable) -> dict[str, Any]:
     """
     content = file.read_bytes()
     kept = _kept(file.name, content)
-    try:
-        rows: dict[str, Any] = json.loads(kept.read_bytes())
-    except (OSError, ValueError):
+    rows = _read(kept)
+    if rows is None:
         rows = yaml.load(content, Loader=yaml.CSafeLoader)
         _keep(kept, rows)
     return rows
 
 
 def _kept(name: str, content: bytes) -> Path:
-    digest = blake2b(content, digest_size=12).hexdigest()
-    return Path(user_cache_dir("capacity-tui")) / "catalog" / f"{Path(name).stem}-{digest}.json"
+    return cache_folder() / "catalog" / f"{Path(name).stem}-{_digest(content)}.json"
+
+
+def _read(kept: Path) -> dict[str, Any] | None:
+    """Return what the cache holds; None where nothing is kept, or not what was written: then it is written anew."""
+    try:
+        digest, _, text = kept.read_bytes().partition(b"\n")
+        if digest != _digest(text).encode():
+            return None
+        rows: dict[str, Any] = json.loads(text)
+    except (OSError, ValueError):
+        return None
+    return rows
 
 
 def _keep(path: Path, rows: dict[str, Any]) -> None:
-    """Write the parsed form and drop older ones of the same file; a cache that cannot be written is no loss."""
+    """Write the parsed form under its digest and drop older ones of the file; an unwritable cache is no loss."""
     stem = path.name.rpartition("-")[0]
+    text = json.dumps(rows, default=str)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, json.dumps(rows, default=str), overwrite=True)
+        write_atomically(path, f"{_digest(text.encode())}\n{text}", overwrite=True)
         for old in path.parent.glob(f"{stem}-{'[0-9a-f]' * 24}.json"):
             if old != path:
                 old.unlink(missing_ok=True)
     except (OSError, StorageError):
         return
+
+
+def _digest(content: bytes) -> str:
+    return blake2b(content, digest_size=12).hexdigest()

@@ -111,9 +111,10 @@ def _own_paths(host: Host) -> dict[str, str]:
     """Return this process's group for each version 1 controller, and for version 2 under ``""``."""
     paths: dict[str, str] = {}
     for line in (host.text("/proc/self/cgroup").value or "").splitlines():
-        _, controllers, path = line.split(":", 2)
-        for controller in controllers.split(","):
-            paths[controller] = path
+        _, _, described = line.partition(":")
+        controllers, colon, path = described.partition(":")
+        if colon:  # a line without a path is damaged, and says nothing
+            paths.update(dict.fromkeys(controllers.split(","), path))
     return paths
 
 

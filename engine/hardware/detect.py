@@ -19,7 +19,7 @@ from capacity_tui.engine.hardware.disk import probe_disks
 from capacity_tui.engine.hardware.facts import missing
 from capacity_tui.engine.hardware.gaudi import probe_gaudi
 from capacity_tui.engine.hardware.generations import with_abilities
-from capacity_tui.engine.hardware.host import Host
+from capacity_tui.engine.hardware.host import COMMAND_SECONDS, NO_ANSWER, Host
 from capacity_tui.engine.hardware.intel import probe_intel
 from capacity_tui.engine.hardware.jetson import probe_jetson
 from capacity_tui.engine.hardware.machine import (
@@ -125,7 +125,8 @@ class _Detection:
             probes=(),
         )
         benchmarked = self._wait(self._start("benchmarks", partial(_benchmarked, machine)))
-        return replace(machine, benchmarked=benchmarked, probes=tuple(self._probes))
+        silent = (Probe(tool, COMMAND_SECONDS, "timed out", NO_ANSWER) for tool in sorted(self._host.silent))
+        return replace(machine, benchmarked=benchmarked, probes=(*self._probes, *silent))
 
     def _start(self, name: str, probe: Callable[[Host], T], seconds: float = FILE_SECONDS) -> Running[T]:
         return Running(name, partial(probe, self._host), min(seconds, self._seconds))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import os
 import platform
 import re
 import socket
@@ -87,7 +88,7 @@ def _names() -> tuple[str, ...]:
     except (OSError, KeyError):  # a user id without an entry
         user = ""
     host = socket.gethostname()
-    found = {host, host.partition(".")[0], user, Path.home().name}
+    found = {host, host.partition(".")[0], user, Path(os.path.expanduser("~")).name}  # noqa: PTH111 - never raises
     return tuple(name for name in found if len(name) > 2 and name not in ("root", "localhost", "user"))
 
 

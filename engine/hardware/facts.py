@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, Literal, Never, TypeVar
 
+from capacity_tui.engine.printable import printable, printable_lines
+
 Origin = Literal["detected", "measured", "catalogue", "assumed", "given"]
 
 T_co = TypeVar("T_co", covariant=True)
@@ -14,7 +16,7 @@ U = TypeVar("U")
 
 @dataclass(frozen=True, slots=True)
 class Fact(Generic[T_co]):
-    """One value with its provenance.
+    """One value with its provenance; whatever a file, a tool or a driver says, its texts are printable.
 
     Attributes:
         value: the value, or None when it could not be had.
@@ -31,6 +33,9 @@ class Fact(Generic[T_co]):
     def __post_init__(self) -> None:
         if self.value is None and not self.reason:
             raise ValueError(f"{self.source}: a missing value needs a reason")
+        if isinstance(self.value, str):
+            object.__setattr__(self, "value", printable_lines(self.value))
+        object.__setattr__(self, "reason", printable(self.reason))
 
     def __str__(self) -> str:
         return f"n/a ({self.reason})" if self.value is None else str(self.value)

@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
+from capacity_tui.engine.hardware.commands import run_command
 from capacity_tui.engine.hardware.facts import Fact, detected, missing
 
-# Where sysctl, rocm-smi, neuron-ls and WSL's nvidia-smi lie, often outside PATH.
-TOOLS = ("/usr/sbin", "/sbin", "/opt/rocm/bin", "/opt/aws/neuron/bin", "/usr/lib/wsl/lib")
 COMMAND_SECONDS = 3.0  # vendor tools answer in well under a second unless their driver hangs
+MOST_CPUS = 1 << 16  # Linux is built for 8192 at most; a longer list is damaged
+NO_ANSWER = f"no answer within {COMMAND_SECONDS:g} s"
 
 REASONS = {errno.ENOENT: "this machine does not tell", errno.EACCES: "permission denied"}
 
@@ -28,27 +29,6 @@ class Space:
 
     total_bytes: int
     free_bytes: int
-
-
-def run_command(words: tuple[str, ...], seconds: float) -> str:
-    """Return what a command prints.
-
-    Raises:
-        OSError: it is not installed or may not be run.
-        subprocess.SubprocessError: it failed or took longer than ``seconds``.
-    """
-    search = os.pathsep.join((os.environ.get("PATH", os.defpath), *TOOLS))
-    done = subprocess.run(  # noqa: S603 - fixed vendor tools, never the user's words
-        words,
-        capture_output=True,
-        stdin=subprocess.DEVNULL,
-        text=True,
-        errors="replace",
-        timeout=seconds,
-        check=True,
-        env={**os.environ, "LC_ALL": "C", "PATH": search},
-    )
-    return done.stdout
 
 
 def file_system_space(mount: str) -> Space:
@@ -68,6 +48,7 @@ class Host:
         environment: environment variables.
         run: runs a command within some seconds and returns what it prints.
         space: size of the file system at a mount point.
+        silent: commands that were asked and did not answer in time.
     """
 
     root: Path = Path("/")
@@ -76,6 +57,7 @@ class Host:
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     run: Callable[[tuple[str, ...], float], str] = run_command
     space: Callable[[str], Space] = file_system_space
+    silent: set[str] = field(default_factory=set)
 
     def path(self, path: str) -> Path:
         """Return where an absolute path of the host lies below the root."""
@@ -125,25 +107,31 @@ class Host:
             return None
 
     def command(self, *words: str) -> Fact[str]:
-        """Return what a command prints, missing if it is not installed, fails or hangs."""
+        """Return what a command prints, missing if it is not installed, fails or hangs; who hangs is asked once."""
         source = " ".join(words)
+        if words[0] in self.silent:
+            return missing(source, NO_ANSWER)
         try:
             return detected(self.run(words, COMMAND_SECONDS), source)
         except FileNotFoundError:
             return missing(source, f"{words[0]} is not installed")
         except subprocess.TimeoutExpired:
-            return missing(source, f"no answer within {COMMAND_SECONDS:g} s")
+            self.silent.add(words[0])
+            return missing(source, NO_ANSWER)
         except (OSError, subprocess.SubprocessError) as error:
             return missing(source, str(error))
 
 
 def parse_cpu_list(text: str) -> tuple[int, ...]:
-    """Return the numbers in a kernel list such as ``0-3,8``; raises ValueError."""
+    """Return the numbers in a kernel list such as ``0-3,8``; raises ValueError, also for a list without bounds."""
     numbers: list[int] = []
     for part in text.split(","):
         first, _, last = part.strip().partition("-")
         if first:
-            numbers.extend(range(int(first), int(last or first) + 1))
+            listed = range(int(first), int(last or first) + 1)
+            if len(numbers) + len(listed) > MOST_CPUS:
+                raise ValueError(f"more than {MOST_CPUS} CPUs listed")
+            numbers.extend(listed)
     return tuple(numbers)
 
 

@@ -310,6 +310,11 @@ class Machine:
     measured: tuple[MeasuredReach, ...] = ()
     benchmarked: MeasuredFacts | None = None
 
+    @property
+    def troubles(self) -> tuple[Probe, ...]:
+        """The probes and tools that did not answer, broke, or were denied: what they would tell is not known."""
+        return tuple(probe for probe in self.probes if probe.outcome in ("timed out", "failed", "denied"))
+
 
 R = TypeVar("R", Cpu, Memory, MemoryModules, Swap, Power, PcieLink, Container, Platform)
 

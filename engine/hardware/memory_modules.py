@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from capacity_tui.engine.hardware.facts import Fact, detected, missing
 from capacity_tui.engine.hardware.host import Host
 from capacity_tui.engine.hardware.machine import MemoryModule, MemoryModules
+from capacity_tui.engine.printable import printable
 
 TABLES = "/sys/firmware/dmi/tables/DMI"
 CONTROLLERS = "/sys/devices/system/edac/mc"
@@ -43,7 +44,7 @@ def _structures(table: bytes) -> Iterator[tuple[int, bytes, Sequence[str]]]:
         if length < 4 or end < 0 or kind == END_OF_TABLE:
             return
         texts = table[position + length : end].split(b"\0")
-        yield kind, table[position : position + length], [text.decode("ascii", "replace") for text in texts]
+        yield kind, table[position : position + length], [printable(text.decode("ascii", "replace")) for text in texts]
         position = end + 2
 
 

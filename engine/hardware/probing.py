@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from capacity_tui.engine.hardware.machine import Probe, ProbeOutcome
+from capacity_tui.engine.printable import printable
 
 CANCEL_CHECK_SECONDS = 0.05  # how soon a cancelled wait returns; quitting must take under 0.1 s
 
@@ -55,7 +56,7 @@ class Running(Generic[T]):
     def now(self) -> tuple[T | None, Probe]:
         """Return what the probe has found so far, and how it went."""
         if self.done:
-            return self._value, Probe(self.name, self._seconds, self._outcome, self._detail)
+            return self._value, Probe(self.name, self._seconds, self._outcome, printable(self._detail))
         return None, self._report("timed out", f"no answer within {self._limit:g} s")
 
     def _remaining(self) -> float:

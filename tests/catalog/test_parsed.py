@@ -12,7 +12,7 @@ from capacity_tui.engine.catalog.parsed import parse_shipped
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(parsed, "user_cache_dir", lambda _: str(tmp_path / "cache"))
+    monkeypatch.setattr(parsed, "cache_folder", lambda: tmp_path / "cache")
     return tmp_path / "cache" / "catalog"
 
 
@@ -25,14 +25,16 @@ def test_a_changed_file_is_read_anew_and_the_old_form_dropped(cache: Path, tmp_p
     assert len(list(cache.iterdir())) == 1
 
 
-def test_a_damaged_form_is_replaced(cache: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("damaged", ["{", "null", "[]", "{}", '{"a": {}}', "", "\xff"])
+def test_a_damaged_form_is_replaced(damaged: str, cache: Path, tmp_path: Path) -> None:
     file = tmp_path / "rows.yaml"
     file.write_text("a: {size: 1}\n")
     parse_shipped(file)
     (kept,) = cache.iterdir()
-    kept.write_text("{")
+    sound = kept.read_text()
+    kept.write_text(damaged)
     assert parse_shipped(file) == {"a": {"size": 1}}
-    assert kept.read_text() == '{"a": {"size": 1}}'
+    assert kept.read_text() == sound
 
 
 def test_without_a_writable_cache_everything_still_loads(cache: Path, tmp_path: Path) -> None:

@@ -165,5 +165,5 @@ def _path(text: str, folder: Path) -> Path:
 
 
 def _shortened(path: Path) -> str:
-    home = str(Path.home())
+    home = os.path.expanduser("~")  # noqa: PTH111 - as above
     return str(path).replace(home, "~", 1) if str(path).startswith(home + "/") else str(path)
