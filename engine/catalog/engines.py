@@ -44,6 +44,7 @@ class InferenceEngine(Row):
     logit_rows: NonNegativeFloat = Field(0.0, description="prompt positions that get logits: 0 the last, 1 all")
     block_tokens: PositiveInt = Field(description="tokens in one block of the cache")
     takes: Takes = Field(description="device memory it takes: what it needs, a share of all, a share of the free")
+    whole_heads: bool = Field(True, description="tensor parallelism splits between heads, and has to divide them")
     workspace_mib: NonNegativeFloat = Field(description="kernel workspaces and captured graphs, MiB")
     fragmentation: NonNegativeFloat = Field(description="allocator's surplus over its peak, share")
     embedding_on_host: bool = Field(False, description="the token embedding stays in host memory")

@@ -13,6 +13,7 @@ from capacity_tui.engine.estimate.schedule import step_time
 from capacity_tui.engine.estimate.transformer.resolve import resolve_recompute
 from capacity_tui.engine.estimate.transformer.run import Recompute, TransformerRun
 from capacity_tui.engine.estimate.transformer.training import training_work
+from capacity_tui.engine.workload.layout_rules import EQUAL_STAGES, Layout, possible
 
 Floats = NDArray[np.float64]
 Choice = Mapping[str, object]
@@ -48,26 +49,34 @@ def powers_of_two(most: float) -> tuple[int, ...]:
     return tuple(2**power for power in range(max(0, int(np.log2(max(most, 1.0)))) + 1))
 
 
-def layouts(run: TransformerRun, tensor: bool, pipeline: bool, replicas: int | None) -> tuple[Choice, ...]:
-    """Return tensor- and pipeline-parallel sizes that divide heads, layers and devices.
+def divisors(number: int) -> tuple[int, ...]:
+    """Return the whole numbers that divide a positive one, in order."""
+    small = [size for size in range(1, int(number**0.5) + 1) if number % size == 0]
+    return tuple(sorted({*small, *(number // size for size in small)}))
+
+
+def layouts(layout: Layout, inside: int, tensor: bool, pipeline: bool, replicas: int | None) -> tuple[Choice, ...]:
+    """Return the tensor- and pipeline-parallel sizes that can be, the smaller models first.
 
     Args:
-        run: the run, whose own sizes serve where nothing else divides.
+        layout: the plan's, whose own sizes serve where nothing is open or nothing else can be.
+        inside: devices of a node, which tensor parallelism stays in.
         tensor: whether the tensor-parallel size is open.
         pipeline: whether the number of stages is open.
         replicas: data-parallel replicas where the plan gives them.
     """
-    devices, heads, layers = int(run.cluster.devices), int(run.shape.heads), int(run.shape.layers)
-    tensors = powers_of_two(float(run.cluster.per_node)) if tensor else (int(run.tp),)
-    pipelines = powers_of_two(min(layers, MOST_STAGES)) if pipeline else (int(run.pp),)
-
-    def divides(tp: int, pp: int) -> bool:
-        model = tp * pp * int(run.cp)
-        whole = devices % model == 0 if replicas is None else devices == model * replicas
-        return whole and heads % tp == 0 and (pp == 1 or layers % pp == 0)
-
-    fitting = [(tp, pp) for tp, pp in product(tensors, pipelines) if divides(tp, pp)] or [(int(run.tp), int(run.pp))]
-    return tuple({"parallelism.tp": tp, "parallelism.pp": pp} for tp, pp in fitting)
+    sizes = divisors(int(layout.devices))
+    tensors = [size for size in sizes if size <= inside] if tensor else [int(layout.tp)]
+    most = min(int(layout.layers), MOST_STAGES)
+    pipelines = [size for size in sizes if size <= most] if pipeline else [int(layout.pp)]
+    pairs = sorted(product(tensors, pipelines), key=lambda pair: (pair[0] * pair[1], pair[1]))
+    tp, pp = (np.array(column, dtype=np.float64) for column in zip(*pairs, strict=True))
+    dp = np.floor(layout.devices / (tp * pp * layout.cp)) if replicas is None else np.full(tp.shape, float(replicas))
+    etp = layout.etp if layout.ep > 1 else tp
+    spread = replace(layout, tp=tp, pp=pp, dp=np.maximum(dp, 1.0), etp=etp, micro_batches=0.0)
+    found = [pair for pair, can_be in zip(pairs, possible(spread, EQUAL_STAGES), strict=True) if can_be]
+    found = found or [(int(layout.tp), int(layout.pp))]
+    return tuple({"parallelism.tp": size, "parallelism.pp": stages} for size, stages in found)
 
 
 def each(path: str, values: Iterable[object]) -> tuple[Choice, ...]:

@@ -23,6 +23,7 @@ from capacity_tui.engine.units import (
     format_seconds,
 )
 from capacity_tui.engine.verdict import Verdict
+from capacity_tui.engine.workload.layout_rules import plan_layout, remarked
 
 # Tokens a parameter of compute-optimal training, and how far off is worth a word (Hoffmann et al. 2022).
 OPTIMAL_TOKENS, FAR = 20.0, 5.0
@@ -88,6 +89,10 @@ def _context(case: Case) -> Iterator[Note]:
 
 
 def _layout(case: Case) -> Iterator[Note]:
+    if case.settled.shape is not None:
+        layout = plan_layout(case.plan, case.settled.shape, case.catalog)
+        for rule in remarked(layout):
+            yield Note(f"layout_{rule.id}", rule.broken, rule.figures(layout))
     tensor, cluster = int(case.plan.parallelism.tp), case.settled.cluster
     inside = int(cluster.per_node)
     if tensor <= inside and inside % tensor == 0:

@@ -32,6 +32,7 @@ from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.hardware.cluster import Cluster
 from capacity_tui.engine.hardware.resolve import resolve_cluster
 from capacity_tui.engine.units import format_bytes, format_count, format_percent
+from capacity_tui.engine.workload.layout_rules import Layout, plan_layout
 from capacity_tui.engine.workload.plan import AUTO, Plan
 
 if TYPE_CHECKING:
@@ -125,7 +126,8 @@ def _fill(plan: Plan, mode_name: ModeName, machine: Machine | None, facts: Catal
         base, reasons = _before_search(base, wanted, mode, settled.cluster, float(shape.max_context))
         settled = settle(base, facts, machine, like=settled)
         run = transformer_run(settled.plan, shape, settled.cluster, facts)
-        chosen, found = _search(base, run, _options(plan, run, wanted, mode), wanted, mode)
+        options = _options(plan, run, wanted, mode, plan_layout(settled.plan, shape, facts))
+        chosen, found = _search(base, run, options, wanted, mode)
         if isinstance(plan.parallelism.dp, int):
             chosen = with_values(chosen, {"parallelism.dp": plan.parallelism.dp})
         reasons = {**reasons, **found}
@@ -206,7 +208,9 @@ def _search(
     return with_values(plan, values), _reasons(values, wanted, evaluated, index, fits, run, mode)
 
 
-def _options(plan: Plan, run: TransformerRun, wanted: tuple[str, ...], mode: Mode) -> list[tuple[Choice, ...]]:
+def _options(
+    plan: Plan, run: TransformerRun, wanted: tuple[str, ...], mode: Mode, layout: Layout
+) -> list[tuple[Choice, ...]]:
     """Return what to try for every open field that memory and speed decide."""
     options: list[tuple[Choice, ...]] = []
     if "training.micro_batch" in wanted:
@@ -219,9 +223,9 @@ def _options(plan: Plan, run: TransformerRun, wanted: tuple[str, ...], mode: Mod
     tensor, pipeline = "parallelism.tp" in wanted, "parallelism.pp" in wanted
     if tensor or pipeline:
         replicas = plan.parallelism.dp if isinstance(plan.parallelism.dp, int) else None
-        options.append(layouts(run, tensor, pipeline, replicas))
+        options.append(layouts(layout, int(run.cluster.per_node), tensor, pipeline, replicas))
     if "parallelism.zero" in wanted:
-        options.append(each("parallelism.zero", (0, 1, 3) if run.cluster.devices > 1 else (0,)))
+        options.append(each("parallelism.zero", (0, 1, 2, 3) if run.cluster.devices > 1 else (0,)))
     if "parallelism.offload" in wanted:
         options.append(each("parallelism.offload", ("none", "optimizer")))
     return options

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from capacity_tui.engine.catalog import Instance
-from capacity_tui.engine.choose.candidates import powers_of_two
+from capacity_tui.engine.choose.candidates import divisors
 from capacity_tui.engine.choose.trials import Case
 from capacity_tui.engine.verdict import Verdict
+from capacity_tui.engine.workload.layout_rules import EQUAL_STAGES, plan_layout
 from capacity_tui.engine.workload.plan import Adapter
 
 # Formats an engine serves, the least quantized first.
@@ -174,19 +175,25 @@ def _sharding(case: Case) -> Iterator[Remedy]:
 def _tensor_parallel(case: Case) -> Iterator[Remedy]:
     """Layouts with other tensor- and pipeline-parallel sizes on the same devices."""
     parallel, cluster, shape = case.plan.parallelism, case.settled.cluster, case.settled.shape
+    if shape is None:
+        return
     tensor, stages, devices = int(parallel.tp), int(parallel.pp), int(cluster.devices)
     serving = case.plan.task == "infer"
     inside = int(cluster.per_node)
     near = [(tensor // 2, stages), (tensor * 2, stages), (tensor // 2, stages * 2), (tensor * 2, stages // 2)]
     if tensor > inside:
         near.append((inside, stages * tensor // inside))
-    every = [(size, most // size) for most in powers_of_two(devices) for size in powers_of_two(most)]
+    every = [(size, most // size) for most in divisors(devices) for size in divisors(most)]
     tried = every if serving else near
+    layout = plan_layout(case.plan, shape, case.catalog)
     for size, pipeline in dict.fromkeys(tried):
-        fits = size >= 1 and pipeline >= 1 and devices % (size * pipeline * parallel.cp) == 0 and size <= inside
-        if not fits or (shape is not None and (int(shape.heads) % size or int(shape.layers) % pipeline)):
-            continue
-        if (size, pipeline) == (tensor, stages):
+        # Layouts that cannot be have no estimate; unequal stages have one that software may not reach.
+        wanted = 1 <= size <= inside and pipeline >= 1 and (size, pipeline) != (tensor, stages)
+        if (
+            not wanted
+            or devices % (size * pipeline * parallel.cp)
+            or not EQUAL_STAGES.holds(replace(layout, pp=pipeline))
+        ):
             continue
         change = {"parallelism.tp": size, "parallelism.pp": pipeline}
         replicas = devices // (size * pipeline * parallel.cp)

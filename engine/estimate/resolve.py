@@ -15,6 +15,7 @@ from capacity_tui.engine.hardware.resolve import resolve_cluster
 from capacity_tui.engine.workload.architecture import shape_from_spec
 from capacity_tui.engine.workload.families import Family, family_of
 from capacity_tui.engine.workload.huggingface import shape_from_huggingface
+from capacity_tui.engine.workload.layout_rules import plan_layout, refuse_impossible
 from capacity_tui.engine.workload.networks.specs import network_spec_type
 from capacity_tui.engine.workload.plan import AUTO, Plan
 from capacity_tui.engine.workload.plugins import plugin_of
@@ -91,6 +92,8 @@ def settle(plan: Plan, catalog: Catalog, machine: Machine | None = None, like: S
         )
     training = training.model_copy(update={"global_batch": global_batch})
     settled = plan.model_copy(update={"parallelism": parallel, "training": training})
+    if shape is not None:
+        refuse_impossible(plan_layout(settled, shape, catalog))
     return Settled(settled, family, cluster, shape, network)
 
 

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.rows import MIB
 from capacity_tui.engine.catalog.software import Framework
-from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.estimate.intervals import training_ranges
 from capacity_tui.engine.estimate.numerics import training_numerics
 from capacity_tui.engine.estimate.transformer.run import Recompute, Software, TransformerRun
 from capacity_tui.engine.hardware.cluster import Cluster
 from capacity_tui.engine.numeric import Number, some
 from capacity_tui.engine.workload.checkpointing import checkpointing
+from capacity_tui.engine.workload.layout_rules import (
+    EXPERT_GROUPS,
+    MODEL_DIVIDES_DEVICES,
+    REPLICAS_FILL_DEVICES,
+    Layout,
+    require,
+)
 from capacity_tui.engine.workload.parameters import count_parameters
 from capacity_tui.engine.workload.plan import Adapter, ParallelismSection, Plan
 from capacity_tui.engine.workload.transformer import TransformerShape
@@ -36,36 +44,26 @@ def resolve_parallelism(section: ParallelismSection, devices: int, zero: int) ->
     Raises:
         PlanError: the sizes do not multiply to the number of devices.
     """
-    tp, pp, cp = int(section.tp), int(section.pp), section.cp
-    model = tp * pp * cp
+    etp = section.etp or (1 if section.ep > 1 else int(section.tp))
+    layout = Layout(
+        devices=float(devices),
+        tp=float(section.tp),
+        pp=float(section.pp),
+        cp=float(section.cp),
+        ep=float(section.ep),
+        etp=float(etp),
+    )
     dp = section.dp
     if dp is None or dp == "auto":
-        if devices % model:
-            raise PlanError(
-                "tp x pp x cp does not divide the devices",
-                f"{tp} x {pp} x {cp} = {model}, devices {devices}",
-                "change hardware.devices or the sizes, or give dp",
-                Place(field="parallelism"),
-            )
-        dp = devices // model
-    if dp * model != devices:
-        raise PlanError(
-            "dp x tp x pp x cp is not the number of devices",
-            f"{dp} x {tp} x {pp} x {cp} = {dp * model}, devices {devices}",
-            f"set hardware.devices to {dp * model}, or leave dp out",
-            Place(field="parallelism.dp"),
-        )
-    etp = section.etp or (1 if section.ep > 1 else tp)
-    if (dp * cp * tp) % (section.ep * etp):
-        raise PlanError(
-            "ep x etp does not divide dp x cp x tp",
-            f"{section.ep} x {etp}, {dp} x {cp} x {tp}",
-            "choose a divisor",
-            Place(field="parallelism.ep"),
-        )
+        require(MODEL_DIVIDES_DEVICES, layout)
+        dp = devices // int(layout.model)
+    layout = replace(layout, dp=float(dp))
+    require(REPLICAS_FILL_DEVICES, layout)
+    require(EXPERT_GROUPS, layout)
+    cp = section.cp
     stage = section.zero if section.zero is not None and section.zero != "auto" else zero
     shard = min(section.shard or dp * cp, dp * cp)
-    sequence = section.sequence_parallel if section.sequence_parallel is not None else tp > 1
+    sequence = section.sequence_parallel if section.sequence_parallel is not None else int(section.tp) > 1
     return section.model_copy(
         update={"dp": dp, "etp": etp, "zero": stage, "shard": shard, "sequence_parallel": sequence}
     )

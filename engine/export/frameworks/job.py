@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.estimate.resolve import Settled, job_steps
+from capacity_tui.engine.workload.layout_rules import Layout, plan_layout, remarked
 from capacity_tui.engine.workload.plan import ParallelismSection, Plan, TrainingSection
 from capacity_tui.engine.workload.transformer import TransformerShape
 
@@ -22,6 +23,7 @@ class Job:
         on_hub: whether the hub has the model by that name, in this shape.
         on_cpu: whether the processor does the work.
         steps: optimizer steps; None where the plan gives no length.
+        layout: how the model is spread, as the rules of layouts read it.
     """
 
     plan: Plan
@@ -30,6 +32,7 @@ class Job:
     on_hub: bool
     on_cpu: bool
     steps: int | None
+    layout: Layout
 
     @property
     def training(self) -> TrainingSection:
@@ -119,6 +122,7 @@ def job_of(settled: Settled, catalog: Catalog) -> Job | None:
         on_hub=hub is not None and not plan.model.spec,
         on_cpu=settled.cluster.device.kind == "cpu",
         steps=_steps(plan),
+        layout=plan_layout(plan, settled.shape, catalog),
     )
 
 
@@ -126,6 +130,8 @@ def layout_remarks(job: Job) -> Iterator[str]:
     """Yield what a launcher cannot take from the plan as it is."""
     if job.nodes * job.per_node != job.devices:
         yield f"{job.devices} devices do not fill {job.nodes} nodes of {job.per_node}: start fewer on the last"
+    for rule in remarked(job.layout):
+        yield f"{rule.broken}: {rule.figures(job.layout)}"
 
 
 def length_remarks(job: Job) -> Iterator[str]:

@@ -11,6 +11,7 @@ from capacity_tui.engine.export.frameworks.job import Job, layout_remarks, lengt
 from capacity_tui.engine.export.frameworks.megatron_model import model_arguments, model_remarks
 from capacity_tui.engine.export.frameworks.text import command, script
 from capacity_tui.engine.workload.checkpointing import checkpointing
+from capacity_tui.engine.workload.layout_rules import EQUAL_STAGES
 
 VERSION = "Megatron-LM with Megatron Core 0.19"
 FILE = "megatron.sh"
@@ -174,5 +175,5 @@ def _remarks(job: Job) -> Iterator[str]:
         yield "checkpointing selective-ops: the core of attention is written"
     if chosen.modules - _MODULES.keys():
         yield f"checkpointing of {', '.join(sorted(chosen.modules - _MODULES.keys()))}: Megatron has no such module"
-    if job.layers % (job.pipeline_parallel * parallel.interleave):
-        yield f"{job.layers} layers do not divide into equal pipeline stages: see --pipeline-model-parallel-layout"
+    if not EQUAL_STAGES.holds(job.layout):
+        yield "unequal stages: see --pipeline-model-parallel-layout"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from capacity_tui.engine.export.frameworks.job import Job
+from capacity_tui.engine.export.frameworks.job import Job, layout_remarks
 from capacity_tui.engine.export.frameworks.text import as_yaml, command, script
 
 VLLM = "vLLM 0.10 and later (vllm/engine/arg_utils.py)"
@@ -144,6 +144,7 @@ def _gpu_layers(job: Job) -> str:
 
 def _serving_remarks(job: Job, by_name: bool = True) -> Iterator[str]:
     inference = job.plan.inference
+    yield from layout_remarks(job)
     if job.parallel.cp > 1:
         yield f"{job.parallel.cp}-way context parallel: not written"
     if by_name and inference.gpu_layers is not None:

@@ -124,8 +124,6 @@ def _remarks(job: Job) -> Iterator[str]:
         yield f"checkpointing {training.checkpointing}: selection by operations is written"
     if training.adapter is not None:
         yield "adapters: torchtitan trains all weights"
-    if job.layers % (job.pipeline_parallel * job.parallel.interleave):
-        yield f"{job.layers} layers do not divide into equal pipeline stages: set them by hand"
     if job.parallel.offload == "activations":
         yield "offload of activations: torchtitan has none"
 
