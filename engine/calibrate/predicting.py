@@ -82,9 +82,9 @@ def _read(estimate: Estimate, quantity: str) -> Interval:
     if quantity in ("reserved_bytes", "device_bytes"):
         return estimate.memory.reserved_bytes
     speed = estimate.computation.infer
-    if quantity not in _SPEEDS or speed is None:
+    found: Interval | None = getattr(speed, quantity) if quantity in _SPEEDS and speed is not None else None
+    if found is None:
         raise PlanError("this figure is not estimated", quantity)
-    found: Interval = getattr(speed, quantity)
     return found
 
 

@@ -142,7 +142,7 @@ def _job(estimate: Estimate) -> Figure:
 
 def _serving(estimate: Estimate, name: str) -> Figure:
     speed = estimate.computation.infer
-    return None if speed is None else cast("Interval", getattr(speed, name))
+    return None if speed is None else cast("Interval | None", getattr(speed, name))
 
 
 def _utilization(estimate: Estimate) -> Figure:

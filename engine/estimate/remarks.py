@@ -6,9 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.estimate.figures import Figure, central
 from capacity_tui.engine.estimate.resolve import Settled
 from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.estimate.transformer.resolve import base_format
 from capacity_tui.engine.units import format_count, format_money
 from capacity_tui.engine.workload.plugins import PluginSpec
 
@@ -16,7 +18,7 @@ HIDDEN = "all of it runs behind compute"
 OPEN_LENGTH = "the job's length is open: give tokens, steps, or epochs and samples"
 
 
-def remarks(key: str, value: Figure, settled: Settled, estimate: Estimate) -> Iterator[str]:
+def remarks(key: str, value: Figure, settled: Settled, estimate: Estimate, catalog: Catalog) -> Iterator[str]:
     """Yield what to know about a figure, one line each."""
     number = central(value)
     if number is None:
@@ -26,7 +28,17 @@ def remarks(key: str, value: Figure, settled: Settled, estimate: Estimate) -> It
         yield _zero(key, settled, estimate)
     if key.startswith("memory.") and key not in {"memory.capacity_bytes", "memory.host_bytes"} and estimate.memory.peak:
         yield f"at the peak of memory: {estimate.memory.peak}"
+    if key == "memory.parts.weights":
+        yield from _stored(settled, catalog)
     yield from _origin(key, settled, estimate)
+
+
+def _stored(settled: Settled, catalog: Catalog) -> Iterator[str]:
+    """Say how many bits the format of the layers' weights takes, block constants included."""
+    name = settled.plan.inference.weights if settled.plan.task == "infer" else base_format(settled.plan.training)
+    row = catalog.quantizations.find(name) if name and settled.shape is not None else None
+    if row is not None and row.block and row.body_bits:
+        yield f"{row.name}: {row.block}, {row.body_bits:g} bits a weight in the layers"
 
 
 def _origin(key: str, settled: Settled, estimate: Estimate) -> Iterator[str]:
@@ -58,17 +70,18 @@ def _origin(key: str, settled: Settled, estimate: Estimate) -> Iterator[str]:
 
 def _missing(key: str, estimate: Estimate) -> str:
     """Say why there is no figure."""
-    if key == "cost.usd_spot" and estimate.cost.usd_per_hour is not None:
-        return "no spot price is known"
     if key.startswith("cost."):
-        return estimate.cost.source
+        spot = key == "cost.usd_spot" and estimate.cost.usd_per_hour is not None
+        return "no spot price is known" if spot else estimate.cost.source
     if key == "energy.watts_average" or (key.startswith("energy.") and estimate.energy.watts_average is None):
         return "no power limit is known: give hardware.spec.tdp_w"
     if key in {"energy.kwh", "energy.usd", "computation.estimated_train_time_seconds"}:
         return OPEN_LENGTH
     if key.startswith("memory."):
         return "the memory of this hardware is not known: give hardware.spec.memory_mib"
-    return "only serving has it" if key.startswith("computation.infer.") else "it is not known"
+    if key.startswith("computation.infer."):
+        return "only serving has it" if estimate.computation.infer is None else "the model generates no tokens"
+    return "it is not known"
 
 
 def _zero(key: str, settled: Settled, estimate: Estimate) -> str:

@@ -78,12 +78,12 @@ class InferenceSpeed:
 
     Attributes:
         prefill_tokens_per_second: prompt tokens of the whole batch a second.
-        decode_tokens_per_second: output tokens of the whole batch a second.
+        decode_tokens_per_second: output tokens of the whole batch a second; None for models that generate none.
         time_to_first_token_seconds: from the batch's arrival to its first token.
     """
 
     prefill_tokens_per_second: Interval
-    decode_tokens_per_second: Interval
+    decode_tokens_per_second: Interval | None
     time_to_first_token_seconds: Interval
 
 

@@ -146,7 +146,8 @@ def _time(plan: Plan, estimate: Estimate) -> Iterator[Row]:
         yield Row("  per device", format_rate(rate / float(computation.devices), unit))
     if infer is not None:
         yield _rates("reading the prompt", infer.prefill_tokens_per_second)
-        yield _rates("writing", infer.decode_tokens_per_second)
+        writing = infer.decode_tokens_per_second
+        yield Row("writing", "n/a (the model generates no tokens)") if writing is None else _rates("writing", writing)
         first = infer.time_to_first_token_seconds
         yield Row("time to first token", format_seconds(float(first.value)), _seconds(first))
     if computation.mfu is not None:

@@ -13,7 +13,7 @@ from capacity_tui.engine.files import storage_error
 from capacity_tui.engine.printable import printable
 from capacity_tui.engine.workload.gguf import GgufHeader, read_gguf
 from capacity_tui.engine.workload.traits import Condition, ModelClass, load_file_names, load_traits
-from capacity_tui.engine.workload.transformer import LARGEST_SIZE, PARTS, TransformerShape, resolve_shape
+from capacity_tui.engine.workload.transformer import AT_LEAST_ONE, LARGEST_SIZE, PARTS, TransformerShape, resolve_shape
 
 LARGEST_CONFIG = 4 * 2**20
 """Bytes a configuration may have; real ones have a few thousand."""
@@ -134,7 +134,7 @@ def _values(config: Mapping[str, Any], model: ModelClass, file: str | None) -> d
     values = {**model.omitted, **model.fields}
     for field, usual in names.config_keys.items():
         keys = [model.keys[field], *usual] if field in model.keys else usual
-        size = _first_size(config, keys, file)
+        size = _first_size(config, keys, file, smallest=int(field in AT_LEAST_ONE))
         if size is not None:
             values[field] = size
         elif field in _REQUIRED and field not in values and "vision" not in values:
@@ -148,7 +148,7 @@ def _values(config: Mapping[str, Any], model: ModelClass, file: str | None) -> d
     return values | _layer_pattern(config, values) | _compressed_layers(config, values)
 
 
-def _first_size(config: Mapping[str, Any], keys: list[str], file: str | None) -> float | None:
+def _first_size(config: Mapping[str, Any], keys: list[str], file: str | None, smallest: int = 0) -> float | None:
     """Return the first size present; of a list with one entry a layer, the mean."""
     for key in keys:
         value = config.get(key)
@@ -157,8 +157,9 @@ def _first_size(config: Mapping[str, Any], keys: list[str], file: str | None) ->
         sizes = value if isinstance(value, list) and value else [value]
         if any(isinstance(size, bool) or not isinstance(size, int | float) for size in sizes):
             raise PlanError("not a number", f"{value!r:.60}", place=Place(file, field=key))
-        if not all(0 <= size <= LARGEST_SIZE for size in sizes):
-            raise PlanError("out of range", f"{value!r:.60}", place=Place(file, field=key))
+        if not all(smallest <= size <= LARGEST_SIZE for size in sizes):
+            allowed = f"allowed: {smallest} to {LARGEST_SIZE:,}"
+            raise PlanError("out of range", f"{value!r:.60}", allowed, Place(file, field=key))
         return sizes[0] if len(set(sizes)) == 1 else sum(sizes) / len(sizes)
     return None
 
@@ -236,7 +237,8 @@ def _from_gguf(header: GgufHeader, file: str) -> ModelFile:
     model = load_traits().classes.get(counted_as)
     values: dict[str, Any] = {**(model or ModelClass()).fields, "architecture": counted_as}
     for field, suffixes in names.gguf_keys.items():
-        size = _first_size(header.metadata, [f"{architecture}.{suffix}" for suffix in suffixes], file)
+        keys = [f"{architecture}.{suffix}" for suffix in suffixes]
+        size = _first_size(header.metadata, keys, file, smallest=int(field in AT_LEAST_ONE))
         if size is not None:
             values[field] = size
     if "tokenizer.ggml.tokens" in header.lengths:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -256,6 +256,8 @@ class TransformerShape:
 
 LARGEST_SIZE = 10**9
 """Bound of every size: far beyond anything built, and no product of sizes overflows."""
+AT_LEAST_ONE = ("layers", "hidden", "heads", "kv_heads", "head_dim", "v_head_dim", "ffn", "moe_every")
+"""Sizes that every transformer has: 0 stands for absent elsewhere, here it would be no model."""
 LARGEST: Mapping[str, int] = {"layers": 10**6, "encoder_layers": 10**6, "heads": 10**5, "hidden": 10**7}
 """Closer bounds of the sizes that are multiplied with each other."""
 
@@ -345,6 +347,11 @@ def _check(shape: TransformerShape, where: Place) -> None:
         size = getattr(shape, name)
         if np.any(np.less(size, 1)) or np.any(np.mod(size, 1)):
             raise PlanError("not a whole number of at least 1", place=_at(where, name))
+    for name, needed in _needed(shape).items():
+        if some(needed * np.less(getattr(shape, name), 1)):
+            raise PlanError("too small", hint="allowed: at least 1", place=_at(where, name))
+    for name in PARTS:
+        _check_part(name, getattr(shape, name), where)
     conflicts = {
         "kv_heads": (np.any(np.mod(shape.heads, shape.kv_heads)), "heads is not a multiple of kv_heads"),
         "experts_active": (
@@ -355,11 +362,29 @@ def _check(shape: TransformerShape, where: Place) -> None:
             np.any(shape.first_dense_layers > shape.layers),
             "more of them than layers",
         ),
-        "moe_every": (np.any(np.less(shape.moe_every, 1)), "moe_every must be at least 1"),
     }
     for name, (conflict, title) in conflicts.items():
         if conflict:
             raise PlanError(title, place=_at(where, name))
+
+
+def _needed(shape: TransformerShape) -> dict[str, Number]:
+    """Return 1 for sizes that must be at least 1, by what the shape has."""
+    routed = present(shape.experts)
+    found: dict[str, Number] = dict.fromkeys(AT_LEAST_ONE, 1.0)
+    found |= {"experts_active": routed, "moe_ffn": routed, "shared_ffn": routed * present(shape.experts_shared)}
+    latent, words = float(shape.latent), float(shape.vision is None)
+    return found | {"qk_nope_head_dim": latent, "qk_rope_head_dim": latent, "vocab": words}
+
+
+def _check_part(name: str, part: object, where: Place) -> None:
+    """Refuse a part without one of its sizes; only its kinds of layers may be absent."""
+    if not is_dataclass(part):
+        return
+    for entry in fields(part):
+        size = getattr(part, entry.name)
+        if not entry.name.endswith("_layers") and not isinstance(size, bool) and np.any(np.less(size, 1)):
+            raise PlanError("too small", hint="allowed: at least 1", place=_at(where, f"{name}.{entry.name}"))
 
 
 def _check_range(name: str, value: object, largest: int, where: Place) -> None:

@@ -87,26 +87,25 @@ def prefill_rate(batch: Number, prompt: Number, seconds: Number) -> Number:
 
 
 @equation(
-    "rate = batch / seconds if output > 0",
+    "rate = batch / seconds",
     unit="tokens/s",
     source="one forward pass for the next token of every sequence, at the mean context, on one replica",
     part="computation.infer.decode_tokens_per_second",
 )
-def decode_rate(batch: Number, seconds: Number, output: Number) -> Number:
-    """Output tokens a second; not a number for models that generate none.
+def decode_rate(batch: Number, seconds: Number) -> Number:
+    """Output tokens a second.
 
     Args:
         batch: sequences of the batch.
         seconds: seconds of one step of decode.
-        output: tokens to generate.
     """
-    return np.where(output > 0, batch / seconds, np.nan)
+    return batch / seconds
 
 
 def inference_speed(run: ServingRun, first: PhaseTime, each: PhaseTime) -> InferenceSpeed:
     """Return the speeds of one replica."""
     prompt = interval(prefill_rate(run.batch, run.prompt, first.seconds), PREFILL)
-    output = interval(decode_rate(run.batch, each.seconds, run.output), DECODE)
+    output = interval(decode_rate(run.batch, each.seconds), DECODE) if some(run.output > 0) else None
     return InferenceSpeed(prompt, output, interval(first.seconds, PREFILL))
 
 

@@ -129,6 +129,18 @@ def sharded_bytes(each: Number, dense: Number, experts: Number, shard: Number, e
 
 
 @equation(
+    "each = bits / 8", unit="B per weight", source="bits a weight of the format, scales included: quantizations.yaml"
+)
+def stored_weight_bytes(bits: Number) -> Number:
+    """Bytes of a weight in the layers of a quantized base.
+
+    Args:
+        bits: bits of a weight of the layers' matrices, with its share of the block's constants.
+    """
+    return bits / 8.0
+
+
+@equation(
     "weights = layers + each · ends / shard + adapters",
     unit="B",
     source=ZERO + "; embedding and head lie outside the layers, where quantization stops",

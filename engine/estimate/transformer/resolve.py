@@ -9,6 +9,7 @@ from capacity_tui.engine.catalog.rows import MIB
 from capacity_tui.engine.catalog.software import Framework
 from capacity_tui.engine.estimate.intervals import training_ranges
 from capacity_tui.engine.estimate.numerics import training_numerics
+from capacity_tui.engine.estimate.transformer.memory import stored_weight_bytes
 from capacity_tui.engine.estimate.transformer.run import Recompute, Software, TransformerRun
 from capacity_tui.engine.hardware.cluster import Cluster
 from capacity_tui.engine.numeric import Number, some
@@ -22,6 +23,7 @@ from capacity_tui.engine.workload.layout_rules import (
 )
 from capacity_tui.engine.workload.parameters import count_parameters
 from capacity_tui.engine.workload.plan import Adapter, ParallelismSection, Plan
+from capacity_tui.engine.workload.training_section import TrainingSection
 from capacity_tui.engine.workload.transformer import TransformerShape
 
 # What LoRA adapts, by the names plans use.
@@ -145,11 +147,10 @@ def transformer_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catal
     full = precision in {"fp32", "tf32"}
     counts = count_parameters(shape)
     trainable: Number = counts.total
-    frozen = 0.0
+    frozen: Number = 0.0
     if training.adapter is not None:
         trainable = adapter_parameters(shape, training.adapter)
-        kept = training.quantization or ("nf4" if training.adapter.kind == "qlora" else None)
-        frozen = _quantized_bytes(kept, numerics.width, catalog)
+        frozen = _frozen_bytes(base_format(training), numerics.width, catalog)
     device = cluster.device
     efficiency = plan.hardware.efficiency
     # A share the plan gives is what training reaches; the benchmarks' share is not yet sustained.
@@ -205,10 +206,17 @@ def transformer_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catal
     )
 
 
-def _quantized_bytes(name: str | None, width: float, catalog: Catalog) -> float:
-    """Bytes of a frozen parameter, by the format it is kept in; that of the activations where none is named."""
-    bits = catalog.quantizations.find(name).bits_per_weight if name else None
-    return bits / 8.0 if bits else width
+def base_format(training: TrainingSection) -> str | None:
+    """Return how the frozen base below adapters is stored; None where it has the type of the activations."""
+    if training.adapter is None:
+        return None
+    return training.quantization or ("nf4" if training.adapter.kind == "qlora" else None)
+
+
+def _frozen_bytes(name: str | None, width: float, catalog: Catalog) -> Number:
+    """Bytes of a frozen parameter of the layers by its format; that of the activations where none is named."""
+    bits = catalog.quantizations.find(name).body_bits if name else None
+    return stored_weight_bytes(bits) if bits else width
 
 
 def _software(row: Framework, shape: TransformerShape) -> Software:

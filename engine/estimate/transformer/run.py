@@ -8,7 +8,7 @@ import numpy as np
 
 from capacity_tui.engine.estimate.intervals import Ranges
 from capacity_tui.engine.hardware.cluster import Cluster
-from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.numeric import Number, some
 from capacity_tui.engine.workload.parameters import ParameterCounts
 from capacity_tui.engine.workload.transformer import TransformerShape
 
@@ -152,6 +152,8 @@ class TransformerRun:
     @property
     def stored_bytes(self) -> Number:
         """Bytes of a base parameter in the layers, between uses."""
+        if not some(self.frozen_bytes <= 0):
+            return self.frozen_bytes  # the very number, so that its derivation is found
         return np.where(self.frozen_bytes > 0, self.frozen_bytes, self.weight_bytes)
 
     @property
