@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.units import format_count, format_number, parse_count
-from capacity_tui.engine.workload.families import family_of
+from capacity_tui.engine.workload.families import presumed_family
 from capacity_tui.engine.workload.fields import PlanField, plan_fields
 from capacity_tui.engine.workload.plan import AUTO, Plan
 from capacity_tui.tui.view import Field, Kind
@@ -32,8 +32,8 @@ _LONG_FROM = 10**6
 
 
 def field_lines(plan: Plan, catalog: Catalog) -> tuple[Field, ...]:
-    """Return the fields that apply to a plan, those that are tables left out."""
-    family = family_of(plan.model.name, catalog)
+    """Return the fields that apply to a plan, tables left out; a model nobody knows has those of a transformer."""
+    family = presumed_family(plan.model.name, catalog)
     task = plan.task or ("finetune" if plan.training.adapter else family.task)
     return tuple(_line(entry) for entry in plan_fields(plan, family.kind, task) if entry.knob.kind in _KINDS)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.workload.architecture import read_overrides
-from capacity_tui.engine.workload.families import Kind, family_of
+from capacity_tui.engine.workload.families import Kind, family_of, presumed_family
 from capacity_tui.engine.workload.fields import plan_fields
 from capacity_tui.engine.workload.knobs import Knob
 from capacity_tui.engine.workload.known_models import find_known_model
@@ -42,7 +42,7 @@ def with_model(plan: Plan, name: str, catalog: Catalog) -> Plan:
     """
     if name.endswith(_FILES) or "/" in name:
         return _of_kind(with_value(plan, "model", {"config": name}), plan, "transformer", catalog)
-    kind = _kind(name, catalog)
+    kind = _kind(name, catalog) if name == AUTO else family_of(name, catalog).kind
     changed = with_value(plan, "model", {"name": name, "spec": _first_parameters(plan, name, kind, catalog)})
     return _of_kind(changed, plan, kind, catalog)
 
@@ -72,7 +72,8 @@ def with_parameter(plan: Plan, key: str, text: str, catalog: Catalog) -> Plan:
 
 
 def _kind(name: str | None, catalog: Catalog) -> Kind:
-    return "transformer" if name in (None, AUTO) else family_of(name, catalog).kind
+    """Return the kind of the model that a plan names so far."""
+    return presumed_family(name, catalog).kind
 
 
 def _typed(text: str, knob: Knob | None) -> object:

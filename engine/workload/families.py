@@ -9,6 +9,7 @@ from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.names import key_of, nearest
 from capacity_tui.engine.errors import CapacityError, Place, PlanError
 from capacity_tui.engine.workload.plugins import load_plugins
+from capacity_tui.engine.workload.quantities import AUTO
 
 Kind = Literal["transformer", "network", "classical", "plugin"]
 Task = Literal["train", "finetune", "infer", "fit"]
@@ -69,6 +70,14 @@ def family_of(name: str | None, catalog: Catalog) -> Family:
         hint = "add them to networks.yaml in the catalogue folder"
         raise PlanError("the layers of this network are not known", row_id, hint, Place(field="model.name"))
     return Family(row_id, "transformer", "train")
+
+
+def presumed_family(name: str | None, catalog: Catalog) -> Family:
+    """Return the family of a model name, the decoder's where the name is still open or nobody knows it."""
+    try:
+        return family_of(None if name == AUTO else name, catalog)
+    except PlanError:
+        return FAMILIES["transformer_decoder"]
 
 
 def plugin_problems(catalog: Catalog) -> tuple[CapacityError, ...]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.text import Text
 
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.files import config_folder
+from capacity_tui.engine.files import config_folder, storage_error
 from capacity_tui.engine.verdict import Verdict
 from capacity_tui.engine.workload.saved import write_plan_file
 from capacity_tui.tui.view import (
@@ -338,7 +338,10 @@ class FakeEngine:
         return proposed.edited("hardware.name", hardware) if hardware else proposed
 
     def open(self, source: Path | str) -> FakeDocument:
-        text = source.read_text() if isinstance(source, Path) else source
+        try:
+            text = source.read_text() if isinstance(source, Path) else source
+        except OSError as error:
+            raise storage_error(error, source, "cannot be read") from error
         values = dict(DEFAULTS)
         for entry in text.splitlines():
             key, colon, value = entry.partition(": ")

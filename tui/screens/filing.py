@@ -48,19 +48,32 @@ class Filing(Editing):
 
     def action_export(self) -> None:
         """Ask where to write the chosen plan with everything chosen."""
-        document, column = self.store.document, self.store.column
-        if document is None or column is None:
+        chosen = self._chosen()
+        if chosen is None:
             return
+        name, mode, text_of_plan = chosen
 
         def answer(text: str) -> str:
             path = _path(text, Path.cwd())
-            refusal = self._may_write(text, path) or self._write(path, document.dump(column.mode))
+            refusal = self._may_write(text, path) or self._write(path, text_of_plan)
             if not refusal:
                 self.say(f"exported to {path}", "good")
             return refusal
 
         self._asked_to_replace = None
-        self.ask(f"Export the {column.mode} plan to", f"{document.name}-{column.mode}.yaml", answer)
+        self.ask(f"Export the {mode} plan to", f"{name}-{mode}.yaml", answer)
+
+    def _chosen(self) -> tuple[str, str, str] | None:
+        """Return name, mode and text of the chosen plan; say why there is none."""
+        document, column = self.store.document, self.store.column
+        if document is None or column is None or self.store.is_stale:
+            self.say("there are no numbers of this plan yet; nothing was written", "warn")
+            return None
+        try:
+            return document.name, column.mode, document.dump(column.mode)
+        except CapacityError as error:
+            self.say(error.one_line(), "bad")
+            return None
 
     def _write(self, path: Path, text: str) -> str:
         """Write a file; return why that failed, or an empty text."""
@@ -109,7 +122,7 @@ class Filing(Editing):
         def picked(choice: str | None) -> None:
             if choice is None:
                 return
-            path = Path(choice).expanduser()
+            path = _expanded(choice)
             if path.suffix in {".yaml", ".yml"} or "/" in choice:
                 self.read_plan(path, path)
             else:
@@ -121,13 +134,16 @@ class Filing(Editing):
 
     def action_copy_plan(self) -> None:
         """Copy the chosen plan as YAML."""
-        document, column = self.store.document, self.store.column
-        if document is not None and column is not None:
-            self.copy_text(document.dump(column.mode), "copied.yaml")
+        chosen = self._chosen()
+        if chosen is not None:
+            self.copy_text(chosen[2], "copied.yaml")
 
     def action_copy_table(self) -> None:
         """Copy the table of plans."""
-        self.copy_text(self.query_one(ComparisonTable).as_text())
+        if self.store.is_stale or self.store.comparison is None:
+            self.say("the table shows an earlier plan; nothing was copied", "warn")
+        else:
+            self.copy_text(self.query_one(ComparisonTable).as_text())
 
     def copy_text(self, text: str, name: str = "copied.txt") -> None:
         """Copy a text through the terminal, and put it into a file since the terminal may refuse."""
@@ -157,13 +173,18 @@ class Filing(Editing):
             self.say(error.one_line(), "bad")
 
 
+def _expanded(text: str) -> Path:
+    """Return a path that was typed, with ``~`` replaced where such a user is known."""
+    return Path(os.path.expanduser(text))  # noqa: PTH111 - the method raises for a user nobody knows
+
+
 def _path(text: str, folder: Path) -> Path:
     """Return the path that was typed; a bare name lies in the folder, and YAML is the format."""
-    path = Path(os.path.expanduser(text))  # noqa: PTH111 - the method raises for a user nobody knows
+    path = _expanded(text)
     path = path if path.suffix or not path.name else path.with_suffix(".yaml")
     return path if "/" in text else folder / path
 
 
 def _shortened(path: Path) -> str:
-    home = os.path.expanduser("~")  # noqa: PTH111 - as above
+    home = str(_expanded("~"))
     return str(path).replace(home, "~", 1) if str(path).startswith(home + "/") else str(path)

@@ -131,8 +131,8 @@ class Picker(ModalScreen[str | None]):
 
     @on(Input.Submitted)
     def take(self) -> None:
-        """Return the choice under the cursor."""
-        if self._found:
+        """Return the choice under the cursor, once: a second enter may be under way already."""
+        if self._found and self.is_active:
             self.dismiss(self._found[self._cursor].id)
 
     def on_click(self) -> None:

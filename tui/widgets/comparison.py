@@ -63,7 +63,7 @@ class ComparisonTable(Panel):
         key = self.row_key
         self._comparison, self._baseline, self._stale = comparison, baseline, stale
         self._mode = column.mode if column else ""
-        if not stale:
+        if comparison is not None and not stale:
             self._trouble = ("", "")
         rows = self._rows()
         self.cursor = next((index for index, row in enumerate(rows) if row.key == key), 0)

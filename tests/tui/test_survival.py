@@ -1,0 +1,130 @@
+"""What once ended the program: values nobody knows, keys that come twice, numbers that are old."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from fake_engine import FakeEngine
+from flow import press, row, settle, shown
+from textual import events
+
+from capacity_tui.tui.app import CapacityApp
+from capacity_tui.tui.engine_view import CapacityEngine
+from capacity_tui.tui.settings import Settings
+
+MakeApp = Callable[..., CapacityApp]
+SIZE = (120, 40)
+PLAN = "model: {{name: {}}}\nhardware: {{name: h100-sxm-80gb}}\ntraining: {{tokens: 1e9}}"
+
+
+@pytest.fixture(scope="module")
+def real_engine() -> CapacityEngine:
+    engine = CapacityEngine()
+    engine.detect()
+    return engine
+
+
+@pytest.mark.parametrize("name", ["auto", "nosuchmodel", "alexnet"])
+def test_fields_of_a_model_that_is_open_or_unknown_can_still_be_edited(real_engine: CapacityEngine, name: str) -> None:
+    document = real_engine.open(PLAN.format(name))
+    assert next(field.text for field in document.fields() if field.key == "model.name") == name
+    assert document.edited("training.micro_batch", "2").fields()
+    for model in ("gpt2-small", "svm_rbf"):
+        assert document.edited("model.name", model).compare().columns
+
+
+async def test_backspace_on_the_model_hands_it_to_the_modes(real_engine: CapacityEngine) -> None:
+    app = CapacityApp(
+        source=PLAN.format("gpt2-small"), engine=lambda: real_engine, settings=Settings(hint=False, glyphs="braille")
+    )
+    async with app.run_test(size=SIZE) as pilot:
+        await settle(pilot)
+        await press(pilot, "backspace")
+        assert "auto" in row(pilot, "config", "Model")
+        await press(pilot, "u")
+        assert "gpt2-small" in row(pilot, "config", "Model")
+        await settle(pilot)
+
+
+async def test_unknown_model_in_a_plan_is_refused_in_words(real_engine: CapacityEngine) -> None:
+    app = CapacityApp(
+        source=PLAN.format("gpt2-smal"), engine=lambda: real_engine, settings=Settings(hint=False, glyphs="braille")
+    )
+    async with app.run_test(size=SIZE) as pilot:
+        await settle(pilot)
+        await pilot.pause(0.2)
+        assert "gpt2-smal" in row(pilot, "config", "Model")
+        assert "no model is called 'gpt2-smal'" in shown(pilot, "plans")
+
+
+@pytest.mark.parametrize("opening", ["enter", "h", "o", "H"])
+async def test_enter_twice_in_a_list_takes_one_choice(make_app: MakeApp, opening: str) -> None:
+    app = make_app()
+    async with app.run_test(size=SIZE) as pilot:
+        await settle(pilot)
+        await press(pilot, opening)
+        entry = app.focused
+        assert entry is not None
+        for _ in range(3):
+            entry.post_message(events.Key("enter", "\r"))
+        await settle(pilot)
+        assert len(app.screen_stack) == 1
+        assert app.is_running
+
+
+@pytest.mark.parametrize("opening", [("question_mark",), ("m",), ("4", "enter"), ("exclamation_mark",)])
+async def test_leaving_twice_leaves_once(make_app: MakeApp, opening: tuple[str, ...]) -> None:
+    app = make_app()
+    async with app.run_test(size=SIZE) as pilot:
+        await settle(pilot)
+        await press(pilot, *opening)
+        for _ in range(2):
+            app.post_message(events.Key("escape", None))
+        await settle(pilot)
+        assert len(app.screen_stack) == 1
+        assert app.is_running
+
+
+@pytest.mark.parametrize("keys", [("y",), ("E", "enter"), ("Y",)])
+async def test_old_numbers_are_neither_copied_nor_exported(
+    make_app: MakeApp, own_folders: Path, keys: tuple[str, ...]
+) -> None:
+    app = make_app()
+    async with app.run_test(size=SIZE) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", *"broken", "enter")
+        await press(pilot, keys[0])
+        assert "nothing was" in shown(pilot, "footer")
+        assert not app.clipboard
+        await press(pilot, *keys[1:])
+    assert not list(own_folders.glob("*.yaml"))
+
+
+async def test_numbers_that_are_still_computed_are_not_waited_for(make_app: MakeApp, engine: FakeEngine) -> None:
+    app = make_app()
+    async with app.run_test(size=SIZE) as pilot:
+        await settle(pilot)
+        engine.gate.clear()
+        await pilot.press("down", "plus", "y")
+        await pilot.pause()
+        assert "nothing was written" in shown(pilot, "footer")
+        engine.gate.set()
+        await settle(pilot)
+
+
+async def test_folder_of_a_user_nobody_knows_is_refused_in_words(make_app: MakeApp) -> None:
+    app = make_app()
+    async with app.run_test(size=SIZE) as pilot:
+        await settle(pilot)
+        await press(pilot, "o")
+        app.focused.value = "~nosuchuser/x.yaml"  # type: ignore[union-attr]
+        await press(pilot, "enter")
+        assert app.is_running
+        assert "nosuchuser" in shown(pilot, "footer")
+
+
+def test_every_example_shows_its_fields(real_engine: CapacityEngine) -> None:
+    for choice in real_engine.catalogue("profile"):
+        assert real_engine.open(choice.id).fields()
