@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.workload.parameters import matmul_per_token
+from capacity_tui.engine.workload.parameters import encoder_matmul_per_token, matmul_per_token, output_weights
 from capacity_tui.engine.workload.transformer import Compression, TransformerShape, present
 
 # Entries a token visits, given the most it may (0: no limit) and the tokens an entry stands for.
@@ -84,8 +84,8 @@ def forward_attention_flops(shape: TransformerShape, seq_len: Number, causal: bo
         return mean_context(seq_len / tokens_per_entry, limit, looks_back)
 
     everything = 2 * shape.heads * (shape.head_dim + shape.v_head_dim) * seq_len
-    bidirectional = (shape.encoder_layers + present(shape.encoder_layers) * shape.layers) * everything
-    return attention_flops(shape, reach) + bidirectional
+    cross = present(shape.encoder_layers) * shape.layers * everything
+    return attention_flops(shape, reach) + cross + encoder_attention_flops(shape, seq_len)
 
 
 def forward_flops_per_token(shape: TransformerShape, seq_len: Number, causal: bool = True) -> Number:
@@ -102,12 +102,32 @@ def forward_flops_per_token(shape: TransformerShape, seq_len: Number, causal: bo
     return 2 * matmul_per_token(shape) + forward_attention_flops(shape, seq_len, causal)
 
 
+def prompt_flops(shape: TransformerShape, prompt: Number, logits: Number = 1.0) -> Number:
+    """Operations of reading one prompt; of an encoder-decoder its encoder alone.
+
+    Args:
+        shape: the model.
+        prompt: tokens of the prompt.
+        logits: of them, those that reach the output head.
+    """
+    if shape.kind == "encoder-decoder":
+        return prompt * (2 * encoder_matmul_per_token(shape) + encoder_attention_flops(shape, prompt))
+    causal = shape.kind == "decoder"
+    head = (shape.kind == "decoder") * output_weights(shape)
+    return prompt * (forward_flops_per_token(shape, prompt, causal) - 2 * head) + 2 * head * logits
+
+
+def encoder_attention_flops(shape: TransformerShape, seq_len: Number) -> Number:
+    """Attention operations of the encoder of an encoder-decoder, for one source token."""
+    return shape.encoder_layers * 2 * shape.heads * (shape.head_dim + shape.v_head_dim) * seq_len
+
+
 def decode_flops_per_token(shape: TransformerShape, context: Number) -> Number:
-    """Operations of generating one token when ``context`` tokens are visible to it."""
+    """Operations of generating one token when ``context`` tokens are visible to it, source tokens among them."""
 
     def reach(limit: Number, tokens_per_entry: Number) -> Number:
         entries = context / tokens_per_entry
         visible: Number = np.minimum(limit + (1 - present(limit)) * entries, entries)
         return visible
 
-    return 2 * matmul_per_token(shape) + attention_flops(shape, reach)
+    return 2 * (matmul_per_token(shape) - encoder_matmul_per_token(shape)) + attention_flops(shape, reach)

@@ -174,12 +174,24 @@ def matmul_per_token(shape: TransformerShape) -> Number:
     mixture = router_per_moe_layer(bare) + shared_experts_per_layer(bare)
     mixture = mixture + shape.experts_active * expert(bare)
     blocks = attention_weights(bare) + shape.dense_layers * mlp_per_dense_layer(bare) + shape.moe_layers * mixture
-    cross = shape.layers * present(shape.encoder_layers) * multi_head_weights(bare)
-    encoded = shape.encoder_layers * (multi_head_weights(bare) + mlp_per_dense_layer(bare))
-    return blocks + cross + encoded + embedding_projections(shape) + _output_weights(bare)
+    cross = shape.layers * present(shape.encoder_layers) * (multi_head_weights(bare) - cross_key_value_weights(shape))
+    encoded = encoder_matmul_per_token(shape)
+    return blocks + cross + encoded + embedding_projections(shape) + output_weights(bare)
 
 
-def _output_weights(shape: TransformerShape) -> Number:
+def cross_key_value_weights(shape: TransformerShape) -> Number:
+    """Weights that make the keys and values of a decoder block's attention to the encoder."""
+    return shape.hidden * shape.kv_heads * (shape.head_dim + shape.v_head_dim)
+
+
+def encoder_matmul_per_token(shape: TransformerShape) -> Number:
+    """Weights a source token is multiplied with: the encoder, and the keys and values the decoder attends to."""
+    bare = replace(shape, biases=frozenset())
+    blocks = shape.encoder_layers * (multi_head_weights(bare) + mlp_per_dense_layer(bare))
+    return blocks + shape.layers * present(shape.encoder_layers) * cross_key_value_weights(shape)
+
+
+def output_weights(shape: TransformerShape) -> Number:
     """Weights of what follows or precedes the blocks that each token is multiplied with."""
     if shape.vision is not None:
         return shape.vision.channels * shape.vision.patch**2 * shape.hidden

@@ -112,6 +112,7 @@ def test_figures_of_a_step_agree_with_each_other(plan: Data) -> None:
     assert 0.0 < step < np.inf
     assert min(float(part) for part in computation.parts.values()) >= 0.0
     assert sum(float(part) for part in computation.parts.values()) == pytest.approx(step)
+    assert 0.0 < float(computation.mfu) <= 1.0
     assert found.cost.usd == pytest.approx(100 * step / 3600 * float(str(plan["pricing"]["usd_per_hour"])))
     assert found.energy.kwh is None or 0.0 <= float(found.energy.kwh) < np.inf
     assert float(computation.step_seconds.low) <= step <= float(computation.step_seconds.high)
@@ -145,3 +146,10 @@ def test_faster_memory_and_links_never_make_a_step_longer(plan: Data) -> None:
     for column in ("bandwidth_gbs", "link_gbs", "node_gbs"):
         fast = {**plan, "hardware": {**plan["hardware"], "spec": {column: 50_000.0}}}
         assert no_faster(step, seconds(fast)), column
+
+
+@settings(max_examples=60, deadline=None)
+@given(plans())
+def test_the_narrow_type_is_no_slower_than_the_wide_one(plan: Data) -> None:
+    wide, narrow = (seconds(changed(plan, "training.precision", name)) for name in ("bf16", "fp8"))
+    assert no_faster(wide, narrow)

@@ -12,13 +12,20 @@ from capacity_tui.engine.estimate.roofline import attention_rate, gemm_rate
 from capacity_tui.engine.estimate.serving.run import ServingRun
 from capacity_tui.engine.estimate.work import Operator
 from capacity_tui.engine.numeric import Number, some
+from capacity_tui.engine.workload.attention import multi_head_weights
 from capacity_tui.engine.workload.cache import cache_elements
 from capacity_tui.engine.workload.operations import (
     decode_flops_per_token,
+    encoder_attention_flops,
     forward_attention_flops,
     mean_context,
 )
-from capacity_tui.engine.workload.parameters import matmul_per_token
+from capacity_tui.engine.workload.parameters import (
+    cross_key_value_weights,
+    encoder_matmul_per_token,
+    matmul_per_token,
+)
+from capacity_tui.engine.workload.transformer import present
 
 # Reads and writes of the residual stream in a layer (two norms, two additions, their inputs), in its widths.
 RESIDUAL_PASSES = 10.0
@@ -39,6 +46,7 @@ class Pass:
         cache_read: bytes of keys and values read, in all layers.
         scores: bytes of attention scores, in all layers, were they stored.
         logit_rows: tokens that reach the output head.
+        encodes: whether an encoder-decoder runs its encoder, rather than its decoder.
     """
 
     rows: Number
@@ -47,6 +55,7 @@ class Pass:
     cache_read: Number
     scores: Number
     logit_rows: Number
+    encodes: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,15 +117,19 @@ def weight_bandwidth(
 def prefill_pass(run: ServingRun, rows: Number) -> Pass:
     """One forward pass over ``rows`` tokens of prompts."""
     device, shape = run.cluster.device, run.shape
-    causal = shape.kind == "decoder"
-    flops = rows * forward_attention_flops(shape, run.prompt, causal)
+    causal, encodes = shape.kind == "decoder", shape.kind == "encoder-decoder"
+    if encodes:
+        flops = rows * encoder_attention_flops(shape, run.prompt)
+    else:
+        flops = rows * forward_attention_flops(shape, run.prompt, causal)
     reach = device.reach.attention_forward * run.runtime.attention_prefill
     half = device.reach.attention_half_length
     rate = attention_rate(run.prompt, shape.head_dim, run.attention_peak, reach, half) * device.clock
     written = rows / run.prompt * cache_elements(shape, run.prompt) * run.cache_bytes
-    logits = rows / run.prompt * (1.0 + run.runtime.logit_rows * (run.prompt - 1.0))
-    scores = shape.layers * rows * mean_context(run.prompt, shape.sliding_window, causal) * shape.heads * SCORE_BYTES
-    return Pass(rows, flops, rate, 2.0 * written, scores, logits)
+    logits = rows / run.prompt * run.prompt_logits
+    layers = shape.encoder_layers if encodes else shape.layers
+    scores = layers * rows * mean_context(run.prompt, shape.sliding_window, causal) * shape.heads * SCORE_BYTES
+    return Pass(rows, flops, np.minimum(rate, run.attention_peak), 2.0 * written, scores, logits, encodes)
 
 
 def decode_pass(run: ServingRun, sequences: Number) -> Pass:
@@ -126,11 +139,12 @@ def decode_pass(run: ServingRun, sequences: Number) -> Pass:
         # Absorbed projections: every head works on the compressed keys and values themselves.
         flops = shape.layers * 2.0 * shape.heads * context * (2.0 * shape.kv_lora_rank + shape.qk_rope_head_dim)
     else:
-        flops = decode_flops_per_token(shape, context) - 2.0 * matmul_per_token(shape)
+        weights = matmul_per_token(shape) - encoder_matmul_per_token(shape)
+        flops = decode_flops_per_token(shape, context) - 2.0 * weights
     read = sequences * cache_elements(shape, context) * run.cache_bytes
-    rate = run.attention_peak * run.cluster.device.gemm_reach("bf16") * run.cluster.device.clock
+    rate = run.attention_peak * run.attention_reach * run.cluster.device.clock
     scores = shape.layers * sequences * context * shape.heads * SCORE_BYTES
-    return Pass(sequences, sequences * flops, rate, read, scores, sequences)
+    return Pass(sequences, sequences * flops, rate, read, scores, sequences, encodes=False)
 
 
 def pass_operators(run: ServingRun, step: Pass, share: Number) -> tuple[Operator, ...]:
@@ -144,16 +158,36 @@ def pass_operators(run: ServingRun, step: Pass, share: Number) -> tuple[Operator
     return (*_layers(run, step, share), *_ends(run, step, share), *_attention(run, step), *_host(run, step))
 
 
-def layer_products(run: ServingRun, rows: Number) -> tuple[Product, ...]:
-    """Return the matrix products of all layers on the device, for ``rows`` tokens."""
+def layer_products(run: ServingRun, rows: Number, *, encodes: bool = False) -> tuple[Product, ...]:
+    """Return the matrix products of all layers on the device, for ``rows`` tokens.
+
+    Args:
+        run: the run.
+        rows: tokens of a pass.
+        encodes: whether the encoder of an encoder-decoder runs, rather than its decoder.
+    """
     shape, counts = run.shape, run.counts
     layers = shape.layers * (1.0 - run.host.share)
+    crosses = cross_key_value_weights(shape)
+    if encodes:
+        blocks = shape.encoder_layers * (1.0 - run.host.share)
+        return (
+            Product("attention projections", rows, multi_head_weights(shape) / run.tp, blocks),
+            Product("feed-forward", rows, counts.mlp_per_dense_layer / run.tp, blocks),
+            Product("keys and values for the decoder", rows, crosses / run.tp, layers),
+        )
     mixture = layers * run.moe_share
     always = counts.router_per_moe_layer + counts.shared_experts_per_layer
     visited = np.maximum(distinct_experts(shape.experts, shape.experts_active, rows), 1.0)
     each = rows * shape.experts_active / visited
     products = (
         Product("attention projections", rows, counts.attention_per_layer / run.tp, layers),
+        Product(
+            "attention to the encoder",
+            rows,
+            (multi_head_weights(shape) - crosses) / run.tp,
+            layers * present(shape.encoder_layers),
+        ),
         Product("feed-forward", rows, counts.mlp_per_dense_layer / run.tp, layers - mixture),
         Product("router and shared experts", rows, always / run.tp, mixture),
         Product("routed experts", each, counts.expert / run.etp, mixture, visited / run.ep),
@@ -174,9 +208,10 @@ def _bandwidth(run: ServingRun, width: Number) -> Number:
 def _operator(run: ServingRun, product: Product, share: Number, width: Number) -> Operator:
     """Return a matrix product as an operator; its weights have ``width`` bytes."""
     device, inner = run.cluster.device, run.shape.hidden
+    reached = np.minimum(run.gemm_reach * share, 1.0) * device.clock
     reach, outputs = device.reach, product.weights / inner
     rate = gemm_rate(
-        product.rows * product.groups, outputs, inner, run.peak, run.gemm_reach * share * device.clock,
+        product.rows * product.groups, outputs, inner, run.peak, reached,
         device.units, reach.wave_fill, reach.ramp_length,
     )  # fmt: skip
     traffic = product.groups * (product.weights * width + product.rows * (inner + outputs) * run.width)
@@ -188,7 +223,7 @@ def _operator(run: ServingRun, product: Product, share: Number, width: Number) -
 
 def _layers(run: ServingRun, step: Pass, share: Number) -> Iterator[Operator]:
     device, shape, runtime = run.cluster.device, run.shape, run.runtime
-    products = layer_products(run, step.rows)
+    products = layer_products(run, step.rows, encodes=step.encodes)
     for product in products:
         yield _operator(run, product, share, run.body_bytes)
     # For many rows packed weights are unpacked to 16 bits in memory first, and read again from there.
@@ -197,7 +232,7 @@ def _layers(run: ServingRun, step: Pass, share: Number) -> Iterator[Operator]:
     yield Operator("unpacking of weights", "compute", "forward", "layer", 0.0,
                    first * weights * (run.body_bytes + UNPACKED_BYTES), 1.0,
                    device.bandwidth * device.reach.stream)  # fmt: skip
-    layers = shape.layers * (1.0 - run.host.share)
+    layers = (shape.encoder_layers if step.encodes else shape.layers) * (1.0 - run.host.share)
     streams = RESIDUAL_PASSES * shape.hidden + (2.0 + shape.gated) * run.active_ffn / run.tp
     yield Operator("norms, residuals and activations", "compute", "forward", "layer", 0.0,
                    runtime.elementwise_passes * step.rows * run.width * streams, 1.0,
@@ -205,6 +240,8 @@ def _layers(run: ServingRun, step: Pass, share: Number) -> Iterator[Operator]:
 
 
 def _ends(run: ServingRun, step: Pass, share: Number) -> Iterator[Operator]:
+    if step.encodes or run.shape.kind == "encoder":
+        return
     head = Product("output head", step.logit_rows, run.head_weights / run.tp, 1.0)
     yield _operator(run, head, share, run.head_bytes)
 

@@ -69,6 +69,8 @@ def serving_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catalog: 
     exact = _exact(stored, quantization, counts, shape, (body, embedding, head))
     half = "fp16" if device.native("fp16") in device.peaks else "bf16"
     compute = quantization.compute if quantization.family in OWN_TYPE and quantization.compute != "fp16" else half
+    # Weights of four bytes come with activations of four bytes; everything narrower attends in 16 bits.
+    attention = compute if compute == "fp32" else half
     packed = float(quantization.family not in OWN_TYPE)
     efficiency = plan.hardware.efficiency
     generates = shape.kind in ("decoder", "encoder-decoder")
@@ -93,7 +95,8 @@ def serving_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catalog: 
         width=engine.activation_bytes,
         peak=_peak(device, compute, engine, catalog),
         gemm_reach=device.gemm_reach(compute) if efficiency is None else efficiency,
-        attention_peak=device.peak(half),
+        attention_peak=device.peak(attention),
+        attention_reach=device.gemm_reach(attention),
         vector_peak=device.peaks.get("fp32", min(device.peaks.values())),
         packed=packed,
         calibration=f"{engine.name}: {engine.source} ({engine.confidence}); {device.reach.source}",

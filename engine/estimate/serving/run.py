@@ -85,6 +85,7 @@ class ServingRun:
         peak: dense peak of the linear layers, FLOP/s.
         gemm_reach: share of it that large products sustain.
         attention_peak: dense peak of attention, FLOP/s.
+        attention_reach: share of it that products of single rows sustain.
         vector_peak: fp32 peak outside the matrix units, FLOP/s, which unpacks weights.
         packed: 1 where weights are unpacked before each product.
         calibration: which measured constants went in.
@@ -112,6 +113,7 @@ class ServingRun:
     peak: Number
     gemm_reach: Number
     attention_peak: Number
+    attention_reach: Number
     vector_peak: Number
     packed: Number
     calibration: str
@@ -121,6 +123,11 @@ class ServingRun:
     def length(self) -> Number:
         """Tokens of a finished sequence."""
         return self.prompt + self.output
+
+    @property
+    def prompt_logits(self) -> Number:
+        """Tokens of a prompt that reach the output head."""
+        return 1.0 + self.runtime.logit_rows * (self.prompt - 1.0)
 
     @property
     def decode_steps(self) -> Number:

@@ -25,7 +25,7 @@ from capacity_tui.engine.estimate.serving.run import ServingRun
 from capacity_tui.engine.estimate.serving.speed import PARTS, PhaseTime, decode, prefill
 from capacity_tui.engine.estimate.work import Operator
 from capacity_tui.engine.numeric import Number, some
-from capacity_tui.engine.workload.operations import decode_flops_per_token, forward_flops_per_token
+from capacity_tui.engine.workload.operations import decode_flops_per_token, forward_flops_per_token, prompt_flops
 from capacity_tui.engine.workload.plan import PricingSection
 
 METHOD = "operator roofline of prefill and decode, memory term by term"
@@ -118,7 +118,8 @@ def serving_estimate(run: ServingRun, pricing: PricingSection) -> Estimate:
     units = run.dp * run.batch * run.length
     causal = run.shape.kind == "decoder"
     forward = forward_flops_per_token(run.shape, run.prompt, causal)
-    flops = run.dp * run.batch * (run.prompt * forward + steps * decode_flops_per_token(run.shape, run.decode_context))
+    prompt = prompt_flops(run.shape, run.prompt, run.prompt_logits)
+    flops = run.dp * run.batch * (prompt + steps * decode_flops_per_token(run.shape, run.decode_context))
     facts = ModelFacts(run.counts.total, run.counts.active, forward, "token",
                        "O(layers · (seq² · hidden + seq · hidden²))")  # fmt: skip
     computation = ComputationEstimate(

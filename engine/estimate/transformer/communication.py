@@ -88,13 +88,14 @@ def _used(size: Number) -> bool:
 
 
 def _tensor_parallel(run: TransformerRun) -> Iterator[Collective]:
-    """Two all-reduces a layer forward and two backward; a layer recomputed adds its forward ones."""
+    """One all-reduce forward and one backward around attention and feed-forward; recomputation repeats the former."""
     if not _used(run.tp):
         return
     payload = run.tokens * run.shape.hidden * run.width
     seconds = all_reduce_seconds(payload, run.tp, 1.0, run.cluster)
     seconds = stalled_seconds(seconds, np.where(run.tp > 1, run.software.tp_stall_seconds, 0.0))
-    count = run.layers_per_stage * (4.0 + 2.0 * run.recompute.full_layers)
+    blocks = 2.0 * (1.0 + run.encoder_blocks) + run.cross_attentions
+    count = run.layers_per_stage * blocks * (2.0 + run.recompute.full_layers)
     # Pieces of a product hide behind its other pieces where the sequence is split and the fast link holds the group.
     inside = np.where(run.tp <= run.cluster.per_node, run.sequence_parallel, 0.0)
     overlap = run.software.tp_overlap * inside
@@ -137,9 +138,8 @@ def _pipeline(run: TransformerRun) -> Iterator[Collective]:
 def _data_parallel(run: TransformerRun) -> Iterator[Collective]:
     """Gradients are reduced; sharded parameters are gathered before they are used."""
     trained = run.trained_share
-    counts = run.counts
-    ends = (counts.token_embedding + counts.head) / run.tp / np.minimum(run.pp, 2.0)
-    dense = run.layers_per_stage * run.dense_parameters_per_layer / run.tp + ends
+    ends = run.outer_parameters / run.tp / np.minimum(run.pp, 2.0)
+    dense = run.layers_per_stage * run.stacked_parameters_per_layer / run.tp + ends
     experts = run.layers_per_stage * run.expert_parameters_per_layer / (run.ep * run.etp)
     groups = (
         ("", dense, run.replica_ranks, run.tp),

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
-from capacity_tui.engine.estimate.roofline import alignment, attention_rate, gemm_bytes, gemm_rate, padded
+from capacity_tui.engine.estimate.roofline import (
+    alignment,
+    attention_rate,
+    gemm_bytes,
+    gemm_rate,
+    operator_seconds,
+    padded,
+)
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.estimate.work import Operator, Phase, Where
 from capacity_tui.engine.numeric import Number, some
@@ -19,9 +27,30 @@ def training_operators(run: TransformerRun) -> tuple[Operator, ...]:
         *_linear_layers(run),
         *_attention(run),
         *_elementwise(run),
+        *_casts(run),
         *_ends(run),
         *_optimizer(run),
     )
+
+
+def narrow_where_it_pays(run: TransformerRun) -> TransformerRun:
+    """Return the run with its linear layers in 16 bits where casts to the narrow type cost more than they save."""
+    if not some(run.casts > 0):
+        return run
+    wide = replace(run, casts=0.0, peak=run.attention_peak, gemm_reach=run.wide_gemm_reach)
+    narrow = _product_seconds(run) < _product_seconds(wide)
+    return replace(
+        run,
+        casts=np.where(narrow, run.casts, 0.0),
+        peak=np.where(narrow, run.peak, wide.peak),
+        gemm_reach=np.where(narrow, run.gemm_reach, wide.gemm_reach),
+    )
+
+
+def _product_seconds(run: TransformerRun) -> Number:
+    """Seconds of the linear layers of one micro-batch, with the casts of their operands."""
+    operators = (*_linear_layers(run), *_casts(run))
+    return sum((operator_seconds(operator) * operator.count for operator in operators), start=0.0)
 
 
 def recomputed_share(run: TransformerRun, module: Number, *, product: bool) -> Number:
@@ -63,7 +92,7 @@ def gemm(
     device = run.cluster.device
     reach = device.reach
     peak = run.peak if low else run.attention_peak
-    share = run.gemm_reach if low else device.gemm_reach("bf16")
+    share = run.gemm_reach if low else run.wide_gemm_reach
     reached = share * reach.sustained * device.clock * _aligned(run, n) * _aligned(run, k)
     width = run.operand_bytes if low else run.width
     # The start and end of a tile cost the same time in every type, and so more of a faster product.
@@ -106,17 +135,24 @@ def _linear_layers(run: TransformerRun) -> Iterator[Operator]:
                         recompute=again)  # fmt: skip
     else:
         outputs = (run.query_width + run.key_value_width) / run.tp
-        yield from gemm(run, "query, key and value projection", tokens, outputs, shape.hidden, count=layers,
-                        recompute=again)  # fmt: skip
-    yield from gemm(run, "attention output projection", tokens, shape.hidden, run.value_width / run.tp, count=layers,
-                    recompute=recomputed_share(run, 0.0, product=True))  # fmt: skip
+        yield from gemm(run, "query, key and value projection", tokens, outputs, shape.hidden,
+                        count=layers * (1.0 + run.encoder_blocks), recompute=again)  # fmt: skip
+    if some(run.cross_attentions > 0):
+        crosses = layers * run.cross_attentions
+        yield from gemm(run, "query projection for the encoder", tokens, run.query_width / run.tp, shape.hidden,
+                        count=crosses, recompute=again)  # fmt: skip
+        yield from gemm(run, "key and value projection of the encoder", tokens, run.key_value_width / run.tp,
+                        shape.hidden, count=crosses, recompute=again)  # fmt: skip
+    attentions = 1.0 + run.encoder_blocks + run.cross_attentions
+    yield from gemm(run, "attention output projection", tokens, shape.hidden, run.value_width / run.tp,
+                    count=layers * attentions, recompute=recomputed_share(run, 0.0, product=True))  # fmt: skip
     yield from _feed_forward(run)
 
 
 def _feed_forward(run: TransformerRun) -> Iterator[Operator]:
     shape, tokens = run.shape, run.tokens
     again = recomputed_share(run, run.recompute.mlp, product=True)
-    dense = run.layers_per_stage * (1.0 - run.moe_share)
+    dense = run.layers_per_stage * (1.0 - run.moe_share + run.encoder_blocks)
     mixture = run.layers_per_stage * run.moe_share
     up, expert_up = (1 + shape.gated) * shape.ffn, (1 + shape.gated) * shape.moe_ffn
     if some(dense > 0):
@@ -154,13 +190,14 @@ def _attention(run: TransformerRun) -> Iterator[Operator]:
     rate = attention_rate(span, head, run.attention_peak, reach.attention_forward * kernel * speed,
                           reach.attention_half_length)  # fmt: skip
     # Stored scores are computed in full, then masked, and pass through memory several times.
-    stored = run.tokens * shape.heads * run.seq_len * run.width / run.tp
+    attentions = 1.0 + run.encoder_blocks + run.cross_attentions
+    stored = attentions * run.tokens * shape.heads * run.seq_len * run.width / run.tp
     square = np.where(run.fused_attention > 0, 1.0, run.seq_len / run.attended)
-    plain = run.attention_peak * device.gemm_reach("bf16") * reach.attention_unfused * speed
+    plain = run.attention_peak * run.wide_gemm_reach * reach.attention_unfused * speed
     plain = plain * _aligned(run, head)
     forward_rate = np.where(run.fused_attention > 0, rate, plain)
     backward_rate = np.where(run.fused_attention > 0, rate * reach.attention_backward, plain)
-    traffic = run.tokens * (run.query_width + run.key_value_width + run.value_width) * run.width / run.tp
+    traffic = attentions * run.tokens * (run.query_width + run.key_value_width + run.value_width) * run.width / run.tp
     unfused = 1.0 - run.fused_attention
     bandwidth = device.bandwidth * reach.elementwise
     again = recomputed_share(run, run.recompute.attention * unfused, product=False)
@@ -177,12 +214,7 @@ def _attention(run: TransformerRun) -> Iterator[Operator]:
 def _elementwise(run: TransformerRun) -> Iterator[Operator]:
     """Norms, residuals, rotary positions, activations, casts: kernels bound by memory."""
     device, shape = run.cluster.device, run.shape
-    split = np.where(run.sequence_parallel > 0, run.tp, 1.0)
-    narrow = shape.hidden / split
-    active = (1.0 - run.moe_share) * shape.ffn + run.moe_share * (
-        shape.experts_active * shape.moe_ffn + shape.experts_shared * shape.shared_ffn
-    )
-    inner = active / run.tp
+    narrow, inner = _hidden_share(run), _active_ffn(run)
     moved = run.moe_share * shape.experts_active * shape.hidden / run.tp
     rotary = (run.query_width + run.key_value_width) / run.tp
     passes = run.software.elementwise_passes * np.where(run.compiled > 0, run.software.compiled_passes, 1.0)
@@ -214,16 +246,36 @@ def _elementwise(run: TransformerRun) -> Iterator[Operator]:
     yield Operator("gradient accumulation", "compute", "backward", "layer", 0.0,
                    weights * trained * 2.0 * run.gradient_bytes, 1.0, device.bandwidth * device.reach.stream,
                    layers)  # fmt: skip
+
+
+def _casts(run: TransformerRun) -> Iterator[Operator]:
+    """Casts of operands to the narrow type, as they are and transposed, in the kernels that make them.
+
+    Weights are cast in the first micro-batch of a step, or each time they were gathered.
+    """
     if not some(run.casts > 0):
         return
-    operands = (4.0 * narrow + moved + run.query_width / run.tp + 2.0 * inner) * run.tokens
-    # Weights are cast once a step, or each time they were gathered; both as they are and transposed.
-    gathered = np.where(run.zero >= 3, 1.0, 0.0)
-    moving = 2.0 * run.casts * (run.width + 1.0)
+    shape = run.shape
+    weights = run.dense_parameters_per_layer / run.tp + run.expert_parameters_per_layer / (run.ep * run.etp)
+    narrow, routed = _hidden_share(run), run.moe_share * shape.experts_active * shape.hidden / run.tp
+    operands = (4.0 * narrow + routed + run.query_width / run.tp + 2.0 * _active_ffn(run)) * run.tokens
+    repeats = np.where(run.zero >= 3, 1.0, 1.0 / run.micro_batches)
+    moving = 2.0 * run.casts * (run.width + run.operand_bytes)
+    bandwidth = run.cluster.device.bandwidth * run.cluster.device.reach.elementwise
     yield Operator("casts to the narrow type", "compute", "forward", "layer", 0.0,
-                   moving * (operands + gathered * weights), 1.0, bandwidth, layers)  # fmt: skip
-    yield Operator("casts of weights to the narrow type", "optimizer", "step", "step", 0.0,
-                   moving * (1.0 - gathered) * weights, 1.0, bandwidth, layers)  # fmt: skip
+                   moving * (operands + repeats * weights), 1.0, bandwidth, run.layers_per_stage, 0.0)  # fmt: skip
+
+
+def _hidden_share(run: TransformerRun) -> Number:
+    """Elements of the residual stream that a device works on for a token."""
+    return run.shape.hidden / np.where(run.sequence_parallel > 0, run.tp, 1.0)
+
+
+def _active_ffn(run: TransformerRun) -> Number:
+    """Width of the feed-forward that a token passes on a device, in the mean layer."""
+    shape = run.shape
+    routed = shape.experts_active * shape.moe_ffn + shape.experts_shared * shape.shared_ffn
+    return ((1.0 - run.moe_share) * shape.ffn + run.moe_share * routed) / run.tp
 
 
 def _ends(run: TransformerRun) -> Iterator[Operator]:

@@ -154,7 +154,11 @@ def transformer_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catal
     device = cluster.device
     efficiency = plan.hardware.efficiency
     # A share the plan gives is what training reaches; the benchmarks' share is not yet sustained.
-    reach = device.gemm_reach(precision) if efficiency is None else efficiency / device.reach.sustained
+    wide = "fp32" if full else ("fp16" if precision == "fp16" else "bf16")
+    reaches = [
+        device.gemm_reach(name) if efficiency is None else efficiency / device.reach.sustained
+        for name in (precision, wide)
+    ]
     return TransformerRun(
         shape=shape,
         counts=counts,
@@ -182,8 +186,9 @@ def transformer_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catal
         state_bytes=numerics.state_bytes,
         optimizer_traffic=numerics.optimizer_traffic,
         peak=device.peak(precision),
-        gemm_reach=reach,
-        attention_peak=device.peak("fp32" if full else ("fp16" if precision == "fp16" else "bf16")),
+        gemm_reach=reaches[0],
+        attention_peak=device.peak(wide),
+        wide_gemm_reach=reaches[1],
         casts=float(device.native(precision) in {"fp8", "fp4"}),
         fused_attention=float(training.attention != "eager"),
         compiled=float(training.compile),

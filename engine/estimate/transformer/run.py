@@ -10,7 +10,7 @@ from capacity_tui.engine.estimate.intervals import Ranges
 from capacity_tui.engine.hardware.cluster import Cluster
 from capacity_tui.engine.numeric import Number, some
 from capacity_tui.engine.workload.parameters import ParameterCounts
-from capacity_tui.engine.workload.transformer import TransformerShape
+from capacity_tui.engine.workload.transformer import TransformerShape, present
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,8 @@ class TransformerRun:
         optimizer_traffic: bytes the optimizer reads and writes for a parameter.
         peak: dense peak of the linear layers, FLOP/s.
         gemm_reach: share of it that large products sustain.
-        attention_peak: dense peak of attention, FLOP/s.
+        attention_peak: dense peak of attention, and of what is never cast to a narrower type, FLOP/s.
+        wide_gemm_reach: share of it that large products sustain.
         casts: 1 where operands are cast to a narrower type before each product.
         fused_attention: 1 for flash and sdpa kernels, 0 where score matrices are stored.
         compiled: 1 with a graph compiler.
@@ -126,6 +127,7 @@ class TransformerRun:
     peak: Number
     gemm_reach: Number
     attention_peak: Number
+    wide_gemm_reach: Number
     casts: Number
     fused_attention: Number
     compiled: Number
@@ -212,6 +214,26 @@ class TransformerRun:
             + counts.moe_layers * (counts.router_per_moe_layer + counts.shared_experts_per_layer)
         ) / counts.layers
         return counts.attention_per_layer + counts.norms_per_layer + counts.cross_attention_per_layer + feed_forward
+
+    @property
+    def encoder_blocks(self) -> Number:
+        """Blocks of an encoder-decoder's encoder for each of its decoder."""
+        return self.shape.encoder_layers / self.shape.layers
+
+    @property
+    def cross_attentions(self) -> Number:
+        """Attentions to the encoder in each layer: 1 or 0."""
+        return present(self.shape.encoder_layers)
+
+    @property
+    def stacked_parameters_per_layer(self) -> Number:
+        """Parameters of the mean layer without its routed experts, with its share of an encoder."""
+        return self.dense_parameters_per_layer + self.counts.encoder / self.counts.layers
+
+    @property
+    def outer_parameters(self) -> Number:
+        """Parameters outside all layers: embeddings, head, outer norms."""
+        return self.counts.outside_layers - self.counts.encoder
 
     @property
     def expert_parameters_per_layer(self) -> Number:

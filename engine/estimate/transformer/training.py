@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from capacity_tui.engine.estimate.outside import context_bytes
 from capacity_tui.engine.estimate.result import ModelFacts
 from capacity_tui.engine.estimate.transformer.communication import training_collectives
 from capacity_tui.engine.estimate.transformer.memory import training_memory
-from capacity_tui.engine.estimate.transformer.operators import training_operators
+from capacity_tui.engine.estimate.transformer.operators import narrow_where_it_pays, training_operators
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.estimate.work import Schedule, Work
-from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.numeric import Number, some
 from capacity_tui.engine.workload.operations import forward_flops_per_token
 
 METHOD = "operator roofline with collectives and pipeline schedule; memory term by term"
@@ -35,6 +37,7 @@ def training_work(run: TransformerRun, steps: Number | None) -> Work:
     """
     facts = model_facts(run)
     memory = training_memory(run)
+    chosen = narrow_where_it_pays(run)
     device = run.cluster.device
     groups = (run.tp > 1) * 1.0 + (run.replica_ranks > 1) * 1.0 + (run.pp > 1) * 1.0 + (run.ep > 1) * 1.0
     units = run.global_batch * run.seq_len
@@ -45,7 +48,7 @@ def training_work(run: TransformerRun, steps: Number | None) -> Work:
         peak=memory.words(),
         fragmentation=run.software.fragmentation,
         context_bytes=context_bytes(device.reach.context_bytes, device.reach.communicator_bytes, groups),
-        operators=training_operators(run),
+        operators=training_operators(chosen),
         collectives=training_collectives(run),
         schedule=Schedule(run.micro_batches, run.pp, run.interleave, run.fullest_layers / run.layers_per_stage),
         launch_seconds=run.software.launch_seconds,
@@ -58,9 +61,15 @@ def training_work(run: TransformerRun, steps: Number | None) -> Work:
         * units,  # a frozen base has no weight gradients
         peak_flops=run.peak,
         method=METHOD,
-        assumed=(*run.cluster.assumed, *run.shape.assumed, *run.ranges.outside),
+        assumed=(*run.cluster.assumed, *run.shape.assumed, *run.ranges.outside, *_assumed(run, chosen)),
         step_range=run.ranges.step,
         memory_range=run.ranges.memory,
         step_basis=run.ranges.step_basis,
         memory_basis=run.ranges.memory_basis,
     )
+
+
+def _assumed(run: TransformerRun, chosen: TransformerRun) -> Iterator[str]:
+    """Say which choices the software is taken to make."""
+    if some(chosen.casts < run.casts):
+        yield "linear layers in 16 bits: casts to the narrow type would cost more than its products save"
