@@ -12,6 +12,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal, InvalidOperation
+from functools import partial
 
 from capacity_tui.engine.errors import Place, UnitError
 
@@ -333,7 +334,7 @@ _WRITERS: Mapping[str, Callable[[float | None], str]] = {
     "s": format_seconds,
     "FLOP": format_flops,
     "FLOP/s": lambda value: format_flops(value, per_second=True),
-    "tok/s": format_rate,
+    **{unit: partial(format_rate, unit=unit) for unit in ("tok/s", "samples/s", "images/s", "rows/s", "requests/s")},
     "USD": format_money,
     "W": format_power,
     "kWh": format_energy,

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.choose.cautions import mode_warnings
 from capacity_tui.engine.choose.filled import ModePlan
-from capacity_tui.engine.estimate.explain import interval_text
-from capacity_tui.engine.estimate.figures import Figure, central, figure
+from capacity_tui.engine.estimate.figures import figure, interval_text, limit_label
 from capacity_tui.engine.estimate.result import Estimate, Interval
 from capacity_tui.engine.estimate.result import Note as EngineNote
 from capacity_tui.engine.hardware.cluster import Cluster
-from capacity_tui.engine.units import (
-    format_bytes,
-    format_count,
-    format_energy,
-    format_money,
-    format_percent,
-    format_power,
-    format_seconds,
-)
+from capacity_tui.engine.units import format_bytes
 from capacity_tui.engine.workload.families import family_of
 from capacity_tui.engine.workload.fields import plan_fields
 from capacity_tui.engine.workload.known_models import find_known_model
@@ -30,12 +21,17 @@ from capacity_tui.tui.field_view import value_text
 from capacity_tui.tui.model_edit import SPEC
 from capacity_tui.tui.view import Chosen, Column, Note, Row
 
-_NO_CENTS_FROM = 1000
-_LESS, _MORE, _NEITHER = -1, 1, 0
 _JOB = "computation.estimated_train_time_seconds"
-_IMAGES = {"image_size", "image_h"}
-"""Parameters that tell networks over images from others."""
-_LIMITS = {"memory_bandwidth": "memory speed", "capacity": "memory size"}
+_SERVING = (
+    "computation.infer.prefill_tokens_per_second",
+    "computation.infer.decode_tokens_per_second",
+    "computation.infer.time_to_first_token_seconds",
+    "computation.infer.time_per_output_token_seconds",
+    "computation.infer.requests_per_second",
+)
+# What a job costs, and what running costs where its length is open.
+_JOB_COST = ("cost.usd", "energy.kwh")
+_OPEN_COST = ("cost.usd_per_hour", "cost.usd_per_million_tokens", "energy.watts_average")
 
 
 def column(filled: ModePlan, catalog: Catalog, cluster: Cluster) -> Column:
@@ -68,18 +64,16 @@ def _rows(plan: Plan, estimate: Estimate) -> Iterator[Row]:
     yield from _setting_rows(plan, estimate)
     yield from _time_rows(plan, estimate)
     yield from _money_rows(estimate)
-    kind = estimate.bottleneck.kind
-    yield Row("bottleneck.arithmetic_intensity", "first limit", _LIMITS.get(kind, kind))
+    yield Row("bottleneck.arithmetic_intensity", "limited by", limit_label(estimate.bottleneck.kind))
 
 
 def _memory_rows(estimate: Estimate) -> Iterator[Row]:
-    yield _figure_row(estimate, "memory.reserved_bytes", "memory/device", format_bytes, _LESS)
-    used = _figure_row(estimate, "memory.utilization_percent", "utilization", _percent, indent=1)
+    yield _figure_row(estimate, "memory.reserved_bytes")
     # Without its value no delta is shown: the row above has the same one.
-    yield replace(used, value=None)
+    yield replace(_figure_row(estimate, "memory.utilization_percent", indent=1), value=None)
     for part, size in estimate.memory.parts.items():
         if float(size) > 0:
-            yield _figure_row(estimate, f"memory.parts.{part}", part.replace("_", " "), format_bytes, _LESS, indent=1)
+            yield _figure_row(estimate, f"memory.parts.{part}", indent=1)
 
 
 def _setting_rows(plan: Plan, estimate: Estimate) -> Iterator[Row]:
@@ -107,72 +101,42 @@ def _setting_rows(plan: Plan, estimate: Estimate) -> Iterator[Row]:
 
 
 def _time_rows(plan: Plan, estimate: Estimate) -> Iterator[Row]:
-    infer = estimate.computation.infer
-    if infer is not None:
-        prefix = "computation.infer."
-        yield _figure_row(estimate, f"{prefix}prefill_tokens_per_second", "prompt tok/s", format_count, _MORE)
-        yield _figure_row(
-            estimate, f"{prefix}decode_tokens_per_second", "output tok/s", format_count, _MORE, missing="no output"
-        )
-        yield _figure_row(estimate, f"{prefix}time_to_first_token_seconds", "first token", format_seconds, _LESS)
+    if estimate.computation.infer is not None:
+        yield from (_figure_row(estimate, key) for key in _SERVING)
         return
     if plan.task == "fit":
-        yield _figure_row(estimate, _JOB, "fit time", format_seconds, _LESS)
-    yield _figure_row(estimate, "computation.tokens_per_second", f"{_counted(plan, estimate)}/s", format_count, _MORE)
-    yield _figure_row(estimate, "computation.mfu", "MFU", lambda value: format_percent(value, 1), _MORE, indent=1)
+        yield _figure_row(estimate, _JOB)
+    yield _figure_row(estimate, "computation.tokens_per_second")
+    yield _figure_row(estimate, "computation.mfu", indent=1)
     if plan.task == "fit":
         return
-    step = "batch time" if plan.task == "infer" else "step"
-    yield _figure_row(estimate, "computation.step_seconds", step, format_seconds, _LESS)
+    yield _figure_row(estimate, "computation.step_seconds")
     if plan.task != "infer":
-        yield _figure_row(estimate, _JOB, "time", format_seconds, _LESS, missing="length is open")
-
-
-def _counted(plan: Plan, estimate: Estimate) -> str:
-    """Return what a step works through, in the word of the kind of model."""
-    if estimate.computation.unit == "token":
-        return "tokens"
-    if plan.task == "fit":
-        return "rows"
-    return "images" if plan.model.spec.keys() & _IMAGES else "samples"
+        yield _figure_row(estimate, _JOB)
 
 
 def _money_rows(estimate: Estimate) -> Iterator[Row]:
-    yield _figure_row(estimate, "cost.usd", "cost", _money, _LESS, missing="no price known")
-    yield _figure_row(estimate, "energy.kwh", "energy", format_energy, _LESS, missing="length is open")
-    if estimate.energy.kwh is None:
-        yield _figure_row(estimate, "energy.watts_average", "mean power", format_power, _NEITHER)
+    is_open = estimate.computation.steps is None
+    for key in _OPEN_COST if is_open else _JOB_COST:
+        yield _figure_row(estimate, key)
 
 
-def _figure_row(
-    estimate: Estimate,
-    key: str,
-    label: str,
-    write: Callable[[float], str],
-    better: int = _NEITHER,
-    *,
-    indent: int = 0,
-    missing: str = "unknown",
-) -> Row:
-    found = figure(estimate, key)[2]
-    value = central(found)
-    if value is None:
-        return Row(key, label, f"n/a ({missing})", indent=indent, better=better)
-    low, high = _ends(found)
-    number = float(value)
-    return Row(key, label, write(number), number, low, high, interval_text(found), better, indent)
-
-
-def _ends(found: Figure) -> tuple[float | None, float | None]:
-    return (float(found.low), float(found.high)) if isinstance(found, Interval) else (None, None)
-
-
-def _money(usd: float) -> str:
-    return format_money(usd, 0 if usd >= _NO_CENTS_FROM else 2)
-
-
-def _percent(percent: float) -> str:
-    return format_percent(percent / 100)
+def _figure_row(estimate: Estimate, key: str, indent: int = 0) -> Row:
+    found = figure(estimate, key)
+    metric, value = found.metric, found.value
+    low, high = (float(value.low), float(value.high)) if isinstance(value, Interval) else (None, None)
+    return Row(
+        key=key,
+        label=metric.label,
+        text=found.text,
+        value=found.number,
+        low=low,
+        high=high,
+        interval=interval_text(value),
+        better=metric.better,
+        indent=indent,
+        brief=metric.brief,
+    )
 
 
 def _chosen(filled: ModePlan, catalog: Catalog) -> dict[str, Chosen]:

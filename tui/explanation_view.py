@@ -6,14 +6,15 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
+from capacity_tui.engine.choose.answers import Explained
 from capacity_tui.engine.choose.filled import ModePlan
+from capacity_tui.engine.choose.lever import Lever
 from capacity_tui.engine.estimate.equation import Derivation
 from capacity_tui.engine.estimate.equation import Input as EngineInput
 from capacity_tui.engine.estimate.explain import Explanation as EngineExplanation
-from capacity_tui.engine.estimate.explain import interval_text
-from capacity_tui.engine.estimate.figures import central
+from capacity_tui.engine.estimate.figures import interval_text
 from capacity_tui.engine.estimate.terms import Sum
-from capacity_tui.engine.units import format_percent, format_quantity, not_available
+from capacity_tui.engine.units import format_percent, format_quantity
 from capacity_tui.tui.view import Explanation, Input, Step
 
 _MOST_TERMS = 12
@@ -39,20 +40,20 @@ def reason(filled: ModePlan, mode: str, key: str) -> Explanation | None:
     )
 
 
-def explanation(found: EngineExplanation, mode: str = "") -> Explanation:
+def explanation(explained: Explained, mode: str = "") -> Explanation:
     """Return an explanation of a figure, of one mode where it is named."""
-    value = central(found.value)
+    found = explained.explanation
     main, *others = _steps(found) or [Step("", "")]
     return Explanation(
         key=found.key,
-        title=f"{found.title} ({mode})" if mode else found.title,
+        title=f"{found.figure.title} ({mode})" if mode else found.figure.title,
         formula=main.formula,
-        result=not_available() if value is None else format_quantity(float(np.mean(value)), found.unit),
+        result=found.figure.text,
         inputs=main.inputs,
         sources=_sources(found),
         assumptions=found.assumed,
-        interval=interval_text(found.value),
-        lever=_lever(found),
+        interval=interval_text(found.figure.value),
+        lever=_lever(explained.lever),
         remarks=found.remarks,
         steps=tuple(others[:_MOST_STEPS]),
     )
@@ -123,8 +124,7 @@ def _formula_sources(derivations: Iterable[Derivation]) -> Iterator[str]:
         yield from _formula_sources(entry.derivation for entry in derivation.inputs if entry.derivation is not None)
 
 
-def _lever(found: EngineExplanation) -> str:
-    lever = found.lever
+def _lever(lever: Lever | None) -> str:
     if lever is None:
         return ""
     sign = "+" if lever.change > 0 else ""

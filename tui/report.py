@@ -9,8 +9,8 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from capacity_tui.engine.choose.answers import Explained
 from capacity_tui.engine.choose.roofline import Roofline
-from capacity_tui.engine.estimate.explain import Explanation as EngineExplanation
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.export.report import SCALING_HEADS, scaling_rows, scaling_text
 from capacity_tui.engine.export.roofline import Glyphs, limit_text, roofline_lines
@@ -98,7 +98,7 @@ def bottleneck_lines(roofline: Roofline, estimate: Estimate, glyphs: Glyphs) -> 
     yield Text(limit_text(roofline, estimate), style="bold")
 
 
-def explanation_tables(found: EngineExplanation) -> Iterator[RenderableType]:
+def explanation_tables(found: Explained) -> Iterator[RenderableType]:
     """Yield why a figure is what it is: its parts, formulas with their numbers, sources, strongest lever."""
     shown = explanation(found)
     interval = f" ({shown.interval})" if shown.interval else ""

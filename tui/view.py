@@ -93,7 +93,7 @@ class Row:
         interval: the interval as shown, or empty.
         better: -1 where less is better, 1 where more is, 0 where neither.
         indent: nesting below the row above.
-        warning: what is doubtful about it, or empty.
+        brief: label where there is little room, or empty for the same.
     """
 
     key: str
@@ -105,7 +105,7 @@ class Row:
     interval: str = ""
     better: int = 0
     indent: int = 0
-    warning: str = ""
+    brief: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,12 @@ from capacity_tui.engine.calibrate.published import Kind
 from capacity_tui.engine.calibrate.scoring import Pair, Scores
 
 TITLES: Mapping[Kind, str] = {
-    "train_time": "Time of a training step",
-    "train_memory": "Memory of training",
-    "finetune_time": "Time of a fine-tuning step",
-    "finetune_memory": "Memory of fine-tuning",
-    "prefill": "Speed of reading a prompt",
-    "decode": "Speed of writing",
+    "train_time": "Step time of training",
+    "train_memory": "Peak memory of training",
+    "finetune_time": "Step time of fine-tuning",
+    "finetune_memory": "Peak memory of fine-tuning",
+    "prefill": "Prefill throughput",
+    "decode": "Decode throughput",
 }
 SCORE_HEADINGS = ("runs", "publishers", "median error", "mean error", "90th percentile", "bias", "in the interval")
 PAIR_HEADINGS = ("run", "predicted", "measured", "unit", "error")

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.choose.advice import advise
+from capacity_tui.engine.choose.lever import Lever, strongest_lever
 from capacity_tui.engine.choose.modes import closed
 from capacity_tui.engine.choose.scaling import scalability
 from capacity_tui.engine.choose.trials import Case
 from capacity_tui.engine.estimate.estimate import Answer, estimate_settled
-from capacity_tui.engine.estimate.explain import Explanation
-from capacity_tui.engine.estimate.explain import explain as explain_settled
+from capacity_tui.engine.estimate.explain import Explanation, explain_settled
 from capacity_tui.engine.estimate.resolve import settle
 from capacity_tui.engine.workload.examples import example_names, example_text
 from capacity_tui.engine.workload.loading import load_plan, plan_from_text
@@ -48,14 +48,25 @@ def answer(plan: Plan, machine: Machine | None = None, catalog: Catalog | None =
     return Answer(settled.plan, advised)
 
 
-def explain(plan: Plan, key: str, machine: Machine | None = None, catalog: Catalog | None = None) -> Explanation:
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """Why a figure is what it is, and what would improve it most."""
+
+    explanation: Explanation
+    lever: Lever | None
+
+
+def explain(plan: Plan, key: str, machine: Machine | None = None, catalog: Catalog | None = None) -> Explained:
     """Explain one figure of a plan: formula, numbers put in, sources, strongest lever.
 
     Raises:
         CapacityError: no result has that key, or the plan cannot be estimated.
     """
     facts = catalog or load_catalog()
-    return explain_settled(closed(plan, machine, facts), key, machine, facts)
+    settled = settle(closed(plan, machine, facts), facts, machine)
+    found = explain_settled(settled, key, facts)
+    case = Case(plan, settled, estimate_settled(settled, facts), facts, machine)
+    return Explained(found, strongest_lever(case, found.key))
 
 
 def step_seconds(plan: Plan | Path | str) -> float:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from capacity_tui.engine.estimate.figures import central, figure
+from capacity_tui.engine.estimate.figures import figure, written
 from capacity_tui.engine.estimate.result import Estimate
-from capacity_tui.engine.units import format_bytes, format_money, format_percent, format_rate, format_seconds
+from capacity_tui.engine.units import format_percent
 from capacity_tui.engine.workload.plan import Section
 
 # Figures a change is judged by; those of the whole job only where both jobs are the same work.
@@ -32,8 +32,7 @@ def value_of(estimate: Estimate, key: str) -> float | None:
     """Return a figure without its range; None where there is none."""
     if key == "computation.tokens_per_second" and estimate.computation.unit != "token":
         return None
-    found = central(figure(estimate, key)[2])
-    return None if found is None else float(np.mean(found))
+    return figure(estimate, key).number
 
 
 def saves(before: Estimate, after: Estimate) -> dict[str, float]:
@@ -54,30 +53,30 @@ def effect_text(before: Estimate, after: Estimate) -> str:
 
 def _effects(before: Estimate, after: Estimate) -> Iterator[str]:
     for keys in _spoken(before, after):
-        for key, words, show in keys:
+        for key in keys:
             old, new = value_of(before, key), value_of(after, key)
             if old is None or new is None:
                 continue
             if abs(new - old) > _WORTH_TELLING * abs(old):
+                metric = figure(before, key).metric
                 percent = f" ({_signed(new / old - 1.0)})" if old else ""
-                yield f"{words} {show(new)} instead of {show(old)}{percent}"
+                yield f"{metric.label} {written(new, metric.unit)} instead of {written(old, metric.unit)}{percent}"
             break
 
 
-def _spoken(
-    before: Estimate, after: Estimate
-) -> tuple[tuple[tuple[str, str, Callable[[float | None], str]], ...], ...]:
+def _spoken(before: Estimate, after: Estimate) -> tuple[tuple[str, ...], ...]:
     """Of each group the first figure that both estimates have is told."""
     job = _same_work(before, after)
-    whole = (("computation.estimated_train_time_seconds", "whole job", format_seconds),) if job else ()
-    price = (("cost.usd", "price", format_money),) if job and before.computation.steps is not None else ()
     return (
-        (*whole, ("computation.tokens_per_second", "throughput", format_rate),
-         ("computation.samples_per_second", "throughput", _samples)),
-        (("computation.infer.time_to_first_token_seconds", "first token after", format_seconds),),
-        (("memory.reserved_bytes", "memory", format_bytes),),
-        (*price, ("cost.usd_per_million_tokens", f"a million {before.model.unit}s", _cents)),
-    )  # fmt: skip
+        (
+            *(("computation.estimated_train_time_seconds",) if job else ()),
+            "computation.tokens_per_second",
+            "computation.samples_per_second",
+        ),
+        ("computation.infer.time_to_first_token_seconds",),
+        ("memory.reserved_bytes",),
+        (*(("cost.usd",) if job else ()), "cost.usd_per_million_tokens"),
+    )
 
 
 def _same_work(before: Estimate, after: Estimate) -> bool:
@@ -105,10 +104,6 @@ def change_text(change: Mapping[str, object]) -> str:
     return ", ".join(f"{path}={_written(value)}" for path, value in plain_change(change).items())
 
 
-def _data(value: object) -> object:
-    return value.model_dump(mode="json") if isinstance(value, Section) else value
-
-
 def _written(value: object) -> str:
     """Return a value as YAML on one line."""
     if isinstance(value, dict):
@@ -119,11 +114,3 @@ def _written(value: object) -> str:
 def _signed(share: float) -> str:
     text = format_percent(share)
     return text if share < 0 else f"+{text}"
-
-
-def _samples(value: float | None) -> str:
-    return format_rate(value, "samples/s")
-
-
-def _cents(value: float | None) -> str:
-    return format_money(value, 3)

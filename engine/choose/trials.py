@@ -83,7 +83,7 @@ def changed_plan(case: Case, change: Mapping[str, object]) -> Plan:
         values = {"parallelism.dp": None, **follow, **values}
     batch = case.plan.training.global_batch
     if case.wanted.training.global_batch is None:
-        values.setdefault("training.global_batch", None)
+        values.setdefault("training.global_batch", _same_batch(case, values))
     elif case.is_open("training.global_batch") and batch:
         # What a mode chose belongs to the number of replicas.
         values.setdefault("training.global_batch", max(1, round(float(batch) * _growth(case, change))))
@@ -94,10 +94,28 @@ def again(case: Case, change: Mapping[str, object]) -> Trial | None:
     """Return the changed plan's estimate; None where such a plan cannot be."""
     whole = completed(case, change)
     try:
-        settled = settle(changed_plan(case, whole), case.catalog, case.machine)
+        like = case.settled if _same_facts(whole) else None
+        settled = settle(changed_plan(case, whole), case.catalog, case.machine, like)
         return Trial(whole, settled, estimate_settled(settled, case.catalog))
     except CapacityError:
         return None
+
+
+def _same_batch(case: Case, values: Mapping[str, object]) -> int | None:
+    """Return the settled global batch where the changed plan divides it; None lets it follow from the replicas."""
+    batch = case.plan.training.global_batch
+    changed = with_values(case.plan, values)
+    sizes = (changed.parallelism.tp, changed.parallelism.pp, changed.parallelism.cp, changed.training.micro_batch)
+    if AUTO in sizes or "hardware.devices" in values or not batch:
+        return None
+    tp, pp, cp, micro_batch = (int(size) for size in sizes)
+    replicas = float(np.max(case.settled.cluster.devices)) // (tp * pp * cp)
+    return None if int(batch) % max(1.0, micro_batch * replicas) else int(batch)
+
+
+def _same_facts(change: Mapping[str, object]) -> bool:
+    """Whether a change leaves model, hardware and prices as they are."""
+    return all(path.startswith(("training.", "inference.", "parallelism.")) for path in change)
 
 
 def _touches_layout(change: Mapping[str, object]) -> bool:

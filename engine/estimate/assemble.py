@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from capacity_tui.engine.estimate.bottleneck import bottleneck, model_flops_utilization
-from capacity_tui.engine.estimate.figures import job_seconds
+from capacity_tui.engine.estimate.derived import job_seconds
 from capacity_tui.engine.estimate.intervals import interval
 from capacity_tui.engine.estimate.money import cost, energy
 from capacity_tui.engine.estimate.outside import reserve_bytes
-from capacity_tui.engine.estimate.result import Basis, ComputationEstimate, Estimate, MemoryEstimate
+from capacity_tui.engine.estimate.result import Basis, ComputationEstimate, Estimate, Iteration, MemoryEstimate
 from capacity_tui.engine.estimate.schedule import step_time
 from capacity_tui.engine.estimate.work import Work
 from capacity_tui.engine.hardware.cluster import Cluster
@@ -34,8 +34,15 @@ def memory_estimate(work: Work, cluster: Cluster) -> MemoryEstimate:
     )
 
 
-def assemble(work: Work, cluster: Cluster, pricing: PricingSection) -> Estimate:
-    """Return the estimate of a run: memory, time, bottleneck, cost, energy and what they rest on."""
+def assemble(work: Work, cluster: Cluster, pricing: PricingSection, iteration: Iteration = "step") -> Estimate:
+    """Return the estimate of a run: memory, time, bottleneck, cost, energy and what they rest on.
+
+    Args:
+        work: what the run does.
+        cluster: what it runs on.
+        pricing: prices the plan gives.
+        iteration: what the work is one of.
+    """
     memory = memory_estimate(work, cluster)
     time = step_time(work)
     computation = ComputationEstimate(
@@ -48,6 +55,7 @@ def assemble(work: Work, cluster: Cluster, pricing: PricingSection) -> Estimate:
         mfu=model_flops_utilization(work.model_flops_per_step, time.seconds, work.peak_flops, cluster.devices),
         unit=work.facts.unit,
         units_per_sample=work.units_per_sample,
+        iteration=iteration,
     )
     seconds = None if work.steps is None else job_seconds(work.steps, time.seconds)
     busy = (time.parts["compute"] + time.parts["attention"] + time.parts["optimizer"]) / time.seconds

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from capacity_tui.engine.estimate.measured import as_measured
 from capacity_tui.engine.estimate.networks.work import network_work
 from capacity_tui.engine.estimate.plugin import plugin_work
 from capacity_tui.engine.estimate.resolve import Settled, job_steps, settle
-from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.estimate.result import Estimate, Iteration
 from capacity_tui.engine.estimate.serving.resolve import serving_run
 from capacity_tui.engine.estimate.serving.serve import serving_estimate
 from capacity_tui.engine.estimate.transformer.resolve import transformer_run
@@ -68,7 +69,8 @@ def estimate_settled(settled: Settled, catalog: Catalog) -> Estimate:
             hint="transformers can: capacity-tui models --list",
             place=Place(field="model.name"),
         )
-    return assemble(work, settled.cluster, settled.plan.pricing)
+    iterations: Mapping[str, Iteration] = {"infer": "batch", "fit": "fit"}
+    return assemble(work, settled.cluster, plan.pricing, iterations.get(str(plan.task), "step"))
 
 
 def work_of(settled: Settled, catalog: Catalog) -> Work | None:

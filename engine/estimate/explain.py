@@ -1,27 +1,21 @@
-"""Why a number is what it is: formula, the numbers put in, sources, assumptions, strongest lever."""
+"""Why a number is what it is: formula, the numbers put in, sources, assumptions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from capacity_tui.engine.catalog import Catalog, load_catalog
+from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.estimate.equation import Derivation, recording
 from capacity_tui.engine.estimate.estimate import estimate_settled, work_of
-from capacity_tui.engine.estimate.figures import Figure, central, figure, result_key
+from capacity_tui.engine.estimate.figures import Figure, figure, result_key
 from capacity_tui.engine.estimate.intervals import GENERAL
-from capacity_tui.engine.estimate.lever import Lever, strongest_lever
 from capacity_tui.engine.estimate.remarks import remarks
-from capacity_tui.engine.estimate.resolve import Settled, settle
+from capacity_tui.engine.estimate.resolve import Settled
 from capacity_tui.engine.estimate.result import Interval
 from capacity_tui.engine.estimate.terms import Sum, Term, mean, sum_of
-from capacity_tui.engine.workload.plan import Plan
-
-if TYPE_CHECKING:
-    from capacity_tui.engine.hardware.machine import Machine
 
 # Where every parameter is active, one formula gives both.
 SAME_FORMULA = {"model.active_parameters": "model.parameters"}
@@ -34,30 +28,27 @@ class Explanation:
     """Everything behind one number.
 
     Attributes:
-        key: result key.
-        title: what it is called.
-        unit: its unit.
-        value: the number, with its interval where it has one.
+        figure: the number, with its name, unit and range.
         sum: what it, or the number its formula starts from, is the sum of.
         derivations: the equations evaluated for it, with the numbers put in; each opens into earlier ones.
         remarks: what no formula says: why it is zero or missing, where a given number comes from.
         interval_basis: where the interval comes from, empty where there is none.
         calibration: which measured constants went in.
         assumed: what was not given.
-        lever: the strongest knob.
     """
 
-    key: str
-    title: str
-    unit: str
-    value: Figure
+    figure: Figure
     sum: Sum | None
     derivations: tuple[Derivation, ...]
     remarks: tuple[str, ...]
     interval_basis: str
     calibration: str
     assumed: tuple[str, ...]
-    lever: Lever | None
+
+    @property
+    def key(self) -> str:
+        """The result key."""
+        return self.figure.metric.key
 
     @property
     def terms(self) -> tuple[Term, ...]:
@@ -65,32 +56,25 @@ class Explanation:
         return () if self.sum is None else self.sum.terms
 
 
-def explain(plan: Plan, key: str, machine: Machine | None = None, catalog: Catalog | None = None) -> Explanation:
-    """Explain one figure of a plan whose fields are not ``auto``.
+def explain_settled(settled: Settled, name: str, catalog: Catalog) -> Explanation:
+    """Explain one figure of a settled plan.
 
     Raises:
         PlanError: no result has that key, or the plan cannot be estimated.
     """
-    facts, key = catalog or load_catalog(), result_key(key)
-    settled = settle(plan, facts, machine)
+    key = result_key(name)
     with recording() as record:
-        estimate = estimate_settled(settled, facts)
-        title, unit, value = figure(estimate, key)
-        summed = sum_of(key, settled, estimate, facts)
-    center = central(value)
-    number = None if center is None else mean(center)
+        estimate = estimate_settled(settled, catalog)
+        found = figure(estimate, key)
+        summed = sum_of(key, settled, estimate, catalog)
     return Explanation(
-        key=key,
-        title=title,
-        unit=unit,
-        value=value,
+        figure=found,
         sum=summed,
-        derivations=_derivations(record, SAME_FORMULA.get(key, key), number),
-        remarks=tuple(remarks(key, value, settled, estimate, facts)),
-        interval_basis=_interval_basis(key, settled, facts) if isinstance(value, Interval) else "",
+        derivations=_derivations(record, SAME_FORMULA.get(key, key), found.number),
+        remarks=tuple(remarks(found, settled, estimate, catalog)),
+        interval_basis=_interval_basis(key, settled, catalog) if isinstance(found.value, Interval) else "",
         calibration=estimate.basis.calibration,
         assumed=estimate.basis.assumed,
-        lever=None if number is None else strongest_lever(settled, key, number, facts, machine),
     )
 
 
@@ -109,12 +93,3 @@ def _interval_basis(key: str, settled: Settled, catalog: Catalog) -> str:
     if work is None:
         return GENERAL
     return work.memory_basis if key.startswith("memory.") else work.step_basis
-
-
-def interval_text(value: Figure) -> str:
-    """Return the range of a figure in percent of its value, empty where it has none."""
-    if not isinstance(value, Interval):
-        return ""
-    center = mean(value.value) or 1.0
-    low, high = mean(value.low) / center - 1.0, mean(value.high) / center - 1.0
-    return f"{low:+.0%} to {high:+.0%}"

@@ -1,191 +1,206 @@
-"""Single figures of an estimate by their result key."""
+"""Every figure of an estimate by its result key: what it is called, in which unit, and how it is written.
+
+The one list that screen, tables, reports, advice, explanations and scripts read.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import cast, get_args
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+import numpy as np
 
 from capacity_tui.engine.catalog.names import nearest
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.estimate.equation import equation
-from capacity_tui.engine.estimate.result import Estimate, Interval
+from capacity_tui.engine.estimate.derived import (
+    job_seconds,
+    memory_used,
+    model_tflops,
+    samples_per_second,
+    units_per_device_second,
+    units_per_second,
+)
+from capacity_tui.engine.estimate.result import Estimate, InferenceSpeed, Interval
 from capacity_tui.engine.estimate.work import Part
 from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.units import format_money, format_quantity, not_available
 
-Figure = Number | Interval | None
+Value = Number | Interval | None
+LESS, NEITHER, MORE = -1, 0, 1
 _ENDS = re.compile(r"\.(value|low|high)$")
+# Cents of a large sum say nothing.
+_NO_CENTS_FROM = 1000.0
 # Parts that scripts may ask for, whatever the run.
 PARTS: Mapping[str, tuple[str, ...]] = {
     "memory.parts": (
         "weights", "gradients", "optimizer", "activations", "logits", "buffers", "kv_cache", "context", "reserve"),
     "computation.parts": get_args(Part),
 }  # fmt: skip
+_PART_LABELS = {"kv_cache": "KV cache", "context": "driver context", "reserve": "allocator reserve"}
+_LIMIT_LABELS = {"capacity": "memory capacity"}
 
 
-STEP = "what a step works through, over its time"
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A kind of figure.
 
-
-@equation("rate = units / step_seconds", unit="1/s", source=STEP, part="computation.tokens_per_second")
-def units_per_second(units: Number, step_seconds: Number) -> Number:
-    """Tokens or samples a second, over all devices.
-
-    Args:
-        units: tokens or samples of a step.
-        step_seconds: seconds of a step.
+    Attributes:
+        key: its result key.
+        label: what it is called; ``{counted}`` stands for what the run counts (tokens, images), ``{iteration}`` for
+            what is timed (step, batch, fit), ``{job}`` for the whole of the work.
+        unit: unit of the value, with the same words.
+        read: returns it from an estimate.
+        better: ``LESS``, ``MORE`` or ``NEITHER``.
+        brief: label where there is little room; empty for the same.
     """
-    return units / step_seconds
+
+    key: str
+    label: str
+    unit: str
+    read: Callable[[Estimate], Value]
+    better: int = NEITHER
+    brief: str = ""
 
 
-@equation(
-    "rate = units / step_seconds / devices",
-    unit="1/s",
-    source=STEP,
-    part="computation.tokens_per_second_per_device",
-)
-def units_per_device_second(units: Number, step_seconds: Number, devices: Number) -> Number:
-    """Tokens or samples a second and device.
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure of one estimate.
 
-    Args:
-        units: tokens or samples of a step.
-        step_seconds: seconds of a step.
-        devices: devices that share the work.
+    Attributes:
+        metric: what it is, in the words of the run.
+        value: the number, with its range where it has one; None where there is none.
+        absence: why there is none; empty where there is.
     """
-    return units / step_seconds / devices
+
+    metric: Metric
+    value: Value
+    absence: str = ""
+
+    @property
+    def title(self) -> str:
+        """The label with a capital letter."""
+        return self.metric.label[:1].upper() + self.metric.label[1:]
+
+    @property
+    def number(self) -> float | None:
+        """The value of a single plan, without its range."""
+        value = central(self.value)
+        return None if value is None else float(np.mean(value))
+
+    @property
+    def text(self) -> str:
+        """The value with its unit, or ``n/a`` with the reason."""
+        return not_available(self.absence) if self.number is None else written(self.number, self.metric.unit)
+
+    @property
+    def range_text(self) -> str:
+        """The range with its unit, empty where there is none."""
+        if not isinstance(self.value, Interval):
+            return ""
+        low, high = float(np.mean(self.value.low)), float(np.mean(self.value.high))
+        return f"{written(low, self.metric.unit)} to {written(high, self.metric.unit)}"
 
 
-@equation(
-    "rate = units / units_per_sample / step_seconds",
-    unit="1/s",
-    source=STEP,
-    part="computation.samples_per_second",
-)
-def samples_per_second(units: Number, units_per_sample: Number, step_seconds: Number) -> Number:
-    """Samples a second, over all devices.
-
-    Args:
-        units: tokens or samples of a step.
-        units_per_sample: tokens of a sample; 1 where samples are counted.
-        step_seconds: seconds of a step.
-    """
-    return units / units_per_sample / step_seconds
+def written(value: float, unit: str) -> str:
+    """Return a value as figures of its unit are written: large sums without cents, prices of little with more."""
+    if unit == "USD":
+        return format_money(value, 0 if abs(value) >= _NO_CENTS_FROM else 2)
+    if unit == "USD/M":
+        return format_money(value, 0 if abs(value) >= _NO_CENTS_FROM else 3)
+    return format_quantity(value, unit)
 
 
-@equation(
-    "time = steps · step_seconds",
-    unit="s",
-    source="steps of the plan, one after another",
-    part="computation.estimated_train_time_seconds",
-)
-def job_seconds(steps: Number, step_seconds: Number) -> Number:
-    """Seconds of a job.
-
-    Args:
-        steps: optimizer steps; a fit is one.
-        step_seconds: seconds of a step.
-    """
-    return steps * step_seconds
-
-
-@equation(
-    "tflops = model_flops / step_seconds / devices / 10^12",
-    unit="TFLOP/s",
-    source="FLOPs of the model itself, none of recomputation",
-    part="computation.model_tflops_per_device",
-)
-def model_tflops(model_flops: Number, step_seconds: Number, devices: Number) -> Number:
-    """TFLOP/s of the model itself on each device.
-
-    Args:
-        model_flops: FLOPs of the model in a step, over all devices.
-        step_seconds: seconds of a step.
-        devices: devices that share the work.
-    """
-    return model_flops / step_seconds / devices / 1e12
-
-
-@equation(
-    "used = 100 · reserved / capacity",
-    unit="%",
-    source="what the driver shows over what a device has",
-    part="memory.utilization_percent",
-)
-def memory_used(reserved: Number, capacity: Number) -> Number:
-    """Percent of the memory of the fullest device.
-
-    Args:
-        reserved: bytes the driver shows.
-        capacity: usable bytes of the device.
-    """
-    return 100.0 * reserved / capacity
-
-
-def _tokens(estimate: Estimate) -> Number:
-    computation = estimate.computation
-    return units_per_second(computation.units_per_step, computation.step_seconds.value)
-
-
-def _tokens_per_device(estimate: Estimate) -> Number:
-    found = estimate.computation
-    return units_per_device_second(found.units_per_step, found.step_seconds.value, found.devices)
-
-
-def _samples(estimate: Estimate) -> Number:
-    found = estimate.computation
-    return samples_per_second(found.units_per_step, found.units_per_sample, found.step_seconds.value)
-
-
-def _job(estimate: Estimate) -> Figure:
+def _job(estimate: Estimate) -> Value:
     steps, step = estimate.computation.steps, estimate.computation.step_seconds
     return None if steps is None else Interval(job_seconds(steps, step.value), step.low * steps, step.high * steps)
 
 
-def _serving(estimate: Estimate, name: str) -> Figure:
-    speed = estimate.computation.infer
-    return None if speed is None else cast("Interval | None", getattr(speed, name))
+def _per_step(read: Callable[[Estimate], Number | None], power: Literal[-1, 1]) -> Callable[[Estimate], Value]:
+    """Return a figure with the range of the step's time: it grows with that time, or with its inverse."""
+
+    def ranged(estimate: Estimate) -> Value:
+        value, step = read(estimate), estimate.computation.step_seconds
+        if value is None:
+            return None
+        ends = (step.low / step.value, step.high / step.value)
+        low, high = ends if power > 0 else (1.0 / ends[1], 1.0 / ends[0])
+        return Interval(value, value * low, value * high)
+
+    return ranged
 
 
-def _utilization(estimate: Estimate) -> Figure:
-    capacity = estimate.memory.capacity_bytes
-    return None if capacity is None else memory_used(estimate.memory.reserved_bytes.value, capacity)
+def _of_job(read: Callable[[Estimate], Number | None]) -> Callable[[Estimate], Value]:
+    """Return a figure of the whole job, with the range of its time; None where its length is open."""
+    return _per_step(lambda estimate: None if estimate.computation.steps is None else read(estimate), 1)
 
 
-FIGURES: Mapping[str, tuple[str, str, Callable[[Estimate], Figure]]] = {
-    "model.parameters": ("Parameters", "", lambda e: e.model.parameters),
-    "model.active_parameters": ("Active parameters", "", lambda e: e.model.active_parameters),
-    "model.forward_flops": ("Forward FLOPs of one unit", "FLOP", lambda e: e.model.forward_flops),
-    "memory.per_device_bytes": ("Allocated memory, fullest device", "B", lambda e: e.memory.per_device_bytes),
-    "memory.reserved_bytes": ("Memory the driver shows", "B", lambda e: e.memory.reserved_bytes),
-    "memory.capacity_bytes": ("Usable memory of a device", "B", lambda e: e.memory.capacity_bytes),
-    "memory.utilization_percent": ("Memory used", "%", _utilization),
-    "memory.host_bytes": ("Host memory of a device", "B", lambda e: e.memory.host_bytes),
-    "computation.step_seconds": ("Time of a step", "s", lambda e: e.computation.step_seconds),
-    "computation.tokens_per_second": ("Tokens a second", "tok/s", _tokens),
-    "computation.tokens_per_second_per_device": (
-        "Tokens a second and device", "tok/s", _tokens_per_device),
-    "computation.samples_per_second": (
-        "Samples a second", "1/s", _samples),
-    "computation.mfu": ("Model FLOPs utilization", "share", lambda e: e.computation.mfu),
-    "computation.model_tflops_per_device": (
-        "Model TFLOP/s of a device", "TFLOP/s", lambda e: model_tflops(
-            e.computation.model_flops_per_step, e.computation.step_seconds.value, e.computation.devices)),
-    "computation.estimated_train_time_seconds": ("Time of the job", "s", _job),
-    "computation.infer.prefill_tokens_per_second": (
-        "Prompt tokens a second", "tok/s", lambda e: _serving(e, "prefill_tokens_per_second")),
-    "computation.infer.decode_tokens_per_second": (
-        "Output tokens a second", "tok/s", lambda e: _serving(e, "decode_tokens_per_second")),
-    "computation.infer.time_to_first_token_seconds": (
-        "Time to first token", "s", lambda e: _serving(e, "time_to_first_token_seconds")),
-    "cost.usd": ("Price of the job", "USD", lambda e: e.cost.usd),
-    "cost.usd_per_million_tokens": ("Price of a million", "USD", lambda e: e.cost.usd_per_million_tokens),
-    "cost.usd_spot": ("Price on spot capacity", "USD", lambda e: e.cost.usd_spot),
-    "cost.usd_per_hour": ("Price of an hour", "USD", lambda e: e.cost.usd_per_hour),
-    "energy.kwh": ("Energy of the job", "kWh", lambda e: e.energy.kwh),
-    "energy.watts_average": ("Mean power", "W", lambda e: e.energy.watts_average),
-    "energy.usd": ("Price of the electricity", "USD", lambda e: e.energy.usd),
-    "bottleneck.arithmetic_intensity": ("Arithmetic intensity", "FLOP/B", lambda e: e.bottleneck.arithmetic_intensity),
-    "bottleneck.ridge_point": ("Ridge point", "FLOP/B", lambda e: e.bottleneck.ridge_point),
-}  # fmt: skip
+def _rate(equation: Callable[[Estimate], Number]) -> Callable[[Estimate], Value]:
+    return _per_step(equation, -1)
+
+
+def _infer(read: Callable[[InferenceSpeed], Interval | None]) -> Callable[[Estimate], Value]:
+    """Return a speed of serving; None for what does not serve, or generates no tokens."""
+    return lambda estimate: None if estimate.computation.infer is None else read(estimate.computation.infer)
+
+
+def _utilization(estimate: Estimate) -> Value:
+    capacity, reserved = estimate.memory.capacity_bytes, estimate.memory.reserved_bytes
+    if capacity is None:
+        return None
+    shares = (100.0 * end / capacity for end in (reserved.low, reserved.high))
+    return Interval(memory_used(reserved.value, capacity), *shares)
+
+
+_METRICS = (
+    Metric("model.parameters", "parameters", "", lambda e: e.model.parameters),
+    Metric("model.active_parameters", "active parameters", "", lambda e: e.model.active_parameters),
+    Metric("model.forward_flops", "forward FLOPs per {unit}", "FLOP", lambda e: e.model.forward_flops),
+    Metric("memory.per_device_bytes", "peak memory allocated", "B", lambda e: e.memory.per_device_bytes, LESS),
+    Metric("memory.reserved_bytes", "peak memory", "B", lambda e: e.memory.reserved_bytes, LESS),
+    Metric("memory.capacity_bytes", "device memory", "B", lambda e: e.memory.capacity_bytes),
+    Metric("memory.utilization_percent", "memory utilization", "%", _utilization, LESS, "utilization"),
+    Metric("memory.host_bytes", "host memory", "B", lambda e: e.memory.host_bytes, LESS),
+    Metric("computation.step_seconds", "{iteration} time", "s", lambda e: e.computation.step_seconds, LESS),
+    Metric("computation.tokens_per_second", "throughput", "{counted}/s", _rate(
+        lambda e: units_per_second(e.computation.units_per_step, e.computation.step_seconds.value)), MORE,
+        "{counted}/s"),
+    Metric("computation.tokens_per_second_per_device", "throughput per device", "{counted}/s", _rate(
+        lambda e: units_per_device_second(
+            e.computation.units_per_step, e.computation.step_seconds.value, e.computation.devices)), MORE),
+    Metric("computation.samples_per_second", "sample throughput", "samples/s", _rate(
+        lambda e: samples_per_second(
+            e.computation.units_per_step, e.computation.units_per_sample, e.computation.step_seconds.value)), MORE),
+    Metric("computation.mfu", "model FLOPs utilization", "share",
+           _per_step(lambda e: e.computation.mfu, -1), MORE, "MFU"),
+    Metric("computation.model_tflops_per_device", "model TFLOP/s per device", "TFLOP/s", _rate(
+        lambda e: model_tflops(
+            e.computation.model_flops_per_step, e.computation.step_seconds.value, e.computation.devices)), MORE),
+    Metric("computation.estimated_train_time_seconds", "{job} time", "s", _job, LESS),
+    Metric("computation.infer.prefill_tokens_per_second", "prefill throughput", "tok/s",
+           _infer(lambda i: i.prefill_tokens_per_second), MORE, "prefill tok/s"),
+    Metric("computation.infer.decode_tokens_per_second", "decode throughput", "tok/s",
+           _infer(lambda i: i.decode_tokens_per_second), MORE, "decode tok/s"),
+    Metric("computation.infer.time_to_first_token_seconds", "time to first token", "s",
+           _infer(lambda i: i.time_to_first_token_seconds), LESS, "TTFT"),
+    Metric("computation.infer.time_per_output_token_seconds", "time per output token", "s",
+           _infer(lambda i: i.time_per_output_token_seconds), LESS, "TPOT"),
+    Metric("computation.infer.requests_per_second", "request throughput", "requests/s",
+           _infer(lambda i: i.requests_per_second), MORE, "requests/s"),
+    Metric("cost.usd", "cost", "USD", _of_job(lambda e: e.cost.usd), LESS),
+    Metric("cost.usd_spot", "spot cost", "USD", _of_job(lambda e: e.cost.usd_spot), LESS),
+    Metric("cost.usd_per_hour", "cost per hour", "USD", lambda e: e.cost.usd_per_hour, LESS),
+    Metric("cost.usd_per_million_tokens", "cost per million {counted}", "USD/M",
+           _per_step(lambda e: e.cost.usd_per_million_tokens, 1), LESS, "$/M {counted}"),
+    Metric("energy.kwh", "energy", "kWh", _of_job(lambda e: e.energy.kwh), LESS),
+    Metric("energy.watts_average", "average power", "W", lambda e: e.energy.watts_average),
+    Metric("energy.usd", "electricity cost", "USD", _of_job(lambda e: e.energy.usd), LESS),
+    Metric("bottleneck.arithmetic_intensity", "arithmetic intensity", "FLOP/B",
+           lambda e: e.bottleneck.arithmetic_intensity),
+    Metric("bottleneck.ridge_point", "ridge point", "FLOP/B", lambda e: e.bottleneck.ridge_point),
+)  # fmt: skip
+METRICS: Mapping[str, Metric] = {metric.key: metric for metric in _METRICS}
 
 
 def result_key(name: str) -> str:
@@ -197,35 +212,87 @@ def result_key(name: str) -> str:
     return f"{group}.parts.{part}" if part in PARTS.get(f"{group}.parts", ()) else bare
 
 
-def figure(estimate: Estimate, key: str) -> tuple[str, str, Figure]:
-    """Return title, unit and value of a result key.
+def figure(estimate: Estimate, key: str) -> Figure:
+    """Return the figure of a result key, in the words of the run.
 
     Raises:
         PlanError: no result has that key.
     """
-    if key in FIGURES:
-        title, unit, read = FIGURES[key]
-        if unit == "tok/s" and estimate.computation.unit == "sample":
-            title, unit = title.replace("Tokens", "Samples"), "samples/s"
-        return title, unit, read(estimate)
+    if key in METRICS:
+        metric = _in_words_of(estimate, METRICS[key])
+        value = metric.read(estimate)
+        return Figure(metric, value, absence(key, estimate) if value is None else "")
     group, _, part = key.rpartition(".")
     parts = {"memory.parts": estimate.memory.parts, "computation.parts": estimate.computation.parts}.get(group, {})
     if part in parts or part in PARTS.get(group, ()):
-        unit = "B" if group.startswith("memory") else "s"
         # A part that this kind of run does not have takes nothing.
-        return part.replace("_", " ").capitalize().replace("Kv", "KV"), unit, parts.get(part, 0.0)
+        value = parts.get(part, 0.0)
+        unit = "B" if group.startswith("memory") else "s"
+        return Figure(Metric(key, part_label(part), unit, lambda _: value, LESS), value)
     near = nearest(key, keys(estimate))
     hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(keys(estimate))}"
     raise PlanError(f"no result is called {key!r}"[:200], hint=hint)
+
+
+def _in_words_of(estimate: Estimate, metric: Metric) -> Metric:
+    """Return the metric with the words that this kind of run uses."""
+    words = {
+        "unit": estimate.model.unit,
+        "counted": estimate.model.counted,
+        "iteration": estimate.computation.iteration,
+        "job": "fit" if estimate.computation.iteration == "fit" else "training",
+    }
+    label, unit, brief = (text.format(**words) for text in (metric.label, metric.unit, metric.brief))
+    return replace(metric, label=label, unit=_short_tokens(unit), brief=_short_tokens(brief))
+
+
+def _short_tokens(text: str) -> str:
+    return text.replace("tokens", "tok")
+
+
+def part_label(part: str) -> str:
+    """Return what a part of memory or of a step is called."""
+    return _PART_LABELS.get(part, part.replace("_", " "))
+
+
+def limit_label(kind: str) -> str:
+    """Return what a bottleneck is called."""
+    return _LIMIT_LABELS.get(kind, kind.replace("_", " "))
+
+
+def absence(key: str, estimate: Estimate) -> str:
+    """Return in a few words why an estimate has no figure of this key."""
+    cost, energy = estimate.cost, estimate.energy
+    reasons = {
+        "memory": "memory size not known",
+        "energy": "length is open" if energy.watts_average is not None else "power limit not known",
+        "cost": "no price known" if cost.usd_per_hour is None else "length is open",
+    }
+    if key == "cost.usd_spot" and cost.usd_per_hour is not None and cost.usd_spot is None:
+        return "no spot price known"
+    if key == "computation.estimated_train_time_seconds":
+        return "length is open"
+    if key.startswith("computation.infer."):
+        return "the model generates no tokens" if estimate.computation.infer is not None else "only serving has it"
+    return reasons.get(key.partition(".")[0], "not known")
 
 
 def keys(estimate: Estimate) -> tuple[str, ...]:
     """Return the result keys that have a figure."""
     own = {"memory.parts": estimate.memory.parts, "computation.parts": estimate.computation.parts}
     parts = (f"{group}.{part}" for group, names in PARTS.items() for part in dict.fromkeys((*own[group], *names)))
-    return (*FIGURES, *parts)
+    return (*METRICS, *parts)
 
 
-def central(value: Figure) -> Number | None:
-    """Return the value itself, without its interval."""
+def central(value: Value) -> Number | None:
+    """Return the value itself, without its range."""
     return value.value if isinstance(value, Interval) else value
+
+
+def interval_text(value: Value) -> str:
+    """Return the range of a value in percent of it, empty where it has none."""
+    if not isinstance(value, Interval):
+        return ""
+    center = float(np.mean(value.value)) or 1.0
+    low, high = (float(np.mean(end)) / center - 1.0 for end in (value.low, value.high))
+    return f"{low:+.0%} to {high:+.0%}"

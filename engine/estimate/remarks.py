@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.estimate.figures import Figure, central
+from capacity_tui.engine.estimate.figures import Figure
 from capacity_tui.engine.estimate.resolve import Settled
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.estimate.transformer.resolve import base_format
@@ -15,16 +15,23 @@ from capacity_tui.engine.units import format_count, format_money
 from capacity_tui.engine.workload.plugins import PluginSpec
 
 HIDDEN = "all of it runs behind compute"
-OPEN_LENGTH = "the job's length is open: give tokens, steps, or epochs and samples"
+# What would bring a figure about, by the reason why there is none.
+_REMEDIES = {
+    "length is open": "give tokens, steps, or epochs and samples",
+    "no price known": "give pricing.usd_per_hour",
+    "power limit not known": "give hardware.spec.tdp_w",
+    "memory size not known": "give hardware.spec.memory_mib",
+}
 
 
-def remarks(key: str, value: Figure, settled: Settled, estimate: Estimate, catalog: Catalog) -> Iterator[str]:
+def remarks(figure: Figure, settled: Settled, estimate: Estimate, catalog: Catalog) -> Iterator[str]:
     """Yield what to know about a figure, one line each."""
-    number = central(value)
+    key, number = figure.metric.key, figure.number
     if number is None:
-        yield _missing(key, estimate)
+        remedy = _REMEDIES.get(figure.absence)
+        yield f"{figure.absence}: {remedy}" if remedy else figure.absence
         return
-    if not np.any(np.asarray(number)):
+    if number == 0:
         yield _zero(key, settled, estimate)
     if key.startswith("memory.") and key not in {"memory.capacity_bytes", "memory.host_bytes"} and estimate.memory.peak:
         yield f"at the peak of memory: {estimate.memory.peak}"
@@ -66,22 +73,6 @@ def _origin(key: str, settled: Settled, estimate: Estimate) -> Iterator[str]:
         name = f"read from {model.config}" if model.config else f"sizes of {settled.family.id} in the catalogue"
         own = f", with {', '.join(model.spec)} of the plan" if model.spec and settled.shape is not None else ""
         yield name + own if settled.shape is not None else f"complexity of the family: {estimate.model.complexity}"
-
-
-def _missing(key: str, estimate: Estimate) -> str:
-    """Say why there is no figure."""
-    if key.startswith("cost."):
-        spot = key == "cost.usd_spot" and estimate.cost.usd_per_hour is not None
-        return "no spot price is known" if spot else estimate.cost.source
-    if key == "energy.watts_average" or (key.startswith("energy.") and estimate.energy.watts_average is None):
-        return "no power limit is known: give hardware.spec.tdp_w"
-    if key in {"energy.kwh", "energy.usd", "computation.estimated_train_time_seconds"}:
-        return OPEN_LENGTH
-    if key.startswith("memory."):
-        return "the memory of this hardware is not known: give hardware.spec.memory_mib"
-    if key.startswith("computation.infer."):
-        return "only serving has it" if estimate.computation.infer is None else "the model generates no tokens"
-    return "it is not known"
 
 
 def _zero(key: str, settled: Settled, estimate: Estimate) -> str:

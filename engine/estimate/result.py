@@ -12,6 +12,7 @@ from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.units import format_bytes
 from capacity_tui.engine.verdict import Verdict
 
+Iteration = Literal["step", "batch", "fit"]
 BottleneckKind = Literal["compute", "memory_bandwidth", "network", "capacity", "input"]
 
 
@@ -40,6 +41,7 @@ class ModelFacts:
         forward_flops: forward FLOPs for one unit.
         unit: ``token`` or ``sample``: what the work is counted in.
         complexity: complexity class, where the family has one.
+        samples: what samples are called.
     """
 
     parameters: Number
@@ -47,6 +49,12 @@ class ModelFacts:
     forward_flops: Number
     unit: Literal["token", "sample"]
     complexity: str = ""
+    samples: Literal["samples", "images", "rows"] = "samples"
+
+    @property
+    def counted(self) -> str:
+        """What the work is counted in, as a word for many."""
+        return "tokens" if self.unit == "token" else self.samples
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +88,15 @@ class InferenceSpeed:
         prefill_tokens_per_second: prompt tokens of the whole batch a second.
         decode_tokens_per_second: output tokens of the whole batch a second; None for models that generate none.
         time_to_first_token_seconds: from the batch's arrival to its first token.
+        time_per_output_token_seconds: between two output tokens of one sequence; None likewise.
+        requests_per_second: requests answered a second, over all replicas.
     """
 
     prefill_tokens_per_second: Interval
     decode_tokens_per_second: Interval | None
     time_to_first_token_seconds: Interval
+    time_per_output_token_seconds: Interval | None
+    requests_per_second: Interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +114,7 @@ class ComputationEstimate:
         infer: speeds of serving.
         unit: what is counted.
         units_per_sample: tokens in one sample.
+        iteration: what ``step_seconds`` times: an optimizer step, a batch or a fit.
     """
 
     step_seconds: Interval
@@ -114,6 +127,7 @@ class ComputationEstimate:
     infer: InferenceSpeed | None = None
     unit: Literal["token", "sample"] = "token"
     units_per_sample: Number = 1.0
+    iteration: Iteration = "step"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ import numpy as np
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.estimate.equation import Derivation, origin
 from capacity_tui.engine.estimate.estimate import work_of
+from capacity_tui.engine.estimate.figures import part_label
 from capacity_tui.engine.estimate.resolve import Settled
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.estimate.roofline import operator_seconds
@@ -78,10 +79,10 @@ def sum_of(key: str, settled: Settled, estimate: Estimate, catalog: Catalog) -> 
         return _sum(_model_terms(key, settled, estimate, catalog), unit)
     if key.startswith(PART_SECONDS):
         return _sum(_part_terms(key.removeprefix(PART_SECONDS), settled, estimate, catalog), "s")
-    if key.startswith("computation.infer."):
+    if key.startswith("computation.infer.") and not key.endswith("requests_per_second"):
         return _serving_sum(key, settled, catalog)
     if group == "computation" or key in {"cost.usd", "cost.usd_spot", "cost.usd_per_million_tokens", "energy.kwh"}:
-        name = "" if key == f"computation.{STEP}" else STEP
+        name = {f"computation.{STEP}": "", "computation.infer.requests_per_second": "seconds"}.get(key, STEP)
         return _sum(_parts(estimate.computation.parts), "s", name)
     return None
 
@@ -93,7 +94,7 @@ def _sum(terms: Iterable[Term], unit: str, name: str = "") -> Sum | None:
 
 def _parts(parts: Mapping[str, Number]) -> Iterator[Term]:
     for name, size in parts.items():
-        yield Term(name.replace("_", " "), mean(size))
+        yield Term(part_label(name), mean(size))
 
 
 def mean(value: Number) -> float:
@@ -256,9 +257,10 @@ def _phase_terms(run: ServingRun, part: str) -> Iterator[Term]:
 
 
 def _serving_sum(key: str, settled: Settled, catalog: Catalog) -> Sum | None:
-    """Return the parts of prefill, or of one step of decode."""
+    """Return the parts of prefill, of one step of decode, or of a whole batch."""
     if settled.shape is None or settled.plan.task != "infer":
         return None
     run = serving_run(settled.plan, settled.shape, settled.cluster, catalog)
-    phase = decode(run) if "decode" in key else prefill(run)
-    return _sum(_parts(phase.parts), "s", "" if key.endswith("seconds") else "seconds")
+    is_decode = key.endswith((".decode_tokens_per_second", ".time_per_output_token_seconds"))
+    phase = decode(run) if is_decode else prefill(run)
+    return _sum(_parts(phase.parts), "s", "" if key.endswith("_seconds") else "seconds")

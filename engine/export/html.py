@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
@@ -43,7 +43,7 @@ def to_html(plan: Plan, estimate: Estimate, roofline: Roofline | None = None) ->
         open_length=report.open_length(plan, estimate),
         warnings=estimate.warnings,
         recommendations=estimate.recommendations if plan.report.include_recommendations else (),
-        savings=report.savings,
+        savings=partial(report.savings, estimate=estimate),
         memory=report.shares(report.memory_slices(estimate)),
         time=report.shares(report.time_slices(estimate)),
         roofline=roofline,

@@ -7,37 +7,29 @@ from dataclasses import dataclass
 
 from capacity_tui.engine.choose.roofline import Roofline
 from capacity_tui.engine.choose.scaling import Curve, curves
+from capacity_tui.engine.estimate.figures import Metric, figure, limit_label, part_label, written
 from capacity_tui.engine.estimate.result import Estimate, Note, Scaling
 from capacity_tui.engine.export.charts import Slice, curve_name
 from capacity_tui.engine.export.roofline import intensity_text
 from capacity_tui.engine.units import (
     format_bytes,
     format_flops,
-    format_money,
     format_number,
     format_percent,
-    format_rate,
     format_seconds,
 )
+from capacity_tui.engine.verdict import Verdict
 from capacity_tui.engine.workload.plan import Plan
 
 KERNEL_HEADS = ("Kernel", "Intensity", "Reaches", "Kernel time", "Bound by")
 
 
-def _cents(usd: float | None) -> str:
-    return format_money(usd, 3)
-
-
 SCALING_HEADS = ("Devices", "Batch", "Step", "Speed-up", "Efficiency", "Waits for others", "Limited by")
 # Of each group the first figure that changes is told.
 _TOLD = (
-    (
-        ("computation.estimated_train_time_seconds", "time", format_seconds),
-        ("computation.tokens_per_second", "throughput", format_rate),
-        ("computation.step_seconds", "step", format_seconds),
-    ),
-    (("memory.reserved_bytes", "memory", format_bytes),),
-    (("cost.usd", "price", format_money), ("cost.usd_per_million_tokens", "a million", _cents)),
+    ("computation.estimated_train_time_seconds", "computation.tokens_per_second", "computation.step_seconds"),
+    ("memory.reserved_bytes",),
+    ("cost.usd", "cost.usd_per_million_tokens"),
 )
 
 
@@ -53,7 +45,9 @@ class Share:
 def memory_slices(estimate: Estimate) -> tuple[Slice, ...]:
     """Return the parts of memory that are there at all, in their order."""
     parts = estimate.memory.parts.items()
-    return tuple(Slice(_words(name), float(size), format_bytes(float(size))) for name, size in parts if float(size) > 0)
+    return tuple(
+        Slice(part_label(name), float(size), format_bytes(float(size))) for name, size in parts if float(size) > 0
+    )
 
 
 def capacity_slice(estimate: Estimate) -> Slice | None:
@@ -66,7 +60,7 @@ def time_slices(estimate: Estimate) -> tuple[Slice, ...]:
     """Return the parts of a step that take any time, in their order."""
     parts = estimate.computation.parts.items()
     return tuple(
-        Slice(_words(name), float(seconds), format_seconds(float(seconds)))
+        Slice(part_label(name), float(seconds), format_seconds(float(seconds)))
         for name, seconds in parts
         if float(seconds) > 0
     )
@@ -79,15 +73,15 @@ def shares(slices: Iterable[Slice]) -> tuple[Share, ...]:
     return tuple(Share(each.label, each.text, format_percent(each.size / total, 1)) for each in found)
 
 
-def savings(note: Note) -> tuple[str, ...]:
-    """Return what a note changes, as signed amounts: time, memory, money."""
+def savings(note: Note, estimate: Estimate) -> tuple[str, ...]:
+    """Return what a note changes in an estimate, as signed amounts: time, memory, money."""
     saved = note.saves or {}
-    firsts = (next((entry for entry in group if entry[0] in saved), None) for group in _TOLD)
-    return tuple(
-        f"{entry[1]} {'-' if saved[entry[0]] < 0 else '+'}{entry[2](abs(saved[entry[0]]))}"
-        for entry in firsts
-        if entry is not None
-    )
+    firsts = (next((key for key in group if key in saved), None) for group in _TOLD)
+    return tuple(_saving(figure(estimate, key).metric, saved[key]) for key in firsts if key is not None)
+
+
+def _saving(metric: Metric, amount: float) -> str:
+    return f"{metric.label} {'-' if amount < 0 else '+'}{written(abs(amount), metric.unit)}"
 
 
 def kernel_rows(roofline: Roofline) -> tuple[tuple[str, ...], ...]:
@@ -114,7 +108,7 @@ def scaling_rows(points: Iterable[Scaling]) -> tuple[tuple[str, ...], ...]:
             format_number(point.speedup, 2),
             format_percent(point.efficiency),
             format_percent(point.communication_share),
-            _words(point.limited_by if point.fits is not False else "does not fit"),
+            limit_label(point.limited_by) if point.fits is not False else Verdict.OVER.value,
         )
         for point in points
     )
@@ -140,7 +134,3 @@ def _taken_over(curve: Curve) -> str:
         share = format_percent(last.communication_share)
         return f"{name}: communication takes {share} of a step on {format_number(last.devices)} devices."
     return f"{name}: communication takes over at {format_number(devices)} devices."
-
-
-def _words(name: str) -> str:
-    return name.replace("_", " ")

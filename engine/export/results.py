@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 
-from capacity_tui.engine.estimate.result import ComputationEstimate, Estimate, Interval, MemoryEstimate, plain
+from capacity_tui.engine.estimate.figures import METRICS, central, figure
+from capacity_tui.engine.estimate.result import Estimate, Interval, plain
 from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.units import format_seconds
 from capacity_tui.engine.workload.plan import Plan
 from capacity_tui.engine.workload.writing import yaml_text
 
@@ -15,6 +15,15 @@ MEMORY_PARTS = (
     "weights", "gradients", "optimizer", "activations", "logits", "buffers", "kv_cache", "context", "reserve",
 )  # fmt: skip
 """Parts of memory that every answer names; those a plan has none of take 0 bytes."""
+_WITH_ENDS = frozenset(
+    {
+        "memory.per_device_bytes",
+        "memory.reserved_bytes",
+        "computation.step_seconds",
+        "computation.estimated_train_time_seconds",
+    }
+)
+"""Figures whose own value holds its range."""
 TIME_PARTS = (
     "compute", "attention", "tensor_parallel", "pipeline_bubble", "data_parallel", "optimizer", "overhead",
 )  # fmt: skip
@@ -33,8 +42,9 @@ def result_as_dict(plan: Plan, estimate: Estimate) -> dict[str, object]:
         "fits": estimate.fits,
         "verdict": estimate.verdict.value,
         "model": _model(estimate),
-        "memory": _memory(estimate.memory),
-        "computation": _computation(estimate.computation),
+        "memory": _memory(estimate),
+        "computation": _computation(estimate),
+        "ranges": _ranges(estimate),
         "bottleneck": estimate.bottleneck,
         "scalability": estimate.scalability,
         "cost": estimate.cost,
@@ -85,47 +95,53 @@ def _model(estimate: Estimate) -> dict[str, object]:
     }
 
 
-def _memory(memory: MemoryEstimate) -> dict[str, object]:
-    capacity = memory.capacity_bytes
+def _memory(estimate: Estimate) -> dict[str, object]:
+    memory, capacity = estimate.memory, estimate.memory.capacity_bytes
     return {
         "per_device_bytes": _whole_interval(memory.per_device_bytes),
         "reserved_bytes": _whole_interval(memory.reserved_bytes),
         "parts": dict.fromkeys(MEMORY_PARTS, 0) | {part: _whole(value) for part, value in memory.parts.items()},
         "capacity_bytes": _whole(capacity),
-        "utilization_percent": memory.reserved_bytes.value / capacity * 100 if capacity is not None else None,
+        "utilization_percent": _central(estimate, "memory.utilization_percent"),
         "host_bytes": _whole(memory.host_bytes),
         "host_capacity_bytes": _whole(memory.host_capacity_bytes),
         "peak": memory.peak or None,
     }
 
 
-def _computation(computation: ComputationEstimate) -> dict[str, object]:
-    step = computation.step_seconds.value
-    units = computation.units_per_step / step
-    tokens = units if computation.unit == "token" else None
-    total = train_time(computation)
-    flops = computation.model_flops_per_step / step / computation.devices
+def _computation(estimate: Estimate) -> dict[str, object]:
+    computation = estimate.computation
+    has_tokens = computation.unit == "token"
+    total = figure(estimate, "computation.estimated_train_time_seconds")
     return {
         "step_seconds": computation.step_seconds,
         "parts": dict.fromkeys(TIME_PARTS, 0.0) | dict(computation.parts),
-        "tokens_per_second": tokens,
-        "tokens_per_second_per_device": None if tokens is None else tokens / computation.devices,
-        "samples_per_second": units / computation.units_per_sample,
-        "model_tflops_per_device": flops / 1e12,
+        "tokens_per_second": _central(estimate, "computation.tokens_per_second") if has_tokens else None,
+        "tokens_per_second_per_device": (
+            _central(estimate, "computation.tokens_per_second_per_device") if has_tokens else None
+        ),
+        "samples_per_second": _central(estimate, "computation.samples_per_second"),
+        "model_tflops_per_device": _central(estimate, "computation.model_tflops_per_device"),
         "mfu": computation.mfu,
         "steps": computation.steps,
-        "estimated_train_time_seconds": total,
-        "estimated_train_time_human": format_seconds(float(total.value)) if total else None,
+        "estimated_train_time_seconds": total.value,
+        "estimated_train_time_human": None if total.number is None else total.text,
         "infer": computation.infer,
     }
 
 
-def train_time(computation: ComputationEstimate) -> Interval | None:
-    """Return the seconds of the whole job; None where its length is open."""
-    steps, step = computation.steps, computation.step_seconds
-    if steps is None:
-        return None
-    return Interval(step.value * steps, step.low * steps, step.high * steps)
+def _central(estimate: Estimate, key: str) -> Number | None:
+    return central(figure(estimate, key).value)
+
+
+def _ranges(estimate: Estimate) -> dict[str, object]:
+    """Return the ranges of the figures that are plain numbers above, by result key."""
+    found = {key: figure(estimate, key).value for key in METRICS if key not in _WITH_ENDS}
+    return {
+        key: {"low": value.low, "high": value.high}
+        for key, value in found.items()
+        if isinstance(value, Interval) and not key.startswith("computation.infer.")
+    }
 
 
 def _whole_interval(interval: Interval) -> dict[str, object]:

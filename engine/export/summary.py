@@ -2,33 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from capacity_tui.engine.estimate.result import Estimate, Interval, Note
-from capacity_tui.engine.export.results import train_time
+from capacity_tui.engine.estimate.figures import Figure, figure, limit_label, part_label
+from capacity_tui.engine.estimate.result import Estimate, Note
 from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.units import (
-    format_bytes,
-    format_count,
-    format_energy,
-    format_flops,
-    format_money,
-    format_number,
-    format_percent,
-    format_power,
-    format_rate,
-    format_seconds,
-)
+from capacity_tui.engine.units import format_number
 from capacity_tui.engine.workload.plan import Plan
 
-_BOTTLENECK_WORDS = {
-    "compute": "compute",
-    "memory_bandwidth": "memory bandwidth",
-    "network": "network",
-    "capacity": "memory capacity",
-    "input": "input",
-}
+# Figures of each block in their order; those that a run has none of are left out.
+_MODEL = ("model.parameters", "model.active_parameters", "model.forward_flops")
+_MEMORY = ("memory.capacity_bytes", "memory.utilization_percent", "memory.host_bytes")
+_TIME = (
+    "computation.tokens_per_second",
+    "computation.tokens_per_second_per_device",
+    "computation.infer.prefill_tokens_per_second",
+    "computation.infer.decode_tokens_per_second",
+    "computation.infer.time_to_first_token_seconds",
+    "computation.infer.time_per_output_token_seconds",
+    "computation.infer.requests_per_second",
+    "computation.mfu",
+    "computation.estimated_train_time_seconds",
+)
+_COST = (
+    "cost.usd",
+    "cost.usd_spot",
+    "cost.usd_per_hour",
+    "cost.usd_per_million_tokens",
+    "energy.kwh",
+    "energy.watts_average",
+    "energy.usd",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,92 +111,59 @@ def basis(estimate: Estimate) -> str:
 
 def _model(estimate: Estimate) -> Iterator[Row]:
     model = estimate.model
-    yield Row("parameters", _count(model.parameters))
-    if float(model.active_parameters) != float(model.parameters):
-        yield Row(f"  active for one {model.unit}", _count(model.active_parameters))
-    yield Row(f"forward pass, one {model.unit}", format_flops(float(model.forward_flops)))
+    same = float(model.active_parameters) == float(model.parameters)
+    yield from _figures(estimate, (key for key in _MODEL if not (same and key == "model.active_parameters")))
     if model.complexity:
         yield Row("complexity", "", model.complexity)
 
 
 def _memory(plan: Plan, estimate: Estimate) -> Iterator[Row]:
-    memory = estimate.memory
-    capacity = memory.capacity_bytes
-    yield _spread("peak", memory.per_device_bytes)
-    yield _spread("reserved, as the driver shows", memory.reserved_bytes)
+    yield _row(figure(estimate, "memory.per_device_bytes"))
+    yield _row(figure(estimate, "memory.reserved_bytes"))
     if plan.report.detailed_breakdown:
-        for part, value in memory.parts.items():
-            if value:
-                yield Row(f"  {_words(part)}", format_bytes(float(value)))
-    yield Row("capacity", format_bytes(None if capacity is None else float(capacity)))
-    if capacity:
-        yield Row("used", format_percent(float(memory.reserved_bytes.value / capacity)))
-    if memory.host_bytes:
-        yield Row("host memory", format_bytes(float(memory.host_bytes)))
+        yield from _parts(estimate, "memory.parts", estimate.memory.parts)
+    # Without offloading there is nothing to say of the host.
+    yield from _figures(estimate, (key for key in _MEMORY if key != "memory.host_bytes" or estimate.memory.host_bytes))
 
 
 def _time(plan: Plan, estimate: Estimate) -> Iterator[Row]:
     computation = estimate.computation
-    infer = computation.infer
-    step = "batch" if plan.task == "infer" else "fit" if plan.task == "fit" else "step"
-    yield Row(step, format_seconds(float(computation.step_seconds.value)), _seconds(computation.step_seconds))
+    yield _row(figure(estimate, "computation.step_seconds"))
     if plan.report.detailed_breakdown:
-        for part, value in computation.parts.items():
-            if value:
-                yield Row(f"  {_words(part)}", format_seconds(float(value)))
-    rate = float(computation.units_per_step / computation.step_seconds.value)
-    unit = "tok/s" if computation.unit == "token" else "samples/s"
-    yield Row("throughput", format_rate(rate, unit))
-    if float(computation.devices) > 1:
-        yield Row("  per device", format_rate(rate / float(computation.devices), unit))
-    if infer is not None:
-        yield _rates("reading the prompt", infer.prefill_tokens_per_second)
-        writing = infer.decode_tokens_per_second
-        yield Row("writing", "n/a (the model generates no tokens)") if writing is None else _rates("writing", writing)
-        first = infer.time_to_first_token_seconds
-        yield Row("time to first token", format_seconds(float(first.value)), _seconds(first))
-    if computation.mfu is not None:
-        yield Row("model FLOPs utilization", format_percent(float(computation.mfu), 1))
-    total = train_time(computation)
-    if total is not None:
-        yield Row("whole job", format_seconds(float(total.value)), _seconds(total))
-    yield Row("limited by", _BOTTLENECK_WORDS[estimate.bottleneck.kind], estimate.bottleneck.detail)
+        yield from _parts(estimate, "computation.parts", computation.parts)
+    hidden = set()
+    if float(computation.devices) == 1:
+        hidden.add("computation.tokens_per_second_per_device")
+    if computation.iteration == "fit":
+        # One fit is the whole job.
+        hidden.add("computation.estimated_train_time_seconds")
+    yield from _figures(estimate, (key for key in _TIME if key not in hidden))
+    yield Row("limited by", limit_label(estimate.bottleneck.kind), estimate.bottleneck.detail)
 
 
 def _cost(estimate: Estimate) -> Iterator[Row]:
-    cost, energy = estimate.cost, estimate.energy
-    of = ", an hour" if estimate.computation.steps is None else ""
-    if cost.usd is not None:
-        yield Row(f"on demand{of}", format_money(float(cost.usd)), cost.source)
-    if cost.usd_spot is not None:
-        yield Row(f"spot{of}", format_money(float(cost.usd_spot)))
-    if cost.usd_per_million_tokens is not None:
-        yield Row(f"per million {estimate.model.unit}s", format_money(float(cost.usd_per_million_tokens), 3))
-    if energy.kwh is not None:
-        yield Row("energy", format_energy(float(energy.kwh)))
-    if energy.watts_average is not None:
-        yield Row("mean power", format_power(float(energy.watts_average)))
-    if energy.usd is not None:
-        yield Row("electricity", format_money(float(energy.usd)))
+    for row, key in _keyed(estimate, _COST):
+        # The price of an hour is the one fact of the block; all else follows from it.
+        yield Row(row.label, row.value, estimate.cost.source) if key == "cost.usd_per_hour" else row
 
 
-def _spread(label: str, interval: Interval) -> Row:
-    low, high = format_bytes(float(interval.low)), format_bytes(float(interval.high))
-    return Row(label, format_bytes(float(interval.value)), f"{low} to {high}")
+def _parts(estimate: Estimate, group: str, parts: Mapping[str, Number]) -> Iterator[Row]:
+    for part, value in parts.items():
+        if value:
+            yield Row(f"  {part_label(part)}", figure(estimate, f"{group}.{part}").text)
 
 
-def _rates(label: str, interval: Interval) -> Row:
-    low, high = format_rate(float(interval.low)), format_rate(float(interval.high))
-    return Row(label, format_rate(float(interval.value)), f"{low} to {high}")
+def _figures(estimate: Estimate, keys: Iterable[str]) -> Iterator[Row]:
+    return (row for row, _ in _keyed(estimate, keys))
 
 
-def _seconds(interval: Interval) -> str:
-    return f"{format_seconds(float(interval.low))} to {format_seconds(float(interval.high))}"
+def _keyed(estimate: Estimate, keys: Iterable[str]) -> Iterator[tuple[Row, str]]:
+    """Yield the rows of the figures that an estimate has, with their keys."""
+    for key in keys:
+        found = figure(estimate, key)
+        if found.number is not None:
+            yield _row(found), key
 
 
-def _count(value: Number) -> str:
-    return format_count(float(value), decimals=2)
-
-
-def _words(part: str) -> str:
-    return part.replace("_", " ")
+def _row(found: Figure) -> Row:
+    return Row(found.metric.label, found.text, found.range_text)

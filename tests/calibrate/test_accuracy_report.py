@@ -29,8 +29,8 @@ def test_every_run_is_predicted_or_refused_with_a_reason(report):
 
 def test_the_page_names_scores_groups_and_the_worst(report):
     page = reports_as_markdown([report], {}, {"train_memory": "plot.svg"})
-    assert "## Memory of training" in page
-    assert "![Predicted against measured: memory of training](plot.svg)" in page
+    assert "## Peak memory of training" in page
+    assert "![Predicted against measured: peak memory of training](plot.svg)" in page
     assert report.worst[0].measurement.id in page
     assert "| estimates | " in page
 

@@ -13,19 +13,17 @@ import pytest
 
 from capacity_tui.engine import answer, explain, load_catalog
 from capacity_tui.engine import estimate as package
-from capacity_tui.engine.choose.answers import closed
+from capacity_tui.engine.choose.answers import Explained, closed
+from capacity_tui.engine.choose.trials import Case, again
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.estimate import explain as explaining
 from capacity_tui.engine.estimate.equation import Derivation, Equation, recording
 from capacity_tui.engine.estimate.estimate import estimate_settled
-from capacity_tui.engine.estimate.explain import Explanation
-from capacity_tui.engine.estimate.figures import central, figure, keys
-from capacity_tui.engine.estimate.lever import MORE_IS_BETTER, with_neighbour
-from capacity_tui.engine.estimate.remarks import OPEN_LENGTH
+from capacity_tui.engine.estimate.explain import Explanation, explain_settled
+from capacity_tui.engine.estimate.figures import METRICS, figure, keys
 from capacity_tui.engine.estimate.resolve import settle
 from capacity_tui.engine.workload.examples import example_names, example_text
 from capacity_tui.engine.workload.loading import plan_from_text
-from capacity_tui.engine.workload.plan import Plan
+from capacity_tui.engine.workload.plan import ParallelismSection, Plan
 from capacity_tui.tui.explanation_view import explanation
 
 H100 = {"name": "h100-sxm-80gb", "devices": 16}
@@ -97,27 +95,25 @@ def plan_of(name: str) -> Plan:
     return plan_from_text(example_text(name), name)
 
 
-@pytest.fixture
-def no_lever(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave out the search for levers, which has tests of its own."""
-    monkeypatch.setattr(explaining, "strongest_lever", lambda *_: None)
-
-
 @pytest.fixture(scope="module", params=[*example_names(), *PLANS])
 def opened(request: pytest.FixtureRequest) -> list[Explanation]:
     """Return the explanation of every figure of a plan, without its lever."""
     plan = plan_of(request.param)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(explaining, "strongest_lever", lambda *_: None)
-        return [explain(plan, key) for key in keys(answer(plan).estimate)]
+    return [explained(plan, key) for key in keys(answer(plan).estimate)]
+
+
+def explained(plan: Plan, key: str) -> Explanation:
+    """Explain a figure without the search for its lever, which has tests of its own."""
+    catalog = load_catalog()
+    return explain_settled(settle(closed(plan, None, catalog), catalog), key, catalog)
 
 
 def test_every_figure_opens_into_something(opened: list[Explanation]) -> None:
     for found in opened:
         assert found.derivations or found.terms or found.remarks, found.key
-        if central(found.value) is None or not np.any(central(found.value)):
+        if not found.figure.number:
             assert found.remarks or found.derivations, found.key
-        shown = explanation(found)
+        shown = explanation(Explained(found, None))
         assert shown.title
         assert shown.result
         assert shown.formula or shown.remarks, found.key
@@ -127,19 +123,19 @@ def test_terms_add_up_to_the_figure(opened: list[Explanation]) -> None:
     for found in opened:
         if found.sum is not None and not found.sum.name:
             total = sum(term.value for term in found.terms)
-            assert total == pytest.approx(float(np.mean(central(found.value))), rel=1e-6), found.key
+            assert total == pytest.approx(found.figure.number, rel=1e-6), found.key
 
 
 def test_a_formula_that_is_shown_gives_the_figure(opened: list[Explanation]) -> None:
     for found in opened:
         if found.derivations and found.sum is None:
             results = [float(np.mean(each.result)) for each in found.derivations]
-            assert float(np.mean(central(found.value))) == pytest.approx(results[0], rel=1e-9), found.key
+            assert found.figure.number == pytest.approx(results[0], rel=1e-9), found.key
 
 
 def test_no_number_is_shown_as_an_array(opened: list[Explanation]) -> None:
     for found in opened:
-        shown = explanation(found)
+        shown = explanation(Explained(found, None))
         texts = [entry.text for step in (shown, *shown.steps) for entry in step.inputs]
         assert not [text for text in texts if "array" in text or "[" in text], found.key
 
@@ -173,32 +169,29 @@ def names(derivations: tuple[Derivation, ...]) -> set[str]:
     return {root.name for root in derivations} | (names(tuple(inner)) if inner else set())
 
 
-@pytest.mark.usefixtures("no_lever")
 def test_inner_steps_are_reached_from_the_figure() -> None:
     plan = plan_of("pretrain_70b_512_h100")
-    activations = explain(plan, "memory.parts.activations")
+    activations = explained(plan, "memory.parts.activations")
     assert {"activation_bytes", "layer_activation"} <= names(activations.derivations)
-    largest = explain(plan, "computation.parts.compute").terms[0]
+    largest = explained(plan, "computation.parts.compute").terms[0]
     assert largest.derivation is not None
     assert largest.derivation.name == "gemm_rate"
 
 
-@pytest.mark.usefixtures("no_lever")
 def test_one_equation_serves_several_parts() -> None:
     plan = plan_of("pretrain_70b_512_h100")
-    found = {part: explain(plan, f"memory.parts.{part}").derivations[0] for part in ("gradients", "optimizer")}
+    found = {part: explained(plan, f"memory.parts.{part}").derivations[0] for part in ("gradients", "optimizer")}
     assert {each.name for each in found.values()} == {"sharded_bytes"}
     assert found["gradients"].inputs != found["optimizer"].inputs
 
 
-@pytest.mark.usefixtures("no_lever")
 @pytest.mark.parametrize(
     ("name", "key", "says"),
     [
         ("gpt2_rtx_3060", "computation.parts.pipeline_bubble", "one pipeline stage"),
         ("gpt2_rtx_3060", "computation.parts.tensor_parallel", "tensor parallelism is 1"),
         ("vllm_70b_4_h100", "memory.parts.gradients", "nothing is trained"),
-        ("vllm_70b_4_h100", "computation.estimated_train_time_seconds", OPEN_LENGTH),
+        ("vllm_70b_4_h100", "computation.estimated_train_time_seconds", "length is open: give tokens"),
         ("offloaded", "memory.parts.optimizer", "host memory"),
         ("linear_regression", "computation.parts.attention", "no attention"),
         ("gpt2_rtx_3060", "memory.parts.kv_cache", "only serving"),
@@ -206,17 +199,15 @@ def test_one_equation_serves_several_parts() -> None:
     ],
 )
 def test_what_no_formula_says_is_said_in_words(name: str, key: str, says: str) -> None:
-    assert says in " ".join(explain(plan_of(name), key).remarks)
+    assert says in " ".join(explained(plan_of(name), key).remarks)
 
 
-@pytest.mark.usefixtures("no_lever")
 def test_an_interval_says_which_runs_it_comes_from() -> None:
     plan = plan_of("pretrain_70b_512_h100")
-    assert "publishers left out" in explain(plan, "computation.step_seconds").interval_basis
-    assert not explain(plan, "model.parameters").interval_basis
+    assert "publishers left out" in explained(plan, "computation.step_seconds").interval_basis
+    assert not explained(plan, "model.parameters").interval_basis
 
 
-@pytest.mark.usefixtures("no_lever")
 @pytest.mark.parametrize(
     ("asked", "key"),
     [
@@ -226,7 +217,7 @@ def test_an_interval_says_which_runs_it_comes_from() -> None:
     ],
 )
 def test_ends_and_short_forms_of_a_key_are_understood(asked: str, key: str) -> None:
-    assert explain(plan_of("gpt2_rtx_3060"), asked).key == key
+    assert explained(plan_of("gpt2_rtx_3060"), asked).key == key
 
 
 def test_an_unknown_key_names_the_nearest() -> None:
@@ -244,13 +235,32 @@ def test_a_lever_improves_the_figure_by_what_it_says(name: str, key: str) -> Non
     found = explain(plan, key)
     if found.lever is None:
         return
-    before = settle(closed(plan, None, catalog), catalog)
+    settled = settle(closed(plan, None, catalog), catalog)
+    case = Case(plan, settled, estimate_settled(settled, catalog), catalog)
     after = found.lever.after
-    changed = settle(with_neighbour(before.plan, found.lever.field, int(after) if after.isdigit() else after), catalog)
-    moved = float(np.mean(central(figure(estimate_settled(changed, catalog), key)[2])))
-    change = moved / float(np.mean(central(found.value))) - 1.0
+    moved = again(case, {found.lever.field: int(after) if after.isdigit() else after})
+    assert moved is not None
+    change = (figure(moved.estimate, key).number or 0.0) / (found.explanation.figure.number or 1.0) - 1.0
     assert change == pytest.approx(found.lever.change)
-    assert change > 0 if key in MORE_IS_BETTER else change < 0
+    assert change * METRICS[key].better > 0
+
+
+@pytest.mark.parametrize("size", [2, 4, 8])
+def test_lever_and_advice_try_the_same_plan(size: int) -> None:
+    """Sequence parallelism and the replicas follow from a tensor parallel size, whoever asks."""
+    plan = Plan.model_validate({"model": {"name": "llama-3-8b"}, "hardware": {"name": "h100-sxm-80gb", "devices": 8}})
+    catalog = load_catalog()
+    settled = settle(plan, catalog)
+    case = Case(plan, settled, estimate_settled(settled, catalog), catalog)
+    moved = again(case, {"parallelism.tp": size})
+    assert moved is not None
+    parallel = {"tp": size}
+    written = plan.model_copy(
+        update={"parallelism": ParallelismSection.model_validate(parallel), "training": settled.plan.training}
+    )
+    asked = answer(written).estimate
+    for key in ("computation.step_seconds", "memory.reserved_bytes", "computation.tokens_per_second"):
+        assert figure(moved.estimate, key).number == pytest.approx(figure(asked, key).number), key
 
 
 def test_a_lever_leaves_the_wish_as_it_is() -> None:

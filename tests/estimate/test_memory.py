@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from capacity_tui.engine import explain
 from capacity_tui.engine.estimate.estimate import estimate_plan
-from capacity_tui.engine.estimate.explain import explain
 from capacity_tui.engine.workload.plan import Plan
 
 GIB = 2**30
@@ -41,7 +41,7 @@ def test_the_largest_published_four_bit_fine_tunings_fit() -> None:
 
 
 def test_the_bits_of_a_frozen_weight_are_taken_apart() -> None:
-    found = explain(fine_tuning("llama-3-8b"), "memory.parts.weights")
+    found = explain(fine_tuning("llama-3-8b"), "memory.parts.weights").explanation
     assert any("4 + 8/64 + 32/(64 × 256), 4.127 bits" in remark for remark in found.remarks)
     layers = next(each for each in found.derivations[0].inputs if each.name == "layers").derivation
     assert layers is not None
@@ -53,6 +53,6 @@ def test_the_bits_of_a_frozen_weight_are_taken_apart() -> None:
 
 def test_a_model_that_writes_nothing_says_so() -> None:
     plan = Plan.model_validate({"task": "infer", "model": {"name": "bert-base"}, "hardware": {"name": "a100-sxm-80gb"}})
-    found = explain(plan, "computation.infer.decode_tokens_per_second")
-    assert found.value is None
+    found = explain(plan, "computation.infer.decode_tokens_per_second").explanation
+    assert found.figure.value is None
     assert found.remarks == ("the model generates no tokens",)

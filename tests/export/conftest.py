@@ -74,5 +74,7 @@ def training() -> Estimate:
 def inference(training: Estimate) -> Estimate:
     """A batch served, without a length."""
     speed = Interval(100.0, 90.0, 115.0)
-    computation = replace(training.computation, steps=None, mfu=None, infer=InferenceSpeed(speed, speed, speed))
+    computation = replace(
+        training.computation, steps=None, mfu=None, infer=InferenceSpeed(speed, speed, speed, speed, speed)
+    )
     return replace(training, computation=computation, scalability=(), recommendations=(), warnings=())

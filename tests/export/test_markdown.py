@@ -12,10 +12,10 @@ from capacity_tui.engine.workload.plan import ModelSection, Plan, ReportSection
 def test_verdict_figures_ranges_and_basis(plan: Plan, training: Estimate) -> None:
     text = to_markdown(plan, training)
     assert text.startswith("# llama-3-8b, train, 64 x h100-sxm-80gb\n\n**Fits.**\n")
-    assert "| peak | 50.0 GiB | 45.0 GiB to 56.0 GiB |" in text
-    assert "| whole job | 16 min 40 s | 15 min to 20 min |" in text
+    assert "| peak memory allocated | 50.0 GiB | 45.0 GiB to 56.0 GiB |" in text
+    assert "| training time | 16 min 40 s | 15 min to 20 min |" in text
     assert "&nbsp;&nbsp;activations" in text
-    assert "kv cache" not in text
+    assert "KV cache" not in text
     assert "| 2 | 2 | 5.20 s | 1.92 | 96 % |" in text
     assert "assumed: 8 devices in a node" in text
 
@@ -37,8 +37,8 @@ def test_report_can_be_short(plan: Plan, training: Estimate) -> None:
 
 def test_serving(plan: Plan, inference: Estimate) -> None:
     text = to_markdown(plan.model_copy(update={"task": "infer"}), inference)
-    assert "| writing | 100 tok/s | 90 tok/s to 115 tok/s |" in text
-    assert "whole job" not in text
+    assert "| decode throughput | 100 tok/s | 90 tok/s to 115 tok/s |" in text
+    assert "training time" not in text
 
 
 def test_what_does_not_fit(plan: Plan, training: Estimate) -> None:

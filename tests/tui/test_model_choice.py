@@ -60,7 +60,7 @@ def test_any_model_after_any_other_has_numbers_at_once(engine: CapacityEngine, s
     document = engine.open(STARTS[start]).edited("model.name", name)
     column = balanced(document)
     assert column.row("memory.reserved_bytes").value > 0
-    assert any(row.label.endswith("/s") and row.value for row in column.rows)
+    assert any(row.text.endswith("/s") and row.value for row in column.rows)
 
 
 @pytest.mark.parametrize("start", ["inference", "fit", "network"])
@@ -138,15 +138,26 @@ def test_undo_brings_back_model_task_and_fields(engine: CapacityEngine) -> None:
 
 def test_rows_are_in_the_words_of_the_kind(engine: CapacityEngine) -> None:
     fit = labels(balanced(engine.open(FIT)))
-    assert {"data", "copies", "work", "model", "cores", "fit time", "rows/s"} <= fit.keys()
-    assert "step" not in fit
+    assert {"data", "copies", "work", "model", "cores", "fit time", "throughput"} <= fit.keys()
+    assert fit["throughput"].endswith(" rows/s")
+    assert "step time" not in fit
     network = engine.open(STARTS["network"])
-    assert {"images/s", "time"} <= labels(balanced(network)).keys()
+    trained = labels(balanced(network))
+    assert "training time" in trained
+    assert trained["throughput"].endswith(" images/s")
     served = labels(balanced(network.edited("task", "infer")))
-    assert {"images/s", "batch time"} <= served.keys()
-    assert "time" not in served
-    assert "samples/s" in labels(balanced(engine.open(STARTS["network"]).edited("model.name", "mlp")))
-    assert "output tok/s" in labels(balanced(engine.open(STARTS["inference"])))
+    assert "batch time" in served
+    assert served["throughput"].endswith(" images/s")
+    assert "training time" not in served
+    other = labels(balanced(engine.open(STARTS["network"]).edited("model.name", "mlp")))
+    assert other["throughput"].endswith(" samples/s")
+    served = labels(balanced(engine.open(STARTS["inference"])))
+    assert {
+        "prefill throughput",
+        "decode throughput",
+        "time to first token",
+        "cost per million tokens",
+    } <= served.keys()
 
 
 def test_sizes_of_the_catalogue_show_where_the_plan_gives_none(engine: CapacityEngine) -> None:
@@ -178,10 +189,10 @@ async def test_family_is_picked_and_its_list_typed() -> None:
         await press(pilot, "enter")
         await type_text(pilot, "mlp")
         assert "512, 256, 128" in shown(pilot, "config")
-        assert "samples/s" in shown(pilot, "plans")
+        assert "throughput" in shown(pilot, "plans")
         app.screen.query_one(FieldList).select("model.spec.layers")
         await press(pilot, "enter")
         await type_text(pilot, "64 32")
         assert "64, 32" in shown(pilot, "config")
         await press(pilot, "u", "u")
-        assert "output tok/s" in shown(pilot, "plans")
+        assert "decode t" in shown(pilot, "plans")

@@ -205,7 +205,10 @@ class ComparisonTable(Panel):
         return lines
 
     def _row_line(self, row: Row, columns: tuple[Column, ...], label: int, cell: int, selected: bool) -> Line:
-        spans = [Span(left("  " * row.indent + row.label, label), "label")]
+        # A short label names the unit that a narrow cell has no room for.
+        is_narrow = cell < _WIDE_CELL or 2 * row.indent + cell_len(row.label) >= label
+        name = row.brief if is_narrow and row.brief else row.label
+        spans = [Span(left("  " * row.indent + name, label), "label")]
         best = self._best(row.key)
         for column in columns:
             found = column.row(row.key)
@@ -256,5 +259,9 @@ def _text_of(row: Row | None) -> str:
 
 
 def _short(text: str, width: int) -> str:
-    """Return the text, without the reason of a missing value where that has no room."""
-    return "n/a" if text.startswith("n/a") and cell_len(text) >= width else clip(text, width)
+    """Return the text, without the reason of a missing value or the unit of a rate where those have no room."""
+    if cell_len(text) < width:
+        return text
+    if text.startswith("n/a"):
+        return "n/a"
+    return clip(text.rpartition(" ")[0] if text.endswith("/s") else text, width)

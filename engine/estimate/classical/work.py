@@ -56,7 +56,7 @@ def classical_work(
     fit = fit_of(spec, rates)
     outside = catalog.algorithms[COMMON].bytes["process"] if on_cpu else device.reach.context_bytes
     return Work(
-        facts=ModelFacts(fit.parameters, fit.parameters, fit.inference_flops, "sample", rates.row.complexity),
+        facts=ModelFacts(fit.parameters, fit.parameters, fit.inference_flops, "sample", rates.row.complexity, "rows"),
         memory=fit.memory,
         host_bytes=0.0 if on_cpu else fit.memory["data"],
         peak=fit.peak,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Literal
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.estimate.collectives import all_gather_seconds, all_reduce_seconds
@@ -42,7 +43,7 @@ def network_work(
     parts, host = network_memory(run)
     parameters, flops, reach = float(network.parameters), float(network.flops), cluster.device.reach
     return Work(
-        facts=ModelFacts(parameters, parameters, flops, "sample", spec.complexity),
+        facts=ModelFacts(parameters, parameters, flops, "sample", spec.complexity, _samples(spec)),
         memory=parts,
         host_bytes=host,
         peak="at the start of the backward pass" if run.trains else "in the widest layer",
@@ -61,6 +62,11 @@ def network_work(
         method=METHOD,
         assumed=cluster.assumed,
     )
+
+
+def _samples(spec: NetworkSpec) -> Literal["images", "samples"]:
+    """Return what the samples of a network are called, by the parameters that networks over images have."""
+    return "images" if {"image_size", "image_h"} & type(spec).model_fields.keys() else "samples"
 
 
 def _collectives(run: NetworkRun) -> Iterator[Collective]:

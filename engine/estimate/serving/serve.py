@@ -29,6 +29,8 @@ from capacity_tui.engine.workload.operations import decode_flops_per_token, forw
 from capacity_tui.engine.workload.plan import PricingSection
 
 METHOD = "operator roofline of prefill and decode, memory term by term"
+# A time is the inverse of its rate.
+DECODE_SECONDS = (1.0 / DECODE[1], 1.0 / DECODE[0])
 # Buffers a communication library holds for one group of ranks, outside the allocator (NCCL, default channels).
 COMMUNICATOR_BYTES = 350 * 2**20
 
@@ -102,11 +104,52 @@ def decode_rate(batch: Number, seconds: Number) -> Number:
     return batch / seconds
 
 
-def inference_speed(run: ServingRun, first: PhaseTime, each: PhaseTime) -> InferenceSpeed:
-    """Return the speeds of one replica."""
+@equation(
+    "time = seconds",
+    unit="s",
+    source="one decode step gives every sequence of the batch its next token",
+    part="computation.infer.time_per_output_token_seconds",
+)
+def output_token_seconds(seconds: Number) -> Number:
+    """Seconds between two output tokens of a sequence.
+
+    Args:
+        seconds: seconds of one step of decode.
+    """
+    return seconds
+
+
+@equation(
+    "rate = replicas · batch / seconds",
+    unit="requests/s",
+    source="every replica answers one batch after another",
+    part="computation.infer.requests_per_second",
+)
+def request_rate(replicas: Number, batch: Number, seconds: Number) -> Number:
+    """Requests answered a second.
+
+    Args:
+        replicas: copies of the model that serve side by side.
+        batch: sequences of a batch.
+        seconds: seconds from a batch's prompts to its last token.
+    """
+    return replicas * batch / seconds
+
+
+def inference_speed(run: ServingRun, first: PhaseTime, each: PhaseTime, seconds: Number) -> InferenceSpeed:
+    """Return the speeds of serving; ``seconds`` is the time of a whole batch."""
     prompt = interval(prefill_rate(run.batch, run.prompt, first.seconds), PREFILL)
-    output = interval(decode_rate(run.batch, each.seconds), DECODE) if some(run.output > 0) else None
-    return InferenceSpeed(prompt, output, interval(first.seconds, PREFILL))
+    output = between = None
+    if some(run.output > 0):
+        output = interval(decode_rate(run.batch, each.seconds), DECODE)
+        between = interval(output_token_seconds(each.seconds), DECODE_SECONDS)
+    return InferenceSpeed(
+        prefill_tokens_per_second=prompt,
+        decode_tokens_per_second=output,
+        time_to_first_token_seconds=interval(first.seconds, PREFILL),
+        time_per_output_token_seconds=between,
+        requests_per_second=interval(request_rate(run.dp, run.batch, seconds), STEP),
+    )
 
 
 def serving_estimate(run: ServingRun, pricing: PricingSection) -> Estimate:
@@ -130,8 +173,9 @@ def serving_estimate(run: ServingRun, pricing: PricingSection) -> Estimate:
         devices=run.cluster.devices,
         model_flops_per_step=flops,
         mfu=model_flops_utilization(flops, seconds, run.peak, run.cluster.devices),
-        infer=inference_speed(run, first, each),
+        infer=inference_speed(run, first, each, seconds),
         units_per_sample=run.length,
+        iteration="batch",
     )
     operators = (*first.operators, *(_times(operator, steps) for operator in each.operators))
     busy = (parts["compute"] + parts["attention"]) / seconds

@@ -4,26 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.estimate.estimate import estimate_settled
-from capacity_tui.engine.estimate.figures import FIGURES, central, figure
-from capacity_tui.engine.estimate.resolve import Settled, settle
+from capacity_tui.engine.choose.trials import Case, again
+from capacity_tui.engine.estimate.figures import LESS, METRICS, figure
+from capacity_tui.engine.estimate.resolve import Settled
 from capacity_tui.engine.workload.fields import PlanField, plan_fields
-from capacity_tui.engine.workload.plan import Plan
 
-if TYPE_CHECKING:
-    from capacity_tui.engine.hardware.machine import Machine
-
-MORE_IS_BETTER = frozenset(
-    key
-    for key in FIGURES
-    if key.endswith(("per_second", "per_second_per_device", "mfu", "tflops_per_device", "arithmetic_intensity"))
-)
 # What is wanted, which software and network there are, and sizes that follow from others: none of them is a lever.
 WANTED = frozenset(
     {
@@ -43,8 +31,6 @@ MEASURES = frozenset({"computation.mfu", "bottleneck.arithmetic_intensity", "bot
 MEMORY_ALONE = frozenset(
     {"parallelism.offload", "inference.gpu_layers", "training.optimizer", "training.master_weights"}
 )
-# Sizes that follow from the number of devices and the layout are settled again.
-FOLLOWING = {"dp": None, "shard": None, "etp": None}
 # A smaller change is no lever.
 LEAST_CHANGE = 0.005
 
@@ -68,28 +54,28 @@ class Lever:
     change: float
 
 
-def strongest_lever(
-    settled: Settled, key: str, value: float, catalog: Catalog, machine: Machine | None = None
-) -> Lever | None:
+def strongest_lever(case: Case, key: str) -> Lever | None:
     """Estimate again with each knob one step away, and return the one that improves a figure most.
 
     Args:
-        settled: the plan with nothing open.
+        case: the estimated plan.
         key: result key of the figure.
-        value: its value.
-        catalog: facts.
-        machine: the detected machine, for plans that run on it.
+
+    Returns:
+        None for a figure that no knob improves, and for facts: a model's size, what a device offers, a price.
     """
-    # A model's size is what it is, and what a device offers is no setting.
-    if value == 0 or key.startswith("model.") or key in {"memory.capacity_bytes", "cost.usd_per_hour"}:
+    metric = METRICS.get(key)
+    better = LESS if metric is None else metric.better
+    value = figure(case.estimate, key).number
+    if not value or not better:
         return None
     strongest: Lever | None = None
-    better = 1.0 if key in MORE_IS_BETTER else -1.0
-    for field, after in neighbours(settled):
+    for field, after in neighbours(case.settled):
         if not _concerns(field.path, key):
             continue
-        moved = _figure_with(settled, field.path, after, key, catalog, machine)
-        if moved is None:
+        trial = again(case, {field.path: after})
+        moved = None if trial is None else figure(trial.estimate, key).number
+        if moved is None or not np.isfinite(moved):
             continue
         change = moved / value - 1.0
         if change * better > (strongest.change * better if strongest else LEAST_CHANGE):
@@ -102,36 +88,6 @@ def _concerns(path: str, key: str) -> bool:
     if path in MEMORY_ALONE:
         return key.startswith("memory.")
     return path != "training.precision" or key not in MEASURES
-
-
-def with_neighbour(plan: Plan, path: str, value: object) -> Plan:
-    """Return a plan with one knob changed, and with the sizes open that follow from it."""
-    section, _, name = path.partition(".")
-    update: dict[str, object] = {}
-    if section == "model":
-        name = name.removeprefix("spec.")
-        update["model"] = plan.model.model_copy(update={"spec": {**plan.model.spec, name: value}})
-    else:
-        update[section] = getattr(plan, section).model_copy(update={name: value})
-    if section in {"parallelism", "hardware"}:
-        update["parallelism"] = plan.parallelism.model_copy(
-            update={**FOLLOWING, **({name: value} if section == "parallelism" else {})}
-        )
-    return plan.model_copy(update=update)
-
-
-def _figure_with(
-    settled: Settled, path: str, value: object, key: str, catalog: Catalog, machine: Machine | None
-) -> float | None:
-    """Return a figure with one knob changed; None where the plan makes no sense then, or has no such figure."""
-    same_facts = path.startswith(("training.", "inference.", "parallelism."))
-    try:
-        changed = settle(with_neighbour(settled.plan, path, value), catalog, machine, settled if same_facts else None)
-        moved = central(figure(estimate_settled(changed, catalog), key)[2])
-    except CapacityError:
-        return None
-    number = None if moved is None else float(np.mean(moved))
-    return number if number is not None and np.isfinite(number) else None
 
 
 def neighbours(settled: Settled) -> Iterator[tuple[PlanField, object]]:

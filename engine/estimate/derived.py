@@ -1,0 +1,102 @@
+"""Figures that follow from time, work and memory: rates, the length of the job, utilization."""
+
+from __future__ import annotations
+
+from capacity_tui.engine.estimate.equation import equation
+from capacity_tui.engine.numeric import Number
+
+STEP = "what a step works through, over its time"
+
+
+@equation("rate = units / step_seconds", unit="1/s", source=STEP, part="computation.tokens_per_second")
+def units_per_second(units: Number, step_seconds: Number) -> Number:
+    """Tokens or samples a second, over all devices.
+
+    Args:
+        units: tokens or samples of a step.
+        step_seconds: seconds of a step.
+    """
+    return units / step_seconds
+
+
+@equation(
+    "rate = units / step_seconds / devices",
+    unit="1/s",
+    source=STEP,
+    part="computation.tokens_per_second_per_device",
+)
+def units_per_device_second(units: Number, step_seconds: Number, devices: Number) -> Number:
+    """Tokens or samples a second and device.
+
+    Args:
+        units: tokens or samples of a step.
+        step_seconds: seconds of a step.
+        devices: devices that share the work.
+    """
+    return units / step_seconds / devices
+
+
+@equation(
+    "rate = units / units_per_sample / step_seconds",
+    unit="1/s",
+    source=STEP,
+    part="computation.samples_per_second",
+)
+def samples_per_second(units: Number, units_per_sample: Number, step_seconds: Number) -> Number:
+    """Samples a second, over all devices.
+
+    Args:
+        units: tokens or samples of a step.
+        units_per_sample: tokens of a sample; 1 where samples are counted.
+        step_seconds: seconds of a step.
+    """
+    return units / units_per_sample / step_seconds
+
+
+@equation(
+    "time = steps · step_seconds",
+    unit="s",
+    source="steps of the plan, one after another",
+    part="computation.estimated_train_time_seconds",
+)
+def job_seconds(steps: Number, step_seconds: Number) -> Number:
+    """Seconds of a job.
+
+    Args:
+        steps: optimizer steps; a fit is one.
+        step_seconds: seconds of a step.
+    """
+    return steps * step_seconds
+
+
+@equation(
+    "tflops = model_flops / step_seconds / devices / 10^12",
+    unit="TFLOP/s",
+    source="FLOPs of the model itself, none of recomputation",
+    part="computation.model_tflops_per_device",
+)
+def model_tflops(model_flops: Number, step_seconds: Number, devices: Number) -> Number:
+    """TFLOP/s of the model itself on each device.
+
+    Args:
+        model_flops: FLOPs of the model in a step, over all devices.
+        step_seconds: seconds of a step.
+        devices: devices that share the work.
+    """
+    return model_flops / step_seconds / devices / 1e12
+
+
+@equation(
+    "used = 100 · reserved / capacity",
+    unit="%",
+    source="what the driver shows over what a device has",
+    part="memory.utilization_percent",
+)
+def memory_used(reserved: Number, capacity: Number) -> Number:
+    """Percent of the memory of the fullest device.
+
+    Args:
+        reserved: bytes the driver shows.
+        capacity: usable bytes of the device.
+    """
+    return 100.0 * reserved / capacity
