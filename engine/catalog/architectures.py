@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, NonNegativeInt, PositiveInt
 
-from capacity_tui.engine.catalog.rows import Row
+from capacity_tui.engine.catalog.rows import CHECKS, IDENTIFIES, Row
 
 
 class Architecture(Row):
@@ -16,7 +16,7 @@ class Architecture(Row):
 
     family: str
     kind: Literal["decoder", "encoder", "encoder-decoder", "vit", "cnn"]
-    released: str | None = None
+    released: Annotated[str | None, IDENTIFIES] = None
     hf_id: str | None = Field(None, description="name on the model hub")
     architecture: str | None = Field(None, description="class name in its configuration")
     layers: PositiveInt
@@ -32,8 +32,10 @@ class Architecture(Row):
     max_context: PositiveInt | None = Field(None, description="tokens")
     attention: str | None = Field(None, description="MHA, GQA, MQA, MLA or a description")
     sliding_window: PositiveInt | None = Field(None, description="tokens")
-    window_pattern: str | None = None
-    biases: str | None = Field(None, description="which matrices have biases: none, all, qkv ...")
+    window_pattern: Annotated[str | None, IDENTIFIES] = None
+    biases: Annotated[str | None, IDENTIFIES] = Field(
+        None, description="which matrices have biases: none, all, qkv ..."
+    )
     q_lora_rank: PositiveInt | None = None
     kv_lora_rank: PositiveInt | None = None
     qk_nope_head_dim: PositiveInt | None = None
@@ -46,8 +48,12 @@ class Architecture(Row):
     first_dense_layers: NonNegativeInt | None = None
     params_total: PositiveInt | None = None
     params_active: PositiveInt | None = Field(None, description="parameters one token uses")
-    params_embedding: NonNegativeInt | None = None
-    params_published: PositiveInt | None = None
-    published_matches: str | None = Field(None, description="exact, or how far counted and published differ")
-    published_source: str | None = None
-    kv_elems_per_token: PositiveInt | None = Field(None, description="cached numbers a token, all layers")
+    params_embedding: Annotated[NonNegativeInt | None, CHECKS] = None
+    params_published: Annotated[PositiveInt | None, CHECKS] = None
+    published_matches: Annotated[str | None, CHECKS] = Field(
+        None, description="exact, or how far counted and published differ"
+    )
+    published_source: Annotated[str | None, CHECKS] = None
+    kv_elems_per_token: Annotated[PositiveInt | None, CHECKS] = Field(
+        None, description="cached numbers a token, all layers"
+    )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
 
-from capacity_tui.engine.catalog.rows import MIB, Row
+from capacity_tui.engine.catalog.rows import CHECKS, IDENTIFIES, MIB, Informational, Row
+
+EVIDENCE = Informational("is evidence for the shares of links in efficiency.yaml")
 
 
 class Accelerator(Row):
@@ -17,18 +19,18 @@ class Accelerator(Row):
 
     vendor: str
     generation: str | None = None
-    form_factor: str | None = None
-    released: str | None = Field(None, description="year and month")
-    memory_marketed: PositiveFloat | None = Field(None, description="memory on the box")
-    memory_marketed_unit: Literal["GB", "GiB"] | None = None
+    form_factor: Annotated[str | None, IDENTIFIES] = None
+    released: Annotated[str | None, IDENTIFIES] = Field(None, description="year and month")
+    memory_marketed: Annotated[PositiveFloat | None, IDENTIFIES] = Field(None, description="memory on the box")
+    memory_marketed_unit: Annotated[Literal["GB", "GiB"] | None, IDENTIFIES] = None
     memory_mib: PositiveInt = Field(description="memory the driver reports")
-    memory_mib_assumed: bool = Field(False, description="memory_mib follows from the marketed size")
-    memory_type: str | None = None
-    ecc_reserve: bool = Field(False, description="a sixteenth of the memory holds ECC bits")
+    memory_mib_assumed: Annotated[bool, CHECKS] = Field(False, description="memory_mib follows from the marketed size")
+    memory_type: Annotated[str | None, IDENTIFIES] = None
+    ecc_reserve: Annotated[bool, CHECKS] = Field(False, description="a sixteenth of the memory holds ECC bits")
     unified_memory: bool = Field(False, description="memory is shared with the processor")
     bandwidth_gbs: PositiveFloat | None = Field(None, description="memory bandwidth in GB/s")
     fp64_tflops: NonNegativeFloat | None = None
-    fp64_tensor_tflops: NonNegativeFloat | None = None
+    fp64_tensor_tflops: Annotated[NonNegativeFloat | None, CHECKS] = None
     fp32_tflops: NonNegativeFloat | None = None
     tf32_tflops: NonNegativeFloat | None = None
     fp16_tflops: NonNegativeFloat | None = None
@@ -36,19 +38,23 @@ class Accelerator(Row):
     fp8_tflops: NonNegativeFloat | None = None
     int8_tops: NonNegativeFloat | None = None
     fp4_tflops: NonNegativeFloat | None = None
-    fp16_marketed_sparse_tflops: NonNegativeFloat | None = Field(None, description="headline, 2:4 sparse")
-    measured_bf16_tflops: NonNegativeFloat | None = Field(None, description="best matrix product measured")
-    measured_source: str | None = None
+    fp16_marketed_sparse_tflops: Annotated[NonNegativeFloat | None, CHECKS] = Field(
+        None, description="headline, 2:4 sparse"
+    )
+    measured_bf16_tflops: Annotated[NonNegativeFloat | None, CHECKS] = Field(
+        None, description="best matrix product measured"
+    )
+    measured_source: Annotated[str | None, CHECKS] = None
     tdp_w: PositiveFloat | None = Field(None, description="board power limit in W")
     link: str | None = Field(None, description="id in the links catalogue")
-    link_name: str | None = None
+    link_name: Annotated[str | None, IDENTIFIES] = None
     link_gbs: PositiveFloat | None = Field(None, description="all links of the device, GB/s per direction")
     pcie_gen: int | None = Field(None, ge=1, le=9)
     pcie_lanes: PositiveInt | None = None
     compute_capability: str | None = Field(None, description="NVIDIA's version, or AMD's gfx name")
     units: PositiveInt | None = Field(None, description="multiprocessors, compute units or cores")
-    unit_kind: str | None = None
-    devices_per_package: PositiveInt = Field(1, description="devices software sees in this row")
+    unit_kind: Annotated[str | None, IDENTIFIES] = None
+    devices_per_package: Annotated[PositiveInt, IDENTIFIES] = Field(1, description="devices software sees in this row")
 
     @property
     def memory_bytes(self) -> int:
@@ -65,27 +71,29 @@ class Processor(Row):
     """A CPU; one row is one socket."""
 
     vendor: str
-    segment: str | None = None
-    microarchitecture: str | None = None
-    archspec_name: str | None = Field(None, description="name in the archspec library")
-    released: str | None = None
+    segment: Annotated[str | None, IDENTIFIES] = None
+    microarchitecture: Annotated[str | None, IDENTIFIES] = None
+    archspec_name: Annotated[str | None, IDENTIFIES] = Field(None, description="name in the archspec library")
+    released: Annotated[str | None, IDENTIFIES] = None
     cores: PositiveInt = Field(description="cores, the performance ones where there are two kinds")
     efficiency_cores: int = Field(0, ge=0)
     threads: PositiveInt | None = None
     base_ghz: PositiveFloat | None = None
-    boost_ghz: PositiveFloat | None = Field(None, description="highest clock of one core")
-    simd: str | None = None
+    boost_ghz: Annotated[PositiveFloat | None, CHECKS] = Field(None, description="highest clock of one core")
+    simd: Annotated[str | None, IDENTIFIES] = None
     simd_bits: PositiveInt | None = None
-    fma_units: PositiveInt | None = None
+    fma_units: Annotated[PositiveInt | None, CHECKS] = None
     fp32_flops_per_cycle: PositiveFloat | None = Field(None, description="of one core")
     fp64_flops_per_cycle: PositiveFloat | None = Field(None, description="of one core")
     bf16_matrix_flops_per_cycle: PositiveFloat | None = Field(None, description="of one core's matrix unit")
     fp32_gflops_base: PositiveFloat | None = None
-    fp32_gflops_boost: PositiveFloat | None = None
-    fp64_gflops_base: PositiveFloat | None = None
-    memory_channels: PositiveInt | None = None
-    memory_type: str | None = None
-    memory_mts: PositiveFloat | None = Field(None, description="memory transfers, millions per second")
+    fp32_gflops_boost: Annotated[PositiveFloat | None, CHECKS] = None
+    fp64_gflops_base: Annotated[PositiveFloat | None, CHECKS] = None
+    memory_channels: Annotated[PositiveInt | None, CHECKS] = None
+    memory_type: Annotated[str | None, IDENTIFIES] = None
+    memory_mts: Annotated[PositiveFloat | None, CHECKS] = Field(
+        None, description="memory transfers, millions per second"
+    )
     bandwidth_gbs: PositiveFloat | None = Field(None, description="memory bandwidth in GB/s")
     tdp_w: PositiveFloat | None = None
 
@@ -94,31 +102,33 @@ class Link(Row):
     """A connection inside a node or between nodes, at its nominal bandwidth."""
 
     kind: str = Field(description="intra-node, inter-node, host bus ...")
-    scope: str | None = None
+    scope: Annotated[str | None, IDENTIFIES] = None
     per: Literal["device", "pair", "bus", "port", "node"] = Field(description="what one bandwidth belongs to")
     per_direction_gbs: PositiveFloat = Field(description="GB/s in one direction")
-    bidirectional_gbs: PositiveFloat | None = None
-    peer_gbs: PositiveFloat | None = Field(None, description="GB/s per direction to one neighbour of a mesh")
-    marketed_as: str | None = None
-    lanes: str | None = None
+    bidirectional_gbs: Annotated[PositiveFloat | None, CHECKS] = None
+    peer_gbs: Annotated[PositiveFloat | None, CHECKS] = Field(
+        None, description="GB/s per direction to one neighbour of a mesh"
+    )
+    marketed_as: Annotated[str | None, IDENTIFIES] = None
+    lanes: Annotated[str | None, IDENTIFIES] = None
     latency_us: PositiveFloat | None = None
-    latency_kind: str | None = None
-    used_by: str | None = None
+    latency_kind: Annotated[str | None, CHECKS] = None
+    used_by: Annotated[str | None, IDENTIFIES] = None
 
 
 class MeasuredLink(Row):
     """A collective as somebody measured it."""
 
-    accelerator: str = Field(description="id in the accelerators catalogue")
-    devices: PositiveInt
-    nodes: PositiveInt
-    collective: Literal["all_reduce", "all_gather", "reduce_scatter", "all_to_all", "p2p_write"]
-    payload_mib: PositiveFloat | None = None
-    bus_bandwidth_gbs: PositiveFloat = Field(description="as nccl-tests counts it")
-    nominal_gbs: PositiveFloat | None = Field(None, description="wire rate per direction")
-    algorithm: str | None = None
-    small_message_us: PositiveFloat | None = Field(None, description="latency of a small message")
-    software: str | None = None
+    accelerator: Annotated[str, EVIDENCE] = Field(description="id in the accelerators catalogue")
+    devices: Annotated[PositiveInt, EVIDENCE]
+    nodes: Annotated[PositiveInt, EVIDENCE]
+    collective: Annotated[Literal["all_reduce", "all_gather", "reduce_scatter", "all_to_all", "p2p_write"], EVIDENCE]
+    payload_mib: Annotated[PositiveFloat | None, EVIDENCE] = None
+    bus_bandwidth_gbs: Annotated[PositiveFloat, EVIDENCE] = Field(description="as nccl-tests counts it")
+    nominal_gbs: Annotated[PositiveFloat | None, EVIDENCE] = Field(None, description="wire rate per direction")
+    algorithm: Annotated[str | None, EVIDENCE] = None
+    small_message_us: Annotated[PositiveFloat | None, EVIDENCE] = Field(None, description="latency of a small message")
+    software: Annotated[str | None, EVIDENCE] = None
 
 
 class Instance(Row):
@@ -128,7 +138,7 @@ class Instance(Row):
     accelerator: str = Field(description="id in the accelerators catalogue")
     accelerator_count: PositiveFloat = Field(description="may be a fraction of one device")
     accelerator_memory_gb: PositiveFloat | None = Field(None, description="marketed, of one device")
-    vcpus: PositiveInt | None = None
+    vcpus: Annotated[PositiveInt | None, IDENTIFIES] = None
     memory_gb: PositiveFloat | None = Field(None, description="host memory")
     in_node_link: str | None = None
     in_node_gbs: PositiveFloat | None = Field(None, description="GB/s per direction and device")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
 
-from capacity_tui.engine.catalog.rows import Row
+from capacity_tui.engine.catalog.rows import CHECKS, IDENTIFIES, Row
 
 PeakField = Literal["fp32_tflops", "tf32_tflops", "fp16_tflops", "bf16_tflops", "fp8_tflops", "int8_tops", "fp4_tflops"]
 
@@ -15,22 +15,25 @@ class Precision(Row):
     """A number format of training or inference, in bytes a number."""
 
     weight_bytes: PositiveFloat = Field(description="of the copy the forward pass reads")
-    compute_bytes: PositiveFloat = Field(description="of an operand of a matrix product")
+    compute_bytes: Annotated[PositiveFloat, CHECKS] = Field(description="of an operand of a matrix product")
     activation_bytes: PositiveFloat = Field(description="of an activation kept for the backward pass")
     gradient_bytes: NonNegativeFloat = Field(description="of a gradient as it is produced")
     master_bytes: NonNegativeFloat = Field(description="of the optimizer's master copy, if separate")
     peak_field: PeakField = Field(description="the accelerator's field that holds its peak")
-    loss_scaling: bool = Field(False, description="gradients need scaling against underflow")
-    trains: bool = Field(True, description="usable for training, not only for inference")
+    loss_scaling: Annotated[bool, IDENTIFIES] = Field(False, description="gradients need scaling against underflow")
     min_compute_capability: float | None = Field(None, description="NVIDIA, first version with matrix units")
-    amd_architectures: tuple[str, ...] = Field((), description="AMD gfx names with matrix units for it")
-    other_hardware: str | None = Field(None, description="other makers' devices that compute in it")
+    amd_architectures: Annotated[tuple[str, ...], IDENTIFIES] = Field(
+        (), description="AMD gfx names with matrix units for it"
+    )
+    other_hardware: Annotated[str | None, IDENTIFIES] = Field(
+        None, description="other makers' devices that compute in it"
+    )
 
 
 class Optimizer(Row):
     """An optimizer, in bytes and operations per parameter."""
 
-    states: PositiveInt | Literal[0] = Field(description="full-size states")
+    states: Annotated[PositiveInt | Literal[0], CHECKS] = Field(description="full-size states")
     state_bytes: NonNegativeFloat = Field(description="states kept in fp32, or as the optimizer keeps them")
     state_bytes_bf16: NonNegativeFloat | None = Field(None, description="states kept in bf16")
     factored: bool = Field(False, description="keeps one row and one column of statistics for a matrix")
@@ -51,9 +54,9 @@ class Quantization(Row):
     embedding_bits: PositiveFloat | None = Field(None, description="of the token embedding")
     output_bits: PositiveFloat | None = Field(None, description="of the output head, or of tied embeddings")
     base_bits: PositiveFloat | None = Field(None, description="of the block format that most matrices have")
-    block: str | None = Field(None, description="how a block is built")
-    block_size: PositiveInt | None = Field(None, description="weights that share a scale")
-    mixture: str | None = Field(None, description="which matrices get another format")
+    block: Annotated[str | None, IDENTIFIES] = Field(None, description="how a block is built")
+    block_size: Annotated[PositiveInt | None, IDENTIFIES] = Field(None, description="weights that share a scale")
+    mixture: Annotated[str | None, IDENTIFIES] = Field(None, description="which matrices get another format")
     compute: Literal["fp32", "fp16", "bf16", "fp8", "int8", "fp4"] = Field(
         "bf16", description="precision of the matrix product after dequantization"
     )

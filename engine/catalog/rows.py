@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import date
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -12,6 +13,22 @@ SHIPPED = "catalogue"
 FROM_USER = "user file"
 
 MIB = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Informational:
+    """Marks a field that nothing is computed from.
+
+    Attributes:
+        purpose: what the field is for.
+    """
+
+    purpose: str
+
+
+IDENTIFIES = Informational("tells a reader which product is meant")
+CHECKS = Informational("lets a reader check other figures of the row")
+SHOWN = Informational("is shown with the row, to say whose figures they are")
 
 
 class Row(BaseModel):
@@ -31,8 +48,8 @@ class Row(BaseModel):
     checked: date = Field(description="day on which the figures were checked")
     confidence: Confidence = Field(description="A: two sources agree, B: one source, C: unverified")
     notes: str | None = Field(None, description="what to know before relying on the row")
-    provenance: Literal["catalogue", "user file"] = Field("catalogue", description="who says so")
-    overrides: tuple[str, ...] = Field((), description="fields that the user's own file replaces")
+    provenance: Annotated[Literal["catalogue", "user file"], SHOWN] = Field("catalogue", description="who says so")
+    overrides: Annotated[tuple[str, ...], SHOWN] = Field((), description="fields that the user's own file replaces")
 
     @property
     def verified(self) -> bool:

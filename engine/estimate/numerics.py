@@ -35,18 +35,19 @@ def training_numerics(training: TrainingSection, row: Framework, catalog: Catalo
     """Return the bytes of a training section whose fields are settled.
 
     Raises:
-        CatalogError: an optimizer nobody knows.
+        CatalogError: an optimizer or a number format nobody knows.
     """
     optimizer = catalog.optimizers.find(training.optimizer)
-    full = training.precision in {"fp32", "tf32"}
-    width = 4.0 if full else 2.0
+    kept = catalog.precisions.find(training.precision)
+    full = kept.master_bytes == 0.0
+    width = kept.activation_bytes
     mixed = training.master_weights == "fp32" and not full
-    weight_bytes = 4.0 if full or (mixed and row.fp32_parameters) else 2.0
-    master_bytes = 4.0 if mixed and not row.fp32_parameters else 0.0
+    weight_bytes = kept.master_bytes if mixed and row.fp32_parameters else kept.weight_bytes
+    master_bytes = kept.master_bytes if mixed and not row.fp32_parameters else 0.0
     gradients = training.gradients or ("fp32" if full else row.gradients)
     if training.master_weights == "none" and training.gradients is None and not full:
         gradients = "bf16"
-    gradient_bytes = 4.0 if gradients == "fp32" else 2.0
+    gradient_bytes = catalog.precisions.find(gradients).gradient_bytes
     return Numerics(
         width=width,
         weight_bytes=weight_bytes,

@@ -61,9 +61,8 @@ def reach_of(generation: str, catalog: Catalog) -> Reach:
 
 def accelerator_device(row: Accelerator, catalog: Catalog) -> Device:
     """Return a catalogue accelerator as formulas see it."""
-    peaks = {
-        name: peak for name in PEAKS if (peak := row.peak_flops("int8_tops" if name == "int8" else f"{name}_tflops"))
-    }
+    fields = {"fp64": "fp64_tflops"} | {name: kept.peak_field for name, kept in catalog.precisions.items()}
+    peaks = {name: peak for name, field in fields.items() if (peak := row.peak_flops(field))}
     if not peaks or row.bandwidth_gbs is None:
         raise CatalogError(
             "peaks or bandwidth of this accelerator are not published",

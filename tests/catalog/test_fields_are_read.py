@@ -1,0 +1,112 @@
+"""Every field a catalogue row declares is read by the program, or marked as kept for the reader of the catalogue."""
+
+import ast
+import importlib
+import pkgutil
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+
+from capacity_tui.engine import catalog
+from capacity_tui.engine.catalog.catalog import Catalog
+from capacity_tui.engine.catalog.modes import Recovery
+from capacity_tui.engine.catalog.rows import Informational
+from capacity_tui.engine.workload.architecture import COLUMNS
+
+SOURCES = [path for name in ("engine", "tui") for path in (Path(__file__).parents[2] / name).rglob("*.py")]
+# Fields copied by a list of names.
+BY_NAME = {"Architecture": COLUMNS}
+# Fields whose use is on its way; a field leaves this list with it.
+USED_SOON = {
+    "Instance.in_node_gbs",
+    "Instance.in_node_link",
+    "Optimizer.factored",
+    "Optimizer.flops_per_parameter",
+    "Optimizer.matrices_only",
+    "Optimizer.newton_schulz_steps",
+    "Optimizer.vector_state_bytes",
+    "Precision.min_compute_capability",
+}
+
+
+def blocks():
+    """Return the classes of rows and of their blocks, by name."""
+    modules = [importlib.import_module(m.name) for m in pkgutil.iter_modules(catalog.__path__, catalog.__name__ + ".")]
+    found = {
+        each.__name__: each
+        for module in modules
+        for each in vars(module).values()
+        if isinstance(each, type) and issubclass(each, BaseModel) and each.__module__ == module.__name__
+    }
+    # What is marked as a whole needs no marks inside.
+    return {name: each for name, each in found.items() if not name.startswith("_") and each is not Recovery}
+
+
+BLOCKS = blocks()
+
+
+@cache
+def trees():
+    """Return the source files, parsed."""
+    return [ast.parse(path.read_text("utf-8")) for path in SOURCES]
+
+
+@cache
+def words():
+    """Return the names each source file knows, and those it reads: attributes and dotted names in strings."""
+    found = []
+    for tree in trees():
+        known, read = set(), set()
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute):
+                read.add(node.attr)
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                read.update(node.value.split(".") if re.fullmatch(r"[\w.]+", node.value) else ())
+            elif isinstance(node, ast.Name | ast.ClassDef | ast.alias):
+                known.add(node.id if isinstance(node, ast.Name) else node.name)
+        found.append((known | read, read))
+    return found
+
+
+@cache
+def holders():
+    """Return the attributes of each class as their types are written: ``("Rates", "Algorithm")``."""
+    classes = [node for tree in trees() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    written = [(each.name, entry) for each in classes for entry in each.body if isinstance(entry, ast.AnnAssign)]
+    return {(name, ast.unparse(entry.annotation)) for name, entry in written}
+
+
+def readers(name):
+    """Return what the files read that know a class, a table of its rows, or what holds one."""
+    rows = {name} | {holder for holder, kind in holders() if kind == name}
+    knowing = rows | {table for table, row in tables().items() if row in rows}
+    return [read for known, read in words() if knowing & known]
+
+
+def tables():
+    """Return the classes of rows by the table of the catalogue that holds them."""
+    properties = {
+        name: each.func.__annotations__["return"] for name, each in vars(Catalog).items() if hasattr(each, "func")
+    }
+    return {name: re.sub(r"Table|\W", "", kept) for name, kept in properties.items()}
+
+
+@pytest.mark.parametrize("name", BLOCKS)
+def test_every_field_is_read_or_marked(name):
+    block = BLOCKS[name]
+    own = {field: info for field, info in block.model_fields.items() if field in block.__annotations__}
+    read = set().union(*readers(name)) | BY_NAME.get(name, frozenset())
+    marked = {field for field, info in own.items() if any(isinstance(mark, Informational) for mark in info.metadata)}
+    unread = {f"{name}.{field}" for field in own.keys() - read - marked} - USED_SOON
+    assert not unread, "read by nothing: use it, delete it, or mark it as Informational and say what it is for"
+
+
+def test_a_field_is_read_where_its_row_is_known():
+    assert "bandwidth_gbs" in set().union(*readers("Accelerator"))
+    assert "nanoseconds" in set().union(*readers("Algorithm")), "through the class that holds the row"
+    assert "temperature_c" in set().union(*readers("Watch")), "through the row that holds the block"
+    assert "bidirectional_gbs" not in set().union(*readers("Link"))
+    assert {"Accelerator", "Architecture", "Instance", "Mode", "Optimizer", "Quantization"} <= set(tables().values())
