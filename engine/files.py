@@ -1,10 +1,11 @@
-"""Writes files whole or not at all."""
+"""Folders of the user's files; writes files whole or not at all; says what the operating system refused."""
 
 from __future__ import annotations
 
 import errno
 import os
 import tempfile
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -32,6 +33,20 @@ _REMEDIES = {
     errno.EISDIR: "name a file, not a folder",
     errno.ENAMETOOLONG: "choose a shorter name",
 }
+_READING_REMEDIES = {
+    errno.EACCES: "allow reading it",
+    errno.EPERM: "allow reading it",
+    errno.ENOENT: "check the path",
+    errno.ENOTDIR: "check the path",
+    errno.EISDIR: "name a file, not a folder",
+    errno.ENAMETOOLONG: "check the path: it is too long for one",
+    errno.EMFILE: "close other programs and try again",
+    errno.ENFILE: "close other programs and try again",
+    errno.EIO: "try again, or check the disk",
+}
+_DRAFT = ".capacity-tui-draft-"
+_STALE_SECONDS = 3600.0
+"""A draft lives for milliseconds: one of this age was left by a program that was killed."""
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 _NEW_FILE_MODE = 0o666
 
@@ -136,15 +151,29 @@ def make_folder(path: Path) -> None:
 
 
 def storage_error(error: Exception, path: Path, what: str) -> StorageError:
-    """Return what the operating system refused, with a remedy where one is known.
+    """Return what the operating system refused to write, with a remedy where one is known.
 
     Args:
         error: what was raised.
         path: the file or folder.
         what: the clause that follows the path, such as ``cannot be written``.
     """
+    return _refused(error, path, what, _REMEDIES)
+
+
+def reading_error(error: Exception, path: Path) -> StorageError:
+    """Return that a file or folder cannot be read and why, with a remedy where one is known."""
+    return _refused(error, path, "cannot be read", _READING_REMEDIES)
+
+
+def typed_path(text: str) -> Path:
+    """Return the path that a person wrote, ``~`` and ``~name`` as homes where there is such a user."""
+    return Path(os.path.expanduser(text))  # noqa: PTH111 - the method raises for a user nobody knows
+
+
+def _refused(error: Exception, path: Path, what: str, remedies: Mapping[int, str]) -> StorageError:
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    remedy = _REMEDIES.get(error.errno or 0, "") if isinstance(error, OSError) else ""
+    remedy = remedies.get(error.errno or 0, "") if isinstance(error, OSError) else ""
     if path.is_relative_to(NOWHERE):
         remedy = f"this user has no home: set HOME, or {DATA_VARIABLE} and {CONFIG_VARIABLE}, to a folder"
     return StorageError(what, reason, remedy, Place(str(path)))
@@ -158,7 +187,8 @@ def _replace(target: Path, content: bytes, overwrite: bool) -> None:
     """Put the content into a draft beside the target, then move it there in one step."""
     if not overwrite and target.exists():
         raise FileExistsError(target)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=".draft-")
+    _remove_stale_drafts(target.parent)
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=_DRAFT)
     draft = Path(name)
     try:
         with os.fdopen(handle, "wb") as file:
@@ -173,6 +203,14 @@ def _replace(target: Path, content: bytes, overwrite: bool) -> None:
     finally:
         draft.unlink(missing_ok=True)
     _sync_folder(target.parent)
+
+
+def _remove_stale_drafts(folder: Path) -> None:
+    """Remove what programs that were killed in the middle of writing left behind."""
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.startswith(_DRAFT) and time.time() - entry.stat().st_mtime > _STALE_SECONDS:
+                Path(entry.path).unlink(missing_ok=True)
 
 
 def _move_where_nothing_is(source: Path, target: Path) -> None:

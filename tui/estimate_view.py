@@ -145,7 +145,7 @@ def _chosen(filled: ModePlan, catalog: Catalog) -> dict[str, Chosen]:
     known = find_known_model(name, catalog) if name else None
     sizes = {} if known is None else {f"{SPEC}{parameter}": size for parameter, size in known.sizes.items()}
     chosen = {}
-    for entry in plan_fields(filled.plan, family_of(name, catalog).kind):
+    for entry in plan_fields(filled.plan, family_of(name, catalog).kind, catalog=catalog):
         value = sizes.get(entry.path) if entry.value is None else entry.value
         if value is None:
             continue

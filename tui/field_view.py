@@ -35,7 +35,7 @@ def field_lines(plan: Plan, catalog: Catalog) -> tuple[Field, ...]:
     """Return the fields that apply to a plan, tables left out; a model nobody knows has those of a transformer."""
     family = presumed_family(plan.model.name, catalog)
     task = plan.task or ("finetune" if plan.training.adapter else family.task)
-    return tuple(_line(entry) for entry in plan_fields(plan, family.kind, task) if entry.knob.kind in _KINDS)
+    return tuple(_line(entry) for entry in plan_fields(plan, family.kind, task, catalog) if entry.knob.kind in _KINDS)
 
 
 def reset_value(plan: Plan, key: str) -> object:

@@ -16,7 +16,7 @@ from capacity_tui.engine.errors import Place, PlanError, StorageError
 from capacity_tui.engine.estimate.estimate import estimate_settled
 from capacity_tui.engine.estimate.resolve import Settled, settle
 from capacity_tui.engine.estimate.result import Estimate
-from capacity_tui.engine.files import make_folder, storage_error, write_atomically
+from capacity_tui.engine.files import make_folder, reading_error, write_atomically
 from capacity_tui.engine.hardware.cluster import Device
 from capacity_tui.engine.hardware.machine import Machine
 from capacity_tui.engine.hardware.measured import FitError, MeasuredReach, device_key, reach_file, with_measured
@@ -108,7 +108,7 @@ def read_runs(key: str, folder: Path | None = None) -> tuple[OwnRun, ...]:
     try:
         return tuple(_run(json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines())
     except OSError as error:
-        raise storage_error(error, path, "cannot be read") from error
+        raise reading_error(error, path) from error
     except (ValueError, KeyError, TypeError) as error:
         raise StorageError("timed runs are damaged", str(error), "move the file away", Place(str(path))) from error
 

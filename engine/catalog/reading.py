@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import TypeAlias
+from typing import BinaryIO, TypeAlias
 
 import yaml
 
 from capacity_tui.engine.errors import DocumentError, Place, StorageError
+from capacity_tui.engine.files import reading_error
 
 Plain: TypeAlias = "str | int | float | bool | date | list[Plain] | dict[str, Plain] | None"
 KeyPath: TypeAlias = tuple[str | int, ...]
@@ -63,8 +64,8 @@ def read_yaml(source: Path | str, file: str | None = None) -> Document:
         file: name to show in errors, when it is not the path.
 
     Raises:
-        StorageError: the file cannot be read, is too large or is not UTF-8 text.
-        DocumentError: the text is not YAML, or holds more than plain data.
+        StorageError: the file cannot be read.
+        DocumentError: it is too large, not UTF-8 text or not YAML, or holds more than plain data.
     """
     name = file or (str(source) if isinstance(source, Path) else None)
     return _Reader(read_text(source) if isinstance(source, Path) else source, name).document()
@@ -74,27 +75,36 @@ def read_text(path: Path) -> str:
     """Return the text of a file of bounded size.
 
     Raises:
-        StorageError: the file cannot be read, is too large or is not UTF-8 text.
+        StorageError: the file cannot be read.
+        DocumentError: it is too large or not UTF-8 text.
     """
-    place = Place(str(path))
-    if path.exists() and not path.is_file():
-        raise StorageError("not a file", hint="name a YAML file", place=place)
     try:
+        if path.exists() and not path.is_file():
+            raise StorageError("not a file", hint="name a YAML file", place=Place(str(path)))
         with path.open("rb") as stream:
-            content = stream.read(LARGEST_FILE + 1)
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise StorageError("cannot read the file", reason, "check the path", place) from None
+            return read_stream(stream, str(path))
+    except (OSError, ValueError) as error:
+        raise reading_error(error, path) from None
+
+
+def read_stream(stream: BinaryIO, name: str) -> str:
+    """Return the text of a stream of bounded size, such as standard input; ``name`` stands for it in errors.
+
+    Raises:
+        DocumentError: it is too large or not UTF-8 text.
+        OSError: it cannot be read.
+    """
+    content = stream.read(LARGEST_FILE + 1)
+    place = Place(name)
     if len(content) > LARGEST_FILE:
-        raise StorageError("file too large", f"more than {LARGEST_FILE // 2**20} MiB", "split it", place)
+        raise DocumentError("too large", f"more than {LARGEST_FILE // 2**20} MiB", "split it", place)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        hint = "save it as UTF-8"
-        raise StorageError("not UTF-8 text", hint=hint, place=Place(str(path), line)) from None
+        raise DocumentError("not UTF-8 text", hint="save it as UTF-8", place=Place(name, line)) from None
     if "\0" in text:
-        raise StorageError("a binary file, not text", hint="name a YAML file", place=place)
+        raise DocumentError("a binary file, not text", hint="name a YAML file", place=place)
     return text
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.choose.trials import Case, again
 from capacity_tui.engine.estimate.figures import LESS, METRICS, figure
 from capacity_tui.engine.estimate.resolve import Settled
@@ -70,7 +71,7 @@ def strongest_lever(case: Case, key: str) -> Lever | None:
     if not value or not better:
         return None
     strongest: Lever | None = None
-    for field, after in neighbours(case.settled):
+    for field, after in neighbours(case.settled, case.catalog):
         if not _concerns(field.path, key):
             continue
         trial = again(case, {field.path: after})
@@ -90,9 +91,9 @@ def _concerns(path: str, key: str) -> bool:
     return path != "training.precision" or key not in MEASURES
 
 
-def neighbours(settled: Settled) -> Iterator[tuple[PlanField, object]]:
+def neighbours(settled: Settled, catalog: Catalog) -> Iterator[tuple[PlanField, object]]:
     """Yield every knob that can be stepped, with each value one step away."""
-    for field in plan_fields(settled.plan, settled.family.kind):
+    for field in plan_fields(settled.plan, settled.family.kind, catalog=catalog):
         if _is_lever(field):
             for value in _steps(field):
                 # A type the device has no units for runs as another one, which is tried itself.

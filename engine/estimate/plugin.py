@@ -56,7 +56,7 @@ def plugin_work(plan: Plan, spec: Spec, plugin: ModelPlugin, cluster: Cluster) -
         schedule=Schedule(),
         launch_seconds=0.0,
         fixed_seconds=device.reach.launch_seconds,
-        units_per_step=float(getattr(spec, "n", 1)),
+        units_per_step=_samples(spec),
         units_per_sample=1.0,
         steps=1.0,
         model_flops_per_step=found.train_flops,
@@ -72,6 +72,12 @@ def _memory(found: Calculated, width: float) -> dict[str, float]:
     if found.memory_bytes is None:
         return {"model": model}
     return {"model": min(model, found.memory_bytes), "work": max(0.0, found.memory_bytes - model)}
+
+
+def _samples(spec: Spec) -> float:
+    """Return how many samples one training passes: ``n`` where the plug-in has such a number, else one."""
+    samples = getattr(spec, "n", 1)
+    return float(samples) if isinstance(samples, int | float) else 1.0
 
 
 def _assumed(found: Calculated) -> Iterator[str]:

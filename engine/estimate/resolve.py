@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import Catalog
@@ -12,10 +12,12 @@ from capacity_tui.engine.estimate.classical.work import settle_classical
 from capacity_tui.engine.estimate.transformer.resolve import framework_row, resolve_parallelism
 from capacity_tui.engine.hardware.cluster import Cluster
 from capacity_tui.engine.hardware.resolve import resolve_cluster
+from capacity_tui.engine.printable import printable
 from capacity_tui.engine.workload.architecture import shape_from_spec
 from capacity_tui.engine.workload.families import Family, family_of
 from capacity_tui.engine.workload.huggingface import shape_from_huggingface
 from capacity_tui.engine.workload.layout_rules import plan_layout, refuse_impossible
+from capacity_tui.engine.workload.names import refuse_unknown_names
 from capacity_tui.engine.workload.networks.specs import network_spec_type
 from capacity_tui.engine.workload.plan import AUTO, Plan
 from capacity_tui.engine.workload.plugins import plugin_of
@@ -59,6 +61,7 @@ def settle(plan: Plan, catalog: Catalog, machine: Machine | None = None, like: S
         CatalogError: a name nobody knows.
     """
     family = like.family if like else family_of(plan.model.name, catalog)
+    refuse_unknown_names(plan, catalog)
     cluster = like.cluster if like else resolve_cluster(plan.hardware, plan.pricing, catalog, machine)
     task = plan.task or ("finetune" if plan.training.adapter else family.task)
     hardware = plan.hardware.model_copy(update={"devices": int(cluster.devices), "per_node": int(cluster.per_node)})
@@ -77,6 +80,7 @@ def settle(plan: Plan, catalog: Catalog, machine: Machine | None = None, like: S
         shape = like.shape if like and like.shape else _shape(plan, family, catalog)
         plan = _with_image_tokens(plan, shape)
     _refuse_open(plan)
+    cluster = _with_software(cluster, plan, catalog)
     zero = framework_row(plan, catalog).zero if task != "infer" else 0
     parallel = resolve_parallelism(plan.parallelism, int(cluster.devices), zero)
     training = plan.training
@@ -108,6 +112,15 @@ def job_steps(plan: Plan) -> float | None:
     if training.epochs is not None and training.samples is not None:
         return max(1.0, math.ceil(training.epochs * training.samples / batch))
     return None
+
+
+def _with_software(cluster: Cluster, plan: Plan, catalog: Catalog) -> Cluster:
+    """Return the cluster, saying what is assumed of training software that nothing is known about."""
+    name = plan.training.framework
+    if plan.task == "infer" or name is None or catalog.frameworks.find_id(name) is not None:
+        return cluster
+    note = f"{printable(name)} counts as training software without a name"
+    return replace(cluster, assumed=(*cluster.assumed, *(() if note in cluster.assumed else (note,))))
 
 
 def _with_spec(plan: Plan, spec: Spec) -> Plan:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import cast
 
 from capacity_tui.engine.errors import Place, StorageError
-from capacity_tui.engine.files import data_folder, storage_error
+from capacity_tui.engine.files import data_folder, reading_error
 from capacity_tui.engine.hardware.cluster import Device, Reach
 from capacity_tui.engine.hardware.curve import Curve
 
@@ -107,7 +107,7 @@ def read_reach(path: Path) -> MeasuredReach:
         data = json.loads(path.read_text(encoding="utf-8"))
         return _reach(cast("Mapping[str, object]", data))
     except OSError as error:
-        raise storage_error(error, path, "cannot be read") from error
+        raise reading_error(error, path) from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         hint = "run capacity-tui calibrate again, or remove the file"
         raise StorageError("measured constants are damaged", str(error), hint, Place(str(path))) from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import reprlib
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
@@ -92,7 +93,7 @@ def _switch(value: object, place: Place) -> bool:
         return value
     words = {"yes": True, "true": True, "no": False, "false": False}
     if str(value).casefold() not in words:
-        raise PlanError("not a switch", f"{value!r}", "write true or false", place)
+        raise PlanError("not a switch", reprlib.repr(value), "write true or false", place)
     return words[str(value).casefold()]
 
 
@@ -100,7 +101,7 @@ def _number(value: object, place: Place) -> Number:
     if isinstance(value, np.ndarray):
         return value.astype(np.float64)
     if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise PlanError("not a number", f"{value!r}", place=place)
+        raise PlanError("not a number", reprlib.repr(value), place=place)
     if isinstance(value, float) and not math.isfinite(value):
         raise PlanError("not a finite number", f"{value!r}", place=place)
     return parse_count(value, place=place)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from pydantic import BaseModel
 
+from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.workload.families import Kind
 from capacity_tui.engine.workload.knobs import Knob
+from capacity_tui.engine.workload.names import known_names
 from capacity_tui.engine.workload.plan import AUTO, Plan
 from capacity_tui.engine.workload.spec import knob_of, spec_values
 from capacity_tui.engine.workload.spec_types import spec_type_of
@@ -54,22 +56,32 @@ class PlanField:
         return self.value == AUTO
 
 
-def plan_fields(plan: Plan, kind: Kind = "transformer", task: str | None = None) -> tuple[PlanField, ...]:
+def plan_fields(
+    plan: Plan, kind: Kind = "transformer", task: str | None = None, catalog: Catalog | None = None
+) -> tuple[PlanField, ...]:
     """Return the fields that apply to a plan, in the order of the plan file.
 
     Args:
         plan: the plan.
         kind: kind of model it names.
         task: what is done with it; the plan's own task by default, else training.
+        catalog: what names in a plan stand for; default is the shipped one with the user's own.
     """
+    facts = catalog or load_catalog()
     chosen = task or plan.task or "train"
     return tuple(
-        field
+        _with_names(field, facts)
         for section in SECTIONS[chosen]
         for field in (*_fields(plan, section), *(_spec_fields(plan, kind) if section == "model" else ()))
         if (not field.knob.families or kind in field.knob.families)
         and not (chosen == "infer" and field.path in TRAINING_ONLY)
     )
+
+
+def _with_names(field: PlanField, catalog: Catalog) -> PlanField:
+    """Return a field with the rows it may name as its choices."""
+    names = tuple(known_names(field.path, catalog))
+    return replace(field, knob=replace(field.knob, choices=names)) if names else field
 
 
 def _fields(plan: Plan, section: str) -> Iterator[PlanField]:

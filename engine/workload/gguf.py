@@ -11,18 +11,21 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from capacity_tui.engine.errors import Place, PlanError
-from capacity_tui.engine.files import storage_error
+from capacity_tui.engine.files import reading_error
 from capacity_tui.engine.printable import printable
 from capacity_tui.engine.workload.traits import load_file_names
 
 _MAGIC = b"GGUF"
 _VERSIONS = (2, 3)
-_MOST_ENTRIES = 1_000_000
+_MOST_ENTRIES = 100_000
 """Metadata entries or tensors a header may have; the largest models have some thousands."""
-_MOST_ELEMENTS = 10_000_000
-"""Elements of one metadata array; the largest vocabularies have some hundred thousand."""
+_MOST_ELEMENTS = 2_000_000
+"""Texts of all metadata arrays, or numbers of one; large vocabularies with their merges have some hundred thousand."""
+_MOST_BYTES = 256 * 2**20
+"""Bytes before the weights; the largest vocabularies take some ten million."""
 _LONGEST_NAME = 65_536
-_LONGEST_TEXT = 64 * 2**20
+_LONGEST_TEXT = 2**20
+"""Bytes of one text; chat templates have some ten thousand."""
 _LONGEST_LIST = 4096
 """Arrays up to this length are kept, longer ones only measured."""
 _MOST_DIMENSIONS = 8
@@ -64,7 +67,7 @@ def read_gguf(file: Path) -> GgufHeader:
         with file.open("rb") as stream:
             return _Reader(stream, str(file), file.stat().st_size).header()
     except OSError as error:
-        raise storage_error(error, file, "cannot be read") from error
+        raise reading_error(error, file) from error
 
 
 class _Reader:
@@ -76,6 +79,8 @@ class _Reader:
         self.size = size
         self.key = ""
         self.lengths: dict[str, int] = {}
+        self.texts = 0
+        self.position = 0
 
     def header(self) -> GgufHeader:
         """Read the whole header."""
@@ -112,7 +117,8 @@ class _Reader:
             name, block_elements, block_bytes = types[kind]
             parameters += elements
             bytes_of[name] += elements // block_elements * block_bytes
-        mixture = load_file_names().gguf_file_types.get(metadata.get("general.file_type", -1))
+        file_type = metadata.get("general.file_type")
+        mixture = load_file_names().gguf_file_types.get(file_type) if isinstance(file_type, int) else None
         most = bytes_of.most_common(1)[0][0].casefold() if bytes_of else "unknown"
         total = bytes_of.total()
         return GgufHeader(metadata, self.lengths, frozenset(names), parameters, total, mixture or most)
@@ -131,6 +137,9 @@ class _Reader:
         self.lengths[self.key] = length
         keep = length <= _LONGEST_LIST
         if kind == _TEXT:
+            self.texts += length
+            if self.texts > _MOST_ELEMENTS:
+                raise self._refusal("too many texts", f"more than {_MOST_ELEMENTS:,}")
             return self._list(lambda: self._text(_LONGEST_TEXT), length, keep)
         code = self._code(kind)
         if keep:
@@ -164,15 +173,22 @@ class _Reader:
         return number
 
     def _skip(self, count: int) -> None:
-        if self.stream.tell() + count > self.size:
+        self._advance(count)
+        if self.position > self.size:
             raise self._refusal("the file ends early")
         self.stream.seek(count, 1)
 
     def _bytes(self, count: int) -> bytes:
+        self._advance(count)
         content = self.stream.read(count)
         if len(content) < count:
             raise self._refusal("the file ends early")
         return content
+
+    def _advance(self, count: int) -> None:
+        self.position += count
+        if self.position > _MOST_BYTES:
+            raise self._refusal("the header is too long", f"more than {_MOST_BYTES // 2**20} MiB")
 
     def _refusal(self, title: str, detail: str = "") -> PlanError:
         return PlanError(title, detail, "fetch the file again", Place(self.file, field=self.key or None))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from capacity_tui.engine.errors import Place, PlanError
-from capacity_tui.engine.files import storage_error
+from capacity_tui.engine.files import reading_error, typed_path
 from capacity_tui.engine.printable import printable
 from capacity_tui.engine.workload.gguf import GgufHeader, read_gguf
 from capacity_tui.engine.workload.traits import Condition, ModelClass, load_file_names, load_traits
@@ -58,9 +58,14 @@ def read_model_file(path: str | Path) -> ModelFile:
         StorageError: the file cannot be read.
         PlanError: it is not what its name says, or lacks a size; names file and key.
     """
-    file = Path(path).expanduser()
-    if file.is_dir():
-        file = file / "config.json"
+    file = typed_path(str(path))
+    try:
+        file = file / "config.json" if file.is_dir() else file
+    except OSError as error:
+        raise reading_error(error, file) from error
+    if file.suffix == ".safetensors":
+        hint = "name the config.json beside it, the folder, or a model.safetensors.index.json"
+        raise PlanError("holds weights, not the sizes of the model", hint=hint, place=Place(str(file)))
     if file.suffix == ".gguf":
         return _from_gguf(read_gguf(file), str(file))
     if not file.name.endswith(".index.json"):
@@ -86,14 +91,17 @@ def read_json(file: Path, largest: int) -> dict[str, Any]:
         with file.open("rb") as stream:
             content = stream.read(largest + 1)
     except (OSError, ValueError) as error:
-        raise storage_error(error, file, "cannot be read") from error
+        raise reading_error(error, file) from error
     if len(content) > largest:
         raise PlanError("too large for a model's description", f"more than {largest:,} bytes", place=place)
     try:
         data = json.loads(content)
+    except json.JSONDecodeError as error:
+        hint = "name a model's config.json, an index or a .gguf"
+        raise PlanError("not JSON", error.msg, hint, Place(str(file), error.lineno)) from None
     except (ValueError, RecursionError) as error:
-        line = error.lineno if isinstance(error, json.JSONDecodeError) else None
-        raise PlanError("not JSON", str(error), place=Place(str(file), line)) from None
+        reason = "not text" if isinstance(error, UnicodeDecodeError) else "nested too deeply"
+        raise PlanError("not JSON", reason, "name a model's config.json, an index or a .gguf", place) from None
     if not isinstance(data, dict):
         raise PlanError("not a JSON object", hint="name a model's config.json", place=place)
     return data
@@ -248,7 +256,10 @@ def _from_gguf(header: GgufHeader, file: str) -> ModelFile:
             place = Place(file, field=f"{architecture}.{names.gguf_keys[field][0]}")
             raise PlanError("a size is missing", place=place)
     if "kv_lora_rank" in values:
-        rotary = header.metadata.get(f"{architecture}.rope.dimension_count", 0)
+        rotary_key, width_key = f"{architecture}.rope.dimension_count", f"{architecture}.attention.key_length"
+        rotary = _first_size(header.metadata, [rotary_key], file) or 0
+        if values.get("head_dim", 0) <= rotary:
+            raise PlanError("a size is missing, or not above the rotary one", place=Place(file, field=width_key))
         values |= {"qk_rope_head_dim": rotary, "qk_nope_head_dim": values["head_dim"] - rotary}
     values["tied_embeddings"] = "output.weight" not in header.tensor_names
     if model is None:

@@ -13,7 +13,6 @@ from capacity_tui.engine.workload.quantities import (
     TRANSFORMER,
     AutoCount,
     Count,
-    Engine,
     Section,
 )
 
@@ -67,16 +66,7 @@ class InferenceSection(Section):
             families=TRANSFORMER,
         ),
     ] = "fp16"
-    engine: Annotated[
-        Engine,
-        Knob(
-            "Engine",
-            "choice",
-            "inference",
-            families=NEURAL,
-            choices=("transformers", "vllm", "sglang", "tensorrt-llm", "llamacpp", "mlx", "exllamav2"),
-        ),
-    ] = "transformers"
+    engine: Annotated[str, Knob("Engine", "choice", "inference", families=NEURAL)] = "transformers"
     gpu_memory_utilization: Annotated[
         float,
         Field(gt=0, le=1),

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from capacity_tui.engine.catalog.reading import DEEPEST_NESTING, Document, read_yaml
 from capacity_tui.engine.errors import DocumentError, Place, PlanError
+from capacity_tui.engine.files import typed_path
 from capacity_tui.engine.workload.plan import Plan, counted_name
 from capacity_tui.engine.workload.planner_form import from_planner_form, is_classical
 from capacity_tui.engine.workload.quantities import LARGEST_TOKENS
@@ -28,20 +29,27 @@ def load_plan(path: Path | str) -> Plan:
 
     Raises:
         StorageError: the file cannot be read.
-        DocumentError: it is not YAML.
+        DocumentError: it is too large, not text or not YAML.
         PlanError: it is not a plan: with file, line, field and what is allowed.
     """
-    plan = _plan_from_document(read_yaml(Path(path)))
-    beside = Path(path).parent / plan.model.config if plan.model.config else None
+    return plan_from_document(read_yaml(Path(path)), Path(path).parent)
+
+
+def plan_from_document(document: Document, folder: Path | None = None) -> Plan:
+    """Return the plan of a document that was read; a model file it names may lie in a folder.
+
+    Raises:
+        PlanError: it is not a plan: with file, line, field and what is allowed.
+    """
+    plan = _plan_from_document(document)
+    if folder is None or not plan.model.config:
+        return plan
+    beside = folder / typed_path(plan.model.config)
     # What cannot be a file's name is refused where the file is read.
     with suppress(OSError):
-        if beside is not None and beside.exists():
-            return _with_config(plan, beside)
+        if beside.exists():
+            return plan.model_copy(update={"model": plan.model.model_copy(update={"config": str(beside)})})
     return plan
-
-
-def _with_config(plan: Plan, path: Path) -> Plan:
-    return plan.model_copy(update={"model": plan.model.model_copy(update={"config": str(path)})})
 
 
 def plan_from_text(text: str, name: str) -> Plan:
@@ -96,12 +104,11 @@ def with_value(plan: Plan, path: str, value: object) -> Plan:
     return _validated(_with(dict(plan), tuple(path.split(".")), value), Document(None))
 
 
-def place_in_file(path: Path, field: str | None) -> Place:
-    """Return where a field stands in a plan's file, for what only shows once the plan is estimated."""
-    document = read_yaml(path)
+def place_in_document(document: Document, field: str | None) -> Place:
+    """Return where a field stands in a plan's document, for what only shows once the plan is estimated."""
     data = document.data if isinstance(document.data, dict) else {}
     parts = tuple(field.split(".")) if field else ()
-    return document.place(*from_planner_form(data).origins.get(parts, parts))
+    return place_of(document, *from_planner_form(data).origins.get(parts, parts))
 
 
 def with_hardware(plan: Plan, name: str) -> Plan:

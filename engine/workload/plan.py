@@ -30,6 +30,8 @@ __all__ = [
 ]
 
 
+MOST_COMPARED = 64
+"""Device counts or batch sizes of one analysis: each pair of them is an estimate of its own."""
 _COUNTED = re.compile(r"\s*(?P<count>\d{1,9})\s*[xX×*]\s*(?P<name>\S.*)")
 
 
@@ -91,8 +93,8 @@ class ScalabilitySection(Section):
     """Which device counts and batch sizes to compare."""
 
     enabled: bool = False
-    device_counts: tuple[Count, ...] = (1, 2, 4, 8)
-    batch_sizes: tuple[Count, ...] = ()
+    device_counts: Annotated[tuple[Count, ...], Field(max_length=MOST_COMPARED)] = (1, 2, 4, 8)
+    batch_sizes: Annotated[tuple[Count, ...], Field(max_length=MOST_COMPARED)] = ()
     data_parallel: bool = True
     model_parallel: bool = False
 

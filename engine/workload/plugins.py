@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import EntryPoint, entry_points
 from typing import Annotated, Any, Literal
 
@@ -24,6 +24,7 @@ from capacity_tui.engine.catalog.names import key_of
 from capacity_tui.engine.errors import CatalogError, Place, PlanError
 from capacity_tui.engine.printable import printable
 from capacity_tui.engine.units import parse_count
+from capacity_tui.engine.workload.foreign import ForeignFaultError, run_foreign
 from capacity_tui.engine.workload.knobs import Knob
 from capacity_tui.engine.workload.spec import LARGEST_ROWS, Spec
 
@@ -111,12 +112,14 @@ class ModelPlugin:
         """
         place = Place(field="model.spec")
         try:
-            return Calculated.model_validate(dict(self.calculate(spec.model_dump())))
+            returned = run_foreign(lambda: dict(self.calculate(spec.model_dump())))
+        except ForeignFaultError as error:
+            hint = "change the values, or tell its author"
+            raise PlanError(self._failed("failed"), str(error), hint, place) from error
+        try:
+            return Calculated.model_validate(returned)
         except ValidationError as error:
             raise PlanError(self._failed("returned something unusable"), _first(error), place=place) from None
-        except Exception as error:
-            hint = "change the values, or tell its author"
-            raise PlanError(self._failed("failed"), _words(error), hint, place) from error
 
     def _failed(self, how: str) -> str:
         return f"the plug-in {self.package} {how}"
@@ -141,9 +144,10 @@ def load_plugins() -> Plugins:
     problems: list[CatalogError] = []
     for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
         try:
-            plugin = _loaded(entry)
-        except Exception as error:
-            reason = _first(error) if isinstance(error, ValidationError) else _words(error)
+            plugin = run_foreign(partial(_loaded, entry))
+        except ForeignFaultError as error:
+            cause = error.__cause__
+            reason = _first(cause) if isinstance(cause, ValidationError) else str(error)
             hint = "correct or uninstall it"
             title = f"the model {entry.name!r} of {_package(entry)} cannot be used"
             problems.append(CatalogError(title, reason, hint, Place(entry.value)))
@@ -179,6 +183,8 @@ def _package(entry: EntryPoint) -> str:
 def _fields(given: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield the type and default of each key, as pydantic takes them."""
     for name, said in given.items():
+        if name.startswith("_") or hasattr(PluginSpec, name):
+            raise ValueError(f"fields: {printable(name)!r} cannot be the name of a field")
         choice = _Choice.model_validate(said if isinstance(said, dict) else {"default": said})
         yield name, (_type(name, choice), choice.default)
 
@@ -217,8 +223,4 @@ def _whole(value: object) -> object:
 
 def _first(error: ValidationError) -> str:
     details = error.errors(include_url=False)[0]
-    return f"{'.'.join(map(str, details['loc']))}: {details['msg']}"[:_LONGEST_WORDS]
-
-
-def _words(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"[:_LONGEST_WORDS]
+    return printable(f"{'.'.join(map(str, details['loc']))}: {details['msg']}")[:_LONGEST_WORDS]

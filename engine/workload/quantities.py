@@ -37,37 +37,6 @@ Amount: TypeAlias = Annotated[float, BeforeValidator(_amount), Field(gt=0, le=LA
 AutoCount: TypeAlias = Annotated[Count | Literal["auto"], BeforeValidator(_count)]
 AutoAmount: TypeAlias = Annotated[Amount | Literal["auto"], BeforeValidator(_amount)]
 Precision: TypeAlias = Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp4"]
-Optimizer: TypeAlias = Literal[
-    "adamw", "adamw_bf16", "adamw8bit", "adafactor", "sgd", "sgd_momentum", "rmsprop", "lion", "muon"
-]
-Framework: TypeAlias = Literal[
-    "megatron",
-    "nemo",
-    "fsdp",
-    "torchtitan",
-    "deepspeed",
-    "ddp",
-    "maxtext",
-    "neuron",
-    "transformers",
-    "litgpt",
-    "torchtune",
-    "unsloth",
-    "llm.c",
-]
-Engine: TypeAlias = Literal[
-    "transformers",
-    "vllm",
-    "sglang",
-    "tensorrt-llm",
-    "llamacpp",
-    "mlx",
-    "exllama",
-    "exllamav2",
-    "mlc",
-    "gpt-fast",
-    "neuron",
-]
 SpecValue: TypeAlias = bool | int | float | str | list[Any] | dict[str, Any] | None
 
 

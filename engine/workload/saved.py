@@ -6,7 +6,6 @@ whole plans; of two that replace the same plan the later one stays.
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -14,7 +13,15 @@ from pathlib import Path
 
 from capacity_tui.engine.catalog.names import nearest
 from capacity_tui.engine.errors import CapacityError, DocumentError, Place, PlanError, StorageError
-from capacity_tui.engine.files import data_folder, make_folder, rename_file, set_aside, storage_error, write_atomically
+from capacity_tui.engine.files import (
+    data_folder,
+    make_folder,
+    reading_error,
+    rename_file,
+    set_aside,
+    storage_error,
+    write_atomically,
+)
 from capacity_tui.engine.workload.loading import load_plan
 from capacity_tui.engine.workload.plan import Plan
 from capacity_tui.engine.workload.writing import dump_plan
@@ -45,7 +52,7 @@ def plans_folder() -> Path:
 
 
 def list_plans() -> tuple[SavedPlan, ...]:
-    """Return the saved plans, the latest first.
+    """Return the saved plans, the latest first; what is no file any more, or never was one, is left out.
 
     Raises:
         StorageError: the folder cannot be read.
@@ -53,14 +60,16 @@ def list_plans() -> tuple[SavedPlan, ...]:
     folder = plans_folder()
     try:
         entries = [path for path in folder.iterdir() if _is_plan(path)] if folder.is_dir() else []
-        found = [SavedPlan(path.name.removesuffix(_SUFFIX), path, _changed(path)) for path in entries]
     except OSError as error:
-        raise storage_error(error, folder, "cannot be read") from error
+        raise reading_error(error, folder) from error
+    found = [
+        SavedPlan(path.name.removesuffix(_SUFFIX), path, changed) for path in entries if (changed := _changed(path))
+    ]
     return tuple(sorted(found, key=lambda saved: (saved.changed, saved.name), reverse=True))
 
 
 def load_saved(name: str) -> Plan:
-    """Return a saved plan. A file that is no longer YAML is moved aside, and the error says where to.
+    """Return a saved plan. A file that no longer holds YAML text is moved aside, and the error says where to.
 
     Raises:
         PlanError: there is no such plan, or its file is not a plan: it stays where it is, to be corrected.
@@ -70,7 +79,7 @@ def load_saved(name: str) -> Plan:
 
 
 def read_plan_file(path: Path) -> Plan:
-    """Return the plan of a file among the saved ones. One that is no longer YAML is moved aside.
+    """Return the plan of a file among the saved ones. One that no longer holds YAML text is moved aside.
 
     Raises:
         PlanError: the file is not a plan: it stays where it is, to be corrected; or it is damaged, and the error
@@ -79,9 +88,7 @@ def read_plan_file(path: Path) -> Plan:
     """
     try:
         return load_plan(path)
-    except (DocumentError, StorageError) as error:
-        if isinstance(error, StorageError) and not _is_readable(path):
-            raise
+    except DocumentError as error:
         aside = set_aside(path)
         raise PlanError(
             "this saved plan is damaged", error.one_line(), f"it was kept as {aside}", Place(str(path))
@@ -109,7 +116,7 @@ def write_plan_file(path: Path, text: str, overwrite: bool = False) -> Path | No
         Where a file that was there went if it could not be read as a plan: it is moved aside, never lost.
 
     Raises:
-        StorageError: there is such a file and ``overwrite`` is false, or it cannot be written.
+        StorageError: there is such a file and ``overwrite`` is false, it cannot be read now, or it cannot be written.
     """
     make_folder(path.parent)
     aside = set_aside(path) if overwrite and _is_damaged(path) else None
@@ -167,24 +174,29 @@ def _is_plan(path: Path) -> bool:
     return path.suffix == _SUFFIX and bool(_NAME.fullmatch(name)) and not _SET_ASIDE.search(name)
 
 
-def _is_readable(path: Path) -> bool:
-    return path.is_file() and os.access(path, os.R_OK)
-
-
 def _is_damaged(path: Path) -> bool:
+    """Whether a file's content is no plan; one that cannot be read at all is not judged.
+
+    Raises:
+        StorageError: it is there and cannot be read.
+    """
     try:
-        return path.is_file() and not _is_sound(path)
+        if not path.is_file():
+            return False
     except OSError:
         return False  # a name no file can have: writing will say so
-
-
-def _is_sound(path: Path) -> bool:
     try:
         load_plan(path)
+    except StorageError:
+        raise
     except CapacityError:
-        return False
-    return True
+        return True
+    return False
 
 
-def _changed(path: Path) -> datetime:
-    return datetime.fromtimestamp(path.stat().st_mtime, UTC)
+def _changed(path: Path) -> datetime | None:
+    """Return when a file was last written; None for what is not a file, such as a link to nowhere."""
+    try:
+        return datetime.fromtimestamp(path.stat().st_mtime, UTC) if path.is_file() else None
+    except OSError:
+        return None

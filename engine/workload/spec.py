@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal, TypeAlias, TypeVar
 
@@ -46,7 +47,8 @@ class Spec(BaseModel):
         """Sizes of the data that were not given, in words."""
         fields = type(self).model_fields
         missing = [name for name in ("n", "p") if name in fields and name not in self.model_fields_set]
-        return tuple(f"{name} = {format_number(getattr(self, name))}" for name in missing)
+        sizes = {name: getattr(self, name) for name in missing}
+        return tuple(f"{name} = {format_number(size)}" for name, size in sizes.items() if isinstance(size, int | float))
 
 
 SpecT = TypeVar("SpecT", bound=Spec)
@@ -91,7 +93,7 @@ def _refusal(kind: type[Spec], details: ErrorDetails, given: Mapping[str, str]) 
         return PlanError(cause.title, cause.detail, cause.hint, place)
     if not name or details["type"] == "value_error":
         return PlanError(details["msg"].removeprefix("Value error, "), place=place)
-    shown = repr(details["input"])[:_LONGEST_WORDS]
+    shown = reprlib.repr(details["input"])[:_LONGEST_WORDS]
     return PlanError("not allowed", shown, _allowed(knob_of(kind.model_fields[name]), details), place)
 
 

@@ -17,8 +17,6 @@ from capacity_tui.engine.workload.quantities import (
     AutoAmount,
     AutoCount,
     Count,
-    Framework,
-    Optimizer,
     Precision,
     Section,
 )
@@ -141,16 +139,7 @@ class TrainingSection(Section):
             help="type in which gradients are kept and reduced",
         ),
     ] = None
-    optimizer: Annotated[
-        Optimizer,
-        Knob(
-            "Optimizer",
-            "choice",
-            "numerics",
-            families=NEURAL,
-            choices=get_args(Optimizer),
-        ),
-    ] = "adamw"
+    optimizer: Annotated[str, Knob("Optimizer", "choice", "numerics", families=NEURAL)] = "adamw"
     learning_rate: Annotated[Amount | None, Knob("Learning rate", "number", "numerics", families=NEURAL)] = None
     attention: Annotated[
         Literal["flash", "sdpa", "eager"],
@@ -170,16 +159,7 @@ class TrainingSection(Section):
         ),
     ] = "none"
     compile: Annotated[bool, Knob("Compile", "switch", "kernels", families=NEURAL)] = False
-    framework: Annotated[
-        Framework | None,
-        Knob(
-            "Framework",
-            "choice",
-            "kernels",
-            families=NEURAL,
-            choices=get_args(Framework),
-        ),
-    ] = None
+    framework: Annotated[str | None, Knob("Framework", "choice", "kernels", families=NEURAL)] = None
     adapter: Adapter | None = None
     quantization: Annotated[
         str | None,

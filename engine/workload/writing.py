@@ -70,5 +70,5 @@ def _readable(value: Any) -> Any:
 def _version() -> str:
     try:
         return version("capacity-tui")
-    except PackageNotFoundError:
+    except (PackageNotFoundError, OSError):
         return "unknown"

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import threading
 from pathlib import Path
 
 import pytest
 import yaml
 
 from capacity_tui.engine.workload.loading import load_plan, plan_from_text
+from capacity_tui.engine.workload.saved import save_plan
 from capacity_tui.tui.cli import main
 
 PLAN = """\
@@ -141,10 +144,85 @@ def test_check_answers_with_the_exit_code(run) -> None:
 
 
 def test_standard_input(run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdin", io.StringIO(PLAN))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(PLAN.encode())))
     assert json.loads(run("plan", "-", "--format", "json").out)["fits"] is True
-    monkeypatch.setattr("sys.stdin", io.StringIO("model: ["))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"model: [")))
     assert run("validate", "-").refusal.startswith("capacity-tui: <stdin>:")
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"\xff")))
+    assert "not UTF-8" in run("plan", "-").refusal
+
+
+def test_standard_input_is_bounded(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Endless(io.RawIOBase):
+        def readable(self) -> bool:
+            return True
+
+        def readinto(self, buffer: bytearray) -> int:
+            buffer[:] = b"a: 1\n" * (len(buffer) // 5) + b"#" * (len(buffer) % 5)
+            return len(buffer)
+
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BufferedReader(Endless())))
+    assert "too large" in run("plan", "-").refusal
+
+
+def test_a_pipe_is_read_like_a_file(run, place: Path) -> None:
+    os.mkfifo(place / "pipe")
+    writer = threading.Thread(target=(place / "pipe").write_text, args=(PLAN,))
+    writer.start()
+    assert json.loads(run("plan", "pipe", "--format", "json").out)["fits"] is True
+    writer.join()
+
+
+def test_plans_answer_by_name(run, monkeypatch: pytest.MonkeyPatch, place: Path) -> None:
+    monkeypatch.setenv("CAPACITY_TUI_DATA", str(place / "data"))
+    save_plan("my run", plan_from_text(PLAN, "plan"))
+    assert json.loads(run("plan", "my run", "--format", "json").out)["fits"] is True
+    assert run("validate", "qlora_rtx_4090").code == 0
+    assert "did you mean my run?" in run("plan", "my rum").refusal
+    assert "check the path" in run("plan", "absent.yaml").refusal
+    assert "check the path" in run("plan", "a" * 5000).refusal
+
+
+def test_validate_names_every_fault_in_reading_order(run, place: Path) -> None:
+    (place / "bad.yaml").write_text("""\
+task: train
+model: {name: llama-3.1-80b}
+training:
+  micro_batch: 0
+  optimzer: adamw
+  optimizer: adamm
+  precision: fp61
+hardware: {name: h1000, devices: 8, interconnect: ib-xyz}
+parallelism: {tp: 3}
+scalability: {device_counts: [0, 2]}
+""")
+    outcome = run("validate", "bad.yaml")
+    lines = outcome.err.splitlines()
+    places = [line.removeprefix("capacity-tui: bad.yaml:").split(": ")[:2] for line in lines]
+    assert places == [
+        ["2", "model.name"],
+        ["4", "training.micro_batch"],
+        ["5", "training.optimzer"],
+        ["6", "training.optimizer"],
+        ["7", "training.precision"],
+        ["8", "hardware.name"],
+        ["8", "hardware.interconnect"],
+        ["9", "parallelism"],
+        ["10", "scalability.device_counts"],
+    ]
+    assert (outcome.code, outcome.out) == (2, "")
+    assert "nearest known: llama-3.1-8b" in lines[0]
+    assert "did you mean adamw?" in lines[3]
+
+
+def test_plan_tells_of_further_faults(run, place: Path) -> None:
+    (place / "bad.yaml").write_text(PLAN.replace("seq_len: 1024", "seq_len: 0").replace("gpt2-small", "gpt2-smal"))
+    assert run("plan", "bad.yaml").refusal.endswith("; and 1 more: capacity-tui validate bad.yaml")
+
+
+def test_a_model_that_is_open_is_valid(run, place: Path) -> None:
+    (place / "auto.yaml").write_text(PLAN.replace("gpt2-small", "auto"))
+    assert run("validate", "auto.yaml").code == 0
 
 
 def test_output_file_decides_the_format(run, place: Path) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.errors import CapacityError, PlanError
+from capacity_tui.engine.errors import CapacityError, PlanError, StorageError
 from capacity_tui.engine.workload.architecture import shape_from_spec
 from capacity_tui.engine.workload.huggingface import read_model_file, shape_from_huggingface
 from capacity_tui.engine.workload.parameters import count_parameters
@@ -440,3 +440,63 @@ def test_nonsense_configurations_are_refused_or_read_but_never_crash(tmp_path_fa
         count_parameters(read_model_file(path).shape)
     except CapacityError as error:
         assert "nonsense.json" in error.one_line()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("model.safetensors", b"\x10\0\0\0\0\0\0\0{}", "holds weights, not the sizes"),
+        ("config.json", b"\xfe\xff\x00", "not JSON"),
+        ("config.json", b"[" * 100_000, "not JSON"),
+        ("config.json", b'{"a": ]', "not JSON"),
+    ],
+)
+def test_files_that_describe_no_model_get_one_right_line(tmp_path, name, content, said):
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(PlanError, match=said) as caught:
+        read_model_file(path)
+    assert "\n" not in caught.value.one_line()
+    assert "make the folder" not in caught.value.one_line()
+
+
+@pytest.mark.parametrize("name", ["absent.json", "~nosuchuser/config.json", "x" * 5000, "a\0b.json"])
+def test_paths_that_lead_nowhere_are_refused(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(StorageError, match="cannot be read") as caught:
+        read_model_file(name)
+    assert "make the folder" not in caught.value.one_line()
+
+
+def test_gguf_with_values_of_other_kinds(tmp_path):
+    path = tmp_path / "odd.gguf"
+    for numbers in (
+        {**SMALL, "attention.kv_lora_rank": 512},
+        {**SMALL, "attention.kv_lora_rank": 512, "rope.dimension_count": 10**6},
+    ):
+        path.write_bytes(gguf("deepseek2", numbers, TENSORS))
+        with pytest.raises(PlanError, match="key_length"):
+            read_model_file(path)
+
+
+def text_array(key, count):
+    """One metadata entry: an array of that many empty texts."""
+    return struct.pack("<Q", len(key)) + key.encode() + struct.pack("<IIQ", 9, 8, count) + b"\0" * (8 * count)
+
+
+def test_gguf_headers_are_bounded_in_texts_and_bytes(tmp_path):
+    path = tmp_path / "long.gguf"
+    head = b"GGUF" + struct.pack("<IQQ", 3, 0, 3)
+    path.write_bytes(head + b"".join(text_array(f"k{number}", 900_000) for number in range(3)))
+    with pytest.raises(PlanError, match="too many texts"):
+        read_model_file(path)
+    with path.open("wb") as file:
+        file.write(b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + struct.pack("<Q1sIIQ", 1, b"k", 9, 10, 2_000_000))
+        file.truncate(2**31)
+    with pytest.raises(PlanError):
+        read_model_file(path)
+    with path.open("wb") as file:
+        file.write(b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + struct.pack("<Q1sIQ", 1, b"k", 8, 64 * 2**20))
+        file.truncate(2**31)
+    with pytest.raises(PlanError, match="out of range"):
+        read_model_file(path)

@@ -9,6 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from capacity_tui.engine.catalog import load_catalog
+from capacity_tui.engine.catalog.reading import read_yaml
+from capacity_tui.engine.choose.validation import faults
 from capacity_tui.engine.errors import CapacityError, DocumentError, PlanError, StorageError
 from capacity_tui.engine.workload.families import CLASSICAL, NETWORKS, TRANSFORMERS
 from capacity_tui.engine.workload.loading import (
@@ -20,6 +23,7 @@ from capacity_tui.engine.workload.loading import (
     with_value,
 )
 from capacity_tui.engine.workload.plan import Plan
+from capacity_tui.engine.workload.sources import PlanSource
 
 SMALLEST = {"model": {"name": "llama-3-8b"}}
 PLANNER = """\
@@ -92,7 +96,9 @@ def test_moved_values_are_named_as_they_were_written() -> None:
     assert refusal(PLANNER.replace("batch_size: 64", "batch_size: 0")).startswith(
         "p.yaml:8: model.spec.batch_size: not allowed: 0"
     )
-    assert "p.yaml:11: model.optimization: not allowed: 'adm'" in refusal(PLANNER.replace('"adam"', "adm"))
+    source = PlanSource(read_yaml(PLANNER.replace('"adam"', "adm"), "p.yaml"))
+    (fault,) = faults(source, load_catalog(), lambda plan: None)
+    assert ":11: model.optimization: no optimizer is called 'adm'; did you mean adamw?" in fault.one_line()
 
 
 def test_value_in_its_old_and_new_place() -> None:
@@ -355,3 +361,10 @@ def test_any_change_is_a_plan_or_one_line(above: str, key: str, value: object) -
         with_value(plan_from_data(SMALLEST), f"{above}.{key}", value)
     except PlanError as error:
         assert error.one_line().isprintable()
+
+
+def test_analyses_of_thousands_of_counts_are_refused() -> None:
+    data = {**SMALLEST, "scalability": {"device_counts": list(range(1, 20_000))}}
+    with pytest.raises(PlanError, match=r"scalability\.device_counts") as caught:
+        plan_from_data(data)
+    assert len(caught.value.one_line()) < 300

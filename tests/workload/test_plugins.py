@@ -159,3 +159,56 @@ def test_the_worked_example_of_catalogue_rows(tmp_path: Path) -> None:
     assert 1.0e9 < float(estimate.model.parameters) < 1.5e9
     assert estimate.memory.capacity_bytes == 24000 * 2**20
     assert estimate.cost.usd_per_hour == pytest.approx(3.20)
+
+
+MODEL = """
+import sys, time
+def calculate(values):
+    {calculate}
+    return {{"params": 1e6, "train_flops": 1e12}}
+def model():
+    {model}
+    return {{"fields": {fields}, "calculate": calculate}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("model", "fields", "said"),
+    [
+        ("sys.exit(1)", "{}", "SystemExit: 1"),
+        ("raise BaseException('no')", "{}", "BaseException: no"),
+        ("class Mute(Exception):\n        def __str__(self): raise ValueError\n    raise Mute", "{}", "Mute"),
+        ("pass", "{'model_dump': 1}", "cannot be the name of a field"),
+        ("pass", "{'_hidden': 1}", "cannot be the name of a field"),
+        ("pass", "{'a': object()}", "a"),
+        ("time.sleep(60)", "{}", "took longer than"),
+    ],
+)
+def test_a_plug_in_that_misbehaves_is_left_out_and_named(
+    install: Install, monkeypatch: pytest.MonkeyPatch, model: str, fields: str, said: str
+) -> None:
+    monkeypatch.setattr("capacity_tui.engine.workload.foreign.PATIENCE_SECONDS", 0.2)
+    install("rude_model", MODEL.format(model=model, calculate="pass", fields=fields))
+    (problem,) = plugin_problems(load_catalog())
+    assert "rude_model" in problem.one_line()
+    assert said in problem.one_line()
+    assert answer(plan_from_data({"model": {"name": "gpt2-small"}, "hardware": {"name": "rtx-4090"}})).estimate.fits
+
+
+@pytest.mark.parametrize(("calculate", "said"), [("sys.exit(0)", "SystemExit"), ("time.sleep(60)", "took longer than")])
+def test_a_plug_in_that_ends_or_hangs_while_computing_is_refused(
+    install: Install, monkeypatch: pytest.MonkeyPatch, calculate: str, said: str
+) -> None:
+    monkeypatch.setattr("capacity_tui.engine.workload.foreign.PATIENCE_SECONDS", 0.2)
+    install("rude_model", MODEL.format(model="pass", calculate=calculate, fields="{}"))
+    with pytest.raises(PlanError, match=said):
+        answer(plan_from_data({"model": {"name": "rude_model"}, "hardware": {"name": "rtx-4090"}}))
+
+
+def test_what_a_plug_in_prints_stays_out_of_the_data(install: Install, capsys: pytest.CaptureFixture[str]) -> None:
+    install("loud_model", MODEL.format(model="print('hello')", calculate="print('there')", fields="{'n': 'text'}"))
+    found = answer(plan_from_data({"model": {"name": "loud_model"}, "hardware": {"name": "rtx-4090"}}))
+    assert found.estimate.model.parameters == 1e6
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "hello" in err

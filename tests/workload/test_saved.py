@@ -194,3 +194,58 @@ def test_replacing_a_damaged_file_keeps_it_aside(tmp_path: Path) -> None:
     assert aside is not None
     assert aside.read_bytes() == b"\xff\xfe damaged"
     assert path.read_text().startswith("model:")
+
+
+@pytest.mark.parametrize("code", [errno.EMFILE, errno.EIO, errno.ESTALE, errno.EACCES])
+def test_a_passing_read_error_moves_nothing(code: int, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = save_plan("a", PLAN)
+    real = Path.open
+
+    def refuse(self: Path, *args: object, **options: object) -> object:
+        if self == path:
+            raise OSError(code, os.strerror(code))
+        return real(self, *args, **options)  # type: ignore[call-overload]
+
+    monkeypatch.setattr(Path, "open", refuse)
+    with pytest.raises(StorageError, match="cannot be read"):
+        load_saved("a")
+    with pytest.raises(StorageError, match="cannot be read"):
+        save_plan("a", OTHER, overwrite=True)
+    monkeypatch.setattr(Path, "open", real)
+    assert [entry.name for entry in folder.iterdir()] == ["a.yaml"]
+    assert load_saved("a") == PLAN
+
+
+def test_odd_entries_hide_no_plan(folder: Path) -> None:
+    save_plan("a", PLAN)
+    (folder / "nowhere.yaml").symlink_to(folder / "absent")
+    (folder / "loop.yaml").symlink_to(folder / "loop.yaml")
+    (folder / "folder.yaml").mkdir()
+    assert [entry.name for entry in list_plans()] == ["a"]
+    with pytest.raises(PlanError, match="no saved plan"):
+        load_saved("aa")
+
+
+def test_a_plan_deleted_meanwhile_hides_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    save_plan("a", PLAN)
+    gone = save_plan("b", PLAN)
+    real = Path.stat
+
+    def stat(self: Path, **options: bool) -> os.stat_result:
+        if self == gone:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+        return real(self, **options)
+
+    monkeypatch.setattr(Path, "stat", stat)
+    assert [entry.name for entry in list_plans()] == ["a"]
+
+
+def test_drafts_of_programs_that_were_killed_are_removed(folder: Path) -> None:
+    save_plan("a", PLAN)
+    stale, young = folder / ".capacity-tui-draft-old", folder / ".capacity-tui-draft-new"
+    for draft in (stale, young):
+        draft.write_text("half")
+    os.utime(stale, (0, 0))
+    save_plan("b", PLAN)
+    assert not stale.exists()
+    assert young.exists()

@@ -14,12 +14,13 @@ from capacity_tui.tui.headless.framework_folder import write_framework_files
 from capacity_tui.tui.headless.output import as_text, format_of, format_option, output_option, say, tell, write
 
 if TYPE_CHECKING:
+    from capacity_tui.engine.catalog import Catalog
     from capacity_tui.engine.choose.roofline import Roofline
     from capacity_tui.engine.estimate.estimate import Answer
     from capacity_tui.engine.hardware.machine import Machine
     from capacity_tui.engine.workload.plan import Plan
+    from capacity_tui.engine.workload.sources import PlanSource
 
-STANDARD_INPUT = "-"
 BOTTLENECK = "bottleneck"
 DOES_NOT_FIT = 1
 _files = click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path())
@@ -60,7 +61,8 @@ def plan(
 ) -> int:
     """Estimate plans: memory, time, cost, and what limits them.
 
-    FILE is a plan, the name of an example, or - for standard input. Several give one JSON object a line.
+    FILE is a plan, the name of an example or of a saved plan, or - for standard input.
+    Several give one JSON object a line.
     """
     if "html" in {wanted, format_of(output)} and len(files) > 1:
         raise click.UsageError("html is one page for one plan: name one FILE")
@@ -69,8 +71,10 @@ def plan(
     texts: list[str] = []
     codes = [0]
     for name in files:
+        source = None
         try:
-            loaded = read_plan(name, gpu, settings)
+            source = _source(name)
+            loaded = changed_plan(source.plan(), gpu, settings)
             if key is not None:
                 texts.append(_explained(loaded, key, output))
                 continue
@@ -78,7 +82,7 @@ def plan(
             if folder is not None:
                 write_framework_files(answer.plan, folder, force, machine_for(loaded))
         except CapacityError as error:
-            tell(f"capacity-tui: {_placed(error, name).one_line()}")
+            tell(f"capacity-tui: {(source.placed(error) if source else error).one_line()}{_further(source, name)}")
             codes.append(error.exit_code)
             continue
         texts.append(_report(answer, wanted or _default_format(files, output, answer), len(files) > 1, output))
@@ -100,14 +104,22 @@ def validate(files: tuple[str, ...]) -> int:
         tell(f"capacity-tui: {problem.one_line()}")
     codes = [0]
     for name in files:
-        try:
-            _check(read_plan(name))
-        except CapacityError as error:
-            tell(f"capacity-tui: {_placed(error, name).one_line()}")
-            codes.append(error.exit_code)
-        else:
+        found = _faults(name, catalog)
+        for fault in found:
+            tell(f"capacity-tui: {fault.one_line()}")
+            codes.append(fault.exit_code)
+        if not found:
             say(f"{name}: valid")
     return max(codes)
+
+
+def _further(source: PlanSource | None, name: str) -> str:
+    """Return how many more faults a plan's file has; empty where the one that was told is all."""
+    from capacity_tui.engine.catalog import load_catalog
+    from capacity_tui.engine.choose.validation import faults
+
+    more = len(faults(source, load_catalog(), machine_for)) - 1 if source else 0
+    return f"; and {more} more: capacity-tui validate {name}" if more > 0 else ""
 
 
 def read_plan(name: str, gpu: str | None = None, settings: tuple[str, ...] = ()) -> Plan:
@@ -116,18 +128,26 @@ def read_plan(name: str, gpu: str | None = None, settings: tuple[str, ...] = ())
     Raises:
         CapacityError: it cannot be read, or is not a plan.
     """
-    from capacity_tui.engine.workload.examples import example_names, example_text
-    from capacity_tui.engine.workload.loading import apply_settings, load_plan, plan_from_text, with_hardware
+    return changed_plan(_source(name).plan(), gpu, settings)
 
-    if name == STANDARD_INPUT:
-        loaded = plan_from_text(sys.stdin.read(), "<stdin>")
-    elif not Path(name).exists() and name in example_names():
-        loaded = plan_from_text(example_text(name), name)
-    else:
-        loaded = load_plan(name)
+
+def changed_plan(plan: Plan, gpu: str | None, settings: tuple[str, ...]) -> Plan:
+    """Return a plan with what the command line changes.
+
+    Raises:
+        PlanError: a setting that makes no sense.
+    """
+    from capacity_tui.engine.workload.loading import apply_settings, with_hardware
+
     if gpu:
-        loaded = with_hardware(loaded, gpu)
-    return apply_settings(loaded, settings) if settings else loaded
+        plan = with_hardware(plan, gpu)
+    return apply_settings(plan, settings) if settings else plan
+
+
+def _source(name: str) -> PlanSource:
+    from capacity_tui.engine.workload.sources import read_source
+
+    return read_source(name, sys.stdin.buffer)
 
 
 def machine_for(plan: Plan) -> Machine | None:
@@ -139,14 +159,14 @@ def machine_for(plan: Plan) -> Machine | None:
     return detect()
 
 
-def _check(plan: Plan) -> None:
-    """Resolve every name of a plan, whatever the modes would choose for its open fields."""
-    from capacity_tui.engine.catalog import load_catalog
-    from capacity_tui.engine.choose.modes import PLACEHOLDERS, open_fields, with_values
-    from capacity_tui.engine.estimate.resolve import settle
+def _faults(name: str, catalog: Catalog) -> list[CapacityError]:
+    """Return everything wrong with a plan, in reading order."""
+    from capacity_tui.engine.choose.validation import faults
 
-    settled = with_values(plan, {path: PLACEHOLDERS[path] for path in open_fields(plan)})
-    settle(settled, load_catalog(), machine_for(plan))
+    try:
+        return faults(_source(name), catalog, machine_for)
+    except CapacityError as error:
+        return [error]
 
 
 def _estimated(plan: Plan) -> Answer:
@@ -181,19 +201,6 @@ def _roofline(answer: Answer) -> Roofline | None:
     from capacity_tui.engine.choose.roofline import roofline
 
     return roofline(answer, machine_for(answer.plan))
-
-
-def _placed(error: CapacityError, name: str) -> CapacityError:
-    """Return the error with file and line: what is found after reading only knows its field."""
-    from capacity_tui.engine.errors import Place
-    from capacity_tui.engine.workload.loading import place_in_file
-
-    if error.place.file is not None:
-        return error
-    place = (
-        place_in_file(Path(name), error.place.field) if Path(name).is_file() else Place(name, None, error.place.field)
-    )
-    return type(error)(error.title, error.detail, error.hint, place)
 
 
 def _default_format(files: tuple[str, ...], output: Path | None, answer: Answer) -> str:

@@ -12,7 +12,15 @@ from pathlib import Path
 from typing import cast
 
 from capacity_tui.engine.errors import Place, StorageError
-from capacity_tui.engine.files import CORRUPT, data_folder, make_folder, set_aside, storage_error, write_atomically
+from capacity_tui.engine.files import (
+    CORRUPT,
+    data_folder,
+    make_folder,
+    reading_error,
+    set_aside,
+    storage_error,
+    write_atomically,
+)
 
 FOLDER = "samples"
 Value = str | int | float
@@ -129,7 +137,7 @@ def read_samples(path: Path) -> SampleFile:
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError as error:
-        raise storage_error(error, path, "cannot be read") from error
+        raise reading_error(error, path) from error
     software: dict[str, str] = {}
     context: float | None = None
     found: dict[str, Sample] = {}

@@ -26,7 +26,7 @@ def load_torch() -> Any:
     try:
         import torch  # noqa: PLC0415 - an optional extra
     except (ImportError, OSError) as error:
-        hint = "install the extra: pip install 'capacity-tui[torch]'"
+        hint = "install it beside this program: pip install torch"
         raise MissingPartError("torch is not installed", str(error), hint) from error
     return torch
 

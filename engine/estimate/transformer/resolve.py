@@ -21,6 +21,7 @@ from capacity_tui.engine.workload.layout_rules import (
     Layout,
     require,
 )
+from capacity_tui.engine.workload.names import UNNAMED
 from capacity_tui.engine.workload.parameters import count_parameters
 from capacity_tui.engine.workload.plan import Adapter, ParallelismSection, Plan
 from capacity_tui.engine.workload.training_section import TrainingSection
@@ -36,8 +37,9 @@ TARGETS = {
 
 
 def framework_row(plan: Plan, catalog: Catalog) -> Framework:
-    """Return what the plan's framework does; ``plain`` where it names none."""
-    return catalog.frameworks[plan.training.framework or "plain"]
+    """Return what the plan's framework does; ``plain`` where it names none, or one that nothing is known about."""
+    known = catalog.frameworks.find_id(plan.training.framework or UNNAMED)
+    return catalog.frameworks[known or UNNAMED]
 
 
 def resolve_parallelism(section: ParallelismSection, devices: int, zero: int) -> ParallelismSection:

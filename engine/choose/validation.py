@@ -1,0 +1,98 @@
+"""Everything that is wrong with a plan's file, in the order of its lines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.catalog.reading import Document, Plain
+from capacity_tui.engine.choose.modes import PLACEHOLDERS, open_fields, with_values
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.estimate.estimate import estimate_settled
+from capacity_tui.engine.estimate.resolve import settle
+from capacity_tui.engine.workload.plan import Plan
+from capacity_tui.engine.workload.sources import PlanSource
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.hardware.machine import Machine
+
+MOST_FAULTS = 20
+"""Faults looked for in one file: who made more reads no further."""
+# What stands in for a model while a mode has not chosen one, or where the one that is named cannot be used.
+_ANY_MODEL = "transformer_decoder"
+_MODEL = (["model"], ["model", "name"], ["model", "config"])
+_HARDWARE = (["hardware"], ["hardware", "name"])
+_PLACEHOLDERS = {**PLACEHOLDERS, "model.name": _ANY_MODEL}
+
+
+def faults(source: PlanSource, catalog: Catalog, machine: Callable[[Plan], Machine | None]) -> list[CapacityError]:
+    """Return what is wrong with a plan, at most ``MOST_FAULTS`` entries in reading order; none where it can run.
+
+    Each fault is found with those before it taken out of the file, so that one does not hide the next.
+
+    Args:
+        source: the plan as read.
+        catalog: facts.
+        machine: returns the detected machine for a plan that runs on it.
+    """
+    found: list[CapacityError] = []
+    left = source.document
+    while len(found) < MOST_FAULTS:
+        fault = _first_fault(PlanSource(left, source.folder), catalog, machine)
+        if fault is None or fault.one_line() in [known.one_line() for known in found]:
+            break
+        found.append(fault)
+        without = _without(left.data, (fault.place.field or "").split("."), catalog)
+        if without is None:
+            break
+        left = Document(without, left.file, left.lines)
+    return sorted(found, key=lambda fault: fault.place.line or 0)
+
+
+def check(plan: Plan, catalog: Catalog, machine: Machine | None) -> None:
+    """Estimate a plan, whatever the modes would choose for its open fields.
+
+    Raises:
+        CapacityError: it cannot be estimated.
+    """
+    settled = settle(with_values(plan, {path: _PLACEHOLDERS[path] for path in open_fields(plan)}), catalog, machine)
+    estimate_settled(settled, catalog)
+
+
+def _first_fault(
+    source: PlanSource, catalog: Catalog, machine: Callable[[Plan], Machine | None]
+) -> CapacityError | None:
+    try:
+        plan = source.plan()
+        check(plan, catalog, machine(plan))
+    except CapacityError as error:
+        return source.placed(error)
+    return None
+
+
+def _without(data: Plain, path: list[str], catalog: Catalog) -> Plain:
+    """Return the data without the value at a path; None where it holds none.
+
+    What a plan cannot do without is replaced by something sound.
+    """
+    if isinstance(data, dict) and path in _MODEL:
+        return {**data, "model": {"name": _ANY_MODEL}}
+    if isinstance(data, dict) and path in _HARDWARE:
+        hardware = data.get("hardware")
+        others = hardware if isinstance(hardware, dict) else {}
+        return {**data, "hardware": {**others, "name": next(iter(catalog.accelerators))}}
+    return _removed(data, path)
+
+
+def _removed(data: Plain, path: list[str]) -> Plain:
+    """Return the data without what stands at a path, a list as a whole; None where nothing stands there."""
+    key, *rest = path
+    if not isinstance(data, dict) or key not in data:
+        return None
+    others = {name: value for name, value in data.items() if name != key}
+    below = data[key]
+    if not rest or not isinstance(below, dict):
+        return others
+    inner = _removed(below, rest)
+    return None if inner is None else {**data, key: inner}
