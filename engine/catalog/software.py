@@ -62,6 +62,8 @@ class Framework(Row):
     flat_gradients: int = Field(ge=0, le=1, description="1: the optimizer's fp32 gradients are one flat buffer")
     bucket_mib: NonNegativeFloat = Field(description="buckets gradients and parameters pass through, MiB")
     stage_outputs: int = Field(ge=0, le=1, description="1: pipeline stages keep their outputs too")
+    stage_gather: int = Field(ge=0, le=1, description="1: sharded pipeline stages stay whole between micro-batches")
+    gathered_inputs: int = Field(ge=0, le=1, description="1: inputs gathered for tensor-parallel products are kept")
     loads_whole: int = Field(ge=0, le=1, description="1: every device reads the whole checkpoint first")
     logit_bytes: PositiveFloat = Field(description="peak bytes for one logit")
     tp_stall_us: NonNegativeFloat = Field(description="wait of ranks at one tensor-parallel collective, microseconds")

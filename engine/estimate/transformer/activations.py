@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from capacity_tui.engine.estimate.equation import equation
-from capacity_tui.engine.estimate.transformer.run import TransformerRun
+from capacity_tui.engine.estimate.transformer.run import Recompute, TransformerRun
 from capacity_tui.engine.numeric import Number, some
 
 SOURCE = "Korthikanti et al. 2022, with fused attention; what autograd saves, operation by operation"
@@ -14,12 +14,17 @@ SOURCE = "Korthikanti et al. 2022, with fused attention; what autograd saves, op
 SOFTMAX_BYTES, SCORE_COPIES = 4.0, 2.5
 
 
-@equation("layer = width · (norms + projections + feed_forward) + softmax + scores", unit="B per token", source=SOURCE)
+@equation(
+    "layer = width · (norms + projections + feed_forward + adapters) + softmax + scores",
+    unit="B per token",
+    source=SOURCE,
+)
 def layer_activation(
     width: Number,
     norms: Number,
     projections: Number,
     feed_forward: Number,
+    adapters: Number,
     softmax: Number,
     scores: Number,
 ) -> Number:
@@ -30,10 +35,11 @@ def layer_activation(
         norms: elements in and out of the norms, after sequence parallelism.
         projections: queries, keys, values and attention output, after tensor parallelism.
         feed_forward: feed-forward elements, after tensor parallelism.
+        adapters: inputs of adapters and outputs of quantized matrices that nothing else keeps.
         softmax: bytes of the log-sum-exp.
         scores: bytes of stored score matrices, 0 with fused attention.
     """
-    return width * (norms + projections + feed_forward) + softmax + scores
+    return width * (norms + projections + feed_forward + adapters) + softmax + scores
 
 
 @equation(
@@ -57,12 +63,12 @@ def micro_batches_in_flight(stages: Number, stage: Number, micro_batches: Number
     return np.where(interleave > 1, interleaved, plain)
 
 
-def feed_forward_elements(run: TransformerRun) -> Number:
+def feed_forward_elements(run: TransformerRun, recompute: Recompute) -> Number:
     """Feed-forward elements a token keeps in the mean layer, after tensor parallelism.
 
     A frozen matrix keeps no input of its own: the adapters' inputs are counted apart.
     """
-    shape, recompute = run.shape, run.recompute
+    shape = run.shape
     frozen = np.where(run.frozen_bytes > 0, 1.0, 0.0)
     kept = (run.software.saved_activation - recompute.activation - frozen) * (1.0 - recompute.mlp)
     dense = kept * shape.ffn / run.tp
@@ -74,7 +80,7 @@ def feed_forward_elements(run: TransformerRun) -> Number:
     return (1.0 - run.moe_share) * dense + run.moe_share * (routed + shared + router)
 
 
-def norm_elements(run: TransformerRun) -> Number:
+def norm_elements(run: TransformerRun, recompute: Recompute) -> Number:
     """Elements a token keeps around norms and residuals: inputs, what the kernels save, inputs of the matrices."""
     software = run.software
     # A norm with a bias is one kernel that saves its input; one without is often computed in separate fp32 steps.
@@ -83,83 +89,112 @@ def norm_elements(run: TransformerRun) -> Number:
     inputs = np.where(run.frozen_bytes > 0, 0.0, 2.0)
     # The masks of both residual dropouts, one byte an element, of models that have them (not gated ones).
     masks = 0.0 if run.shape.gated else 2.0 / run.width
-    split = np.where(run.sequence_parallel > 0, run.tp, 1.0)
-    return (saved * (1.0 - run.recompute.norm) + inputs + masks) * run.shape.hidden / split
+    return (saved * (1.0 - recompute.norm) + masks) * run.shape.hidden / run.split + inputs * run.column_input
 
 
-def kept_per_token(run: TransformerRun) -> Number:
-    """Bytes a token keeps in the mean layer that is not fully checkpointed."""
-    shape, recompute = run.shape, run.recompute
-    split = np.where(run.sequence_parallel > 0, run.tp, 1.0)
+def adapter_elements(run: TransformerRun, recompute: Recompute) -> Number:
+    """Elements a token keeps in the mean layer for adapters and for what quantized matrices put out."""
+    shape, inputs = run.shape, run.adapter_inputs
+    attention = inputs.attention * run.column_input + inputs.output * run.value_width / run.tp
+    feed_forward = inputs.up * run.column_input + inputs.down * run.active_ffn / run.tp
+    outputs = run.quantized * run.software.quantized_copies
     expanded = run.query_width + run.key_value_width
-    latent = shape.q_lora_rank + shape.kv_lora_rank + shape.qk_rope_head_dim
-    projections = (np.where(recompute.latent > 0, latent * run.tp, expanded) + run.value_width) / run.tp
+    attention = attention + outputs * (expanded / run.tp + shape.hidden / run.split)
+    wide = (1 + shape.gated) * run.active_ffn / run.tp
+    feed_forward = feed_forward + outputs * (wide + shape.hidden / run.split)
+    return attention + (1.0 - recompute.mlp) * feed_forward
+
+
+def layer_input(run: TransformerRun) -> Number:
+    """Bytes a token keeps in a layer of which only the input is kept."""
+    return run.width * run.shape.hidden / run.split
+
+
+def kept_per_token(run: TransformerRun, recompute: Recompute) -> Number:
+    """Bytes a token keeps in the mean layer that is not fully checkpointed: at least the layer's input."""
+    shape = run.shape
+    expanded = run.query_width + run.key_value_width
+    latent = np.minimum(expanded, (shape.q_lora_rank + shape.kv_lora_rank + shape.qk_rope_head_dim) * run.tp)
+    projections = (np.where(recompute.latent > 0, latent, expanded) + run.value_width) / run.tp
     scores: Number = 0.0
     if some(run.fused_attention < 1):
         stored = (1.0 - run.fused_attention) * (1.0 - recompute.attention)
         scores = stored * SCORE_COPIES * run.width * shape.heads * run.seq_len / run.tp
-    adapters = run.adapter_inputs + run.quantized_outputs * run.software.quantized_copies
     everything = layer_activation(
         run.width,
-        norm_elements(run) + adapters,
+        norm_elements(run, recompute),
         projections,
-        feed_forward_elements(run),
+        feed_forward_elements(run, recompute),
+        adapter_elements(run, recompute),
         SOFTMAX_BYTES * shape.heads / run.tp,
         scores,
     )
+    least = layer_input(run)
+    kept = np.maximum(everything, least) if some(everything < least) else everything
     if not some(recompute.operations > 0):
-        return everything
+        return kept
     # Op-level checkpointing keeps the layer input, the attention output and every second matrix product.
-    products = shape.hidden / split + (expanded + run.value_width + (1 + shape.gated) * shape.ffn) / run.tp
-    eager = np.where(run.compiled > 0, 0.0, 1.0) * shape.hidden / split
-    operations = run.width * (shape.hidden / split + run.value_width / run.tp + 0.5 * products + eager)
-    return np.where(recompute.operations > 0, np.minimum(operations, everything), everything)
+    products = shape.hidden / run.split + (expanded + run.value_width + (1 + shape.gated) * shape.ffn) / run.tp
+    eager = np.where(run.compiled > 0, 0.0, 1.0) * shape.hidden / run.split
+    operations = run.width * (shape.hidden / run.split + run.value_width / run.tp + 0.5 * products + eager)
+    return np.where(recompute.operations > 0, np.minimum(operations, kept), kept)
 
 
-def working_per_token(run: TransformerRun) -> Number:
-    """Bytes a token needs for the layer at work: gradients on their way, and the layer recomputed.
+@equation(
+    "working = tokens · (gradients + layer - kept · (1 - offloaded))",
+    unit="B",
+    source="the layer whose gradients are computed lies whole on the device: recomputed, or brought back from the host",
+)
+def working_bytes(tokens: Number, gradients: Number, layer: Number, kept: Number, offloaded: Number) -> Number:
+    """Bytes of the layer at work beyond what it keeps on the device anyway.
+
+    Args:
+        tokens: tokens of a micro-batch on the device.
+        gradients: bytes a token has in gradients on their way through the layer, and in gathered inputs.
+        layer: bytes a token has in a layer of which everything is kept.
+        kept: bytes of them that the layer keeps from its forward pass.
+        offloaded: share of what is kept that lies in host memory.
+    """
+    return tokens * (gradients + layer - kept * (1.0 - offloaded))
+
+
+def gradients_per_token(run: TransformerRun) -> Number:
+    """Bytes a token has in gradients on their way through a layer.
 
     With sequence parallelism, input and gradient of a product are gathered to their full width.
     """
     shape = run.shape
-    split = np.where(run.sequence_parallel > 0, run.tp, 1.0)
-    gradients = 2.0 * shape.hidden / split + (1 + shape.gated) * shape.ffn / run.tp
-    gathered = np.where(split > 1, 2.0 * shape.hidden, 0.0)
-    again = np.where((run.recompute.full_layers > 0) | (run.recompute.operations > 0), whole_layer(run), 0.0)
-    return run.width * (gradients + gathered) + again
-
-
-def whole_layer(run: TransformerRun) -> Number:
-    """Bytes a token keeps in a layer of which everything is kept, while it is recomputed."""
-    expanded = run.query_width + run.key_value_width + run.value_width
-    scores = (1.0 - run.fused_attention) * SCORE_COPIES * run.width * run.shape.heads * run.seq_len
-    kept = run.width * (expanded / run.tp + feed_forward_elements(run)) + scores / run.tp
-    return kept + run.width * norm_elements(run)
+    gradients = 2.0 * shape.hidden / run.split + (1 + shape.gated) * shape.ffn / run.tp
+    return run.width * (gradients + np.where(run.split > 1, 2.0 * shape.hidden, 0.0))
 
 
 def gathered_bytes(run: TransformerRun, layer: Number, stage: Number) -> Number:
-    """Bytes of sharded parameters gathered for use: two layers and one layer's gradients on their way.
+    """Bytes of sharded or offloaded layers while they are used, and of gradients before they are sharded.
 
-    In a pipeline a stage keeps all its parameters and their gradients whole between micro-batches.
+    Two layers are whole at a time, the one at work and the next. Software that keeps a pipeline stage whole between
+    micro-batches holds all its parameters and gradients.
 
     Args:
         run: the run.
         layer: parameters of the mean layer on the device, unsharded.
         stage: parameters of the stage's layers.
     """
-    if not some(run.zero >= 3):
-        return run.offload_parameters * run.width * layer
+    if not some(run.zero >= 2) and not some(run.offload_parameters > 0):
+        return 0.0
     trained = run.trained_share
-    each = layer * (2.0 * run.width + trained * (run.width + run.gradient_bytes))
-    whole = stage * (run.width + trained * run.gradient_bytes)
-    sharded = np.where((run.zero >= 3) & (run.shard > 1), np.where(run.pp > 1, whole, each), 0.0)
-    return sharded + run.offload_parameters * run.width * layer
+    stored = np.where(run.frozen_bytes > 0, np.minimum(run.frozen_bytes, run.width), run.width)
+    sharded = (run.zero >= 3) & (run.shard > 1)
+    whole = sharded & (run.pp > 1) & np.asarray(run.software.stage_gather > 0)
+    used = np.where(sharded | np.asarray(run.offload_parameters > 0), np.minimum(2.0 * layer, stage), 0.0)
+    reduced = np.where((run.zero >= 2) & (run.shard > 1), layer * trained * (run.width + run.gradient_bytes), 0.0)
+    return np.where(whole, stage * (stored + trained * run.gradient_bytes), used * stored + reduced)
 
 
 def end_buffers(run: TransformerRun, embedding: Number, head: Number) -> Number:
-    """Bytes of embedding and head gathered around the loss, with the head's gradient on its way."""
-    if not some(run.zero >= 3):
+    """Bytes of sharded or offloaded embedding and head around the loss, with the head's gradient on its way."""
+    used = ((run.zero >= 3) & (run.shard > 1)) | np.asarray(run.offload_parameters > 0)
+    if not some(used):
         return 0.0
     projection = np.maximum(head, embedding) if run.shape.tied_embeddings else head
     gathered = run.width * (embedding + head) + run.trained_share * (run.width + 4.0) * projection
-    return np.where((run.zero >= 3) & (run.shard > 1), gathered, 0.0)
+    return np.where(used, gathered, 0.0)

@@ -15,11 +15,13 @@ from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.transformer.activations import (
     end_buffers,
     gathered_bytes,
+    gradients_per_token,
     kept_per_token,
+    layer_input,
     micro_batches_in_flight,
-    working_per_token,
+    working_bytes,
 )
-from capacity_tui.engine.estimate.transformer.run import TransformerRun
+from capacity_tui.engine.estimate.transformer.run import Recompute, TransformerRun
 from capacity_tui.engine.numeric import Number, some
 
 ZERO = "Rajbhandari et al. 2020"
@@ -29,6 +31,7 @@ PHASES = {
     "loss": "at the start of the backward pass",
     "backward": "at the end of the backward pass",
     "optimizer": "in the optimizer's step",
+    "checkpoint": "while a checkpoint is written",
 }
 GRADIENTS, OPTIMIZER = "memory.parts.gradients", "memory.parts.optimizer"
 FIRST, SECOND, LAST = "first", "second", "last"
@@ -281,65 +284,67 @@ def stage_memory(run: TransformerRun, stage: str) -> StageMemory:
     first, last = np.maximum(alone, float(stage == FIRST)), np.maximum(alone, float(stage == LAST))
     layers = run.fullest_layers if stage == SECOND else run.end_layers
     held = stage_parameters(run, layers, first=first, last=last)
-    kept = _kept(run, held)
+    kept = _kept(run, held, layers)
     software = run.software
 
     position = {FIRST: 0.0, SECOND: np.minimum(1.0, run.pp - 1.0), LAST: run.pp - 1.0}[stage]
     in_flight = micro_batches_in_flight(run.pp, position, run.micro_batches, run.interleave)
-    split = np.where(run.sequence_parallel > 0, run.tp, 1.0)
-    inputs = run.width * run.shape.hidden / split
-    activations = activation_bytes(
-        run.tokens, layers * in_flight, run.recompute.full_layers, kept_per_token(run), inputs
-    )
+    recompute, inputs = run.recompute, layer_input(run)
+    layer = kept_per_token(run, recompute)
+    activations = activation_bytes(run.tokens, layers * in_flight, recompute.full_layers, layer, inputs)
     outputs = software.stage_outputs * np.where(run.pp > 1, run.tokens * in_flight * inputs, 0.0)
-    working = run.tokens * working_per_token(run)
+    mean = (1.0 - recompute.full_layers) * layer + recompute.full_layers * inputs
+    gradients, whole = gradients_per_token(run), kept_per_token(run, Recompute())
+    at_work = working_bytes(run.tokens, gradients, whole, mean, run.offload_activations)
+    alone_at_work = working_bytes(run.tokens, gradients, whole, 0.0, 0.0)
     logits = last * logit_bytes(run.tokens, run.shape.vocab, run.tp, software.logit_bytes)
 
-    layer = run.dense_parameters_per_layer / run.tp + run.expert_parameters_per_layer / (run.ep * run.etp)
-    gathered = gathered_bytes(run, layer, held.dense + held.experts)
+    each = run.dense_parameters_per_layer / run.tp + run.expert_parameters_per_layer / (run.ep * run.etp)
+    gathered = gathered_bytes(run, each, held.dense + held.experts)
     ends = end_buffers(run, held.embedding, held.head)
     buckets = np.minimum(software.bucket_bytes, kept["weights"] + kept["gradients"])
-    # Gradients of one micro-batch come to be while its activations go; with several they stay in between.
-    fleeting = (run.micro_batches <= 1) & (run.zero < 3) & (np.asarray(software.gradient_buffer) < 1)
+    # Gradients of one micro-batch come to be while its activations go; with several they stay in between. Those that
+    # are reduced and sharded on a stream of their own cannot use the room that activations leave.
+    unsharded = (run.zero < 2) | (run.shard <= 1)
+    fleeting = (run.micro_batches <= 1) & unsharded & (np.asarray(software.gradient_buffer) < 1)
     waiting = np.where(fleeting, 0.0, kept["gradients"])
     casts = _cast_gradients(run, held) + outputs * 0.0
     beside = software.flat_gradients * casts
-    at_loss = alive_activations(activations, run.offload_activations, outputs, working)
     static = {"weights": kept["weights"], "optimizer": kept["optimizer"]}
 
     def phase(gradients: Number, activation: Number, logit: Number, buffers: Number) -> dict[str, Number]:
         return {**static, "gradients": gradients, "activations": activation, "logits": logit, "buffers": buffers}
 
+    at_loss = alive_activations(activations, run.offload_activations, outputs, at_work)
+    at_end = alive_activations(0.0, 0.0, 0.0, alone_at_work)
+    resting = np.asarray(software.gradient_buffer) * kept["gradients"]
+    loading = software.loads_whole * ((run.zero >= 3) & (run.shard > 1))
+    whole_stage = run.stored_bytes * (held.dense + held.experts) + run.end_bytes * held.ends
+    # The largest unit, that of embedding and head, is copied when it is flattened.
+    read = loading * (whole_stage + run.end_bytes * held.ends)
     phases = {
+        "load": {**phase(0.0, 0.0, 0.0, buffer_bytes(read, 0.0, 0.0, 0.0)), "optimizer": 0.0},
         "loss": phase(waiting, at_loss, logits, buffer_bytes(gathered, ends, beside, buckets)),
-        "backward": phase(
-            kept["gradients"],
-            alive_activations(0.0, 0.0, 0.0, working),
-            0.0,
-            buffer_bytes(gathered, 0.0, beside, buckets),
-        ),
+        "backward": phase(kept["gradients"], at_end, 0.0, buffer_bytes(gathered, 0.0, beside, buckets)),
         "optimizer": phase(kept["gradients"], 0.0, 0.0, buffer_bytes(0.0, 0.0, casts, buckets)),
+        "checkpoint": phase(resting, 0.0, 0.0, buffer_bytes(0.0, 0.0, 0.0, 0.0)),
     }
-    if some(software.loads_whole * run.zero > 0):
-        whole = software.loads_whole * np.where(run.zero >= 3, run.counts.total * run.stored_bytes, 0.0)
-        # The largest unit, that of embedding and head, is copied when it is flattened.
-        loading = phase(0.0, 0.0, 0.0, whole + held.ends * run.end_bytes)
-        phases["load"] = {**loading, "optimizer": 0.0}
     return StageMemory(
         phases, host_bytes(kept["host_states"], kept["host_weights"], run.offload_activations * activations)
     )
 
 
-def _kept(run: TransformerRun, held: Parameters) -> dict[str, Number]:
+def _kept(run: TransformerRun, held: Parameters, layers: Number) -> dict[str, Number]:
     """Bytes of weights, gradients and optimizer states on the device, and what lies in host memory."""
     shards = [np.where(run.zero >= stage, run.shard, 1.0) for stage in (1, 2, 3)]
     group = np.minimum(run.shard, run.expert_ranks)
     expert_shards = [np.where(run.zero >= stage, group, 1.0) for stage in (1, 2, 3)]
     dense = held.dense + held.ends
     trained = run.trained_share
-    layers = sharded_bytes(run.stored_bytes, held.dense, held.experts, shards[2], expert_shards[2])
-    adapters = np.where(run.frozen_bytes > 0, run.weight_bytes, 0.0) * run.adapter_parameters / run.tp
-    weights = weight_bytes(layers, run.end_bytes, held.ends, shards[2], adapters)
+    base = sharded_bytes(run.stored_bytes, held.dense, held.experts, shards[2], expert_shards[2])
+    beside = run.adapter_parameters * layers / run.shape.layers
+    adapters = np.where(run.frozen_bytes > 0, run.weight_bytes, 0.0) * beside / run.tp
+    weights = weight_bytes(base, run.end_bytes, held.ends, shards[2], adapters)
     copied = run.software.gradient_copies * np.where(run.gradient_bytes > run.width, run.width, 0.0)
     gradients = sharded_bytes.for_part(GRADIENTS)(
         (run.gradient_bytes + copied) * trained, dense, held.experts, shards[1], expert_shards[1]

@@ -10,7 +10,7 @@ from capacity_tui.engine.catalog.software import Framework
 from capacity_tui.engine.estimate.intervals import training_ranges
 from capacity_tui.engine.estimate.numerics import training_numerics
 from capacity_tui.engine.estimate.transformer.memory import stored_weight_bytes
-from capacity_tui.engine.estimate.transformer.run import Recompute, Software, TransformerRun
+from capacity_tui.engine.estimate.transformer.run import AdapterInputs, Recompute, Software, TransformerRun
 from capacity_tui.engine.hardware.cluster import Cluster
 from capacity_tui.engine.numeric import Number, some
 from capacity_tui.engine.workload.checkpointing import checkpointing
@@ -110,8 +110,8 @@ def adapter_parameters(shape: TransformerShape, adapter: Adapter) -> Number:
     return shape.layers * each
 
 
-def adapter_inputs(shape: TransformerShape, adapter: Adapter | None, copies: float) -> Number:
-    """Elements a token keeps in a layer for its adapters: inputs nothing else keeps, or dropped-out copies.
+def adapter_inputs(shape: TransformerShape, adapter: Adapter | None, copies: float) -> AdapterInputs:
+    """Return what a layer keeps for its adapters: inputs nothing else keeps, or dropped-out copies.
 
     Args:
         shape: the model.
@@ -119,20 +119,13 @@ def adapter_inputs(shape: TransformerShape, adapter: Adapter | None, copies: flo
         copies: what dropout keeps of every adapted matrix's input, in inputs; 0 without dropout.
     """
     if adapter is None:
-        return 0.0
+        return AdapterInputs()
     targets = TARGETS[adapter.targets]
-    attention = shape.hidden if targets & {"query", "key", "value"} else 0.0
-    output = shape.heads * shape.v_head_dim if "output" in targets else 0.0
-    up, down = shape.hidden if "up" in targets else 0.0, shape.ffn if "down" in targets else 0.0
+    attention = float(bool(targets & {"query", "key", "value"}))
+    output, up, down = (float(name in targets) for name in ("output", "up", "down"))
     if copies:
-        return copies * (attention + output + (1 + shape.gated) * up + down)
-    return attention + up + down
-
-
-def quantized_outputs(shape: TransformerShape) -> Number:
-    """Elements a token has in the outputs of all matrices of a dense layer."""
-    attention = shape.heads * shape.head_dim + shape.kv_heads * (shape.head_dim + shape.v_head_dim)
-    return attention + 2.0 * shape.hidden + (1 + shape.gated) * shape.ffn
+        return AdapterInputs(copies * attention, copies * output, copies * (1 + shape.gated) * up, copies * down)
+    return AdapterInputs(attention, 0.0, up, down)
 
 
 def transformer_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catalog: Catalog) -> TransformerRun:
@@ -198,7 +191,7 @@ def transformer_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catal
         frozen_bytes=frozen,
         frozen_end_bytes=numerics.width if frozen else 0.0,
         adapter_inputs=adapter_inputs(shape, training.adapter, row.adapter_copies),
-        quantized_outputs=quantized_outputs(shape) if 0.0 < frozen < numerics.width else 0.0,
+        quantized=float(0.0 < frozen < numerics.width),
         offload_optimizer=float(parallel.offload in {"optimizer", "parameters"}),
         offload_parameters=float(parallel.offload == "parameters"),
         offload_activations=float(parallel.offload == "activations"),
@@ -242,6 +235,8 @@ def _software(row: Framework, shape: TransformerShape) -> Software:
         flat_gradients=float(row.flat_gradients),
         bucket_bytes=row.bucket_mib * MIB,
         stage_outputs=float(row.stage_outputs),
+        stage_gather=float(row.stage_gather),
+        gathered_inputs=float(row.gathered_inputs),
         loads_whole=float(row.loads_whole),
         logit_bytes=row.logit_bytes,
         tp_stall_seconds=row.tp_stall_us * 1e-6,

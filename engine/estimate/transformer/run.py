@@ -31,6 +31,8 @@ class Software:
     flat_gradients: Number
     bucket_bytes: Number
     stage_outputs: Number
+    stage_gather: Number
+    gathered_inputs: Number
     loads_whole: Number
     logit_bytes: Number
     tp_stall_seconds: Number
@@ -56,6 +58,23 @@ class Recompute:
     norm: Number = 0.0
     activation: Number = 0.0
     latent: Number = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class AdapterInputs:
+    """Copies that adapters keep of the inputs of a layer's matrices, where nothing else keeps them.
+
+    Attributes:
+        attention: of the input of queries, keys and values.
+        output: of the attention's output.
+        up: of the feed-forward's input.
+        down: of its widest intermediate.
+    """
+
+    attention: Number = 0.0
+    output: Number = 0.0
+    up: Number = 0.0
+    down: Number = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +112,8 @@ class TransformerRun:
         trainable: parameters with gradients (all, or the adapters').
         frozen_bytes: bytes of a frozen base parameter; 0 where everything is trained.
         frozen_end_bytes: the same outside the layers, where quantization stops.
-        adapter_inputs: elements a token keeps in a layer for its adapters.
-        quantized_outputs: elements a token has in the outputs of a layer's quantized matrices.
+        adapter_inputs: what a layer keeps for its adapters.
+        quantized: 1 where the frozen base is unpacked for each product.
         offload_optimizer, offload_parameters, offload_activations: 1 where kept in host memory.
         ranges: how far such runs were from their estimates.
     """
@@ -134,8 +153,8 @@ class TransformerRun:
     trainable: Number
     frozen_bytes: Number
     frozen_end_bytes: Number = 0.0
-    adapter_inputs: Number = 0.0
-    quantized_outputs: Number = 0.0
+    adapter_inputs: AdapterInputs = field(default_factory=AdapterInputs)
+    quantized: Number = 0.0
     offload_optimizer: Number = 0.0
     offload_parameters: Number = 0.0
     offload_activations: Number = 0.0
@@ -162,6 +181,23 @@ class TransformerRun:
     def end_bytes(self) -> Number:
         """Bytes of a base parameter outside the layers, between uses."""
         return np.where(self.frozen_bytes > 0, self.frozen_end_bytes, self.weight_bytes)
+
+    @property
+    def split(self) -> Number:
+        """Ranks that share what lies between tensor-parallel products."""
+        return np.where(self.sequence_parallel > 0, self.tp, 1.0)
+
+    @property
+    def column_input(self) -> Number:
+        """Elements a token keeps of the input of a product split by columns: whole where it is not gathered again."""
+        return self.shape.hidden / np.where(np.asarray(self.software.gathered_inputs) > 0, 1.0, self.split)
+
+    @property
+    def active_ffn(self) -> Number:
+        """Width of the feed-forward a token passes in the mean layer."""
+        shape = self.shape
+        routed = shape.experts_active * shape.moe_ffn + shape.experts_shared * shape.shared_ffn
+        return (1.0 - self.moe_share) * shape.ffn + self.moe_share * routed
 
     @property
     def operand_bytes(self) -> Number:
