@@ -85,7 +85,8 @@ def _opened(root: Derivation, title: str = "") -> Iterator[Step]:
 
 
 def _input(entry: EngineInput) -> Input:
-    return Input(entry.name, _value(entry.value, entry.unit), entry.meaning)
+    source = f"{entry.meaning} ({entry.told})" if entry.told else entry.meaning
+    return Input(entry.name, _value(entry.value, entry.unit), source)
 
 
 def _value(value: object, unit: str) -> str:

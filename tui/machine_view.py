@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
 from capacity_tui.engine.hardware.cluster import Cluster
-from capacity_tui.engine.hardware.facts import Fact
+from capacity_tui.engine.hardware.facts import Fact, Quantity
 from capacity_tui.engine.hardware.gpu_sensors import GpuSample
 from capacity_tui.engine.hardware.machine import Accelerator, Disk, Machine, NetworkInterface
 from capacity_tui.engine.hardware.sample import Sample as EngineSample
@@ -36,26 +36,31 @@ def cluster_rows(plan: Plan, cluster: Cluster, machine: Machine | None) -> tuple
     device = cluster.device
     is_here = plan.hardware.name == "detected"
     rows = list(machine_rows(machine)) if is_here and machine else []
-    origin = "catalogue"
+    known = cluster.figures()
     if not is_here:
         count = f"{int(cluster.devices)}×" if cluster.devices > 1 else ""
         memory = device.memory_bytes
         size = f"  {format_bytes(float(memory))}" if memory is not None else ""
-        rows.append(HardwareRow(device.kind.upper(), f"{count}{device.name}{size}", origin))
+        rows.append(HardwareRow(device.kind.upper(), f"{count}{device.name}{size}", _origin(known, "memory_bytes")))
         if cluster.devices > cluster.per_node:
             nodes = cluster.devices / cluster.per_node
             rows.append(HardwareRow("Nodes", f"{nodes:g} of {cluster.per_node:g}", "given"))
     peak = next((name for name in _PEAKS if name in device.peaks), None)
     if peak is not None:
-        rows.append(HardwareRow("Peak", f"{format_flops(device.peaks[peak], per_second=True)} {peak}", origin))
-    rows.append(HardwareRow("Memory", format_bandwidth(float(device.bandwidth)), origin))
+        text = f"{format_flops(device.peaks[peak], per_second=True)} {peak}"
+        rows.append(HardwareRow("Peak", text, _origin(known, f"peaks.{peak}")))
+    rows.append(HardwareRow("Memory", format_bandwidth(float(device.bandwidth)), _origin(known, "bandwidth")))
     if cluster.per_node > 1:
-        rows.append(HardwareRow("Link", f"{format_bandwidth(float(device.link_bandwidth))} a direction", origin))
+        text = f"{format_bandwidth(float(device.link_bandwidth))} a direction"
+        rows.append(HardwareRow("Link", text, _origin(known, "link_bandwidth")))
     if cluster.devices > cluster.per_node:
-        known = plan.hardware.interconnect is not None
-        speed = format_bandwidth(float(cluster.node_bandwidth))
-        rows.append(HardwareRow("Network", f"{speed} a device", origin if known else "assumed"))
+        text = f"{format_bandwidth(float(cluster.node_bandwidth))} a device"
+        rows.append(HardwareRow("Network", text, _origin(known, "node_bandwidth")))
     return tuple(rows)
+
+
+def _origin(known: Mapping[str, Quantity], name: str) -> str:
+    return known[name].origin if name in known else "catalogue"
 
 
 def simulated(plan: Plan, cluster: Cluster, machine: Machine | None) -> str:

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from capacity_tui.engine.catalog.algorithms import Algorithm
 from capacity_tui.engine.catalog.architectures import Architecture
+from capacity_tui.engine.catalog.assumptions import Assumption
 from capacity_tui.engine.catalog.devices import Accelerator, Instance, Link, MeasuredLink, Processor
 from capacity_tui.engine.catalog.engines import InferenceEngine
 from capacity_tui.engine.catalog.modes import Mode
@@ -57,6 +58,11 @@ class Catalog:
     def links(self) -> Table[Link]:
         """Links inside and between nodes, nominal."""
         return self._table("links", "link", Link)
+
+    @cached_property
+    def assumptions(self) -> Table[Assumption]:
+        """What stands in for figures of hardware that nothing tells."""
+        return self._table("assumptions", "assumption", Assumption)
 
     @cached_property
     def measured_links(self) -> Table[MeasuredLink]:

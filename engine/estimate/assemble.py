@@ -67,7 +67,7 @@ def assemble(work: Work, cluster: Cluster, pricing: PricingSection, iteration: I
         bottleneck=bottleneck(work.operators, time.parts, cluster, work.peak_flops, None),
         cost=cost(cluster, seconds, time.seconds / work.units_per_step),
         energy=energy(cluster, seconds, busy, pricing.usd_per_kwh),
-        basis=Basis(work.method, cluster.device.reach.source, cluster.device.checked, work.assumed),
+        basis=Basis(work.method, cluster.device.reach.source, cluster.device.checked, work.assumed, cluster.figures()),
         warnings=work.warnings,
     )
     if not known or draft.fits:

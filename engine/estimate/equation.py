@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -33,6 +33,7 @@ class Input:
         unit: its unit, empty for a pure number.
         meaning: what it is, in words.
         derivation: the equation it comes from, None where it was given.
+        told: how a figure of the hardware came about, empty for other numbers.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Input:
     unit: str = ""
     meaning: str = ""
     derivation: Derivation | None = None
+    told: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +69,13 @@ class Derivation:
 
 @dataclass(slots=True)
 class Record:
-    """Derivations in the order of their evaluation; every later one knows the earlier ones it builds on."""
+    """Derivations in the order of their evaluation; every later one knows the earlier ones it builds on.
+
+    ``told`` says of numbers that no equation gave how they came about, by the very objects.
+    """
 
     derivations: list[Derivation] = field(default_factory=list)
+    told: dict[int, tuple[object, str]] = field(default_factory=dict)
     _origins: dict[int, tuple[object, Derivation]] = field(default_factory=dict)
 
     def add(self, derivation: Derivation, result: object) -> None:
@@ -129,7 +135,9 @@ class Equation(Generic[Arguments]):
             # What is added up has the unit of the sum.
             own = _unit_of(meaning) if name in self.symbols else self.unit
             derivation = record.origin(value)
-            inputs.append(Input(name, single(value), derivation.unit if derivation else own, meaning, derivation))
+            told = record.told.get(id(value), (None, ""))[1]
+            unit = derivation.unit if derivation else own
+            inputs.append(Input(name, single(value), unit, meaning, derivation, told))
         formula = self.formula.replace("{addends}", " + ".join(values))
         return Derivation(
             self.function.__name__,
@@ -182,9 +190,13 @@ def origin(value: object) -> Derivation | None:
 
 
 @contextmanager
-def recording() -> Iterator[Record]:
-    """Collect the derivation of every equation evaluated inside the block."""
-    record = Record()
+def recording(told: Iterable[tuple[object, str]] = ()) -> Iterator[Record]:
+    """Collect the derivation of every equation evaluated inside the block.
+
+    Args:
+        told: numbers that equations are given, each with how it came about.
+    """
+    record = Record(told={id(value): (value, text) for value, text in told})
     token = _record.set(record)
     try:
         yield record

@@ -19,6 +19,8 @@ from capacity_tui.engine.estimate.terms import Sum, Term, mean, sum_of
 
 # Where every parameter is active, one formula gives both.
 SAME_FORMULA = {"model.active_parameters": "model.parameters"}
+# Figures of the model and of the datasheet: no measured constant goes into them.
+WITHOUT_CONSTANTS = ("model.", "bottleneck.")
 # A part that several phases evaluate shows no more of its equations than these.
 MOST_DERIVATIONS = 4
 
@@ -63,7 +65,8 @@ def explain_settled(settled: Settled, name: str, catalog: Catalog) -> Explanatio
         PlanError: no result has that key, or the plan cannot be estimated.
     """
     key = result_key(name)
-    with recording() as record:
+    hardware = ((told.value, str(told)) for told in settled.cluster.figures().values())
+    with recording(hardware) as record:
         estimate = estimate_settled(settled, catalog)
         found = figure(estimate, key)
         summed = sum_of(key, settled, estimate, catalog)
@@ -73,7 +76,7 @@ def explain_settled(settled: Settled, name: str, catalog: Catalog) -> Explanatio
         derivations=_derivations(record, SAME_FORMULA.get(key, key), found.number),
         remarks=tuple(remarks(found, settled, estimate, catalog)),
         interval_basis=_interval_basis(key, settled, catalog) if isinstance(found.value, Interval) else "",
-        calibration=estimate.basis.calibration,
+        calibration="" if key.startswith(WITHOUT_CONSTANTS) else estimate.basis.calibration,
         assumed=estimate.basis.assumed,
     )
 

@@ -11,9 +11,16 @@ from capacity_tui.engine.estimate.figures import Figure
 from capacity_tui.engine.estimate.resolve import Settled
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.estimate.transformer.resolve import base_format
+from capacity_tui.engine.hardware.cluster import figure_label
 from capacity_tui.engine.units import format_count, format_money
 from capacity_tui.engine.workload.plugins import PluginSpec
 
+HARDWARE_BEHIND = {
+    "memory.capacity_bytes": "memory_bytes",
+    "bottleneck.ridge_point": "bandwidth",
+    "energy.watts_average": "tdp_watts",
+}
+"""The figure of the hardware that a result is, or rests on."""
 HIDDEN = "all of it runs behind compute"
 # What would bring a figure about, by the reason why there is none.
 _REMEDIES = {
@@ -51,15 +58,9 @@ def _stored(settled: Settled, catalog: Catalog) -> Iterator[str]:
 def _origin(key: str, settled: Settled, estimate: Estimate) -> Iterator[str]:
     """Say where a number comes from that no formula gives."""
     device = settled.cluster.device
-    if key == "memory.capacity_bytes":
-        if "memory_mib" in settled.plan.hardware.spec:
-            yield "given in the plan: hardware.spec.memory_mib"
-        elif settled.plan.hardware.name == "detected":
-            yield f"read from this machine's {device.name}, less what other processes hold"
-        else:
-            yield f"what the driver of {device.name} reports as usable: catalogue row {device.id}"
-    if key in {"memory.capacity_bytes", "bottleneck.ridge_point", "energy.watts_average"} and device.checked:
-        yield f"{device.name}: checked {device.checked}, confidence {device.confidence}"
+    behind = HARDWARE_BEHIND.get(key, "")
+    if behind in device.known:
+        yield f"{figure_label(behind)} of {device.name}: {device.known[behind]}"
     if key == "memory.host_bytes" and settled.plan.task == "fit":
         yield "the data lie in host memory until they are copied to the device"
     if key.startswith("cost."):

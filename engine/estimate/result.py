@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from capacity_tui.engine.hardware.facts import Quantity
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.units import format_bytes
 from capacity_tui.engine.verdict import Verdict
@@ -236,12 +237,14 @@ class Basis:
         calibration: which constants, with their source.
         catalogue_date: when the hardware row was last checked.
         assumed: what was not given and had to be assumed.
+        hardware: the figures of the hardware that went in, by field, each with how it came about.
     """
 
     method: str
     calibration: str
     catalogue_date: str
     assumed: tuple[str, ...] = ()
+    hardware: Mapping[str, Quantity] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from capacity_tui.engine.estimate.figures import Figure, figure, limit_label, part_label
 from capacity_tui.engine.estimate.result import Estimate, Note
+from capacity_tui.engine.hardware.cluster import figure_label
+from capacity_tui.engine.hardware.facts import ORIGINS, Origin
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.units import format_number
 from capacity_tui.engine.workload.plan import Plan
@@ -34,6 +36,9 @@ _COST = (
     "energy.watts_average",
     "energy.usd",
 )
+
+TOLD_ORIGINS: tuple[Origin, ...] = ("given", "measured")
+"""Origins of the hardware's figures that an answer names; those of the catalogue are the usual ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +109,10 @@ def basis(estimate: Estimate) -> str:
     parts = [found.method, found.calibration]
     if found.catalogue_date:
         parts.append(f"catalogue of {found.catalogue_date}")
+    for origin in TOLD_ORIGINS:
+        labels = [figure_label(name) for name, told in found.hardware.items() if told.origin == origin]
+        if labels:
+            parts.append(f"{ORIGINS[origin]}: {', '.join(labels)}")
     if found.assumed:
         parts.append(f"assumed: {', '.join(found.assumed)}")
     return "; ".join(part for part in parts if part)

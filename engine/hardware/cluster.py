@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from capacity_tui.engine.hardware.curve import Curve
+from capacity_tui.engine.hardware.facts import Provenance, Quantity
 from capacity_tui.engine.numeric import Number
 
 DeviceKind = Literal["gpu", "tpu", "cpu"]
@@ -15,6 +16,17 @@ DeviceKind = Literal["gpu", "tpu", "cpu"]
 FALLBACK = {"fp4": "fp8", "fp8": "bf16", "int8": "fp16", "bf16": "fp16", "fp16": "fp32", "tf32": "fp32"}
 
 
+FIGURES = {
+    "memory_bytes": "memory",
+    "bandwidth": "memory bandwidth",
+    "units": "units",
+    "tdp_watts": "power limit",
+    "link_bandwidth": "link",
+    "host_bandwidth": "link to host memory",
+    "node_bandwidth": "network between nodes",
+    "host_memory_bytes": "host memory",
+}
+"""Figures of hardware whose provenance is kept, by field; peaks go by ``peaks.`` and their type."""
 WIDEST_FIRST = ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "int8", "fp4")
 
 
@@ -71,6 +83,7 @@ class Device:
         reach: what of all this is reached.
         checked: date of the catalogue row.
         confidence: A, B or C as the catalogue says.
+        known: how each of the figures came about, by field; peaks by ``peaks.bf16`` and the like.
     """
 
     id: str
@@ -87,6 +100,38 @@ class Device:
     reach: Reach
     checked: str
     confidence: str
+    known: Mapping[str, Provenance] = field(default_factory=dict)
+
+    def known_by(self, by: Provenance, *names: str) -> Device:
+        """Return the device with another provenance for some figures; ``peaks`` stands for all of its peaks."""
+        fields = (name for given in names for name in self._expanded(given))
+        return replace(self, known={**self.known, **dict.fromkeys(fields, by)})
+
+    def with_bandwidth(self, bandwidth: Number, by: Provenance) -> Device:
+        """Return a device whose memory is the host's with another bandwidth; its links are copies in that memory."""
+        changed = replace(self, bandwidth=bandwidth, host_bandwidth=bandwidth, link_bandwidth=bandwidth * 0.5)
+        return changed.known_by(by, "bandwidth", "host_bandwidth", "link_bandwidth")
+
+    def figures(self) -> Iterator[tuple[str, Number]]:
+        """Yield the figures whose provenance is known, by field, with their values."""
+        for name in self.known:
+            group, _, kind = name.partition(".")
+            value = self.peaks.get(kind) if group == "peaks" else getattr(self, name)
+            if value is not None:
+                yield name, value
+
+    def assumptions(self) -> tuple[str, ...]:
+        """Return what of the figures is assumed and from what, one line for those of one source."""
+        sources: dict[str, list[str]] = {}
+        for name, _ in self.figures():
+            by = self.known[name]
+            copied = name in ("host_bandwidth", "link_bandwidth") and by == self.known.get("bandwidth")
+            if by.origin == "assumed" and not copied:
+                sources.setdefault(by.source, []).append(figure_label(name))
+        return tuple(f"{', '.join(labels)}: {source}" for source, labels in sources.items())
+
+    def _expanded(self, name: str) -> tuple[str, ...]:
+        return tuple(f"peaks.{kind}" for kind in self.peaks) if name == "peaks" else (name,)
 
     def native(self, precision: str) -> str:
         """Return the type that really runs when ``precision`` is asked for.
@@ -105,6 +150,12 @@ class Device:
         """Share of the peak that large matrix products of a type sustain."""
         native = self.native(precision)
         return self.reach.gemm.get(native, min(self.reach.gemm.values()))
+
+
+def figure_label(name: str) -> str:
+    """Return what a figure is called in a sentence, such as ``bf16 peak``."""
+    group, _, kind = name.partition(".")
+    return f"{kind} peak" if group == "peaks" else FIGURES[name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +186,7 @@ class Cluster:
         host_memory_bytes: host memory for each device; None where unknown.
         price: what it costs.
         assumed: what was not given.
+        known: how the network between nodes and the host memory came about, by field.
     """
 
     device: Device
@@ -145,3 +197,10 @@ class Cluster:
     host_memory_bytes: Number | None = None
     price: Price = field(default_factory=Price)
     assumed: tuple[str, ...] = ()
+    known: Mapping[str, Provenance] = field(default_factory=dict)
+
+    def figures(self) -> dict[str, Quantity]:
+        """Return the hardware's figures by field, each with how it came about."""
+        own = ((name, getattr(self, name), by) for name, by in self.known.items())
+        device = ((name, value, self.device.known[name]) for name, value in self.device.figures())
+        return {name: Quantity(value, by.origin, by.source) for name, value, by in (*device, *own) if value is not None}

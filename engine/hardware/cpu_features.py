@@ -40,7 +40,18 @@ def simd_bits(host: Host, flags: frozenset[str]) -> Fact[int]:
 
 
 def microarchitecture(host: Host, pairs: dict[str, str]) -> Fact[str]:
-    """Return archspec's name for the newest microarchitecture all of whose features are here."""
+    """Return the microarchitecture by the processor's numbers; else the newest all of whose features are here."""
+    numbers = [pairs.get(key, "") for key in ("cpu family", "model", "stepping")]
+    if all(number.isdigit() for number in numbers):
+        family, model, stepping = map(int, numbers)
+        rows = device_names().x86_models
+        known = next((row for row in rows if row.fits(pairs.get("vendor_id", ""), family, model, stepping)), None)
+        if known is not None:
+            return detected(known.name, "family, model and stepping in /proc/cpuinfo")
+    return _by_features(host, pairs)
+
+
+def _by_features(host: Host, pairs: dict[str, str]) -> Fact[str]:
     from archspec.cpu import TARGETS  # noqa: PLC0415 - 20 ms, in a probe's own thread
     from archspec.cpu.schema import TARGETS_JSON  # noqa: PLC0415
 

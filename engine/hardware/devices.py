@@ -5,13 +5,28 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from capacity_tui.engine.catalog import Accelerator, Catalog, Processor
-from capacity_tui.engine.catalog.rows import MIB
+from capacity_tui.engine.catalog.assumptions import Assumption
+from capacity_tui.engine.catalog.rows import FROM_USER, MIB, Row
 from capacity_tui.engine.errors import CatalogError, Place
 from capacity_tui.engine.hardware.cluster import Device, Price, Reach
+from capacity_tui.engine.hardware.facts import Provenance
 
 PEAKS = ("fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "int8", "fp4")
 # One lane carries this much in one direction, by PCIe generation (GB/s; PCI-SIG, after encoding).
 PCIE_LANE_GBS = {1: 0.25, 2: 0.5, 3: 0.985, 4: 1.969, 5: 3.938, 6: 7.563, 7: 15.13}
+
+
+SPEC_FIGURES = {
+    "memory_mib": "memory_bytes", "bandwidth_gbs": "bandwidth", "tdp_w": "tdp_watts", "link_gbs": "link_bandwidth",
+    "units": "units", "host_gbs": "host_bandwidth", "node_gbs": "node_bandwidth",
+    "host_memory_gib": "host_memory_bytes", "fp64_tflops": "peaks.fp64", "fp32_tflops": "peaks.fp32",
+    "tf32_tflops": "peaks.tf32", "fp16_tflops": "peaks.fp16", "bf16_tflops": "peaks.bf16", "fp8_tflops": "peaks.fp8",
+    "int8_tops": "peaks.int8", "fp4_tflops": "peaks.fp4",
+}  # fmt: skip
+"""The figure that each key of a plan's hardware.spec, or of a catalogue row, gives."""
+CLUSTER_FIGURES = ("node_bandwidth", "host_memory_bytes")
+UNTOLD = Provenance("assumed", "nothing tells")
+DEVICE_FIGURES = ("memory_bytes", "bandwidth", "peaks", "units", "tdp_watts", "link_bandwidth", "host_bandwidth")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +40,7 @@ class Found:
     price: Price
     interconnect: str
     assumed: tuple[str, ...] = ()
+    host_memory_known: Provenance = UNTOLD
 
 
 def reach_of(generation: str, catalog: Catalog) -> Reach:
@@ -70,16 +86,20 @@ def accelerator_device(row: Accelerator, catalog: Catalog) -> Device:
             "give them in hardware.spec: bf16_tflops, bandwidth_gbs",
             Place(field="hardware.name"),
         )
-    host = PCIE_LANE_GBS.get(row.pcie_gen or 4, PCIE_LANE_GBS[4]) * (row.pcie_lanes or 16) * 1e9
+    told = row_provenance(row)
+    generation, lanes, units = row.pcie_gen, row.pcie_lanes, row.units
+    guesses = catalog.assumptions
+    host = PCIE_LANE_GBS[generation or int(guesses["pcie-generation"].value)] * 1e9
+    host *= lanes or guesses["pcie-lanes"].value
     bandwidth = row.bandwidth_gbs * 1e9
-    return Device(
+    device = Device(
         id=row.id,
         name=row.name,
         kind="tpu" if row.vendor in {"Google", "AWS"} else "gpu",
         memory_bytes=float(row.memory_bytes),
         bandwidth=bandwidth,
         peaks=peaks,
-        units=float(row.units or 64),
+        units=float(units or guesses["accelerator-units"].value),
         tdp_watts=row.tdp_w,
         clock=1.0,
         link_bandwidth=row.link_gbs * 1e9 if row.link_gbs else host,
@@ -87,19 +107,32 @@ def accelerator_device(row: Accelerator, catalog: Catalog) -> Device:
         reach=reach_of(row.generation or "", catalog),
         checked=row.checked.isoformat(),
         confidence=row.confidence,
-    )
+    ).known_by(told, *DEVICE_FIGURES)
+    if not row.unified_memory and not (generation and lanes):
+        guess = assumed_by(guesses["pcie-lanes" if generation else "pcie-generation"])
+        device = device.known_by(guess, "host_bandwidth", *(() if row.link_gbs else ("link_bandwidth",)))
+    if row.memory_mib_assumed:
+        device = device.known_by(
+            Provenance("assumed", f"what drivers leave of the marketed size; {told.source}"), "memory_bytes"
+        )
+    if row.overrides:
+        own = Provenance("given", f"your own catalogue file, row {row.id}")
+        device = device.known_by(own, *(name for key, name in SPEC_FIGURES.items() if key in row.overrides))
+    return device if units else device.known_by(assumed_by(guesses["accelerator-units"]), "units")
 
 
 def processor_device(row: Processor, catalog: Catalog) -> Device:
     """Return one socket of a catalogue CPU as formulas see it; its memory is not known."""
-    clock = (row.base_ghz or 2.5) * 1e9
+    guesses = catalog.assumptions
+    clock = (row.base_ghz or row.boost_ghz or guesses["cpu-clock"].value) * 1e9
     cores = row.cores + row.efficiency_cores
-    fp32 = (row.fp32_flops_per_cycle or 32.0) * cores * clock
-    peaks = {"fp32": fp32, "fp64": (row.fp64_flops_per_cycle or 16.0) * cores * clock}
+    single = row.fp32_flops_per_cycle or guesses["cpu-fp32-flops-per-cycle"].value
+    double = row.fp64_flops_per_cycle or guesses["cpu-fp64-flops-per-cycle"].value
+    peaks = {"fp32": single * cores * clock, "fp64": double * cores * clock}
     if row.bf16_matrix_flops_per_cycle:
         peaks["bf16"] = row.bf16_matrix_flops_per_cycle * cores * clock
-    bandwidth = (row.bandwidth_gbs or 40.0) * 1e9
-    return Device(
+    bandwidth = (row.bandwidth_gbs or guesses["cpu-bandwidth"].value) * 1e9
+    device = Device(
         id=row.id,
         name=row.name,
         kind="cpu",
@@ -114,7 +147,29 @@ def processor_device(row: Processor, catalog: Catalog) -> Device:
         reach=reach_of("CPU", catalog),
         checked=row.checked.isoformat(),
         confidence=row.confidence,
-    )
+    ).known_by(row_provenance(row), *DEVICE_FIGURES)
+    lacking = {
+        "peaks": () if row.base_ghz or row.boost_ghz else ("cpu-clock",),
+        "peaks.fp32": () if row.fp32_flops_per_cycle else ("cpu-fp32-flops-per-cycle",),
+        "peaks.fp64": () if row.fp64_flops_per_cycle else ("cpu-fp64-flops-per-cycle",),
+        "bandwidth": () if row.bandwidth_gbs else ("cpu-bandwidth",),
+    }
+    for name, guessed in lacking.items():
+        for guess in guessed:
+            device = device.known_by(assumed_by(guesses[guess]), name)
+    return device
+
+
+def row_provenance(row: Row) -> Provenance:
+    """Return how the figures of a catalogue row came about: shipped ones are the catalogue's, others the user's own."""
+    if row.provenance == FROM_USER and not row.overrides:
+        return Provenance("given", f"your own catalogue file, row {row.id}")
+    return Provenance("catalogue", f"row {row.id}, checked {row.checked.isoformat()}, confidence {row.confidence}")
+
+
+def assumed_by(row: Assumption) -> Provenance:
+    """Return the provenance of what stands in for a figure that nothing tells."""
+    return Provenance("assumed", f"{row.name}, {row.value:g} {row.unit}".strip())
 
 
 def power_limited(device: Device, limit: float) -> Device:

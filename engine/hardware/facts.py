@@ -6,12 +6,45 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, Literal, Never, TypeVar
 
+from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.printable import printable, printable_lines
 
 Origin = Literal["detected", "measured", "catalogue", "assumed", "given"]
 
+ORIGINS: dict[Origin, str] = {
+    "detected": "detected here",
+    "measured": "measured here",
+    "catalogue": "catalogue",
+    "assumed": "assumed",
+    "given": "given in the plan",
+}
+"""How a figure's origin reads in a sentence."""
+
 T_co = TypeVar("T_co", covariant=True)
 U = TypeVar("U")
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """How a number that formulas read came about; ``source`` says who told, or what it is concluded from."""
+
+    origin: Origin
+    source: str
+
+    def __str__(self) -> str:
+        return f"{ORIGINS[self.origin]}: {self.source}"
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A number that formulas read, with its provenance."""
+
+    value: Number
+    origin: Origin
+    source: str
+
+    def __str__(self) -> str:
+        return f"{ORIGINS[self.origin]}: {self.source}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +72,11 @@ class Fact(Generic[T_co]):
 
     def __str__(self) -> str:
         return f"n/a ({self.reason})" if self.value is None else str(self.value)
+
+    @property
+    def provenance(self) -> Provenance:
+        """How the value came about."""
+        return Provenance(self.origin, self.source)
 
     def map(self, change: Callable[[T_co], U]) -> Fact[U]:
         """Return the fact with its value changed; a missing one stays missing with its reason."""

@@ -10,6 +10,7 @@ from importlib.resources import files
 from typing import cast
 
 from capacity_tui.engine.hardware.facts import Fact, missing
+from capacity_tui.engine.hardware.host import parse_cpu_list
 from capacity_tui.engine.hardware.machine import DiskKind
 
 SOURCE = "profiles/device_names.yaml"
@@ -41,11 +42,39 @@ class AcceleratorName:
 
 @dataclass(frozen=True, slots=True)
 class Simd:
-    """An instruction set extension: the kernel's flag, its usual name, its vector width in bits."""
+    """An instruction set extension.
+
+    Attributes:
+        flag: the kernel's name of it.
+        name: its usual name.
+        bits: its vector width, 0 where it has none of its own.
+        type: the number type it multiplies beside the vectors' own, empty where none.
+        flops_per_cycle: of one core in that type; None where ``times_fp32`` tells.
+        times_fp32: rate in that type over the vectors' rate in fp32.
+    """
 
     flag: str
     name: str
     bits: int
+    type: str = ""
+    flops_per_cycle: float | None = None
+    times_fp32: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class X86Model:
+    """A microarchitecture by the numbers that x86 processors carry; any stepping where none is listed."""
+
+    name: str
+    vendor: str
+    family: int
+    models: tuple[int, ...]
+    steppings: tuple[int, ...]
+
+    def fits(self, vendor: str, family: int, model: int, stepping: int) -> bool:
+        """Return whether a processor is one of these."""
+        listed = (vendor, family) == (self.vendor, self.family) and model in self.models
+        return listed and (not self.steppings or stepping in self.steppings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +87,8 @@ class DeviceNames:
     disks: tuple[tuple[DiskKind, re.Pattern[str]], ...]
     arm_parts: Mapping[str, str]
     simd: tuple[Simd, ...]
+    x86_models: tuple[X86Model, ...]
+    server_cpus: re.Pattern[str]
 
 
 def match_accelerator(name: str, memory_bytes: int | None, source: str = SOURCE) -> Fact[str]:
@@ -126,8 +157,15 @@ def device_names() -> DeviceNames:
         cpus=tuple((str(row["id"]), _pattern(row)) for row in data["cpus"]),
         disks=tuple((cast("DiskKind", row["kind"]), _pattern(row)) for row in data["disks"]),
         arm_parts={str(row["part"]): str(row["name"]) for row in data["arm_parts"]},
-        simd=tuple(Simd(str(row["flag"]), str(row["name"]), cast("int", row["bits"])) for row in data["simd"]),
+        simd=tuple(Simd(**row) for row in data["simd"]),  # type: ignore[arg-type]  # the fields of the table
+        x86_models=tuple(_x86_model(row) for row in data["x86_models"]),
+        server_cpus=re.compile(str(data["server_cpus"]), re.IGNORECASE),
     )
+
+
+def _x86_model(row: Mapping[str, object]) -> X86Model:
+    models, steppings = (parse_cpu_list(str(row.get(key, ""))) for key in ("models", "steppings"))
+    return X86Model(str(row["name"]), str(row["vendor"]), cast("int", row["family"]), models, steppings)
 
 
 def _accelerator(row: Mapping[str, object]) -> AcceleratorName:

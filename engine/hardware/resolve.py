@@ -6,29 +6,26 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from capacity_tui.engine.catalog import Accelerator, Catalog, Instance, Processor
+from capacity_tui.engine.catalog import Accelerator, Catalog, Instance, Link, Processor
 from capacity_tui.engine.catalog.names import nearest
 from capacity_tui.engine.catalog.rows import MIB
 from capacity_tui.engine.errors import CatalogError, HardwareError, Place, PlanError
 from capacity_tui.engine.hardware.cluster import Cluster, Device, Price
 from capacity_tui.engine.hardware.devices import (
+    CLUSTER_FIGURES,
     PEAKS,
+    SPEC_FIGURES,
     Found,
     accelerator_device,
     power_limited,
     processor_device,
 )
+from capacity_tui.engine.hardware.facts import Provenance
 from capacity_tui.engine.units import parse_count
 from capacity_tui.engine.workload.plan import HardwareSection, PricingSection
 
 if TYPE_CHECKING:
     from capacity_tui.engine.hardware.machine import Machine
-
-OVERRIDES = (
-    "memory_mib", "bandwidth_gbs", "tdp_w", "link_gbs", "units", "host_gbs", "node_gbs", "host_memory_gib",
-    "fp64_tflops", "fp32_tflops", "tf32_tflops", "fp16_tflops", "bf16_tflops", "fp8_tflops", "int8_tops",
-    "fp4_tflops",
-)  # fmt: skip
 
 
 def resolve_cluster(
@@ -52,7 +49,7 @@ def resolve_cluster(
     device = _overridden(found.device, spec)
     devices = section.devices or found.devices
     per_node = min(section.per_node or found.per_node, devices)
-    assumed = list(found.assumed)
+    assumed = [*found.assumed, *device.assumptions()]
     link = section.interconnect or found.interconnect
     try:
         row = catalog.links.find(link)
@@ -76,7 +73,18 @@ def resolve_cluster(
         host_memory_bytes=host,
         price=_price(found.price, pricing, devices, found.devices),
         assumed=tuple(assumed),
+        known={
+            "node_bandwidth": _given("node_gbs") if "node_gbs" in spec else _network_known(section, row),
+            "host_memory_bytes": _given("host_memory_gib") if "host_memory_gib" in spec else found.host_memory_known,
+        },
     )
+
+
+def _network_known(section: HardwareSection, row: Link) -> Provenance:
+    """Return how the network between nodes is known: named in the plan, or the one usually built around the part."""
+    if section.interconnect is not None:
+        return Provenance("catalogue", f"link {row.id}, named in hardware.interconnect")
+    return Provenance("assumed", f"the usual network: {row.name}")
 
 
 def _find(section: HardwareSection, catalog: Catalog, machine: Machine | None) -> Found:
@@ -105,7 +113,8 @@ def _instance(row: Instance, catalog: Catalog) -> Found:
     count = max(1, round(row.accelerator_count))
     memory = row.memory_gb * 2**30 / count if row.memory_gb else None
     price = Price(row.on_demand_usd_per_hour, row.spot_usd_per_hour, _price_source(row))
-    return Found(device, count, count, memory, price, _network(accelerator))
+    known = Provenance("catalogue", f"instance {row.id}")
+    return Found(device, count, count, memory, price, _network(accelerator), host_memory_known=known)
 
 
 def _node_size(row: Accelerator) -> int:
@@ -158,8 +167,8 @@ def _overrides(spec: Mapping[str, object]) -> dict[str, float]:
     values: dict[str, float] = {}
     for key, value in spec.items():
         place = Place(field=f"hardware.spec.{key}")
-        if key not in OVERRIDES:
-            near = nearest(key, OVERRIDES) or OVERRIDES
+        if key not in SPEC_FIGURES:
+            near = nearest(key, SPEC_FIGURES) or SPEC_FIGURES
             raise PlanError("unknown key", key, f"known: {', '.join(near)}", place)
         if isinstance(value, bool) or not isinstance(value, int | float | str):
             raise PlanError("not a number", repr(value), "give a number in the unit of the key", place)
@@ -185,4 +194,12 @@ def _overridden(device: Device, spec: Mapping[str, float]) -> Device:
         host_bandwidth=spec["host_gbs"] * 1e9 if "host_gbs" in spec else device.host_bandwidth,
         units=spec.get("units", device.units),
     )
-    return power_limited(device, spec["tdp_w"]) if "tdp_w" in spec else device
+    device = power_limited(device, spec["tdp_w"]) if "tdp_w" in spec else device
+    for key in spec:
+        if SPEC_FIGURES[key] not in CLUSTER_FIGURES:
+            device = device.known_by(_given(key), SPEC_FIGURES[key])
+    return device
+
+
+def _given(key: str) -> Provenance:
+    return Provenance("given", f"hardware.spec.{key}")

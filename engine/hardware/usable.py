@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from capacity_tui.engine.hardware.cluster import Device
-from capacity_tui.engine.hardware.facts import detected, missing
+from capacity_tui.engine.hardware.facts import Provenance, detected, missing
 from capacity_tui.engine.hardware.machine import Accelerator, Machine
 
 SLICES = "MIG instances"
+WHOLE = Provenance("detected", "a whole device")
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +20,7 @@ class UsableDevice:
     Attributes:
         accelerator: the whole device, or the slice as if it were one.
         compute_share: part of the device's arithmetic units, 1 for a whole one.
+        share_known: how that part is known.
         bandwidth_share: part of its memory bandwidth.
         linked: whether it can talk to the others directly; slices cannot.
     """
@@ -27,6 +29,7 @@ class UsableDevice:
     compute_share: float = 1.0
     bandwidth_share: float = 1.0
     linked: bool = True
+    share_known: Provenance = WHOLE
 
 
 def usable_devices(machine: Machine) -> tuple[UsableDevice, ...]:
@@ -39,7 +42,7 @@ def slice_of(device: Device, found: UsableDevice) -> Device:
     """Return what a slice has of a whole device: its shares of arithmetic and bandwidth, and no links."""
     if found.linked:
         return device
-    return replace(
+    slice_ = replace(
         device,
         name=found.accelerator.name.value or device.name,
         peaks={name: peak * found.compute_share for name, peak in device.peaks.items()},
@@ -48,6 +51,7 @@ def slice_of(device: Device, found: UsableDevice) -> Device:
         tdp_watts=None if device.tdp_watts is None else device.tdp_watts * found.compute_share,
         link_bandwidth=device.host_bandwidth,
     )
+    return slice_.known_by(found.share_known, "bandwidth", "peaks", "units", "tdp_watts")
 
 
 def _devices(gpu: Accelerator) -> Iterator[UsableDevice]:
@@ -72,5 +76,9 @@ def _devices(gpu: Accelerator) -> Iterator[UsableDevice]:
             links=missing(source, "slices have no links to each other"),
             mig_instances=missing(source, "a slice itself"),
         )
-        bandwidth = size / total if size and total else entry.compute_share or 1.0
-        yield UsableDevice(slice_, entry.compute_share or 1.0, min(1.0, bandwidth), linked=False)
+        by_memory = min(1.0, size / total) if size and total else None
+        # Slices are cut so that arithmetic and memory go together: what is not told of one follows the other.
+        share, told = entry.compute_share or by_memory or 1.0, Provenance("detected", source)
+        if entry.compute_share is None:
+            told = Provenance("assumed", f"{share:.0%} of the device: the slice tells only its memory")
+        yield UsableDevice(slice_, share, by_memory or share, False, told)

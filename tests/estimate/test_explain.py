@@ -195,7 +195,7 @@ def test_one_equation_serves_several_parts() -> None:
         ("offloaded", "memory.parts.optimizer", "host memory"),
         ("linear_regression", "computation.parts.attention", "no attention"),
         ("gpt2_rtx_3060", "memory.parts.kv_cache", "only serving"),
-        ("gpt2_rtx_3060", "memory.capacity_bytes", "catalogue row rtx-3060-12gb"),
+        ("gpt2_rtx_3060", "memory.capacity_bytes", "catalogue: row rtx-3060-12gb"),
     ],
 )
 def test_what_no_formula_says_is_said_in_words(name: str, key: str, says: str) -> None:

@@ -189,7 +189,7 @@ def serving_estimate(run: ServingRun, pricing: PricingSection) -> Estimate:
         bottleneck=bottleneck(operators, parts, run.cluster, run.peak, None),
         cost=cost(run.cluster, None, seconds / units),
         energy=energy(run.cluster, None, busy, pricing.usd_per_kwh),
-        basis=Basis(METHOD, run.calibration, device.checked, run.assumed),
+        basis=Basis(METHOD, run.calibration, device.checked, run.assumed, run.cluster.figures()),
         warnings=warnings,
         details=details,
     )

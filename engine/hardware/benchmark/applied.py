@@ -9,20 +9,23 @@ from capacity_tui.engine.hardware.cluster import Device
 
 
 def with_benchmarks(device: Device, found: MeasuredFacts | None) -> Device:
-    """Return a processor with what was measured on it in place of the shares its generation usually reaches.
+    """Return a processor with what was measured on it: its memory bandwidth, and the shares of its peaks it reaches.
 
-    Rates stay those of the datasheet or of the clock; what is measured is the share of them that is reached.
+    Peaks stay those of the datasheet or of the clock; what is measured is the share of them that is reached. All of a
+    measured bandwidth is reached, and by elementwise work as much of it as before.
     """
     if found is None:
         return device
     reach = device.reach
-    rates = {"fp32": found.fp32_flops.value, "fp64": found.fp64_flops.value}
-    shares = {name: rate / device.peaks[name] for name, rate in rates.items() if rate and name in device.peaks}
-    bandwidth = found.memory_bandwidth.value
-    if bandwidth:
-        stream = bandwidth / device.bandwidth
-        reach = replace(reach, stream=stream, elementwise=reach.elementwise * stream / reach.stream)
-    if not shares and not bandwidth:
+    rates = {"fp32": found.fp32_flops, "fp64": found.fp64_flops}
+    measured = {name: fact for name, fact in rates.items() if fact.value and name in device.peaks}
+    shares = {name: (fact.value or 0.0) / device.peaks[name] for name, fact in measured.items()}
+    bandwidth = found.memory_bandwidth
+    if bandwidth.value:
+        device = device.with_bandwidth(bandwidth.value, bandwidth.provenance)
+        reach = replace(reach, stream=1.0, elementwise=reach.elementwise / reach.stream)
+    sources = [fact.source for fact in (*measured.values(), bandwidth) if fact.value]
+    if not sources:
         return device
-    source = next(fact.source for fact in (found.fp32_flops, found.fp64_flops, found.memory_bandwidth) if fact.value)
-    return replace(device, reach=replace(reach, gemm={**reach.gemm, **shares}, source=f"measured: {source}"))
+    gemm = {**reach.gemm, **shares}
+    return replace(device, reach=replace(reach, gemm=gemm, source=f"measured here: {'; '.join(sources)}"))
