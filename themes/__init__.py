@@ -1,1 +1,1 @@
-"""Colour themes, one YAML file each."""
+"""Colour themes, one TOML file each."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from capacity_tui.engine.errors import CapacityError, Place
 from capacity_tui.engine.files import config_folder, make_folder, write_atomically
-from capacity_tui.tui import flat_yaml
+from capacity_tui.tui import toml_file
 from capacity_tui.tui.glyphs import Glyphs
 
 SLOWEST_SECONDS = 60.0
@@ -39,66 +40,98 @@ class Settings:
 
 def settings_file() -> Path:
     """Return where the settings are read from."""
-    return config_folder() / "settings.yaml"
+    return config_folder() / "settings.toml"
 
 
 def load(path: Path) -> Settings:
     """Return the settings in a file, the default ones if there is none.
 
+    Settings that an earlier version kept as YAML beside it are taken over first.
+
     Raises:
         CapacityError: the file cannot be read or holds something that is no setting.
     """
+    old = path.with_suffix(".yaml")
+    if not path.exists() and old.is_file():
+        _take_over(old, path)
+    text = _text_of(path)
+    return Settings() if text is None else _parse(toml_file.read(text, str(path)), str(path))
+
+
+def _text_of(path: Path) -> str | None:
+    """Return what stands in the file, None if there is none."""
     try:
-        text = path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8")
     except (FileNotFoundError, NotADirectoryError):
-        return Settings()
+        return None
     except (OSError, UnicodeDecodeError) as error:
         raise CapacityError("settings cannot be read", str(error), place=Place(str(path))) from error
-    return _parse(flat_yaml.read(text, str(path)), str(path))
 
 
-def _parse(values: Mapping[str, str], file: str) -> Settings:
-    keys = {name.removeprefix("keys."): value for name, value in values.items() if name.startswith("keys.")}
-    known = {"theme", "glyphs", "mouse", "live_seconds", "hint"}
-    if unknown := [name for name in values if name not in known and not name.startswith("keys.")]:
-        hint = f"known are {', '.join(sorted(known))}, keys"
+def _parse(values: Mapping[str, object], file: str) -> Settings:
+    known = {"theme", "glyphs", "mouse", "live_seconds", "hint", "keys"}
+    if unknown := [name for name in values if name not in known]:
+        hint = f"known are {', '.join(sorted(known))}"
         raise CapacityError("unknown setting", unknown[0], hint, Place(file, field=unknown[0]))
-    glyphs = values.get("glyphs", "")
+    glyphs = str(values.get("glyphs", ""))
     if glyphs and glyphs not in set(Glyphs):
         raise CapacityError("unknown glyphs", glyphs, "braille, block or ascii", Place(file, field="glyphs"))
+    keys = values.get("keys", {})
+    if not isinstance(keys, Mapping):
+        raise CapacityError(
+            "keys are no table", str(keys), '[keys], then "edit.undo" = "f5"', Place(file, field="keys")
+        )
     return Settings(
-        theme=values.get("theme", "dark"),
+        theme=str(values.get("theme", "dark")),
         glyphs=glyphs,
         mouse=_switch(values, "mouse", file),
         live_seconds=_seconds(values, file),
         hint=_switch(values, "hint", file),
-        keys=keys,
+        keys={str(name): str(key) for name, key in keys.items()},
     )
 
 
-def _switch(values: Mapping[str, str], name: str, file: str) -> bool:
-    text = values.get(name, "true")
-    if text not in {"true", "false"}:
-        raise CapacityError("setting is neither true nor false", text, place=Place(file, field=name))
-    return text == "true"
+def _switch(values: Mapping[str, object], name: str, file: str) -> bool:
+    value = values.get(name, True)
+    if not isinstance(value, bool):
+        raise CapacityError("setting is neither true nor false", str(value), place=Place(file, field=name))
+    return value
 
 
-def _seconds(values: Mapping[str, str], file: str) -> float:
-    text = values.get("live_seconds", "2")
-    try:
-        seconds = float(text)
-    except ValueError as error:
+def _seconds(values: Mapping[str, object], file: str) -> float:
+    seconds = values.get("live_seconds", 2.0)
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not math.isfinite(seconds):
         place = Place(file, field="live_seconds")
-        raise CapacityError("interval is not a number of seconds", text, place=place) from error
-    return min(max(seconds, FASTEST_SECONDS), SLOWEST_SECONDS)
+        raise CapacityError("interval is not a number of seconds", str(seconds), place=place)
+    return min(max(float(seconds), FASTEST_SECONDS), SLOWEST_SECONDS)
 
 
-def save_setting(path: Path, name: str, value: str) -> None:
-    """Write one setting into the file, keeping the others; comments in it are lost.
+def save_setting(path: Path, name: str, value: str | bool) -> None:
+    """Write one setting into the file; everything else in it, comments included, stays as it is.
 
     Raises:
         CapacityError: the file cannot be read or written.
     """
-    values = flat_yaml.read(path.read_text(encoding="utf-8"), str(path)) if path.exists() else {}
+    import tomlkit
+
+    text = _text_of(path) or ""
+    toml_file.read(text, str(path))
+    document = tomlkit.parse(text)
+    document[name] = value
     make_folder(path.parent)
-    write_atomically(path, flat_yaml.write({**values, name: value}), overwrite=True)
+    write_atomically(path, tomlkit.dumps(document), overwrite=True)
+
+
+def _take_over(old: Path, path: Path) -> None:
+    """Write the settings of an earlier version anew, and keep its file aside."""
+    import tomlkit
+    import yaml
+
+    try:
+        found = yaml.safe_load(_text_of(old) or "")
+    except yaml.YAMLError as error:
+        raise CapacityError("settings cannot be read", str(error), "mend or remove it", Place(str(old))) from error
+    if not isinstance(found, dict):
+        raise CapacityError("settings are no table", hint="mend or remove it", place=Place(str(old)))
+    write_atomically(path, tomlkit.dumps({str(name): value for name, value in found.items()}), overwrite=False)
+    old.replace(old.with_suffix(".yaml.old"))

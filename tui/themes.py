@@ -1,7 +1,8 @@
-"""Themes as data: one YAML file each, checked before the screen sees it."""
+"""Themes as data: one TOML file each, checked before the screen sees it."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from textual.color import Color, ColorParseError
 from textual.theme import BUILTIN_THEMES, Theme
 
 from capacity_tui.engine.errors import CapacityError, Place
-from capacity_tui.tui import flat_yaml
+from capacity_tui.tui import toml_file
 
 BUNDLED = ("dark", "light", "ansi", "colour-blind", "high-contrast")
 """The themes that come along, in the order in which the key walks through them."""
@@ -31,12 +32,12 @@ def load(name: str, user_folder: Path) -> Theme:
     Raises:
         CapacityError: there is no such theme, or a field of it is missing or not a colour.
     """
-    for path in (Path(name), user_folder / f"{name}.yaml"):
-        if path.suffix == ".yaml" and path.is_file():
+    for path in (Path(name), user_folder / f"{name}.toml"):
+        if path.suffix == ".toml" and path.is_file():
             return parse(path.read_text(encoding="utf-8"), str(path))
     if name not in BUNDLED:
-        raise CapacityError("unknown theme", name, f"there are {', '.join(BUNDLED)}, or a path of a file")
-    return parse((files("capacity_tui.themes") / f"{name}.yaml").read_text(encoding="utf-8"), f"{name}.yaml")
+        raise CapacityError("unknown theme", name, f"there are {', '.join(BUNDLED)}, or a path of a .toml file")
+    return parse((files("capacity_tui.themes") / f"{name}.toml").read_text(encoding="utf-8"), f"{name}.toml")
 
 
 def parse(text: str, file: str) -> Theme:
@@ -45,43 +46,61 @@ def parse(text: str, file: str) -> Theme:
     Raises:
         CapacityError: a field is missing, unknown or not a colour; the error names file and field.
     """
-    values = flat_yaml.read(text, file)
-    known = {"name", "dark", "ansi", *_BASE, *_COLOURS, *_STYLES}
-    for field in (*values, *known):
-        place = Place(file, field=field)
-        if field not in known:
-            raise CapacityError("unknown field of a theme", place=place)
-        if field not in values:
-            raise CapacityError("theme lacks a field", place=place)
-        if field in {*_BASE, *_COLOURS}:
-            _check_colour(values[field], place)
+    values = toml_file.read(text, file)
+    colours = {field: _colour(values, field, file) for field in (*_BASE, *_COLOURS)}
+    switches = {field: _switch(values, field, file) for field in ("dark", "ansi")}
+    texts = {field: _text(values, field, file) for field in ("name", *_STYLES)}
+    if unknown := next((field for field in values if field not in {*colours, *switches, *texts}), None):
+        raise CapacityError("unknown field of a theme", place=Place(file, field=unknown))
+    variables = {**{field: colours[field] for field in _COLOURS}, **{field: texts[field] for field in _STYLES}}
     return Theme(
-        name=f"capacity-{values['name']}",
-        dark=values["dark"] == "true",
-        ansi=values["ansi"] == "true",
-        variables={**_own_variables(values), **{field: values[field] for field in (*_COLOURS, *_STYLES)}},
-        background=values["background"],
-        surface=values["surface"],
-        panel=values["panel"],
-        foreground=values["foreground"],
-        primary=values["primary"],
-        secondary=values["secondary"],
-        accent=values["accent"],
-        success=values["success"],
-        warning=values["warning"],
-        error=values["error"],
+        name=f"capacity-{texts['name']}",
+        dark=switches["dark"],
+        ansi=switches["ansi"],
+        variables={**_own_variables(switches), **variables},
+        background=colours["background"],
+        surface=colours["surface"],
+        panel=colours["panel"],
+        foreground=colours["foreground"],
+        primary=colours["primary"],
+        secondary=colours["secondary"],
+        accent=colours["accent"],
+        success=colours["success"],
+        warning=colours["warning"],
+        error=colours["error"],
     )
 
 
-def _own_variables(values: dict[str, str]) -> dict[str, str]:
+def _own_variables(switches: Mapping[str, bool]) -> dict[str, str]:
     """Return the variables that Textual's own style sheets need in a theme of the terminal's colours."""
-    if values["ansi"] != "true":
+    if not switches["ansi"]:
         return {}
-    return BUILTIN_THEMES["ansi-dark" if values["dark"] == "true" else "ansi-light"].variables
+    return BUILTIN_THEMES["ansi-dark" if switches["dark"] else "ansi-light"].variables
 
 
-def _check_colour(text: str, place: Place) -> None:
+def _text(values: Mapping[str, object], field: str, file: str) -> str:
+    place, value = Place(file, field=field), values.get(field)
+    if value is None:
+        raise CapacityError("theme lacks a field", place=place)
+    if not isinstance(value, str):
+        raise CapacityError("not a text", str(value), "write it in quotes", place)
+    return value
+
+
+def _switch(values: Mapping[str, object], field: str, file: str) -> bool:
+    place, value = Place(file, field=field), values.get(field)
+    if value is None:
+        raise CapacityError("theme lacks a field", place=place)
+    if not isinstance(value, bool):
+        raise CapacityError("neither true nor false", str(value), place=place)
+    return value
+
+
+def _colour(values: Mapping[str, object], field: str, file: str) -> str:
+    text = _text(values, field, file)
     try:
         Color.parse(text)
     except ColorParseError as error:
-        raise CapacityError("not a colour", text, "write #rrggbb or ansi_blue", place) from error
+        hint = "write #rrggbb or ansi_blue"
+        raise CapacityError("not a colour", text, hint, Place(file, field=field)) from error
+    return text

@@ -307,7 +307,7 @@ async def test_every_bundled_theme_can_be_applied(make_app: MakeApp) -> None:
             await press(pilot, "t")
             seen.append(app.theme)
         assert len(set(seen)) == 5
-        assert "theme: dark" in (app.settings, Path("config/settings.yaml").read_text())[1]
+        assert 'theme = "dark"' in (app.settings, Path("config/settings.toml").read_text())[1]
 
 
 async def test_own_keys_replace_the_default_ones(make_app: MakeApp) -> None:
@@ -392,4 +392,4 @@ async def test_hint_of_the_first_run_goes_for_good(make_app: MakeApp, own_folder
         assert "? lists all keys" in shown(pilot, "hint")
         await press(pilot, "escape")
         assert not pilot.app.screen.query_one("#hint").display
-        assert "hint: false" in (own_folders / "config" / "settings.yaml").read_text()
+        assert "hint = false" in (own_folders / "config" / "settings.toml").read_text()

@@ -165,7 +165,7 @@ class Filing(Editing):
         self.say("not saved: s saves, q once more quits", "warn")
         return False
 
-    def remember(self, name: str, value: str) -> None:
+    def remember(self, name: str, value: str | bool) -> None:
         """Write a setting down, and say so where that fails."""
         try:
             save_setting(settings_file(), name, value)

@@ -177,7 +177,7 @@ class PlanScreen(Filing):
         hint = self.query_one(Hint)
         if hint.has_class("-shown"):
             hint.remove_class("-shown")
-            self.remember("hint", "false")
+            self.remember("hint", False)
 
     def action_detail(self) -> None:
         """Show all of the explanation, or of the last error."""
