@@ -44,22 +44,7 @@ _COUNT_UNITS: dict[str, int] = {
     "gi": 2**30,
     "ti": 2**40,
 }
-_SECOND, _MINUTE, _HOUR, _DAY, _YEAR = 1, 60, 3600, 86_400, 31_536_000
-_TIME_UNITS: dict[str, Decimal] = {
-    name: Decimal(seconds)
-    for names, seconds in (
-        ("ns", "1e-9"),
-        ("us µs", "1e-6"),
-        ("ms", "1e-3"),
-        ("s sec secs second seconds", "1"),
-        ("m min mins minute minutes", "60"),
-        ("h hr hrs hour hours", "3600"),
-        ("d day days", "86400"),
-        ("w week weeks", "604800"),
-        ("y year years", "31536000"),
-    )
-    for name in names.split()
-}
+_MINUTE, _HOUR, _DAY, _YEAR = 60, 3600, 86_400, 31_536_000
 _LONG_TIMES = ((_YEAR, "y", _DAY, "d"), (_DAY, "d", _HOUR, "h"), (_HOUR, "h", _MINUTE, "min"))
 
 _NUMBER = r"[+-]?(?:\d[\d_,\s]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
@@ -94,39 +79,6 @@ def parse_count(value: str | int | float, *, place: Place | None = None) -> int:
     if factor is None or number < 0 or number * factor != (number * factor).to_integral_value():
         raise _refusal(value, allowed, place)
     return int(number * factor)
-
-
-def parse_seconds(value: str | int | float, *, place: Place | None = None) -> float:
-    """Return a duration in seconds: ``"3 d 4 h"``, ``"2h30m"``, ``"412 ms"``; a bare number is seconds.
-
-    Raises:
-        UnitError: the text is not a duration, or is negative.
-    """
-    return _parse_duration(value, "s", "a duration such as 90 s, 412 ms, 2h30m or 3 d 4 h", place)
-
-
-def parse_hours(value: str | int | float, *, place: Place | None = None) -> float:
-    """Return a duration in hours: ``"24h"``, ``"3 d"``; a bare number is hours.
-
-    Raises:
-        UnitError: the text is not a duration, or is negative.
-    """
-    return _parse_duration(value, "h", "a duration such as 24h, 3 d or 90 min", place) / _HOUR
-
-
-def parse_money(value: str | int | float, *, place: Place | None = None) -> float:
-    """Return an amount in US dollars: ``"$1 234.50"``, ``"500 USD"``, ``"2k"``.
-
-    Raises:
-        UnitError: the text is not an amount, or is negative.
-    """
-    allowed = "an amount in US dollars such as 500, $1234.50 or 2k"
-    text = value.strip().removeprefix("$") if isinstance(value, str) else value
-    number, unit = _split(text, allowed, place)
-    factor = _COUNT_UNITS.get(unit.casefold().removesuffix("usd"))
-    if factor is None or number < 0:
-        raise _refusal(value, allowed, place)
-    return float(number * factor)
 
 
 def not_available(reason: str = "") -> str:
@@ -304,22 +256,6 @@ def _number(text: str, value: object, allowed: str, place: Place | None) -> Deci
     if not abs(number) < _LARGEST:
         raise _refusal(value, allowed, place)
     return number
-
-
-def _parse_duration(value: str | int | float, bare: str, allowed: str, place: Place | None) -> float:
-    """Return the sum, in seconds, of the quantities in a text; ``bare`` is the unit of a lone number."""
-    text = _text(value, allowed, place)
-    matches = list(_QUANTITY.finditer(text))
-    if not text or "".join(match[0] for match in matches) != text:
-        raise _refusal(value, allowed, place)
-    total = Decimal(0)
-    for match in matches:
-        unit = match[2] or (bare if len(matches) == 1 else "")
-        number = _number(match[1], value, allowed, place)
-        if unit not in _TIME_UNITS or number < 0:
-            raise _refusal(value, allowed, place)
-        total += number * _TIME_UNITS[unit]
-    return float(total)
 
 
 def _refusal(value: object, allowed: str, place: Place | None) -> UnitError:

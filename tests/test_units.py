@@ -51,22 +51,7 @@ def test_counts(text: str | float, count: int) -> None:
     assert units.parse_count(text) == count
 
 
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [("3 d 4 h", 273_600), ("2h30m", 9000), ("412 ms", 0.412), ("90", 90), (1.5, 1.5), ("1 w", 604_800)],
-)
-def test_durations(text: str | float, seconds: float) -> None:
-    assert units.parse_seconds(text) == pytest.approx(seconds)
-
-
-def test_hours_and_money() -> None:
-    assert units.parse_hours("24h") == units.parse_hours("1 d") == units.parse_hours(24) == 24
-    assert units.parse_hours("90 min") == 1.5
-    assert units.parse_money("$1 234.50") == 1234.5
-    assert units.parse_money("500 USD") == units.parse_money("0.5k") == 500
-
-
-PARSERS = [units.parse_bytes, units.parse_count, units.parse_seconds, units.parse_money]
+PARSERS = [units.parse_bytes, units.parse_count]
 NO_QUANTITIES = ["", "abc", "-3", "1.2.3", "3 parsecs", "nan", "1e999", True, 10**50, "1 " * 99_999]
 
 
@@ -153,19 +138,9 @@ def test_counts_are_read_as_written(count: int) -> None:
     assert units.parse_count(units.format_number(count)) == count
 
 
-@given(st.floats(1e-6, 1e10))
-def test_durations_are_read_as_written(seconds: float) -> None:
-    assert units.parse_seconds(units.format_seconds(seconds)) == pytest.approx(seconds, rel=0.05)
-
-
 @pytest.mark.parametrize(("usd", "text"), [(0.0, "$0.00"), (0.004, "< $0.01"), (0.006, "$0.01")])
 def test_a_small_price_is_more_than_nothing(usd: float, text: str) -> None:
     assert units.format_money(usd) == text
-
-
-@given(st.floats(0.01, 1e12))
-def test_money_is_read_as_written(usd: float) -> None:
-    assert units.parse_money(units.format_money(usd)) == pytest.approx(usd, abs=0.006, rel=1e-9)
 
 
 @given(st.floats(allow_nan=False))

@@ -78,20 +78,6 @@ def device_key(device: Device) -> str:
     return f"cpu-{words}-{device.units:g}"
 
 
-def measured_reach(key: str, folder: Path | None = None) -> MeasuredReach | None:
-    """Return what was measured on a device; None where nothing was.
-
-    Args:
-        key: see ``device_key``.
-        folder: the program's data, the user's own by default.
-
-    Raises:
-        StorageError: its file cannot be read.
-    """
-    path = reach_file(key, folder)
-    return read_reach(path) if path.exists() else None
-
-
 def reach_file(key: str, folder: Path | None = None) -> Path:
     """Return the file that holds what was measured on a device."""
     return (folder or data_folder()) / FOLDER / f"{key}.json"

@@ -15,7 +15,7 @@ from capacity_tui.engine.calibrate.sampling.samples import Sample, SampleFile
 from capacity_tui.engine.errors import HardwareError, PlanError, StorageError
 from capacity_tui.engine.estimate.roofline import attention_rate, gemm_rate
 from capacity_tui.engine.hardware.curve import Curve
-from capacity_tui.engine.hardware.measured import device_key, measured_reach, read_reach, with_measured
+from capacity_tui.engine.hardware.measured import device_key, read_reach, with_measured
 from capacity_tui.engine.hardware.own_machine import detected
 
 PLAN = {
@@ -98,8 +98,6 @@ def test_torch_counts_before_numpy(tmp_path):
 def test_what_is_written_is_read_again(tmp_path, measured):
     path = write_measured(measured, tmp_path)
     assert read_reach(path) == measured
-    assert measured_reach(measured.device, tmp_path) == measured
-    assert measured_reach("another", tmp_path) is None
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[1]", '{"device": "x"}', "\x00"])
