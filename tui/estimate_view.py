@@ -94,7 +94,7 @@ def _setting_rows(plan: Plan, estimate: Estimate) -> Iterator[Row]:
         yield Row("training.seq_len", "sequence", value_text(training.seq_len))
     yield Row("training.micro_batch", "micro × accum", f"{training.micro_batch} × {accumulation:g}")
     yield Row("training.checkpointing", "checkpointing", training.checkpointing)
-    if replicas * int(parallel.tp) * int(parallel.pp) * int(parallel.cp) == 1:
+    if replicas * int(parallel.tp or 1) * int(parallel.pp or 1) * int(parallel.cp) == 1:
         return
     yield Row("parallelism.dp", "dp × tp × pp", f"{parallel.dp} × {parallel.tp} × {parallel.pp}")
     yield Row("parallelism.zero", "ZeRO", value_text(parallel.zero))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.choose.advice import advise
 from capacity_tui.engine.choose.lever import Lever, strongest_lever
-from capacity_tui.engine.choose.modes import closed
+from capacity_tui.engine.choose.modes import closed, fill
 from capacity_tui.engine.choose.scaling import scalability
 from capacity_tui.engine.choose.trials import Case
 from capacity_tui.engine.estimate.estimate import Answer, estimate_settled
@@ -35,8 +35,8 @@ def answer(plan: Plan, machine: Machine | None = None, catalog: Catalog | None =
         CapacityError: the plan cannot be estimated; the message names field and remedy.
     """
     facts = catalog or load_catalog()
-    settled = settle(closed(plan, machine, facts), facts, machine)
-    estimate = estimate_settled(settled, facts)
+    filled = fill(plan, "balanced", machine, facts)
+    settled, estimate = filled.settled, filled.estimate
     case = Case(plan, settled, estimate, facts, machine)
     recommendations, warnings = advise(case)
     advised = replace(

@@ -16,6 +16,7 @@ from capacity_tui.engine.estimate.transformer.training import training_work
 from capacity_tui.engine.workload.layout_rules import EQUAL_STAGES, Layout, possible
 
 Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 Choice = Mapping[str, object]
 
 CHECKPOINTING = ("none", "selective-ops", "full")
@@ -55,7 +56,9 @@ def divisors(number: int) -> tuple[int, ...]:
     return tuple(sorted({*small, *(number // size for size in small)}))
 
 
-def layouts(layout: Layout, inside: int, tensor: bool, pipeline: bool, replicas: int | None) -> tuple[Choice, ...]:
+def layouts(
+    layout: Layout, inside: int, tensor: bool, pipeline: bool, replicas: int | None, *, equal: bool = True
+) -> tuple[Choice, ...]:
     """Return the tensor- and pipeline-parallel sizes that can be, the smaller models first.
 
     Args:
@@ -64,6 +67,7 @@ def layouts(layout: Layout, inside: int, tensor: bool, pipeline: bool, replicas:
         tensor: whether the tensor-parallel size is open.
         pipeline: whether the number of stages is open.
         replicas: data-parallel replicas where the plan gives them.
+        equal: whether all stages must have as many layers.
     """
     sizes = divisors(int(layout.devices))
     tensors = [size for size in sizes if size <= inside] if tensor else [int(layout.tp)]
@@ -74,7 +78,11 @@ def layouts(layout: Layout, inside: int, tensor: bool, pipeline: bool, replicas:
     dp = np.floor(layout.devices / (tp * pp * layout.cp)) if replicas is None else np.full(tp.shape, float(replicas))
     etp = layout.etp if layout.ep > 1 else tp
     spread = replace(layout, tp=tp, pp=pp, dp=np.maximum(dp, 1.0), etp=etp, micro_batches=0.0)
-    found = [pair for pair, can_be in zip(pairs, possible(spread, EQUAL_STAGES), strict=True) if can_be]
+    found = [
+        pair
+        for pair, can_be in zip(pairs, possible(spread, *((EQUAL_STAGES,) if equal else ())), strict=True)
+        if can_be
+    ]
     found = found or [(int(layout.tp), int(layout.pp))]
     return tuple({"parallelism.tp": size, "parallelism.pp": stages} for size, stages in found)
 

@@ -93,7 +93,7 @@ def _layout(case: Case) -> Iterator[Note]:
         layout = plan_layout(case.plan, case.settled.shape, case.catalog)
         for rule in remarked(layout):
             yield Note(f"layout_{rule.id}", rule.broken, rule.figures(layout))
-    tensor, cluster = int(case.plan.parallelism.tp), case.settled.cluster
+    tensor, cluster = int(case.plan.parallelism.tp or 1), case.settled.cluster
     inside = int(cluster.per_node)
     if tensor <= inside and inside % tensor == 0:
         return

@@ -4,10 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeAlias, cast
+
+import numpy as np
 
 from capacity_tui.engine.catalog.modes import Mode
+from capacity_tui.engine.estimate.resolve import Settled
 from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.hardware.cluster import Cluster
+from capacity_tui.engine.units import format_bytes, format_percent
 from capacity_tui.engine.workload.plan import Plan
+
+Values: TypeAlias = dict[str, object]
+Reasons: TypeAlias = dict[str, str]
+# Before the name of a family's own parameter.
+SPEC = "model.spec."
+# What follows from memory in serving where the plan does not say it.
+SERVING_LAYOUT = ("parallelism.tp", "parallelism.pp")
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,14 +29,50 @@ class ModePlan:
 
     Attributes:
         mode: the mode's figures.
-        plan: the plan with everything filled in.
+        settled: the plan with everything filled in, and what its names stand for.
         estimate: its estimate.
         reasons: why each open field got its value.
         budget_bytes: device memory the mode allows itself; None where capacity is unknown.
     """
 
     mode: Mode
-    plan: Plan
+    settled: Settled
     estimate: Estimate
     reasons: Mapping[str, str]
     budget_bytes: float | None
+
+    @property
+    def plan(self) -> Plan:
+        """The plan with everything filled in."""
+        return self.settled.plan
+
+
+def with_values(plan: Plan, values: Mapping[str, object]) -> Plan:
+    """Return the plan with known-good values at dotted paths, unchecked."""
+    sections: dict[str, dict[str, object]] = {}
+    for path, value in values.items():
+        section, name = path.split(".", 1)
+        if path.startswith(SPEC):
+            spec = sections.setdefault(section, {}).setdefault("spec", dict(plan.model.spec))
+            cast("dict[str, object]", spec)[path.removeprefix(SPEC)] = value
+        else:
+            sections.setdefault(section, {})[name] = value
+    changed = {name: getattr(plan, name).model_copy(update=fields) for name, fields in sections.items()}
+    return plan.model_copy(update=changed)
+
+
+def memory_budget(mode: Mode, cluster: Cluster) -> float | None:
+    """Return the device memory a mode allows itself: its share of what is usable."""
+    capacity = cluster.device.memory_bytes
+    if capacity is None:
+        return None
+    system = mode.reserve.system_gb * 1e9 if cluster.device.kind == "cpu" else 0.0
+    return max(0.0, (float(np.max(capacity)) - system) * mode.utilization)
+
+
+def budget_text(mode: Mode, cluster: Cluster) -> str:
+    """Return a mode's memory in words."""
+    budget = memory_budget(mode, cluster)
+    if budget is None:
+        return "no memory limit known"
+    return f"{format_bytes(budget)}, {format_percent(mode.utilization)} of memory"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.choose.effects import effect_text, saves
-from capacity_tui.engine.choose.modes import with_values
+from capacity_tui.engine.choose.filled import with_values
 from capacity_tui.engine.choose.surroundings import TOKEN_BYTES, roomiest_disk, run_space, space_text
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate.estimate import Answer, estimate_plan

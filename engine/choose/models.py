@@ -45,9 +45,15 @@ def choose_model(
             time = format_seconds(seconds)
             return _named(plan, row.id), f"largest model that trains within the mode's {hours:g} h: {size}, {time}"
     if smallest is None:
-        row = min(_sized(catalog), key=lambda entry: entry.params_total or 0)
-        return _named(plan, row.id), "nothing of the mode's range fits; this is the smallest model of the catalogue"
+        return _named(
+            plan, smallest_model(catalog)
+        ), "nothing of the mode's range fits; this is the smallest model of the catalogue"
     return _shortened(plan, smallest, hours)
+
+
+def smallest_model(catalog: Catalog) -> str:
+    """Return the id of the smallest language model of the catalogue."""
+    return min(_sized(catalog), key=lambda entry: entry.params_total or 0).id
 
 
 def plan_size(filled: ModePlan) -> float:

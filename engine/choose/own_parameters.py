@@ -7,15 +7,16 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from capacity_tui.engine.catalog.modes import Mode
-from capacity_tui.engine.choose.candidates import LARGEST_MICRO_BATCH, powers_of_two
+from capacity_tui.engine.choose.candidates import LARGEST_MICRO_BATCH, Flags, Floats, powers_of_two
+from capacity_tui.engine.choose.filled import Reasons, Values
+from capacity_tui.engine.choose.limits import largest_that_fits
+from capacity_tui.engine.choose.serving_settings import FORMATS, LARGEST_BATCH
 from capacity_tui.engine.estimate.resolve import Settled
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.hardware.cluster import Cluster
 from capacity_tui.engine.units import format_bytes, format_percent
 from capacity_tui.engine.workload.classical.specs import ClassicalSpec, LinearRegressionNormal
 
-Values = dict[str, object]
-Reasons = dict[str, str]
 # Checkpointing that a network may use, the cheaper first.
 NETWORK_CHECKPOINTING = ("none", "full")
 
@@ -39,6 +40,33 @@ def choose_own_parameters(
     if isinstance(settled.spec, ClassicalSpec):
         return _classical(settled.spec, settled.cluster, wanted, mode)
     return _network(settled, wanted, mode, budget, estimate)
+
+
+def choose_served_batch(
+    wanted: tuple[str, ...],
+    mode: Mode,
+    budget: float | None,
+    estimate: Callable[[Mapping[str, object]], Estimate],
+) -> tuple[Values, Reasons]:
+    """Return values and reasons for the open fields of serving a network: format of the weights, then the batch."""
+    values: Values = {}
+    reasons: Reasons = {}
+
+    def inside(trial: Mapping[str, object]) -> bool:
+        return budget is None or float(np.max(estimate(trial).memory.reserved_bytes.value)) <= budget
+
+    def holds(batches: Floats) -> Flags:
+        trials = [{**values, "inference.batch": int(batch)} for batch in batches]
+        return np.array([inside(trial) for trial in trials], dtype=np.bool_)
+
+    if "inference.weights" in wanted:
+        trials = ({"inference.weights": name} for name in FORMATS)
+        values |= next((trial for trial in trials if inside(trial)), {"inference.weights": FORMATS[-1]})
+        reasons["inference.weights"] = "least quantized format that stays inside the mode's memory"
+    if "inference.batch" in wanted:
+        values["inference.batch"] = largest_that_fits(holds, 1, int(mode.batch_range[1] or LARGEST_BATCH)) or 1
+        reasons["inference.batch"] = "largest batch that stays inside the mode's memory and range"
+    return values, reasons
 
 
 def _classical(spec: ClassicalSpec, cluster: Cluster, wanted: tuple[str, ...], mode: Mode) -> tuple[Values, Reasons]:

@@ -163,10 +163,10 @@ def _sharding(case: Case) -> Iterator[Remedy]:
         if other != stage:
             code = "sharding" if other > stage else "less_sharding"
             yield Remedy(code, f"{words[other]}: ZeRO {other}", {"parallelism.zero": other})
-    if int(parallel.tp) > 1 and not parallel.sequence_parallel:
+    if int(parallel.tp or 1) > 1 and not parallel.sequence_parallel:
         change: Mapping[str, object] = {"parallelism.sequence_parallel": True}
         yield Remedy("sequence_parallel", "Split norms and dropout along the sequence", change)
-    stages, layers = int(parallel.pp), int(case.settled.shape.layers) if case.settled.shape else 0
+    stages, layers = int(parallel.pp or 1), int(case.settled.shape.layers) if case.settled.shape else 0
     if stages > 1 and layers % (stages * parallel.interleave * 2) == 0:
         chunks = parallel.interleave * 2
         yield Remedy("interleave", f"Interleave {chunks} chunks a stage", {"parallelism.interleave": chunks})
@@ -177,7 +177,7 @@ def _tensor_parallel(case: Case) -> Iterator[Remedy]:
     parallel, cluster, shape = case.plan.parallelism, case.settled.cluster, case.settled.shape
     if shape is None:
         return
-    tensor, stages, devices = int(parallel.tp), int(parallel.pp), int(cluster.devices)
+    tensor, stages, devices = int(parallel.tp or 1), int(parallel.pp or 1), int(cluster.devices)
     serving = case.plan.task == "infer"
     inside = int(cluster.per_node)
     near = [(tensor // 2, stages), (tensor * 2, stages), (tensor // 2, stages * 2), (tensor * 2, stages // 2)]

@@ -75,7 +75,7 @@ def _device_counts(case: Case, kind: Parallelism) -> tuple[int, ...]:
     """Return the counts the plan gives; where it gives none, powers of two around its own."""
     wanted = case.plan.scalability
     parallel, devices = case.plan.parallelism, int(case.settled.cluster.devices)
-    least = int(parallel.tp) * int(parallel.pp) * parallel.cp if kind == "data" else 1
+    least = int(parallel.tp or 1) * int(parallel.pp or 1) * parallel.cp if kind == "data" else 1
     if "device_counts" in case.wanted.scalability.model_fields_set or devices <= max(wanted.device_counts):
         return tuple(sorted(set(wanted.device_counts)))
     return tuple(least * size for size in powers_of_two(2.0 * devices / least))
@@ -116,10 +116,10 @@ def _spread(case: Case, devices: int, batch: int, kind: Parallelism) -> Mapping[
     parallel, per_node = case.plan.parallelism, int(case.settled.cluster.per_node)
     if case.settled.shape is None:
         return {**change, **_batch(case, batch, devices)}
-    model = int(parallel.tp) * int(parallel.pp) * parallel.cp
+    model = int(parallel.tp or 1) * int(parallel.pp or 1) * parallel.cp
     if kind == "model":
         heads = int(case.settled.shape.heads)
-        widest = max(per_node, int(parallel.tp))
+        widest = max(per_node, int(parallel.tp or 1))
         tensor = max(size for size in powers_of_two(min(devices, widest)) if heads % size == 0 and devices % size == 0)
         model = devices
         change |= {

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.choose.modes import with_values
+from capacity_tui.engine.choose.filled import SERVING_LAYOUT, with_values
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate.estimate import estimate_settled
 from capacity_tui.engine.estimate.resolve import Settled, settle
@@ -65,13 +65,17 @@ class Trial:
 
 
 def completed(case: Case, change: Mapping[str, object]) -> dict[str, object]:
-    """Return a change with what has to change along: a ``dp`` that filled the devices, a price for all of them."""
+    """Return a change with what has to change along: a ``dp`` that filled the devices, a price, a server's layout."""
     values = dict(change)
     if _touches_layout(change) and case.gives("parallelism.dp"):
         values.setdefault("parallelism.dp", None)
     price = case.wanted.pricing.usd_per_hour
     if price is not None and "hardware.devices" in change:
         values["pricing.usd_per_hour"] = price * _growth(case, change)
+    if case.plan.task == "infer" and case.settled.shape is not None:
+        # A layout that was left out would be chosen anew for the changed plan: the change says which one it is.
+        absent = (path for path in SERVING_LAYOUT if case.wanted.value(path) is None)
+        values = {**{path: case.plan.value(path) for path in absent}, **values}
     return values
 
 
@@ -108,7 +112,7 @@ def _same_batch(case: Case, values: Mapping[str, object]) -> int | None:
     sizes = (changed.parallelism.tp, changed.parallelism.pp, changed.parallelism.cp, changed.training.micro_batch)
     if AUTO in sizes or "hardware.devices" in values or not batch:
         return None
-    tp, pp, cp, micro_batch = (int(size) for size in sizes)
+    tp, pp, cp, micro_batch = (int(size or 1) for size in sizes)
     replicas = float(np.max(case.settled.cluster.devices)) // (tp * pp * cp)
     return None if int(batch) % max(1.0, micro_batch * replicas) else int(batch)
 

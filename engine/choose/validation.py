@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.reading import Document, Plain
-from capacity_tui.engine.choose.modes import PLACEHOLDERS, open_fields, with_values
+from capacity_tui.engine.choose.modes import with_placeholders
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate.estimate import estimate_settled
 from capacity_tui.engine.estimate.resolve import settle
@@ -19,11 +19,10 @@ if TYPE_CHECKING:
 
 MOST_FAULTS = 20
 """Faults looked for in one file: who made more reads no further."""
-# What stands in for a model while a mode has not chosen one, or where the one that is named cannot be used.
+# What stands in for a model where the one that is named cannot be used.
 _ANY_MODEL = "transformer_decoder"
 _MODEL = (["model"], ["model", "name"], ["model", "config"])
 _HARDWARE = (["hardware"], ["hardware", "name"])
-_PLACEHOLDERS = {**PLACEHOLDERS, "model.name": _ANY_MODEL}
 
 
 def faults(source: PlanSource, catalog: Catalog, machine: Callable[[Plan], Machine | None]) -> list[CapacityError]:
@@ -56,8 +55,7 @@ def check(plan: Plan, catalog: Catalog, machine: Machine | None) -> None:
     Raises:
         CapacityError: it cannot be estimated.
     """
-    settled = settle(with_values(plan, {path: _PLACEHOLDERS[path] for path in open_fields(plan)}), catalog, machine)
-    estimate_settled(settled, catalog)
+    estimate_settled(settle(with_placeholders(plan, catalog), catalog, machine), catalog)
 
 
 def _first_fault(

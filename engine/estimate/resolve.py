@@ -16,7 +16,7 @@ from capacity_tui.engine.printable import printable
 from capacity_tui.engine.workload.architecture import shape_from_spec
 from capacity_tui.engine.workload.families import Family, family_of
 from capacity_tui.engine.workload.huggingface import shape_from_huggingface
-from capacity_tui.engine.workload.layout_rules import plan_layout, refuse_impossible
+from capacity_tui.engine.workload.layout_rules import BATCH_FOR_ALL, Layout, plan_layout, refuse_impossible, require
 from capacity_tui.engine.workload.names import refuse_unknown_names
 from capacity_tui.engine.workload.networks.specs import network_spec_type
 from capacity_tui.engine.workload.plan import AUTO, Plan
@@ -87,13 +87,8 @@ def settle(plan: Plan, catalog: Catalog, machine: Machine | None = None, like: S
     replicas = int(parallel.dp or 1)
     each = int(training.micro_batch) * replicas
     global_batch = training.global_batch or each
-    if task != "infer" and int(global_batch) < replicas:
-        raise PlanError(
-            "the global batch is smaller than the number of replicas",
-            f"{global_batch} < {replicas}",
-            f"give at least {replicas}, or fewer devices",
-            Place(field="training.global_batch"),
-        )
+    if task != "infer":
+        require(BATCH_FOR_ALL, Layout(float(cluster.devices), dp=float(replicas), global_batch=float(global_batch)))
     training = training.model_copy(update={"global_batch": global_batch})
     settled = plan.model_copy(update={"parallelism": parallel, "training": training})
     if shape is not None:

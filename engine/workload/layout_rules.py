@@ -41,6 +41,7 @@ class Layout:
         vocab: entries of the vocabulary.
         seq_len: tokens in a sequence, 0 where sequences are not split.
         micro_batches: micro-batches of a replica for one step, 0 where there are no steps.
+        global_batch: sequences of a step over all replicas, 0 where there are no steps.
         whole_heads: 1 where tensor parallelism splits between heads, 0 where software pads them or splits rows.
     """
 
@@ -61,6 +62,7 @@ class Layout:
     vocab: Number = 1
     seq_len: Number = 0
     micro_batches: Number = 0
+    global_batch: Number = 0
     whole_heads: Number = 1
 
     @property
@@ -150,10 +152,19 @@ EQUAL_STAGES: Final = LayoutRule(
     ),
     refuses=False,
 )
+BATCH_FOR_ALL: Final = LayoutRule(
+    "global_batch",
+    "the global batch is smaller than the number of replicas",
+    "{global_batch} < {dp}",
+    "give at least {dp}, or fewer devices",
+    "training.global_batch",
+    lambda layout: np.asarray((np.asarray(layout.global_batch) == 0) | (layout.dp <= layout.global_batch)),
+)
 LAYOUT_RULES: Final = (
     MODEL_DIVIDES_DEVICES,
     REPLICAS_FILL_DEVICES,
     EXPERT_GROUPS,
+    BATCH_FOR_ALL,
     LayoutRule(
         "heads",
         "tensor parallelism does not divide the attention heads",
@@ -281,6 +292,7 @@ def plan_layout(plan: Plan, shape: TransformerShape, catalog: Catalog) -> Layout
         vocab=shape.vocab,
         seq_len=0.0 if serves else float(training.seq_len),
         micro_batches=0.0 if serves else float(np.ceil(float(training.global_batch or each) / each)),
+        global_batch=0.0 if serves else float(training.global_batch or each),
         whole_heads=float(all(row.whole_heads for row in engines)),
     )
 
@@ -306,8 +318,8 @@ def require(rule: LayoutRule, layout: Layout) -> None:
         PlanError: it names the rule, the sizes, the field and what to do.
     """
     if not np.all(rule.holds(layout)):
-        remedy = rule.remedy.format(needed=f"{float(layout.dp * layout.model):.0f}")
-        raise PlanError(rule.broken, rule.figures(layout), remedy, Place(field=rule.field))
+        sizes = {"needed": f"{float(layout.dp * layout.model):.0f}", "dp": f"{float(layout.dp):.0f}"}
+        raise PlanError(rule.broken, rule.figures(layout), rule.remedy.format(**sizes), Place(field=rule.field))
 
 
 def refuse_impossible(layout: Layout) -> None:

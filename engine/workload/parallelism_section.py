@@ -35,7 +35,7 @@ class ParallelismSection(Section):
         ),
     ] = None
     tp: Annotated[
-        AutoCount,
+        AutoCount | None,
         Knob(
             "TP",
             "power-of-two",
@@ -45,11 +45,11 @@ class ParallelismSection(Section):
             1024,
             automatic=True,
             families=TRANSFORMER,
-            help="tensor-parallel devices a layer is split over",
+            help="tensor-parallel devices a layer is split over; left out: 1, in serving the least that fits",
         ),
-    ] = 1
+    ] = None
     pp: Annotated[
-        AutoCount,
+        AutoCount | None,
         Knob(
             "PP",
             "power-of-two",
@@ -59,9 +59,9 @@ class ParallelismSection(Section):
             1024,
             automatic=True,
             families=TRANSFORMER,
-            help="pipeline stages",
+            help="pipeline stages; left out: 1, in serving the least that fits",
         ),
-    ] = 1
+    ] = None
     cp: Annotated[
         Count,
         Knob(

@@ -48,11 +48,11 @@ def resolve_parallelism(section: ParallelismSection, devices: int, zero: int) ->
     Raises:
         PlanError: the sizes do not multiply to the number of devices.
     """
-    etp = section.etp or (1 if section.ep > 1 else int(section.tp))
+    etp = section.etp or (1 if section.ep > 1 else int(section.tp or 1))
     layout = Layout(
         devices=float(devices),
-        tp=float(section.tp),
-        pp=float(section.pp),
+        tp=float(section.tp or 1),
+        pp=float(section.pp or 1),
         cp=float(section.cp),
         ep=float(section.ep),
         etp=float(etp),
@@ -67,9 +67,17 @@ def resolve_parallelism(section: ParallelismSection, devices: int, zero: int) ->
     cp = section.cp
     stage = section.zero if section.zero is not None and section.zero != "auto" else zero
     shard = min(section.shard or dp * cp, dp * cp)
-    sequence = section.sequence_parallel if section.sequence_parallel is not None else int(section.tp) > 1
+    sequence = section.sequence_parallel if section.sequence_parallel is not None else layout.tp > 1
     return section.model_copy(
-        update={"dp": dp, "etp": etp, "zero": stage, "shard": shard, "sequence_parallel": sequence}
+        update={
+            "dp": dp,
+            "tp": int(layout.tp),
+            "pp": int(layout.pp),
+            "etp": etp,
+            "zero": stage,
+            "shard": shard,
+            "sequence_parallel": sequence,
+        }
     )
 
 
@@ -165,8 +173,8 @@ def transformer_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catal
         micro_batch=float(training.micro_batch),
         global_batch=float(training.global_batch or 1),
         dp=float(parallel.dp or 1),
-        tp=float(parallel.tp),
-        pp=float(parallel.pp),
+        tp=float(parallel.tp or 1),
+        pp=float(parallel.pp or 1),
         cp=float(parallel.cp),
         ep=float(parallel.ep),
         etp=float(parallel.etp or 1),

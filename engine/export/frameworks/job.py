@@ -52,12 +52,12 @@ class Job:
     @property
     def tensor_parallel(self) -> int:
         """Devices a layer is split over."""
-        return int(self.parallel.tp)
+        return int(self.parallel.tp or 1)
 
     @property
     def pipeline_parallel(self) -> int:
         """Pipeline stages."""
-        return int(self.parallel.pp)
+        return int(self.parallel.pp or 1)
 
     @property
     def devices(self) -> int:
