@@ -8,7 +8,7 @@ import numpy as np
 
 from capacity_tui.engine.choose.cautions import cautions
 from capacity_tui.engine.choose.effects import change_text, effect_text, plain_change, saves
-from capacity_tui.engine.choose.fitting import estimated, smallest_fit
+from capacity_tui.engine.choose.fitting import estimated, smallest_device, smallest_fit
 from capacity_tui.engine.choose.modes import fill
 from capacity_tui.engine.choose.remedies import Remedy, remedies
 from capacity_tui.engine.choose.trials import Case, Trial, again, changed_plan, has_room, unit_cost
@@ -48,17 +48,27 @@ def advise(case: Case) -> tuple[tuple[Note, ...], tuple[Note, ...]]:
 
 def _recommendations(case: Case, tried: Iterable[tuple[Remedy, Trial]]) -> tuple[Note, ...]:
     best: dict[str, tuple[float, Note]] = {}
+    first: set[str] = set()
     for remedy, trial in (*tried, *_searched(case)):
-        effect = _effect(case, trial) if _allowed(case, trial) else 0.0
+        effect = _effect(case, trial, remedy.is_gentle) if _allowed(case, trial) else 0.0
         if effect >= LEAST_EFFECT and effect > best.get(remedy.code, (0.0,))[0]:
             best[remedy.code] = effect, _note(case, remedy, trial)
+            if remedy.is_gentle and case.estimate.fits is False and effect > 1.0:
+                first.add(remedy.code)
     spot = _spot(case.estimate)
     if spot is not None:
         best[spot[1].code] = spot
-    ranked = sorted(best.values(), key=lambda pair: -pair[0])
+
+    def rank(pair: tuple[float, Note]) -> tuple[bool, bool, float]:
+        # What fits without harm comes first; capacity that may be taken away serves no users, so it comes last there.
+        interrupted = case.plan.task == "infer" and pair[1].code == "spot"
+        return pair[1].code not in first, interrupted, -pair[0]
+
+    ranked = sorted(best.values(), key=rank)
     if case.estimate.fits is False and ranked:
-        least = 1.0 + _NOT_MUCH_DEARER * (ranked[0][0] - 1.0)
-        ranked = [pair for pair in ranked if pair[0] <= 1.0 or pair[0] >= least]
+        strongest = max(effect for effect, _ in ranked)
+        least = 1.0 + _NOT_MUCH_DEARER * (strongest - 1.0)
+        ranked = [pair for pair in ranked if pair[0] <= 1.0 or pair[0] >= least or pair[1].code in first]
     changes = [note.change for _, note in ranked]
     # The search may arrive at what a single remedy says already.
     distinct = [pair for place, pair in enumerate(ranked) if pair[1].change not in changes[:place]]
@@ -74,7 +84,7 @@ def _allowed(case: Case, trial: Trial) -> bool:
     return lighter and (case.estimate.fits is False or has_room(trial.estimate))
 
 
-def _effect(case: Case, trial: Trial) -> float:
+def _effect(case: Case, trial: Trial, gentle: bool) -> float:
     """Return what a change is worth, to rank it: the share of cost it saves for a token or sample.
 
     Where memory is short, the share of memory it saves counts too; where the plan does not fit, what makes it fit
@@ -83,7 +93,7 @@ def _effect(case: Case, trial: Trial) -> float:
     before, after = case.estimate, trial.estimate
     ratio = unit_cost(after) / unit_cost(before)
     if before.fits is False and has_room(after):
-        return 1.0 + 1.0 / ratio if ratio <= _DEAR else 0.0
+        return 1.0 + 1.0 / ratio if gentle or ratio <= _DEAR else 0.0
     if before.fits is False or before.verdict is Verdict.TIGHT:
         old, new = float(np.max(before.memory.reserved_bytes.value)), float(np.max(after.memory.reserved_bytes.value))
         return min(1.0, max(1.0 - ratio, 1.0 - new / old - max(0.0, ratio - 1.0)))
@@ -140,7 +150,14 @@ def _does_not_fit(case: Case, found: Trial | None) -> Note:
     lacks = f"The fullest device {case.estimate.shortage}."
     if found is None:
         nothing = "No change of settings or of the number of devices was found that makes it fit."
-        return Note("does_not_fit", "The plan does not fit", f"{lacks} {nothing}")
+        larger = smallest_device(case)
+        if larger is None:
+            return Note("does_not_fit", "The plan does not fit", f"{lacks} {nothing}")
+        device = larger.settled.cluster.device
+        would = f"{device.name} would hold it: the smallest of this maker that does ({change_text(larger.change)})."
+        return Note(
+            "does_not_fit", "The plan does not fit", f"{lacks} {nothing} {would}", change=plain_change(larger.change)
+        )
     said = effect_text(case.estimate, found.estimate)
     detail = f"{lacks} It fits with {change_text(found.change)}: {said}."
     return Note(

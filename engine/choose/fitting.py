@@ -25,11 +25,16 @@ _DEAR = 2.0
 def smallest_fit(case: Case, tried: Iterable[tuple[Remedy, Trial]] | None = None) -> Trial | None:
     """Return the plan that fits with the fewest changed fields, as long as that is not much dearer than others.
 
+    Another layout, or recomputation, comes before what changes the results or the hardware.
+
     Args:
         case: a plan that does not fit.
         tried: remedies that were estimated already.
     """
     each = estimated(case, remedies(case)) if tried is None else tuple(tried)
+    gentle = min((trial for remedy, trial in each if remedy.is_gentle and _holds(trial)), key=_cost, default=None)
+    if gentle is not None:
+        return gentle
     single = min((trial for _, trial in each if _holds(trial)), key=_cost, default=None)
     if single is not None and _cost(single) <= _DEAR * unit_cost(case.estimate):
         return single
@@ -112,3 +117,17 @@ def _reserved(trial: Trial) -> float:
 
 def _cost(trial: Trial) -> float:
     return unit_cost(trial.estimate)
+
+
+def smallest_device(case: Case) -> Trial | None:
+    """Return the plan on as many of the smallest devices of the same maker that hold it; None where none does."""
+    device = case.settled.cluster.device
+    if device.id not in case.catalog.accelerators:
+        return None
+    vendor, least = case.catalog.accelerators[device.id].vendor, device.memory_bytes or 0.0
+    larger = (row for row in case.catalog.accelerators.values() if row.vendor == vendor and row.memory_bytes > least)
+    for row in sorted(larger, key=lambda row: (row.memory_bytes, row.tdp_w or np.inf)):
+        trial = again(case, {"hardware.name": row.id, "hardware.devices": int(case.settled.cluster.devices)})
+        if trial is not None and _holds(trial):
+            return trial
+    return None

@@ -72,7 +72,7 @@ def strongest_lever(case: Case, key: str) -> Lever | None:
         return None
     strongest: Lever | None = None
     for field, after in neighbours(case.settled, case.catalog):
-        if not _concerns(field.path, key):
+        if not _concerns(field.path, key, short=case.estimate.fits is False):
             continue
         trial = again(case, {field.path: after})
         moved = None if trial is None else figure(trial.estimate, key).number
@@ -84,10 +84,10 @@ def strongest_lever(case: Case, key: str) -> Lever | None:
     return strongest
 
 
-def _concerns(path: str, key: str) -> bool:
-    """Whether a knob may be the lever of a figure."""
+def _concerns(path: str, key: str, *, short: bool) -> bool:
+    """Whether a knob may be the lever of a figure, where memory is short or not."""
     if path in MEMORY_ALONE:
-        return key.startswith("memory.")
+        return short and key.startswith("memory.")
     return path != "training.precision" or key not in MEASURES
 
 

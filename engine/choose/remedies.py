@@ -48,6 +48,11 @@ class Remedy:
     change: Mapping[str, object] = field(default_factory=dict)
     caution: str = ""
 
+    @property
+    def is_gentle(self) -> bool:
+        """Whether it leaves results and hardware as they are."""
+        return not self.caution and not any(path.startswith("hardware.") for path in self.change)
+
 
 def remedies(case: Case) -> tuple[Remedy, ...]:
     """Return what could be changed about a plan, apart from fields that the modes chose."""

@@ -55,13 +55,9 @@ def test_every_open_field_says_why_it_got_its_value() -> None:
         assert all(filled.reasons.values())
 
 
-def test_modes_order_sequence_tokens_and_reserve() -> None:
-    conservative, balanced, extreme = modes_of(open_plan("gpt2", name="rtx-4090")).values()
-    lengths = [filled.plan.value("training.seq_len") for filled in (conservative, balanced, extreme)]
-    assert lengths == sorted(lengths, key=float)  # type: ignore[arg-type]
-    tokens = [float(str(filled.plan.value("training.tokens"))) for filled in (conservative, balanced, extreme)]
-    assert tokens == sorted(tokens)
-    budgets = [filled.budget_bytes or 0.0 for filled in (conservative, balanced, extreme)]
+def test_modes_order_their_reserve() -> None:
+    filled = modes_of(open_plan("gpt2", name="rtx-4090")).values()
+    budgets = [plan.budget_bytes or 0.0 for plan in filled]
     assert budgets == sorted(budgets)
 
 
