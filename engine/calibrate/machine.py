@@ -161,7 +161,7 @@ class _Constants:
         flops, rates, span, head = _attention(forward)
 
         def shape(half: float) -> Floats:
-            return np.asarray(attention_rate(span, head, peak, 1.0, half))
+            return np.asarray(attention_rate(span, head, peak, 1.0, half, self._now("attention_half_width")))
 
         every = np.ones(len(rates), dtype=bool)
         half = _best(shape, rates, every, HALF_LENGTHS)

@@ -22,7 +22,7 @@ from capacity_tui.engine.catalog.quantizations import QuantizationTable
 from capacity_tui.engine.catalog.reading import Document, read_yaml
 from capacity_tui.engine.catalog.reliability import Reliability
 from capacity_tui.engine.catalog.rows import Row
-from capacity_tui.engine.catalog.software import Efficiency, Framework
+from capacity_tui.engine.catalog.software import Coefficient, Efficiency, Framework
 from capacity_tui.engine.catalog.table import Table
 from capacity_tui.engine.errors import CapacityError, CatalogError
 from capacity_tui.engine.files import config_folder
@@ -93,6 +93,11 @@ class Catalog:
     def efficiencies(self) -> Table[Efficiency]:
         """What generations of hardware reach of their datasheets."""
         return self._table("efficiency", "efficiency", Efficiency)
+
+    @cached_property
+    def coefficients(self) -> Table[Coefficient]:
+        """Numbers of the time and power model that all hardware and software share."""
+        return self._table("coefficients", "coefficient", Coefficient)
 
     @cached_property
     def frameworks(self) -> Table[Framework]:

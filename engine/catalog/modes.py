@@ -53,6 +53,14 @@ class Recovery(_Block):
     checkpoint_minutes_range: Annotated[Range, RUNNING] = Field(description="bounds of the time between checkpoints")
 
 
+class Warned(_Block):
+    """What to know about a run that uses so much of the machine."""
+
+    figure: Literal["memory", "power"] = Field(description="share of device memory, or of the power limit")
+    least: Share = Field(description="share from which it is worth saying")
+    text: str
+
+
 class Mode(Row):
     """How much of the machine a configuration may use, and what it is for."""
 
@@ -70,4 +78,4 @@ class Mode(Row):
     reserve: Reserve
     watch: Watch
     recovery: Annotated[Recovery, RUNNING]
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Warned, ...] = ()

@@ -1,4 +1,4 @@
-"""Rows about what software reaches: efficiency of hardware generations, training frameworks."""
+"""Rows about what software reaches: efficiency of hardware generations, what all share, training frameworks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field, NonNegativeFloat, PositiveFloat
 
-from capacity_tui.engine.catalog.rows import Row
+from capacity_tui.engine.catalog.rows import CHECKS, Row
 
 Share = Annotated[float, Field(gt=0, le=1.5)]
 
@@ -37,6 +37,13 @@ class Efficiency(Row):
     communicator_mib: PositiveFloat = Field(description="buffers of one group of ranks, MiB")
     context_mib: PositiveFloat = Field(description="driver context outside the allocator, MiB")
     idle_share: Share = Field(description="idle power over the power limit")
+
+
+class Coefficient(Row):
+    """A number of the time and power model that holds for all hardware and software."""
+
+    value: NonNegativeFloat
+    unit: Annotated[str, CHECKS] = Field("", description="of the value, empty for a pure number")
 
 
 class Framework(Row):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
 from capacity_tui.engine.catalog import Row
-from capacity_tui.engine.catalog.modes import Mode
+from capacity_tui.engine.catalog.modes import Mode, Warned
 from capacity_tui.engine.choose.trials import Case, again, unit_seconds
 from capacity_tui.engine.estimate.bottleneck import NETWORK
 from capacity_tui.engine.estimate.result import Estimate, Note
@@ -49,16 +49,25 @@ def cautions(case: Case) -> tuple[Note, ...]:
 
 
 def mode_warnings(mode: Mode, estimate: Estimate, cluster: Cluster) -> tuple[Note, ...]:
-    """Return what a mode warns of, with the figures of this run beside it."""
-    memory, power = estimate.memory, estimate.energy.watts_average
-    figures = []
-    if memory.capacity_bytes is not None:
-        figures.append(f"{format_percent(_number(memory.reserved_bytes.value / memory.capacity_bytes))} of memory")
-    if power is not None and cluster.device.tdp_watts is not None:
+    """Return what a mode warns of where this run gives reason to; nothing of memory that it does not fit into."""
+    used: dict[str, tuple[float, str]] = {}
+    memory, power, limit = estimate.memory, estimate.energy.watts_average, cluster.device.tdp_watts
+    if memory.capacity_bytes is not None and estimate.fits:
+        share = _number(memory.reserved_bytes.value / memory.capacity_bytes)
+        used["memory"] = share, f"This run: {format_percent(share)} of memory."
+    if power is not None and limit is not None:
         each = _number(power / cluster.devices)
-        figures.append(f"{format_power(each)} of {format_power(_number(cluster.device.tdp_watts))} for each device")
-    beside = f"This run: {', '.join(figures)}." if figures else ""
-    return tuple(Note("mode", text.rstrip("."), beside) for text in mode.warnings)
+        detail = f"This run: {format_power(each)} of {format_power(_number(limit))} for each device."
+        used["power"] = each / _number(limit), detail
+    return tuple(_warning(warned, used[warned.figure][1]) for warned in mode.warnings if _holds(warned, used))
+
+
+def _holds(warned: Warned, used: Mapping[str, tuple[float, str]]) -> bool:
+    return warned.figure in used and used[warned.figure][0] >= warned.least
+
+
+def _warning(warned: Warned, beside: str) -> Note:
+    return Note("mode", warned.text.rstrip("."), beside)
 
 
 def _memory(case: Case) -> Iterator[Note]:

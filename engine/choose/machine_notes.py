@@ -43,7 +43,8 @@ def job_notes(machine: Machine, found: Answer, catalog: Catalog) -> tuple[tuple[
 def predicted_bottleneck(found: Answer) -> str:
     """Return which resource will limit a job, in one sentence."""
     limit = found.estimate.bottleneck
-    words = {"memory_bandwidth": "memory bandwidth", "input": "reading the data"}.get(limit.kind, limit.kind)
+    named = {"memory_bandwidth": "memory bandwidth", "input": "reading the data", "overhead": "host overhead"}
+    words = named.get(limit.kind, limit.kind)
     return limit.detail if limit.detail.startswith(words) else f"{words}: {limit.detail}".removesuffix(": ")
 
 

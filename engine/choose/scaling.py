@@ -82,25 +82,27 @@ def _device_counts(case: Case, kind: Parallelism) -> tuple[int, ...]:
 
 
 def _curve(case: Case, counts: Iterable[int], batch: int, kind: Parallelism) -> Iterator[Scaling]:
-    first: tuple[int, float] | None = None
-    for count in counts:
-        trial = again(case, _spread(case, count, batch, kind))
-        if trial is None:
-            continue
-        seconds = unit_seconds(trial.estimate)
-        base, base_seconds = first = first or (count, seconds)
-        speedup = base * base_seconds / seconds
+    found = [(count, trial) for count in counts if (trial := _fastest(case, _spread(case, count, batch, kind)))]
+    # One sample's device-seconds where they are fewest: usually on the fewest devices, unless these waste the most.
+    least = min((count * unit_seconds(trial.estimate) for count, trial in found), default=0.0)
+    for count, trial in found:
+        efficiency = least / (count * unit_seconds(trial.estimate))
         yield Scaling(
             devices=count,
             batch=batch,
             step_seconds=float(np.mean(trial.estimate.computation.step_seconds.value)),
-            speedup=speedup,
-            efficiency=speedup / count,
+            speedup=efficiency * count,
+            efficiency=efficiency,
             communication_share=communication_share(trial.estimate),
             parallelism=kind,
             fits=_fits(trial),
             limited_by=trial.estimate.bottleneck.kind,
         )
+
+
+def _fastest(case: Case, changes: Iterable[Mapping[str, object]]) -> Trial | None:
+    trials = [trial for change in changes if (trial := again(case, change))]
+    return min(trials, key=lambda trial: unit_seconds(trial.estimate), default=None)
 
 
 def communication_share(estimate: Estimate) -> float:
@@ -110,12 +112,13 @@ def communication_share(estimate: Estimate) -> float:
     return waits / float(np.mean(estimate.computation.step_seconds.value))
 
 
-def _spread(case: Case, devices: int, batch: int, kind: Parallelism) -> Mapping[str, object]:
-    """Return the change that runs a batch on so many devices."""
+def _spread(case: Case, devices: int, batch: int, kind: Parallelism) -> Iterator[Mapping[str, object]]:
+    """Yield the changes that run a batch on so many devices."""
     change: dict[str, object] = {"hardware.devices": devices}
     parallel, per_node = case.plan.parallelism, int(case.settled.cluster.per_node)
     if case.settled.shape is None:
-        return {**change, **_batch(case, batch, devices)}
+        yield from ({**change, **shared} for shared in _batches(case, batch, devices))
+        return
     model = int(parallel.tp or 1) * int(parallel.pp or 1) * parallel.cp
     if kind == "model":
         heads = int(case.settled.shape.heads)
@@ -128,20 +131,25 @@ def _spread(case: Case, devices: int, batch: int, kind: Parallelism) -> Mapping[
             "parallelism.cp": 1,
             "parallelism.ep": 1,
         }
-    return {**change, **_batch(case, batch, max(1, devices // model))}
+    yield from ({**change, **shared} for shared in _batches(case, batch, max(1, devices // model)))
 
 
-def _batch(case: Case, batch: int, replicas: int) -> Mapping[str, object]:
-    """Return the change to a batch of all replicas; a replica's share may lower the micro-batch."""
+def _batches(case: Case, batch: int, replicas: int) -> Iterator[Mapping[str, object]]:
+    """Yield the changes to a batch of all replicas.
+
+    Where the plan's micro-batch does not divide a replica's share, smaller ones waste less of the last pass and more
+    on further passes: the fastest counts.
+    """
     if case.plan.task == "infer":
-        return {"inference.batch": max(1, batch // replicas)}
-    if case.plan.task == "fit":
-        return {}
+        yield {"inference.batch": max(1, batch // replicas)}
+        return
     share = max(1, batch // replicas)
-    micro_batch = min(int(case.plan.training.micro_batch), share)
-    while share % micro_batch:
-        micro_batch -= 1
-    return {"training.global_batch": batch, "training.micro_batch": micro_batch}
+    micro_batch = int(case.plan.training.micro_batch)
+    sizes = [micro_batch]
+    if share < micro_batch or batch % (micro_batch * replicas):
+        sizes = [size for size in (*powers_of_two(micro_batch), micro_batch) if size <= share]
+    for size in dict.fromkeys(sizes):
+        yield {"training.global_batch": batch, "training.micro_batch": size}
 
 
 def _own_batch(case: Case) -> int:

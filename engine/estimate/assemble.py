@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from capacity_tui.engine.estimate.bottleneck import bottleneck, model_flops_utilization
+from capacity_tui.engine.estimate.bottleneck import bottleneck, kernel_seconds, model_flops_utilization
 from capacity_tui.engine.estimate.derived import job_seconds
 from capacity_tui.engine.estimate.intervals import interval
 from capacity_tui.engine.estimate.money import cost, energy
@@ -58,7 +58,7 @@ def assemble(work: Work, cluster: Cluster, pricing: PricingSection, iteration: I
         iteration=iteration,
     )
     seconds = None if work.steps is None else job_seconds(work.steps, time.seconds)
-    busy = (time.parts["compute"] + time.parts["attention"] + time.parts["optimizer"]) / time.seconds
+    computing, moving = kernel_seconds(work.operators, time.parts)
     known = cluster.device.memory_bytes is not None
     draft = Estimate(
         model=work.facts,
@@ -66,7 +66,7 @@ def assemble(work: Work, cluster: Cluster, pricing: PricingSection, iteration: I
         computation=computation,
         bottleneck=bottleneck(work.operators, time.parts, cluster, work.peak_flops, None),
         cost=cost(cluster, seconds, time.seconds / work.units_per_step),
-        energy=energy(cluster, seconds, busy, pricing.usd_per_kwh),
+        energy=energy(cluster, seconds, computing / time.seconds, moving / time.seconds, pricing.usd_per_kwh),
         basis=Basis(work.method, cluster.device.reach.source, cluster.device.checked, work.assumed, cluster.figures()),
         warnings=work.warnings,
     )

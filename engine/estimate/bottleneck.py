@@ -9,6 +9,7 @@ import numpy as np
 
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.result import Bottleneck, BottleneckKind
+from capacity_tui.engine.estimate.schedule import SHORTEST
 from capacity_tui.engine.estimate.work import Operator
 from capacity_tui.engine.hardware.cluster import Cluster
 from capacity_tui.engine.numeric import Number
@@ -97,6 +98,25 @@ def model_flops_utilization(model_flops: Number, step_seconds: Number, peak: Num
     return model_flops / (step_seconds * peak * devices)
 
 
+@equation("share = arithmetic / (arithmetic + memory)", unit="share", source=ROOFLINE)
+def arithmetic_share(arithmetic: Number, memory: Number) -> Number:
+    """Share of the kernels' time that arithmetic bounds.
+
+    Args:
+        arithmetic: seconds of kernels bound by arithmetic.
+        memory: seconds of kernels bound by memory.
+    """
+    return arithmetic / np.maximum(arithmetic + memory, SHORTEST)
+
+
+def kernel_seconds(operators: tuple[Operator, ...], parts: Mapping[str, Number]) -> tuple[Number, Number]:
+    """Return the seconds of a step in kernels bound by arithmetic, and in kernels bound by memory."""
+    totals = balance(operators)
+    arithmetic = arithmetic_share(totals.compute_bound, totals.memory_bound)
+    layers = parts.get("compute", 0.0) + parts.get("attention", 0.0)
+    return layers * arithmetic, layers * (1.0 - arithmetic) + parts.get("optimizer", 0.0)
+
+
 def bottleneck(
     operators: tuple[Operator, ...],
     parts: Mapping[str, Number],
@@ -104,19 +124,22 @@ def bottleneck(
     peak_flops: Number,
     fits: bool | None,
 ) -> Bottleneck:
-    """Return what limits a run: memory capacity, the network, arithmetic or memory bandwidth."""
+    """Return what limits a run: memory capacity, or what most of a step goes to.
+
+    That is communication, the host that launches kernels, or the kernels themselves: then their arithmetic or their
+    memory traffic.
+    """
     totals = balance(operators)
     intensity = arithmetic_intensity(totals.flops, totals.bytes)
     ridge = ridge_point(peak_flops, cluster.device.bandwidth)
-    network = float(np.mean(sum((np.asarray(parts.get(part, 0.0)) for part in NETWORK), start=np.zeros(()))))
-    busy = float(np.mean(parts.get("compute", 0.0) + parts.get("attention", 0.0)))
-    kind: BottleneckKind = "compute"
+    computing, moving = (float(np.mean(seconds)) for seconds in kernel_seconds(operators, parts))
+    network = sum(float(np.mean(parts.get(part, 0.0))) for part in NETWORK)
+    overhead = float(np.mean(parts.get("overhead", 0.0)))
+    kind: BottleneckKind = "compute" if computing >= moving else "memory_bandwidth"
     if fits is False:
         kind = "capacity"
-    elif network > busy:
-        kind = "network"
-    elif float(np.mean(totals.memory_bound)) > float(np.mean(totals.compute_bound)):
-        kind = "memory_bandwidth"
+    elif max(network, overhead) > computing + moving:
+        kind = "network" if network >= overhead else "overhead"
     return Bottleneck(kind, intensity, ridge, _detail(totals, parts))
 
 

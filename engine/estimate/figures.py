@@ -39,7 +39,7 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     "computation.parts": get_args(Part),
 }  # fmt: skip
 _PART_LABELS = {"kv_cache": "KV cache", "context": "driver context", "reserve": "allocator reserve"}
-_LIMIT_LABELS = {"capacity": "memory capacity"}
+_LIMIT_LABELS = {"capacity": "memory capacity", "overhead": "host overhead"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,6 @@ from capacity_tui.engine.numeric import Number
 HOUR = 3600.0
 # Spot capacity is taken back about once a day on busy types; restart and lost work cost minutes (Daly 2006).
 SPOT_INTERRUPTION_HOURS, SPOT_RESTART_SECONDS, CHECKPOINT_SECONDS = 24.0, 600.0, 60.0
-# Busy devices draw this share of the range between idle and limit while they compute, and while they wait.
-BUSY_POWER, WAITING_POWER = 0.85, 0.3
 
 
 @equation("usd = seconds / 3600 · usd_per_hour", unit="USD", source="price of the catalogue or the plan")
@@ -44,21 +42,35 @@ def interruption_surplus(checkpoint: Number, restart: Number, interval: Number) 
 
 
 @equation(
-    "watts = devices · limit · (idle + (1 - idle) · (0.85 · share + 0.3 · (1 - share)))",
+    "watts = devices · limit · (idle + (1 - idle) · (arithmetic · computing + memory · moving + wait · waiting)), "
+    "waiting = 1 - computing - moving",
     unit="W",
-    source="power between idle and limit, by how long devices compute",
+    source="Patel et al. 2024: power between idle and limit, by what bounds the kernels; shares in coefficients.yaml",
     part="energy.watts_average",
 )
-def average_watts(devices: Number, limit: Number, idle: Number, share: Number) -> Number:
+def average_watts(
+    devices: Number,
+    limit: Number,
+    idle: Number,
+    arithmetic: Number,
+    computing: Number,
+    memory: Number,
+    moving: Number,
+    wait: Number,
+) -> Number:
     """Mean power of all devices.
 
     Args:
         devices: how many.
         limit: power limit of one, W.
         idle: share of it that a device draws idle.
-        share: share of the time that devices compute.
+        arithmetic: share of the rest that kernels bound by arithmetic draw.
+        computing: share of the time in such kernels.
+        memory: share of the rest that kernels bound by memory draw.
+        moving: share of the time in such kernels.
+        wait: share of the rest that a device draws while it waits.
     """
-    busy = BUSY_POWER * share + WAITING_POWER * (1.0 - share)
+    busy = arithmetic * computing + memory * moving + wait * (1.0 - computing - moving)
     return devices * limit * (idle + (1.0 - idle) * busy)
 
 
@@ -122,12 +134,32 @@ def cost(cluster: Cluster, seconds: Number | None, unit_seconds: Number) -> Cost
     return CostEstimate(job_usd.for_part("cost.usd")(length, per_hour), million, spot, per_hour, price.source)
 
 
-def energy(cluster: Cluster, seconds: Number | None, busy: Number, usd_per_kwh: Number) -> EnergyEstimate:
-    """Return the electricity of a job; ``busy`` is the share of the time devices compute."""
+def energy(
+    cluster: Cluster, seconds: Number | None, computing: Number, moving: Number, usd_per_kwh: Number
+) -> EnergyEstimate:
+    """Return the electricity of a job.
+
+    Args:
+        cluster: devices and their power limit.
+        seconds: length of the job; None where it is open.
+        computing: share of the time in kernels bound by arithmetic.
+        moving: share of the time in kernels bound by memory.
+        usd_per_kwh: price of a kilowatt-hour, USD.
+    """
     limit = cluster.device.tdp_watts
     if limit is None:
         return EnergyEstimate(None, None, None)
-    watts = average_watts(cluster.devices, limit, cluster.device.reach.idle_share, busy)
+    reach = cluster.device.reach
+    watts = average_watts(
+        cluster.devices,
+        limit,
+        reach.idle_share,
+        reach.arithmetic_power,
+        computing,
+        reach.memory_power,
+        moving,
+        reach.waiting_power,
+    )
     if seconds is None:
         return EnergyEstimate(None, watts, None)
     kwh = job_kwh(watts, seconds)

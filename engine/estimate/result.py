@@ -14,7 +14,7 @@ from capacity_tui.engine.units import format_bytes
 from capacity_tui.engine.verdict import Verdict
 
 Iteration = Literal["step", "batch", "fit"]
-BottleneckKind = Literal["compute", "memory_bandwidth", "network", "capacity", "input"]
+BottleneckKind = Literal["compute", "memory_bandwidth", "network", "capacity", "input", "overhead"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ class Bottleneck:
     """Which resource limits.
 
     Attributes:
-        kind: compute, memory_bandwidth, network, capacity or input.
+        kind: compute, memory_bandwidth, network, capacity, input, or overhead: the host that launches kernels.
         arithmetic_intensity: FLOPs per byte of device memory traffic.
         ridge_point: FLOPs per byte above which the device is compute-bound.
         detail: the largest term, in words.
@@ -209,8 +209,8 @@ class Scaling:
         devices: how many.
         batch: samples of one step over all devices.
         step_seconds: time of a step.
-        speedup: throughput over that of the fewest devices, times their number.
-        efficiency: speed-up over devices.
+        speedup: throughput over that of one device where devices are used best.
+        efficiency: speed-up over devices; 1 where devices are used best, mostly at the fewest.
         communication_share: share of the step that waits for other devices.
         parallelism: how the devices share the work: ``data`` or ``model``.
         fits: whether the run fits into them.

@@ -6,12 +6,34 @@ import numpy as np
 
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.work import Operator
+from capacity_tui.engine.hardware.cluster import Device
 from capacity_tui.engine.numeric import Number
 
 # A thread block's tile of the output, the common shape of vendor libraries' large kernels (rows × columns).
 TILE_ROWS, TILE_COLUMNS = 128.0, 128.0
 # Elements of 2 bytes in the 128 bytes that memory moves at once, and in the 16 bytes that matrix units load.
 FULL_LINE, FULL_FRAGMENT = 64.0, 8.0
+
+# Width of a head at which shares of the peak are given.
+COMMON_HEAD = 128.0
+
+
+@equation(
+    "share = gemm · sustained · clock · rows · columns",
+    unit="",
+    source="efficiency.yaml: large products in benchmarks, in training without pause, and off the units' grid",
+)
+def reached_share(gemm: Number, sustained: Number, clock: Number, rows: Number, columns: Number) -> Number:
+    """Share of the peak that large products sustain in a run.
+
+    Args:
+        gemm: share of the peak that large products reach in short benchmarks.
+        sustained: share of that left where matrix units run without pause.
+        clock: share of the full clock that a power limit leaves.
+        rows: share of the rate that the alignment of the inner length leaves.
+        columns: share of the rate that the alignment of the outputs leaves.
+    """
+    return gemm * sustained * clock * rows * columns
 
 
 @equation(
@@ -79,11 +101,13 @@ def gemm_bytes(m: Number, n: Number, k: Number, width: Number) -> Number:
 
 
 @equation(
-    "rate = peak · reach · span / (span + half) · 1.1875 · head_dim / (head_dim + 24)",
+    "rate = peak · reach · span / (span + half) · head_dim / (head_dim + half_width) · (128 + half_width) / 128",
     unit="FLOP/s",
     source="fitted to published prefill attention timings, 1k to 16k tokens, head sizes 64 and 128",
 )
-def attention_rate(span: Number, head_dim: Number, peak: Number, reach: Number, half: Number) -> Number:
+def attention_rate(
+    span: Number, head_dim: Number, peak: Number, reach: Number, half: Number, half_width: Number
+) -> Number:
     """FLOP/s of fused attention over ``span`` tokens with heads of ``head_dim``; 1 at head size 128.
 
     Args:
@@ -92,8 +116,17 @@ def attention_rate(span: Number, head_dim: Number, peak: Number, reach: Number, 
         peak: dense peak, FLOP/s.
         reach: share of the peak that long sequences sustain.
         half: tokens at which half the rate is reached.
+        half_width: width of a head that reaches half the rate of very wide ones.
     """
-    return peak * reach * (span / (span + half)) * (1.1875 * head_dim / (head_dim + 24.0))
+    width = head_dim / (head_dim + half_width) * (COMMON_HEAD + half_width) / COMMON_HEAD
+    return peak * reach * (span / (span + half)) * width
+
+
+def optimizer_bandwidth(device: Device, offloaded: Number) -> Number:
+    """Bytes an optimizer's step moves in a second: in device memory, or over the link to the host."""
+    reach = device.reach
+    own = device.bandwidth * reach.stream * reach.optimizer_stream
+    return np.where(np.asarray(offloaded) > 0, device.host_bandwidth * reach.host_stream, own)
 
 
 def operator_seconds(operator: Operator) -> Number:

@@ -32,7 +32,7 @@ WIDEST_FIRST = ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "int8", "fp4")
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """Shares of the datasheet a generation reaches; see profiles/efficiency.yaml for each meaning.
+    """Shares of the datasheet a generation reaches; see profiles/efficiency.yaml and coefficients.yaml.
 
     Times are in seconds here, sizes in bytes.
     """
@@ -59,6 +59,12 @@ class Reach:
     communicator_bytes: Number
     context_bytes: Number
     idle_share: Number
+    attention_half_width: Number
+    optimizer_stream: Number
+    host_stream: Number
+    arithmetic_power: Number
+    memory_power: Number
+    waiting_power: Number
     source: str
     row: str = "other"
     curves: tuple[Curve, ...] = ()

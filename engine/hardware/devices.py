@@ -70,6 +70,12 @@ def reach_of(generation: str, catalog: Catalog) -> Reach:
         communicator_bytes=row.communicator_mib * MIB,
         context_bytes=row.context_mib * MIB,
         idle_share=row.idle_share,
+        attention_half_width=catalog.coefficients["attention-half-width"].value,
+        optimizer_stream=catalog.coefficients["optimizer-stream"].value,
+        host_stream=catalog.coefficients["host-stream"].value,
+        arithmetic_power=catalog.coefficients["arithmetic-power"].value,
+        memory_power=catalog.coefficients["memory-power"].value,
+        waiting_power=catalog.coefficients["waiting-power"].value,
         source=f"{row.name}: {row.source} ({row.confidence})",
         row=row.id,
     )

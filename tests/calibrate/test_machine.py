@@ -49,7 +49,7 @@ def ideal(device, share=0.5, half=100.0, stream=0.6):
             rate = gemm_rate(shape["m"], shape["n"], shape["k"], peak, share, device.units, 0.2, 32.0 / 2)
             seconds = max(case.flops / rate, case.bytes / (device.bandwidth * stream))
         elif case.kernel == "attention":
-            rate = attention_rate(shape["seq"], shape["head_dim"], peak, 0.3, half)
+            rate = attention_rate(shape["seq"], shape["head_dim"], peak, 0.3, half, device.reach.attention_half_width)
             seconds = case.flops / rate / (0.8 if case.step == "backward" else 1.0)
         else:
             seconds = case.bytes / (device.bandwidth * (stream if case.kernel == "copy" else 0.4))

@@ -47,5 +47,5 @@ def test_recovery_alerts_and_warnings(shipped: Catalog) -> None:
     assert low.recovery.automatic
     assert low.recovery.fallbacks
     assert {"temperature", "power"} <= set(middle.watch.alerts)
-    assert any("80 C" in warning for warning in high.warnings)
+    assert any("80 C" in warning.text for warning in high.warnings)
     assert all(mode.recovery.checkpoint_share > 0 for mode in (low, middle, high))

@@ -19,6 +19,7 @@ NAMES = (
     "architectures",
     "instances",
     "precisions",
+    "coefficients",
     "optimizers",
     "quantizations",
     "modes",

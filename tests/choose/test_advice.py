@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from capacity_tui.engine.catalog import load_catalog
@@ -201,12 +203,33 @@ def test_cheaper_instances_and_spot_capacity() -> None:
     assert with_note(plan, note).cost.usd < found.cost.usd  # type: ignore[operator]
 
 
-def test_the_extreme_mode_warns_with_figures() -> None:
-    plan = plan_of(model={"name": "gpt2"}, hardware={"name": "rtx-4090"}, training={"micro_batch": "auto"})
-    extreme = compare(plan).extreme
-    notes = mode_warnings(extreme.mode, extreme.estimate, settle(extreme.plan, load_catalog()).cluster)
-    assert len(notes) == len(extreme.mode.warnings)
-    assert all("% of memory" in note.detail for note in notes)
+def extreme_warnings(memory: float, watts: float) -> tuple[str, ...]:
+    """What the extreme mode says of a run that takes these shares of memory and of the power limit."""
+    settled = settle(plan_of(model={"name": "gpt2"}, hardware={"name": "rtx-4090"}), load_catalog())
+    found = estimate_plan(settled.plan).estimate
+    device, capacity = settled.cluster.device, float(found.memory.capacity_bytes)
+    reserved = replace(found.memory.reserved_bytes, value=memory * capacity)
+    run = replace(
+        found,
+        memory=replace(found.memory, reserved_bytes=reserved),
+        energy=replace(found.energy, watts_average=watts * float(device.tdp_watts)),
+    )
+    notes = mode_warnings(load_catalog().modes["extreme"], run, settled.cluster)
+    assert all("%" in note.detail or " W of " in note.detail for note in notes)
+    return tuple(note.title for note in notes)
+
+
+def test_a_mode_warns_of_what_this_run_does() -> None:
+    assert extreme_warnings(memory=0.55, watts=0.6) == ()
+    (memory,) = extreme_warnings(memory=0.93, watts=0.6)
+    assert "danger zone" in memory
+    power = extreme_warnings(memory=0.55, watts=0.95)
+    assert any("power supply" in title for title in power)
+    assert not any("danger zone" in title for title in power)
+
+
+def test_what_does_not_fit_is_not_warned_of_as_nearly_full() -> None:
+    assert extreme_warnings(memory=6.15, watts=0.5) == ()
 
 
 def test_comparing_modes_does_not_pay_for_advice() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from capacity_tui.engine.choose.answers import answer
 from capacity_tui.engine.choose.scaling import Curve, curves
@@ -11,11 +13,11 @@ from capacity_tui.engine.workload.loading import plan_from_text
 from capacity_tui.engine.workload.plan import Plan
 
 
-def curves_of(model: str = "gpt2", devices: int = 1, **scalability: object) -> tuple[Curve, ...]:
+def curves_of(model: str = "gpt2", devices: int = 1, micro_batch: int = 4, **scalability: object) -> tuple[Curve, ...]:
     plan = Plan.model_validate(
         {
             "model": {"name": model},
-            "training": {"seq_len": 1024, "micro_batch": 4},
+            "training": {"seq_len": 1024, "micro_batch": micro_batch},
             "hardware": {"name": "a100-sxm-80gb", "devices": devices},
             "scalability": {"enabled": True, **scalability},
         }
@@ -103,3 +105,14 @@ def test_networks_are_advised_and_scaled_too() -> None:
     found = answer(plan).estimate
     assert {curve.batch for curve in curves(found.scalability)} == {32, 64, 128}
     assert "micro_batch" in [note.code for note in found.recommendations]
+
+
+@settings(max_examples=15, deadline=None)
+@given(batch=st.integers(1, 200), micro_batch=st.integers(1, 12), device_counts=st.sets(st.integers(1, 24), min_size=2))
+def test_more_devices_never_gain_more_than_their_number(batch: int, micro_batch: int, device_counts: set[int]) -> None:
+    """Batches that nothing divides waste a part of the last pass, on few devices as on many."""
+    for curve in curves_of(micro_batch=micro_batch, device_counts=sorted(device_counts), batch_sizes=[batch]):
+        assert max(point.efficiency for point in curve.points) == 1.0
+        assert all(point.speedup <= point.devices for point in curve.points)
+        works = [point.devices * point.step_seconds for point in curve.points]
+        assert curve.points[works.index(min(works))].efficiency == 1.0

@@ -8,7 +8,7 @@ import numpy as np
 
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.networks.run import NetworkRun
-from capacity_tui.engine.estimate.roofline import TILE_COLUMNS, TILE_ROWS, gemm_rate
+from capacity_tui.engine.estimate.roofline import TILE_COLUMNS, TILE_ROWS, gemm_rate, optimizer_bandwidth
 from capacity_tui.engine.estimate.work import Operator, Phase
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.workload.networks.layers import Layer
@@ -108,7 +108,7 @@ def _optimizer(run: NetworkRun) -> Iterator[Operator]:
         return
     device = run.cluster.device
     updated = run.network.parameters / (run.shard if run.zero >= 1 else 1.0)
-    bandwidth = device.host_bandwidth * 0.5 if run.offload_optimizer else device.bandwidth * device.reach.stream * 0.6
+    bandwidth = optimizer_bandwidth(device, run.offload_optimizer)
     yield Operator(
         "optimizer", "optimizer", "step", "step", 0.0, updated * run.numerics.optimizer_traffic, 1.0, bandwidth
     )

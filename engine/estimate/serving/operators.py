@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from capacity_tui.engine.estimate.elementwise import FORWARD_PASSES
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.roofline import attention_rate, gemm_rate
 from capacity_tui.engine.estimate.serving.run import ServingRun
@@ -27,8 +28,8 @@ from capacity_tui.engine.workload.parameters import (
 )
 from capacity_tui.engine.workload.transformer import present
 
-# Reads and writes of the residual stream in a layer (two norms, two additions, their inputs), in its widths.
-RESIDUAL_PASSES = 10.0
+# Attention and feed-forward, each with a norm before and an addition after it.
+SUBLAYERS = 2.0
 # Bytes that an unpacked weight is written and read in.
 UNPACKED_BYTES = 2.0
 SCORE_BYTES = 4.0
@@ -123,8 +124,8 @@ def prefill_pass(run: ServingRun, rows: Number) -> Pass:
     else:
         flops = rows * forward_attention_flops(shape, run.prompt, causal)
     reach = device.reach.attention_forward * run.runtime.attention_prefill
-    half = device.reach.attention_half_length
-    rate = attention_rate(run.prompt, shape.head_dim, run.attention_peak, reach, half) * device.clock
+    half, width = device.reach.attention_half_length, device.reach.attention_half_width
+    rate = attention_rate(run.prompt, shape.head_dim, run.attention_peak, reach, half, width) * device.clock
     written = rows / run.prompt * cache_elements(shape, run.prompt) * run.cache_bytes
     logits = rows / run.prompt * run.prompt_logits
     layers = shape.encoder_layers if encodes else shape.layers
@@ -233,7 +234,7 @@ def _layers(run: ServingRun, step: Pass, share: Number) -> Iterator[Operator]:
                    first * weights * (run.body_bytes + UNPACKED_BYTES), 1.0,
                    device.bandwidth * device.reach.stream)  # fmt: skip
     layers = (shape.encoder_layers if step.encodes else shape.layers) * (1.0 - run.host.share)
-    streams = RESIDUAL_PASSES * shape.hidden + (2.0 + shape.gated) * run.active_ffn / run.tp
+    streams = SUBLAYERS * FORWARD_PASSES * shape.hidden + (2.0 + shape.gated) * run.active_ffn / run.tp
     yield Operator("norms, residuals and activations", "compute", "forward", "layer", 0.0,
                    runtime.elementwise_passes * step.rows * run.width * streams, 1.0,
                    device.bandwidth * device.reach.elementwise, layers)  # fmt: skip

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from capacity_tui.engine.estimate.bottleneck import bottleneck, model_flops_utilization
+from capacity_tui.engine.estimate.bottleneck import bottleneck, kernel_seconds, model_flops_utilization
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.intervals import ALLOCATED, DECODE, PREFILL, RESERVED, STEP, interval
 from capacity_tui.engine.estimate.money import cost, energy
@@ -178,7 +178,7 @@ def serving_estimate(run: ServingRun, pricing: PricingSection) -> Estimate:
         iteration="batch",
     )
     operators = (*first.operators, *(_times(operator, steps) for operator in each.operators))
-    busy = (parts["compute"] + parts["attention"]) / seconds
+    computing, moving = kernel_seconds(operators, parts)
     device = run.cluster.device
     memory = memory_estimate(run)
     details, warnings = claim(run, memory)
@@ -188,7 +188,7 @@ def serving_estimate(run: ServingRun, pricing: PricingSection) -> Estimate:
         computation=computation,
         bottleneck=bottleneck(operators, parts, run.cluster, run.peak, None),
         cost=cost(run.cluster, None, seconds / units),
-        energy=energy(run.cluster, None, busy, pricing.usd_per_kwh),
+        energy=energy(run.cluster, None, computing / seconds, moving / seconds, pricing.usd_per_kwh),
         basis=Basis(METHOD, run.calibration, device.checked, run.assumed, run.cluster.figures()),
         warnings=warnings,
         details=details,

@@ -103,14 +103,15 @@ def _tensor_parallel(run: TransformerRun) -> Iterator[Collective]:
 
 
 def _context_parallel(run: TransformerRun) -> Iterator[Collective]:
-    """Keys and values travel around the group, forward once and backward with their gradients."""
+    """Keys and values travel around the group: once forward, and backward once more and once as gradients."""
     if not _used(run.cp):
         return
     width = run.shape.kv_heads * (run.shape.head_dim + run.shape.v_head_dim)
     payload = run.tokens * run.cp * width * run.width / run.tp
     seconds = all_gather_seconds(payload, run.cp, run.tp, run.cluster)
     yield Collective("exchange of keys and values", "context_parallel", seconds,
-                     run.layers_per_stage * (3.0 + run.recompute.full_layers), 0.8, bytes=payload)  # fmt: skip
+                     run.layers_per_stage * (3.0 + run.recompute.full_layers), run.software.context_overlap,
+                     bytes=payload)  # fmt: skip
 
 
 def _expert_parallel(run: TransformerRun) -> Iterator[Collective]:
@@ -131,8 +132,8 @@ def _pipeline(run: TransformerRun) -> Iterator[Collective]:
     payload = run.tokens * run.shape.hidden * run.width / run.tp
     stride = run.tp * run.cp * run.dp
     seconds = np.where(run.pp > 1, point_to_point_seconds(payload, stride, run.cluster), 0.0)
-    yield Collective("activations between stages", "pipeline_bubble", seconds, 2.0 * run.interleave, 0.5,
-                     bytes=payload)  # fmt: skip
+    yield Collective("activations between stages", "pipeline_bubble", seconds, 2.0 * run.interleave,
+                     run.software.pipeline_overlap, bytes=payload)  # fmt: skip
 
 
 def _data_parallel(run: TransformerRun) -> Iterator[Collective]:

@@ -7,18 +7,34 @@ from dataclasses import replace
 
 import numpy as np
 
+from capacity_tui.engine.estimate.elementwise import (
+    BACKWARD_PASSES,
+    FORWARD_PASSES,
+    activation_passes,
+    layer_elements,
+)
 from capacity_tui.engine.estimate.roofline import (
     alignment,
     attention_rate,
     gemm_bytes,
     gemm_rate,
     operator_seconds,
+    optimizer_bandwidth,
     padded,
+    reached_share,
 )
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.estimate.work import Operator, Phase, Where
 from capacity_tui.engine.numeric import Number, some
 from capacity_tui.engine.workload.operations import forward_attention_flops
+
+# Passes over stored attention scores: they are written, masked and normalized in place (read and written each), and
+# read for the weighted values; backward both gradients pass the same way, and scores are read once for each.
+SCORE_FORWARD, SCORE_BACKWARD = 6.0, 8.0
+# Backward FLOPs of fused attention over forward ones: five products in place of two (Dao et al. 2022).
+FUSED_BACKWARD = 2.5
+# Kernels of the loss (shift, softmax, its gradient, reductions) and of the embedding with its gradient.
+LOSS_LAUNCHES, EMBEDDING_LAUNCHES = 10.0, 4.0
 
 
 def training_operators(run: TransformerRun) -> tuple[Operator, ...]:
@@ -93,7 +109,7 @@ def gemm(
     reach = device.reach
     peak = run.peak if low else run.attention_peak
     share = run.gemm_reach if low else run.wide_gemm_reach
-    reached = share * reach.sustained * device.clock * _aligned(run, n) * _aligned(run, k)
+    reached = reached_share(share, reach.sustained, device.clock, _aligned(run, k), _aligned(run, n))
     width = run.operand_bytes if low else run.width
     # The start and end of a tile cost the same time in every type, and so more of a faster product.
     ramp = reach.ramp_length * 2.0 / width
@@ -188,7 +204,7 @@ def _attention(run: TransformerRun) -> Iterator[Operator]:
     speed = reach.sustained * device.clock
     kernel = np.where(run.software.native_attention > 0, 1.0, reach.attention_portable)
     rate = attention_rate(span, head, run.attention_peak, reach.attention_forward * kernel * speed,
-                          reach.attention_half_length)  # fmt: skip
+                          reach.attention_half_length, reach.attention_half_width)  # fmt: skip
     # Stored scores are computed in full, then masked, and pass through memory several times.
     attentions = 1.0 + run.encoder_blocks + run.cross_attentions
     stored = attentions * run.tokens * shape.heads * run.seq_len * run.width / run.tp
@@ -202,37 +218,35 @@ def _attention(run: TransformerRun) -> Iterator[Operator]:
     bandwidth = device.bandwidth * reach.elementwise
     again = recomputed_share(run, run.recompute.attention * unfused, product=False)
     again = np.where(run.recompute.operations > 0, run.recompute.full_layers, again)
-    yield Operator("attention", "attention", "forward", "layer", flops * square, traffic + unfused * 6.0 * stored,
+    through = traffic + unfused * SCORE_FORWARD * stored
+    yield Operator("attention", "attention", "forward", "layer", flops * square, through,
                    forward_rate, bandwidth, layers)  # fmt: skip
-    yield Operator("attention, backward", "attention", "backward", "layer",
-                   flops * np.where(run.fused_attention > 0, 2.5, 2.0 * square), 2.0 * traffic + unfused * 8.0 * stored,
-                   backward_rate, bandwidth, layers)  # fmt: skip
-    yield Operator("attention, recomputed", "attention", "recompute", "layer", flops * square,
-                   traffic + unfused * 6.0 * stored, forward_rate, bandwidth, layers * again)  # fmt: skip
+    backward_flops = flops * np.where(run.fused_attention > 0, FUSED_BACKWARD, 2.0 * square)
+    yield Operator("attention, backward", "attention", "backward", "layer", backward_flops,
+                   2.0 * traffic + unfused * SCORE_BACKWARD * stored, backward_rate, bandwidth, layers)  # fmt: skip
+    yield Operator("attention, recomputed", "attention", "recompute", "layer", flops * square, through,
+                   forward_rate, bandwidth, layers * again)  # fmt: skip
 
 
 def _elementwise(run: TransformerRun) -> Iterator[Operator]:
     """Norms, residuals, rotary positions, activations, casts: kernels bound by memory."""
     device, shape = run.cluster.device, run.shape
-    narrow, inner = _hidden_share(run), _active_ffn(run)
-    moved = run.moe_share * shape.experts_active * shape.hidden / run.tp
-    rotary = (run.query_width + run.key_value_width) / run.tp
-    passes = run.software.elementwise_passes * np.where(run.compiled > 0, run.software.compiled_passes, 1.0)
+    software, blocks = run.software, 1.0 + run.encoder_blocks
+    routed = run.moe_share * shape.experts_active * shape.hidden / run.tp
+    rotary = (blocks + run.cross_attentions) * (run.query_width + run.key_value_width) / run.tp
+    sublayers = 2.0 * blocks + run.cross_attentions
+    passes = software.elementwise_passes * np.where(run.compiled > 0, software.compiled_passes, 1.0)
     bandwidth = device.bandwidth * device.reach.elementwise
-    mixture = run.software.moe_launches + run.software.expert_launches * shape.experts / run.ep
-    launches = run.software.layer_launches + run.moe_share * mixture
-    forward = (
-        passes
-        * run.tokens
-        * run.width
-        * (10.0 * narrow + 2.0 * rotary + (3 + 2 * shape.gated) * inner * 0.8 + run.software.moe_passes * moved)
-    )
-    backward = (
-        passes
-        * run.tokens
-        * run.width
-        * (14.0 * narrow + 2.0 * rotary + (3 + 3 * shape.gated) * inner * 0.8 + run.software.moe_passes * moved)
-    )
+    mixture = software.moe_launches + software.expert_launches * shape.experts / run.ep
+    launches = software.layer_launches * sublayers / 2.0 + run.moe_share * mixture
+
+    def moved(around: float, *, backward: bool) -> Number:
+        activation = activation_passes(shape.gated, backward=backward)
+        elements = layer_elements(around, sublayers, _hidden_share(run), rotary, software.feed_forward_traffic,
+                                  activation, blocks * _active_ffn(run), software.moe_passes, routed)  # fmt: skip
+        return passes * run.tokens * run.width * elements
+
+    forward, backward = moved(FORWARD_PASSES, backward=False), moved(BACKWARD_PASSES, backward=True)
     again = recomputed_share(run, np.maximum(run.recompute.norm, run.recompute.activation) * 0.5, product=False)
     layers = run.layers_per_stage
     yield Operator("norms, residuals and activations", "compute", "forward", "layer", 0.0, forward, 1.0, bandwidth,
@@ -241,7 +255,7 @@ def _elementwise(run: TransformerRun) -> Iterator[Operator]:
                    bandwidth, layers, 2.0 * launches)  # fmt: skip
     yield Operator("norms, residuals and activations, recomputed", "compute", "recompute", "layer", 0.0, forward, 1.0,
                    bandwidth, layers * again, launches)  # fmt: skip
-    weights = run.dense_parameters_per_layer / run.tp + run.expert_parameters_per_layer / (run.ep * run.etp)
+    weights = run.stacked_parameters_per_layer / run.tp + run.expert_parameters_per_layer / (run.ep * run.etp)
     trained = run.trained_share
     yield Operator("gradient accumulation", "compute", "backward", "layer", 0.0,
                    weights * trained * 2.0 * run.gradient_bytes, 1.0, device.bandwidth * device.reach.stream,
@@ -256,7 +270,7 @@ def _casts(run: TransformerRun) -> Iterator[Operator]:
     if not some(run.casts > 0):
         return
     shape = run.shape
-    weights = run.dense_parameters_per_layer / run.tp + run.expert_parameters_per_layer / (run.ep * run.etp)
+    weights = run.stacked_parameters_per_layer / run.tp + run.expert_parameters_per_layer / (run.ep * run.etp)
     narrow, routed = _hidden_share(run), run.moe_share * shape.experts_active * shape.hidden / run.tp
     operands = (4.0 * narrow + routed + run.query_width / run.tp + 2.0 * _active_ffn(run)) * run.tokens
     repeats = np.where(run.zero >= 3, 1.0, 1.0 / run.micro_batches)
@@ -286,21 +300,21 @@ def _ends(run: TransformerRun) -> Iterator[Operator]:
                         where="last", low=False)  # fmt: skip
     bandwidth = device.bandwidth * device.reach.elementwise
     loss = run.tokens * shape.vocab / run.tp * (2.0 * run.software.logit_bytes)
-    yield Operator("loss", "compute", "backward", "last", 0.0, loss, 1.0, bandwidth, 1.0, 10.0)
+    yield Operator("loss", "compute", "backward", "last", 0.0, loss, 1.0, bandwidth, 1.0, LOSS_LAUNCHES)
     embedding = run.tokens * shape.hidden * (2.0 * run.width + 2.0 * run.gradient_bytes)
-    yield Operator("embedding", "compute", "forward", "first", 0.0, embedding, 1.0, bandwidth, 1.0, 4.0)
+    yield Operator("embedding", "compute", "forward", "first", 0.0, embedding, 1.0, bandwidth, 1.0,
+                   EMBEDDING_LAUNCHES)  # fmt: skip
 
 
 def _optimizer(run: TransformerRun) -> Iterator[Operator]:
     """Read gradients and states, write parameters and states, once a step."""
-    device, counts = run.cluster.device, run.counts
-    ends = (counts.token_embedding + counts.head) / run.tp
-    dense = run.layers_per_stage * run.dense_parameters_per_layer / run.tp + ends / np.minimum(run.pp, 2.0)
+    device = run.cluster.device
+    ends = run.outer_parameters / run.tp / np.minimum(run.pp, 2.0)
+    dense = run.layers_per_stage * run.stacked_parameters_per_layer / run.tp + ends
     experts = run.layers_per_stage * run.expert_parameters_per_layer / (run.ep * run.etp)
     shard = np.where(run.zero >= 1, run.shard, 1.0)
     expert_shard = np.where(run.zero >= 1, np.minimum(run.shard, run.expert_ranks), 1.0)
     trained = run.trained_share
     updated = (dense / shard + experts / expert_shard) * trained
-    host = device.host_bandwidth * 0.5
-    bandwidth = np.where(run.offload_optimizer > 0, host, device.bandwidth * device.reach.stream * 0.6)
+    bandwidth = optimizer_bandwidth(device, run.offload_optimizer)
     yield Operator("optimizer", "optimizer", "step", "step", 0.0, updated * run.optimizer_traffic, 1.0, bandwidth)

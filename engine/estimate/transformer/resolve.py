@@ -166,7 +166,7 @@ def transformer_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catal
         shape=shape,
         counts=counts,
         cluster=cluster,
-        software=_software(row, shape),
+        software=_software(row, shape, catalog),
         recompute=resolve_recompute(training.checkpointing),
         causal=shape.kind == "decoder",
         seq_len=float(training.seq_len),
@@ -227,7 +227,7 @@ def _frozen_bytes(name: str | None, width: float, catalog: Catalog) -> Number:
     return stored_weight_bytes(bits) if bits else width
 
 
-def _software(row: Framework, shape: TransformerShape) -> Software:
+def _software(row: Framework, shape: TransformerShape, catalog: Catalog) -> Software:
     return Software(
         fp32_parameters=float(row.fp32_parameters),
         native_attention=float(row.native_attention),
@@ -251,6 +251,9 @@ def _software(row: Framework, shape: TransformerShape) -> Software:
         tp_overlap=row.tp_overlap,
         dp_overlap=row.dp_overlap,
         ep_overlap=row.ep_overlap,
+        context_overlap=catalog.coefficients["context-overlap"].value,
+        pipeline_overlap=catalog.coefficients["pipeline-overlap"].value,
+        feed_forward_traffic=catalog.coefficients["feed-forward-traffic"].value,
         layer_launches=row.layer_launches,
         moe_launches=row.moe_launches,
         expert_launches=row.expert_launches,

@@ -15,7 +15,7 @@ from capacity_tui.engine.workload.transformer import TransformerShape, present
 
 @dataclass(frozen=True, slots=True)
 class Software:
-    """What the training framework does; see profiles/frameworks.yaml for each meaning. Times in seconds."""
+    """What the training framework does; see profiles/frameworks.yaml and coefficients.yaml. Times in seconds."""
 
     fp32_parameters: Number
     native_attention: Number
@@ -39,6 +39,9 @@ class Software:
     tp_overlap: Number
     dp_overlap: Number
     ep_overlap: Number
+    context_overlap: Number
+    pipeline_overlap: Number
+    feed_forward_traffic: Number
     layer_launches: Number
     moe_launches: Number
     expert_launches: Number

@@ -1,0 +1,55 @@
+"""What a step mostly goes to, and what devices draw meanwhile."""
+
+from __future__ import annotations
+
+from capacity_tui.engine.estimate.estimate import estimate_plan
+from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.workload.plan import Plan
+
+H100_WATTS, H100_IDLE = 700.0, 0.10
+
+
+def estimated(**sections: object) -> Estimate:
+    hardware = {"name": "h100-sxm-80gb"}
+    return estimate_plan(Plan.model_validate({"hardware": hardware, **sections})).estimate
+
+
+def served(**inference: object) -> Estimate:
+    return estimated(task="infer", model={"name": "llama-3-8b"}, inference={"engine": "vllm", **inference})
+
+
+LARGE = estimated(
+    task="train",
+    model={"name": "llama-3-8b", "spec": {"layers": 4}},
+    training={"seq_len": 4096, "micro_batch": 8, "global_batch": 64, "framework": "megatron"},
+)
+TINY = estimated(task="train", model={"name": "gpt2"}, training={"seq_len": 64, "micro_batch": 1, "global_batch": 8})
+
+
+def share(estimate: Estimate) -> float:
+    return float(estimate.energy.watts_average) / H100_WATTS
+
+
+def test_a_step_of_launches_is_not_limited_by_compute() -> None:
+    assert TINY.bottleneck.kind == "overhead"
+    parts = TINY.computation.parts
+    assert parts["overhead"] > 0.5 * float(TINY.computation.step_seconds.value)
+    assert "overhead" in TINY.bottleneck.detail
+    assert estimated(task="train", model={"name": "mlp"}).bottleneck.kind == "overhead"
+
+
+def test_large_products_are_limited_by_compute_and_writing_by_memory() -> None:
+    assert LARGE.bottleneck.kind == "compute"
+    assert served(prompt_tokens=128, output_tokens=2000, batch=8).bottleneck.kind == "memory_bandwidth"
+
+
+def test_training_that_multiplies_without_pause_draws_nearly_the_limit() -> None:
+    """The extreme mode's range of 90 to 100 % is reached by what keeps the matrix units busy, and by little else."""
+    assert 0.9 < share(LARGE) <= 1.0
+    assert H100_IDLE < share(TINY) < 0.5
+
+
+def test_writing_tokens_draws_less_than_reading_prompts() -> None:
+    reading = served(prompt_tokens=8192, output_tokens=1, batch=16)
+    writing = served(prompt_tokens=16, output_tokens=2000, batch=16)
+    assert H100_IDLE < share(writing) < 0.7 < share(reading) <= 1.0
