@@ -14,6 +14,7 @@ from capacity_tui.engine.units import (
     format_bandwidth,
     format_bytes,
     format_flops,
+    format_money,
     format_percent,
     format_power,
     format_temperature,
@@ -54,8 +55,13 @@ def cluster_rows(plan: Plan, cluster: Cluster, machine: Machine | None) -> tuple
         text = f"{format_bandwidth(float(device.link_bandwidth))} a direction"
         rows.append(HardwareRow("Link", text, _origin(known, "link_bandwidth")))
     if cluster.devices > cluster.per_node:
-        text = f"{format_bandwidth(float(cluster.node_bandwidth))} a device"
+        text = f"{format_bandwidth(float(cluster.node_bandwidth))} a device, {cluster.network}"
         rows.append(HardwareRow("Network", text, _origin(known, "node_bandwidth")))
+    if cluster.price.rate is not None:
+        rented = f"{cluster.rented}, " if cluster.rented else ""
+        origin = "catalogue" if plan.pricing.usd_per_hour is None else "given"
+        hour = f"{format_money(cluster.price.rate)} an hour"
+        rows.append(HardwareRow("Price", f"{hour}, {rented}{cluster.price.rate_source}", origin))
     return tuple(rows)
 
 

@@ -6,7 +6,7 @@ understands aliases and other spellings.
 
 from capacity_tui.engine.catalog.architectures import Architecture
 from capacity_tui.engine.catalog.catalog import Catalog, load_catalog
-from capacity_tui.engine.catalog.devices import Accelerator, Instance, Link, MeasuredLink, Processor
+from capacity_tui.engine.catalog.devices import Accelerator, Fabric, Instance, Link, MeasuredLink, Processor, SpotMarket
 from capacity_tui.engine.catalog.modes import Mode, Recovery, Reserve, Watch
 from capacity_tui.engine.catalog.numerics import Optimizer, Precision, Quantization
 from capacity_tui.engine.catalog.rows import Row
@@ -16,6 +16,7 @@ __all__ = [
     "Accelerator",
     "Architecture",
     "Catalog",
+    "Fabric",
     "Instance",
     "Link",
     "MeasuredLink",
@@ -27,6 +28,7 @@ __all__ = [
     "Recovery",
     "Reserve",
     "Row",
+    "SpotMarket",
     "Table",
     "Watch",
     "load_catalog",

@@ -12,7 +12,7 @@ from typing import TypeVar
 from capacity_tui.engine.catalog.algorithms import Algorithm
 from capacity_tui.engine.catalog.architectures import Architecture
 from capacity_tui.engine.catalog.assumptions import Assumption
-from capacity_tui.engine.catalog.devices import Accelerator, Instance, Link, MeasuredLink, Processor
+from capacity_tui.engine.catalog.devices import Accelerator, Fabric, Instance, Link, MeasuredLink, Processor, SpotMarket
 from capacity_tui.engine.catalog.engines import InferenceEngine
 from capacity_tui.engine.catalog.modes import Mode
 from capacity_tui.engine.catalog.networks import Network
@@ -90,6 +90,16 @@ class Catalog:
         return self._table("instances", "instance", Instance)
 
     @cached_property
+    def fabrics(self) -> Table[Fabric]:
+        """What is usually built around devices: sizes of nodes, networks between them."""
+        return self._table("fabrics", "fabric", Fabric)
+
+    @cached_property
+    def spot_markets(self) -> Table[SpotMarket]:
+        """How often spot capacity is taken back."""
+        return self._table("spot_markets", "spot market", SpotMarket)
+
+    @cached_property
     def efficiencies(self) -> Table[Efficiency]:
         """What generations of hardware reach of their datasheets."""
         return self._table("efficiency", "efficiency", Efficiency)
@@ -140,18 +150,17 @@ class Catalog:
             if isinstance(attribute, cached_property) and not name.startswith("_"):
                 yield name, getattr(self, name)
 
-    def cheapest_instance(self, accelerator: str) -> Instance | None:
-        """Return the instance with the lowest on-demand price of one such device; None where no price is known."""
-        return self._cheapest_instances.get(accelerator)
+    def instances_with(self, accelerator: str) -> Sequence[Instance]:
+        """Return the instances that have whole devices of an accelerator."""
+        return self._instances_by_accelerator.get(accelerator, ())
 
     @cached_property
-    def _cheapest_instances(self) -> Mapping[str, Instance]:
-        cheapest: dict[str, Instance] = {}
+    def _instances_by_accelerator(self) -> Mapping[str, Sequence[Instance]]:
+        found: dict[str, list[Instance]] = {}
         for row in self.instances.values():
-            price, best = row.usd_per_device_hour, cheapest.get(row.accelerator)
-            if price is not None and (best is None or price < (best.usd_per_device_hour or price)):
-                cheapest[row.accelerator] = row
-        return cheapest
+            if row.device_share == 1:
+                found.setdefault(row.accelerator, []).append(row)
+        return found
 
     @property
     def problems(self) -> tuple[CapacityError, ...]:

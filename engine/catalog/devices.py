@@ -131,6 +131,26 @@ class MeasuredLink(Row):
     software: Annotated[str | None, EVIDENCE] = None
 
 
+class Fabric(Row):
+    """What is usually built around devices of a generation, where a plan does not say it."""
+
+    generations: tuple[str, ...] = Field((), description="catalogue generations the row covers")
+    least_link_gbs: NonNegativeFloat = Field(0.0, description="link a device needs to belong here, GB/s per direction")
+    node_devices: PositiveInt = Field(description="devices that share the fast link of a node, rack or slice")
+    network: str = Field(description="id in the links catalogue of what joins nodes")
+    ports_per_node: PositiveInt | None = Field(None, description="ports of a node; one a device where None")
+
+
+class SpotMarket(Row):
+    """How often capacity at spot prices is taken back, and what that costs."""
+
+    provider: str | None = None
+    hours_between: PositiveFloat = Field(description="mean hours until one instance is taken back")
+    spread: Annotated[float, Field(ge=1)] = Field(description="how many times more or less often that may be")
+    restart_seconds: NonNegativeFloat = Field(description="from an interruption until work goes on")
+    checkpoint_seconds: PositiveFloat = Field(description="to write a checkpoint")
+
+
 class Instance(Row):
     """A cloud instance with accelerators; prices are for the whole instance."""
 
@@ -140,14 +160,29 @@ class Instance(Row):
     accelerator_memory_gb: PositiveFloat | None = Field(None, description="marketed, of one device")
     vcpus: Annotated[PositiveInt | None, IDENTIFIES] = None
     memory_gb: PositiveFloat | None = Field(None, description="host memory")
-    in_node_link: str | None = None
+    in_node_link: Annotated[str | None, IDENTIFIES] = None
     in_node_gbs: PositiveFloat | None = Field(None, description="GB/s per direction and device")
-    network_gbit: PositiveFloat | None = Field(None, description="Gbit/s per direction and node")
+    node_devices: PositiveInt | None = Field(
+        None, description="devices that share the fast link, where they are more than the instance has"
+    )
+    network_gbit: PositiveFloat | None = Field(None, description="of the host: Gbit/s per direction and node")
+    network_link: str | None = Field(None, description="id in the links catalogue of the network between accelerators")
+    rdma_gbit: PositiveFloat | None = Field(None, description="of that network: Gbit/s per direction and node")
     on_demand_usd_per_hour: PositiveFloat | None = None
     spot_usd_per_hour: PositiveFloat | None = None
     region: str | None = None
     spot_region: str | None = None
     price_date: str | None = None
+
+    @property
+    def sold_devices(self) -> int:
+        """Devices of one instance as programs see them: a part of a device counts as one."""
+        return max(1, round(self.accelerator_count))
+
+    @property
+    def device_share(self) -> float:
+        """Part of a device that each of them is, 1 for whole ones."""
+        return min(1.0, self.accelerator_count)
 
     @property
     def usd_per_device_hour(self) -> float | None:

@@ -10,11 +10,10 @@ from capacity_tui.engine.choose.cautions import cautions
 from capacity_tui.engine.choose.effects import change_text, effect_text, plain_change, saves
 from capacity_tui.engine.choose.fitting import estimated, smallest_device, smallest_fit
 from capacity_tui.engine.choose.modes import fill
-from capacity_tui.engine.choose.remedies import Remedy, remedies
+from capacity_tui.engine.choose.remedies import SPOT, Remedy, remedies
 from capacity_tui.engine.choose.trials import Case, Trial, again, changed_plan, has_room, unit_cost
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.estimate.result import Estimate, Note
-from capacity_tui.engine.units import format_money, format_percent
+from capacity_tui.engine.estimate.result import Note
 from capacity_tui.engine.verdict import Verdict
 from capacity_tui.engine.workload.plan import AUTO
 
@@ -55,24 +54,25 @@ def _recommendations(case: Case, tried: Iterable[tuple[Remedy, Trial]]) -> tuple
             best[remedy.code] = effect, _note(case, remedy, trial)
             if remedy.is_gentle and case.estimate.fits is False and effect > 1.0:
                 first.add(remedy.code)
-    spot = _spot(case.estimate)
-    if spot is not None:
-        best[spot[1].code] = spot
-
-    def rank(pair: tuple[float, Note]) -> tuple[bool, bool, float]:
-        # What fits without harm comes first; capacity that may be taken away serves no users, so it comes last there.
-        interrupted = case.plan.task == "infer" and pair[1].code == "spot"
-        return pair[1].code not in first, interrupted, -pair[0]
-
-    ranked = sorted(best.values(), key=rank)
+    # What fits without harm comes first.
+    ranked = sorted(best.values(), key=lambda pair: (pair[1].code not in first, -pair[0]))
     if case.estimate.fits is False and ranked:
         strongest = max(effect for effect, _ in ranked)
         least = 1.0 + _NOT_MUCH_DEARER * (strongest - 1.0)
         ranked = [pair for pair in ranked if pair[0] <= 1.0 or pair[0] >= least or pair[1].code in first]
+    ranked = _without_leading_spot(case, ranked)
     changes = [note.change for _, note in ranked]
     # The search may arrive at what a single remedy says already.
     distinct = [pair for place, pair in enumerate(ranked) if pair[1].change not in changes[:place]]
     return tuple(note for _, note in distinct[:MOST_RECOMMENDATIONS])
+
+
+def _without_leading_spot(case: Case, ranked: list[tuple[float, Note]]) -> list[tuple[float, Note]]:
+    """Put spot capacity last where requests are served: an interruption drops them, so it never comes first."""
+    if case.plan.task != "infer":
+        return ranked
+    others = [pair for pair in ranked if pair[1].code != SPOT]
+    return [*others[: MOST_RECOMMENDATIONS - 1], *(pair for pair in ranked if pair[1].code == SPOT and others)]
 
 
 def _allowed(case: Case, trial: Trial) -> bool:
@@ -127,23 +127,6 @@ def _note(case: Case, remedy: Remedy, trial: Trial) -> Note:
         saves=saves(case.estimate, trial.estimate),
         change=plain_change(trial.change),
     )
-
-
-def _spot(estimate: Estimate) -> tuple[float, Note] | None:
-    """Return what spot capacity saves, interruptions included, and its share of the price."""
-    usd, spot = estimate.cost.usd, estimate.cost.usd_spot
-    if usd is None or spot is None or float(np.mean(usd)) <= 0:
-        return None
-    old, new = float(np.mean(usd)), float(np.mean(spot))
-    share = 1.0 - new / old
-    if share < LEAST_EFFECT:
-        return None
-    of = "an hour" if estimate.computation.steps is None else "the job"
-    detail = (
-        f"{of} costs {format_money(new)} instead of {format_money(old)} ({format_percent(-share)}), with the time that "
-        "checkpoints and interruptions take (pricing.spot=true)."
-    )
-    return share, Note("spot", "Use spot capacity", detail, {"cost.usd": new - old}, {"pricing.spot": True})
 
 
 def _does_not_fit(case: Case, found: Trial | None) -> Note:

@@ -30,6 +30,9 @@ ROUNDS_MORE = "Rounds more coarsely: compare losses or answers first."
 OTHER_DATA = "The model then sees shorter texts."
 OTHER_BATCH = "The optimizer then takes other steps."
 ONLY_ADAPTERS = "Only the adapters learn."
+DROPS_REQUESTS = "Replicas may vanish at two minutes' notice: only beside others that stay."
+WAITS_FOR_CAPACITY = "Interruptions are counted, waiting for capacity is not."
+SPOT = "spot"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,7 @@ def remedies(case: Case) -> tuple[Remedy, ...]:
             *_devices(case),
             *_instances(case),
         )
+    found = (*found, *_spot(case))
     return tuple(remedy for remedy in found if not any(case.is_open(path) for path in remedy.change))
 
 
@@ -261,3 +265,11 @@ def _instances(case: Case) -> Iterator[Remedy]:
     ]
     for row in sorted(like, key=price)[:2]:
         yield Remedy("cheaper_instance", f"Rent {row.name} ({row.provider})", {"hardware.name": row.id})
+
+
+def _spot(case: Case) -> Iterator[Remedy]:
+    """Spot capacity, where a price of it is known; its interruptions are in the estimate."""
+    price = case.settled.cluster.price
+    if not price.is_spot and price.spot_usd_per_hour is not None:
+        caution = DROPS_REQUESTS if case.plan.task == "infer" else WAITS_FOR_CAPACITY
+        yield Remedy(SPOT, "Use spot capacity", {"pricing.spot": True}, f"{caution} Price of {price.spot_source}.")

@@ -152,6 +152,6 @@ def unit_cost(estimate: Estimate) -> float:
 
     Where no price is known, device-seconds stand for money.
     """
-    price = estimate.cost.usd_per_hour
-    rate = float(np.mean(estimate.computation.devices if price is None else price))
-    return unit_seconds(estimate) * (rate or 1.0)
+    if estimate.cost.usd_per_million_tokens is None:
+        return unit_seconds(estimate) * float(np.mean(estimate.computation.devices))
+    return float(np.mean(estimate.cost.usd_per_million_tokens)) or unit_seconds(estimate)

@@ -59,15 +59,23 @@ def assemble(work: Work, cluster: Cluster, pricing: PricingSection, iteration: I
     )
     seconds = None if work.steps is None else job_seconds(work.steps, time.seconds)
     computing, moving = kernel_seconds(work.operators, time.parts)
+    job = None if seconds is None else interval(seconds, work.step_range)
     known = cluster.device.memory_bytes is not None
     draft = Estimate(
         model=work.facts,
         memory=memory,
         computation=computation,
         bottleneck=bottleneck(work.operators, time.parts, cluster, work.peak_flops, None),
-        cost=cost(cluster, seconds, time.seconds / work.units_per_step),
+        cost=cost(cluster, job, time.seconds / work.units_per_step),
         energy=energy(cluster, seconds, computing / time.seconds, moving / time.seconds, pricing.usd_per_kwh),
-        basis=Basis(work.method, cluster.device.reach.source, cluster.device.checked, work.assumed, cluster.figures()),
+        basis=Basis(
+            work.method,
+            cluster.device.reach.source,
+            cluster.device.checked,
+            work.assumed,
+            cluster.figures(),
+            cluster.words,
+        ),
         warnings=work.warnings,
     )
     if not known or draft.fits:

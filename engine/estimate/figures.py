@@ -188,8 +188,8 @@ _METRICS = (
            _infer(lambda i: i.time_per_output_token_seconds), LESS, "TPOT"),
     Metric("computation.infer.requests_per_second", "request throughput", "requests/s",
            _infer(lambda i: i.requests_per_second), MORE, "requests/s"),
-    Metric("cost.usd", "cost", "USD", _of_job(lambda e: e.cost.usd), LESS),
-    Metric("cost.usd_spot", "spot cost", "USD", _of_job(lambda e: e.cost.usd_spot), LESS),
+    Metric("cost.usd", "cost", "USD", lambda e: e.cost.interval or e.cost.usd, LESS),
+    Metric("cost.usd_spot", "spot cost", "USD", lambda e: e.cost.spot_interval or e.cost.usd_spot, LESS),
     Metric("cost.usd_per_hour", "cost per hour", "USD", lambda e: e.cost.usd_per_hour, LESS),
     Metric("cost.usd_per_million_tokens", "cost per million {counted}", "USD/M",
            _per_step(lambda e: e.cost.usd_per_million_tokens, 1), LESS, "$/M {counted}"),
@@ -268,7 +268,7 @@ def absence(key: str, estimate: Estimate) -> str:
         "energy": "length is open" if energy.watts_average is not None else "power limit not known",
         "cost": "no price known" if cost.usd_per_hour is None else "length is open",
     }
-    if key == "cost.usd_spot" and cost.usd_per_hour is not None and cost.usd_spot is None:
+    if key == "cost.usd_spot" and estimate.computation.steps is not None and cost.usd_per_hour is not None:
         return "no spot price known"
     if key == "computation.estimated_train_time_seconds":
         return "length is open"

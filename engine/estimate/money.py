@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from capacity_tui.engine.estimate.equation import equation
-from capacity_tui.engine.estimate.result import CostEstimate, EnergyEstimate
-from capacity_tui.engine.hardware.cluster import Cluster
+from capacity_tui.engine.estimate.result import CostEstimate, EnergyEstimate, Interval
+from capacity_tui.engine.hardware.cluster import Cluster, Interruptions, Price
 from capacity_tui.engine.numeric import Number
 
 HOUR = 3600.0
-# Spot capacity is taken back about once a day on busy types; restart and lost work cost minutes (Daly 2006).
-SPOT_INTERRUPTION_HOURS, SPOT_RESTART_SECONDS, CHECKPOINT_SECONDS = 24.0, 600.0, 60.0
+# Where interruptions come so often that hardly any work is done, more of them make no difference to the answer.
+MOST_RESTARTS = 50.0
 
 
 @equation("usd = seconds / 3600 · usd_per_hour", unit="USD", source="price of the catalogue or the plan")
@@ -19,26 +19,45 @@ def job_usd(seconds: Number, usd_per_hour: Number) -> Number:
     """Price of a job.
 
     Args:
-        seconds: seconds of the job; of an hour where its length is open.
+        seconds: seconds of the job.
         usd_per_hour: price of all devices for an hour, USD.
     """
     return seconds / HOUR * usd_per_hour
 
 
 @equation(
-    "surplus = sqrt(2 · checkpoint / interval) + restart / interval",
-    unit="share",
-    source="Young 1974, Daly 2006: cost of checkpoints at the best period, and of restarts",
+    "period = sqrt(2 · checkpoint · interval) - checkpoint if checkpoint < interval / 2 else interval",
+    unit="s",
+    source="Young 1974, Daly 2006: work between checkpoints that loses least",
 )
-def interruption_surplus(checkpoint: Number, restart: Number, interval: Number) -> Number:
-    """Extra time through interruptions, as a share of the job.
+def checkpoint_period(checkpoint: Number, interval: Number) -> Number:
+    """Seconds of work between two checkpoints.
 
     Args:
         checkpoint: seconds to write a checkpoint.
-        restart: seconds lost with each interruption.
-        interval: seconds between interruptions.
+        interval: mean seconds between interruptions.
     """
-    return np.sqrt(2.0 * checkpoint / interval) + restart / interval
+    return np.where(checkpoint < interval / 2.0, np.sqrt(2.0 * checkpoint * interval) - checkpoint, interval)
+
+
+@equation(
+    "surplus = interval / period · exp(restarts) · (exp(min((period + checkpoint) / interval, 50)) - 1) - 1, "
+    "restarts = min(restart / interval, 50)",
+    unit="share",
+    source="Daly 2006: time of a job with interruptions at random, over its time without",
+)
+def interruption_surplus(period: Number, checkpoint: Number, restart: Number, interval: Number) -> Number:
+    """Extra time through checkpoints, lost work and restarts, as a share of the job.
+
+    Args:
+        period: seconds of work between two checkpoints.
+        checkpoint: seconds to write a checkpoint.
+        restart: seconds from an interruption until work goes on.
+        interval: mean seconds between interruptions.
+    """
+    restarts = np.minimum(restart / interval, MOST_RESTARTS)
+    segment = np.minimum((period + checkpoint) / interval, MOST_RESTARTS)
+    return interval / period * np.exp(restarts) * np.expm1(segment) - 1.0
 
 
 @equation(
@@ -84,7 +103,7 @@ def spot_usd(seconds: Number, surplus: Number, usd_per_hour: Number) -> Number:
     """Price of a job on capacity that may be taken back.
 
     Args:
-        seconds: seconds without interruptions; of an hour where the length is open.
+        seconds: seconds without interruptions.
         surplus: extra time, as a share of the job.
         usd_per_hour: spot price of all devices for an hour, USD.
     """
@@ -113,25 +132,62 @@ def electricity_usd(kwh: Number, usd_per_kwh: Number) -> Number:
     return kwh * usd_per_kwh
 
 
-def cost(cluster: Cluster, seconds: Number | None, unit_seconds: Number) -> CostEstimate:
-    """Return the price of a job.
+def cost(cluster: Cluster, seconds: Interval | None, unit_seconds: Number, keeps_state: bool = True) -> CostEstimate:
+    """Return the price of a job the way it runs, on demand or on spot capacity.
 
     Args:
         cluster: devices and their price.
-        seconds: length of the job; None prices an hour.
+        seconds: length of the job; None where it is open, and so is its price.
         unit_seconds: seconds of one token or sample.
+        keeps_state: whether an interruption loses work; serving only waits for the restart.
     """
     price = cluster.price
-    per_hour = price.usd_per_hour
-    if per_hour is None:
-        return CostEstimate(None, None, None, None, "no price known: give pricing.usd_per_hour")
-    length = HOUR if seconds is None else seconds
-    surplus = interruption_surplus(CHECKPOINT_SECONDS, SPOT_RESTART_SECONDS, SPOT_INTERRUPTION_HOURS * HOUR)
-    spot = None
-    if price.spot_usd_per_hour is not None:
-        spot = spot_usd(length, surplus, price.spot_usd_per_hour)
-    million = job_usd.for_part("cost.usd_per_million_tokens")(unit_seconds * 1e6, per_hour)
-    return CostEstimate(job_usd.for_part("cost.usd")(length, per_hour), million, spot, per_hour, price.source)
+    rate = price.rate
+    if rate is None:
+        return CostEstimate(None, None, None, None, price.rate_source or "no price known: give pricing.usd_per_hour")
+    million_seconds, spot_rate = unit_seconds * 1e6, price.spot_usd_per_hour
+    surplus = spot_surplus(price.interruptions, keeps_state)
+    spot = None if spot_rate is None or seconds is None else spot_usd(seconds.value, surplus, spot_rate)
+    spot_range = None if spot is None else _spot_range(price, seconds, spot, keeps_state)
+    if price.is_spot:
+        usd = None if seconds is None else spot_usd.for_part("cost.usd")(seconds.value, surplus, rate)
+        million = spot_usd.for_part("cost.usd_per_million_tokens")(million_seconds, surplus, rate)
+        return CostEstimate(usd, million, spot, rate, price.rate_source, spot_range, spot_range)
+    million = job_usd.for_part("cost.usd_per_million_tokens")(million_seconds, rate)
+    if seconds is None:
+        return CostEstimate(None, million, None, rate, price.rate_source)
+    usd = job_usd.for_part("cost.usd")(seconds.value, rate)
+    hourly = Interval(usd, seconds.low / HOUR * rate, seconds.high / HOUR * rate)
+    return CostEstimate(usd, million, spot, rate, price.rate_source, hourly, spot_range)
+
+
+def spot_surplus(interruptions: Interruptions | None, keeps_state: bool = True, spread: float = 1.0) -> Number:
+    """Return the extra time on spot capacity, as a share of the job.
+
+    Args:
+        interruptions: how often it is taken back; None for never.
+        keeps_state: whether an interruption loses work.
+        spread: how many times rarer interruptions are than on average.
+    """
+    if interruptions is None:
+        return 0.0
+    interval = interruptions.seconds_between * spread
+    if not keeps_state:
+        return interruptions.restart_seconds / interval
+    checkpoint = interruptions.checkpoint_seconds
+    period = checkpoint_period(checkpoint, interval)
+    return interruption_surplus(period, checkpoint, interruptions.restart_seconds, interval)
+
+
+def _spot_range(price: Price, seconds: Interval | None, usd: Number, keeps_state: bool) -> Interval | None:
+    """The range of a job's price on spot capacity: interruptions may come more often, and rarer."""
+    risk, rate = price.interruptions, price.spot_usd_per_hour
+    if seconds is None or rate is None:
+        return None
+    spread = 1.0 if risk is None else risk.spread
+    low = seconds.low * (1.0 + spot_surplus(risk, keeps_state, spread))
+    high = seconds.high * (1.0 + spot_surplus(risk, keeps_state, 1.0 / spread))
+    return Interval(usd, low / HOUR * rate, high / HOUR * rate)
 
 
 def energy(

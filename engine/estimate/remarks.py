@@ -12,7 +12,7 @@ from capacity_tui.engine.estimate.resolve import Settled
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.estimate.transformer.resolve import base_format
 from capacity_tui.engine.hardware.cluster import figure_label
-from capacity_tui.engine.units import format_count, format_money
+from capacity_tui.engine.units import format_money, format_seconds
 from capacity_tui.engine.workload.plugins import PluginSpec
 
 HARDWARE_BEHIND = {
@@ -64,9 +64,13 @@ def _origin(key: str, settled: Settled, estimate: Estimate) -> Iterator[str]:
     if key == "memory.host_bytes" and settled.plan.task == "fit":
         yield "the data lie in host memory until they are copied to the device"
     if key.startswith("cost."):
-        price = estimate.cost.usd_per_hour
-        hour = format_money(None if price is None else float(np.mean(price)))
-        yield f"{hour} an hour for {format_count(float(settled.cluster.devices))} devices: {estimate.cost.source}"
+        usd = estimate.cost.usd_per_hour
+        hour = format_money(None if usd is None else float(np.mean(usd)))
+        yield f"{hour} an hour for {settled.cluster.words}: {estimate.cost.source}"
+        price = settled.cluster.price
+        if price.interruptions is not None and (key == "cost.usd_spot" or price.is_spot):
+            between = format_seconds(price.interruptions.seconds_between)
+            yield f"assumed: {price.interruptions.words}; this job is interrupted every {between}"
     if isinstance(settled.spec, PluginSpec):
         yield f"as the plug-in of {settled.family.id} says"
     elif key.startswith("model."):

@@ -150,14 +150,15 @@ class Bottleneck:
 
 @dataclass(frozen=True, slots=True)
 class CostEstimate:
-    """Money for the whole job; None where no price is known.
+    """Money for the job, the way the plan runs it: on demand, or on spot capacity.
 
     Attributes:
-        usd: on-demand price of the job (of an hour where the length is open).
+        usd: price of the job; None where no price is known or the job's length is open.
         usd_per_million_tokens: price of a million tokens or samples.
-        usd_spot: the same on spot instances, checkpoints and interruptions included.
+        usd_spot: the job on spot capacity, checkpoints and interruptions included, whichever way the plan runs it.
         usd_per_hour: price of all devices for an hour.
         source: where the price comes from, with region and date.
+        interval, spot_interval: the ranges of ``usd`` and ``usd_spot``.
     """
 
     usd: Number | None
@@ -165,6 +166,8 @@ class CostEstimate:
     usd_spot: Number | None
     usd_per_hour: Number | None
     source: str
+    interval: Interval | None = None
+    spot_interval: Interval | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +241,7 @@ class Basis:
         catalogue_date: when the hardware row was last checked.
         assumed: what was not given and had to be assumed.
         hardware: the figures of the hardware that went in, by field, each with how it came about.
+        devices: the devices, and the instances that are rented for them.
     """
 
     method: str
@@ -245,6 +249,7 @@ class Basis:
     catalogue_date: str
     assumed: tuple[str, ...] = ()
     hardware: Mapping[str, Quantity] = field(default_factory=dict)
+    devices: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
+from dataclasses import fields
 
 from capacity_tui.engine.estimate.figures import METRICS, central, figure
-from capacity_tui.engine.estimate.result import Estimate, Interval, plain
+from capacity_tui.engine.estimate.result import CostEstimate, Estimate, Interval, plain
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.workload.plan import Plan
 from capacity_tui.engine.workload.writing import yaml_text
@@ -47,7 +49,7 @@ def result_as_dict(plan: Plan, estimate: Estimate) -> dict[str, object]:
         "ranges": _ranges(estimate),
         "bottleneck": estimate.bottleneck,
         "scalability": estimate.scalability,
-        "cost": estimate.cost,
+        "cost": {name: value for name, value in _items(estimate.cost) if not name.endswith("interval")},
         "energy": estimate.energy,
         "recommendations": estimate.recommendations,
         "warnings": estimate.warnings,
@@ -55,6 +57,10 @@ def result_as_dict(plan: Plan, estimate: Estimate) -> dict[str, object]:
         "details": estimate.details,
     }
     return {key: plain(value) for key, value in result.items()}
+
+
+def _items(cost: CostEstimate) -> Iterator[tuple[str, object]]:
+    return ((entry.name, getattr(cost, entry.name)) for entry in fields(cost))
 
 
 def to_json(result: object, one_line: bool = False) -> str:

@@ -68,7 +68,8 @@ def headline(plan: Plan, estimate: Estimate) -> str:
     """Return the plan in a few words: ``llama-3-8b, train, 64 x h100-sxm-80gb``."""
     name = plan.model.name or plan.model.config or "model"
     devices = format_number(float(estimate.computation.devices))
-    return f"{name}, {plan.task or 'train'}, {devices} x {plan.hardware.name}"
+    hardware = estimate.basis.devices or f"{devices} x {plan.hardware.name}"
+    return f"{name}, {plan.task or 'train'}, {hardware}"
 
 
 def verdict(estimate: Estimate) -> str:

@@ -165,18 +165,53 @@ def figure_label(name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Price:
-    """What the cluster costs.
+class Interruptions:
+    """How often a job on capacity that may be taken back is interrupted.
 
     Attributes:
-        usd_per_hour: all devices together, on demand; None where unknown.
-        spot_usd_per_hour: the same on spot instances.
-        source: provider, region and date.
+        seconds_between: mean seconds between interruptions of the whole job.
+        spread: how many times more or less often that may be.
+        restart_seconds: from an interruption until work goes on.
+        checkpoint_seconds: to write a checkpoint.
+        words: the same for people.
+    """
+
+    seconds_between: float
+    spread: float
+    restart_seconds: float
+    checkpoint_seconds: float
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What the cluster costs; prices are of all devices together.
+
+    Attributes:
+        usd_per_hour: on demand; None where unknown.
+        source: provider, instance, region and date.
+        spot_usd_per_hour: on capacity that may be taken back; None where unknown.
+        spot_source: provider, instance, region and date of that, which may be others.
+        interruptions: of spot capacity.
+        is_spot: whether the plan runs on spot capacity.
     """
 
     usd_per_hour: float | None = None
-    spot_usd_per_hour: float | None = None
     source: str = ""
+    spot_usd_per_hour: float | None = None
+    spot_source: str = ""
+    interruptions: Interruptions | None = None
+    is_spot: bool = False
+
+    @property
+    def rate(self) -> float | None:
+        """What an hour costs the way the plan runs; None where unknown."""
+        return self.spot_usd_per_hour if self.is_spot else self.usd_per_hour
+
+    @property
+    def rate_source(self) -> str:
+        """Where that price comes from."""
+        return self.spot_source if self.is_spot else self.source
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +226,9 @@ class Cluster:
         node_hop_seconds: one step of a collective between nodes.
         host_memory_bytes: host memory for each device; None where unknown.
         price: what it costs.
+        network: name of the network between nodes.
+        part: what part of a device each one is, as ``1/8 ``; empty for whole ones.
+        rented: instances rented whole for it, as ``2 x aws-p5-48xlarge``; empty where none is named.
         assumed: what was not given.
         known: how the network between nodes and the host memory came about, by field.
     """
@@ -202,6 +240,9 @@ class Cluster:
     node_hop_seconds: Number
     host_memory_bytes: Number | None = None
     price: Price = field(default_factory=Price)
+    network: str = ""
+    part: str = ""
+    rented: str = ""
     assumed: tuple[str, ...] = ()
     known: Mapping[str, Provenance] = field(default_factory=dict)
 
@@ -210,3 +251,8 @@ class Cluster:
         own = ((name, getattr(self, name), by) for name, by in self.known.items())
         device = ((name, value, self.device.known[name]) for name, value in self.device.figures())
         return {name: Quantity(value, by.origin, by.source) for name, value, by in (*device, *own) if value is not None}
+
+    @property
+    def words(self) -> str:
+        """The devices, and the instances that are rented for them: ``16 x h100-sxm-80gb in 2 x aws-p5-48xlarge``."""
+        return f"{self.devices:g} x {self.part}{self.device.id}" + (f" in {self.rented}" if self.rented else "")

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from fractions import Fraction
 
 from capacity_tui.engine.catalog import Accelerator, Catalog, Processor
 from capacity_tui.engine.catalog.assumptions import Assumption
 from capacity_tui.engine.catalog.rows import FROM_USER, MIB, Row
 from capacity_tui.engine.errors import CatalogError, Place
-from capacity_tui.engine.hardware.cluster import Device, Price, Reach
+from capacity_tui.engine.hardware.cluster import Device, Reach
 from capacity_tui.engine.hardware.facts import Provenance
 
-PEAKS = ("fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "int8", "fp4")
 # One lane carries this much in one direction, by PCIe generation (GB/s; PCI-SIG, after encoding).
 PCIE_LANE_GBS = {1: 0.25, 2: 0.5, 3: 0.985, 4: 1.969, 5: 3.938, 6: 7.563, 7: 15.13}
 
@@ -27,20 +27,6 @@ SPEC_FIGURES = {
 CLUSTER_FIGURES = ("node_bandwidth", "host_memory_bytes")
 UNTOLD = Provenance("assumed", "nothing tells")
 DEVICE_FIGURES = ("memory_bytes", "bandwidth", "peaks", "units", "tdp_watts", "link_bandwidth", "host_bandwidth")
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A device with what its row says about its surroundings."""
-
-    device: Device
-    devices: int
-    per_node: int
-    host_memory_bytes: float | None
-    price: Price
-    interconnect: str
-    assumed: tuple[str, ...] = ()
-    host_memory_known: Provenance = UNTOLD
 
 
 def reach_of(generation: str, catalog: Catalog) -> Reach:
@@ -125,6 +111,31 @@ def accelerator_device(row: Accelerator, catalog: Catalog) -> Device:
         own = Provenance("given", f"your own catalogue file, row {row.id}")
         device = device.known_by(own, *(name for key, name in SPEC_FIGURES.items() if key in row.overrides))
     return device if units else device.known_by(assumed_by(guesses["accelerator-units"]), "units")
+
+
+def part_words(share: float) -> str:
+    """Return a part of a device in front of its name, as ``1/8 ``; empty for whole ones."""
+    return "" if share >= 1.0 else f"{Fraction(share).limit_denominator(16)} "
+
+
+def part_of_device(device: Device, share: float) -> Device:
+    """Return a part of a device, as clouds rent it, with that share of its memory too."""
+    if share >= 1.0:
+        return device
+    memory = None if device.memory_bytes is None else device.memory_bytes * share
+    return replace(shared(device, share, share), name=f"{part_words(share)}{device.name}", memory_bytes=memory)
+
+
+def shared(device: Device, arithmetic: float, bandwidth: float) -> Device:
+    """Return what shares of arithmetic, with its power, and of memory bandwidth leave of a device, without links."""
+    return replace(
+        device,
+        peaks={name: peak * arithmetic for name, peak in device.peaks.items()},
+        units=device.units * arithmetic,
+        bandwidth=device.bandwidth * bandwidth,
+        tdp_watts=None if device.tdp_watts is None else device.tdp_watts * arithmetic,
+        link_bandwidth=device.host_bandwidth,
+    )
 
 
 def processor_device(row: Processor, catalog: Catalog) -> Device:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.hardware.cluster import Device, Price
-from capacity_tui.engine.hardware.devices import Found, accelerator_device, power_limited
+from capacity_tui.engine.hardware.cluster import Device
+from capacity_tui.engine.hardware.devices import accelerator_device, power_limited
+from capacity_tui.engine.hardware.fabric import machine_network
 from capacity_tui.engine.hardware.facts import Provenance
+from capacity_tui.engine.hardware.found import Found
 from capacity_tui.engine.hardware.machine import Accelerator, Machine
 from capacity_tui.engine.hardware.measured import with_measured
 from capacity_tui.engine.hardware.own_processor import own_processor
@@ -31,10 +33,11 @@ def detected(machine: Machine, catalog: Catalog) -> Found:
         device = with_measured(_detected_accelerator(first.accelerator, catalog), machine.measured)
         host = memory / len(alike) if memory else None
         count = len(alike)
-        return Found(slice_of(device, first), count, count, host, Price(), "eth-10", host_memory_known=told)
+        network = machine_network(catalog)
+        return Found(slice_of(device, first), count, count, network, host, host_memory_known=told)
     unmatched = tuple(f"{found.accelerator.name} is not in the catalogue" for found in visible)
     processor = with_measured(own_processor(machine, catalog), machine.measured)
-    return Found(processor, 1, 1, memory, Price(), "eth-10", unmatched, told)
+    return Found(processor, 1, 1, machine_network(catalog), memory, assumed=unmatched, host_memory_known=told)
 
 
 def _detected_accelerator(found: Accelerator, catalog: Catalog) -> Device:

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from capacity_tui.engine.catalog import Accelerator, Catalog, Instance, Link, Processor
+from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.names import nearest
 from capacity_tui.engine.catalog.rows import MIB
-from capacity_tui.engine.errors import CatalogError, HardwareError, Place, PlanError
+from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.hardware.cluster import Cluster, Device, Price
-from capacity_tui.engine.hardware.devices import (
-    CLUSTER_FIGURES,
-    PEAKS,
-    SPEC_FIGURES,
-    Found,
-    accelerator_device,
-    power_limited,
-    processor_device,
-)
+from capacity_tui.engine.hardware.devices import CLUSTER_FIGURES, SPEC_FIGURES, part_words, power_limited
+from capacity_tui.engine.hardware.fabric import Network, named_network
 from capacity_tui.engine.hardware.facts import Provenance
+from capacity_tui.engine.hardware.found import Found, found_hardware
+from capacity_tui.engine.hardware.pricing import (
+    chosen_price,
+    device_price,
+    instance_price,
+    instances_for,
+    price_assumptions,
+)
 from capacity_tui.engine.units import parse_count
 from capacity_tui.engine.workload.plan import HardwareSection, PricingSection
 
@@ -45,122 +47,73 @@ def resolve_cluster(
         PlanError: an unknown or unreadable override.
     """
     spec = _overrides(section.spec)
-    found = _find(section, catalog, machine)
+    found = found_hardware(section, catalog, machine)
     device = _overridden(found.device, spec)
     devices = section.devices or found.devices
     per_node = min(section.per_node or found.per_node, devices)
-    assumed = [*found.assumed, *device.assumptions()]
-    link = section.interconnect or found.interconnect
-    try:
-        row = catalog.links.find(link)
-    except CatalogError as error:
-        raise PlanError(error.title, error.detail, error.hint, Place(field="hardware.interconnect")) from error
-    if devices > 1 and section.per_node is None and section.name != "detected":
-        assumed.append(f"{per_node} devices in a node")
-    if devices > per_node and section.interconnect is None:
-        assumed.append(f"network between nodes: {row.name}")
-    ports = section.ports_per_node or per_node
-    share = {"node": 1.0 / per_node, "port": ports / per_node}.get(row.per, 1.0)
-    network = spec.get("node_gbs", row.per_direction_gbs * share) * 1e9
-    latency = (row.latency_us or 5.0) * 1e-6
+    network = found.network
+    if section.interconnect is not None:
+        network = named_network(section.interconnect, section.ports_per_node, catalog)
+    elif section.ports_per_node is not None:
+        network = replace(network, ports_per_node=section.ports_per_node)
     host = spec["host_memory_gib"] * 2**30 if "host_memory_gib" in spec else found.host_memory_bytes
+    nodes = math.ceil(devices / per_node)
+    # Devices of one instance share its ports, also where a whole rack shares the fast link.
+    sharing = per_node if found.instance is None else min(per_node, found.instance.sold_devices)
+    bandwidth = spec["node_gbs"] * 1e9 if "node_gbs" in spec else network.device_bandwidth(sharing)
+    price = chosen_price(_known_price(found, devices, section.per_node, nodes, catalog), pricing, nodes, catalog)
+    by_device = found.instance is None
     return Cluster(
         device=device,
         devices=float(devices),
         per_node=float(per_node),
-        node_bandwidth=network,
-        node_hop_seconds=max(latency, 5e-6),
+        node_bandwidth=bandwidth,
+        node_hop_seconds=network.hop_seconds,
         host_memory_bytes=host,
-        price=_price(found.price, pricing, devices, found.devices),
-        assumed=tuple(assumed),
+        price=price,
+        network=network.name,
+        part="" if found.instance is None else part_words(found.instance.device_share),
+        rented=_rented(found, devices, section.per_node),
+        assumed=(
+            *found.assumed,
+            *device.assumptions(),
+            *_assumed(section, found, devices, per_node, network),
+            *price_assumptions(price, pricing, by_device),
+        ),
         known={
-            "node_bandwidth": _given("node_gbs") if "node_gbs" in spec else _network_known(section, row),
+            "node_bandwidth": _given("node_gbs") if "node_gbs" in spec else network.known,
             "host_memory_bytes": _given("host_memory_gib") if "host_memory_gib" in spec else found.host_memory_known,
         },
     )
 
 
-def _network_known(section: HardwareSection, row: Link) -> Provenance:
-    """Return how the network between nodes is known: named in the plan, or the one usually built around the part."""
-    if section.interconnect is not None:
-        return Provenance("catalogue", f"link {row.id}, named in hardware.interconnect")
-    return Provenance("assumed", f"the usual network: {row.name}")
+def _assumed(section: HardwareSection, found: Found, devices: int, per_node: int, network: Network) -> Iterator[str]:
+    """Yield what the plan does not say about nodes and the network between them."""
+    if devices > 1 and section.per_node is None and section.name != "detected" and found.instance is None:
+        yield f"{per_node} devices in a node"
+    if devices > per_node and network.known.origin == "assumed" and "node_gbs" not in section.spec:
+        yield f"network between nodes: {network.name}"
+    if found.instance is not None:
+        idle = _instances(found, devices, section.per_node) * found.instance.sold_devices - devices
+        if idle:
+            yield f"{_rented(found, devices, section.per_node)} rented whole, {idle} of its devices idle"
 
 
-def _find(section: HardwareSection, catalog: Catalog, machine: Machine | None) -> Found:
-    if section.name == "detected":
-        if machine is None:
-            raise HardwareError("no machine was detected", hint="name the hardware in hardware.name")
-        from capacity_tui.engine.hardware.own_machine import detected  # noqa: PLC0415 - other plans need none of it
-
-        return detected(machine, catalog)
-    try:
-        row = catalog.find_hardware(section.name)
-    except CatalogError as error:
-        raise PlanError(error.title, error.detail, error.hint, Place(field="hardware.name")) from error
-    if isinstance(row, Processor):
-        return Found(processor_device(row, catalog), 1, 1, None, Price(), "eth-10")
-    if isinstance(row, Instance):
-        return _instance(row, catalog)
-    device = accelerator_device(row, catalog)
-    price = _cheapest(row.id, catalog)
-    return Found(device, 1, _node_size(row), None, price, _network(row))
+def _instances(found: Found, devices: int, per_node: int | None) -> int:
+    return 0 if found.instance is None else instances_for(found.instance, devices, per_node)
 
 
-def _instance(row: Instance, catalog: Catalog) -> Found:
-    accelerator = catalog.accelerators.find(row.accelerator)
-    device = accelerator_device(accelerator, catalog)
-    count = max(1, round(row.accelerator_count))
-    memory = row.memory_gb * 2**30 / count if row.memory_gb else None
-    price = Price(row.on_demand_usd_per_hour, row.spot_usd_per_hour, _price_source(row))
-    known = Provenance("catalogue", f"instance {row.id}")
-    return Found(device, count, count, memory, price, _network(accelerator), host_memory_known=known)
+def _rented(found: Found, devices: int, per_node: int | None) -> str:
+    return "" if found.instance is None else f"{_instances(found, devices, per_node)} x {found.instance.id}"
 
 
-def _node_size(row: Accelerator) -> int:
-    """Devices that share the fast link: a rack for NVL72 parts, a slice for TPUs, else eight."""
-    if row.generation and row.generation.endswith("(Grace)"):
-        return 72 if row.id.startswith("gb") else 1
-    if row.vendor == "Google":
-        return 256
-    return 16 if row.vendor == "AWS" else 8
-
-
-def _network(row: Accelerator) -> str:
-    """The network usually built around a part: named as assumed wherever it is used."""
-    generation = row.generation or ""
-    if row.vendor == "Google":
-        return row.link or "ici-v4"
-    if row.vendor == "AWS":
-        return "efa-v2"
-    if row.link_gbs is None or row.link_gbs < 140:
-        return "eth-25"
-    if "Ultra" in generation or generation == "Rubin":
-        return "ib-xdr"
-    if generation.startswith(("Hopper", "Blackwell", "CDNA 3", "CDNA 4", "Gaudi")):
-        return "ib-ndr"
-    return "ib-hdr" if generation.startswith("Ampere") else "ib-edr"
-
-
-def _cheapest(accelerator: str, catalog: Catalog) -> Price:
-    """The cheapest on-demand price of one device among the instances of the catalogue."""
-    row = catalog.cheapest_instance(accelerator)
-    if row is None:
+def _known_price(found: Found, devices: int, per_node: int | None, nodes: int, catalog: Catalog) -> Price:
+    """What the catalogue knows: of the instance that was named, else of the cheapest with such devices."""
+    if found.instance is not None:
+        return instance_price(found.instance, _instances(found, devices, per_node), nodes, catalog)
+    if found.accelerator is None:
         return Price()
-    spot = row.spot_usd_per_hour / row.accelerator_count if row.spot_usd_per_hour else None
-    return Price(row.usd_per_device_hour, spot, "cheapest on demand: " + _price_source(row))
-
-
-def _price_source(row: Instance) -> str:
-    return ", ".join(part for part in (row.provider, row.name, row.region, row.price_date) if part)
-
-
-def _price(price: Price, pricing: PricingSection, devices: int, priced_devices: int) -> Price:
-    if pricing.usd_per_hour is not None:
-        return Price(pricing.usd_per_hour, None, "given in the plan")
-    scale = devices / priced_devices
-    on_demand, spot = price.usd_per_hour, price.spot_usd_per_hour
-    return Price(None if on_demand is None else on_demand * scale, None if spot is None else spot * scale, price.source)
+    return device_price(found.accelerator, devices, nodes, catalog)
 
 
 def _overrides(spec: Mapping[str, object]) -> dict[str, float]:
@@ -181,10 +134,10 @@ def _overrides(spec: Mapping[str, object]) -> dict[str, float]:
 
 def _overridden(device: Device, spec: Mapping[str, float]) -> Device:
     peaks = dict(device.peaks)
-    for name in PEAKS:
-        key = "int8_tops" if name == "int8" else f"{name}_tflops"
-        if key in spec:
-            peaks[name] = spec[key] * 1e12
+    for key, value in spec.items():
+        group, _, kind = SPEC_FIGURES[key].partition(".")
+        if group == "peaks":
+            peaks[kind] = value * 1e12
     device = replace(
         device,
         peaks=peaks,

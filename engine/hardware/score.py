@@ -12,7 +12,7 @@ from typing import Literal, cast
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.errors import CatalogError
-from capacity_tui.engine.hardware.devices import Found
+from capacity_tui.engine.hardware.found import Found
 from capacity_tui.engine.hardware.machine import Machine
 from capacity_tui.engine.hardware.own_machine import detected
 from capacity_tui.engine.units import format_bandwidth, format_bytes, format_flops, format_number

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from capacity_tui.engine.hardware.cluster import Device
+from capacity_tui.engine.hardware.devices import shared
 from capacity_tui.engine.hardware.facts import Provenance, detected, missing
 from capacity_tui.engine.hardware.machine import Accelerator, Machine
 
@@ -42,15 +43,8 @@ def slice_of(device: Device, found: UsableDevice) -> Device:
     """Return what a slice has of a whole device: its shares of arithmetic and bandwidth, and no links."""
     if found.linked:
         return device
-    slice_ = replace(
-        device,
-        name=found.accelerator.name.value or device.name,
-        peaks={name: peak * found.compute_share for name, peak in device.peaks.items()},
-        units=device.units * found.compute_share,
-        bandwidth=device.bandwidth * found.bandwidth_share,
-        tdp_watts=None if device.tdp_watts is None else device.tdp_watts * found.compute_share,
-        link_bandwidth=device.host_bandwidth,
-    )
+    name = found.accelerator.name.value or device.name
+    slice_ = replace(shared(device, found.compute_share, found.bandwidth_share), name=name)
     return slice_.known_by(found.share_known, "bandwidth", "peaks", "units", "tdp_watts")
 
 

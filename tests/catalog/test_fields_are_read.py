@@ -18,11 +18,12 @@ from capacity_tui.engine.workload.architecture import COLUMNS
 
 SOURCES = [path for name in ("engine", "tui") for path in (Path(__file__).parents[2] / name).rglob("*.py")]
 # Fields copied by a list of names.
-BY_NAME = {"Architecture": COLUMNS}
+BY_NAME = {
+    "Accelerator": {row.peak_field for row in catalog.load_catalog().precisions.values()},
+    "Architecture": COLUMNS,
+}
 # Fields whose use is on its way; a field leaves this list with it.
 USED_SOON = {
-    "Instance.in_node_gbs",
-    "Instance.in_node_link",
     "Optimizer.factored",
     "Optimizer.flops_per_parameter",
     "Optimizer.matrices_only",

@@ -18,13 +18,15 @@ NAMES = (
     "measured_links",
     "architectures",
     "instances",
+    "fabrics",
+    "spot_markets",
     "precisions",
     "coefficients",
     "optimizers",
     "quantizations",
     "modes",
 )
-MOST_ROWS = {"accelerators": 130, "processors": 41, "links": 51, "architectures": 141, "instances": 183}
+MOST_ROWS = {"accelerators": 130, "processors": 41, "links": 52, "architectures": 141, "instances": 183}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -89,6 +91,11 @@ def test_rows_point_at_rows_that_exist(shipped: Catalog) -> None:
         assert accelerator.link is None or accelerator.link in shipped.links, accelerator.id
     for row in (*shipped.instances.values(), *shipped.measured_links.values()):
         assert row.accelerator in shipped.accelerators, row.id
+    for instance in shipped.instances.values():
+        assert instance.network_link is None or instance.network_link in shipped.links, instance.id
+        assert instance.rdma_gbit is None or instance.network_link, instance.id
+    for fabric in shipped.fabrics.values():
+        assert fabric.network in shipped.links, fabric.id
 
 
 def test_link_bandwidths_are_per_direction(shipped: Catalog) -> None:

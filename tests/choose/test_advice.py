@@ -63,8 +63,6 @@ def test_savings_are_the_difference_of_two_estimates(sections: dict[str, object]
     found = answer(plan).estimate
     assert found.recommendations
     for note in found.recommendations:
-        if note.code == "spot":
-            continue
         changed = with_note(plan, note)
         assert note.saves
         for key, saved in note.saves.items():

@@ -28,7 +28,9 @@ Run = Callable[..., str]
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    monkeypatch.delenv("COLUMNS", raising=False)  # parallel runs of tests set it
+
     def command(*arguments: str) -> str:
         assert main(arguments) == 0
         return capsys.readouterr().out

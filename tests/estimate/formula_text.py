@@ -16,6 +16,7 @@ FUNCTIONS = {
     "ceil": math.ceil,
     "sqrt": math.sqrt,
     "log2": math.log2,
+    "exp": math.exp,
     "clip": lambda value, low, high: max(low, min(value, high)),
 }
 

@@ -148,7 +148,7 @@ def equations() -> Iterator[Equation[...]]:
                 yield member
 
 
-OPERATIONS = {"min", "max", "sqrt", "log2", "ceil", "clip", "if", "else", "divides"}
+OPERATIONS = {"min", "max", "sqrt", "log2", "exp", "ceil", "clip", "if", "else", "divides"}
 
 
 @pytest.mark.parametrize("equation", [*equations()], ids=lambda each: f"{each.__module__}.{each.__name__}")

@@ -13,6 +13,8 @@ from capacity_tui.tui.headless import known_models as known
 from capacity_tui.tui.headless.output import as_text, format_of, format_option, output_option, tell, write
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from capacity_tui.engine.catalog import Accelerator, Architecture, Catalog, Instance, Processor, Row
 
 RowT = TypeVar("RowT", bound="Row")
@@ -54,12 +56,12 @@ def models(listing: bool, details: str | None, text: str, wanted: str | None, ou
     if form in ("json", "yaml"):
         _write_data([*map(_fields, rows), *map(known.listed, own)], form, output)
         return
-    from capacity_tui.tui.tables import Listing
+    from capacity_tui.tui.tables import Listing, table
 
     heads = ("id", "name", "kind", "parameters", "active", "context")
     cells = [_model_cells(row) for row in rows]
-    tables = [Listing(heads, cells, frozenset((3, 4, 5)), frozenset((0, 3)))] if rows else []
-    tables += [Listing(known.HEADS, [known.cells(model) for model in own], frozenset(), frozenset((0,)))] if own else []
+    tables: list[RenderableType] = [Listing(heads, cells, frozenset((3, 4, 5)), frozenset((0, 3)))] if rows else []
+    tables += [table(known.HEADS, [known.cells(model) for model in own])] if own else []
     write(as_text(tables, output is not None), output)
     if not tables:
         tell(_NOTHING)

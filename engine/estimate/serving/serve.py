@@ -187,9 +187,9 @@ def serving_estimate(run: ServingRun, pricing: PricingSection) -> Estimate:
         memory=memory,
         computation=computation,
         bottleneck=bottleneck(operators, parts, run.cluster, run.peak, None),
-        cost=cost(run.cluster, None, seconds / units),
+        cost=cost(run.cluster, None, seconds / units, keeps_state=False),
         energy=energy(run.cluster, None, computing / seconds, moving / seconds, pricing.usd_per_kwh),
-        basis=Basis(METHOD, run.calibration, device.checked, run.assumed, run.cluster.figures()),
+        basis=Basis(METHOD, run.calibration, device.checked, run.assumed, run.cluster.figures(), run.cluster.words),
         warnings=warnings,
         details=details,
     )
