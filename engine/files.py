@@ -16,6 +16,8 @@ from capacity_tui.engine.errors import Place, StorageError
 
 DATA_VARIABLE = "CAPACITY_TUI_DATA"
 """Environment variable that names another folder for what the program keeps."""
+STATE_VARIABLE = "CAPACITY_TUI_STATE"
+"""Environment variable that names another folder for what outlasts one run of the program but is nobody's work."""
 CONFIG_VARIABLE = "CAPACITY_TUI_CONFIG"
 """Environment variable that names another folder for what the user writes for the program."""
 NOWHERE = Path("/dev/null/capacity-tui")
@@ -78,6 +80,16 @@ def _folder(chosen: str | None, usual: Callable[[], Path]) -> Path:
         return Path(chosen).expanduser() if chosen else usual().expanduser()
     except RuntimeError:
         return NOWHERE
+
+
+def state_folder(environment: Mapping[str, str] = os.environ) -> Path:
+    """Return where edits that are not saved yet and notes on mistakes lie; the folder need not exist."""
+    chosen = environment.get(STATE_VARIABLE)
+    if chosen:
+        return Path(chosen).expanduser()
+    from platformdirs import user_state_path  # noqa: PLC0415 - as above
+
+    return user_state_path("capacity-tui", appauthor=False)
 
 
 def write_atomically(path: Path, text: str, overwrite: bool = False) -> None:

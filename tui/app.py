@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import gc
+import asyncio
 import os
 import sys
+import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NoReturn
 
-from textual import events
+from textual import events, on
 from textual.app import App, SystemCommand
 from textual.binding import BindingType
 from textual.driver import Driver
@@ -21,17 +23,23 @@ from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.files import config_folder
 from capacity_tui.tui import glyphs, themes
 from capacity_tui.tui.actions import bindings, check_keymap
+from capacity_tui.tui.guarded import Guarded
+from capacity_tui.tui.mistakes import failure
 from capacity_tui.tui.screens.plan import PlanScreen
 from capacity_tui.tui.settings import Settings, settings_file
 from capacity_tui.tui.settings import load as load_settings
 from capacity_tui.tui.store import Store
 from capacity_tui.tui.view import Engine
-from capacity_tui.tui.workers import EngineRoom
+from capacity_tui.tui.workers import EngineRoom, kept_plans
 
 if TYPE_CHECKING:
     from textual.command import Provider
 
     from capacity_tui.tui.text import Line
+
+
+_FLOOD, _FLOOD_SECONDS = 20, 2.0
+"""More mistakes than this within so many seconds, and every next frame would be one too."""
 
 
 def load_engine() -> Engine:
@@ -47,7 +55,7 @@ def _data_commands() -> type[Provider]:
     return DataCommands
 
 
-class CapacityApp(App[None]):
+class CapacityApp(Guarded, App[None]):
     """The full-screen planner.
 
     Args:
@@ -84,6 +92,9 @@ class CapacityApp(App[None]):
         self._accelerator = accelerator
         self._theme_name = "ansi" if no_color else self.settings.theme
         self._trouble = ""
+        self.mistakes: list[Exception] = []
+        self.fatal: Exception | None = None
+        self._mistakes_at: list[float] = []
         self.set_class(self._glyphs is glyphs.Glyphs.ASCII, "-ascii")
         self._use_theme(self._theme_name)
         self._use_keymap()
@@ -157,7 +168,48 @@ class CapacityApp(App[None]):
     def action_leave(self) -> None:
         """Quit, after a warning where something is unsaved."""
         if self.plan_screen.may_leave():
+            self.plan_screen.swap.close()
             self.exit()
+
+    async def action_quit(self) -> None:
+        """Quit by Textual's own key, no less careful."""
+        self.action_leave()
+
+    def action_help_quit(self) -> None:
+        """Say how to quit, to whoever tries Ctrl-C."""
+        self.plan_screen.say("q quits")
+
+    # Mistakes and signals
+
+    def _handle_exception(self, error: Exception) -> None:
+        """Tell of a mistake and go on; end where there is no screen yet, or nothing but mistakes follow."""
+        now = time.monotonic()
+        self._mistakes_at = [*(at for at in self._mistakes_at if now - at < _FLOOD_SECONDS), now]
+        self.mistakes.append(error)
+        plan = next((screen for screen in self._screen_stack if isinstance(screen, PlanScreen)), None)
+        if plan is None or not plan.is_running or len(self._mistakes_at) > _FLOOD:
+            self.fatal = error
+            self.end(1)
+            self._close_messages_no_wait()
+        else:
+            plan.post_message(failure(error))
+
+    def end(self, code: int) -> None:
+        """End at once; what no file holds is offered at the next start.
+
+        Args:
+            code: the exit code.
+        """
+        for screen in self._screen_stack:
+            if isinstance(screen, PlanScreen):
+                with suppress(Exception):  # whatever else is broken, the program ends
+                    screen.swap.keep(kept_plans(screen.store.unsaved), screen.requests.new("keep").number)
+        self.exit(return_code=code)
+
+    @on(Driver.SignalResume)
+    def paint_again(self) -> None:
+        """Paint all of the screen, since the shell has written over it."""
+        self.refresh(layout=True)
 
     def _use_theme(self, name: str) -> None:
         try:
@@ -186,8 +238,8 @@ def run(
     ascii: bool = False,  # noqa: A002
     mouse: bool = True,
     theme: str | None = None,
-) -> int:
-    """Open the screen and return the exit code.
+) -> NoReturn:
+    """Open the screen; the process ends with it, as a thread that hangs in a driver would hold the shell up.
 
     Args:
         plan: text of a plan to open.
@@ -199,15 +251,23 @@ def run(
 
     Raises:
         CapacityError: there is no terminal to draw on.
+        Exception: a mistake of the program that leaves no screen to go on with.
     """
     # Textual reads stdin and draws on stderr.
+    from capacity_tui.tui.signals import heed_signals
+
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise CapacityError("the screen needs a terminal", hint="see `capacity-tui --help` for commands without one")
     settings = load_settings(settings_file())
     if theme:
         settings = replace(settings, theme=theme)
     app = CapacityApp(source=plan_path or plan, accelerator=gpu, settings=settings, ascii_only=ascii)
-    app.run(mouse=mouse and settings.mouse)
-    # Taking a hundred thousand objects apart one by one would hold the shell up for some tenths of a second.
-    gc.freeze()
-    return app.return_code or 0
+    # Textual's own loop would wait for the threads.
+    loop = asyncio.new_event_loop()
+    heed_signals(loop, app.end, lambda: app.call_later(app.action_leave))
+    app.run(mouse=mouse and settings.mouse, loop=loop)
+    if app.fatal is not None:
+        raise app.fatal
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(app.return_code or 0)

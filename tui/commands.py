@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, cast
 from textual.app import SystemCommand
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 
-from capacity_tui.engine.errors import CapacityError
 from capacity_tui.tui.actions import ACTIONS, MACHINE, PANELS, Action, key_names
+from capacity_tui.tui.mistakes import reported
 from capacity_tui.tui.view import Choice
 from capacity_tui.tui.workers import HARDWARE_KEY
 
@@ -90,8 +90,9 @@ class DataCommands(Provider):
 
 
 def _read(app: CapacityApp) -> tuple[tuple[str, str, Choice], ...]:
-    engine = app.room.engine()
-    try:
-        return tuple((verb, key, choice) for name, verb, key in _CATALOGUES for choice in engine.catalogue(name))
-    except CapacityError:
-        return ()
+    found: list[tuple[str, str, Choice]] = []
+    with reported(app.plan_screen.post_message):
+        engine = app.room.engine()
+        for name, verb, key in _CATALOGUES:
+            found += [(verb, key, choice) for choice in engine.catalogue(name)]
+    return tuple(found)

@@ -85,7 +85,7 @@ class PlanDocument:
 
     def fields(self) -> tuple[Field, ...]:
         """Return the lines of the configuration."""
-        return field_lines(self.plan, self.catalog)
+        return self._fields
 
     def edited(self, key: str, text: str) -> PlanDocument:
         """Return the plan with one field changed; ``auto`` gives it back to the modes, or to its default."""
@@ -137,6 +137,10 @@ class PlanDocument:
 
     def _mode(self, mode: str) -> ModePlan:
         return cast("ModePlan", getattr(self._compared, mode))
+
+    @cached_property
+    def _fields(self) -> tuple[Field, ...]:
+        return field_lines(self.plan, self.catalog)
 
     @cached_property
     def _compared(self) -> EngineComparison:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,37 @@ from capacity_tui.tui.view import (
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from capacity_tui.tui.swap import LeftBehind
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Something that a worker was asked for.
+
+    Attributes:
+        group: what was asked for; a newer request of a group makes the answers to older ones worthless.
+        number: counts the requests of the group.
+    """
+
+    group: str
+    number: int
+
+
+class Requests:
+    """Numbers requests, since a thread that was cancelled still answers."""
+
+    def __init__(self) -> None:
+        self._newest: dict[str, int] = {}
+
+    def new(self, group: str) -> Request:
+        """Return a request that outdates those of its group before it."""
+        self._newest[group] = self._newest.get(group, 0) + 1
+        return Request(group, self._newest[group])
+
+    def is_newest(self, request: Request | None) -> bool:
+        """Whether an answer to the request still counts; one that nobody asked for always does."""
+        return request is None or request.number == self._newest.get(request.group)
+
 
 class Detected(Message):
     """This machine was looked at."""
@@ -33,17 +65,42 @@ class Detected(Message):
 class Opened(Message):
     """A plan was read, or proposed if it has no path."""
 
-    def __init__(self, document: Document, path: Path | None) -> None:
+    def __init__(self, request: Request, document: Document, path: Path | None) -> None:
         super().__init__()
+        self.request = request
         self.document = document
         self.path = path
+
+
+class LeftBehindFound(Message):
+    """Earlier runs of the program ended with edits that no file holds."""
+
+    def __init__(self, found: tuple[LeftBehind, ...]) -> None:
+        super().__init__()
+        self.found = found
+
+
+class Restored(Message):
+    """Edits of an earlier run were read.
+
+    Attributes:
+        plans: the plans and the files they belong to, the last edited first.
+        kept: where they were kept.
+    """
+
+    def __init__(self, request: Request, plans: tuple[tuple[Document, Path | None], ...], kept: LeftBehind) -> None:
+        super().__init__()
+        self.request = request
+        self.plans = plans
+        self.kept = kept
 
 
 class Compared(Message):
     """A plan was estimated in its modes."""
 
-    def __init__(self, generation: int, comparison: Comparison) -> None:
+    def __init__(self, request: Request, generation: int, comparison: Comparison) -> None:
         super().__init__()
+        self.request = request
         self.generation = generation
         self.comparison = comparison
 
@@ -51,9 +108,9 @@ class Compared(Message):
 class Explained(Message):
     """A number was explained."""
 
-    def __init__(self, generation: int, explanation: Explanation) -> None:
+    def __init__(self, request: Request, explanation: Explanation) -> None:
         super().__init__()
-        self.generation = generation
+        self.request = request
         self.explanation = explanation
 
 
@@ -108,12 +165,17 @@ class Failed(Message):
     """Something did not work.
 
     Attributes:
-        generation: the generation of the plan that could not be estimated, None for anything else.
+        request: what was asked for, None where nothing was.
     """
 
-    def __init__(self, title: str, hint: str, detail: str, generation: int | None = None) -> None:
+    def __init__(self, title: str, hint: str, detail: str, request: Request | None = None) -> None:
         super().__init__()
         self.title = title
         self.hint = hint
         self.detail = detail
-        self.generation = generation
+        self.request = request
+
+    @property
+    def in_short(self) -> str:
+        """Title and remedy in one line."""
+        return ": ".join(part for part in (self.title, self.hint or self.detail) if part)

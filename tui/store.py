@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from capacity_tui.tui.view import Column, Comparison, Document, Field
@@ -13,13 +13,38 @@ MERGE_SECONDS = 1.0
 """Steps on one field closer together than this are one entry of the history."""
 
 
+OPENED = "a plan was opened"
+"""Stands in the history for the field where all of the plan was replaced."""
+
+
+@dataclass(slots=True, eq=False)
+class Origin:
+    """The file that a plan and all its edits belong to.
+
+    Attributes:
+        path: where it lies, None before it is saved for the first time.
+        saved: the plan as it stands there, or as it was proposed; None where it cannot be told.
+        texts: the fields of that plan, by key.
+    """
+
+    path: Path | None
+    saved: Document | None
+    texts: dict[str, str]
+
+
 @dataclass(frozen=True, slots=True)
 class Edit:
     """One entry of the history: what an edit replaced."""
 
     before: Document
+    origin: Origin
     key: str
     at: float
+
+    @property
+    def leaves_unsaved(self) -> bool:
+        """Whether another plan was opened over changes that were not saved."""
+        return self.key == OPENED and self.before != self.origin.saved
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +78,8 @@ class Store:
         self._clock = clock
         self._undo: list[Edit] = []
         self._redo: list[Edit] = []
-        self._saved: Document | None = None
-        self._saved_texts: dict[str, str] = {}
+        self._origin = Origin(None, None, {})
         self.document: Document | None = None
-        self.path: Path | None = None
         self.generation = 0
         self.comparison: Comparison | None = None
         self.compared_generation = -1
@@ -69,9 +92,23 @@ class Store:
         return self.comparison is not None and self.compared_generation != self.generation
 
     @property
+    def path(self) -> Path | None:
+        """Where the plan is saved, None if it never was."""
+        return self._origin.path
+
+    @property
     def is_changed(self) -> bool:
-        """Whether there is something that was not saved."""
-        return self.document is not None and self.document != self._saved
+        """Whether the plan differs from its file."""
+        return self.document is not None and self.document != self._origin.saved
+
+    @property
+    def unsaved(self) -> list[tuple[Document, Path | None]]:
+        """Plans with changes that no file holds, the present one first, and the files they belong to."""
+        found = {id(self._origin): (self.document, self.path)} if self.document is not None and self.is_changed else {}
+        for edit in reversed(self._undo):
+            if edit.leaves_unsaved:
+                found.setdefault(id(edit.origin), (edit.before, edit.origin.path))
+        return list(found.values())
 
     @property
     def edits(self) -> int:
@@ -86,13 +123,20 @@ class Store:
         columns = self.comparison.columns
         return next((column for column in columns if column.mode == self.mode), columns[len(columns) // 2])
 
-    def open(self, document: Document, path: Path | None = None) -> None:
-        """Take up another plan, with an empty history."""
-        self._undo.clear()
+    def open(self, document: Document, path: Path | None = None, is_saved: bool = True) -> None:
+        """Take up another plan; undoing that brings the one before back, with its history.
+
+        Args:
+            document: the plan.
+            path: where it is saved.
+            is_saved: whether that file holds it as it is.
+        """
+        if self.document is not None:
+            self._undo.append(Edit(self.document, self._origin, OPENED, self._clock()))
         self._redo.clear()
         self.baseline = Baseline() if self.baseline.pinned else self.baseline
+        self._origin = Origin(path, document if is_saved else None, _texts(document))
         self._replace(document)
-        self._remember_saved(path)
 
     def edit(self, key: str, text: str) -> bool:
         """Change one field; return whether that changed the plan.
@@ -108,9 +152,9 @@ class Store:
         now = self._clock()
         last = self._undo[-1] if self._undo and not self._redo else None
         if last is not None and last.key == key and now - last.at <= MERGE_SECONDS:
-            self._undo[-1] = Edit(last.before, key, now)
+            self._undo[-1] = replace(last, at=now)
         else:
-            self._undo.append(Edit(self.document, key, now))
+            self._undo.append(Edit(self.document, self._origin, key, now))
         self._redo.clear()
         self._replace(after)
         return True
@@ -119,9 +163,11 @@ class Store:
         """Replace the plan and all of its history by the same plans on a machine that is known better."""
         if self.document is None:
             return
+        origins = {id(origin): origin for origin in (self._origin, *(edit.origin for edit in self._undo + self._redo))}
+        for origin in origins.values():
+            origin.saved = None if origin.saved is None else renewed(origin.saved)
         for history in (self._undo, self._redo):
-            history[:] = [Edit(renewed(edit.before), edit.key, edit.at) for edit in history]
-        self._saved = renewed(self._saved) if self._saved is not None else None
+            history[:] = [replace(edit, before=renewed(edit.before)) for edit in history]
         self._replace(renewed(self.document))
 
     def undo(self) -> str | None:
@@ -134,11 +180,14 @@ class Store:
 
     def mark_saved(self, path: Path) -> None:
         """Remember that the plan now stands in a file."""
-        self._remember_saved(path)
+        if self.document is not None:
+            self._origin.path = path
+            self._origin.saved = self.document
+            self._origin.texts = _texts(self.document)
 
     def changed(self, fields: Iterable[Field]) -> dict[str, str]:
         """Return, for the fields that differ from the saved plan, what stands there."""
-        saved = self._saved_texts
+        saved = self._origin.texts
         return {
             field.key: saved.get(field.key, "–") for field in fields if field.text != saved.get(field.key, field.text)
         }
@@ -178,15 +227,15 @@ class Store:
         if not source or self.document is None:
             return None
         edit = source.pop()
-        target.append(Edit(self.document, edit.key, edit.at))
+        target.append(Edit(self.document, self._origin, edit.key, edit.at))
+        self._origin = edit.origin
         self._replace(edit.before)
         return edit.key
-
-    def _remember_saved(self, path: Path | None) -> None:
-        self._saved = self.document
-        self.path = path
-        self._saved_texts = {field.key: field.text for field in self.document.fields()} if self.document else {}
 
     def _replace(self, document: Document) -> None:
         self.document = document
         self.generation += 1
+
+
+def _texts(document: Document) -> dict[str, str]:
+    return {field.key: field.text for field in document.fields()}

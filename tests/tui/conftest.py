@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,7 @@ from capacity_tui.tui.settings import Settings
 @pytest.fixture(autouse=True)
 def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("CAPACITY_TUI_CONFIG", str(tmp_path / "config"))
+    monkeypatch.setenv("CAPACITY_TUI_STATE", str(tmp_path / "state"))
     monkeypatch.setenv("COLORTERM", "truecolor")
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setattr("capacity_tui.tui.workers.EXPLAIN_AFTER_SECONDS", 0.0)
@@ -28,9 +29,14 @@ def engine() -> FakeEngine:
 
 
 @pytest.fixture
-def make_app(engine: FakeEngine) -> Callable[..., CapacityApp]:
+def make_app(engine: FakeEngine) -> Iterator[Callable[..., CapacityApp]]:
+    made: list[CapacityApp] = []
+
     def make(**choices: object) -> CapacityApp:
         settings = Settings(**{"hint": False, "glyphs": "braille", **choices.pop("settings", {})})
-        return CapacityApp(engine=lambda: engine, settings=settings, **choices)
+        made.append(CapacityApp(engine=lambda: engine, settings=settings, **choices))
+        return made[-1]
 
-    return make
+    yield make
+    # The screen goes on after a mistake, which a test must not.
+    assert not [mistake for app in made for mistake in app.mistakes]

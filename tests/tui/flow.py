@@ -20,6 +20,8 @@ KEY_NAMES = {
 async def settle(pilot: Pilot[None]) -> None:
     """Wait until the threads have reported and the screen has followed."""
     await pilot.pause()
+    while not pilot.app.plan_screen.query("Prompt"):
+        await pilot.pause(0.01)  # the threads begin after the first frame
     while waiting := [w for w in pilot.app.workers if w.group != "live" and not w.is_finished]:
         await pilot.app.workers.wait_for_complete(waiting)
         await pilot.pause()

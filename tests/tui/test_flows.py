@@ -229,13 +229,32 @@ async def test_folder_is_refused_and_the_prompt_stays(make_app: MakeApp, own_fol
         assert "is a folder" in pilot.app.screen.query_one("Prompt Lines").lines[0].plain
 
 
-async def test_open_reads_a_plan_and_forgets_the_history(make_app: MakeApp) -> None:
+async def test_opening_is_undone_like_any_edit(make_app: MakeApp) -> None:
     async with make_app().run_test(size=WIDE) as pilot:
         await settle(pilot)
         await press(pilot, "down", "+", "o", *"finetune", "enter")
         assert "finetune-8b" in row(pilot, "config", "Model")
+        assert "u brings the plan before back" in shown(pilot, "footer")
+        assert "change" not in shown(pilot, "header")
+        await press(pilot, "u")
+        assert "llama-3-8b" in row(pilot, "config", "Model")
+        assert "8192" in row(pilot, "config", "Sequence")
+        assert "1 change" in shown(pilot, "header")
+        await press(pilot, "u")
+        assert "4096" in row(pilot, "config", "Sequence")
         await press(pilot, "u")
         assert "nothing to undo" in shown(pilot, "footer")
+        await press(pilot, "ctrl+r", "ctrl+r")
+        assert "finetune-8b" in row(pilot, "config", "Model")
+
+
+async def test_quitting_warns_about_a_plan_that_another_was_opened_over(make_app: MakeApp) -> None:
+    app = make_app()
+    async with app.run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        await press(pilot, "down", "+", "o", *"finetune", "enter", "q")
+        assert "q once more quits" in shown(pilot, "footer")
+        assert app.is_running
 
 
 async def test_quitting_warns_once_about_unsaved_changes(make_app: MakeApp) -> None:

@@ -129,6 +129,22 @@ def test_pinned_numbers_are_a_baseline_for_each_column(store: Store) -> None:
     assert store.baseline == Baseline()
 
 
+def test_saving_a_plan_counts_for_all_its_edits_and_for_no_other_plan(store: Store) -> None:
+    store.edit(SEQUENCE, "8192")
+    store.open(FakeDocument().edited(BATCH, "128"), Path("other.yaml"))
+    assert not store.is_changed
+    assert [path for _, path in store.unsaved] == [None]
+    store.undo()
+    assert store.is_changed
+    store.mark_saved(Path("mine.yaml"))
+    assert not store.unsaved
+    store.undo()
+    assert (store.path, text(store), store.is_changed) == (Path("mine.yaml"), "4096", True)
+    store.redo()
+    store.redo()
+    assert (store.path, text(store, BATCH), store.is_changed) == (Path("other.yaml"), "128", False)
+
+
 @given(st.lists(st.sampled_from(["8192", "16384", "128", "4096"]), max_size=12))
 def test_undoing_all_returns_to_the_start_and_redoing_all_to_the_end(values: list[str]) -> None:
     clock = Clock()

@@ -28,6 +28,7 @@ def terminal(folder: Path, **variables: str) -> Iterator[tuple[subprocess.Popen[
         "COLUMNS": "80",
         "LINES": "24",
         "CAPACITY_TUI_CONFIG": str(folder),
+        "CAPACITY_TUI_STATE": str(folder / "state"),
         **variables,
     }
     environment.pop("COLORTERM", None)

@@ -12,7 +12,8 @@ from capacity_tui.tui.messages import Failed
 from capacity_tui.tui.screens.picker import COUNTED, PATH, Picker
 from capacity_tui.tui.settings import FASTEST_SECONDS, SLOWEST_SECONDS, Settings
 from capacity_tui.tui.stepping import stepped
-from capacity_tui.tui.store import Store
+from capacity_tui.tui.store import OPENED, Store
+from capacity_tui.tui.swap import LeftBehind
 from capacity_tui.tui.view import AUTO, Choice, Field, Kind
 from capacity_tui.tui.widgets.bars import Footer, Header
 from capacity_tui.tui.widgets.comparison import ComparisonTable
@@ -29,6 +30,8 @@ _LONGEST_CYCLE = 6
 
 _PATIENCE_SECONDS = 0.1
 """A second frame could only follow the first after two ticks of the screen, some 30 ms."""
+_REST_SECONDS = 0.2
+"""An edit is kept on disk when no other has followed it for this long."""
 
 
 class Editing(PlanWorkers):
@@ -66,6 +69,7 @@ class Editing(PlanWorkers):
         self.footer = Footer(settings.keys)
         self._sought = ""
         self._late_fields: Timer | None = None
+        self._late_keeping: Timer | None = None
 
     def set_live_seconds(self, seconds: float) -> None:
         """Change the interval of the samples, within what is sensible."""
@@ -90,6 +94,21 @@ class Editing(PlanWorkers):
             self._late_fields.stop()
         self._late_fields = self.set_timer(_PATIENCE_SECONDS, self._show_unestimated)
         self.compare(document, self.store.generation)
+        self.keep_unsaved()
+
+    def keep_unsaved(self, instead_of: LeftBehind | None = None) -> None:
+        """Have what no file holds written where it outlives the program, once the keys rest.
+
+        Args:
+            instead_of: what it was restored from.
+        """
+        if self._late_keeping is not None:
+            self._late_keeping.stop()
+        self._late_keeping = self.set_timer(_REST_SECONDS, lambda: self.keep_unsaved_now(instead_of))
+
+    def keep_unsaved_now(self, instead_of: LeftBehind | None = None) -> None:
+        """Have it written in a thread."""
+        self.keep_in_swap(self.requests.new("keep").number, self.store.unsaved, instead_of)
 
     def _show_unestimated(self) -> None:
         if self.store.is_stale or self.store.comparison is None:
@@ -119,7 +138,7 @@ class Editing(PlanWorkers):
         if store.document is None or store.column is None or not key or store.is_stale:
             self.query_one(Why).show_explanation(None)
             return
-        self.explain(store.document, store.generation, store.column.mode, key)
+        self.explain(store.document, store.column.mode, key)
 
     # Values
 
@@ -135,10 +154,16 @@ class Editing(PlanWorkers):
             self.plan_changed()
         return ""
 
+    def _field(self) -> Field | None:
+        """Return the field under the cursor as the plan has it, which may be ahead of what is shown."""
+        document, shown = self.store.document, self.query_one(FieldList).field
+        if document is None or shown is None:
+            return None
+        return next((field for field in document.fields() if field.key == shown.key), None)
+
     def action_step(self, direction: int, big: bool = False) -> None:
         """Step the field under the cursor."""
-        fields = self.query_one(FieldList)
-        field = fields.field
+        fields, field = self.query_one(FieldList), self._field()
         if field is None:
             return
         if field.catalogue or len(field.choices) > _LONGEST_CYCLE:
@@ -150,7 +175,7 @@ class Editing(PlanWorkers):
 
     def action_type_value(self) -> None:
         """Type the value of the field under the cursor, or pick it from a list."""
-        field = self.query_one(FieldList).field
+        field = self._field()
         if field is None:
             return
         if field.catalogue or field.kind is Kind.CHOICE:
@@ -163,7 +188,7 @@ class Editing(PlanWorkers):
 
     def action_automatic(self) -> None:
         """Let the modes choose the field under the cursor."""
-        field = self.query_one(FieldList).field
+        field = self._field()
         if field is None:
             return
         if field.key == HARDWARE_KEY:
@@ -185,6 +210,8 @@ class Editing(PlanWorkers):
             return
         fields = self.query_one(FieldList)
         fields.show_error("", "")
+        if key == OPENED and self.store.document is not None:
+            self.say(f"back to {self.store.document.name}")
         fields.select(key)
         self.plan_changed()
 

@@ -10,8 +10,11 @@ from capacity_tui.engine.files import config_folder, make_folder, storage_error,
 from capacity_tui.tui.screens.editing import Editing
 from capacity_tui.tui.screens.picker import PATH, Picker
 from capacity_tui.tui.settings import save_setting, settings_file
+from capacity_tui.tui.swap import LeftBehind
 from capacity_tui.tui.view import Choice
 from capacity_tui.tui.widgets.comparison import ComparisonTable
+
+_LATER, _DISCARD = "decide later", "throw away"
 
 
 class Filing(Editing):
@@ -34,10 +37,10 @@ class Filing(Editing):
 
     def action_save_as(self) -> None:
         """Ask where to save the plan."""
-        document = self.store.document
-        if document is None:
+        document, engine = self.store.document, self.room.loaded
+        if document is None or engine is None:
             return
-        start = self.store.path or self.room.engine().plans_folder() / f"{document.name}.yaml"
+        start = self.store.path or engine.plans_folder() / f"{document.name}.yaml"
 
         def answer(text: str) -> str:
             path = _path(text, start.parent)
@@ -106,6 +109,7 @@ class Filing(Editing):
         except CapacityError as error:
             return error.one_line()
         self.store.mark_saved(path)
+        self.keep_unsaved()
         self.show_fields()
         kept = f"; the damaged file that was there is kept as {aside.name}" if aside else ""
         self.say(f"saved to {path}{kept}", "good")
@@ -129,6 +133,29 @@ class Filing(Editing):
                 self.read_plan(choice, None)
 
         self.app.push_screen(Picker("Open a plan", read, typed=PATH), picked)
+
+    # What earlier runs left behind
+
+    def offer(self, found: tuple[LeftBehind, ...]) -> None:
+        """Ask what to do with edits that were not saved when the program ended."""
+
+        def read() -> tuple[Choice, ...]:
+            plans = (
+                Choice(str(index), f"restore {', '.join(plan.name for plan in kept.plans)}", _described(kept))
+                for index, kept in enumerate(found)
+            )
+            return (*plans, Choice(_LATER, _LATER, "at the next start"), Choice(_DISCARD, _DISCARD, "for good"))
+
+        def picked(choice: str | None) -> None:
+            for index, kept in enumerate(found):
+                if choice == str(index):
+                    self.restore(kept)
+                elif choice == _DISCARD:
+                    kept.discard()
+                else:
+                    kept.leave()
+
+        self.app.push_screen(Picker("Not saved when the program ended", read), picked)
 
     # Copying
 
@@ -159,7 +186,7 @@ class Filing(Editing):
 
     def may_leave(self) -> bool:
         """Return whether the program may end: nothing is unsaved, or it was asked for twice."""
-        if not self.store.is_changed or self._asked_to_leave == self.store.generation:
+        if not self.store.unsaved or self._asked_to_leave == self.store.generation:
             return True
         self._asked_to_leave = self.store.generation
         self.say("not saved: s saves, q once more quits", "warn")
@@ -171,6 +198,11 @@ class Filing(Editing):
             save_setting(settings_file(), name, value)
         except CapacityError as error:
             self.say(error.one_line(), "bad")
+
+
+def _described(kept: LeftBehind) -> str:
+    when = f"{kept.kept_at:%Y-%m-%d %H:%M}"
+    return ", ".join([when, *(_shortened(Path(plan.path)) for plan in kept.plans if plan.path)])
 
 
 def _expanded(text: str) -> Path:

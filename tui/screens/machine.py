@@ -11,18 +11,17 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import Screen
-from textual.worker import Worker, WorkerState
 
-from capacity_tui.engine.errors import CapacityError
 from capacity_tui.tui.actions import MACHINE, bindings
+from capacity_tui.tui.guarded import Guarded
 from capacity_tui.tui.messages import Failed, MachineChanged, Measured, Measuring, Reported
+from capacity_tui.tui.mistakes import reported
 from capacity_tui.tui.rich_lines import rich_lines
 from capacity_tui.tui.screens.dialogs import TextLines
 from capacity_tui.tui.text import Line, Span, line
 from capacity_tui.tui.view import BenchmarkStep
 from capacity_tui.tui.widgets.bars import Footer
 from capacity_tui.tui.widgets.measuring import MeasuringBar
-from capacity_tui.tui.workers import breakdown, failure
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from capacity_tui.tui.screens.plan import PlanScreen
 
 
-class MachineScreen(Screen[None]):
+class MachineScreen(Guarded, Screen[None]):
     """Shows facts, score, topology, settings and advice; measures on request.
 
     Args:
@@ -69,11 +68,9 @@ class MachineScreen(Screen[None]):
     @work(thread=True, exclusive=True, group="report", exit_on_error=False)
     def report(self, generation: int, ascii_only: bool) -> None:
         """Put together what is known about the machine."""
-        try:
+        with reported(self.post_message):
             parts = self._plan.room.engine().machine_report(self._plan.store.document, ascii_only)
             self.post_message(Reported(generation, parts))
-        except CapacityError as error:
-            self.post_message(failure(error))
 
     @work(thread=True, group="benchmark", exit_on_error=False)
     def measure(self, generation: int, cancelled: threading.Event) -> None:
@@ -82,14 +79,11 @@ class MachineScreen(Screen[None]):
         def tell(step: BenchmarkStep) -> None:
             self.post_message(Measuring(generation, step))
 
-        try:
+        with reported(self.post_message):
             outcome = self._plan.room.engine().benchmark(tell, cancelled)
-        except CapacityError as error:
-            self.post_message(failure(error))
-            return
-        self.post_message(Measured(generation, outcome))
-        if outcome.figures:
-            self._plan.post_message(MachineChanged())
+            self.post_message(Measured(generation, outcome))
+            if outcome.figures:
+                self._plan.post_message(MachineChanged())
 
     # What the threads report
 
@@ -123,14 +117,7 @@ class MachineScreen(Screen[None]):
         """Show what went wrong; the plan screen keeps all of it."""
         self._cancelled = None
         self._plan.failure = event
-        text = ": ".join(part for part in (event.title, event.hint or event.detail) if part)
-        self.query_one(MeasuringBar).tell(text, "bad")
-
-    @on(Worker.StateChanged)
-    def show_breakdown(self, event: Worker.StateChanged) -> None:
-        """Show a fault of the program itself without ending it."""
-        if event.state is WorkerState.ERROR:
-            self.post_message(breakdown(event.worker.error))
+        self.query_one(MeasuringBar).tell(event.in_short, "bad")
 
     # Actions
 

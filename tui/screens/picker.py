@@ -17,8 +17,9 @@ from textual.fuzzy import FuzzySearch
 from textual.screen import ModalScreen
 from textual.widgets import Input
 
-from capacity_tui.engine.errors import CapacityError
+from capacity_tui.tui.guarded import Guarded
 from capacity_tui.tui.messages import CatalogueRead, Failed
+from capacity_tui.tui.mistakes import reported
 from capacity_tui.tui.text import Line, Span, clip, left, line
 from capacity_tui.tui.view import Choice
 from capacity_tui.tui.widgets.entry import Entry
@@ -46,7 +47,7 @@ PATH = Typed("a path", lambda text: any(mark in text for mark in "/\\~") or Path
 COUNTED = Typed("8xH100-SXM", lambda text: _COUNTED.fullmatch(text) is not None)
 
 
-class Picker(ModalScreen[str | None]):
+class Picker(Guarded, ModalScreen[str | None]):
     """Shows what there is, best match first; returns the id, or what was typed where that is an answer itself.
 
     Args:
@@ -102,10 +103,8 @@ class Picker(ModalScreen[str | None]):
     @work(thread=True, exclusive=True, group="catalogue", exit_on_error=False)
     def read_choices(self) -> None:
         """Read the catalogue in a thread."""
-        try:
+        with reported(self.post_message):
             self.post_message(CatalogueRead(self._read()))
-        except CapacityError as error:
-            self.post_message(Failed(error.title, error.hint, error.detail))
 
     @on(CatalogueRead)
     def take_choices(self, event: CatalogueRead) -> None:
@@ -119,7 +118,7 @@ class Picker(ModalScreen[str | None]):
     @on(Failed)
     def show_failure(self, event: Failed) -> None:
         """Say why there is nothing to pick from."""
-        self._message = f"{event.title}: {event.hint or event.detail}"
+        self._message = event.in_short
         self._show()
 
     @on(Input.Changed)

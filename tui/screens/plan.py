@@ -8,10 +8,19 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container, Horizontal
-from textual.worker import Worker, WorkerState
 
 from capacity_tui.tui.actions import bindings
-from capacity_tui.tui.messages import Compared, Detected, Explained, Failed, MachineChanged, Opened, Sampled
+from capacity_tui.tui.messages import (
+    Compared,
+    Detected,
+    Explained,
+    Failed,
+    LeftBehindFound,
+    MachineChanged,
+    Opened,
+    Restored,
+    Sampled,
+)
 from capacity_tui.tui.screens.dialogs import TextDialog
 from capacity_tui.tui.screens.filing import Filing
 from capacity_tui.tui.text import Line, Span, line, wrap
@@ -23,7 +32,7 @@ from capacity_tui.tui.widgets.live import Live
 from capacity_tui.tui.widgets.panel import Panel
 from capacity_tui.tui.widgets.prompt import Prompt
 from capacity_tui.tui.widgets.why import Why, explain_lines
-from capacity_tui.tui.workers import UNFOCUSED_SLOWDOWN, breakdown
+from capacity_tui.tui.workers import UNFOCUSED_SLOWDOWN
 
 
 class PlanScreen(Filing):
@@ -76,12 +85,36 @@ class PlanScreen(Filing):
     def show_detected(self, event: Detected) -> None:
         """Show this machine until a plan says what it is planned for."""
         self.query_one(Hardware).show_rows(event.hardware)
+        # A plan that was opened meanwhile knows nothing of this machine yet.
+        self.estimate_again()
 
     @on(Opened)
     def show_opened(self, event: Opened) -> None:
-        """Take up another plan."""
+        """Take up another plan, unless yet another was asked for meanwhile."""
+        if not self.requests.is_newest(event.request):
+            return
+        replaces_changes = self.store.is_changed
         self.store.open(event.document, event.path)
+        if replaces_changes:
+            self.say("u brings the plan before back, with its changes")
         self.plan_changed()
+
+    @on(LeftBehindFound)
+    def offer_left_behind(self, event: LeftBehindFound) -> None:
+        """Offer what earlier runs of the program left behind."""
+        self.offer(event.found)
+
+    @on(Restored)
+    def show_restored(self, event: Restored) -> None:
+        """Take up restored plans, the last edited one on top of the others."""
+        if not self.requests.is_newest(event.request):
+            event.kept.leave()
+            return
+        for document, path in reversed(event.plans):
+            self.store.open(document, path, is_saved=False)
+        self.plan_changed()
+        self.keep_unsaved(instead_of=event.kept)
+        self.say("restored; s saves it", "good")
 
     @on(Compared)
     def show_compared(self, event: Compared) -> None:
@@ -95,14 +128,16 @@ class PlanScreen(Filing):
 
     @on(MachineChanged)
     def estimate_again(self) -> None:
-        """Take up what was measured on this machine."""
-        self.store.renew(self.room.engine().renewed)
-        self.plan_changed()
+        """Take up what is known about this machine by now."""
+        engine = self.room.loaded
+        if engine is not None:
+            self.store.renew(engine.renewed)
+            self.plan_changed()
 
     @on(Explained)
     def show_explained(self, event: Explained) -> None:
         """Show where the number under the cursor comes from."""
-        if event.generation == self.store.generation:
+        if self.requests.is_newest(event.request) and not self.store.is_stale:
             self.query_one(Why).show_explanation(event.explanation)
 
     @on(Sampled)
@@ -113,21 +148,15 @@ class PlanScreen(Filing):
 
     @on(Failed)
     def show_failure(self, event: Failed) -> None:
-        """Show what went wrong where it matters; old numbers stay."""
+        """Show what went wrong where it matters, unless it was asked for again; old numbers stay."""
+        if not self.requests.is_newest(event.request):
+            return
         self.failure = event
-        if event.generation is None:
-            self.say(": ".join(part for part in (event.title, event.hint or event.detail) if part), "bad")
-            if self.store.document is None:
-                self.query_one(ComparisonTable).show_trouble(event.title, event.hint or event.detail)
-        elif event.generation == self.store.generation:
+        is_estimate = event.request is not None and event.request.group == "compare"
+        if not is_estimate:
+            self.say(event.in_short, "bad")
+        if is_estimate or self.store.document is None:
             self.query_one(ComparisonTable).show_trouble(event.title, event.hint or event.detail)
-
-    @on(Worker.StateChanged)
-    def show_breakdown(self, event: Worker.StateChanged) -> None:
-        """Show a fault of the program itself without ending it."""
-        if event.state is WorkerState.ERROR:
-            generation = self.store.generation if event.worker.group == "compare" else None
-            self.post_message(breakdown(event.worker.error, generation))
 
     # What the panels report
 

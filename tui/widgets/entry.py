@@ -8,8 +8,10 @@ from textual import events
 from textual.binding import Binding
 from textual.widgets import Input
 
+from capacity_tui.tui.guarded import Guarded
 
-class Entry(Input):
+
+class Entry(Guarded, Input):
     """An input that takes its keys in the order in which they came.
 
     Textual inserts a character at once, but runs a key of the input (backspace, enter) only after all parents have

@@ -15,12 +15,13 @@ from textual.widget import Widget
 
 from capacity_tui.engine.printable import printable
 from capacity_tui.tui.glyphs import to_ascii
+from capacity_tui.tui.guarded import Guarded
 from capacity_tui.tui.text import Line
 
 _NO_LINE = Line()
 
 
-class Lines(Widget):
+class Lines(Guarded, Widget):
     """A list of lines that scrolls by whole lines."""
 
     ROLES: ClassVar[tuple[str, ...]] = (

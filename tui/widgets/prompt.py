@@ -12,6 +12,7 @@ from textual.containers import Vertical
 from textual.message import Message
 from textual.widgets import Input
 
+from capacity_tui.tui.guarded import Guarded
 from capacity_tui.tui.text import Line, Span, line
 from capacity_tui.tui.widgets.entry import Entry
 from capacity_tui.tui.widgets.lines import Lines
@@ -20,7 +21,7 @@ Answer = Callable[[str], str]
 """Takes what was typed; returns why it is refused, or an empty text when all is well."""
 
 
-class Prompt(Vertical):
+class Prompt(Guarded, Vertical):
     """Asks a question, and asks on while the answer is refused."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "close", "Cancel")]
