@@ -258,6 +258,8 @@ def run(
 
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise CapacityError("the screen needs a terminal", hint="see `capacity-tui --help` for commands without one")
+    if os.environ.get("TERM") == "dumb":
+        raise CapacityError("TERM=dumb is a terminal that cannot place text", hint="set TERM, such as xterm-256color")
     settings = load_settings(settings_file())
     if theme:
         settings = replace(settings, theme=theme)

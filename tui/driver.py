@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import os
 import selectors
+import signal
 from codecs import getincrementaldecoder
 
 from textual._xterm_parser import XTermParser
 from textual.drivers.linux_driver import LinuxDriver
-from textual.message import Message
 
 _CHUNK_BYTES = 4096
 _TICK_SECONDS = 0.1
 """How often the parser looks whether a lone escape was a key of its own."""
-
-
-class TerminalLost(Message):
-    """The terminal is gone: nobody types any more."""
 
 
 class PromptDriver(LinuxDriver):
@@ -45,7 +41,7 @@ class PromptDriver(LinuxDriver):
                 try:
                     self.run_input_thread()
                 except OSError:
-                    self.send_message(TerminalLost())
+                    os.kill(os.getpid(), signal.SIGHUP)  # as if the caller had said so
                     return
                 except Exception as error:
                     self._loop.call_soon_threadsafe(self._app._handle_exception, error)

@@ -72,6 +72,10 @@ class Store:
 
     Args:
         clock: seconds that only ever grow.
+
+    Attributes:
+        generation: counts the plans that were to be estimated.
+        revision: counts the changes of the user's own.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -81,6 +85,7 @@ class Store:
         self._origin = Origin(None, None, {})
         self.document: Document | None = None
         self.generation = 0
+        self.revision = 0
         self.comparison: Comparison | None = None
         self.compared_generation = -1
         self.baseline = Baseline()
@@ -168,7 +173,7 @@ class Store:
             origin.saved = None if origin.saved is None else renewed(origin.saved)
         for history in (self._undo, self._redo):
             history[:] = [replace(edit, before=renewed(edit.before)) for edit in history]
-        self._replace(renewed(self.document))
+        self._replace(renewed(self.document), is_edit=False)
 
     def undo(self) -> str | None:
         """Take back the last edit; return the field it was on, None when there is none."""
@@ -232,9 +237,10 @@ class Store:
         self._replace(edit.before)
         return edit.key
 
-    def _replace(self, document: Document) -> None:
+    def _replace(self, document: Document, is_edit: bool = True) -> None:
         self.document = document
         self.generation += 1
+        self.revision += is_edit
 
 
 def _texts(document: Document) -> dict[str, str]:

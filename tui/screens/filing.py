@@ -186,9 +186,9 @@ class Filing(Editing):
 
     def may_leave(self) -> bool:
         """Return whether the program may end: nothing is unsaved, or it was asked for twice."""
-        if not self.store.unsaved or self._asked_to_leave == self.store.generation:
+        if not self.store.unsaved or self._asked_to_leave == self.store.revision:
             return True
-        self._asked_to_leave = self.store.generation
+        self._asked_to_leave = self.store.revision
         self.say("not saved: s saves, q once more quits", "warn")
         return False
 
