@@ -46,6 +46,7 @@ _PANEL_ACTIONS = tuple(
 
 ACTIONS: tuple[Action, ...] = (
     Action("app.help", "app", "question_mark,f1", "help", "Show all keys", "Program", "help"),
+    Action("app.quit", "app", "q", "leave", "Quit", "Program", "quit"),
     Action("app.palette", "app", "ctrl+p,colon", "command_palette", "Find a command", "Program", "commands"),
     *_PANEL_ACTIONS,
     Action("panel.next", "plan", "tab", "panel_beside(1)", "Go to the next panel", "Panels"),
@@ -60,15 +61,12 @@ ACTIONS: tuple[Action, ...] = (
     Action("find.start", "plan", "slash", "find", "Find a field or a row", "Moving"),
     Action("find.next", "plan", "n", "find_next(1)", "Next one found", "Moving"),
     Action("find.previous", "plan", "N", "find_next(-1)", "Previous one found", "Moving"),
-    Action("value.more", "plan", "plus,equals_sign", "step(1)", "Step the field up", "Editing", "+/- step"),
-    Action("value.less", "plan", "minus", "step(-1)", "Step the field down", "Editing"),
-    Action("value.much_more", "plan", "shift+right", "step(1, True)", "Big step up", "Editing"),
-    Action("value.much_less", "plan", "shift+left", "step(-1, True)", "Big step down", "Editing"),
-    Action("value.right", "config", "right,l", "screen.step(1)", "Step the field up", "Editing"),
-    Action("value.left", "config", "left", "screen.step(-1)", "Step the field down", "Editing"),
-    Action("value.type", "plan", "e", "type_value", "Type or pick a value", "Editing", "edit"),
-    Action("value.enter", "config", "enter", "screen.type_value", "Type or pick a value", "Editing"),
-    Action("value.auto", "plan", "backspace", "automatic", "Let the modes choose the value", "Editing"),
+    Action("value.more", "config", "plus,equals_sign,right", "screen.step(1)", "Step up", "Editing", "+/- step"),
+    Action("value.less", "config", "minus,left", "screen.step(-1)", "Step down", "Editing"),
+    Action("value.much_more", "config", "shift+right", "screen.step(1, True)", "Big step up", "Editing"),
+    Action("value.much_less", "config", "shift+left", "screen.step(-1, True)", "Big step down", "Editing"),
+    Action("value.type", "config", "e,enter", "screen.type_value", "Type or pick a value", "Editing", "edit"),
+    Action("value.auto", "config", "backspace", "screen.automatic", "Let the modes choose it", "Editing", "auto"),
     Action("edit.undo", "plan", "u", "undo", "Undo", "Editing", "undo"),
     Action("edit.redo", "plan", "ctrl+r", "redo", "Redo", "Editing", "redo"),
     Action("column.next", "plan", "c", "choose_column(1)", "Choose the next column", "Plans"),
@@ -84,9 +82,11 @@ ACTIONS: tuple[Action, ...] = (
     Action("file.save_as", "plan", "S", "save_as", "Save the plan under another name", "Files"),
     Action("file.open", "plan", "o", "open", "Open a plan", "Files", "open"),
     Action("file.export", "plan", "E", "export", "Export the chosen plan as YAML", "Files", "export"),
-    Action("hardware.simulate", "plan", "h", "simulate", "Plan for other hardware", "Hardware", "simulate"),
-    Action("hardware.back", "plan", "H", "simulate_back", "Back to this machine's hardware", "Hardware"),
+    Action("hardware.simulate", "plan", "H", "simulate", "Plan for other hardware", "Hardware", "simulate"),
     Action("hardware.enter", "hardware", "enter", "screen.simulate", "Plan for other hardware", "Hardware"),
+    Action(
+        "hardware.back", "hardware", "backspace", "screen.simulate_back", "Back to this machine's hardware", "Hardware"
+    ),
     Action("machine.show", "plan", "m", "machine", "Show and measure this machine", "Hardware", "machine"),
     Action("machine.benchmark", "machine", "b", "benchmark", "Measure this machine", "Hardware", "measure"),
     Action("machine.copy", "machine", "y", "copy", "Copy what is known about this machine", "Hardware", "copy"),
@@ -95,9 +95,9 @@ ACTIONS: tuple[Action, ...] = (
     Action("live.slower", "plan", "left_square_bracket", "live_rate(2.0)", "Sample less often", "Live"),
     Action("live.faster", "plan", "right_square_bracket", "live_rate(0.5)", "Sample more often", "Live"),
     Action("error.show", "plan", "exclamation_mark", "show_failure", "Show all of the last error", "Program"),
-    Action("hint.dismiss", "plan", "escape", "dismiss_hint", "Hide the hint of the first run", "Program"),
+    Action("screen.back", "plan", "escape", "back", "All panels again; hide the hint of the first run", "Program"),
     Action("app.theme", "app", "t", "next_theme", "Next theme", "Program"),
-    Action("app.quit", "app", "q", "leave", "Quit", "Program", "quit"),
+    Action("app.suspend", "app", "ctrl+z", "suspend_process", "Back to the shell; fg returns", "Program"),
 )
 
 _KEY_NAMES = {

@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import psutil
 
@@ -22,18 +23,21 @@ ANSWER_SECONDS = 0.08  # a live screen must be able to quit within 0.1 s, whatev
 STALE_SECONDS = 5.0  # how long the last GPU reading stands in for one that is late
 WHOLE_DISK = re.compile(r"(nvme\d+n\d+|(sd|hd|vd|xvd)[a-z]+|mmcblk\d+|disk\d+)")
 FIRST = "rates need two samples"
+NO_COUNTER = "this system gives no such counter"
+
+N = TypeVar("N", int, float)
 
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """The machine's running totals: CPU seconds, and bytes moved since it started."""
+    """The machine's running totals: CPU seconds, and bytes moved since it started; None where there is no counter."""
 
-    busy_seconds: float
-    total_seconds: float
-    disk_read: int
-    disk_written: int
-    received: int
-    sent: int
+    busy_seconds: float | None
+    total_seconds: float | None
+    disk_read: int | None
+    disk_written: int | None
+    received: int | None
+    sent: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +107,11 @@ class Sampler:
     def _cpu_percent(self, counters: Counters) -> Fact[float]:
         if self._before is None:
             return missing("CPU times", FIRST)
-        busy = counters.busy_seconds - self._before[1].busy_seconds
-        total = counters.total_seconds - self._before[1].total_seconds
+        before = self._before[1]
+        busy = _change(before.busy_seconds, counters.busy_seconds)
+        total = _change(before.total_seconds, counters.total_seconds)
+        if busy is None or total is None:
+            return missing("CPU times", NO_COUNTER)
         if total <= 0:
             return missing("CPU times", "no time has passed")
         return detected(min(100.0, max(0.0, 100 * busy / total)), "CPU times")
@@ -117,7 +124,7 @@ class Sampler:
         then, before = self._before
         if now <= then:
             return tuple(missing(name, "no time has passed") for name in names)
-        moved = (getattr(counters, name) - getattr(before, name) for name in names)
+        moved = (_change(getattr(before, name), getattr(counters, name)) for name in names)
         return tuple(_rate(name, change, now - then) for name, change in zip(names, moved, strict=True))
 
     def _gpu_samples(self, now: float) -> Fact[tuple[GpuSample, ...]]:
@@ -143,25 +150,47 @@ class KernelCounters:
 
     def read(self) -> Counters:
         """Return the totals now."""
+        busy, total = self._given(self._cpu_seconds)
+        disk_read, disk_written = self._given(self._disk_bytes)
+        received, sent = self._given(self._network_bytes)
+        return Counters(busy, total, disk_read, disk_written, received, sent)
+
+    @staticmethod
+    def _given(read: Callable[[], tuple[N, N]]) -> tuple[N, N] | tuple[None, None]:
+        """Return two counters, None for each where a hardened container or an odd kernel does not give them."""
+        try:
+            return read()
+        except Exception:  # psutil fails in as many ways as there are kernels; the other counters still count
+            return None, None
+
+    @staticmethod
+    def _cpu_seconds() -> tuple[float, float]:
         times = psutil.cpu_times()
         idle = times.idle + getattr(times, "iowait", 0.0)
         guest = getattr(times, "guest", 0.0) + getattr(times, "guest_nice", 0.0)  # counted in user too
         total = sum(times) - guest
+        return total - idle, total
+
+    @staticmethod
+    def _disk_bytes() -> tuple[int, int]:
         disks = psutil.disk_io_counters(perdisk=True, nowrap=False)
-        disks = {name: disk for name, disk in disks.items() if WHOLE_DISK.fullmatch(name)}
+        whole = [disk for name, disk in disks.items() if WHOLE_DISK.fullmatch(name)]
+        return sum(disk.read_bytes for disk in whole), sum(disk.write_bytes for disk in whole)
+
+    def _network_bytes(self) -> tuple[int, int]:
         cards = psutil.net_io_counters(pernic=True, nowrap=False)
-        cards = {name: card for name, card in cards.items() if name in self._interfaces}
-        return Counters(
-            busy_seconds=total - idle,
-            total_seconds=total,
-            disk_read=sum(disk.read_bytes for disk in disks.values()),
-            disk_written=sum(disk.write_bytes for disk in disks.values()),
-            received=sum(card.bytes_recv for card in cards.values()),
-            sent=sum(card.bytes_sent for card in cards.values()),
-        )
+        physical = [card for name, card in cards.items() if name in self._interfaces]
+        return sum(card.bytes_recv for card in physical), sum(card.bytes_sent for card in physical)
 
 
-def _rate(name: str, change: int, seconds: float) -> Fact[float]:
+def _change(before: N | None, after: N | None) -> N | None:
+    """Return how far a counter has come, None where there is none."""
+    return None if before is None or after is None else after - before
+
+
+def _rate(name: str, change: int | None, seconds: float) -> Fact[float]:
+    if change is None:
+        return missing(name, NO_COUNTER)
     if change < 0:
         return missing(name, "the counter started anew")
     return detected(change / seconds, name)

@@ -114,17 +114,17 @@ async def test_each_question_is_painted_anew(make_app: MakeApp) -> None:
 async def test_devices_typed_with_their_number_are_taken_as_typed(make_app: MakeApp) -> None:
     async with make_app().run_test(size=WIDE) as pilot:
         await settle(pilot)
-        await press(pilot, "h", *"8xa100", "enter")
+        await press(pilot, "H", *"8xa100", "enter")
         assert "SIM 8xa100: 1 GPU here" in shown(pilot, "header")
 
 
 async def test_simulated_hardware_is_marked_until_it_is_left(make_app: MakeApp) -> None:
     async with make_app().run_test(size=WIDE) as pilot:
         await settle(pilot)
-        await press(pilot, "h", *"a100", "enter")
+        await press(pilot, "H", *"a100", "enter")
         assert "SIM a100-sxm-80gb: 1 GPU here" in shown(pilot, "header")
         assert "a100-sxm-80gb  80 GiB" in shown(pilot, "hardware")
-        await press(pilot, "H")
+        await press(pilot, "1", "backspace")
         assert "SIM" not in shown(pilot, "header")
 
 
@@ -412,3 +412,46 @@ async def test_hint_of_the_first_run_goes_for_good(make_app: MakeApp, own_folder
         await press(pilot, "escape")
         assert not pilot.app.screen.query_one("#hint").display
         assert "hint = false" in (own_folders / "config" / "settings.toml").read_text()
+
+
+async def test_keys_of_the_configuration_act_nowhere_else(make_app: MakeApp) -> None:
+    async with make_app().run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        await press(pilot, "down")
+        for number in "1345":
+            await press(pilot, number, "+", "-", "=", "e", "shift+right")
+            assert len(pilot.app.screen_stack) == 1
+            assert not pilot.app.screen.query_one("Prompt").has_class("-open")
+        await press(pilot, "2", "h", "l")
+        assert len(pilot.app.screen_stack) == 1
+        assert "change" not in shown(pilot, "header")
+        assert "▌Sequence" in shown(pilot, "config")
+
+
+async def test_footer_names_keys_of_the_panel_and_says_that_there_are_more(make_app: MakeApp) -> None:
+    async with make_app().run_test(size=USUAL) as pilot:
+        await settle(pilot)
+        assert "+/- step" in shown(pilot, "footer")
+        for must in ("? help", "q quit", "…"):
+            assert must in shown(pilot, "footer")
+        await press(pilot, "3")
+        assert "step" not in shown(pilot, "footer")
+
+
+async def test_escape_shows_all_panels_again(make_app: MakeApp) -> None:
+    async with make_app(settings={"hint": True}).run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        await press(pilot, "z")
+        assert not pilot.app.screen.query_one("#plans").display
+        await press(pilot, "escape")
+        assert pilot.app.screen.query_one("#plans").display
+        assert pilot.app.screen.query_one("#hint").display
+
+
+async def test_other_hardware_says_that_the_number_of_devices_stays(make_app: MakeApp) -> None:
+    async with make_app().run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        await press(pilot, "H", *"a100", "enter")
+        assert "8 devices, as before; 1xa100-sxm-80gb would be one" in shown(pilot, "footer")
+        await press(pilot, "H", *"4xa100", "enter")
+        assert "as before" not in shown(pilot, "footer")

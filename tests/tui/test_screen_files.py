@@ -165,7 +165,7 @@ def test_no_default_key_is_taken_by_tmux_or_needs_a_new_terminal() -> None:
 def test_keys_are_named_as_people_write_them() -> None:
     named = {action.id: key_names(action, {}) for action in ACTIONS}
     assert named["app.help"] == ("?", "f1")
-    assert named["value.more"] == ("+", "=")
+    assert named["value.more"] == ("+", "=", "→")
     assert named["panel.next"] == ("tab",)
     assert named["app.palette"] == ("^p", ":")
 

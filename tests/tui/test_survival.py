@@ -59,7 +59,7 @@ async def test_unknown_model_in_a_plan_is_refused_in_words(real_engine: Capacity
         assert "no model is called 'gpt2-smal'" in shown(pilot, "plans")
 
 
-@pytest.mark.parametrize("opening", ["enter", "h", "o", "H"])
+@pytest.mark.parametrize("opening", ["enter", "H", "o", "e"])
 async def test_enter_twice_in_a_list_takes_one_choice(make_app: MakeApp, opening: str) -> None:
     app = make_app()
     async with app.run_test(size=SIZE) as pilot:

@@ -27,7 +27,7 @@ class TextDialog(Guarded, ModalScreen[None]):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q,enter,question_mark,f1", "dismiss", "Close"),
+        Binding("escape,q,question_mark,f1", "dismiss", "Close"),
         Binding("up,k", "scroll_by(-1)", "Up"),
         Binding("down,j", "scroll_by(1)", "Down"),
         Binding("pageup", "scroll_page(-1)", "One page up"),

@@ -24,6 +24,7 @@ from capacity_tui.tui.widgets.why import Why
 from capacity_tui.tui.workers import HARDWARE_KEY, EngineRoom, PlanWorkers
 
 DETECTED = "detected"
+DEVICES_KEY = "hardware.devices"
 _LONGEST_CYCLE = 6
 """With more choices than this a list is shown instead of stepping through them."""
 
@@ -223,13 +224,24 @@ class Editing(PlanWorkers):
             return tuple(Choice(choice, choice) for choice in (*automatic, *field.choices))
 
         def picked(choice: str | None) -> None:
-            if choice is not None:
-                self.query_one(FieldList).show_error(field.key, self.change(field.key, choice))
+            if choice is None:
+                return
+            refusal = self.change(field.key, choice)
+            self.query_one(FieldList).show_error(field.key, refusal)
+            if field.key == HARDWARE_KEY and not refusal:
+                self._say_count(choice)
 
         typed = {"model": PATH, "accelerator": COUNTED}.get(field.catalogue)
         self.app.push_screen(Picker(field.label, read, field.text, typed), picked)
 
     # Hardware
+
+    def _say_count(self, choice: str) -> None:
+        """Say how many devices there are now, where that was not part of the choice."""
+        fields = self.store.document.fields() if self.store.document is not None else ()
+        count = next((field.value for field in fields if field.key == DEVICES_KEY), None)
+        if count is not None and count > 1 and not COUNTED.matches(choice):
+            self.say(f"{count:.0f} devices, as before; 1x{choice} would be one")
 
     def action_simulate(self) -> None:
         """Plan for other hardware than this machine's."""
@@ -259,11 +271,15 @@ class Editing(PlanWorkers):
     def action_baseline_column(self) -> None:
         """Count deltas from the chosen column, or no longer."""
         self.store.toggle_column_baseline()
+        mode = self.store.baseline.mode
+        self.say(f"deltas count from {mode}" if mode else "deltas count from nothing")
         self.show_columns()
 
     def action_baseline_pin(self) -> None:
         """Count deltas from the numbers as they are, or no longer."""
         self.store.toggle_pinned_baseline()
+        pinned = self.store.baseline.pinned is not None
+        self.say("deltas count from the numbers as they are now" if pinned else "deltas count from nothing")
         self.show_columns()
 
     # Finding

@@ -201,8 +201,11 @@ class PlanScreen(Filing):
         """Show the current panel alone, or all of them again."""
         self.toggle_class("-zoom")
 
-    def action_dismiss_hint(self) -> None:
-        """Hide the hint of the first run for good."""
+    def action_back(self) -> None:
+        """Show all panels again; with all of them in sight, hide the hint of the first run for good."""
+        if self.has_class("-zoom"):
+            self.remove_class("-zoom")
+            return
         hint = self.query_one(Hint)
         if hint.has_class("-shown"):
             hint.remove_class("-shown")
@@ -260,6 +263,7 @@ class PlanScreen(Filing):
     def _mark_current(self, panel: Panel) -> None:
         """Mark a panel and its column, which decides what stays in sight on a small terminal."""
         self.current = panel
+        self.footer.name_keys_of(panel.TITLE.lower())
         for other in self.query(Panel):
             other.set_class(other is panel, "-current")
             other.repaint()

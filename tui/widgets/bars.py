@@ -72,11 +72,17 @@ class Footer(Bar):
         super().__init__(id="footer")
         self._keymap = keymap
         self._scope = scope
+        self._panel = ""
         self._said: Span | None = None
 
     def say(self, text: str, role: str = "value") -> None:
         """Say something in place of the keys, until the next key."""
         self._said = Span(f" {printable(text)}", role)
+        self.repaint()
+
+    def name_keys_of(self, panel: str) -> None:
+        """Name the keys of another panel besides those of the screen."""
+        self._panel = panel
         self.repaint()
 
     def hush(self) -> None:
@@ -86,24 +92,27 @@ class Footer(Bar):
             self.repaint()
 
     def build(self, width: int) -> Line:
-        """Lay out as many keys as fit, whole ones only."""
+        """Lay out as many keys as fit, whole ones only; an ellipsis says that there are more."""
         if self._said is not None:
             return line(Span(clip(self._said.text, width), self._said.role))
         spans: list[Span] = []
         room = width
-        for key, name in self._hints():
+        hints = self._hints()
+        for index, (key, name) in enumerate(hints):
             room -= cell_len(key) + cell_len(name) + 3
-            if room < 0:
+            if room < (0 if index == len(hints) - 1 else 2):
+                spans.append(Span(" …", "dim"))
                 break
             spans += [Span(f" {key}", "key"), Span(f" {name} ", "label")]
         return Line(tuple(spans))
 
     def _hints(self) -> list[tuple[str, str]]:
         hints = []
-        own_keys = {key for action in ACTIONS if action.scope == self._scope for key in self._keys(action)}
+        scopes = (self._scope, self._panel)
+        own_keys = {key for action in ACTIONS if action.scope in scopes for key in self._keys(action)}
         for action in ACTIONS:
             key = self._keys(action)[0]
-            is_heard = action.scope == self._scope or (action.scope == "app" and key not in own_keys)
+            is_heard = action.scope in scopes or (action.scope == "app" and key not in own_keys)
             if not action.footer or not is_heard:
                 continue
             own, space, name = action.footer.rpartition(" ")

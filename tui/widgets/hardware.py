@@ -22,7 +22,7 @@ class Hardware(Panel):
     BINDINGS: ClassVar[list[BindingType]] = bindings("hardware")
     NUMBER = 1
     TITLE = "Hardware"
-    KEYS = "enter simulate · H back"
+    KEYS = "enter simulate · backspace back"
 
     def __init__(self) -> None:
         super().__init__()
