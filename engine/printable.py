@@ -6,6 +6,8 @@ bidirectional overrides. Whatever of their text is shown passes through here onc
 
 from __future__ import annotations
 
+_NO_BREAK = "\u00a0\u202f"
+"""Spaces that keep a number with its unit."""
 _LINE_BREAKS = str.maketrans("\t\n\r", "   ")
 
 
@@ -17,7 +19,7 @@ def printable(text: str) -> str:
     line = text.translate(_LINE_BREAKS)
     if line.isprintable():
         return line
-    return "".join(character if character.isprintable() else _escape(character) for character in line)
+    return "".join(character if _is_harmless(character) else _escape(character) for character in line)
 
 
 def printable_lines(text: str) -> str:
@@ -34,6 +36,10 @@ def printable_data(data: object) -> object:
     if isinstance(data, list | tuple):
         return type(data)(map(printable_data, data))
     return data
+
+
+def _is_harmless(character: str) -> bool:
+    return character.isprintable() or character in _NO_BREAK
 
 
 def _escape(character: str) -> str:

@@ -98,3 +98,7 @@ def test_own_rows_cannot_hide_escapes(tmp_path: Path, monkeypatch: pytest.Monkey
     table = load_catalog(tmp_path).accelerators
     shown = table["my-gpu"].name if "my-gpu" in table else "".join(map(str, table.problems))
     assert not obeyed(shown)
+
+
+def test_spaces_that_keep_a_number_with_its_unit_stay() -> None:
+    assert printable("1.5\N{NO-BREAK SPACE}GiB") == "1.5\N{NO-BREAK SPACE}GiB"

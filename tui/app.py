@@ -168,7 +168,7 @@ class CapacityApp(Guarded, App[None]):
     def action_leave(self) -> None:
         """Quit, after a warning where something is unsaved."""
         if self.plan_screen.may_leave():
-            self.plan_screen.swap.close()
+            self.plan_screen.give_up_unsaved()
             self.exit()
 
     async def action_quit(self) -> None:

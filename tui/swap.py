@@ -54,14 +54,17 @@ class LeftBehind:
         self.kept_at = kept_at
         self._file = file
         self._lock = lock
+        self._is_gone = False
 
     def leave(self) -> None:
         """Leave it to the next run of the program."""
         os.close(self._lock)
 
     def discard(self) -> None:
-        """Remove it for good."""
-        _remove(self._file, self._lock)
+        """Remove it for good; once it is removed, nothing more happens."""
+        if not self._is_gone:
+            self._is_gone = True
+            _remove(self._file, self._lock)
 
 
 class Swap:

@@ -76,6 +76,7 @@ class PlanWorkers(Guarded, Screen[None]):
         self.store = store
         self.requests = Requests()
         self.swap = Swap()
+        self.restored: list[LeftBehind] = []
         self._tells_of_swap = True
         self._estimating = threading.Lock()
 
@@ -108,6 +109,12 @@ class PlanWorkers(Guarded, Screen[None]):
         with reported(self.post_message, request):
             self.post_message(Opened(request, self.room.engine().open(source), path))
 
+    def give_up_unsaved(self) -> None:
+        """Keep nothing any more: all is saved, or the user wants none of it."""
+        for kept in self.restored:
+            kept.discard()
+        self.swap.close()
+
     def restore(self, kept: LeftBehind) -> None:
         """Open the plans that an earlier run of the program left behind."""
         self._restore(self.requests.new("open"), kept)
@@ -120,14 +127,14 @@ class PlanWorkers(Guarded, Screen[None]):
             self.post_message(Restored(request, plans, kept))
 
     @work(thread=True, exclusive=True, group="keep", exit_on_error=False)
-    def keep_in_swap(self, number: int, unsaved: Unsaved, instead_of: LeftBehind | None) -> None:
+    def keep_in_swap(self, number: int, unsaved: Unsaved) -> None:
         """Write down what no file holds; then what it was restored from is needed no more."""
         with reported(self.post_message if self._tells_of_swap else _keep_quiet):
             self._tells_of_swap = False
             self.swap.keep(kept_plans(unsaved), number)
             self._tells_of_swap = True
-            if instead_of is not None:
-                instead_of.discard()
+            for kept in self.restored:
+                kept.discard()
 
     def compare(self, document: Document, generation: int) -> None:
         """Estimate a plan, unless a newer one waits when its turn comes."""

@@ -277,6 +277,14 @@ async def test_quit_does_not_wait_for_the_sensors(make_app: MakeApp) -> None:
     assert time.perf_counter() - started < 20.0  # the sampler waits for 30
 
 
+async def test_values_keep_their_units_beside_them(make_app: MakeApp) -> None:
+    async with make_app().run_test(size=USUAL) as pilot:
+        await settle(pilot)
+        await pilot.pause(0.1)
+        assert "\N{NO-BREAK SPACE}GiB" in pilot.app.export_screenshot().replace("&#160;", "\N{NO-BREAK SPACE}")
+        assert "\\xa0" not in pilot.app.export_screenshot()
+
+
 async def test_pause_stops_sampling(make_app: MakeApp) -> None:
     async with make_app(settings={"live_seconds": 0.05}).run_test(size=WIDE) as pilot:
         await settle(pilot)

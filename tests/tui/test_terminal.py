@@ -88,13 +88,13 @@ def is_raw(handle: int) -> bool:
     return not termios.tcgetattr(handle)[3] & termios.ICANON
 
 
-def give_edit(handle: int) -> None:
-    """Step a field, and wait until the edit is on disk."""
-    os.write(handle, b"/sequence\r")
-    time.sleep(0.5)
-    os.write(handle, b"+")
-    read_until(handle, b"change")
-    time.sleep(0.5)
+def give_edit(handle: int, folder: Path) -> None:
+    """Step the last field, and wait until the edit is on disk."""
+    os.write(handle, b"G+")
+    read_until(handle, b"1 change")
+    end = time.monotonic() + 20
+    while not list(folder.glob("state/unsaved/*.json")) and time.monotonic() < end:
+        time.sleep(0.05)
 
 
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGUSR1"])
@@ -133,7 +133,7 @@ def test_signal_ends_the_program_though_the_terminal_takes_no_more(tmp_path: Pat
 def test_interrupt_asks_where_something_is_unsaved(tmp_path: Path) -> None:
     with terminal(tmp_path) as (process, handle):
         read_until(handle, b"verdict")
-        give_edit(handle)
+        give_edit(handle, tmp_path)
         process.send_signal(signal.SIGINT)
         read_until(handle, b"q once more quits")
         process.send_signal(signal.SIGINT)
@@ -164,7 +164,7 @@ def test_stopped_program_paints_everything_when_it_goes_on(tmp_path: Path, numbe
 def test_edits_outlive_a_kill_and_are_restored(tmp_path: Path) -> None:
     with terminal(tmp_path) as (process, handle):
         read_until(handle, b"verdict")
-        give_edit(handle)
+        give_edit(handle, tmp_path)
         process.kill()
         process.wait()
     with terminal(tmp_path) as (process, handle):
@@ -172,7 +172,6 @@ def test_edits_outlive_a_kill_and_are_restored(tmp_path: Path) -> None:
         read_until(handle, b"throw away")
         os.write(handle, b"\r")
         read_until(handle, b"restored")
-        time.sleep(0.5)
         os.write(handle, b"q")
         read_until(handle, b"q once more quits")
         os.write(handle, b"q")

@@ -13,7 +13,6 @@ from capacity_tui.tui.screens.picker import COUNTED, PATH, Picker
 from capacity_tui.tui.settings import FASTEST_SECONDS, SLOWEST_SECONDS, Settings
 from capacity_tui.tui.stepping import stepped
 from capacity_tui.tui.store import OPENED, Store
-from capacity_tui.tui.swap import LeftBehind
 from capacity_tui.tui.view import AUTO, Choice, Field, Kind
 from capacity_tui.tui.widgets.bars import Footer, Header
 from capacity_tui.tui.widgets.comparison import ComparisonTable
@@ -97,19 +96,14 @@ class Editing(PlanWorkers):
         self.compare(document, self.store.generation)
         self.keep_unsaved()
 
-    def keep_unsaved(self, instead_of: LeftBehind | None = None) -> None:
-        """Have what no file holds written where it outlives the program, once the keys rest.
-
-        Args:
-            instead_of: what it was restored from.
-        """
+    def keep_unsaved(self) -> None:
+        """Have what no file holds written where it outlives the program, once the keys rest."""
         if self._late_keeping is not None:
             self._late_keeping.stop()
-        self._late_keeping = self.set_timer(_REST_SECONDS, lambda: self.keep_unsaved_now(instead_of))
+        self._late_keeping = self.set_timer(_REST_SECONDS, self._keep_unsaved_now)
 
-    def keep_unsaved_now(self, instead_of: LeftBehind | None = None) -> None:
-        """Have it written in a thread."""
-        self.keep_in_swap(self.requests.new("keep").number, self.store.unsaved, instead_of)
+    def _keep_unsaved_now(self) -> None:
+        self.keep_in_swap(self.requests.new("keep").number, self.store.unsaved)
 
     def _show_unestimated(self) -> None:
         if self.store.is_stale or self.store.comparison is None:

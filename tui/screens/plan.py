@@ -112,8 +112,8 @@ class PlanScreen(Filing):
             return
         for document, path in reversed(event.plans):
             self.store.open(document, path, is_saved=False)
+        self.restored.append(event.kept)
         self.plan_changed()
-        self.keep_unsaved(instead_of=event.kept)
         self.say("restored; s saves it", "good")
 
     @on(Compared)
