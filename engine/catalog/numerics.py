@@ -60,5 +60,6 @@ class Quantization(Row):
     compute: Literal["fp32", "fp16", "bf16", "fp8", "int8", "fp4"] = Field(
         "bf16", description="precision of the matrix product after dequantization"
     )
+    min_compute_capability: float | None = Field(None, description="NVIDIA, first version its kernels are built for")
     engines: tuple[str, ...] = Field((), description="inference engines that read it")
     kv_cache: bool = Field(False, description="also a format of the key-value cache")

@@ -10,6 +10,7 @@ from capacity_tui.engine.catalog import Row
 from capacity_tui.engine.catalog.modes import Mode, Warned
 from capacity_tui.engine.choose.trials import Case, again, unit_seconds
 from capacity_tui.engine.estimate.bottleneck import NETWORK
+from capacity_tui.engine.estimate.kernels import attention_in_place_of, why_not_read
 from capacity_tui.engine.estimate.result import Estimate, Note
 from capacity_tui.engine.hardware.cluster import Cluster
 from capacity_tui.engine.units import (
@@ -34,8 +35,10 @@ MATTERS = 0.05
 def cautions(case: Case) -> tuple[Note, ...]:
     """Return what to know about a plan beyond whether it fits, the gravest first."""
     found = [*_memory(case)]
+    if case.settled.family.kind in ("transformer", "network"):
+        found += _precision(case)
     if case.settled.shape is not None:
-        found += [*_context(case), *_layout(case), *_precision(case)]
+        found += [*_context(case), *_layout(case), *_unread(case)]
     if case.settled.shape is not None and case.plan.task != "infer":
         found += [*_batch(case), *_tokens(case)]
     if case.plan.task == "fit" and case.plan.scalability.enabled:
@@ -143,6 +146,20 @@ def _precision(case: Case) -> Iterator[Note]:
         peak = format_flops(device.peak(wanted), per_second=True)
         detail = f"It runs as {runs}, with a peak of {peak}."
         yield Note("precision_not_native", f"{device.name} has no {wanted} units", detail)
+
+
+def _unread(case: Case) -> Iterator[Note]:
+    """Say which kernels the device or the engine lacks."""
+    device, plan, catalog = case.settled.cluster.device, case.plan, case.catalog
+    if plan.task == "infer":
+        weights = catalog.quantizations.find(plan.inference.weights)
+        why = why_not_read(weights, plan.inference.engine, device, catalog)
+        if why:
+            yield Note("no_kernels", f"{weights.name} does not run as planned", why)
+        return
+    instead = attention_in_place_of(plan.training.attention, device, catalog)
+    if instead is not None:
+        yield Note("attention_kernel", f"Attention runs as {instead.value} on {device.name}", instead.reason)
 
 
 def _tokens(case: Case) -> Iterator[Note]:

@@ -10,6 +10,7 @@ import numpy as np
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.choose.trials import Case, again
 from capacity_tui.engine.estimate.figures import LESS, METRICS, figure
+from capacity_tui.engine.estimate.kernels import why_not_read
 from capacity_tui.engine.estimate.resolve import Settled
 from capacity_tui.engine.workload.fields import PlanField, plan_fields
 
@@ -96,9 +97,20 @@ def neighbours(settled: Settled, catalog: Catalog) -> Iterator[tuple[PlanField, 
     for field in plan_fields(settled.plan, settled.family.kind, catalog=catalog):
         if _is_lever(field):
             for value in _steps(field):
-                # A type the device has no units for runs as another one, which is tried itself.
-                if field.path != "training.precision" or value in settled.cluster.device.peaks:
+                if _has_kernels(settled, field.path, value, catalog):
                     yield field, value
+
+
+def _has_kernels(settled: Settled, path: str, value: object, catalog: Catalog) -> bool:
+    """Whether the device and the engine run a value as it is named."""
+    device = settled.cluster.device
+    if path == "training.precision":
+        # A type the device has no units for runs as another one, which is tried itself.
+        return value in device.peaks
+    if path == "inference.weights":
+        weights = catalog.quantizations.find(str(value))
+        return not why_not_read(weights, settled.plan.inference.engine, device, catalog)
+    return True
 
 
 def _is_lever(field: PlanField) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 from capacity_tui.engine.catalog import Instance
 from capacity_tui.engine.choose.candidates import divisors
 from capacity_tui.engine.choose.trials import Case
+from capacity_tui.engine.estimate.kernels import attention_in_place_of, why_not_read
 from capacity_tui.engine.verdict import Verdict
 from capacity_tui.engine.workload.layout_rules import EQUAL_STAGES, plan_layout
 from capacity_tui.engine.workload.plan import Adapter
@@ -125,7 +126,10 @@ def _transformer_numerics(case: Case) -> Iterator[Remedy]:
 def _kernels(case: Case) -> Iterator[Remedy]:
     training, parallel = case.plan.training, case.plan.parallelism
     if training.attention == "eager":
-        yield Remedy("fused_attention", "Use fused attention", {"training.attention": "flash"})
+        instead = attention_in_place_of("flash", case.settled.cluster.device, case.catalog)
+        kernel = "flash" if instead is None else instead.value
+        if kernel != "eager":
+            yield Remedy("fused_attention", "Use fused attention", {"training.attention": kernel})
     if not training.compile:
         yield Remedy("compile", "Compile the model", {"training.compile": True})
     partly = ("selective", "selective-ops") if case.settled.shape is not None else ()
@@ -222,7 +226,9 @@ def _serving(case: Case) -> Iterator[Remedy]:
     formats = case.catalog.quantizations
     bits = formats.find(inference.weights).bits_per_weight or 16.0
     for name in ENGINE_WEIGHTS.get(inference.engine, ()):
-        if (formats.find(name).bits_per_weight or 16.0) < bits and (name != "fp8" or device.native("fp8") == "fp8"):
+        row = formats.find(name)
+        runs = not why_not_read(row, inference.engine, device, case.catalog)
+        if runs and (row.bits_per_weight or 16.0) < bits and (name != "fp8" or device.native("fp8") == "fp8"):
             change = {"inference.weights": name}
             yield Remedy("quantize_weights", f"Store weights as {name}", change, ROUNDS_MORE)
     cache = ENGINE_CACHE.get(inference.engine)

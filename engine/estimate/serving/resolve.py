@@ -43,13 +43,19 @@ def vendor_of(device: Device, catalog: Catalog) -> str:
 
 def choose_engine(rows: Iterable[InferenceEngine], name: str, vendor: str, family: str) -> InferenceEngine:
     """Return the row of an engine that fits a vendor and a family of formats best."""
+    rows = tuple(rows)
     fitting = [
         row
         for row in rows
         if row.engine == name and vendor in (row.vendors or (vendor,)) and family in (row.formats or (family,))
     ]
     if not fitting:
-        raise PlanError("nothing is known about this engine", name, place=Place(field="inference.engine"))
+        makers = sorted({maker for row in rows if row.engine == name for maker in row.vendors})
+        place = Place(field="inference.engine")
+        if makers:
+            where = f"{name} runs on devices of {', '.join(makers)}; this one is of {vendor}"
+            raise PlanError("this engine does not run on this hardware", where, "choose another engine", place)
+        raise PlanError("nothing is known about this engine", name, place=place)
     return max(fitting, key=lambda row: (bool(row.vendors), bool(row.formats)))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from capacity_tui.engine.export.frameworks import deepspeed
-from capacity_tui.engine.export.frameworks.job import Job, layout_remarks
+from capacity_tui.engine.export.frameworks.job import Job, kernel_remarks, layout_remarks
 from capacity_tui.engine.export.frameworks.text import as_yaml
 from capacity_tui.engine.workload.checkpointing import checkpointing
 
@@ -34,8 +34,8 @@ def accelerate_config(job: Job) -> str:
         # Accelerate refuses a second word on precision beside a DeepSpeed file.
         data["deepspeed_config"] = _deepspeed(job)
     else:
-        data["mixed_precision"] = _MIXED.get(str(job.training.precision), "no")
-    if job.training.precision == "fp8" and chosen != "DEEPSPEED":
+        data["mixed_precision"] = _MIXED.get(job.precision, "no")
+    if job.precision == "fp8" and chosen != "DEEPSPEED":
         data["fp8_config"] = {"backend": "TE", "fp8_format": "HYBRID"}
     if chosen == "FSDP":
         data["fsdp_config"] = _fsdp(job)
@@ -107,6 +107,7 @@ def _fsdp(job: Job) -> dict[str, object]:
 
 def _remarks(job: Job) -> Iterator[str]:
     yield from layout_remarks(job)
+    yield from kernel_remarks(job)
     chosen, parallel = backend(job), job.parallel
     if job.pipeline_parallel > 1:
         yield f"{job.pipeline_parallel} pipeline stages: Accelerate has none, so this does not run as planned"

@@ -18,8 +18,8 @@ def deepspeed_config(job: Job) -> str:
         "train_batch_size": job.global_batch,
         "train_micro_batch_size_per_gpu": job.micro_batch,
         "gradient_accumulation_steps": job.accumulation,
-        "bf16": {"enabled": job.training.precision in {"bf16", "fp8", "fp4"}},
-        "fp16": {"enabled": job.training.precision == "fp16"},
+        "bf16": {"enabled": job.precision in {"bf16", "fp8", "fp4"}},
+        "fp16": {"enabled": job.precision == "fp16"},
         "zero_optimization": _zero(job),
         "activation_checkpointing": {
             "partition_activations": False,

@@ -30,7 +30,21 @@ def framework_files(settled: Settled, catalog: Catalog, settings: Sequence[Setti
     job = job_of(settled, catalog)
     found = {} if job is None else dict(_serving(job) if job.plan.task == "infer" else _training(job))
     missing = [] if found else [_why_none(job)]
-    return {**found, ENVIRONMENT: environment_script(settings, missing)}
+    return {**found, ENVIRONMENT: environment_script(_as_planned(settled, settings), missing)}
+
+
+def _as_planned(settled: Settled, settings: Sequence[Setting]) -> list[Setting]:
+    """Return the settings with those that the plan decides as it decides them, and what would suit beside it."""
+    training = settled.plan.training
+    if settled.plan.task in {"infer", "fit"}:
+        return list(settings)
+    planned = {"compile": "on" if training.compile else "off", "precision": str(training.precision)}
+    return [
+        Setting(setting.name, planned[setting.name], f"as planned; {setting.value} suits the device: {setting.reason}")
+        if setting.value != planned.get(setting.name, setting.value)
+        else setting
+        for setting in settings
+    ]
 
 
 def _training(job: Job) -> Iterator[tuple[str, str]]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.estimate.kernels import attention_in_place_of
 from capacity_tui.engine.estimate.resolve import Settled, job_steps
 from capacity_tui.engine.workload.layout_rules import Layout, plan_layout, remarked
 from capacity_tui.engine.workload.plan import ParallelismSection, Plan, TrainingSection
@@ -23,6 +24,8 @@ class Job:
         on_hub: whether the hub has the model by that name, in this shape.
         on_cpu: whether the processor does the work.
         steps: optimizer steps; None where the plan gives no length.
+        attention: the plan's kernels of attention, or those that the device has in their place.
+        precision: the type that the device multiplies in.
         layout: how the model is spread, as the rules of layouts read it.
     """
 
@@ -32,6 +35,8 @@ class Job:
     on_hub: bool
     on_cpu: bool
     steps: int | None
+    attention: str
+    precision: str
     layout: Layout
 
     @property
@@ -114,14 +119,18 @@ def job_of(settled: Settled, catalog: Catalog) -> Job | None:
         return None
     row = catalog.architectures.get(settled.family.id)
     plan = settled.plan
+    device = settled.cluster.device
+    instead = attention_in_place_of(plan.training.attention, device, catalog)
     hub = row.hf_id if row is not None and plan.model.config is None else None
     return Job(
         plan=plan,
         shape=settled.shape,
         model=hub or plan.model.config or plan.model.name or settled.family.id,
         on_hub=hub is not None and not plan.model.spec,
-        on_cpu=settled.cluster.device.kind == "cpu",
+        on_cpu=device.kind == "cpu",
         steps=_steps(plan),
+        attention=plan.training.attention if instead is None else instead.value,
+        precision=device.native(str(plan.training.precision)),
         layout=plan_layout(plan, settled.shape, catalog),
     )
 
@@ -132,6 +141,14 @@ def layout_remarks(job: Job) -> Iterator[str]:
         yield f"{job.devices} devices do not fill {job.nodes} nodes of {job.per_node}: start fewer on the last"
     for rule in remarked(job.layout):
         yield f"{rule.broken}: {rule.figures(job.layout)}"
+
+
+def kernel_remarks(job: Job) -> Iterator[str]:
+    """Yield what the plan asks of a device that has no units or kernels for it."""
+    if job.attention != job.training.attention:
+        yield f"attention {job.training.attention}: this device runs {job.attention} in its place"
+    if job.precision != job.training.precision:
+        yield f"precision {job.training.precision}: this device has no units for it and computes in {job.precision}"
 
 
 def length_remarks(job: Job) -> Iterator[str]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from capacity_tui.engine.export.frameworks.job import Job, layout_remarks, length_remarks
+from capacity_tui.engine.export.frameworks.job import Job, kernel_remarks, layout_remarks, length_remarks
 from capacity_tui.engine.export.frameworks.megatron_model import model_arguments, model_remarks
 from capacity_tui.engine.export.frameworks.text import command, script
 from capacity_tui.engine.workload.checkpointing import checkpointing
@@ -149,6 +149,7 @@ def _by_fsdp(job: Job) -> bool:
 def _remarks(job: Job) -> Iterator[str]:
     yield from layout_remarks(job)
     yield from length_remarks(job)
+    yield from kernel_remarks(job)
     yield "the data: --mock-data stands for --data-path"
     yield from model_remarks(job)
     training, parallel = job.training, job.parallel

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from capacity_tui.engine.export.frameworks.job import Job, layout_remarks, length_remarks
+from capacity_tui.engine.export.frameworks.job import Job, kernel_remarks, layout_remarks, length_remarks
 from capacity_tui.engine.export.frameworks.text import comment, limits
 
 VERSION = "torchtitan 0.2.2"
@@ -112,6 +112,7 @@ def _remarks(job: Job) -> Iterator[str]:
     training = job.training
     yield from layout_remarks(job)
     yield from length_remarks(job)
+    yield from kernel_remarks(job)
     yield "training.dataset: name your data"
     if job.zero == 1:
         yield "ZeRO stage 1: torchtitan shards gradients too (stage 2 is written)"

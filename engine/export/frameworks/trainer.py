@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from capacity_tui.engine.export.frameworks.accelerate import backend, recomputes_layers
-from capacity_tui.engine.export.frameworks.job import Job, length_remarks
+from capacity_tui.engine.export.frameworks.job import Job, kernel_remarks, length_remarks
 from capacity_tui.engine.export.frameworks.text import as_yaml
 
 FILE = "training_arguments.yaml"
@@ -33,13 +33,13 @@ def training_arguments(job: Job) -> str:
         "output_dir": "output",
         "per_device_train_batch_size": job.micro_batch,
         "gradient_accumulation_steps": job.accumulation,
-        "bf16": training.precision in {"bf16", "fp8", "fp4"},
-        "fp16": training.precision == "fp16",
+        "bf16": job.precision in {"bf16", "fp8", "fp4"},
+        "fp16": job.precision == "fp16",
         # FSDP recomputes by its own switch; the Trainer refuses both.
         "gradient_checkpointing": recomputes_layers(job) and backend(job) != "FSDP",
         "torch_compile": training.compile,
     }
-    if training.precision == "tf32":
+    if job.precision == "tf32":
         data["tf32"] = True
     if job.on_cpu:
         data["use_cpu"] = True
@@ -59,8 +59,9 @@ def training_arguments(job: Job) -> str:
 def _remarks(job: Job) -> Iterator[str]:
     training = job.training
     yield from length_remarks(job)
+    yield from kernel_remarks(job)
     yield f"sequences of {training.seq_len} tokens: cut the data to them (max_length in TRL)"
-    kernel = "sdpa" if job.on_cpu else _KERNELS[training.attention]
+    kernel = "sdpa" if job.on_cpu else _KERNELS[job.attention]
     yield f'attention: AutoModelForCausalLM.from_pretrained(..., attn_implementation="{kernel}")'
     if training.optimizer not in _OPTIMIZERS:
         yield f"the optimizer {training.optimizer}: hand one to the Trainer"
