@@ -14,6 +14,7 @@ from capacity_tui.engine.choose.filled import ModePlan
 from capacity_tui.engine.choose.modes import MODES
 from capacity_tui.engine.choose.modes import Comparison as EngineComparison
 from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.hardware.cluster import Cluster
 from capacity_tui.engine.hardware.machine import Machine
 from capacity_tui.engine.hardware.resolve import resolve_cluster
 from capacity_tui.engine.hardware.sample import Sampler as EngineSampler
@@ -27,7 +28,7 @@ from capacity_tui.tui.estimate_view import column, warning_lines
 from capacity_tui.tui.explanation_view import explanation, reason
 from capacity_tui.tui.field_view import field_lines, reset_value
 from capacity_tui.tui.machine_view import cluster_rows, machine_rows, reading_of, simulated
-from capacity_tui.tui.model_edit import SPEC, with_model, with_parameter
+from capacity_tui.tui.model_edit import METHOD, SPEC, with_method, with_model, with_parameter
 from capacity_tui.tui.view import (
     BenchmarkOutcome,
     BenchmarkStep,
@@ -96,6 +97,8 @@ class PlanDocument:
             return self._on_hardware(text)
         if key == "model.name":
             return with_model(self.plan, text, self.catalog)
+        if key == METHOD:
+            return with_method(self.plan, text)
         if key.startswith(SPEC):
             return with_parameter(self.plan, key, text, self.catalog)
         value = reset_value(self.plan, key) if text == AUTO else text
@@ -140,7 +143,15 @@ class PlanDocument:
 
     @cached_property
     def _fields(self) -> tuple[Field, ...]:
-        return field_lines(self.plan, self.catalog)
+        return field_lines(self.plan, self.catalog, self._cluster)
+
+    @cached_property
+    def _cluster(self) -> Cluster | None:
+        """What the plan's hardware stands for; None where nothing does."""
+        try:
+            return resolve_cluster(self.plan.hardware, self.plan.pricing, self.catalog, self.machine)
+        except CapacityError:
+            return None
 
     @cached_property
     def _compared(self) -> EngineComparison:

@@ -7,6 +7,7 @@ from typing import cast
 from pydantic import BaseModel
 
 from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.hardware.cluster import Cluster
 from capacity_tui.engine.units import format_count, format_number, parse_count
 from capacity_tui.engine.workload.families import presumed_family
 from capacity_tui.engine.workload.fields import PlanField, plan_fields
@@ -31,11 +32,12 @@ _SWITCH = ("off", "on")
 _LONG_FROM = 10**6
 
 
-def field_lines(plan: Plan, catalog: Catalog) -> tuple[Field, ...]:
+def field_lines(plan: Plan, catalog: Catalog, cluster: Cluster | None = None) -> tuple[Field, ...]:
     """Return the fields that apply to a plan, tables left out; a model nobody knows has those of a transformer."""
     family = presumed_family(plan.model.name, catalog)
-    task = plan.task or ("finetune" if plan.training.adapter else family.task)
-    return tuple(_line(entry) for entry in plan_fields(plan, family.kind, task, catalog) if entry.knob.kind in _KINDS)
+    task = plan.task or ("finetune" if plan.training.method else family.task)
+    entries = plan_fields(plan, family.kind, task, catalog, cluster)
+    return tuple(_line(entry) for entry in entries if entry.knob.kind in _KINDS)
 
 
 def reset_value(plan: Plan, key: str) -> object:
@@ -71,6 +73,8 @@ def _line(entry: PlanField) -> Field:
         can_be_auto=knob.automatic,
         is_auto=entry.is_auto,
         help=knob.help,
+        idle=entry.idle,
+        words=entry.choices,
     )
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 
 from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.files import typed_path
 from capacity_tui.engine.workload.architecture import read_overrides
 from capacity_tui.engine.workload.families import Kind, family_of, presumed_family
 from capacity_tui.engine.workload.fields import plan_fields
@@ -16,6 +18,7 @@ from capacity_tui.engine.workload.spec import read_spec
 from capacity_tui.engine.workload.spec_types import spec_type_of
 
 SPEC = "model.spec."
+METHOD = "training.method"
 _FILES = (".json", ".gguf")
 # Length of a training that had one in tokens, where samples are counted.
 _EXAMPLE_STEPS = 1000
@@ -40,11 +43,25 @@ def with_model(plan: Plan, name: str, catalog: Catalog) -> Plan:
     Raises:
         PlanError: no model is called that.
     """
-    if name.endswith(_FILES) or "/" in name:
+    row = catalog.architectures.find_id(name)
+    if row is None and _is_path(name):
         return _of_kind(with_value(plan, "model", {"config": name}), plan, "transformer", catalog)
+    name = row if row is not None and catalog.architectures.is_variant(name) else name
     kind = _kind(name, catalog) if name == AUTO else family_of(name, catalog).kind
     changed = with_value(plan, "model", {"name": name, "spec": _first_parameters(plan, name, kind, catalog)})
     return _of_kind(changed, plan, kind, catalog)
+
+
+def with_method(plan: Plan, method: str) -> Plan:
+    """Return the plan trained by another method; what that method needs of memory is chosen anew by the modes.
+
+    Raises:
+        PlanError: there is no such method.
+    """
+    changed = with_value(plan, METHOD, None if method == AUTO else method)
+    for path in ("training.micro_batch", "training.checkpointing", "parallelism.zero"):
+        changed = with_value(changed, path, AUTO)
+    return changed
 
 
 def with_parameter(plan: Plan, key: str, text: str, catalog: Catalog) -> Plan:
@@ -69,6 +86,15 @@ def with_parameter(plan: Plan, key: str, text: str, catalog: Catalog) -> Plan:
     if text != AUTO:
         value = _read(plan, kind, name, _typed(text, knob))
     return with_value(plan, "model.spec", others if value is None else {**others, name: value})
+
+
+def _is_path(name: str) -> bool:
+    """Whether a name means a model's file or folder, not its owner and itself on a hub."""
+    if name.endswith(_FILES) or name.startswith((".", "~", "/")):
+        return True
+    with suppress(OSError):
+        return "/" in name and typed_path(name).exists()
+    return False
 
 
 def _kind(name: str | None, catalog: Catalog) -> Kind:

@@ -50,7 +50,9 @@ class Field:
         catalogue: name of the catalogue to pick from, or empty.
         can_be_auto: whether the three modes may choose the value.
         is_auto: whether they do.
-        help: one sentence on what the field means.
+        help: what the field means and why it matters.
+        idle: why it changes nothing in this plan; empty where it may.
+        words: a few words for each choice that has any.
     """
 
     key: str
@@ -68,6 +70,8 @@ class Field:
     can_be_auto: bool = False
     is_auto: bool = False
     help: str = ""
+    idle: str = ""
+    words: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)

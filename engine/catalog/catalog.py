@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from capacity_tui.engine.catalog.algorithms import Algorithm
-from capacity_tui.engine.catalog.architectures import Architecture
 from capacity_tui.engine.catalog.assumptions import Assumption
 from capacity_tui.engine.catalog.devices import Accelerator, Fabric, Instance, Link, MeasuredLink, Processor, SpotMarket
 from capacity_tui.engine.catalog.engines import InferenceEngine
+from capacity_tui.engine.catalog.models_table import ArchitectureTable
 from capacity_tui.engine.catalog.modes import Mode
 from capacity_tui.engine.catalog.networks import Network
 from capacity_tui.engine.catalog.numerics import Optimizer, Precision
@@ -70,9 +70,9 @@ class Catalog:
         return self._table("measured_links", "measured link", MeasuredLink)
 
     @cached_property
-    def architectures(self) -> Table[Architecture]:
+    def architectures(self) -> ArchitectureTable:
         """Shapes of models."""
-        return self._table("architectures", "model", Architecture)
+        return ArchitectureTable(*self._parts("architectures"))
 
     @cached_property
     def algorithms(self) -> Table[Algorithm]:

@@ -22,6 +22,7 @@ from capacity_tui.engine.workload.networks.specs import network_spec_type
 from capacity_tui.engine.workload.plan import AUTO, Plan
 from capacity_tui.engine.workload.plugins import plugin_of
 from capacity_tui.engine.workload.spec import Spec, read_spec
+from capacity_tui.engine.workload.training_section import FULL
 from capacity_tui.engine.workload.transformer import TransformerShape
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def settle(plan: Plan, catalog: Catalog, machine: Machine | None = None, like: S
     family = like.family if like else family_of(plan.model.name, catalog)
     refuse_unknown_names(plan, catalog)
     cluster = like.cluster if like else resolve_cluster(plan.hardware, plan.pricing, catalog, machine)
-    task = plan.task or ("finetune" if plan.training.adapter else family.task)
+    task = plan.task or ("finetune" if plan.training.method else family.task)
     hardware = plan.hardware.model_copy(update={"devices": int(cluster.devices), "per_node": int(cluster.per_node)})
     plan = plan.model_copy(update={"task": task, "hardware": hardware})
     if family.kind == "classical":
@@ -80,7 +81,7 @@ def settle(plan: Plan, catalog: Catalog, machine: Machine | None = None, like: S
         shape = like.shape if like and like.shape else _shape(plan, family, catalog)
         plan = _with_image_tokens(plan, shape)
     _refuse_open(plan)
-    cluster = _with_software(cluster, plan, catalog)
+    cluster = _with_notes(cluster, plan, family, catalog)
     zero = framework_row(plan, catalog).zero if task != "infer" else 0
     parallel = resolve_parallelism(plan.parallelism, int(cluster.devices), zero)
     training = plan.training
@@ -89,7 +90,8 @@ def settle(plan: Plan, catalog: Catalog, machine: Machine | None = None, like: S
     global_batch = training.global_batch or each
     if task != "infer":
         require(BATCH_FOR_ALL, Layout(float(cluster.devices), dp=float(replicas), global_batch=float(global_batch)))
-    training = training.model_copy(update={"global_batch": global_batch})
+    method = training.method or (FULL if task == "finetune" else None)
+    training = training.model_copy(update={"global_batch": global_batch, "method": method})
     settled = plan.model_copy(update={"parallelism": parallel, "training": training})
     if shape is not None:
         refuse_impossible(plan_layout(settled, shape, catalog))
@@ -109,13 +111,15 @@ def job_steps(plan: Plan) -> float | None:
     return None
 
 
-def _with_software(cluster: Cluster, plan: Plan, catalog: Catalog) -> Cluster:
-    """Return the cluster, saying what is assumed of training software that nothing is known about."""
-    name = plan.training.framework
-    if plan.task == "infer" or name is None or catalog.frameworks.find_id(name) is not None:
-        return cluster
-    note = f"{printable(name)} counts as training software without a name"
-    return replace(cluster, assumed=(*cluster.assumed, *(() if note in cluster.assumed else (note,))))
+def _with_notes(cluster: Cluster, plan: Plan, family: Family, catalog: Catalog) -> Cluster:
+    """Return the cluster, saying how names of the plan were understood that no row has."""
+    name, framework = plan.model.name, plan.training.framework
+    notes = []
+    if name is not None and family.id in catalog.architectures and catalog.architectures.is_variant(name):
+        notes.append(f"{printable(name)} has the shape of {family.id}")
+    if plan.task != "infer" and framework is not None and catalog.frameworks.find_id(framework) is None:
+        notes.append(f"{printable(framework)} counts as training software without a name")
+    return replace(cluster, assumed=(*cluster.assumed, *(note for note in notes if note not in cluster.assumed)))
 
 
 def _with_spec(plan: Plan, spec: Spec) -> Plan:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 from pydantic import BaseModel
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
+from capacity_tui.engine.hardware.cluster import Cluster
+from capacity_tui.engine.workload.applying import Circumstances, Counts, circumstances, idle_reason
 from capacity_tui.engine.workload.families import Kind
+from capacity_tui.engine.workload.field_texts import field_text
 from capacity_tui.engine.workload.knobs import Knob
 from capacity_tui.engine.workload.names import known_names
 from capacity_tui.engine.workload.plan import AUTO, Plan
@@ -36,6 +39,10 @@ TRAINING_ONLY = frozenset(
 )
 
 
+# What a batch counts, for models that read sequences and for those that read single samples.
+_SEQUENCES, _SAMPLES = "seq", "samples"
+
+
 @dataclass(frozen=True, slots=True)
 class PlanField:
     """One field of a plan.
@@ -44,11 +51,15 @@ class PlanField:
         path: dotted path, such as ``training.micro_batch``.
         knob: label, unit, range, step and choices.
         value: what the plan says: a value, ``auto``, or None where the default follows from other fields.
+        idle: why it changes nothing in this plan; empty where it may.
+        choices: a few words for each choice that has any.
     """
 
     path: str
     knob: Knob
     value: object
+    idle: str = ""
+    choices: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     @property
     def is_auto(self) -> bool:
@@ -57,7 +68,11 @@ class PlanField:
 
 
 def plan_fields(
-    plan: Plan, kind: Kind = "transformer", task: str | None = None, catalog: Catalog | None = None
+    plan: Plan,
+    kind: Kind = "transformer",
+    task: str | None = None,
+    catalog: Catalog | None = None,
+    cluster: Cluster | None = None,
 ) -> tuple[PlanField, ...]:
     """Return the fields that apply to a plan, in the order of the plan file.
 
@@ -66,22 +81,39 @@ def plan_fields(
         kind: kind of model it names.
         task: what is done with it; the plan's own task by default, else training.
         catalog: what names in a plan stand for; default is the shipped one with the user's own.
+        cluster: what its hardware stands for, where that is known.
     """
     facts = catalog or load_catalog()
     chosen = task or plan.task or "train"
+    here = circumstances(plan, kind, chosen, facts, **_counts(cluster))
     return tuple(
-        _with_names(field, facts)
+        _in_words(entry, facts, here)
         for section in SECTIONS[chosen]
-        for field in (*_fields(plan, section), *(_spec_fields(plan, kind) if section == "model" else ()))
-        if (not field.knob.families or kind in field.knob.families)
-        and not (chosen == "infer" and field.path in TRAINING_ONLY)
+        for entry in (*_fields(plan, section), *(_spec_fields(plan, kind) if section == "model" else ()))
+        if (not entry.knob.families or kind in entry.knob.families)
+        and (not entry.knob.tasks or chosen in entry.knob.tasks)
+        and not (chosen == "infer" and entry.path in TRAINING_ONLY)
+        and not (entry.path == "model.config" and plan.model.config is None)
     )
 
 
-def _with_names(field: PlanField, catalog: Catalog) -> PlanField:
-    """Return a field with the rows it may name as its choices."""
-    names = tuple(known_names(field.path, catalog))
-    return replace(field, knob=replace(field.knob, choices=names)) if names else field
+def _in_words(entry: PlanField, catalog: Catalog, here: Circumstances) -> PlanField:
+    """Return a field with its help, the rows it may name, the unit of this kind of model, and why it is idle."""
+    words = field_text(entry.path)
+    knob = replace(
+        entry.knob,
+        help=words.help or entry.knob.help,
+        choices=tuple(known_names(entry.path, catalog)) or entry.knob.choices,
+        unit=_SAMPLES if here.kind == "network" and entry.knob.unit == _SEQUENCES else entry.knob.unit,
+    )
+    return replace(entry, knob=knob, idle=idle_reason(entry.path, here), choices=words.choices)
+
+
+def _counts(cluster: Cluster | None) -> Counts:
+    if cluster is None:
+        return {}
+    on_processor = cluster.device.kind == "cpu"
+    return {"devices": int(cluster.devices), "per_node": int(cluster.per_node), "on_processor": on_processor}
 
 
 def _fields(plan: Plan, section: str) -> Iterator[PlanField]:

@@ -79,7 +79,6 @@ class InferenceSection(Section):
             1,
             0.05,
             families=TRANSFORMER,
-            help="share of device memory that vllm and sglang take for themselves",
         ),
     ] = 0.9
     gpu_layers: Annotated[
@@ -92,6 +91,5 @@ class InferenceSection(Section):
             0,
             1000,
             families=TRANSFORMER,
-            help="layers kept on the accelerator; the rest run on the CPU",
         ),
     ] = None

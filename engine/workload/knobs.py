@@ -23,7 +23,8 @@ class Knob:
         choices: the values of a ``choice``; also what an error message offers.
         automatic: whether ``auto`` lets each mode choose the value.
         families: kinds of model the field applies to; empty means all.
-        help: one sentence on what the field does.
+        tasks: tasks the field applies to; empty means all.
+        help: what the field is; fields of plans have theirs in ``profiles/fields.yaml``.
     """
 
     label: str
@@ -36,4 +37,5 @@ class Knob:
     choices: tuple[str, ...] = ()
     automatic: bool = False
     families: tuple[str, ...] = ()
+    tasks: tuple[str, ...] = ()
     help: str = ""

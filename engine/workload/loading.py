@@ -17,6 +17,7 @@ from capacity_tui.engine.workload.plan import Plan, counted_name
 from capacity_tui.engine.workload.planner_form import from_planner_form, is_classical
 from capacity_tui.engine.workload.quantities import LARGEST_TOKENS
 from capacity_tui.engine.workload.refusals import place_of, plan_error
+from capacity_tui.engine.workload.training_section import FULL, METHODS
 
 FieldPath: TypeAlias = tuple[str, ...]
 
@@ -203,9 +204,20 @@ def _with(node: object, path: FieldPath, value: object, above: FieldPath = ()) -
         mapping.update({other: None for other in _LENGTHS if other != key})
     if here == ("hardware", "name") and counted_name(value):
         mapping["devices"] = None
+    if above == ("training",) and key == "method":
+        mapping["adapter"] = _adapter_of(value, mapping.get("adapter"))
+    if here == ("training", "adapter") and rest in ([], ["kind"]):
+        mapping["method"] = None
     if here == ("model",):
         _follow_model(mapping)
     return mapping
+
+
+def _adapter_of(method: object, adapter: object) -> object:
+    """Return the adapter of a method: as it was but of that kind, none for training all weights."""
+    if method not in METHODS or method == FULL:
+        return None
+    return {**(dict(adapter) if isinstance(adapter, BaseModel) else {}), "kind": method}
 
 
 def _follow_model(mapping: dict[str, object]) -> None:

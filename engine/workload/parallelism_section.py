@@ -31,7 +31,6 @@ class ParallelismSection(Section):
             LARGEST_COUNT,
             automatic=True,
             families=NEURAL,
-            help="data-parallel replicas",
         ),
     ] = None
     tp: Annotated[
@@ -45,7 +44,6 @@ class ParallelismSection(Section):
             1024,
             automatic=True,
             families=TRANSFORMER,
-            help="tensor-parallel devices a layer is split over; left out: 1, in serving the least that fits",
         ),
     ] = None
     pp: Annotated[
@@ -59,7 +57,6 @@ class ParallelismSection(Section):
             1024,
             automatic=True,
             families=TRANSFORMER,
-            help="pipeline stages; left out: 1, in serving the least that fits",
         ),
     ] = None
     cp: Annotated[
@@ -72,7 +69,6 @@ class ParallelismSection(Section):
             1,
             1024,
             families=TRANSFORMER,
-            help="context-parallel devices a sequence is split over",
         ),
     ] = 1
     ep: Annotated[
@@ -85,7 +81,6 @@ class ParallelismSection(Section):
             1,
             4096,
             families=TRANSFORMER,
-            help="devices the experts are spread over, inside dp x cp x tp",
         ),
     ] = 1
     etp: Annotated[
@@ -98,7 +93,6 @@ class ParallelismSection(Section):
             1,
             1024,
             families=TRANSFORMER,
-            help="tensor-parallel devices of one expert; default 1 with ep, else tp",
         ),
     ] = None
     interleave: Annotated[
@@ -111,7 +105,6 @@ class ParallelismSection(Section):
             1,
             64,
             families=TRANSFORMER,
-            help="virtual pipeline stages a device",
         ),
     ] = 1
     zero: Annotated[
@@ -123,7 +116,6 @@ class ParallelismSection(Section):
             choices=("0", "1", "2", "3"),
             automatic=True,
             families=NEURAL,
-            help="0 none, 1 optimizer, 2 gradients, 3 parameters (FSDP)",
         ),
     ] = None
     shard: Annotated[
@@ -136,7 +128,6 @@ class ParallelismSection(Section):
             1,
             LARGEST_COUNT,
             families=NEURAL,
-            help="replicas in one sharding group (HSDP); default all of dp",
         ),
     ] = None
     sequence_parallel: Annotated[
@@ -151,6 +142,5 @@ class ParallelismSection(Section):
             choices=("none", "optimizer", "parameters", "activations"),
             automatic=True,
             families=NEURAL,
-            help="what is kept in host memory",
         ),
     ] = "none"

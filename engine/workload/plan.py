@@ -44,16 +44,12 @@ def counted_name(name: object) -> tuple[int, str] | None:
 class ModelSection(Section):
     """Which model: a catalogue architecture or family by name, or a local file; with overrides."""
 
-    name: Annotated[
-        str | None, Knob("Model", "text", "model", help="a catalogue architecture or a family; auto lets a mode choose")
-    ] = None
+    name: Annotated[str | None, Knob("Model", "text", "model")] = None
     config: Annotated[
         str | None,
-        Knob("Config file", "text", "model", help="a config.json, .gguf or safetensors index on this machine"),
+        Knob("Config file", "text", "model"),
     ] = None
-    spec: Annotated[
-        dict[str, SpecValue], Knob("Overrides", "table", "model", help="values that replace the catalogue's")
-    ] = Field(default_factory=dict)
+    spec: Annotated[dict[str, SpecValue], Knob("Overrides", "table", "model")] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _one_origin(self) -> ModelSection:
@@ -68,12 +64,12 @@ class HardwareSection(Section):
     name: Annotated[str, Knob("Hardware", "text", "hardware")] = "detected"
     devices: Annotated[Count | None, Knob("Devices", "power-of-two", "hardware", "", 1, LARGEST_COUNT)] = None
     per_node: Annotated[Count | None, Knob("Per node", "power-of-two", "hardware", "", 1, 1024)] = None
-    interconnect: Annotated[str | None, Knob("Interconnect", "text", "hardware", help="link between nodes")] = None
+    interconnect: Annotated[str | None, Knob("Interconnect", "text", "hardware")] = None
     ports_per_node: Annotated[Count | None, Knob("Ports", "power-of-two", "hardware", "", 1, 64)] = None
     spec: Annotated[dict[str, SpecValue], Knob("Overrides", "table", "hardware")] = Field(default_factory=dict)
     efficiency: Annotated[
         Annotated[float, Field(gt=0, le=1)] | None,
-        Knob("Efficiency", "number", "hardware", "", 0.05, 1, 0.05, help="overrides the reachable share of peak"),
+        Knob("Efficiency", "number", "hardware", "", 0.05, 1, 0.05),
     ] = None
 
     @model_validator(mode="before")
@@ -112,7 +108,6 @@ class PricingSection(Section):
             0,
             1e9,
             0.5,
-            help="for all devices together; default from the catalogue",
         ),
     ] = None
     spot: Annotated[bool, Knob("Spot", "switch", "pricing")] = False

@@ -21,14 +21,14 @@ from capacity_tui.engine.workload.quantities import (
     Section,
 )
 
+FULL = "full"
+METHODS = (FULL, "lora", "qlora", "dora")
+
 
 class Adapter(Section):
     """Low-rank adapters: only they are trained."""
 
-    kind: Annotated[
-        Literal["lora", "qlora", "dora"],
-        Knob("Adapter", "choice", "adapter", choices=("lora", "qlora", "dora"), families=TRANSFORMER),
-    ] = "lora"
+    kind: Literal["lora", "qlora", "dora"] = "lora"
     rank: Annotated[Count, Knob("Rank", "power-of-two", "adapter", minimum=1, maximum=1024, families=TRANSFORMER)] = 16
     targets: Annotated[
         Literal["all", "attention", "mlp", "query+value"],
@@ -38,14 +38,20 @@ class Adapter(Section):
             "adapter",
             choices=("all", "attention", "mlp", "query+value"),
             families=TRANSFORMER,
-            help="which matrices carry an adapter",
         ),
     ] = "all"
 
 
 class TrainingSection(Section):
-    """Training and fine-tuning. A value of ``auto`` is chosen by the mode."""
+    """Training and fine-tuning. A value of ``auto`` is chosen by the mode.
 
+    ``method`` is short for an adapter of that kind: each follows from the other, and both are always there together.
+    """
+
+    method: Annotated[
+        Literal["full", "lora", "qlora", "dora"] | None,
+        Knob("Method", "choice", "model", choices=METHODS, families=TRANSFORMER, tasks=("finetune",)),
+    ] = None
     seq_len: Annotated[
         AutoCount,
         Knob(
@@ -57,9 +63,21 @@ class TrainingSection(Section):
             2**24,
             automatic=True,
             families=TRANSFORMER,
-            help="tokens in one training sequence",
         ),
     ] = 2048
+    tokens: Annotated[
+        AutoAmount | None,
+        Knob(
+            "Tokens",
+            "power-of-two",
+            "training",
+            "tok",
+            1,
+            LARGEST_TOKENS,
+            automatic=True,
+            families=TRANSFORMER,
+        ),
+    ] = None
     micro_batch: Annotated[
         AutoCount,
         Knob(
@@ -71,7 +89,6 @@ class TrainingSection(Section):
             65536,
             automatic=True,
             families=NEURAL,
-            help="sequences per model replica in one forward pass",
         ),
     ] = 1
     global_batch: Annotated[
@@ -85,26 +102,15 @@ class TrainingSection(Section):
             LARGEST_COUNT,
             automatic=True,
             families=NEURAL,
-            help="sequences per optimizer step over all replicas",
         ),
     ] = None
-    tokens: Annotated[
-        AutoAmount | None,
-        Knob(
-            "Tokens",
-            "power-of-two",
-            "training",
-            "tok",
-            1,
-            LARGEST_TOKENS,
-            automatic=True,
-            families=TRANSFORMER,
-            help="tokens to train on; auto follows the mode's ratio to the parameters",
-        ),
+    steps: Annotated[Count | None, Knob("Steps", "power-of-two", "training", "", 1, LARGEST_COUNT, families=NEURAL)] = (
+        None
+    )
+    epochs: Annotated[Amount | None, Knob("Epochs", "number", "training", "", 1, LARGEST_COUNT, families=NEURAL)] = None
+    samples: Annotated[
+        Amount | None, Knob("Samples", "power-of-two", "training", "", 1, LARGEST_TOKENS, families=NEURAL)
     ] = None
-    steps: Annotated[Count | None, Knob("Steps", "power-of-two", "training", families=NEURAL)] = None
-    epochs: Annotated[Amount | None, Knob("Epochs", "number", "training", families=NEURAL)] = None
-    samples: Annotated[Amount | None, Knob("Samples", "power-of-two", "training", families=NEURAL)] = None
     precision: Annotated[
         Precision | Literal["auto"],
         Knob(
@@ -114,7 +120,6 @@ class TrainingSection(Section):
             choices=get_args(Precision),
             automatic=True,
             families=NEURAL,
-            help="type in which matrices are multiplied",
         ),
     ] = "bf16"
     master_weights: Annotated[
@@ -125,7 +130,6 @@ class TrainingSection(Section):
             "numerics",
             choices=("fp32", "none"),
             families=NEURAL,
-            help="fp32 copy of the weights kept by the optimizer",
         ),
     ] = "fp32"
     gradients: Annotated[
@@ -136,7 +140,6 @@ class TrainingSection(Section):
             "numerics",
             choices=("fp32", "bf16", "fp16"),
             families=NEURAL,
-            help="type in which gradients are kept and reduced",
         ),
     ] = None
     optimizer: Annotated[str, Knob("Optimizer", "choice", "numerics", families=NEURAL)] = "adamw"
@@ -155,7 +158,6 @@ class TrainingSection(Section):
             choices=("none", "selective", "selective-ops", "every-2", "full"),
             automatic=True,
             families=NEURAL,
-            help="which activations are recomputed in the backward pass",
         ),
     ] = "none"
     compile: Annotated[bool, Knob("Compile", "switch", "kernels", families=NEURAL)] = False
@@ -169,9 +171,30 @@ class TrainingSection(Section):
             "adapter",
             choices=("nf4", "int8", "fp8"),
             families=TRANSFORMER,
-            help="how the frozen base is stored, with qlora",
+            tasks=("finetune",),
         ),
     ] = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _method_is_adapter(cls, data: object) -> object:
+        """Let the method make the adapter, or the adapter name the method."""
+        if not isinstance(data, dict):
+            return data
+        method, adapter = data.get("method"), data.get("adapter")
+        if method is None:
+            kind = _kind_of(adapter, "lora")
+            return data if adapter is None or kind not in METHODS else {**data, "method": kind}
+        if method == FULL and adapter is not None:
+            raise ValueError("method full trains all weights: leave the adapter out")
+        if method == FULL or method not in METHODS:
+            return data
+        if _kind_of(adapter, method) != method:
+            raise ValueError(f"method and adapter.kind differ: {method} and {_kind_of(adapter, method)}")
+        return {
+            **data,
+            "adapter": {**adapter, "kind": method} if isinstance(adapter, dict) else adapter or {"kind": method},
+        }
 
     @model_validator(mode="after")
     def _one_length(self) -> TrainingSection:
@@ -179,3 +202,10 @@ class TrainingSection(Section):
         if len(given) > 1:
             raise ValueError(f"give only one of tokens, steps and epochs, not {' and '.join(given)}")
         return self
+
+
+def _kind_of(adapter: object, otherwise: object) -> object:
+    """Return the kind of an adapter as given; another where it gives none."""
+    if isinstance(adapter, Adapter):
+        return adapter.kind
+    return adapter.get("kind", otherwise) if isinstance(adapter, dict) else otherwise

@@ -215,7 +215,7 @@ class Editing(PlanWorkers):
             if field.catalogue:
                 return self.room.engine().catalogue(field.catalogue)
             automatic = (AUTO,) if field.can_be_auto else ()
-            return tuple(Choice(choice, choice) for choice in (*automatic, *field.choices))
+            return tuple(Choice(choice, choice, field.words.get(choice, "")) for choice in (*automatic, *field.choices))
 
         def picked(choice: str | None) -> None:
             if choice is None:

@@ -161,6 +161,8 @@ class FieldList(Panel):
         about, role = (chosen.reason if field.is_auto and chosen and chosen.reason else field.help), "dim"
         if message and key == field.key:
             about, role = f"✗ {message}", "bad"
+        elif field.idle:
+            about, role = f"changes nothing here: {field.idle}", "warn"
         limits = Span(clip(f"  {self._limits(field)}", width), "dim")
         if self.size.height < _LOWEST_WITH_TWO_DETAILS:
             has_limits = role != "bad" and limits.text.strip()
@@ -172,7 +174,7 @@ class FieldList(Panel):
     def _limits(self, field: Field) -> str:
         parts = []
         if field.key in self._before:
-            parts.append(f"was {self._before[field.key]}")
+            parts.append(f"was {self._before[field.key] or 'not given'}")
         if field.kind is Kind.POWER_OF_TWO:
             parts.append("step ×2")
         elif field.kind in {Kind.INTEGER, Kind.NUMBER}:

@@ -77,6 +77,8 @@ def resolve_parallelism(section: ParallelismSection, devices: int, zero: int) ->
             "zero": stage,
             "shard": shard,
             "sequence_parallel": sequence,
+            # Without stages there are no pieces of a pipeline to take turns.
+            "interleave": section.interleave if section.pp != 1 else 1,
         }
     )
 
