@@ -78,7 +78,7 @@ def resolve_parallelism(section: ParallelismSection, devices: int, zero: int) ->
             "shard": shard,
             "sequence_parallel": sequence,
             # Without stages there are no pieces of a pipeline to take turns.
-            "interleave": section.interleave if section.pp != 1 else 1,
+            "interleave": section.interleave if layout.pp > 1 else 1,
         }
     )
 
