@@ -98,7 +98,7 @@ NEEDS: Mapping[str, tuple[Need, ...]] = {
     "model.spec.n_jobs": (PROCESSORS,),
     "hardware.interconnect": (NODES, ONE_DEVICE_MODELS, SPLIT_MODEL),
     "hardware.ports_per_node": (NODES, ONE_DEVICE_MODELS, SPLIT_MODEL),
-    "hardware.per_node": (DEVICES, ONE_DEVICE_MODELS, SPLIT_MODEL),
+    "hardware.per_node": (DEVICES, ONE_DEVICE_MODELS),
     "hardware.efficiency": (MATRICES,),
     "pricing.usd_per_kwh": (ENERGY,),
     "parallelism.tp": (DEVICES,),
