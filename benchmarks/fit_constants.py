@@ -16,13 +16,18 @@ import numpy as np
 from capacity_tui.engine.calibrate.cases import Case, memory_bytes, step_seconds, training_cases
 from capacity_tui.engine.calibrate.constants import Constant, read_constants
 from capacity_tui.engine.calibrate.fit import Fit, Floats, Problem, current_value, fit
-from capacity_tui.engine.calibrate.ranges import coverage, memory_class_of, ranges_by_class, step_class_of
+from capacity_tui.engine.calibrate.ranges import (
+    TAILS,
+    coverage,
+    memory_class_of,
+    memory_ratios,
+    ranges_by_class,
+    step_class_of,
+)
 from capacity_tui.engine.catalog import Catalog, load_catalog
 
 PROFILES = Path(__file__).parent.parent / "profiles"
 WIDENING = 1.5
-# Beyond a factor of two in memory, the description of a run is doubted rather than the estimate.
-DOUBTED = float(np.log(2.0))
 DIGITS = 3
 
 
@@ -78,9 +83,8 @@ def write_constants(values: dict[Constant, float]) -> None:
         path.write_text(text, "utf-8")
 
 
-def write_ranges(cases: Sequence[Case], unseen: Floats, class_of: Callable[[Case], str], fits: str) -> None:
-    kept = [index for index, value in enumerate(unseen) if fits == "time" or abs(value) < DOUBTED]
-    found = ranges_by_class([cases[index] for index in kept], unseen[kept], class_of)
+def write_ranges(cases: Sequence[Case], ratios: Floats, class_of: Callable[[Case], str], tail: float) -> None:
+    found = ranges_by_class(cases, ratios, class_of, tail)
     path = PROFILES / "reliability.yaml"
     text = path.read_text("utf-8")
     for name, row in found.items():
@@ -108,11 +112,13 @@ def main() -> None:
     found = fit(problem, chosen.iterations)
     report(found, before)
     class_of = step_class_of if chosen.fits == "time" else memory_class_of
-    inside = coverage(problem.cases, found.unseen, class_of, WIDENING)
+    timed = chosen.fits == "time"
+    ratios = np.exp(-found.unseen) if timed else memory_ratios(problem.cases, found.unseen, problem.catalog)
+    inside = coverage(problem.cases, ratios, class_of, WIDENING, TAILS[chosen.fits])
     print(f"ranges of eight in ten hold {inside[0]:.0%} of the runs left out, {inside[1]:.0%} by publisher")
     if chosen.write:
         write_constants(found.values)
-        write_ranges(problem.cases, found.unseen, class_of, chosen.fits)
+        write_ranges(problem.cases, ratios, class_of, TAILS[chosen.fits])
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from capacity_tui.engine.calibrate.constants import Constant
 from capacity_tui.engine.calibrate.published import Kind, Measurement
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.estimate.intervals import EXACT_PARTS
 from capacity_tui.engine.estimate.resolve import Settled, settle
 from capacity_tui.engine.estimate.schedule import step_time
 from capacity_tui.engine.estimate.transformer.memory import training_memory
@@ -84,18 +85,39 @@ def step_seconds(case: Case, catalog: Catalog) -> float:
     return float(time.seconds)
 
 
+@dataclass(frozen=True)
+class CountedMemory:
+    """Predicted memory in the way a publisher counted it, bytes.
+
+    Attributes:
+        exact: parts that follow from sizes and types alone.
+        others: parts that may be off.
+    """
+
+    exact: float
+    others: float
+
+
 def memory_bytes(case: Case, catalog: Catalog) -> float:
-    """Return the predicted memory in the way the publisher counted it, bytes.
+    """Return the predicted memory in the way the publisher counted it, bytes."""
+    found = counted_memory(case, catalog)
+    return found.exact + found.others
+
+
+def counted_memory(case: Case, catalog: Catalog) -> CountedMemory:
+    """Return the predicted memory in the way the publisher counted it.
 
     ``allocated`` is what tensors took, ``reserved`` what the caching allocator held, ``device`` what the driver
     showed; some publishers report the first or the last pipeline stage only.
     """
     run = case.run(catalog)
     memory = training_memory(run)
-    stage = memory.stages.get(case.measurement.tags.get("rank", ""))
-    allocated = float(memory.peak if stage is None else stage.peak)
+    stage = memory.stages.get(case.measurement.tags.get("rank", ""), memory.fullest)
+    exact = float(sum((bytes_ for part, bytes_ in stage.parts.items() if part in EXACT_PARTS), start=0.0))
+    allocated = float(stage.peak)
     counted = case.measurement.quantity.removesuffix("_bytes")
     if counted == "allocated":
-        return allocated
+        return CountedMemory(exact, allocated - exact)
     reserved = allocated * (1.0 + float(run.software.fragmentation))
-    return reserved if counted == "reserved" else reserved + float(training_work(run, None).context_bytes)
+    outside = 0.0 if counted == "reserved" else float(training_work(run, None).context_bytes)
+    return CountedMemory(exact, reserved + outside - exact)

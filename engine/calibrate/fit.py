@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,11 +62,12 @@ def overlaid(catalog: Catalog, values: Mapping[Constant, float]) -> Catalog:
     """Return the catalogue with other values for some constants."""
     changed = copy.copy(catalog)
     for table, attribute in TABLES.items():
-        rows: dict[str, Row] = dict(getattr(catalog, attribute).items())
+        known: Table[Row] = getattr(catalog, attribute)
+        rows: dict[str, Row] = {}
         for constant, value in values.items():
             for row_id in constant.rows if constant.table == table else ():
-                rows[row_id] = _with_value(rows[row_id], constant.field, value)
-        changed.__dict__[attribute] = cast("Table[Row]", rows)
+                rows[row_id] = _with_value(rows.get(row_id, known[row_id]), constant.field, value)
+        changed.__dict__[attribute] = known.with_rows(rows)
     return changed
 
 

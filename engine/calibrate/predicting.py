@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import ValidationError
 
 from capacity_tui.engine.calibrate.accuracy import AccuracyReport, Predict, evaluate
-from capacity_tui.engine.calibrate.cases import Case, memory_bytes, step_seconds, training_cases
+from capacity_tui.engine.calibrate.cases import Case, counted_memory, memory_bytes, step_seconds, training_cases
 from capacity_tui.engine.calibrate.constants import read_constants
 from capacity_tui.engine.calibrate.fit import Problem, fit
 from capacity_tui.engine.calibrate.published import Kind, Measurement
@@ -92,6 +92,7 @@ def _as_counted(prediction: Prediction, case: Case | None, catalog: Catalog) -> 
     """Return memory as the publisher counted it: some tell the last pipeline stage, or leave out the context."""
     if case is None or prediction.low is None or prediction.high is None:
         return prediction
-    value = memory_bytes(case, catalog)
-    scale = value / prediction.value
-    return Prediction(value, prediction.low * scale, prediction.high * scale)
+    counted = counted_memory(case, catalog)
+    low, high = case.run(catalog).ranges.memory
+    value = counted.exact + counted.others
+    return Prediction(value, counted.exact + counted.others * low, counted.exact + counted.others * high)

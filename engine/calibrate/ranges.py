@@ -8,14 +8,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from capacity_tui.engine.calibrate.cases import Case
+from capacity_tui.engine.calibrate.cases import Case, counted_memory
+from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.estimate.intervals import memory_class, step_class
 
 Floats = NDArray[np.float64]
 
-LOW, HIGH = 0.1, 0.9
+# Share of the known runs beyond each end of a range of eight in ten. Memory was published by few: so that eight in ten
+# of a further publisher's runs lie inside, a smaller share of the known ones lies beyond.
+TAILS = {"time": 0.1, "memory": 0.05}
 # Below so many runs, or with one publisher alone, a class borrows the errors of all others.
 FEWEST = 15
+# No range begins at nothing: of what is predicted, this share is there.
+SMALLEST = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +28,7 @@ class Range:
     """Measured over predicted in one class of runs.
 
     Attributes:
-        low, high: 10th and 90th percentile.
+        low, high: ends of the range that holds eight in ten of a further publisher's runs.
         measurements: runs behind them.
         publishers: publishers of these runs.
         hardware: rows of efficiency.yaml among them.
@@ -65,16 +70,26 @@ def quantile(values: Floats, keys: Sequence[str], share: float) -> float:
     return float(values[order][min(int(np.searchsorted(reached, share)), len(values) - 1)])
 
 
-def ranges_by_class(cases: Sequence[Case], residuals: Floats, class_of: Callable[[Case], str]) -> dict[str, Range]:
-    """Return the range of each class from residuals ln(predicted / measured) of unseen publishers."""
-    ratios, keys = np.exp(-residuals), [case.measurement.source_key for case in cases]
+def memory_ratios(cases: Sequence[Case], residuals: Floats, catalog: Catalog) -> Floats:
+    """Return measured over predicted memory beyond its exact parts, from residuals ln(predicted / measured)."""
+    exact = np.array([counted_memory(case, catalog).exact for case in cases])
+    measured = np.array([case.measurement.value for case in cases])
+    predicted = measured * np.exp(residuals)
+    return np.asarray((measured - exact) / (predicted - exact))
+
+
+def ranges_by_class(
+    cases: Sequence[Case], ratios: Floats, class_of: Callable[[Case], str], tail: float
+) -> dict[str, Range]:
+    """Return the range of each class from ratios of measured to predicted of unseen publishers."""
+    keys = [case.measurement.source_key for case in cases]
     found = {}
     for name in sorted({class_of(case) for case in cases}):
         chosen = [index for index, case in enumerate(cases) if class_of(case) == name]
         own = [keys[index] for index in chosen]
         found[name] = Range(
-            low=quantile(ratios[chosen], own, LOW),
-            high=quantile(ratios[chosen], own, HIGH),
+            low=max(quantile(ratios[chosen], own, tail), SMALLEST),
+            high=quantile(ratios[chosen], own, 1.0 - tail),
             measurements=len(chosen),
             publishers=len(set(own)),
             hardware=tuple(sorted({cases[index].efficiency for index in chosen})),
@@ -84,13 +99,13 @@ def ranges_by_class(cases: Sequence[Case], residuals: Floats, class_of: Callable
 
 
 def coverage(
-    cases: Sequence[Case], residuals: Floats, class_of: Callable[[Case], str], widening: float
+    cases: Sequence[Case], ratios: Floats, class_of: Callable[[Case], str], widening: float, tail: float
 ) -> tuple[float, float]:
     """Return the share of runs inside ranges made without their publisher: of all runs, and by publisher.
 
     A class that only the left-out publisher measured takes the errors of all other runs, widened.
     """
-    ratios, keys = np.exp(-residuals), [case.measurement.source_key for case in cases]
+    keys = [case.measurement.source_key for case in cases]
     classes = [class_of(case) for case in cases]
     inside = np.zeros(len(cases), dtype=bool)
     for index, (key, name) in enumerate(zip(keys, classes, strict=True)):
@@ -98,7 +113,7 @@ def coverage(
         alike = [place for place in others if classes[place] == name]
         chosen, power = (alike, 1.0) if len(alike) >= FEWEST else (others, widening)
         own = [keys[place] for place in chosen]
-        low, high = (quantile(ratios[chosen], own, share) ** power for share in (LOW, HIGH))
+        low, high = (max(quantile(ratios[chosen], own, share), SMALLEST) ** power for share in (tail, 1.0 - tail))
         inside[index] = low <= ratios[index] <= high
     by_publisher = [float(np.mean(inside[[key == other for other in keys]])) for key in dict.fromkeys(keys)]
     return float(np.mean(inside)), float(np.mean(by_publisher))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from datetime import UTC, datetime
 from functools import cached_property
 from importlib.resources.abc import Traversable
@@ -57,6 +58,12 @@ class Table(Mapping[str, RowT], Generic[RowT]):
             row = self._shipped_row(row_id)
         self._rows[row_id] = row
         return row
+
+    def with_rows(self, rows: Mapping[str, RowT]) -> Table[RowT]:
+        """Return the table with other rows under known ids."""
+        changed = copy(self)
+        changed._rows = {**self._rows, **rows}
+        return changed
 
     def __iter__(self) -> Iterator[str]:
         yield from self._shipped

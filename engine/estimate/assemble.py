@@ -6,10 +6,17 @@ from dataclasses import replace
 
 from capacity_tui.engine.estimate.bottleneck import bottleneck, kernel_seconds, model_flops_utilization
 from capacity_tui.engine.estimate.derived import job_seconds
-from capacity_tui.engine.estimate.intervals import interval
+from capacity_tui.engine.estimate.intervals import interval, memory_interval
 from capacity_tui.engine.estimate.money import cost, energy
 from capacity_tui.engine.estimate.outside import reserve_bytes
-from capacity_tui.engine.estimate.result import Basis, ComputationEstimate, Estimate, Iteration, MemoryEstimate
+from capacity_tui.engine.estimate.result import (
+    Basis,
+    ComputationEstimate,
+    Estimate,
+    Iteration,
+    MemoryEstimate,
+    StageBytes,
+)
 from capacity_tui.engine.estimate.schedule import step_time
 from capacity_tui.engine.estimate.work import Work
 from capacity_tui.engine.hardware.cluster import Cluster
@@ -22,14 +29,18 @@ def memory_estimate(work: Work, cluster: Cluster) -> MemoryEstimate:
     allocated: Number = sum(work.memory.values(), start=0.0)
     reserve = reserve_bytes(allocated, work.fragmentation)
     parts = {**work.memory, "context": work.context_bytes, "reserve": reserve}
-    reserved: Number = sum(parts.values(), start=0.0)
     return MemoryEstimate(
-        per_device_bytes=interval(allocated, work.memory_range),
-        reserved_bytes=interval(reserved, work.memory_range),
+        per_device_bytes=memory_interval(work.memory, work.memory_range),
+        reserved_bytes=memory_interval(parts, work.memory_range),
         parts=parts,
         capacity_bytes=cluster.device.memory_bytes,
         host_bytes=work.host_bytes,
         peak=work.peak,
+        stages={
+            name: StageBytes(bytes_, bytes_ + reserve_bytes(bytes_, work.fragmentation) + work.context_bytes)
+            for name, bytes_ in work.stages.items()
+        },
+        timeline=work.timeline,
         host_capacity_bytes=cluster.host_memory_bytes,
     )
 

@@ -11,7 +11,7 @@ from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.estimate.equation import Derivation, recording
 from capacity_tui.engine.estimate.estimate import estimate_settled, work_of
 from capacity_tui.engine.estimate.figures import Figure, figure, result_key
-from capacity_tui.engine.estimate.intervals import GENERAL
+from capacity_tui.engine.estimate.intervals import GENERAL, OF_MEMORY
 from capacity_tui.engine.estimate.remarks import remarks
 from capacity_tui.engine.estimate.resolve import Settled
 from capacity_tui.engine.estimate.result import Interval
@@ -94,5 +94,5 @@ def _derivations(record: Iterable[Derivation], key: str, value: float | None) ->
 def _interval_basis(key: str, settled: Settled, catalog: Catalog) -> str:
     work = work_of(settled, catalog)
     if work is None:
-        return GENERAL
+        return OF_MEMORY if key.startswith("memory.") else GENERAL
     return work.memory_basis if key.startswith("memory.") else work.step_basis

@@ -9,19 +9,32 @@ from capacity_tui.engine.catalog.reliability import Reliability
 from capacity_tui.engine.estimate.result import Interval
 from capacity_tui.engine.numeric import Number
 
-# Ratios of measured to predicted at the 10th and 90th percentile of published runs, where no row says more.
-ALLOCATED = (0.85, 1.2)
-RESERVED = (0.85, 1.2)
+# Parts of memory that follow from sizes and types alone; ranges lie on the others.
+EXACT_PARTS = frozenset({"weights", "gradients", "optimizer", "kv_cache"})
+# Ratios of measured to predicted that hold eight in ten published runs, where no row says more; of memory without its
+# exact parts.
+TRAINED_MEMORY = (0.78, 1.4)
+SERVED_MEMORY = (0.05, 3.2)
 STEP = (0.8, 1.25)
 DECODE = (0.7, 1.3)
 PREFILL = (0.6, 1.4)
 UNNAMED = "plain"
 GENERAL = "measured over estimated in published runs, 10th to 90th percentile"
+OF_MEMORY = (
+    "weights, gradients, optimizer states and cache are exact; of the rest, measured over estimated in published runs"
+)
 
 
 def interval(value: Number, ratios: tuple[float, float]) -> Interval:
     """Return a value with its range of eight in ten."""
     return Interval(value, value * ratios[0], value * ratios[1])
+
+
+def memory_interval(parts: Mapping[str, Number], ratios: tuple[float, float]) -> Interval:
+    """Return the sum of parts of memory with its range: exact parts as they are, the others times the ratios."""
+    exact: Number = sum((bytes_ for name, bytes_ in parts.items() if name in EXACT_PARTS), start=0.0)
+    others: Number = sum((bytes_ for name, bytes_ in parts.items() if name not in EXACT_PARTS), start=0.0)
+    return Interval(sum(parts.values(), start=0.0), exact + others * ratios[0], exact + others * ratios[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,16 +43,16 @@ class Ranges:
 
     Attributes:
         step: of the time of a step.
-        memory: of the memory of the fullest device.
+        memory: of the memory of the fullest device beyond its exact parts.
         outside: what about the run was never measured, in words.
         step_basis, memory_basis: which runs the ranges come from, in words.
     """
 
     step: tuple[float, float] = STEP
-    memory: tuple[float, float] = ALLOCATED
+    memory: tuple[float, float] = TRAINED_MEMORY
     outside: tuple[str, ...] = ()
     step_basis: str = GENERAL
-    memory_basis: str = GENERAL
+    memory_basis: str = OF_MEMORY
 
 
 def step_class(*, routed: bool, nodes: bool) -> str:
@@ -84,8 +97,8 @@ def training_ranges(
         _range(step, known=timed),
         _range(memory, known=weighed),
         outside,
-        _basis(step, known=timed),
-        _basis(memory, known=weighed),
+        _basis(GENERAL, step, known=timed),
+        _basis(OF_MEMORY, memory, known=weighed),
     )
 
 
@@ -94,7 +107,7 @@ def _range(row: Reliability, *, known: bool) -> tuple[float, float]:
     return row.low**power, row.high**power
 
 
-def _basis(row: Reliability, *, known: bool) -> str:
+def _basis(what: str, row: Reliability, *, known: bool) -> str:
     runs = f"{row.name}: {row.measurements} published runs of {row.publishers} publishers left out of the fit"
     widened = "" if known else "; widened, as none of them is like this one"
-    return f"{GENERAL}; {runs}{widened}"
+    return f"{what}; {runs}{widened}"

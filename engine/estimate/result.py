@@ -59,6 +59,19 @@ class ModelFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class StageBytes:
+    """Bytes on one device of a pipeline stage.
+
+    Attributes:
+        per_device_bytes: peak as the framework's allocator counts it.
+        reserved_bytes: what the driver's tool would show.
+    """
+
+    per_device_bytes: Number
+    reserved_bytes: Number
+
+
+@dataclass(frozen=True, slots=True)
 class MemoryEstimate:
     """Bytes on the fullest device.
 
@@ -70,6 +83,9 @@ class MemoryEstimate:
         host_bytes: host memory for one device's share.
         host_capacity_bytes: host memory there is for one device, None where unknown.
         peak: where the peak lies: phase and pipeline stage.
+        stages: bytes on the first, last and fullest pipeline stage; empty without a pipeline.
+        timeline: bytes inside the allocator on the fullest device by moment of a step; empty where only the peak is
+            known.
     """
 
     per_device_bytes: Interval
@@ -78,6 +94,8 @@ class MemoryEstimate:
     capacity_bytes: Number | None
     host_bytes: Number
     peak: str = ""
+    stages: Mapping[str, StageBytes] = field(default_factory=dict)
+    timeline: Mapping[str, Number] = field(default_factory=dict)
     host_capacity_bytes: Number | None = None
 
 

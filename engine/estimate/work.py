@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
-from capacity_tui.engine.estimate.intervals import ALLOCATED, GENERAL, STEP
+from capacity_tui.engine.estimate.intervals import GENERAL, OF_MEMORY, STEP, TRAINED_MEMORY
 from capacity_tui.engine.estimate.result import ModelFacts, Note
 from capacity_tui.engine.numeric import Number
 
@@ -118,7 +118,9 @@ class Work:
         method: how the numbers are computed, for the basis.
         assumed: what was not given.
         step_range: measured over predicted time of a step, 10th and 90th percentile.
-        memory_range: the same of memory.
+        memory_range: the same of memory beyond its exact parts.
+        stages: bytes inside the allocator on a device of the first, last and fullest pipeline stage.
+        timeline: the same on the fullest device by moment of a step; empty where only the peak is known.
         step_basis, memory_basis: which runs the ranges come from, in words.
         warnings: what to know before relying on the run.
     """
@@ -142,7 +144,9 @@ class Work:
     method: str
     assumed: tuple[str, ...] = ()
     step_range: tuple[float, float] = STEP
-    memory_range: tuple[float, float] = ALLOCATED
+    memory_range: tuple[float, float] = TRAINED_MEMORY
     step_basis: str = GENERAL
-    memory_basis: str = GENERAL
+    memory_basis: str = OF_MEMORY
     warnings: tuple[Note, ...] = ()
+    stages: Mapping[str, Number] = field(default_factory=dict)
+    timeline: Mapping[str, Number] = field(default_factory=dict)

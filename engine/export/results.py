@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import fields
 
 from capacity_tui.engine.estimate.figures import METRICS, central, figure
-from capacity_tui.engine.estimate.result import CostEstimate, Estimate, Interval, plain
+from capacity_tui.engine.estimate.result import CostEstimate, Estimate, Interval, MemoryEstimate, StageBytes, plain
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.workload.plan import Plan
 from capacity_tui.engine.workload.writing import yaml_text
@@ -112,7 +112,19 @@ def _memory(estimate: Estimate) -> dict[str, object]:
         "host_bytes": _whole(memory.host_bytes),
         "host_capacity_bytes": _whole(memory.host_capacity_bytes),
         "peak": memory.peak or None,
+        "stages": {name: _stage(memory, name) for name in ("first", "last", "fullest")},
+        "timeline": [
+            {"moment": moment, "bytes": _whole(bytes_)}
+            for moment, bytes_ in (memory.timeline or {"peak": memory.per_device_bytes.value}).items()
+        ],
     }
+
+
+def _stage(memory: MemoryEstimate, name: str) -> dict[str, object]:
+    """Return the bytes of a pipeline stage; those of the whole device where there is no pipeline."""
+    whole = StageBytes(memory.per_device_bytes.value, memory.reserved_bytes.value)
+    stage = memory.stages.get(name, whole)
+    return {"per_device_bytes": _whole(stage.per_device_bytes), "reserved_bytes": _whole(stage.reserved_bytes)}
 
 
 def _computation(estimate: Estimate) -> dict[str, object]:

@@ -24,8 +24,8 @@ from capacity_tui.engine.workload.parameters import count_parameters
 FEWEST = {
     "train_time": 800,
     "train_memory": 180,
-    "finetune_time": 45,
-    "finetune_memory": 85,
+    "finetune_time": 39,
+    "finetune_memory": 78,
     "finetune_fit": 10,
     "prefill": 460,
     "decode": 560,

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from capacity_tui.engine import explain
+from capacity_tui.engine.choose.modes import with_values
 from capacity_tui.engine.estimate.estimate import estimate_plan
+from capacity_tui.engine.export.results import result_as_dict
 from capacity_tui.engine.workload.plan import Plan
 
 GIB = 2**30
@@ -56,3 +58,76 @@ def test_a_model_that_writes_nothing_says_so() -> None:
     found = explain(plan, "computation.infer.decode_tokens_per_second").explanation
     assert found.figure.value is None
     assert found.remarks == ("the model generates no tokens",)
+
+
+def pipeline(**parallelism: object) -> Plan:
+    """Return a plan that trains Llama 3 70B on 64 devices."""
+    return Plan.model_validate(
+        {
+            "task": "train",
+            "model": {"name": "llama-3-70b"},
+            "hardware": {"name": "h100-sxm-80gb", "devices": 64},
+            "training": {"framework": "megatron", "global_batch": 64, "checkpointing": "full"},
+            "parallelism": {"tp": 4, **parallelism},
+        }
+    )
+
+
+def test_each_end_of_a_pipeline_is_told() -> None:
+    plan = pipeline(pp=4)
+    memory = estimate_plan(plan).estimate.memory
+    result = result_as_dict(plan, estimate_plan(plan).estimate)["memory"]
+    assert isinstance(result, dict)
+    stages = result["stages"]
+    assert stages["fullest"] == {
+        "per_device_bytes": round(float(memory.per_device_bytes.value)),
+        "reserved_bytes": round(float(memory.reserved_bytes.value)),
+    }
+    # The first stage holds the activations of four micro-batches, the last those of one.
+    assert stages["last"]["per_device_bytes"] < stages["first"]["per_device_bytes"]
+    assert max(stages[name]["reserved_bytes"] for name in ("first", "last")) <= stages["fullest"]["reserved_bytes"]
+
+
+def test_without_a_pipeline_all_stages_are_one() -> None:
+    plan = pipeline(zero=3)
+    memory = result_as_dict(plan, estimate_plan(plan).estimate)["memory"]
+    assert isinstance(memory, dict)
+    whole = {name: memory[name]["value"] for name in ("per_device_bytes", "reserved_bytes")}
+    assert memory["stages"] == {"first": whole, "last": whole, "fullest": whole}
+
+
+def test_the_timeline_peaks_at_the_total() -> None:
+    plan = pipeline(pp=4)
+    memory = result_as_dict(plan, estimate_plan(plan).estimate)["memory"]
+    assert isinstance(memory, dict)
+    moments = {entry["moment"]: entry["bytes"] for entry in memory["timeline"]}
+    assert list(moments) == ["load", "forward peak", "backward peak", "optimizer", "checkpoint"]
+    assert max(moments.values()) == memory["per_device_bytes"]["value"]
+    assert moments["load"] < moments["checkpoint"] < moments["forward peak"]
+
+
+def test_what_is_exact_has_no_range() -> None:
+    served = Plan.model_validate(
+        {
+            "task": "infer",
+            "model": {"name": "llama-3-70b"},
+            "hardware": {"name": "b200-sxm"},
+            "inference": {"engine": "vllm", "prompt_tokens": 128, "output_tokens": 128},
+        }
+    )
+    for plan in (served, pipeline()):
+        memory = estimate_plan(plan).estimate.memory
+        exact = sum(float(memory.parts.get(name, 0.0)) for name in ("weights", "gradients", "optimizer", "kv_cache"))
+        others = float(memory.reserved_bytes.value) - exact
+        assert exact < float(memory.reserved_bytes.low) < float(memory.reserved_bytes.value)
+        assert float(memory.reserved_bytes.high) - float(memory.reserved_bytes.value) < 2.5 * others
+
+
+def test_a_pipeline_of_sharded_stages_gathers_layers_and_fsdp_says_that_it_keeps_them() -> None:
+    base = {"pp": 4, "tp": 1}
+    for zero in (0, 1, 2):
+        less = estimate_plan(pipeline(zero=zero + 1, **base)).estimate.memory.per_device_bytes.value
+        assert float(less) < float(estimate_plan(pipeline(zero=zero, **base)).estimate.memory.per_device_bytes.value)
+    kept = estimate_plan(with_values(pipeline(zero=3, **base), {"training.framework": "torchtitan"})).estimate
+    layered = estimate_plan(pipeline(zero=3, **base)).estimate
+    assert float(kept.memory.parts["buffers"]) > 5 * float(layered.memory.parts["buffers"])

@@ -8,7 +8,7 @@ import numpy as np
 
 from capacity_tui.engine.estimate.bottleneck import bottleneck, kernel_seconds, model_flops_utilization
 from capacity_tui.engine.estimate.equation import equation
-from capacity_tui.engine.estimate.intervals import ALLOCATED, DECODE, PREFILL, RESERVED, STEP, interval
+from capacity_tui.engine.estimate.intervals import DECODE, PREFILL, SERVED_MEMORY, STEP, interval, memory_interval
 from capacity_tui.engine.estimate.money import cost, energy
 from capacity_tui.engine.estimate.outside import context_bytes, reserve_bytes
 from capacity_tui.engine.estimate.result import (
@@ -44,8 +44,8 @@ def memory_estimate(run: ServingRun) -> MemoryEstimate:
     reserve = reserve_bytes(allocated, run.runtime.fragmentation)
     parts = {**memory.parts, "context": outside, "reserve": reserve}
     return MemoryEstimate(
-        per_device_bytes=interval(allocated, ALLOCATED),
-        reserved_bytes=interval(sum(parts.values(), start=0.0), RESERVED),
+        per_device_bytes=memory_interval(memory.parts, SERVED_MEMORY),
+        reserved_bytes=memory_interval(parts, SERVED_MEMORY),
         parts=parts,
         capacity_bytes=run.cluster.device.memory_bytes,
         host_bytes=memory.host,

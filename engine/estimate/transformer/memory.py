@@ -33,6 +33,13 @@ PHASES = {
     "optimizer": "in the optimizer's step",
     "checkpoint": "while a checkpoint is written",
 }
+MOMENTS = {
+    "load": "load",
+    "loss": "forward peak",
+    "backward": "backward peak",
+    "optimizer": "optimizer",
+    "checkpoint": "checkpoint",
+}
 GRADIENTS, OPTIMIZER = "memory.parts.gradients", "memory.parts.optimizer"
 FIRST, SECOND, LAST = "first", "second", "last"
 
@@ -58,6 +65,15 @@ class StageMemory:
     def peak(self) -> Number:
         """Bytes in the fullest phase."""
         return largest(tuple(self.timeline.values()))
+
+    @property
+    def parts(self) -> dict[str, Number]:
+        """Bytes by part in the fullest phase."""
+        peak, chosen = self.peak, dict[str, Number]()
+        for phase, parts in self.phases.items():
+            here = self.timeline[phase] >= peak
+            chosen = {part: np.where(here, bytes_, chosen.get(part, 0.0)) for part, bytes_ in parts.items()}
+        return chosen
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +103,13 @@ class TrainingMemory:
     @property
     def parts(self) -> dict[str, Number]:
         """Bytes by part in the fullest phase of the fullest stage."""
-        stage = self.fullest
-        peak, chosen = stage.peak, dict[str, Number]()
-        for phase, parts in stage.phases.items():
-            here = stage.timeline[phase] >= peak
-            chosen = {part: np.where(here, bytes_, chosen.get(part, 0.0)) for part, bytes_ in parts.items()}
-        return chosen
+        return self.fullest.parts
+
+    @property
+    def ends(self) -> dict[str, StageMemory]:
+        """The first, the last and the fullest stage; all the same without a pipeline."""
+        first = self.stages[FIRST]
+        return {FIRST: first, LAST: self.stages.get(LAST, first), "fullest": self.fullest}
 
     def words(self) -> str:
         """Return phase and stage of the peak (of the first one, where arrays are estimated)."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from capacity_tui.engine.estimate.outside import context_bytes
 from capacity_tui.engine.estimate.result import ModelFacts
 from capacity_tui.engine.estimate.transformer.communication import training_collectives
-from capacity_tui.engine.estimate.transformer.memory import training_memory
+from capacity_tui.engine.estimate.transformer.memory import MOMENTS, training_memory
 from capacity_tui.engine.estimate.transformer.operators import narrow_where_it_pays, training_operators
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.estimate.work import Schedule, Work
@@ -44,6 +44,8 @@ def training_work(run: TransformerRun, steps: Number | None) -> Work:
     return Work(
         facts=facts,
         memory=memory.parts,
+        stages={name: stage.peak for name, stage in memory.ends.items()},
+        timeline={MOMENTS[phase]: bytes_ for phase, bytes_ in memory.fullest.timeline.items()},
         host_bytes=memory.fullest.host,
         peak=memory.words(),
         fragmentation=run.software.fragmentation,
