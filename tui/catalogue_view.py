@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from capacity_tui.engine.catalog import Architecture, Catalog
+from capacity_tui.engine.catalog import Architecture, Catalog, Instance
 from capacity_tui.engine.hardware.machine import Machine
-from capacity_tui.engine.units import format_bytes, format_count, format_flops
+from capacity_tui.engine.units import format_bytes, format_count, format_flops, format_money
 from capacity_tui.engine.workload.examples import example_names, example_title
 from capacity_tui.engine.workload.known_models import known_models
 from capacity_tui.engine.workload.saved import list_plans
@@ -54,7 +54,16 @@ def _hardware(catalog: Catalog, machine: Machine | None) -> Iterator[Choice]:
     for processor in catalog.processors.values():
         yield Choice(processor.id, processor.id, processor.name)
     for instance in catalog.instances.values():
-        yield Choice(instance.id, instance.id, f"cloud instance · {instance.name}")
+        yield Choice(instance.id, instance.id, _offer(instance))
+
+
+def _offer(row: Instance) -> str:
+    """Return what an instance has, what it costs and where."""
+    usd = row.on_demand_usd_per_hour or row.spot_usd_per_hour
+    spot = "" if row.on_demand_usd_per_hour else " on spot capacity"
+    price = f"{format_money(usd)} an hour{spot}" if usd else "no price known"
+    parts = (f"{row.provider} {row.name}", f"{row.accelerator_count:g} x {row.accelerator}", price, row.region)
+    return " · ".join(part for part in parts if part)
 
 
 def _plans() -> Iterator[Choice]:

@@ -173,7 +173,7 @@ def _processor_cells(row: Processor) -> Sequence[str]:
 def _instance_cells(row: Instance) -> Sequence[str]:
     from capacity_tui.engine.units import format_money
 
-    memory, network = row.accelerator_memory_gb, row.network_gbit
+    memory, network = row.accelerator_memory_gb, row.rdma_gbit or row.network_gbit
     return (
         row.id,
         f"{memory * min(1.0, row.accelerator_count):g} GB" if memory else "",
