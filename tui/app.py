@@ -143,6 +143,13 @@ class CapacityApp(Guarded, App[None]):
 
     # Actions
 
+    def action_command_palette(self) -> None:
+        """Find a command by a part of its name."""
+        from capacity_tui.tui.commands import Palette
+
+        if not isinstance(self.screen, Palette):
+            self.push_screen(Palette(id="--command-palette"))
+
     def action_help(self) -> None:
         """Show all keys."""
         from capacity_tui.tui.screens.dialogs import TextDialog

@@ -7,9 +7,11 @@ from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from textual.app import SystemCommand
-from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual.await_complete import AwaitComplete
+from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
 
 from capacity_tui.tui.actions import ACTIONS, MACHINE, PANELS, Action, key_names
+from capacity_tui.tui.guarded import ClosesOnce
 from capacity_tui.tui.mistakes import reported
 from capacity_tui.tui.view import Choice
 from capacity_tui.tui.workers import HARDWARE_KEY
@@ -48,6 +50,18 @@ async def _run(app: CapacityApp, action: Action) -> None:
 
 def _machine_screen(app: CapacityApp) -> Screen[object] | None:
     return next((screen for screen in app.screen_stack if screen.TITLE == MACHINE), None)
+
+
+class Palette(CommandPalette, ClosesOnce[None]):
+    """Textual's palette, which closes once and runs its command once."""
+
+    def dismiss(self, result: None = None) -> AwaitComplete:
+        """Close the palette; a second enter that is under way finds no command."""
+        self.call_next(self._forget)
+        return super().dismiss(result)
+
+    def _forget(self) -> None:
+        self._selected_command = None
 
 
 class DataCommands(Provider):

@@ -74,6 +74,20 @@ async def test_enter_twice_in_a_list_takes_one_choice(make_app: MakeApp, opening
         assert app.is_running
 
 
+async def test_enter_again_and_again_in_the_palette_runs_one_command(make_app: MakeApp) -> None:
+    app = make_app()
+    async with app.run_test(size=SIZE) as pilot:
+        await settle(pilot)
+        await press(pilot, "ctrl+p", *"next")
+        await pilot.pause(0.3)
+        before = app.theme
+        for _ in range(6):
+            app.post_message(events.Key("enter", "\r"))
+        await settle(pilot)
+        assert len(app.screen_stack) == 1
+        assert app.theme in {before, "capacity-light"}
+
+
 @pytest.mark.parametrize("opening", [("question_mark",), ("m",), ("4", "enter"), ("exclamation_mark",)])
 async def test_leaving_twice_leaves_once(make_app: MakeApp, opening: tuple[str, ...]) -> None:
     app = make_app()

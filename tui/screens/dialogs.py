@@ -12,12 +12,12 @@ from textual.content import Content
 from textual.screen import ModalScreen
 
 from capacity_tui.tui.glyphs import to_ascii
-from capacity_tui.tui.guarded import Guarded
+from capacity_tui.tui.guarded import ClosesOnce
 from capacity_tui.tui.text import Line
 from capacity_tui.tui.widgets.lines import Lines
 
 
-class TextDialog(Guarded, ModalScreen[None]):
+class TextDialog(ModalScreen[None], ClosesOnce[None]):
     """Shows lines that are laid out for the width there is.
 
     Args:

@@ -10,10 +10,9 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import Screen
 
 from capacity_tui.tui.actions import MACHINE, bindings
-from capacity_tui.tui.guarded import Guarded
+from capacity_tui.tui.guarded import ClosesOnce
 from capacity_tui.tui.messages import Failed, MachineChanged, Measured, Measuring, Reported
 from capacity_tui.tui.mistakes import reported
 from capacity_tui.tui.rich_lines import rich_lines
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from capacity_tui.tui.screens.plan import PlanScreen
 
 
-class MachineScreen(Guarded, Screen[None]):
+class MachineScreen(ClosesOnce[None]):
     """Shows facts, score, topology, settings and advice; measures on request.
 
     Args:

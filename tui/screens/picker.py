@@ -17,7 +17,7 @@ from textual.fuzzy import FuzzySearch
 from textual.screen import ModalScreen
 from textual.widgets import Input
 
-from capacity_tui.tui.guarded import Guarded
+from capacity_tui.tui.guarded import ClosesOnce
 from capacity_tui.tui.messages import CatalogueRead, Failed
 from capacity_tui.tui.mistakes import reported
 from capacity_tui.tui.text import Line, Span, clip, left, line
@@ -47,7 +47,7 @@ PATH = Typed("a path", lambda text: any(mark in text for mark in "/\\~") or Path
 COUNTED = Typed("8xH100-SXM", lambda text: _COUNTED.fullmatch(text) is not None)
 
 
-class Picker(Guarded, ModalScreen[str | None]):
+class Picker(ModalScreen[str | None], ClosesOnce[str | None]):
     """Shows what there is, best match first; returns the id, or what was typed where that is an answer itself.
 
     Args:
@@ -130,8 +130,8 @@ class Picker(Guarded, ModalScreen[str | None]):
 
     @on(Input.Submitted)
     def take(self) -> None:
-        """Return the choice under the cursor, once: a second enter may be under way already."""
-        if self._found and self.is_active:
+        """Return the choice under the cursor."""
+        if self._found:
             self.dismiss(self._found[self._cursor].id)
 
     def on_click(self) -> None:
