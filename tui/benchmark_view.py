@@ -8,7 +8,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from capacity_tui.engine.hardware.benchmark.measurement import Measurement, Skipped, Unit
-from capacity_tui.engine.hardware.benchmark.report import BenchmarkReport
+from capacity_tui.engine.hardware.benchmark.report import BenchmarkReport, busy_text
 from capacity_tui.engine.hardware.benchmark.run import Progress
 from capacity_tui.engine.units import format_bandwidth, format_flops, format_rate, format_seconds
 from capacity_tui.tui.tables import table
@@ -19,6 +19,8 @@ def report_tables(report: BenchmarkReport) -> Iterator[RenderableType]:
     """Yield the figures with their spread, the verdict on the cooling, and what was not measured."""
     rows = [_row(figure) for figure in report.measured]
     yield table(("figure", "median", "10th to 90th percentile", "how"), rows, right=(1,))
+    if report.disturbed:
+        yield Text(f"These figures do not count in estimates: {busy_text(report)}", style="bold")
     for judged in report.cooling:
         yield Text(f"cooling of GPU {judged.index}: {judged.verdict}, {judged.evidence}")
     for entry in report.skipped:

@@ -7,8 +7,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from capacity_tui.engine.errors import StorageError
 from capacity_tui.engine.files import CORRUPT, data_folder
 from capacity_tui.engine.hardware.amd import probe_amd
 from capacity_tui.engine.hardware.apple import probe_apple_cpu, probe_apple_gpu
@@ -121,7 +123,7 @@ class _Detection:
             stacks=with_drivers(installed, accelerators),
             container=self._wait(container) or unknown(Container, "container probe", self._detail()),
             platform=self._wait(platform) or unknown(Platform, "platform probe", self._detail()),
-            measured=self._wait(measured) or (),
+            measured=self._constants(self._wait(measured) or ()),
             probes=(),
         )
         benchmarked = self._wait(self._start("benchmarks", partial(_benchmarked, machine)))
@@ -136,6 +138,11 @@ class _Detection:
         self._probes.append(probe)
         return found
 
+    def _constants(self, files: tuple[MeasuredReach | Probe, ...]) -> tuple[MeasuredReach, ...]:
+        """Return the sound files of measured constants; each damaged one is named among the probes."""
+        self._probes += [entry for entry in files if isinstance(entry, Probe)]
+        return tuple(entry for entry in files if not isinstance(entry, Probe))
+
     def _detail(self) -> str:
         """Return how the probe waited for last went."""
         return f"{self._probes[-1].outcome}: {self._probes[-1].detail}"
@@ -145,13 +152,21 @@ def _cpu(host: Host) -> Cpu:
     return probe_apple_cpu(host) if host.system == "Darwin" else probe_cpu(host)
 
 
-def _measured(host: Host) -> tuple[MeasuredReach, ...]:
+def _measured(host: Host) -> tuple[MeasuredReach | Probe, ...]:
+    """Return the measured constants of each file, or what is wrong with it."""
     from capacity_tui.engine.hardware.measured import FOLDER, read_reach  # noqa: PLC0415 - loads numpy
 
     folder = host.path(str(data_folder(host.environment).absolute())) / FOLDER
     if not folder.is_dir():
         raise NotPresentError("nothing was measured on this machine yet")
-    return tuple(read_reach(path) for path in sorted(folder.glob("*.json")) if CORRUPT not in path.name)
+
+    def found(path: Path) -> MeasuredReach | Probe:
+        try:
+            return read_reach(path)
+        except StorageError as error:
+            return Probe("measured constants", 0.0, "failed", error.one_line())
+
+    return tuple(found(path) for path in sorted(folder.glob("*.json")) if CORRUPT not in path.name)
 
 
 def _benchmarked(machine: Machine, host: Host) -> MeasuredFacts:

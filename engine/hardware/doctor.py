@@ -21,7 +21,17 @@ OPTIONAL = ("torch", "amdsmi", "mlx", "jax")
 PARTS = {"memory modules": "modules", "benchmarks": "benchmarked"}
 DEVICES = {"nvidia": "NVIDIA", "amd": "AMD", "intel": "Intel", "gaudi": "Intel", "apple": "Apple", "tpu": "Google"}
 DEVICES |= {"neuron": "AWS"}
-HOMES = re.compile(r"(/(?:home|Users|media|run/media|mnt/home)/)[^/\s]+")
+# What names people, machines, or a device among others of its kind, and what is written in its place.
+HIDDEN = (
+    (re.compile(r"(/(?:home|Users|media|run/media|mnt/home)/)[^/\s]+"), r"\1<user>"),
+    (re.compile(r"//[^/\s]+/[^\s,'\])]+"), "//<server>/<share>"),
+    (re.compile(r"(?<![\w./-])(?:\[[\da-fA-F:]+\]|[\w.-]+):/[^\s,'\])]*"), "<server>:<export>"),
+    (re.compile(r"(/dev/disk/by-[\w-]+/)[^\s,'\])]+"), r"\1<serial>"),
+    (re.compile(r"(/dev/mapper/)[^\s,'\])]+"), r"\1<volume>"),
+    (re.compile(r"(/sys/fs/cgroup(?:/(?:memory|cpu|cpu,cpuacct))?/)[^\s\]]+/([\w.]+)"), r"\1<group>/\2"),
+    (re.compile(r"\b[\w@.\\-]+\.(?:scope|slice|service)\b"), "<group>"),
+    (re.compile(r"\b(?=[0-9]*[a-f])[0-9a-f]{32,64}\b"), "<id>"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +77,9 @@ def report_lines(report: DoctorReport) -> Iterator[str]:
 
 
 def hide_names(text: str, names: Sequence[str]) -> str:
-    """Return a text without the names of hosts and users, and without those of home folders."""
-    text = HOMES.sub(r"\1<user>", text)
+    """Return a text without names of hosts, users, servers, volumes and control groups, and without serials."""
+    for pattern, instead in HIDDEN:
+        text = pattern.sub(instead, text)
     for name in sorted(names, key=len, reverse=True):
         text = re.sub(rf"(?<![\w-]){re.escape(name)}(?![\w-])", "<name>", text)
     return text

@@ -18,6 +18,12 @@ from capacity_tui.engine.hardware.cluster import Device, Reach
 from capacity_tui.engine.hardware.curve import Curve
 
 FOLDER = "measured"
+MOST_SHARE = 2.0
+"""Shares of a datasheet's figure: boost clocks and caches lift some above 1, none that high."""
+MOST_RATIO = 100.0
+"""Measured over modelled rates of a curve."""
+MOST = {"_seconds": 1.0, "_bytes": 1e12, "_length": 1e6}
+"""What constants of other kinds can be at most, by the end of their names."""
 _CONSTANTS = frozenset(part.name for part in fields(Reach)) - {"gemm", "source", "curves"}
 
 
@@ -111,8 +117,8 @@ def _reach(data: Mapping[str, object]) -> MeasuredReach:
         device=str(data["device"]),
         date=str(data["date"]),
         software={name: str(value) for name, value in _table(data["software"]).items()},
-        gemm=_positive(data["gemm"]),
-        constants=_positive(data["constants"]),
+        gemm=_bounded(data["gemm"]),
+        constants=_bounded(data["constants"]),
         curves=tuple(_curve(row) for row in _rows(data["curves"])),
         errors=tuple(_error(row) for row in _rows(data["errors"])),
     )
@@ -143,6 +149,16 @@ def _positive(value: object) -> dict[str, float]:
     return found
 
 
+def _bounded(value: object) -> dict[str, float]:
+    """Return constants none of which is beyond what a machine of today could have."""
+    found = _positive(value)
+    for name, number in found.items():
+        most = next((most for ending, most in MOST.items() if name.endswith(ending)), MOST_SHARE)
+        if number > most:
+            raise ValueError(f"{name} is {number:g}, beyond the {most:g} that can be")
+    return found
+
+
 def _numbers(value: object) -> tuple[float, ...]:
     return tuple(_positive(dict(enumerate(value))).values()) if isinstance(value, list) else ()
 
@@ -151,6 +167,10 @@ def _curve(row: Mapping[str, object]) -> Curve:
     sizes, ratios = _numbers(row["sizes"]), _numbers(row["ratios"])
     if not sizes or len(sizes) != len(ratios) or list(sizes) != sorted(sizes):
         raise ValueError(f"curve {row['name']!r:.60} has no ascending sizes, each with its ratio")
+    if max(ratios) > MOST_RATIO:
+        raise ValueError(
+            f"curve {row['name']!r:.60} has a ratio of {max(ratios):g}, beyond the {MOST_RATIO:g} that can be"
+        )
     return Curve(str(row["name"]), sizes, ratios)
 
 

@@ -41,15 +41,6 @@ TOPOLOGY_LEVELS = {
     40: "NODE",
     50: "SYS",
 }  # nvml.h, nvmlGpuTopologyLevel_t
-# Running totals by NVML's numbers for them, and the bytes one of their units stands for.
-TRAFFIC = {
-    "pcie_sent": (pynvml.NVML_FI_DEV_PCIE_COUNT_TX_BYTES, 1),
-    "pcie_received": (pynvml.NVML_FI_DEV_PCIE_COUNT_RX_BYTES, 1),
-    "nvlink_sent": (pynvml.NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX, 1024),
-    "nvlink_received": (pynvml.NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_RX, 1024),
-}
-ALL_LINKS = 0xFFFFFFFF  # nvml.h: the scope that adds up a device's NVLinks
-UNSIGNED_LONG, UNSIGNED_LONG_LONG = 2, 3  # nvml.h, nvmlValueType_t
 LINK_TO_SWITCH = 2  # nvml.h, NVML_NVLINK_DEVICE_TYPE_SWITCH
 
 
@@ -104,10 +95,6 @@ class Device:
         """Return the SM clock in MHz."""
         return self.integer("nvmlDeviceGetClockInfo", pynvml.NVML_CLOCK_SM)
 
-    def memory_clock(self) -> Fact[int]:
-        """Return the memory clock in MHz."""
-        return self.integer("nvmlDeviceGetClockInfo", pynvml.NVML_CLOCK_MEM)
-
     def clock_max(self) -> Fact[int]:
         """Return the highest SM clock in MHz."""
         return self.integer("nvmlDeviceGetMaxClockInfo", pynvml.NVML_CLOCK_SM)
@@ -121,19 +108,6 @@ class Device:
         return self.ask(
             "nvmlDeviceGetCurrentClocksThrottleReasons",
             read=lambda mask: tuple(name for bit, name in THROTTLE_BITS.items() if mask & bit and bit != 0x1),
-        )
-
-    def traffic(self) -> Fact[dict[str, int]]:
-        """Return bytes moved so far, by the keys of TRAFFIC; what the device does not count is left out."""
-        fields = [(number, ALL_LINKS if "nvlink" in name else 0) for name, (number, _) in TRAFFIC.items()]
-        return self.ask("nvmlDeviceGetFieldValues", fields, read=_traffic)
-
-    def busy_processes(self) -> Fact[dict[int, float]]:
-        """Return the share of multiprocessors that processes used lately, in percent, by process id."""
-        return self.ask(
-            "nvmlDeviceGetProcessUtilization",
-            0,
-            read=lambda samples: {int(sample.pid): float(sample.smUtil) for sample in samples},
         )
 
     def bus(self) -> Fact[str]:
@@ -238,14 +212,6 @@ def _ask(function: str, *arguments: object, read: Callable[[Any], T]) -> Fact[T]
         return missing(source, REASONS.get(code, str(error).lower()))
     except (AttributeError, TypeError, ValueError, OSError) as error:
         return missing(source, f"{type(error).__name__}: {error}")
-
-
-def _traffic(values: Any) -> dict[str, int]:
-    counted = {}
-    for (name, (_, unit)), value in zip(TRAFFIC.items(), values, strict=True):
-        if value.nvmlReturn == pynvml.NVML_SUCCESS and value.valueType in (UNSIGNED_LONG, UNSIGNED_LONG_LONG):
-            counted[name] = int(value.value.ullVal) * unit
-    return counted
 
 
 def _holders(processes: Any) -> tuple[tuple[int, int | None], ...]:

@@ -8,6 +8,7 @@ import socket
 import pytest
 
 from capacity_tui.engine.hardware.benchmark import disk, measurement
+from capacity_tui.engine.hardware.benchmark import report as reports
 from capacity_tui.engine.hardware.doctor import hide_names
 from capacity_tui.tui.cli import main
 
@@ -66,6 +67,7 @@ def test_names_are_hidden_where_they_stand_alone():
 
 
 def test_benchmarks_are_kept_and_used(capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr(reports, "BUSY_SHARE", 2.0)  # whatever else this machine does
     monkeypatch.setattr(measurement, "ENOUGH_SECONDS", 0.02)
     monkeypatch.setattr(disk, "FILE_BYTES", 16 << 20)
     monkeypatch.setattr(disk, "RANDOM_SECONDS", 0.02)
@@ -88,3 +90,81 @@ def test_configurations_carry_their_settings(capsys):
     assert main(["configs", "--gpu", "8xH100-SXM", "--mode", "balanced", "--format", "json"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert {"name", "value", "reason"} == set(data["balanced"]["settings"][0])
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--profile-only", "--generate-configs"),
+        ("--profile-only", "--job", "transformer"),
+        ("--profile-only", "--benchmark"),
+        ("--doctor", "--generate-configs"),
+        ("--doctor", "--benchmark"),
+        ("--folder", "/tmp"),
+        ("--url", "http://127.0.0.1/"),
+        ("--private",),
+    ],
+)
+def test_no_option_is_dropped_in_silence(words, capsys):
+    assert main(["detect", *words]) == 2
+    told = capsys.readouterr().err
+    assert words[0] in told
+
+
+def test_a_benchmark_and_configurations_come_together(capsys, monkeypatch):
+    monkeypatch.setattr(measurement, "ENOUGH_SECONDS", 0.01)
+    monkeypatch.setattr(disk, "FILE_BYTES", 16 << 20)
+    assert main(["detect", "--benchmark", "--generate-configs", "--format", "json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["benchmark"]["measured"]
+    assert set(data["configurations"]) == {"conservative", "balanced", "extreme"}
+
+
+@pytest.mark.parametrize(
+    ("line", "secrets"),
+    [
+        ("disks[3].device = nas01.corp.example:/export/alice-secret", ("nas01", "corp", "alice")),
+        ("disks[3].device = //smb.corp/alice$/x", ("smb", "alice")),
+        ("disks[0].device = /dev/disk/by-id/nvme-SAMSUNG_S5GXNX0R", ("S5GXNX0R", "SAMSUNG")),
+        ("disks[0].device = /dev/mapper/bobs--laptop--vg-root", ("bobs", "laptop")),
+        (
+            "limit = 5  [detected: /sys/fs/cgroup/user.slice/user-1000.slice/app-alice.scope/memory.max]",
+            ("1000", "alice"),
+        ),
+        ("container = 0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", ("0123456789ab",)),
+    ],
+)
+def test_the_doctor_hides_what_names_a_place(line, secrets):
+    cleaned = hide_names(line, ())
+    assert not any(secret in cleaned for secret in secrets)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "total_bytes = 17179869184  [detected: /sys/fs/cgroup/memory.max]",
+        "host = 264175625000  [detected: /proc/meminfo]",
+        "disks[0].device = /dev/nvme0n1p2",
+        "model = Intel(R) Xeon(R) Processor @ 2.50GHz  [detected: /proc/cpuinfo]",
+    ],
+)
+def test_the_doctor_keeps_what_helps(line):
+    assert hide_names(line, ()) == line
+
+
+@pytest.mark.parametrize(
+    "damage", ["{", "[]", '{"device": "d", "date": "", "software": {}, "gemm": {}, "constants": {"sustained": 1e300}}']
+)
+def test_a_damaged_file_of_measured_constants_is_named_and_the_sound_one_kept(damage, tmp_path, capsys):
+    folder = tmp_path / "data" / "measured"
+    folder.mkdir(parents=True)
+    sound = {"device": "d", "date": "2026-01-01", "software": {}, "gemm": {}, "curves": [], "errors": []}
+    (folder / "sound.json").write_text(json.dumps({**sound, "constants": {"sustained": 0.9}}))
+    (folder / "broken.json").write_text(damage)
+    assert main(["detect", "--profile-only", "--format", "json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert [entry["constants"] for entry in data["measured"]] == [{"sustained": 0.9}]
+    assert main(["detect", "--profile-only"]) == 0
+    out = capsys.readouterr().out
+    assert "broken.json" in out
+    assert "sound.json" not in out

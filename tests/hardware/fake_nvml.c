@@ -16,8 +16,6 @@ typedef struct { unsigned long long total, free, used; } Memory;
 typedef struct { unsigned pid; unsigned long long used; unsigned gpu_instance, compute_instance; } Process;
 typedef struct { unsigned gpu, memory; } Utilization;
 typedef struct { unsigned multiprocessors, copy, decoder, encoder, jpeg, ofa, gpu_slices, compute_slices; unsigned long long mebibytes; } Attributes;
-typedef struct { unsigned pid; unsigned long long stamp; unsigned sm, memory, encoder, decoder; } ProcessUse;
-typedef struct { unsigned field, scope; long long stamp, latency; int type, result; unsigned long long value; } Field;
 typedef void *Device;
 
 static int mode(const char *name) { const char *set = getenv("FAKE_NVML"); return set && !strcmp(set, name); }
@@ -78,25 +76,6 @@ int nvmlDeviceGetEnforcedPowerLimit(Device device, unsigned *value) { *value = 7
 int nvmlDeviceGetPowerManagementDefaultLimit(Device device, unsigned *value) { *value = 650000; return sensor(device); }
 int nvmlDeviceGetTemperatureThreshold(Device device, int kind, unsigned *value) { (void)kind; *value = 87; return sensor(device); }
 int nvmlDeviceGetAttributes_v2(Device device, Attributes *found) { memset(found, 0, sizeof *found); found->gpu_slices = 3; return broken(device); }
-int nvmlDeviceGetProcessUtilization(Device device, ProcessUse *found, unsigned *count, unsigned long long since) {
-    (void)since;
-    if (!mode("one") || broken(device)) return NOT_FOUND;
-    if (!found) { *count = 1; return INSUFFICIENT_SIZE; }
-    *found = (ProcessUse){1, 0, 63, 20, 0, 0};
-    return OK;
-}
-int nvmlDeviceGetFieldValues(Device device, int count, Field *fields) {
-    static unsigned long long calls;
-    calls++;
-    if (mode("bare")) return NOT_SUPPORTED;
-    for (int i = 0; i < count; i++) {
-        int nvlink = fields[i].field == 138 || fields[i].field == 139;
-        fields[i].result = nvlink && !mode("eight") ? NOT_SUPPORTED : broken(device);
-        fields[i].type = 3;
-        fields[i].value = calls * 1000000;
-    }
-    return OK;
-}
 int nvmlDeviceGetPowerUsage(Device device, unsigned *value) { *value = 123456; return sensor(device); }
 int nvmlDeviceGetTemperature(Device device, int kind, unsigned *value) { (void)kind; *value = 41; return sensor(device); }
 int nvmlDeviceGetClockInfo(Device device, int kind, unsigned *value) { (void)kind; *value = 1305; return sensor(device); }

@@ -14,8 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.hardware.benchmark import accelerators, disk, measurement, watching
+from capacity_tui.engine.hardware.benchmark import accelerators, disk, measurement, network, watching
+from capacity_tui.engine.hardware.benchmark import run as running
+from capacity_tui.engine.hardware.benchmark.load import Moment, busy_share
 from capacity_tui.engine.hardware.benchmark.measurement import Measurement, Skipped, spread
+from capacity_tui.engine.hardware.benchmark.network import web_address
 from capacity_tui.engine.hardware.benchmark.report import (
     BenchmarkReport,
     measured_facts,
@@ -25,6 +28,9 @@ from capacity_tui.engine.hardware.benchmark.report import (
 from capacity_tui.engine.hardware.benchmark.run import run_benchmarks
 from capacity_tui.engine.hardware.detect import detect
 from capacity_tui.engine.hardware.own_machine import detected
+from capacity_tui.engine.hardware.sample import Counters
+from capacity_tui.tui.benchmark_view import report_tables
+from capacity_tui.tui.cli import main
 
 
 @pytest.fixture(autouse=True)
@@ -122,6 +128,120 @@ def test_a_named_address_is_measured(machine):
 def test_addresses_that_cannot_be_measured_are_reasons(machine, url, reason):
     (skipped,) = run_benchmarks(machine, ("network",), url=url).skipped
     assert reason in skipped.reason
+
+
+@pytest.mark.parametrize(
+    "url", ["http://x:99999/", "http://x:0/", "http://[::1", "http://" + "a" * 64 + ".example/", "ftp://x", "http://"]
+)
+def test_an_address_that_cannot_be_is_refused_before_anything_is_measured(url, monkeypatch, capsys):
+    monkeypatch.setattr(running, "run_benchmarks", lambda *words, **options: pytest.fail("measured"))
+    assert main(["detect", "--benchmark", "--url", url]) == 2
+    told = capsys.readouterr().err
+    assert "not a web address" in told
+    assert "Traceback" not in told
+
+
+def test_a_path_may_hold_any_letter():
+    assert web_address("https://example.org/caf\xe9?q=\xfc").path == "/caf%C3%A9?q=%C3%BC"
+
+
+def test_a_server_that_drips_holds_nothing_up(machine, monkeypatch):
+    monkeypatch.setattr(network, "REMOTE_SECONDS", 1.0)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        ended = threading.Event()
+
+        def drip():
+            held = []
+            while not ended.is_set():
+                connection, _ = server.accept()
+                held.append(connection)
+
+        threading.Thread(target=drip, daemon=True).start()
+        started = time.monotonic()
+        report = run_benchmarks(machine, ("network",), url=f"http://127.0.0.1:{server.getsockname()[1]}/")
+        ended.set()
+    assert time.monotonic() - started < 20
+    (skipped,) = report.skipped
+    assert skipped.reason == "127.0.0.1: no answer within 1 s"
+
+
+def test_cancelling_does_not_wait_for_a_silent_server(machine):
+    cancelled = threading.Event()
+
+    def stop(step):
+        if step.latest is not None and step.latest.id == "network.resolve":
+            threading.Timer(0.2, cancelled.set).start()
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/"
+        report = run_benchmarks(machine, ("network",), url=url, progress=stop, cancelled=cancelled)
+    assert not report.complete
+    assert report.skipped == (Skipped("network", "stopped"),)
+
+
+def test_a_server_that_answers_nonsense_sends_no_escapes(machine):
+    def answer(server):
+        while True:
+            connection, _ = server.accept()
+            connection.sendall(b"\x1b]0;owned\x07\r\n\r\n")
+            connection.close()
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=answer, args=(server,), daemon=True).start()
+        report = run_benchmarks(machine, ("network",), url=f"http://127.0.0.1:{server.getsockname()[1]}/")
+    assert report.skipped
+    assert all(entry.reason.isprintable() for entry in report.skipped)
+
+
+def test_a_machine_without_a_loopback_is_a_reason(machine, monkeypatch):
+    def refuse(*words, **options):
+        raise OSError(101, "Network is unreachable")
+
+    monkeypatch.setattr(socket, "create_server", refuse)
+    report = run_benchmarks(machine, ("network",))
+    assert Skipped("network.loopback", "no loopback here: Network is unreachable") in report.skipped
+    assert report.complete
+
+
+def busy(machine, share: float):
+    """Return counters of a machine whose CPUs others use in part."""
+    threads = machine.cpu.usable_threads.value
+    started = time.monotonic(), time.process_time()
+
+    def read() -> Counters:
+        elapsed, own = time.monotonic() - started[0], time.process_time() - started[1]
+        return Counters(own + share * threads * elapsed, threads * elapsed, 0, 0, 0, 0)
+
+    return read
+
+
+def test_a_busy_machine_is_told_and_its_figures_do_not_count(machine, tmp_path):
+    report = run_benchmarks(machine, ("network",), counters=busy(machine, 0.4))
+    assert report.busy_share == pytest.approx(0.4, abs=0.05)
+    assert report.disturbed
+    assert not run_benchmarks(machine, ("network",), counters=busy(machine, 0.02)).disturbed
+    save_report(replace(kept(machine, "2026-01-01T00:00:00+00:00", 1e9), busy_share=0.01), tmp_path)
+    save_report(replace(kept(machine, "2026-02-01T00:00:00+00:00", 9e9), busy_share=0.4), tmp_path)
+    assert measured_facts(tmp_path, machine).fp32_flops.value == 1e9
+    alone = tmp_path / "alone"
+    save_report(replace(kept(machine, "2026-02-01T00:00:00+00:00", 9e9), busy_share=0.4), alone)
+    assert "while others took 40% of the processor" in measured_facts(alone, machine).fp32_flops.reason
+    shown = [str(part) for part in report_tables(read_reports(alone)[0])]
+    assert any("do not count in estimates" in part for part in shown)
+
+
+def test_cpus_that_others_use_beside_ours_are_no_disturbance():
+    before = Moment(0.0, Counters(0, 0, 0, 0, 0, 0), 0.0)
+    after = Moment(10.0, Counters(640 + 20, 1280, 0, 0, 0, 0), 20.0)
+    assert busy_share(before, after, 2) == 0  # 64 of 128 CPUs are busy, 2 are ours
+    assert busy_share(before, after, 128) == pytest.approx(0.5)
+    assert busy_share(before, Moment(10.0, Counters(None, None, 0, 0, 0, 0), 0.0), 2) is None
+
+
+@pytest.mark.parametrize("rate", [1e300, -1.0, 0.0])
+def test_rates_that_cannot_be_are_not_believed(rate, machine, tmp_path):
+    save_report(kept(machine, "2026-01-01T00:00:00+00:00", rate), tmp_path)
+    assert measured_facts(tmp_path, machine).fp32_flops.value is None
 
 
 def test_gpus_without_pytorch_or_devices_are_a_reason(machine):

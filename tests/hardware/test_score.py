@@ -14,7 +14,7 @@ from capacity_tui.engine.hardware import detect as detection
 from capacity_tui.engine.hardware.cooling import judge_cooling
 from capacity_tui.engine.hardware.detect import detect
 from capacity_tui.engine.hardware.facts import detected, missing
-from capacity_tui.engine.hardware.gpu_sensors import GpuSample, Traffic
+from capacity_tui.engine.hardware.gpu_sensors import GpuSample
 from capacity_tui.engine.hardware.machine import unknown_accelerator
 from capacity_tui.engine.hardware.nvidia_smi import probe_nvidia_smi
 from capacity_tui.engine.hardware.score import points_between, score_machine
@@ -78,8 +78,7 @@ def test_more_never_scores_less(first, second):
 
 def moment(percent: float, celsius: float, *throttle: str) -> tuple[GpuSample, ...]:
     no = missing("test", "not told")
-    known = (detected(percent, "test"), no, no, no, detected(celsius, "test"), no, detected(throttle, "test"))
-    return (GpuSample(0, *known, no, Traffic(no, no, no, no), no),)
+    return (GpuSample(0, detected(percent, "test"), no, no, no, detected(celsius, "test"), detected(throttle, "test")),)
 
 
 @pytest.mark.parametrize(

@@ -11,24 +11,42 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
+from capacity_tui.engine.errors import StorageError
 from capacity_tui.tui.headless.output import as_text, format_of, tell, write
 
 if TYPE_CHECKING:
+    from capacity_tui.engine.hardware.benchmark.report import BenchmarkReport
     from capacity_tui.engine.hardware.benchmark.run import Progress
 
 
-def write_benchmark(folder: Path | None, url: str | None, wanted: str | None, output: Path | None) -> int:
-    """Run the benchmarks, keep what was measured and write it; returns the exit code."""
+def measured(folder: Path | None, url: str | None) -> BenchmarkReport:
+    """Run the benchmarks and keep what was measured.
+
+    Raises:
+        HardwareError: the address is none.
+    """
     from capacity_tui.engine import detect
-    from capacity_tui.engine.export import to_json, to_yaml
+    from capacity_tui.engine.hardware.benchmark.network import web_address
     from capacity_tui.engine.hardware.benchmark.report import benchmarks_folder, save_report
     from capacity_tui.engine.hardware.benchmark.run import run_benchmarks
-    from capacity_tui.tui.benchmark_view import report_tables
 
+    if url is not None:
+        web_address(url)
     with _stop_on_interrupt() as cancelled:
         report = run_benchmarks(detect(), folder=folder, url=url, progress=_tell_progress, cancelled=cancelled)
     if report.measured:
-        tell(f"kept in {save_report(report, benchmarks_folder())}")
+        try:
+            tell(f"kept in {save_report(report, benchmarks_folder())}")
+        except StorageError as error:
+            tell(f"not kept: {error.one_line()}")
+    return report
+
+
+def write_benchmark(report: BenchmarkReport, wanted: str | None, output: Path | None) -> int:
+    """Write what was measured; returns the exit code."""
+    from capacity_tui.engine.export import to_json, to_yaml
+    from capacity_tui.tui.benchmark_view import report_tables
+
     form = wanted or format_of(output)
     if form in ("json", "yaml"):
         data = asdict(report)

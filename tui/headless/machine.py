@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.choose.filled import ModePlan
     from capacity_tui.engine.choose.modes import Comparison
     from capacity_tui.engine.estimate.estimate import Answer
+    from capacity_tui.engine.hardware.benchmark.report import BenchmarkReport
     from capacity_tui.engine.hardware.machine import Machine
 
 DEFAULT_MODEL = "smollm2-135m"
@@ -53,21 +56,46 @@ def detect(
     output: Path | None,
 ) -> int:
     """Say what this machine is."""
+    _refuse_together({
+        "--doctor": doctor, "--profile-only": profile_only, "--generate-configs": generate_configs, "--job": bool(job),
+        "--benchmark": benchmark, "--folder": bool(folder), "--url": bool(url), "--private": private,
+    })  # fmt: skip
     if doctor:
         from capacity_tui.tui.headless.doctor import write_doctor
 
         write_doctor(private, wanted, output)
         return 0
+    report = None
     if benchmark:
-        from capacity_tui.tui.headless.benchmark import write_benchmark
+        from capacity_tui.tui.headless.benchmark import measured, write_benchmark
 
-        return write_benchmark(folder, url, wanted, output)
-    _write_machine(profile_only, generate_configs, job, wanted, output)
+        report = measured(folder, url)
+        if not (generate_configs or job) or not report.complete:
+            return write_benchmark(report, wanted, output)
+    _write_machine(profile_only, generate_configs, job, report, wanted, output)
     return 0
 
 
+def _refuse_together(given: Mapping[str, bool]) -> None:
+    """Refuse options that would be dropped in silence beside others, or without the one they belong to."""
+    apart: dict[str, tuple[str, ...]] = {"--doctor": ("--profile-only", "--generate-configs", "--job", "--benchmark")}
+    apart["--profile-only"] = ("--generate-configs", "--job", "--benchmark")
+    for option, others in apart.items():
+        beside = [other for other in others if given[other]]
+        if given[option] and beside:
+            raise click.UsageError(f"{option} leaves out what {' and '.join(beside)} would add: give one or the other")
+    for option, whole in {"--folder": "--benchmark", "--url": "--benchmark", "--private": "--doctor"}.items():
+        if given[option] and not given[whole]:
+            raise click.UsageError(f"{option} does nothing without {whole}")
+
+
 def _write_machine(
-    profile_only: bool, generate_configs: bool, job: str | None, wanted: str | None, output: Path | None
+    profile_only: bool,
+    generate_configs: bool,
+    job: str | None,
+    report: BenchmarkReport | None,
+    wanted: str | None,
+    output: Path | None,
 ) -> None:
     """Write the facts of this machine; unless they alone are wanted, its score and what a job meets here too."""
     from capacity_tui.engine import detect as look
@@ -76,7 +104,7 @@ def _write_machine(
 
     machine = look()
     found = None if profile_only else _answer(job, machine)
-    comparison = _comparison(None, None, machine) if generate_configs and not profile_only else None
+    comparison = _comparison(None, None, machine) if generate_configs else None
     form = wanted or format_of(output)
     if form in ("json", "yaml"):
         from capacity_tui.engine.export import result_as_dict, to_json, to_yaml
@@ -84,6 +112,8 @@ def _write_machine(
         data: dict[str, object] = machine_as_dict(machine)
         if not profile_only:
             data |= machine_report.report_data(machine, found)
+        if report:
+            data["benchmark"] = asdict(report)
         if comparison:
             data["configurations"] = {
                 entry.mode.id: result_as_dict(entry.plan, entry.estimate) for entry in _entries(comparison)
@@ -93,6 +123,10 @@ def _write_machine(
     from capacity_tui.tui.machine_tables import machine_tables
 
     parts = [*machine_tables(machine)]
+    if report:
+        from capacity_tui.tui.benchmark_view import report_tables
+
+        parts += report_tables(report)
     if found:
         parts += machine_report.score_parts(machine_report.score_of(machine))
         parts += machine_report.job_parts(machine, found)

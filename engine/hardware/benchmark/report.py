@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from capacity_tui.engine.files import data_folder, make_folder, write_atomically
+from capacity_tui.engine.hardware.benchmark.load import BUSY_SHARE
 from capacity_tui.engine.hardware.benchmark.measurement import Measurement, Skipped, Spread
 from capacity_tui.engine.hardware.cooling import Cooling
 from capacity_tui.engine.hardware.facts import Fact, missing
 from capacity_tui.engine.hardware.machine import Machine
 
 FOLDER = "benchmarks"
+MOST = 1e18  # FLOP/s, B/s: no machine of today has a thousandth of it
 NOT_MEASURED = "not measured on this machine; capacity-tui detect --benchmark does"
 DISK, MEMORY = ("disk.read", "disk.write"), "memory.triad"
 
@@ -23,7 +25,8 @@ DISK, MEMORY = ("disk.read", "disk.write"), "memory.triad"
 class BenchmarkReport:
     """What was measured, when and on what.
 
-    ``complete`` is False if the user stopped it; ``cooling`` judges the GPUs by their sensors under the load.
+    ``complete`` is False if the user stopped it; ``cooling`` judges the GPUs by their sensors under the load;
+    ``busy_share`` is the part of the usable processor that others took meanwhile, None where nothing tells.
     """
 
     date: str
@@ -34,6 +37,12 @@ class BenchmarkReport:
     measured: tuple[Measurement, ...]
     skipped: tuple[Skipped, ...]
     cooling: tuple[Cooling, ...] = ()
+    busy_share: float | None = None
+
+    @property
+    def disturbed(self) -> bool:
+        """Whether others took so much of the machine that the figures are not its own."""
+        return (self.busy_share or 0.0) > BUSY_SHARE
 
     def find(self, identifier: str) -> Measurement | None:
         """Return one figure by its id."""
@@ -71,20 +80,28 @@ def read_reports(folder: Path) -> tuple[BenchmarkReport, ...]:
 
 
 def measured_facts(folder: Path, machine: Machine) -> MeasuredFacts:
-    """Return the newest figures that were measured on this processor with as many threads.
+    """Return the newest figures that were measured on this processor, undisturbed, with as many threads.
 
     A home folder may be shared between machines: what another one measured does not count.
     """
-    reports = [report for report in read_reports(folder) if _same(report, machine)]
+    own = [report for report in read_reports(folder) if _same(report, machine)]
+    reports = [report for report in own if not report.disturbed]
 
     def fact(identifier: str) -> Fact[float]:
         for report in reports:
             figure = report.find(identifier)
             if figure is not None:
                 return Fact(figure.spread.median, "measured", f"{figure.name} on {report.date[:10]}, {figure.how}")
-        return missing(str(folder), NOT_MEASURED)
+        disturbed = next((report for report in own if report.disturbed and report.find(identifier)), None)
+        return missing(str(folder), NOT_MEASURED if disturbed is None else busy_text(disturbed))
 
     return MeasuredFacts(fact("cpu.gemm.fp32"), fact("cpu.gemm.fp64"), fact(MEMORY), fact(DISK[0]), fact(DISK[1]))
+
+
+def busy_text(report: BenchmarkReport) -> str:
+    """Return why the figures of a disturbed report do not count."""
+    share = f"{report.busy_share or 0.0:.0%}"
+    return f"measured on {report.date[:10]} while others took {share} of the processor; measure again when it is idle"
 
 
 def _same(report: BenchmarkReport, machine: Machine) -> bool:
@@ -99,7 +116,10 @@ def _read(path: Path) -> BenchmarkReport | None:
 
 
 def _report(data: Mapping[str, Any]) -> BenchmarkReport:
-    figures = (Measurement(**{**figure, "spread": Spread(**figure["spread"])}) for figure in data["measured"])
+    figures = [Measurement(**{**figure, "spread": Spread(**figure["spread"])}) for figure in data["measured"]]
+    for figure in figures:
+        if not 0 < figure.spread.median < MOST:
+            raise ValueError(f"{figure.id}: {figure.spread.median!r} is no rate of a machine")
     return BenchmarkReport(
         date=str(data["date"]),
         processor=str(data["processor"]),
@@ -109,4 +129,5 @@ def _report(data: Mapping[str, Any]) -> BenchmarkReport:
         measured=tuple(figures),
         skipped=tuple(Skipped(**entry) for entry in data["skipped"]),
         cooling=tuple(Cooling(**entry) for entry in data.get("cooling", ())),
+        busy_share=data.get("busy_share"),
     )

@@ -12,6 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import cast
 
+from capacity_tui.engine.hardware.benchmark.load import busy_share, moment
 from capacity_tui.engine.hardware.benchmark.measurement import CancelledError, Conditions, Measurement, Skipped
 from capacity_tui.engine.hardware.benchmark.report import BenchmarkReport
 from capacity_tui.engine.hardware.benchmark.watching import Moments, watched
@@ -19,6 +20,7 @@ from capacity_tui.engine.hardware.cooling import Cooling, judge_cooling
 from capacity_tui.engine.hardware.gpu_sensors import GpuSensors
 from capacity_tui.engine.hardware.host import Host
 from capacity_tui.engine.hardware.machine import Machine
+from capacity_tui.engine.hardware.sample import Counters, KernelCounters
 
 Benchmark = Callable[[Conditions], Iterator[Measurement | Skipped]]
 MODULES = {
@@ -49,6 +51,7 @@ def run_benchmarks(
     url: str | None = None,
     progress: Callable[[Progress], None] = lambda _: None,
     cancelled: threading.Event | None = None,
+    counters: Callable[[], Counters] | None = None,
 ) -> BenchmarkReport:
     """Measure this machine and return what was found; stopping keeps what is complete.
 
@@ -59,7 +62,10 @@ def run_benchmarks(
         url: web address to measure the network to; none opens no connection beyond this machine.
         progress: called before each group and after each figure, in the caller's thread.
         cancelled: stops the benchmarks when set.
+        counters: reads the machine's running totals, to tell what others did meanwhile; the kernel's by default.
     """
+    counted = counters or KernelCounters(Host()).read
+    before = moment(counted)
     conditions = _conditions(machine, folder, url, cancelled or threading.Event())
     chosen = [group for group in GROUPS if group in set(groups)]
     figures: list[Measurement | Skipped] = []
@@ -68,7 +74,7 @@ def run_benchmarks(
     for done, group in enumerate(chosen):
         progress(Progress(group, done, len(chosen)))
         try:
-            watching = watched(GpuSensors(Host()).read) if group == "gpu" else nullcontext(Moments())
+            watching = watched(GpuSensors(Host(), throttle=True).read) if group == "gpu" else nullcontext(Moments())
             with watching as moments:
                 for figure in _benchmark(group)(conditions):
                     figures.append(figure)
@@ -91,6 +97,7 @@ def run_benchmarks(
         measured=tuple(figure for figure in figures if isinstance(figure, Measurement)),
         skipped=tuple(figure for figure in figures if isinstance(figure, Skipped)),
         cooling=cooling,
+        busy_share=busy_share(before, moment(counted), conditions.threads),
     )
 
 
