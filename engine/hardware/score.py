@@ -12,6 +12,7 @@ from typing import Literal, cast
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.errors import CatalogError
+from capacity_tui.engine.hardware.facts import Fact, missing
 from capacity_tui.engine.hardware.found import Found
 from capacity_tui.engine.hardware.machine import Machine
 from capacity_tui.engine.hardware.own_machine import detected
@@ -26,7 +27,10 @@ SIXTEEN_BIT = ("bf16", "fp16")
 
 @dataclass(frozen=True, slots=True)
 class ScorePart:
-    """What one figure contributes; ``points`` is None with a reason where the figure is not known."""
+    """What one figure contributes; ``points`` is None with a reason where the figure is not known.
+
+    ``known`` says how the figure came about.
+    """
 
     id: str
     name: str
@@ -35,6 +39,7 @@ class ScorePart:
     points: float | None
     weight: float
     reason: str = ""
+    known: str = ""
 
     def value_text(self) -> str:
         """Return the figure with its unit, or why there is none."""
@@ -77,7 +82,7 @@ def score_machine(machine: Machine, catalog: Catalog, disk_read: float | None = 
     """
     rules = _rules()
     figures = _figures(machine, catalog, disk_read)
-    parts = tuple(_part(rule, *figures[rule.id]) for rule in rules.parts)
+    parts = tuple(_part(rule, figures[rule.id]) for rule in rules.parts)
     known = [(part, part.points) for part in parts if part.points is not None]
     weight = sum(part.weight for part, _ in known)
     value = sum(part.weight * points for part, points in known) / weight if weight else 0.0
@@ -98,43 +103,55 @@ def points_between(anchors: Anchors, value: float) -> float:
     return anchors[-1][1]
 
 
-def _figures(machine: Machine, catalog: Catalog, disk_read: float | None) -> dict[str, tuple[float | None, str]]:
-    """Return every figure with the reason where it is not known."""
-    memory, cores = machine.memory.total_bytes, machine.cpu.physical_cores.or_else(machine.cpu.usable_threads)
-    try:
-        found = detected(machine, catalog)
-    except CatalogError as error:
-        unknown: tuple[float | None, str] = (None, error.one_line())
-        devices = dict.fromkeys(("arithmetic", "device_memory", "bandwidth", "link"), unknown)
-    else:
-        devices = _device_figures(found)
+def _figures(machine: Machine, catalog: Catalog, disk_read: float | None) -> dict[str, Fact[float]]:
+    """Return every figure with how it is known, or the reason where it is not."""
+    cores = machine.cpu.physical_cores.or_else(machine.cpu.usable_threads)
     threads = machine.cpu.usable_threads.value or math.inf
+    try:
+        devices = _device_figures(detected(machine, catalog))
+    except CatalogError as error:
+        devices = dict.fromkeys(("arithmetic", "device_memory", "bandwidth", "link"), _untold(error.one_line()))
     return {
         **devices,
-        "main_memory": (None if memory.value is None else float(memory.value), memory.reason),
-        "cores": (None if cores.value is None else float(min(cores.value, threads)), cores.reason),
+        "main_memory": machine.memory.total_bytes.map(float),
+        "cores": cores.map(lambda count: float(min(count, threads))),
         "disk": _disk(machine, disk_read),
     }
 
 
-def _device_figures(found: Found) -> dict[str, tuple[float | None, str]]:
+def _device_figures(found: Found) -> dict[str, Fact[float]]:
     device, count = found.device, found.devices
-    peak = max([device.peaks[name] for name in SIXTEEN_BIT if name in device.peaks] or [device.peak("fp16")])
-    size = None if device.memory_bytes is None else float(device.memory_bytes) * count
+    wide = [name for name in SIXTEEN_BIT if name in device.peaks] or [device.native("fp16")]
+    fastest = max(wide, key=lambda name: device.peaks[name])
+
+    def known(name: str, value: float) -> Fact[float]:
+        by = device.known[name]
+        return Fact(value, by.origin, by.source)
+
+    sized = device.kind != "cpu" and device.memory_bytes is not None
     return {
-        "arithmetic": (peak * count, ""),
-        "device_memory": (size if device.kind != "cpu" else None, "no device beside the CPU"),
-        "bandwidth": (float(device.bandwidth), ""),
-        "link": (float(device.link_bandwidth) if count > 1 else None, "a single device"),
+        "arithmetic": known(f"peaks.{fastest}", device.peaks[fastest] * count),
+        "device_memory": known("memory_bytes", float(device.memory_bytes or 0) * count)
+        if sized
+        else _untold("no device beside the CPU"),
+        "bandwidth": known("bandwidth", float(device.bandwidth)),
+        "link": known("link_bandwidth", float(device.link_bandwidth)) if count > 1 else _untold("a single device"),
     }
 
 
-def _disk(machine: Machine, disk_read: float | None) -> tuple[float | None, str]:
+def _disk(machine: Machine, disk_read: float | None) -> Fact[float]:
     if disk_read is not None:
-        return disk_read, ""
+        return Fact(disk_read, "measured", "detect --benchmark")
     known = _rules().disk_kinds
-    rates = [known[kind] for disk in machine.disks if (kind := disk.kind.value or "") in known]
-    return (max(rates), "") if rates else (None, "no disk of a known kind; detect --benchmark measures it")
+    rates = {kind: known[kind] for disk in machine.disks if (kind := disk.kind.value or "") in known}
+    if not rates:
+        return _untold("no disk of a known kind; detect --benchmark measures it")
+    fastest = max(rates, key=lambda kind: rates[kind])
+    return Fact(rates[fastest], "assumed", f"what disks of the kind {fastest} usually reach, {SOURCE}")
+
+
+def _untold(reason: str) -> Fact[float]:
+    return missing(SOURCE, reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,10 +175,12 @@ class _Rules:
     disk_kinds: Mapping[str, float]
 
 
-def _part(rule: _PartRule, value: float | None, reason: str) -> ScorePart:
+def _part(rule: _PartRule, figure: Fact[float]) -> ScorePart:
+    value = figure.value
     if value is None or value <= 0:
-        return ScorePart(rule.id, rule.name, None, rule.unit, None, rule.weight, reason or "not told")
-    return ScorePart(rule.id, rule.name, value, rule.unit, points_between(rule.anchors, value), rule.weight)
+        return ScorePart(rule.id, rule.name, None, rule.unit, None, rule.weight, figure.reason or "not told")
+    points, known = points_between(rule.anchors, value), str(figure.provenance)
+    return ScorePart(rule.id, rule.name, value, rule.unit, points, rule.weight, known=known)
 
 
 def _first(rows: Sequence[tuple[str, float]], value: float) -> str:

@@ -21,6 +21,7 @@ from capacity_tui.engine.hardware.facts import Fact, detected, missing
 from capacity_tui.engine.hardware.host import Host
 from capacity_tui.engine.hardware.machine import MigInstance
 from capacity_tui.engine.hardware.own_machine import detected as own_machine
+from capacity_tui.engine.hardware.score import score_machine
 from capacity_tui.engine.hardware.usable import usable_devices
 from capacity_tui.tui.explanation_view import explanation
 from capacity_tui.tui.machine_view import cluster_rows
@@ -121,6 +122,10 @@ def test_measured_bandwidth_counts_everywhere_and_is_cited_alone(unknown_cpu):
     assert told["bandwidth"] == "measured here: memory triad on 2026-11-21, 2 threads"
     assert told["peak"].startswith("assumed: concluded from")
     assert found.explanation.calibration == ""
+    scored = {part.id: part for part in score_machine(machine, load_catalog()).parts}
+    assert scored["bandwidth"].value == 2.5e10
+    assert scored["bandwidth"].known.startswith("measured here: memory triad")
+    assert scored["arithmetic"].known.startswith("assumed: concluded from")
     assert "memory bandwidth" in basis(estimate_plan(plan_of({"name": "detected"}), machine).estimate)
 
 

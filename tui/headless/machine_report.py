@@ -35,10 +35,16 @@ def score_parts(score: Score) -> Iterator[RenderableType]:
 
     yield Text(f"Performance score: {score.value:.1f}/10, tier {score.tier} ({score.verdict})", style="bold")
     rows = [
-        (part.name, part.value_text(), "" if part.points is None else f"{part.points:.1f}", f"{part.weight:.0%}")
+        (
+            part.name,
+            part.value_text(),
+            "" if part.points is None else f"{part.points:.1f}",
+            f"{part.weight:.0%}",
+            part.known,
+        )
         for part in score.parts
     ]
-    yield table(("part", "value", "points", "weight"), rows, right=(2, 3))
+    yield table(("part", "value", "points", "weight", "known from"), rows, right=(2, 3))
     yield Text(f"{score.rule}; weakest: {score.weakest}", style="dim")
 
 
