@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
 
 import psutil
 
@@ -22,23 +23,21 @@ ANSWER_SECONDS = 0.08  # a live screen must be able to quit within 0.1 s, whatev
 STALE_SECONDS = 5.0  # how long the last GPU reading stands in for one that is late
 WHOLE_DISK = re.compile(r"(nvme\d+n\d+|(sd|hd|vd|xvd)[a-z]+|mmcblk\d+|disk\d+)")
 FIRST = "rates need two samples"
-UNTOLD = "this machine does not count it"
+NO_COUNTER = "this system gives no such counter"
+
+N = TypeVar("N", int, float)
 
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """The machine's running totals: CPU seconds, and bytes moved since it started.
-
-    What a machine does not count, or a container hides, is None; ``reasons`` says why, by field.
-    """
+    """The machine's running totals: CPU seconds, and bytes moved since it started; None where there is no counter."""
 
     busy_seconds: float | None
     total_seconds: float | None
-    disk_read: float | None
-    disk_written: float | None
-    received: float | None
-    sent: float | None
-    reasons: Mapping[str, str] = field(default_factory=dict)
+    disk_read: int | None
+    disk_written: int | None
+    received: int | None
+    sent: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +107,11 @@ class Sampler:
     def _cpu_percent(self, counters: Counters) -> Fact[float]:
         if self._before is None:
             return missing("CPU times", FIRST)
-        busy = _change(self._before[1].busy_seconds, counters.busy_seconds)
-        total = _change(self._before[1].total_seconds, counters.total_seconds)
+        before = self._before[1]
+        busy = _change(before.busy_seconds, counters.busy_seconds)
+        total = _change(before.total_seconds, counters.total_seconds)
         if busy is None or total is None:
-            return missing("CPU times", counters.reasons.get("busy_seconds", UNTOLD))
+            return missing("CPU times", NO_COUNTER)
         if total <= 0:
             return missing("CPU times", "no time has passed")
         return detected(min(100.0, max(0.0, 100 * busy / total)), "CPU times")
@@ -124,9 +124,8 @@ class Sampler:
         then, before = self._before
         if now <= then:
             return tuple(missing(name, "no time has passed") for name in names)
-        moved = {name: _change(getattr(before, name), getattr(counters, name)) for name in names}
-        reasons = (counters.reasons.get(name, UNTOLD) for name in names)
-        return tuple(_rate(name, moved[name], now - then, why) for name, why in zip(names, reasons, strict=True))
+        moved = (_change(getattr(before, name), getattr(counters, name)) for name in names)
+        return tuple(_rate(name, change, now - then) for name, change in zip(names, moved, strict=True))
 
     def _gpu_samples(self, now: float) -> Fact[tuple[GpuSample, ...]]:
         """Return the GPUs' reading; the last one while a new one is late, n/a once that is too old."""
@@ -150,49 +149,48 @@ class KernelCounters:
         self._interfaces = {card.name for card in interfaces if card.kind != "virtual"}
 
     def read(self) -> Counters:
-        """Return the totals now, each group that cannot be had left out with its reason."""
-        reasons: dict[str, str] = {}
+        """Return the totals now."""
+        busy, total = self._given(self._cpu_seconds)
+        disk_read, disk_written = self._given(self._disk_bytes)
+        received, sent = self._given(self._network_bytes)
+        return Counters(busy, total, disk_read, disk_written, received, sent)
 
-        def told(names: tuple[str, str], read: Callable[[], Sequence[float]]) -> Sequence[float | None]:
-            try:
-                return read()
-            except Exception as error:  # psutil fails in many ways where the kernel's files are hidden
-                reasons.update(dict.fromkeys(names, str(error) or type(error).__name__))
-                return None, None
+    @staticmethod
+    def _given(read: Callable[[], tuple[N, N]]) -> tuple[N, N] | tuple[None, None]:
+        """Return two counters, None for each where a hardened container or an odd kernel does not give them."""
+        try:
+            return read()
+        except Exception:  # psutil fails in as many ways as there are kernels; the other counters still count
+            return None, None
 
-        busy, total = told(("busy_seconds", "total_seconds"), _processor)
-        read, written = told(("disk_read", "disk_written"), _disks)
-        received, sent = told(("received", "sent"), self._network)
-        return Counters(busy, total, read, written, received, sent, reasons)
+    @staticmethod
+    def _cpu_seconds() -> tuple[float, float]:
+        times = psutil.cpu_times()
+        idle = times.idle + getattr(times, "iowait", 0.0)
+        guest = getattr(times, "guest", 0.0) + getattr(times, "guest_nice", 0.0)  # counted in user too
+        total = sum(times) - guest
+        return total - idle, total
 
-    def _network(self) -> tuple[float, float]:
+    @staticmethod
+    def _disk_bytes() -> tuple[int, int]:
+        disks = psutil.disk_io_counters(perdisk=True, nowrap=False)
+        whole = [disk for name, disk in disks.items() if WHOLE_DISK.fullmatch(name)]
+        return sum(disk.read_bytes for disk in whole), sum(disk.write_bytes for disk in whole)
+
+    def _network_bytes(self) -> tuple[int, int]:
         cards = psutil.net_io_counters(pernic=True, nowrap=False)
-        own = [card for name, card in cards.items() if name in self._interfaces]
-        return sum(card.bytes_recv for card in own), sum(card.bytes_sent for card in own)
+        physical = [card for name, card in cards.items() if name in self._interfaces]
+        return sum(card.bytes_recv for card in physical), sum(card.bytes_sent for card in physical)
 
 
-def _processor() -> tuple[float, float]:
-    """Return the seconds that all CPUs together were busy, and all their seconds."""
-    times = psutil.cpu_times()
-    idle = times.idle + getattr(times, "iowait", 0.0)
-    guest = getattr(times, "guest", 0.0) + getattr(times, "guest_nice", 0.0)  # counted in user too
-    total = sum(times) - guest
-    return total - idle, total
+def _change(before: N | None, after: N | None) -> N | None:
+    """Return how far a counter has come, None where there is none."""
+    return None if before is None or after is None else after - before
 
 
-def _disks() -> tuple[float, float]:
-    disks = psutil.disk_io_counters(perdisk=True, nowrap=False)
-    whole = [disk for name, disk in disks.items() if WHOLE_DISK.fullmatch(name)]
-    return sum(disk.read_bytes for disk in whole), sum(disk.write_bytes for disk in whole)
-
-
-def _change(before: float | None, now: float | None) -> float | None:
-    return None if before is None or now is None else now - before
-
-
-def _rate(name: str, change: float | None, seconds: float, reason: str) -> Fact[float]:
+def _rate(name: str, change: int | None, seconds: float) -> Fact[float]:
     if change is None:
-        return missing(name, reason)
+        return missing(name, NO_COUNTER)
     if change < 0:
         return missing(name, "the counter started anew")
     return detected(change / seconds, name)
