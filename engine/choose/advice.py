@@ -48,18 +48,21 @@ def advise(case: Case) -> tuple[tuple[Note, ...], tuple[Note, ...]]:
 def _recommendations(case: Case, tried: Iterable[tuple[Remedy, Trial]]) -> tuple[Note, ...]:
     best: dict[str, tuple[float, Note]] = {}
     first: set[str] = set()
+    alike: set[str] = set()
     for remedy, trial in (*tried, *_searched(case)):
         effect = _effect(case, trial, remedy.is_gentle) if _allowed(case, trial) else 0.0
         if effect >= LEAST_EFFECT and effect > best.get(remedy.code, (0.0,))[0]:
             best[remedy.code] = effect, _note(case, remedy, trial)
             if remedy.is_gentle and case.estimate.fits is False and effect > 1.0:
                 first.add(remedy.code)
+            if not remedy.caution:
+                alike.add(remedy.code)
     # What fits without harm comes first.
     ranked = sorted(best.values(), key=lambda pair: (pair[1].code not in first, -pair[0]))
     if case.estimate.fits is False and ranked:
         strongest = max(effect for effect, _ in ranked)
         least = 1.0 + _NOT_MUCH_DEARER * (strongest - 1.0)
-        ranked = [pair for pair in ranked if pair[0] <= 1.0 or pair[0] >= least or pair[1].code in first]
+        ranked = [pair for pair in ranked if pair[0] <= 1.0 or pair[0] >= least or pair[1].code in alike]
     ranked = _without_leading_spot(case, ranked)
     changes = [note.change for _, note in ranked]
     # The search may arrive at what a single remedy says already.

@@ -253,6 +253,11 @@ def _devices(case: Case) -> Iterator[Remedy]:
         yield Remedy("fewer_devices", f"Use {count // 2} devices", {"hardware.devices": count // 2})
     if case.plan.hardware.name != "detected" and case.settled.cluster.device.kind != "cpu":
         yield Remedy("more_devices", f"Use {count * 2} devices", {"hardware.devices": count * 2})
+    if case.plan.task == "infer" and case.estimate.fits is False and case.plan.hardware.name != "detected":
+        tensor = int(case.plan.parallelism.tp or 1)
+        for times in (2, 4, 8):
+            change = {"hardware.devices": count * times, "parallelism.tp": tensor * times}
+            yield Remedy("more_devices", f"Split it over {count * times} devices, TP {tensor * times}", change)
 
 
 def _instances(case: Case) -> Iterator[Remedy]:

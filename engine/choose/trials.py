@@ -72,7 +72,8 @@ def completed(case: Case, change: Mapping[str, object]) -> dict[str, object]:
     price = case.wanted.pricing.usd_per_hour
     if price is not None and "hardware.devices" in change:
         values["pricing.usd_per_hour"] = price * _growth(case, change)
-    if case.plan.task == "infer" and case.settled.shape is not None:
+    moved = any(path.startswith(("inference.", "parallelism.", "hardware.")) for path in change)
+    if moved and case.plan.task == "infer" and case.settled.shape is not None and case.settled.cluster.devices > 1:
         # A layout that was left out would be chosen anew for the changed plan: the change says which one it is.
         absent = (path for path in SERVING_LAYOUT if case.wanted.value(path) is None)
         values = {**{path: case.plan.value(path) for path in absent}, **values}

@@ -95,3 +95,16 @@ def test_a_batch_does_not_outgrow_the_share_that_the_engine_takes() -> None:
 def test_a_plan_without_open_fields_is_the_same_object_in_all_modes() -> None:
     compared = compare(served("h100-sxm-80gb", 8, parallelism={"tp": 4, "pp": 1}))
     assert compared.conservative.estimate is compared.balanced.estimate is compared.extreme.estimate
+
+
+def test_more_devices_are_advised_with_the_layout_that_uses_them() -> None:
+    found = answer(served("h100-sxm-80gb", 1)).estimate
+    more = next(note for note in found.recommendations if note.code == "more_devices")
+    change = dict(more.change or {})
+    assert change["parallelism.tp"] == change["hardware.devices"]
+    assert fill(served("h100-sxm-80gb", int(str(change["hardware.devices"]))), "extreme").estimate.fits
+
+
+def test_the_answer_says_which_layout_was_chosen_and_why() -> None:
+    assumed = answer(served("h100-sxm-80gb", 8)).estimate.basis.assumed
+    assert any("does not fit with TP 1" in text and "fits with TP 4" in text for text in assumed)
