@@ -42,7 +42,7 @@ def curve_name(operator: Operator, precision: str) -> str:
 
 
 def _computes(operator: Operator) -> bool:
-    return some(operator.flops > 0)
+    return operator.part != "optimizer" and some(operator.flops > 0)
 
 
 def _size(operator: Operator) -> Number:

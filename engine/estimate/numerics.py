@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.numerics import Optimizer
 from capacity_tui.engine.catalog.software import Framework
+from capacity_tui.engine.estimate.equation import equation
+from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.workload.matrices import Matrix
 from capacity_tui.engine.workload.training_section import TrainingSection
+from capacity_tui.engine.workload.transformer import present
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +26,14 @@ class Numerics:
         weight_bytes: a parameter, between uses.
         master_bytes: its fp32 copy, 0 if none.
         gradient_bytes: a gradient as kept.
-        state_bytes: the optimizer's states of a parameter.
+        state_bytes: the optimizer's states of a parameter of a matrix.
+        factor_bytes: its statistics of a row or a column of a matrix, where it keeps no others.
+        vector_state_bytes: its states of a parameter of a norm or bias.
+        outer_state_bytes: its states of a parameter of embedding or head.
         optimizer_traffic: what the optimizer reads and writes for a parameter in a step.
+        outer_traffic: the same of embedding and head.
+        optimizer_flops: its element-wise operations for a parameter in a step.
+        newton_schulz_steps: iterations that orthogonalize the update of a matrix, 0 without.
     """
 
     width: float
@@ -28,7 +41,13 @@ class Numerics:
     master_bytes: float
     gradient_bytes: float
     state_bytes: float
+    factor_bytes: float
+    vector_state_bytes: float
+    outer_state_bytes: float
     optimizer_traffic: float
+    outer_traffic: float
+    optimizer_flops: float
+    newton_schulz_steps: float
 
 
 def training_numerics(training: TrainingSection, row: Framework, catalog: Catalog) -> Numerics:
@@ -48,16 +67,24 @@ def training_numerics(training: TrainingSection, row: Framework, catalog: Catalo
     if training.master_weights == "none" and training.gradients is None and not full:
         gradients = "bf16"
     gradient_bytes = catalog.precisions.find(gradients).gradient_bytes
+    lean = weight_bytes + master_bytes < 4.0
+    each, vector = _state_bytes(optimizer, lean=lean), _vector_state_bytes(optimizer, lean=lean)
+    values = 2.0 * (master_bytes or weight_bytes) + (width if master_bytes else 0.0)
+    traffic = optimizer.state_traffic_bytes + values + optimizer.gradient_passes * gradient_bytes
     return Numerics(
         width=width,
         weight_bytes=weight_bytes,
         master_bytes=master_bytes,
         gradient_bytes=gradient_bytes,
-        state_bytes=_state_bytes(optimizer, lean=weight_bytes + master_bytes < 4.0),
-        optimizer_traffic=optimizer.state_traffic_bytes
-        + 2.0 * (master_bytes or weight_bytes)
-        + optimizer.gradient_passes * gradient_bytes
-        + (width if master_bytes else 0.0),
+        state_bytes=each,
+        factor_bytes=vector if optimizer.factored else 0.0,
+        vector_state_bytes=vector,
+        outer_state_bytes=vector if optimizer.matrices_only else each,
+        optimizer_traffic=traffic,
+        # States are read and written, gradients read once.
+        outer_traffic=2.0 * vector + values + gradient_bytes if optimizer.matrices_only else traffic,
+        optimizer_flops=optimizer.flops_per_parameter,
+        newton_schulz_steps=float(optimizer.newton_schulz_steps or 0),
     )
 
 
@@ -66,3 +93,45 @@ def _state_bytes(optimizer: Optimizer, *, lean: bool) -> float:
     if lean and optimizer.state_bytes_bf16 is not None:
         return optimizer.state_bytes_bf16
     return optimizer.state_bytes
+
+
+def _vector_state_bytes(optimizer: Optimizer, *, lean: bool) -> float:
+    """Bytes of optimizer state for a parameter of a vector; halved with those of matrices."""
+    each = _state_bytes(optimizer, lean=lean)
+    if optimizer.vector_state_bytes is None:
+        return each
+    return optimizer.vector_state_bytes * (each / optimizer.state_bytes if optimizer.state_bytes else 1.0)
+
+
+@equation(
+    "mean = (state · matrices + factor · edges + vector · (every - matrices)) / every",
+    unit="B",
+    source="optimizers.yaml; matrices, their rows and columns, and vectors of the mean layer",
+)
+def mean_states(
+    state: Number, matrices: Number, factor: Number, edges: Number, vector: Number, every: Number
+) -> Number:
+    """Bytes of optimizer state for a parameter, the mean over matrices and vectors.
+
+    Args:
+        state: bytes for a parameter of a matrix.
+        matrices: parameters in matrices.
+        factor: bytes for a row or a column of a matrix.
+        edges: rows and columns of all matrices.
+        vector: bytes for a parameter of a vector.
+        every: parameters in matrices and vectors.
+    """
+    return (state * matrices + factor * edges + vector * (every - matrices)) / every
+
+
+def mean_state_bytes(numerics: Numerics, matrices: Iterable[Matrix], parameters: Number) -> Number:
+    """Return the bytes of optimizer state for each of so many parameters, most of them in some matrices."""
+    weights: Number = 0.0
+    edges: Number = 0.0
+    for matrix in matrices:
+        weights = weights + matrix.number * matrix.rows * matrix.columns
+        edges = edges + matrix.number * (matrix.rows + matrix.columns) * present(matrix.columns)
+    inside = np.minimum(weights, parameters)
+    return mean_states(
+        numerics.state_bytes, inside, numerics.factor_bytes, edges, numerics.vector_state_bytes, parameters
+    )

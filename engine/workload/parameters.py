@@ -72,6 +72,11 @@ class ParameterCounts:
         return ends + self.encoder + self.extra
 
     @property
+    def inside_layers(self) -> Number:
+        """Everything in blocks, those of an encoder included."""
+        return self.total - self.outside_layers + self.encoder
+
+    @property
     def inactive(self) -> Number:
         """Weights of routed experts that a token does not visit."""
         return self.moe_layers * (self.experts - self.experts_active) * self.expert

@@ -24,11 +24,6 @@ BY_NAME = {
 }
 # Fields whose use is on its way; a field leaves this list with it.
 USED_SOON = {
-    "Optimizer.factored",
-    "Optimizer.flops_per_parameter",
-    "Optimizer.matrices_only",
-    "Optimizer.newton_schulz_steps",
-    "Optimizer.vector_state_bytes",
     "Precision.min_compute_capability",
 }
 

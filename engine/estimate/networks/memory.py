@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.networks.run import NetworkRun
+from capacity_tui.engine.estimate.numerics import mean_state_bytes
 from capacity_tui.engine.estimate.transformer.memory import GRADIENTS, OPTIMIZER, host_bytes, sharded_bytes
 from capacity_tui.engine.numeric import Number
 
@@ -56,10 +57,8 @@ def network_memory(run: NetworkRun) -> tuple[Mapping[str, Number], Number]:
     parameters, numerics, network = float(run.network.parameters), run.numerics, run.network
     shards = [run.shard if run.zero >= stage else 1.0 for stage in (1, 2, 3)]
     trains = float(run.trains)
-    states = (
-        sharded_bytes.for_part(OPTIMIZER)(numerics.state_bytes + numerics.master_bytes, parameters, 0.0, shards[0], 1.0)
-        * trains
-    )
+    each = mean_state_bytes(numerics, run.matrices, parameters) + numerics.master_bytes
+    states = sharded_bytes.for_part(OPTIMIZER)(each, parameters, 0.0, shards[0], 1.0) * trains
     parts = {
         "weights": sharded_bytes.for_part(WEIGHTS)(numerics.weight_bytes, parameters, 0.0, shards[2], 1.0),
         "gradients": sharded_bytes.for_part(GRADIENTS)(numerics.gradient_bytes, parameters, 0.0, shards[1], 1.0)

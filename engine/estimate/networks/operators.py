@@ -8,6 +8,7 @@ import numpy as np
 
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.networks.run import NetworkRun
+from capacity_tui.engine.estimate.newton_schulz import iterations
 from capacity_tui.engine.estimate.roofline import TILE_COLUMNS, TILE_ROWS, gemm_rate, optimizer_bandwidth
 from capacity_tui.engine.estimate.work import Operator, Phase
 from capacity_tui.engine.numeric import Number
@@ -107,8 +108,13 @@ def _optimizer(run: NetworkRun) -> Iterator[Operator]:
     if not run.trains:
         return
     device = run.cluster.device
-    updated = run.network.parameters / (run.shard if run.zero >= 1 else 1.0)
+    ranks = run.shard if run.zero >= 1 else 1.0
+    updated = run.network.parameters / ranks
     bandwidth = optimizer_bandwidth(device, run.offload_optimizer)
     yield Operator(
         "optimizer", "optimizer", "step", "step", 0.0, updated * run.numerics.optimizer_traffic, 1.0, bandwidth
     )
+    if run.numerics.newton_schulz_steps:
+        for matrix in run.matrices:
+            runs = run.numerics.newton_schulz_steps * matrix.number / min(ranks, len(run.matrices))
+            yield from iterations(matrix.name, matrix.rows, matrix.columns, runs, device)

@@ -14,6 +14,7 @@ from capacity_tui.engine.estimate.numerics import Numerics, training_numerics
 from capacity_tui.engine.estimate.transformer.resolve import framework_row
 from capacity_tui.engine.hardware.cluster import Cluster
 from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.workload.matrices import Matrix
 from capacity_tui.engine.workload.networks.layers import LayerList
 from capacity_tui.engine.workload.plan import Plan
 
@@ -57,6 +58,15 @@ class NetworkRun:
     reach: float
     compiled: float
     offload_optimizer: float
+
+    @property
+    def matrices(self) -> tuple[Matrix, ...]:
+        """Weight matrices of the products; convolutions as they are unfolded."""
+        return tuple(
+            Matrix(layer.name, float(layer.depth), float(layer.columns), float(layer.groups))
+            for layer in self.network.layers
+            if layer.kind == "product"
+        )
 
     @property
     def micro_batches(self) -> float:

@@ -13,6 +13,7 @@ from capacity_tui.engine.estimate.collectives import (
     point_to_point_seconds,
 )
 from capacity_tui.engine.estimate.equation import equation
+from capacity_tui.engine.estimate.transformer.optimizer import optimizer_collectives
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.estimate.work import Collective
 from capacity_tui.engine.numeric import Number, some
@@ -26,6 +27,7 @@ def training_collectives(run: TransformerRun) -> tuple[Collective, ...]:
         *_expert_parallel(run),
         *_pipeline(run),
         *_data_parallel(run),
+        *optimizer_collectives(run),
     )
 
 

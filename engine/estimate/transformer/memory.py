@@ -161,6 +161,24 @@ def stored_weight_bytes(bits: Number) -> Number:
 
 
 @equation(
+    "states = layers + each · ends / shard",
+    unit="B",
+    source=ZERO + "; embedding and head may have another optimizer than the layers' matrices",
+    part=OPTIMIZER,
+)
+def state_bytes(layers: Number, each: Number, ends: Number, shard: Number) -> Number:
+    """Bytes of the optimizer's states and its copy of the weights.
+
+    Args:
+        layers: bytes of those of the layers on the device.
+        each: bytes for a parameter outside the layers.
+        ends: parameters of embedding, head and outer norms on the device, unsharded.
+        shard: ranks that share them.
+    """
+    return layers + each * ends / shard
+
+
+@equation(
     "weights = layers + each · ends / shard + adapters",
     unit="B",
     source=ZERO + "; embedding and head lie outside the layers, where quantization stops",
@@ -366,8 +384,9 @@ def _kept(run: TransformerRun, held: Parameters, layers: Number) -> dict[str, Nu
     gradients = sharded_bytes.for_part(GRADIENTS)(
         (run.gradient_bytes + copied) * trained, dense, held.experts, shards[1], expert_shards[1]
     )
-    states = (run.state_bytes + run.master_bytes) * trained
-    states = sharded_bytes.for_part(OPTIMIZER)(states, dense, held.experts, shards[0], expert_shards[0])
+    inner, outer = ((each + run.master_bytes) * trained for each in (run.state_bytes, run.outer_state_bytes))
+    layer_states = sharded_bytes(inner, held.dense, held.experts, shards[0], expert_shards[0])
+    states = state_bytes(layer_states, outer, held.ends, shards[0])
     return {
         "weights": weights * (1.0 - run.offload_parameters),
         "gradients": gradients,

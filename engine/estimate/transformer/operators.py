@@ -19,10 +19,10 @@ from capacity_tui.engine.estimate.roofline import (
     gemm_bytes,
     gemm_rate,
     operator_seconds,
-    optimizer_bandwidth,
     padded,
     reached_share,
 )
+from capacity_tui.engine.estimate.transformer.optimizer import optimizer_operators
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.estimate.work import Operator, Phase, Where
 from capacity_tui.engine.numeric import Number, some
@@ -45,7 +45,7 @@ def training_operators(run: TransformerRun) -> tuple[Operator, ...]:
         *_elementwise(run),
         *_casts(run),
         *_ends(run),
-        *_optimizer(run),
+        *optimizer_operators(run),
     )
 
 
@@ -304,17 +304,3 @@ def _ends(run: TransformerRun) -> Iterator[Operator]:
     embedding = run.tokens * shape.hidden * (2.0 * run.width + 2.0 * run.gradient_bytes)
     yield Operator("embedding", "compute", "forward", "first", 0.0, embedding, 1.0, bandwidth, 1.0,
                    EMBEDDING_LAUNCHES)  # fmt: skip
-
-
-def _optimizer(run: TransformerRun) -> Iterator[Operator]:
-    """Read gradients and states, write parameters and states, once a step."""
-    device = run.cluster.device
-    ends = run.outer_parameters / run.tp / np.minimum(run.pp, 2.0)
-    dense = run.layers_per_stage * run.stacked_parameters_per_layer / run.tp + ends
-    experts = run.layers_per_stage * run.expert_parameters_per_layer / (run.ep * run.etp)
-    shard = np.where(run.zero >= 1, run.shard, 1.0)
-    expert_shard = np.where(run.zero >= 1, np.minimum(run.shard, run.expert_ranks), 1.0)
-    trained = run.trained_share
-    updated = (dense / shard + experts / expert_shard) * trained
-    bandwidth = optimizer_bandwidth(device, run.offload_optimizer)
-    yield Operator("optimizer", "optimizer", "step", "step", 0.0, updated * run.optimizer_traffic, 1.0, bandwidth)

@@ -8,7 +8,7 @@ from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.rows import MIB
 from capacity_tui.engine.catalog.software import Framework
 from capacity_tui.engine.estimate.intervals import training_ranges
-from capacity_tui.engine.estimate.numerics import training_numerics
+from capacity_tui.engine.estimate.numerics import mean_state_bytes, training_numerics
 from capacity_tui.engine.estimate.transformer.memory import stored_weight_bytes
 from capacity_tui.engine.estimate.transformer.run import AdapterInputs, Recompute, Software, TransformerRun
 from capacity_tui.engine.hardware.cluster import Cluster
@@ -21,6 +21,7 @@ from capacity_tui.engine.workload.layout_rules import (
     Layout,
     require,
 )
+from capacity_tui.engine.workload.matrices import layer_matrices
 from capacity_tui.engine.workload.names import UNNAMED
 from capacity_tui.engine.workload.parameters import count_parameters
 from capacity_tui.engine.workload.plan import Adapter, ParallelismSection, Plan
@@ -188,8 +189,12 @@ def transformer_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catal
         weight_bytes=numerics.weight_bytes,
         master_bytes=numerics.master_bytes,
         gradient_bytes=numerics.gradient_bytes,
-        state_bytes=numerics.state_bytes,
+        state_bytes=mean_state_bytes(numerics, layer_matrices(shape), counts.inside_layers / counts.layers),
+        outer_state_bytes=numerics.outer_state_bytes,
         optimizer_traffic=numerics.optimizer_traffic,
+        outer_traffic=numerics.outer_traffic,
+        optimizer_flops=numerics.optimizer_flops,
+        newton_schulz_steps=numerics.newton_schulz_steps,
         peak=device.peak(precision),
         gemm_reach=reaches[0],
         attention_peak=device.peak(wide),

@@ -103,8 +103,12 @@ class TransformerRun:
         weight_bytes: bytes kept for a parameter between uses.
         master_bytes: bytes of its fp32 copy, 0 if none.
         gradient_bytes: bytes of a gradient as kept.
-        state_bytes: bytes of optimizer state for a parameter.
-        optimizer_traffic: bytes the optimizer reads and writes for a parameter.
+        state_bytes: bytes of optimizer state for a parameter of the layers, the mean over matrices and vectors.
+        outer_state_bytes: the same outside the layers.
+        optimizer_traffic: bytes the optimizer reads and writes for a parameter of the layers.
+        outer_traffic: the same outside the layers.
+        optimizer_flops: element-wise operations of the optimizer for a parameter.
+        newton_schulz_steps: iterations that orthogonalize the update of a matrix, 0 without.
         peak: dense peak of the linear layers, FLOP/s.
         gemm_reach: share of it that large products sustain.
         attention_peak: dense peak of attention, and of what is never cast to a narrower type, FLOP/s.
@@ -145,7 +149,11 @@ class TransformerRun:
     master_bytes: Number
     gradient_bytes: Number
     state_bytes: Number
+    outer_state_bytes: Number
     optimizer_traffic: Number
+    outer_traffic: Number
+    optimizer_flops: Number
+    newton_schulz_steps: Number
     peak: Number
     gemm_reach: Number
     attention_peak: Number

@@ -9,6 +9,7 @@ from capacity_tui.engine.estimate.result import ModelFacts
 from capacity_tui.engine.estimate.transformer.communication import training_collectives
 from capacity_tui.engine.estimate.transformer.memory import MOMENTS, training_memory
 from capacity_tui.engine.estimate.transformer.operators import narrow_where_it_pays, training_operators
+from capacity_tui.engine.estimate.transformer.optimizer import WHOLE_MATRICES
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.estimate.work import Schedule, Work
 from capacity_tui.engine.numeric import Number, some
@@ -75,3 +76,5 @@ def _assumed(run: TransformerRun, chosen: TransformerRun) -> Iterator[str]:
     """Say which choices the software is taken to make."""
     if some(chosen.casts < run.casts):
         yield "linear layers in 16 bits: casts to the narrow type would cost more than its products save"
+    if some(run.newton_schulz_steps > 0):
+        yield WHOLE_MATRICES

@@ -1,0 +1,94 @@
+"""Muon: products of whole matrices, momentum for them, AdamW for the rest; factored and small states of others."""
+
+from __future__ import annotations
+
+import pytest
+
+from capacity_tui.engine.catalog import load_catalog
+from capacity_tui.engine.estimate.estimate import estimate_plan
+from capacity_tui.engine.estimate.resolve import settle
+from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.estimate.transformer.operators import training_operators
+from capacity_tui.engine.estimate.transformer.resolve import transformer_run
+from capacity_tui.engine.estimate.transformer.run import TransformerRun
+from capacity_tui.engine.workload.matrices import layer_matrices
+from capacity_tui.engine.workload.plan import Plan
+
+
+def plan_of(optimizer: str, zero: int = 1, model: str = "llama-3-8b") -> Plan:
+    return Plan.model_validate(
+        {
+            "task": "train",
+            "model": {"name": model},
+            "hardware": {"name": "h100-sxm-80gb", "devices": 8},
+            "training": {"seq_len": 4096, "micro_batch": 1, "global_batch": 8, "optimizer": optimizer},
+            "parallelism": {"zero": zero},
+        }
+    )
+
+
+def estimated(optimizer: str, zero: int = 1) -> Estimate:
+    return estimate_plan(plan_of(optimizer, zero)).estimate
+
+
+def run_of(optimizer: str, zero: int = 1, model: str = "llama-3-8b") -> TransformerRun:
+    settled = settle(plan_of(optimizer, zero, model), load_catalog())
+    assert settled.shape is not None
+    return transformer_run(settled.plan, settled.shape, settled.cluster, load_catalog())
+
+
+def product_flops(run: TransformerRun) -> float:
+    operators = [each for each in training_operators(run) if each.name.startswith("Newton-Schulz")]
+    return sum(float(each.flops * each.count) for each in operators)
+
+
+def test_the_products_of_llama_by_hand() -> None:
+    """Five iterations in 32 layers: two matrices of 4096 x 4096, two of 1024 x 4096, three of 4096 x 14336."""
+    square = 6 * 4096**3
+    narrow = 4 * 1024**2 * 4096 + 2 * 1024**3
+    wide = 4 * 4096**2 * 14336 + 2 * 4096**3
+    whole = 5 * 32 * (2 * square + 2 * narrow + 3 * wide)
+    assert whole == pytest.approx(6.7e14, rel=0.01)
+    # Ranks that split a weight share the matrices out; replicas that do not split it all do the same.
+    assert product_flops(run_of("muon", zero=1)) == pytest.approx(whole / 8)
+    assert product_flops(run_of("muon", zero=0)) == pytest.approx(whole)
+
+
+def test_muon_takes_longer_than_adamw_and_keeps_less() -> None:
+    muon, adamw = estimated("muon"), estimated("adamw")
+    longer = float(muon.computation.step_seconds.value) - float(adamw.computation.step_seconds.value)
+    assert longer > 6.7e14 / 8 / 989e12
+    assert any("Newton-Schulz" in text for text in muon.basis.assumed)
+    assert float(muon.memory.parts["optimizer"]) < float(adamw.memory.parts["optimizer"])
+
+
+def test_embedding_and_head_keep_the_states_of_adamw() -> None:
+    run = run_of("muon")
+    assert float(run.outer_state_bytes) == float(run_of("adamw").state_bytes) == 8.0
+    # Momentum alone, but for the norms.
+    assert 4.0 < float(run.state_bytes) < 4.001
+
+
+def test_factored_states_are_rows_and_columns() -> None:
+    """Of 6,979,584 weights of a GPT-2 layer some 33,000 rows and columns are kept, and 13,824 of vectors."""
+    run = run_of("adafactor", model="gpt2")
+    edges = 4 * (768 + 768) + 2 * (768 + 3072)
+    vectors = 7_087_872 - (4 * 768**2 + 2 * 768 * 3072)
+    assert float(run.state_bytes) == pytest.approx(4 * (edges + vectors) / 7_087_872)
+
+
+@pytest.mark.parametrize("model", ["llama-3-8b", "gpt2", "t5-11b", "mixtral-8x7b", "deepseek-v3", "gemma-3-27b"])
+def test_matrices_are_the_weights_of_the_layers(model: str) -> None:
+    run = run_of("adamw", model=model)
+    weights = sum(float(m.number * m.rows * m.columns) for m in layer_matrices(run.shape))
+    # The rest are norms and biases.
+    assert weights == pytest.approx(float(run.counts.inside_layers / run.counts.layers), rel=0.002)
+
+
+def test_a_network_orthogonalizes_its_matrices_too() -> None:
+    def step(optimizer: str) -> float:
+        sections = {"model": {"name": "resnet50"}, "hardware": {"name": "a100-sxm-80gb"}}
+        plan = Plan.model_validate({"task": "train", **sections, "training": {"optimizer": optimizer}})
+        return float(estimate_plan(plan).estimate.computation.parts["optimizer"])
+
+    assert step("muon") > 2.0 * step("adamw")
