@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from capacity_tui.engine.catalog import Row
+from capacity_tui.engine.catalog import Catalog, Row
 from capacity_tui.engine.catalog.modes import Mode, Warned
 from capacity_tui.engine.choose.trials import Case, again, unit_seconds
 from capacity_tui.engine.estimate.bottleneck import NETWORK
 from capacity_tui.engine.estimate.kernels import attention_in_place_of, why_not_read
+from capacity_tui.engine.estimate.resolve import Settled
 from capacity_tui.engine.estimate.result import Estimate, Note
 from capacity_tui.engine.hardware.cluster import Cluster
 from capacity_tui.engine.units import (
@@ -24,7 +25,9 @@ from capacity_tui.engine.units import (
     format_seconds,
 )
 from capacity_tui.engine.verdict import Verdict
+from capacity_tui.engine.workload.applying import Counts, circumstances, given_in_vain
 from capacity_tui.engine.workload.layout_rules import plan_layout, remarked
+from capacity_tui.engine.workload.plan import Plan
 
 # Tokens a parameter of compute-optimal training, and how far off is worth a word (Hoffmann et al. 2022).
 OPTIMAL_TOKENS, FAR = 20.0, 5.0
@@ -45,10 +48,27 @@ def cautions(case: Case) -> tuple[Note, ...]:
         found.append(Note("no_scaling", "A fit runs on one device", "There is nothing to vary for scalability."))
     return (
         *found,
+        *_ignored(case),
         *_power(case),
         *_unverified(case),
         *_assumed(case),
     )
+
+
+def ignored(settled: Settled, wanted: Plan, catalog: Catalog) -> Iterator[tuple[str, str]]:
+    """Yield each field that a plan sets in vain, and why."""
+    cluster, task = settled.cluster, settled.plan.task or "train"
+    counts = Counts(
+        devices=int(np.max(cluster.devices)),
+        per_node=int(np.max(cluster.per_node)),
+        on_processor=cluster.device.kind == "cpu",
+    )
+    return given_in_vain(circumstances(wanted, settled.family.kind, task, catalog, **counts))
+
+
+def _ignored(case: Case) -> Iterator[Note]:
+    for path, reason in ignored(case.settled, case.wanted, case.catalog):
+        yield Note("ignored", f"{path} changes nothing here", f"It {reason}.")
 
 
 def mode_warnings(mode: Mode, estimate: Estimate, cluster: Cluster) -> tuple[Note, ...]:

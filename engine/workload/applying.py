@@ -117,6 +117,21 @@ NEEDS: Mapping[str, tuple[Need, ...]] = {
 }
 
 
+WISHES = (
+    "training.quantization",
+    "training.samples",
+    "training.master_weights",
+    "hardware.interconnect",
+    "hardware.ports_per_node",
+    "parallelism.ep",
+    "parallelism.interleave",
+    "parallelism.sequence_parallel",
+    "inference.gpu_memory_utilization",
+    "inference.gpu_layers",
+)
+"""Fields that nobody sets without wanting something of them; sizes that follow from others are none of these."""
+
+
 def idle_reason(path: str, here: Circumstances) -> str:
     """Return why a field changes nothing in a plan; empty where it may change something."""
     return next((need.reason for need in NEEDS.get(path, ()) if need.lacks(here)), "")
@@ -155,16 +170,15 @@ def circumstances(plan: Plan, kind: Kind, task: str, catalog: Catalog, **counts:
 
 
 def given_in_vain(here: Circumstances) -> Iterator[tuple[str, str]]:
-    """Yield each field that the plan sets to something else than its default though it changes nothing, and why."""
-    for path in (path for path in NEEDS if path.count(".") == 1):
+    """Yield each field that the plan sets to something of its own though it changes nothing, and why."""
+    for path in WISHES:
         section, _, name = path.partition(".")
         holder = getattr(here.plan, section)
         default = type(holder).model_fields[name].get_default()
         value = getattr(holder, name)
-        if not _is_read(section, here.task) or value in (default, AUTO) or value is None:
+        if not _is_read(section, here.task) or value in (default, AUTO, None, 1, False):
             continue
-        reason = idle_reason(path, here)
-        if reason and reason != FILES_ALONE.reason:
+        if reason := idle_reason(path, here):
             yield path, reason
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -13,10 +14,20 @@ from capacity_tui.engine.workload.plan import Plan
 
 _LARGEST_EXACT = 2.0**53
 _WIDEST_LINE = 100
+# Sections that a task reads, beside the model and the hardware.
+_READ: Mapping[str, tuple[str, ...]] = {
+    "train": ("training", "parallelism", "pricing"),
+    "finetune": ("training", "parallelism", "pricing"),
+    "infer": ("inference", "parallelism", "pricing"),
+    "fit": ("pricing",),
+}
+_TASK_UNLESS_SAID = "train"
 
 
 def dump_plan(plan: Plan, comment: str = "") -> str:
-    """Return the plan as YAML: what differs from the defaults, in the order of the plan's sections.
+    """Return the plan as YAML: all that its task reads, defaults written out, and what else differs from them.
+
+    So the file says what will run, and goes on saying it should a default ever change.
 
     Args:
         plan: the plan.
@@ -24,9 +35,12 @@ def dump_plan(plan: Plan, comment: str = "") -> str:
     """
     heading = [f"Plan for capacity-tui, written by version {_version()}.", *comment.splitlines()]
     data = plan.model_dump(mode="json", exclude_defaults=True)
-    ordered = {"version": plan.version, **data, "hardware": {"name": plan.hardware.name}}
-    ordered["hardware"].update(data.get("hardware", {}))
-    body = yaml_text({key: _readable(value) for key, value in _in_order(ordered).items()})
+    whole = plan.model_dump(mode="json", exclude_none=True)
+    for section in ("hardware", *_READ[plan.task or _TASK_UNLESS_SAID]):
+        data[section] = {**whole[section], **data.get(section, {})}
+    if not data["hardware"]["spec"]:
+        del data["hardware"]["spec"]
+    body = yaml_text({key: _readable(value) for key, value in _in_order({"version": plan.version, **data}).items()})
     return "".join(f"# {printable(line)}\n" for line in heading) + body
 
 
