@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from capacity_tui.engine.calibrate.published import Kind, Measurement, read_measurements
+from capacity_tui.engine.calibrate.published import Kind, Measurement, Skipped, read_measurements, read_skipped
 from capacity_tui.engine.calibrate.scoring import (
     GROUPS,
     Pair,
@@ -45,6 +45,7 @@ class AccuracyReport:
         worst: the pairs with the largest errors, the worst first.
         pairs: all of them, in the order of the measurements.
         refused: what could not be predicted.
+        left_out: published rows of the kind's file that cannot be written as a plan.
         baseline: a constant rate by hardware and precision, fitted on these very rows; None where a
             constant rate means nothing (memory, inference).
         baseline_unseen: the same, each publisher predicted from the others only.
@@ -56,6 +57,7 @@ class AccuracyReport:
     worst: tuple[Pair, ...]
     pairs: tuple[Pair, ...]
     refused: tuple[Refusal, ...]
+    left_out: tuple[Skipped, ...]
     baseline: Scores | None
     baseline_unseen: Scores | None
 
@@ -81,6 +83,7 @@ def evaluate(
         worst=tuple(sorted(pairs, key=lambda pair: -pair.error)[:WORST_SHOWN]),
         pairs=pairs,
         refused=refused,
+        left_out=read_skipped(kind),
         baseline=score(known) if known else None,
         baseline_unseen=score(unseen) if unseen else None,
     )

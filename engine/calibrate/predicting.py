@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from pydantic import ValidationError
@@ -12,14 +13,14 @@ from capacity_tui.engine.calibrate.cases import Case, counted_memory, memory_byt
 from capacity_tui.engine.calibrate.constants import read_constants
 from capacity_tui.engine.calibrate.fit import Problem, fit
 from capacity_tui.engine.calibrate.published import Kind, Measurement
+from capacity_tui.engine.calibrate.ranges import coverage, memory_class_of, step_class_of
 from capacity_tui.engine.calibrate.scoring import Pair, Prediction, Scores, score
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.estimate.estimate import estimate_plan
-from capacity_tui.engine.estimate.result import Estimate, Interval
+from capacity_tui.engine.estimate.estimate import Answer, estimate_plan
+from capacity_tui.engine.estimate.result import Interval
 from capacity_tui.engine.workload.plan import Plan
 
-SHOWN_KINDS: tuple[Kind, ...] = ("train_time", "train_memory", "finetune_memory", "prefill", "decode")
 # Kinds whose constants are fitted to the measurements themselves, and to what.
 FITTED: dict[Kind, str] = {"train_time": "time", "train_memory": "memory"}
 # Kinds whose publishers count memory in more ways than a serving engine's.
@@ -47,7 +48,7 @@ def predictor(kind: Kind, catalog: Catalog) -> Predict:
 def unseen_scores(kind: Kind, catalog: Catalog) -> Scores | None:
     """Return the scores with each publisher predicted by constants fitted to the others; None where nothing is fitted.
 
-    Takes some seconds.
+    Their coverage is that of ranges made without the publisher too. Takes some seconds.
     """
     if kind not in FITTED:
         return None
@@ -62,7 +63,10 @@ def unseen_scores(kind: Kind, catalog: Catalog) -> Scores | None:
         Pair(case.measurement, Prediction(float(ratio) * case.measurement.value))
         for case, ratio in zip(cases, ratios, strict=True)
     ]
-    return score(pairs)
+    class_of = step_class_of if FITTED[kind] == "time" else memory_class_of
+    widening = max(row.widening for row in catalog.reliabilities.values())
+    inside, by_publisher = coverage(cases, unseen, class_of, widening)
+    return replace(score(pairs), coverage=inside, source_coverage=by_publisher)
 
 
 def _figure(measurement: Measurement, catalog: Catalog) -> Prediction:
@@ -70,22 +74,32 @@ def _figure(measurement: Measurement, catalog: Catalog) -> Prediction:
         plan = Plan.model_validate(measurement.plan)
     except ValidationError as error:
         raise PlanError("a plan of this measurement is not valid", str(error.errors()[0]["msg"])) from error
-    found = _read(estimate_plan(plan, None, catalog).estimate, measurement.quantity)
+    found = _read(estimate_plan(plan, None, catalog), measurement.quantity)
     return Prediction(float(found.value), float(found.low), float(found.high))
 
 
-def _read(estimate: Estimate, quantity: str) -> Interval:
+def _read(answer: Answer, quantity: str) -> Interval:
+    estimate = answer.estimate
     if quantity == "step_seconds":
         return estimate.computation.step_seconds
     if quantity == "allocated_bytes":
         return estimate.memory.per_device_bytes
     if quantity in ("reserved_bytes", "device_bytes"):
         return estimate.memory.reserved_bytes
+    if quantity == "output_tokens_per_second":
+        return _output_rate(answer)
     speed = estimate.computation.infer
     found: Interval | None = getattr(speed, quantity) if quantity in _SPEEDS and speed is not None else None
     if found is None:
         raise PlanError("this figure is not estimated", quantity)
     return found
+
+
+def _output_rate(answer: Answer) -> Interval:
+    """Return the output tokens of all replicas a second, the time of their prompts included."""
+    wanted, seconds = answer.plan.inference, answer.estimate.computation.step_seconds
+    tokens = float(answer.plan.parallelism.dp or 1) * float(wanted.batch) * float(wanted.output_tokens)
+    return Interval(tokens / seconds.value, tokens / seconds.high, tokens / seconds.low)
 
 
 def _as_counted(prediction: Prediction, case: Case | None, catalog: Catalog) -> Prediction:

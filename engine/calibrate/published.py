@@ -30,6 +30,8 @@ Row: TypeAlias = Mapping[str, str]
 Scalar: TypeAlias = bool | int | float | str
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
+# Kinds whose figures an estimate gives: not whether something ran out of memory, nor throughput under changing load.
+COMPARED_KINDS: tuple[Kind, ...] = tuple(kind for kind in KINDS if kind not in {"finetune_fit", "serving"})
 _FOLDER = "measurements"
 _FILES: dict[Kind, str] = {
     "train_time": "train_time",

@@ -18,17 +18,24 @@ TITLES: Mapping[Kind, str] = {
     "finetune_memory": "Peak memory of fine-tuning",
     "prefill": "Prefill throughput",
     "decode": "Decode throughput",
+    "generate": "Output throughput, prompts included",
+    "inference_memory": "Peak memory of inference",
 }
-SCORE_HEADINGS = ("runs", "publishers", "median error", "mean error", "90th percentile", "bias", "in the interval")
+SCORE_HEADINGS = ("runs", "publishers", "median error", "mean error", "90th percentile", "bias", "in the interval",
+                  "by publisher")  # fmt: skip
 PAIR_HEADINGS = ("run", "predicted", "measured", "unit", "error")
 INTRODUCTION = """# Accuracy
 
 Predicted against measured: every published run of the catalogue's measurements that is complete enough to be written as
-a plan (quality A or B), estimated as any plan is. Errors are relative to the measurement; the bias is the median of
-predicted over measured, less one; *in the interval* is the share of the runs inside the estimate's 80 % interval.
+a plan (quality A or B), estimated as any plan is; what only ran out of memory, or served a changing load, has no figure
+that an estimate gives. Errors are relative to the measurement; the bias is the median of
+predicted over measured, less one; *in the interval* is the share of the runs inside the estimate's 80 % interval, and
+*by publisher* the mean of that over publishers.
 *Each publisher once* averages over publishers, so that many rows of one do not outweigh the others. The constant rate
 is the simplest model there is: every device of a kind reaches one share of its peak, always.
-*Unseen* figures predict each publisher's runs with constants fitted to all others.
+The shipped constants and intervals of training were made from these very runs. *Unseen* figures are the ones to trust:
+they predict each publisher's runs with constants and intervals made from all others. Constants of fine-tuning time and
+of serving were set with these runs in view, and nothing says how they would do on others.
 
 This page is written by `capacity-tui accuracy --unseen --format markdown --plots docs -o docs/accuracy.md`.
 """
@@ -38,11 +45,11 @@ _MOST_GROUPS = 12
 
 def score_cells(scores: Scores) -> tuple[str, ...]:
     """Return scores as the cells under ``SCORE_HEADINGS``."""
-    inside = "n/a" if scores.coverage is None else f"{scores.coverage:.0%}"
+    inside, shares = ("n/a" if each is None else f"{each:.0%}" for each in (scores.coverage, scores.source_coverage))
     bias = math.expm1(scores.bias)
     return (
         str(scores.count), str(scores.sources), f"{scores.median:.1%}", f"{scores.mean:.1%}", f"{scores.p90:.1%}",
-        f"{bias:+.1%}", inside,
+        f"{bias:+.1%}", inside, shares,
     )  # fmt: skip
 
 
@@ -121,6 +128,9 @@ def _section(report: AccuracyReport, unseen: Scores | None, plot: str | None) ->
     yield f"Each publisher once: median {report.overall.source_median:.1%}, mean {report.overall.source_mean:.1%}.\n"
     if report.refused:
         yield f"Not estimated: {len(report.refused)}, such as `{report.refused[0].reason}`.\n"
+    if report.left_out:
+        first = report.left_out[0]
+        yield f"Left out: {len(report.left_out)} published rows, such as `{first.id}`: {first.reason}.\n"
     if plot is not None:
         yield f"![Predicted against measured: {title.lower()}]({plot})\n"
     for tag, groups in report.groups.items():

@@ -54,6 +54,7 @@ class Scores:
             publisher count once.
         source_mean: the same of each one's mean error.
         coverage: share of the measurements inside their interval; None without intervals.
+        source_coverage: mean over the publishers of each one's share inside.
     """
 
     count: int
@@ -65,6 +66,7 @@ class Scores:
     source_median: float
     source_mean: float
     coverage: float | None
+    source_coverage: float | None
 
 
 def score(pairs: Sequence[Pair]) -> Scores:
@@ -80,6 +82,8 @@ def score(pairs: Sequence[Pair]) -> Scores:
     errors = np.abs(predicted - measured) / measured
     keys = np.array([pair.measurement.source_key for pair in pairs])
     by_source = [errors[keys == key] for key in np.unique(keys)]
+    inside = _inside(pairs, measured)
+    shares = [np.nanmean(inside[keys == key]) for key in np.unique(keys) if not np.isnan(inside[keys == key]).all()]
     return Scores(
         count=len(pairs),
         sources=len(by_source),
@@ -89,18 +93,16 @@ def score(pairs: Sequence[Pair]) -> Scores:
         bias=float(np.median(np.log(predicted / measured))),
         source_median=float(np.mean([np.median(each) for each in by_source])),
         source_mean=float(np.mean([np.mean(each) for each in by_source])),
-        coverage=_coverage(pairs, measured),
+        coverage=float(np.nanmean(inside)) if shares else None,
+        source_coverage=float(np.mean(shares)) if shares else None,
     )
 
 
-def _coverage(pairs: Sequence[Pair], measured: Floats) -> float | None:
-    """Return the share of measurements inside their interval, of those that have one."""
+def _inside(pairs: Sequence[Pair], measured: Floats) -> Floats:
+    """Return 1 for each measurement inside its interval, 0 outside, NaN where there is none."""
     low = np.array([np.nan if pair.prediction.low is None else pair.prediction.low for pair in pairs])
     high = np.array([np.nan if pair.prediction.high is None else pair.prediction.high for pair in pairs])
-    given = ~(np.isnan(low) | np.isnan(high))
-    if not given.any():
-        return None
-    return float(np.mean((low[given] <= measured[given]) & (measured[given] <= high[given])))
+    return np.where(np.isnan(low) | np.isnan(high), np.nan, (low <= measured) & (measured <= high))
 
 
 def score_groups(pairs: Sequence[Pair], tag: str) -> dict[str, Scores]:

@@ -2,13 +2,15 @@
 
 import json
 import xml.etree.ElementTree as ET
+from pathlib import Path
 
 import pytest
 
 from capacity_tui.engine import load_catalog, step_seconds
 from capacity_tui.engine.calibrate.accuracy import evaluate, scored_measurements
 from capacity_tui.engine.calibrate.predicting import predictor
-from capacity_tui.engine.calibrate.render import reports_as_data, reports_as_markdown, scatter_svg
+from capacity_tui.engine.calibrate.published import COMPARED_KINDS
+from capacity_tui.engine.calibrate.render import TITLES, reports_as_data, reports_as_markdown, scatter_svg
 from capacity_tui.engine.errors import CapacityError, PlanError
 from capacity_tui.engine.estimate.estimate import estimate_plan
 from capacity_tui.engine.workload.plan import Plan
@@ -80,3 +82,21 @@ def test_memory_of_inference_is_what_serving_takes():
         counted = memory.per_device_bytes if row.quantity == "allocated_bytes" else memory.reserved_bytes
         assert predict(row).value == counted.value
     assert evaluate(predict, "inference_memory", rows).overall.median < 0.5
+
+
+PAGE = (Path(__file__).parents[2] / "docs" / "accuracy.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("kind", COMPARED_KINDS)
+def test_the_page_tells_what_is(kind):
+    """Within two points: the page is written anew with a change that moves more than a few runs."""
+    report = evaluate(predictor(kind, load_catalog()), kind)
+    section = PAGE.split(f"## {TITLES[kind]}\n")[1]
+    row = next(line for line in section.splitlines() if line.startswith("| estimates |"))
+    runs, publishers, median, _, _, _, inside, by_publisher = (cell.strip(" %") for cell in row.split("|")[2:-1])
+    scores = report.overall
+    found = (scores.median, scores.coverage, scores.source_coverage)
+    told = (float(median) / 100, float(inside) / 100, float(by_publisher) / 100)
+    assert found == pytest.approx(told, abs=0.02), "see the command at the head of docs/accuracy.md"
+    assert int(publishers) == scores.sources
+    assert int(runs) == pytest.approx(scores.count, rel=0.05)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
+from capacity_tui.engine.calibrate.published import COMPARED_KINDS
 from capacity_tui.tui.headless.output import as_text, format_of, format_option, output_option, tell, write
 
 if TYPE_CHECKING:
@@ -17,13 +18,12 @@ if TYPE_CHECKING:
     from capacity_tui.engine.calibrate.published import Kind
     from capacity_tui.engine.calibrate.scoring import Scores
 
-KINDS = ("train_time", "train_memory", "finetune_memory", "prefill", "decode")
 TAGS = ("source", "hardware", "size", "length", "parallelism", "framework", "precision", "routing")
 _WORST = 5
 
 
 @click.command()
-@click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Only this; may be repeated.")
+@click.option("--kind", "kinds", multiple=True, type=click.Choice(COMPARED_KINDS), help="Only this; may be repeated.")
 @click.option("--by", "tag", type=click.Choice(TAGS), default="source", show_default=True, help="Rows of the tables.")
 @click.option("--unseen", is_flag=True, help="Also fit without each publisher in turn; takes half a minute.")
 @click.option("--plots", type=click.Path(path_type=Path, file_okay=False), help="Write SVG plots to this folder.")
@@ -42,7 +42,7 @@ def accuracy(
     from capacity_tui.engine.calibrate.predicting import accuracy_of, unseen_scores
     from capacity_tui.engine.calibrate.render import reports_as_data, reports_as_markdown
 
-    chosen = cast("tuple[Kind, ...]", kinds or KINDS)
+    chosen = cast("tuple[Kind, ...]", kinds or COMPARED_KINDS)
     catalog = load_catalog()
     reports = accuracy_of(chosen, catalog)
     left_out = {kind: unseen_scores(kind, catalog) for kind in chosen} if unseen else {}
