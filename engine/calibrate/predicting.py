@@ -13,7 +13,7 @@ from capacity_tui.engine.calibrate.cases import Case, counted_memory, memory_byt
 from capacity_tui.engine.calibrate.constants import read_constants
 from capacity_tui.engine.calibrate.fit import Problem, fit
 from capacity_tui.engine.calibrate.published import Kind, Measurement
-from capacity_tui.engine.calibrate.ranges import coverage, memory_class_of, step_class_of
+from capacity_tui.engine.calibrate.ranges import TAILS, coverage, memory_class_of, memory_ratios, step_class_of
 from capacity_tui.engine.calibrate.scoring import Pair, Prediction, Scores, score
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.errors import PlanError
@@ -63,9 +63,11 @@ def unseen_scores(kind: Kind, catalog: Catalog) -> Scores | None:
         Pair(case.measurement, Prediction(float(ratio) * case.measurement.value))
         for case, ratio in zip(cases, ratios, strict=True)
     ]
-    class_of = step_class_of if FITTED[kind] == "time" else memory_class_of
+    timed = FITTED[kind] == "time"
+    class_of = step_class_of if timed else memory_class_of
+    over = np.exp(-unseen) if timed else memory_ratios(cases, unseen, catalog)
     widening = max(row.widening for row in catalog.reliabilities.values())
-    inside, by_publisher = coverage(cases, unseen, class_of, widening)
+    inside, by_publisher = coverage(cases, over, class_of, widening, TAILS[FITTED[kind]])
     return replace(score(pairs), coverage=inside, source_coverage=by_publisher)
 
 
