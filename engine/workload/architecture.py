@@ -14,8 +14,9 @@ from capacity_tui.engine.catalog.names import nearest
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.units import parse_count
+from capacity_tui.engine.workload.shape_resolution import resolve_shape
 from capacity_tui.engine.workload.traits import class_fields, load_traits
-from capacity_tui.engine.workload.transformer import TransformerShape, resolve_shape
+from capacity_tui.engine.workload.transformer import TransformerShape
 
 if TYPE_CHECKING:
     from capacity_tui.engine.catalog import Architecture

@@ -12,8 +12,9 @@ from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.files import reading_error, typed_path
 from capacity_tui.engine.printable import printable
 from capacity_tui.engine.workload.gguf import GgufHeader, read_gguf
+from capacity_tui.engine.workload.shape_resolution import AT_LEAST_ONE, LARGEST_SIZE, PARTS, resolve_shape
 from capacity_tui.engine.workload.traits import Condition, ModelClass, load_file_names, load_traits
-from capacity_tui.engine.workload.transformer import AT_LEAST_ONE, LARGEST_SIZE, PARTS, TransformerShape, resolve_shape
+from capacity_tui.engine.workload.transformer import TransformerShape
 
 LARGEST_CONFIG = 4 * 2**20
 """Bytes a configuration may have; real ones have a few thousand."""

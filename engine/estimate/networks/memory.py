@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.networks.run import NetworkRun
 from capacity_tui.engine.estimate.numerics import mean_state_bytes
-from capacity_tui.engine.estimate.transformer.memory import GRADIENTS, OPTIMIZER, host_bytes, sharded_bytes
+from capacity_tui.engine.estimate.transformer.memory_terms import GRADIENTS, OPTIMIZER, host_bytes, sharded_bytes
 from capacity_tui.engine.numeric import Number
 
 WEIGHTS = "memory.parts.weights"

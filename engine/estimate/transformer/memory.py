@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.transformer.activations import (
     end_buffers,
     gathered_bytes,
@@ -21,11 +20,20 @@ from capacity_tui.engine.estimate.transformer.activations import (
     micro_batches_in_flight,
     working_bytes,
 )
+from capacity_tui.engine.estimate.transformer.memory_terms import (
+    GRADIENTS,
+    activation_bytes,
+    alive_activations,
+    buffer_bytes,
+    host_bytes,
+    logit_bytes,
+    sharded_bytes,
+    state_bytes,
+    weight_bytes,
+)
 from capacity_tui.engine.estimate.transformer.run import Recompute, TransformerRun
 from capacity_tui.engine.numeric import Number, some
 
-ZERO = "Rajbhandari et al. 2020"
-ACTIVATIONS = "Korthikanti et al. 2022, with fused attention"
 PHASES = {
     "load": "while the checkpoint is loaded",
     "loss": "at the start of the backward pass",
@@ -40,7 +48,6 @@ MOMENTS = {
     "optimizer": "optimizer",
     "checkpoint": "checkpoint",
 }
-GRADIENTS, OPTIMIZER = "memory.parts.gradients", "memory.parts.optimizer"
 FIRST, SECOND, LAST = "first", "second", "last"
 
 
@@ -132,160 +139,6 @@ def largest(values: tuple[Number, ...]) -> Number:
     for value in values[1:]:
         found = np.maximum(found, value)
     return found
-
-
-@equation("bytes = each · (dense / shard + experts / expert_shard)", unit="B", source=ZERO)
-def sharded_bytes(each: Number, dense: Number, experts: Number, shard: Number, expert_shard: Number) -> Number:
-    """Bytes of something kept for each parameter and split over sharding groups.
-
-    Args:
-        each: what is kept for a parameter, in bytes.
-        dense: parameters on the device outside routed experts, unsharded.
-        experts: parameters of its routed experts, unsharded.
-        shard: ranks that share the dense ones.
-        expert_shard: ranks that share the experts.
-    """
-    return each * (dense / shard + experts / expert_shard)
-
-
-@equation(
-    "each = bits / 8", unit="B per weight", source="bits a weight of the format, scales included: quantizations.yaml"
-)
-def stored_weight_bytes(bits: Number) -> Number:
-    """Bytes of a weight in the layers of a quantized base.
-
-    Args:
-        bits: bits of a weight of the layers' matrices, with its share of the block's constants.
-    """
-    return bits / 8.0
-
-
-@equation(
-    "states = layers + each · ends / shard",
-    unit="B",
-    source=ZERO + "; embedding and head may have another optimizer than the layers' matrices",
-    part=OPTIMIZER,
-)
-def state_bytes(layers: Number, each: Number, ends: Number, shard: Number) -> Number:
-    """Bytes of the optimizer's states and its copy of the weights.
-
-    Args:
-        layers: bytes of those of the layers on the device.
-        each: bytes for a parameter outside the layers.
-        ends: parameters of embedding, head and outer norms on the device, unsharded.
-        shard: ranks that share them.
-    """
-    return layers + each * ends / shard
-
-
-@equation(
-    "weights = layers + each · ends / shard + adapters",
-    unit="B",
-    source=ZERO + "; embedding and head lie outside the layers, where quantization stops",
-    part="memory.parts.weights",
-)
-def weight_bytes(layers: Number, each: Number, ends: Number, shard: Number, adapters: Number) -> Number:
-    """Bytes of weights between uses.
-
-    Args:
-        layers: bytes of the layers on the device.
-        each: bytes of a parameter outside the layers.
-        ends: parameters of embedding, head and outer norms on the device, unsharded.
-        shard: ranks that share them.
-        adapters: bytes of adapters beside a frozen base.
-    """
-    return layers + each * ends / shard + adapters
-
-
-@equation(
-    "activations = kept · (1 - offloaded) + outputs + working",
-    unit="B",
-    source="what the forward pass left for the backward pass, and the layer at work",
-    part="memory.parts.activations",
-)
-def alive_activations(kept: Number, offloaded: Number, outputs: Number, working: Number) -> Number:
-    """Bytes of activations in one phase of a step.
-
-    Args:
-        kept: bytes that wait for the backward pass.
-        offloaded: share of them that lies in host memory.
-        outputs: bytes of outputs a pipeline stage keeps for the next one.
-        working: bytes of the layer at work.
-    """
-    return kept * (1.0 - offloaded) + outputs + working
-
-
-@equation(
-    "buffers = gathered + ends + casts + buckets",
-    unit="B",
-    source="parameters gathered for use, gradients in fp32 for the optimizer, communication buckets",
-    part="memory.parts.buffers",
-)
-def buffer_bytes(gathered: Number, ends: Number, casts: Number, buckets: Number) -> Number:
-    """Bytes of buffers in one phase of a step.
-
-    Args:
-        gathered: bytes of sharded layers that are whole while they are used.
-        ends: bytes of embedding and head, gathered around the loss, with the head's gradient.
-        casts: bytes of gradients in the optimizer's type.
-        buckets: bytes of the framework's communication buckets.
-    """
-    return gathered + ends + casts + buckets
-
-
-@equation(
-    "host = optimizer + weights + activations",
-    unit="B",
-    source="what the plan offloads",
-    part="memory.host_bytes",
-)
-def host_bytes(optimizer: Number, weights: Number, activations: Number) -> Number:
-    """Bytes in host memory for one device.
-
-    Args:
-        optimizer: bytes of offloaded optimizer states.
-        weights: bytes of offloaded weights.
-        activations: bytes of offloaded activations.
-    """
-    return optimizer + weights + activations
-
-
-@equation(
-    "kept = tokens · layers_in_flight · ((1 - full) · layer + full · layer_input)",
-    unit="B",
-    source=ACTIVATIONS + "; pipeline depth after Narayanan et al. 2021",
-)
-def activation_bytes(
-    tokens: Number, layers_in_flight: Number, full: Number, layer: Number, layer_input: Number
-) -> Number:
-    """Bytes of activations alive when the backward pass starts.
-
-    Args:
-        tokens: tokens of a micro-batch on the device.
-        layers_in_flight: layers times micro-batches whose activations wait for their backward pass.
-        full: share of the layers of which only the input is kept.
-        layer: bytes a token keeps in one other layer.
-        layer_input: bytes a token keeps in a fully checkpointed layer.
-    """
-    return tokens * layers_in_flight * ((1.0 - full) * layer + full * layer_input)
-
-
-@equation(
-    "logits = tokens · vocab / tp · bytes_per_logit",
-    unit="B",
-    source="logits, their fp32 copy and their gradients, as the framework keeps them",
-    part="memory.parts.logits",
-)
-def logit_bytes(tokens: Number, vocab: Number, tp: Number, bytes_per_logit: Number) -> Number:
-    """Bytes of the loss: logits over the vocabulary for each token.
-
-    Args:
-        tokens: tokens of a micro-batch on the device.
-        vocab: entries of the vocabulary.
-        tp: devices a layer is split over.
-        bytes_per_logit: logits, their fp32 copy and their gradients, as the framework keeps them.
-    """
-    return tokens * vocab / tp * bytes_per_logit
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from capacity_tui.engine.catalog.rows import MIB
 from capacity_tui.engine.catalog.software import Framework
 from capacity_tui.engine.estimate.intervals import training_ranges
 from capacity_tui.engine.estimate.numerics import mean_state_bytes, training_numerics
-from capacity_tui.engine.estimate.transformer.memory import stored_weight_bytes
+from capacity_tui.engine.estimate.transformer.memory_terms import stored_weight_bytes
 from capacity_tui.engine.estimate.transformer.run import AdapterInputs, Recompute, Software, TransformerRun
 from capacity_tui.engine.hardware.cluster import Cluster
 from capacity_tui.engine.numeric import Number, some
