@@ -17,7 +17,7 @@ BUDGET_BYTES = 4000
 BUDGET_QUIT_MS = 100
 QUIET_SECONDS = 0.4
 OURS = "from capacity_tui.tui.app import run; run()"
-CHANGED_ROW = b"tokens/s"
+CHANGED_ROW = b"throughput"
 """A row of the table that is painted anew whenever the numbers change."""
 
 
