@@ -39,7 +39,7 @@ class Mutation:
 
 TRAINING, SERVING = "engine/estimate/transformer", "engine/estimate/serving"
 MUTATIONS = (
-    Mutation("attention backward costs as much as forward", f"{TRAINING}/operators.py", "> 0, 2.5,", "> 0, 1.0,"),
+    Mutation("attention backward costs as much as forward", f"{TRAINING}/operators.py", "FUSED_BACKWARD = 2.5", "FUSED_BACKWARD = 1.0"),
     Mutation("no weight gradients", f"{TRAINING}/operators.py", "    if trained:\n", "    if not trained:\n"),
     Mutation("half the all-reduces of a layer", f"{TRAINING}/communication.py",
              "blocks * (2.0 +",
@@ -50,14 +50,13 @@ MUTATIONS = (
              "run.moe_share * (1.0 +"),
     Mutation("context parallelism free", f"{TRAINING}/communication.py", "layers_per_stage * (3.0 +",
              "layers_per_stage * (0.0 +"),
-    Mutation("optimizer ten times as fast", f"{TRAINING}/operators.py", "device.reach.stream * 0.6",
-             "device.reach.stream * 6.0"),
+    Mutation("optimizer ten times as fast", "engine/estimate/roofline.py", "* reach.optimizer_stream", "* 6.0"),
     Mutation("half the activations of experts", f"{TRAINING}/activations.py", "routed = shape.experts_active *",
              "routed = 0.5 * shape.experts_active *"),
     Mutation("half the cache read", f"{SERVING}/operators.py", "read = sequences *",
              "read = 0.5 * sequences *"),
-    Mutation("busy devices nearly idle", "engine/estimate/money.py", "BUSY_POWER, WAITING_POWER = 0.85,",
-             "BUSY_POWER, WAITING_POWER = 0.2,"),
+    Mutation("busy devices nearly idle", "engine/estimate/money.py", "busy = arithmetic * computing",
+             "busy = 0.2 * arithmetic * computing"),
     Mutation("attention not causal", f"{TRAINING}/operators.py", "shape, run.seq_len, run.causal)",
              "shape, run.seq_len, False)"),
     Mutation("nothing recomputed", f"{TRAINING}/operators.py", "    if some(recompute > 0):\n",
@@ -72,8 +71,8 @@ MUTATIONS = (
              "np.inf), network)"),
     Mutation("experts sharded like dense weights", f"{TRAINING}/memory_terms.py", "experts / expert_shard)\n\n",
              "experts / shard)\n\n"),
-    Mutation("no master copy of the weights", f"{TRAINING}/memory.py", "(run.state_bytes + run.master_bytes)",
-             "(run.state_bytes)"),
+    Mutation("no master copy of the weights", f"{TRAINING}/memory.py", "((each + run.master_bytes) * trained",
+             "((each) * trained"),
     Mutation("optimizer states sharded like gradients", f"{TRAINING}/memory.py", "shards[0], expert_shards[0]",
              "shards[1], expert_shards[1]"),
     Mutation("every stage holds one micro-batch", f"{TRAINING}/activations.py",
@@ -100,7 +99,7 @@ MUTATIONS = (
              "unit_seconds * 1e3"),
     Mutation("nothing tight", "engine/estimate/result.py", "Verdict.TIGHT if np.any(", "Verdict.FITS if np.any("),
     Mutation("memory without what lies outside the allocator", "engine/estimate/assemble.py",
-             "reserved: Number = sum(parts", "reserved: Number = sum(work.memory"),
+             "reserved_bytes=memory_interval(parts,", "reserved_bytes=memory_interval(work.memory,"),
 )  # fmt: skip
 
 
