@@ -39,7 +39,8 @@ class Mutation:
 
 TRAINING, SERVING = "engine/estimate/transformer", "engine/estimate/serving"
 MUTATIONS = (
-    Mutation("attention backward costs as much as forward", f"{TRAINING}/operators.py", "FUSED_BACKWARD = 2.5", "FUSED_BACKWARD = 1.0"),
+    Mutation("attention backward costs as much as forward", f"{TRAINING}/operators.py", "FUSED_BACKWARD = 2.5",
+             "FUSED_BACKWARD = 1.0"),
     Mutation("no weight gradients", f"{TRAINING}/operators.py", "    if trained:\n", "    if not trained:\n"),
     Mutation("half the all-reduces of a layer", f"{TRAINING}/communication.py",
              "blocks * (2.0 +",
