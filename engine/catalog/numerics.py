@@ -21,7 +21,9 @@ class Precision(Row):
     master_bytes: NonNegativeFloat = Field(description="of the optimizer's master copy, if separate")
     peak_field: PeakField = Field(description="the accelerator's field that holds its peak")
     loss_scaling: Annotated[bool, IDENTIFIES] = Field(False, description="gradients need scaling against underflow")
-    min_compute_capability: float | None = Field(None, description="NVIDIA, first version with matrix units")
+    min_compute_capability: Annotated[float | None, IDENTIFIES] = Field(
+        None, description="NVIDIA, first version with matrix units"
+    )
     amd_architectures: Annotated[tuple[str, ...], IDENTIFIES] = Field(
         (), description="AMD gfx names with matrix units for it"
     )
