@@ -22,6 +22,7 @@ from capacity_tui.engine.workload.examples import example_names, example_text
 from capacity_tui.engine.workload.loading import load_plan, plan_from_text, with_hardware, with_value
 from capacity_tui.engine.workload.plan import AUTO, Plan
 from capacity_tui.engine.workload.saved import plans_folder, read_plan_file, write_plan_file
+from capacity_tui.engine.workload.sources import locate_plan
 from capacity_tui.engine.workload.writing import dump_plan
 from capacity_tui.tui.catalogue_view import choices
 from capacity_tui.tui.estimate_view import column, warning_lines
@@ -235,6 +236,10 @@ class CapacityEngine:
             if column.verdict in {"fits", "tight"}:
                 break
         return candidate
+
+    def locate(self, source: Path) -> Path | str:
+        """Return the file that is meant by a path or the name of a saved plan; an example has its name alone."""
+        return locate_plan(str(source))
 
     def open(self, source: Path | str) -> PlanDocument:
         """Read a plan from a file, an example by name, or text."""

@@ -352,6 +352,13 @@ class Engine(Protocol):
             CapacityError: there is no such hardware.
         """
 
+    def locate(self, source: Path) -> Path | str:
+        """Return the file that is meant by a path or the name of a saved plan; an example has its name alone.
+
+        Raises:
+            CapacityError: nothing is called that.
+        """
+
     def open(self, source: Path | str) -> Document:
         """Read a plan from a file, or from text.
 

@@ -95,10 +95,11 @@ class PlanWorkers(Guarded, Screen[None]):
             return
         with reported(self.post_message, request):
             engine = self.room.engine()
-            document = engine.open(source) if source else engine.propose(accelerator)
-            if source and accelerator:
+            place = engine.locate(source) if isinstance(source, Path) else source
+            document = engine.open(place) if place else engine.propose(accelerator)
+            if place and accelerator:
                 document = document.edited(HARDWARE_KEY, accelerator)
-            self.post_message(Opened(request, document, source if isinstance(source, Path) else None))
+            self.post_message(Opened(request, document, place if isinstance(place, Path) else None))
 
     def read_plan(self, source: Path | str, path: Path | None) -> None:
         """Open another plan."""

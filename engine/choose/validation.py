@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.reading import Document, Plain
+from capacity_tui.engine.choose.cautions import ignored
 from capacity_tui.engine.choose.modes import with_placeholders
-from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.errors import CapacityError, Place
 from capacity_tui.engine.estimate.estimate import estimate_settled
 from capacity_tui.engine.estimate.resolve import settle
+from capacity_tui.engine.workload.loading import place_in_document
 from capacity_tui.engine.workload.plan import Plan
 from capacity_tui.engine.workload.sources import PlanSource
 
@@ -47,6 +49,22 @@ def faults(source: PlanSource, catalog: Catalog, machine: Callable[[Plan], Machi
             break
         left = Document(without, left.file, left.lines)
     return sorted(found, key=lambda fault: fault.place.line or 0)
+
+
+def remarks(
+    source: PlanSource, catalog: Catalog, machine: Callable[[Plan], Machine | None]
+) -> Iterator[tuple[Place, str]]:
+    """Yield where a sound plan sets a field in vain, and why.
+
+    Args:
+        source: the plan as read, without faults.
+        catalog: facts.
+        machine: returns the detected machine for a plan that runs on it.
+    """
+    plan = source.plan()
+    settled = settle(with_placeholders(plan, catalog), catalog, machine(plan))
+    for path, reason in ignored(settled, plan, catalog):
+        yield place_in_document(source.document, path), reason
 
 
 def check(plan: Plan, catalog: Catalog, machine: Machine | None) -> None:

@@ -28,6 +28,7 @@ class Circumstances:
         zero: what replicas share, as given or as the framework does; None while it is open.
         claims_memory: whether the engine takes a share of memory for itself.
         on_processor: whether it runs on processors alone, likewise.
+        has_spot_price: whether a spot price is known for its hardware, likewise.
     """
 
     plan: Plan
@@ -39,6 +40,7 @@ class Circumstances:
     zero: int | None = None
     claims_memory: bool = False
     on_processor: bool | None = None
+    has_spot_price: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,7 @@ SPLIT_MODEL = Need(
     lambda here: here.task == "infer" and here.plan.parallelism.tp == here.plan.parallelism.pp == 1,
 )
 ENERGY = Need("the energy of serving is not estimated", lambda here: here.task == "infer")
+SPOT_PRICE = Need("no spot price of this hardware is known", lambda here: here.has_spot_price is False)
 PROCESSORS = Need("needs processors: this runs on an accelerator", lambda here: here.on_processor is False)
 MATRICES = Need("trees multiply no matrices", lambda here: here.plan.model.name in TREES)
 
@@ -101,6 +104,7 @@ NEEDS: Mapping[str, tuple[Need, ...]] = {
     "hardware.per_node": (DEVICES, ONE_DEVICE_MODELS),
     "hardware.efficiency": (MATRICES,),
     "pricing.usd_per_kwh": (ENERGY,),
+    "pricing.spot": (SPOT_PRICE,),
     "parallelism.tp": (DEVICES,),
     "parallelism.pp": (DEVICES,),
     "parallelism.cp": (DEVICES,),
@@ -143,6 +147,7 @@ class Counts(TypedDict, total=False):
     devices: int
     per_node: int
     on_processor: bool
+    has_spot_price: bool
 
 
 def circumstances(plan: Plan, kind: Kind, task: str, catalog: Catalog, **counts: Unpack[Counts]) -> Circumstances:
@@ -166,6 +171,7 @@ def circumstances(plan: Plan, kind: Kind, task: str, catalog: Catalog, **counts:
         _zero(plan, catalog),
         any(row.takes != "needed" for row in engines),
         counts.get("on_processor"),
+        counts.get("has_spot_price"),
     )
 
 

@@ -85,7 +85,7 @@ def plan_fields(
     """
     facts = catalog or load_catalog()
     chosen = task or plan.task or "train"
-    here = circumstances(plan, kind, chosen, facts, **_counts(cluster))
+    here = circumstances(plan, kind, chosen, facts, **_counts(plan, cluster))
     return tuple(
         _in_words(entry, facts, here)
         for section in SECTIONS[chosen]
@@ -109,11 +109,15 @@ def _in_words(entry: PlanField, catalog: Catalog, here: Circumstances) -> PlanFi
     return replace(entry, knob=knob, idle=idle_reason(entry.path, here), choices=words.choices)
 
 
-def _counts(cluster: Cluster | None) -> Counts:
+def _counts(plan: Plan, cluster: Cluster | None) -> Counts:
     if cluster is None:
         return {}
-    on_processor = cluster.device.kind == "cpu"
-    return {"devices": int(cluster.devices), "per_node": int(cluster.per_node), "on_processor": on_processor}
+    return {
+        "devices": int(cluster.devices),
+        "per_node": int(cluster.per_node),
+        "on_processor": cluster.device.kind == "cpu",
+        "has_spot_price": cluster.price.spot_usd_per_hour is not None or plan.pricing.usd_per_hour is not None,
+    }
 
 
 def _fields(plan: Plan, section: str) -> Iterator[PlanField]:

@@ -71,21 +71,36 @@ def read_source(name: str, standard_input: BinaryIO | None = None) -> PlanSource
             with path.open("rb") as stream:
                 return PlanSource(read_yaml(read_stream(stream, name), name))
     except FileNotFoundError:
-        return _named(name)
+        found = locate_plan(name)
+        return _read_file(found) if isinstance(found, Path) else PlanSource(read_yaml(example_text(found), found))
     except (OSError, ValueError) as error:
         raise reading_error(error, path) from error
-    return PlanSource(read_yaml(path), path.parent)
+    return _read_file(path)
 
 
-def _named(name: str) -> PlanSource:
-    """Return an example, or a saved plan."""
+def locate_plan(name: str) -> Path | str:
+    """Return the file that a person means: one by its path, or a saved plan by its name; or the name of an example.
+
+    Raises:
+        StorageError: there is no such file, or it cannot be reached.
+        PlanError: nothing is called that.
+    """
+    try:
+        if Path(name).exists():
+            return Path(name)
+    except (OSError, ValueError) as error:
+        raise reading_error(error, Path(name)) from error
     if name in example_names():
-        return PlanSource(read_yaml(example_text(name), name))
+        return name
     saved = {plan.name: plan.path for plan in list_plans()}
     if name in saved:
-        return PlanSource(read_yaml(saved[name]), saved[name].parent)
+        return saved[name]
     if "/" in name or name.endswith(_PLAN_SUFFIXES):
         raise reading_error(FileNotFoundError(2, "No such file or directory"), Path(name))
     close = nearest(name, (*example_names(), *saved), 1)
     hint = f"did you mean {close[0]}?" if close else "`capacity-tui examples` lists plans that come with the program"
     raise PlanError("no file, example or saved plan is called that", hint=hint, place=Place(name))
+
+
+def _read_file(path: Path) -> PlanSource:
+    return PlanSource(read_yaml(path), path.parent)

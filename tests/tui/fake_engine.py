@@ -337,6 +337,9 @@ class FakeEngine:
         proposed = FakeDocument(engine=self)
         return proposed.edited("hardware.name", hardware) if hardware else proposed
 
+    def locate(self, source: Path) -> Path | str:
+        return source
+
     def open(self, source: Path | str) -> FakeDocument:
         try:
             text = source.read_text() if isinstance(source, Path) else source

@@ -5,10 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from flow import settle
 
-from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.errors import CapacityError, PlanError, StorageError
 from capacity_tui.engine.verdict import Verdict
 from capacity_tui.engine.workload.examples import example_names
+from capacity_tui.engine.workload.saved import save_plan
+from capacity_tui.tui.app import CapacityApp
 from capacity_tui.tui.engine_view import CapacityEngine, PlanDocument
 from capacity_tui.tui.stepping import stepped
 from capacity_tui.tui.view import AUTO
@@ -154,3 +157,24 @@ def test_a_damaged_saved_plan_is_kept_aside_when_it_is_opened(
     with pytest.raises(CapacityError, match="kept as"):
         engine.open(folder / "mine.yaml")
     assert [path.read_bytes() for path in folder.iterdir()] == [b"\xff\xfe damaged"]
+
+
+def test_the_screens_plan_is_a_file_an_example_or_a_saved_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CAPACITY_TUI_DATA", str(tmp_path))
+    engine = CapacityEngine()
+    assert engine.locate(Path("qlora_rtx_4090")) == "qlora_rtx_4090"
+    kept = save_plan("my run", engine.open("qlora_rtx_4090").plan)
+    assert engine.locate(Path("my run")) == engine.locate(kept) == kept
+    with pytest.raises(PlanError, match="did you mean my run"):
+        engine.locate(Path("my rum"))
+    with pytest.raises(StorageError):
+        engine.locate(Path("absent.yaml"))
+
+
+async def test_an_example_opens_by_name_and_belongs_to_no_file() -> None:
+    app = CapacityApp(source=Path("qlora_rtx_4090"))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        document, path = app.store.document, app.store.path
+    assert isinstance(document, PlanDocument)
+    assert (document.plan.training.method, path) == ("qlora", None)

@@ -10,7 +10,15 @@ import click
 
 from capacity_tui.tui.headless import completion
 from capacity_tui.tui.headless import known_models as known
-from capacity_tui.tui.headless.output import as_text, format_of, format_option, output_option, tell, write
+from capacity_tui.tui.headless.output import (
+    as_text,
+    format_of,
+    format_option,
+    output_option,
+    tell,
+    tell_problems,
+    write,
+)
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -45,7 +53,7 @@ def models(listing: bool, details: str | None, text: str, wanted: str | None, ou
     from capacity_tui.engine.workload.known_models import known_models
 
     catalog = load_catalog()
-    _tell_problems((*catalog.architectures.problems, *catalog.networks.problems, *plugin_problems(catalog)))
+    tell_problems((*catalog.architectures.problems, *catalog.networks.problems, *plugin_problems(catalog)))
     form = wanted or format_of(output)
     if details is not None:
         _write_model(details, catalog, form, output)
@@ -89,7 +97,7 @@ def hardware(listing: bool, details: str | None, text: str, wanted: str | None, 
     from capacity_tui.engine.catalog import load_catalog
 
     catalog = load_catalog()
-    _tell_problems((*catalog.accelerators.problems, *catalog.processors.problems))
+    tell_problems((*catalog.accelerators.problems, *catalog.processors.problems))
     form = wanted or format_of(output)
     if details is not None:
         _write_details(catalog.find_hardware(details), form, output)
@@ -113,7 +121,7 @@ def instances(listing: bool, details: str | None, text: str, wanted: str | None,
     from capacity_tui.engine.catalog import load_catalog
 
     catalog = load_catalog()
-    _tell_problems(catalog.instances.problems)
+    tell_problems(catalog.instances.problems)
     form = wanted or format_of(output)
     if details is not None:
         _write_details(catalog.instances.find(details), form, output)
@@ -233,9 +241,3 @@ def _write_table(
     write(as_text([Listing(heads, rows, frozenset(right), frozenset(kept))], output is not None), output)
     if not rows:
         tell(_NOTHING)
-
-
-def _tell_problems(problems: Iterable[Exception]) -> None:
-    """Say what is wrong with the user's own catalogue files; the rows concerned are left out."""
-    for problem in problems:
-        tell(f"capacity-tui: {problem}")

@@ -1,4 +1,4 @@
-"""Shell completion of catalogue names and plan fields."""
+"""Shell completion of names: catalogue rows, plan fields, saved plans."""
 
 from __future__ import annotations
 
@@ -38,3 +38,11 @@ def fields(context: click.Context, parameter: click.Parameter, incomplete: str) 
     from capacity_tui.engine.workload.refusals import field_names
 
     return [f"{name}=" for name in field_names() if name.startswith(incomplete)]
+
+
+def saved_plans(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Return the saved plans that begin like this."""
+    del context, parameter
+    from capacity_tui.engine.workload.saved import list_plans
+
+    return [plan.name for plan in list_plans() if plan.name.startswith(incomplete)]

@@ -13,6 +13,7 @@ from capacity_tui.tui.headless.examples import examples
 from capacity_tui.tui.headless.machine import configs, detect
 from capacity_tui.tui.headless.measure import calibrate, sample
 from capacity_tui.tui.headless.plans import plan, validate
+from capacity_tui.tui.headless.saved import plans
 
 PROGRAM = "capacity-tui"
 _EPILOG = """\b
@@ -47,7 +48,12 @@ def run_command(arguments: list[str]) -> int:
 
 @click.group(invoke_without_command=True, epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name=PROGRAM, prog_name=PROGRAM)
-@click.option("--plan", "plan_path", type=click.Path(path_type=Path), help="Open this plan on the screen.")
+@click.option(
+    "--plan",
+    "plan_path",
+    type=click.Path(path_type=Path),
+    help="Open a plan on the screen: a file, an example or a saved plan.",
+)
 @click.option("--gpu", metavar="NAME", help='Plan for this hardware instead, such as "8xH100-SXM".')
 @click.option("--ascii", "ascii_only", is_flag=True, help="Draw with ASCII characters alone.")
 @click.option("--no-mouse", is_flag=True, help="Leave the mouse to the terminal.")
@@ -78,5 +84,7 @@ def group(
     return run(plan_path=plan_path, gpu=gpu, ascii=ascii_only, mouse=not no_mouse, theme=theme)
 
 
-for command in (detect, configs, plan, validate, examples, models, hardware, instances, sample, calibrate, accuracy):
+for command in (
+    detect, configs, plan, validate, plans, examples, models, hardware, instances, sample, calibrate, accuracy
+):  # fmt: skip
     group.add_command(command)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from capacity_tui.engine.errors import Place, StorageError
+from capacity_tui.engine.errors import CapacityError, Place, StorageError
 from capacity_tui.engine.printable import printable, printable_lines
 
 if TYPE_CHECKING:
@@ -65,6 +65,13 @@ def write(text: str, output: Path | None, inputs: Iterable[str] = ()) -> None:
 def tell(line: str) -> None:
     """Say something about the work on stderr, beside the data."""
     click.echo(printable(line), err=True)
+
+
+def tell_problems(problems: Sequence[CapacityError]) -> None:
+    """Say in one line what is wrong with the user's own catalogue files; the rows concerned are left out."""
+    if problems:
+        more = f"; and {len(problems) - 1} more: capacity-tui validate" if len(problems) > 1 else ""
+        tell(f"capacity-tui: {problems[0].one_line()}{more}")
 
 
 def say(line: str) -> None:

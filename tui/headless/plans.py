@@ -11,7 +11,15 @@ import click
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.tui.headless import completion
 from capacity_tui.tui.headless.framework_folder import write_framework_files
-from capacity_tui.tui.headless.output import as_text, format_of, format_option, output_option, say, tell, write
+from capacity_tui.tui.headless.output import (
+    as_text,
+    format_of,
+    format_option,
+    output_option,
+    say,
+    tell,
+    write,
+)
 
 if TYPE_CHECKING:
     from capacity_tui.engine.catalog import Catalog
@@ -93,24 +101,40 @@ def plan(
 
 
 @click.command()
-@_files
+@click.argument("files", nargs=-1, metavar="[FILE...]", type=click.Path())
 def validate(files: tuple[str, ...]) -> int:
-    """Check plans and say what is wrong where."""
+    """Check plans and say what is wrong where; without a FILE, only in your own catalogue."""
     from capacity_tui.engine.catalog import load_catalog
     from capacity_tui.engine.workload.families import plugin_problems
 
     catalog = load_catalog()
-    for problem in (*catalog.problems, *plugin_problems(catalog)):
+    problems = (*catalog.problems, *plugin_problems(catalog))
+    for problem in problems:
         tell(f"capacity-tui: {problem.one_line()}")
-    codes = [0]
-    for name in files:
-        found = _faults(name, catalog)
-        for fault in found:
-            tell(f"capacity-tui: {fault.one_line()}")
-            codes.append(fault.exit_code)
-        if not found:
-            say(f"{name}: valid")
-    return max(codes)
+    if files:
+        return max(_validated(name, catalog) for name in files)
+    if not problems:
+        say("the catalogues: valid")
+    return max((problem.exit_code for problem in problems), default=0)
+
+
+def _validated(name: str, catalog: Catalog) -> int:
+    """Say what is wrong with a plan, or that it is valid and what it sets in vain; return the exit code."""
+    from capacity_tui.engine.choose.validation import faults, remarks
+
+    try:
+        source = _source(name)
+        found = faults(source, catalog, machine_for)
+        vain = () if found else tuple(remarks(source, catalog, machine_for))
+    except CapacityError as error:
+        found, vain = [error], ()
+    for fault in found:
+        tell(f"capacity-tui: {fault.one_line()}")
+    if not found:
+        say(f"{name}: valid")
+    for place, reason in vain:
+        tell(f"capacity-tui: {place}: changes nothing here: {reason}")
+    return max((fault.exit_code for fault in found), default=0)
 
 
 def _further(source: PlanSource | None, name: str) -> str:
@@ -157,16 +181,6 @@ def machine_for(plan: Plan) -> Machine | None:
     from capacity_tui.engine import detect
 
     return detect()
-
-
-def _faults(name: str, catalog: Catalog) -> list[CapacityError]:
-    """Return everything wrong with a plan, in reading order."""
-    from capacity_tui.engine.choose.validation import faults
-
-    try:
-        return faults(_source(name), catalog, machine_for)
-    except CapacityError as error:
-        return [error]
 
 
 def _estimated(plan: Plan) -> Answer:
