@@ -155,7 +155,9 @@ def explained(search: Search, taken: Taken) -> tuple[dict[str, str], tuple[Note,
     capacity = search.settled.cluster.device.memory_bytes
     if capacity is not None and not taken.searched.fits:
         lacks = format_bytes(taken.least - float(capacity))
-        detail = f"With all that may be given up a device needs {format_bytes(taken.least)}, {lacks} more than it has."
+        detail = (
+            f"With every change that was tried a device needs {format_bytes(taken.least)}, {lacks} more than it has."
+        )
         return {}, (Note("nothing_fits", "Nothing makes it fit on this hardware", detail),)
     if not change:
         return {}, ()
@@ -168,7 +170,7 @@ def explained(search: Search, taken: Taken) -> tuple[dict[str, str], tuple[Note,
         if path in change
     }
     words = [way.words for way in taken.ways if set(way.paths) & set(change)]
-    detail = f"As wished a device needs {needed}. Taken: {'; '.join(words)} ({change_text(change)})."
+    detail = f"Without them a device needs {needed}. Changed: {'; '.join(words)} ({change_text(change)})."
     return reasons, (
-        Note("way_out", "It fits only with more than the plan leaves open", detail, None, plain_change(change)),
+        Note("way_out", "It fits only with changes that the plan does not ask for", detail, None, plain_change(change)),
     )

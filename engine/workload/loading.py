@@ -196,10 +196,10 @@ def _with(node: object, path: FieldPath, value: object, above: FieldPath = ()) -
     """Return the mapping of a section, changed at a path; sections beside the path stay as they are."""
     if not isinstance(node, BaseModel | dict | None):
         raise PlanError("has no keys of its own", place=Place(field=".".join(above)))
-    mapping: dict[str, object] = dict(node or {})
+    mapping = _written(node)
     key, *rest = path
     here = (*above, key)
-    mapping[key] = _with(mapping.get(key), tuple(rest), value, here) if rest else value
+    mapping[key] = _with(dict(node or {}).get(key), tuple(rest), value, here) if rest else value
     if above == ("training",) and key in _LENGTHS and value is not None:
         mapping.update({other: None for other in _LENGTHS if other != key})
     if here == ("hardware", "name") and counted_name(value):
@@ -211,6 +211,13 @@ def _with(node: object, path: FieldPath, value: object, above: FieldPath = ()) -
     if here == ("model",):
         _follow_model(mapping)
     return mapping
+
+
+def _written(node: BaseModel | dict[str, object] | None) -> dict[str, object]:
+    """Return the keys of a section that somebody wrote: a default stays one, which modes may go beyond."""
+    if isinstance(node, BaseModel) and not isinstance(node, Plan):
+        return {name: value for name, value in node if name in node.model_fields_set}
+    return dict(node or {})
 
 
 def _adapter_of(method: object, adapter: object) -> object:

@@ -10,7 +10,7 @@ import yaml
 
 from capacity_tui.engine.catalog.reading import EXPONENT
 from capacity_tui.engine.printable import printable, printable_lines
-from capacity_tui.engine.workload.plan import Plan
+from capacity_tui.engine.workload.plan import AUTO, Plan
 
 _LARGEST_EXACT = 2.0**53
 _WIDEST_LINE = 100
@@ -27,7 +27,8 @@ _TASK_UNLESS_SAID = "train"
 def dump_plan(plan: Plan, comment: str = "") -> str:
     """Return the plan as YAML: all that its task reads, defaults written out, and what else differs from them.
 
-    So the file says what will run, and goes on saying it should a default ever change.
+    So the file says what will run, and goes on saying it should a default ever change. A plan with open fields does
+    not say that yet: of it only what somebody wrote is written, and modes stay free to go beyond the defaults.
 
     Args:
         plan: the plan.
@@ -35,13 +36,20 @@ def dump_plan(plan: Plan, comment: str = "") -> str:
     """
     heading = [f"Plan for capacity-tui, written by version {_version()}.", *comment.splitlines()]
     data = plan.model_dump(mode="json", exclude_defaults=True)
-    whole = plan.model_dump(mode="json", exclude_none=True)
+    whole = plan.model_dump(mode="json", exclude_none=True, exclude_unset=_is_open(plan))
     for section in ("hardware", *_READ[plan.task or _TASK_UNLESS_SAID]):
-        data[section] = {**whole[section], **data.get(section, {})}
-    if not data["hardware"]["spec"]:
-        del data["hardware"]["spec"]
+        data[section] = {**whole.get(section, {}), **data.get(section, {})}
+    if not data["hardware"].get("spec"):
+        data["hardware"].pop("spec", None)
+    data = {section: value for section, value in data.items() if value != {}}
     body = yaml_text({key: _readable(value) for key, value in _in_order({"version": plan.version, **data}).items()})
     return "".join(f"# {printable(line)}\n" for line in heading) + body
+
+
+def _is_open(plan: Plan) -> bool:
+    """Whether the plan leaves a choice to the modes."""
+    sections = (plan.training, plan.inference, plan.parallelism)
+    return plan.model.name == AUTO or any(value == AUTO for section in sections for _, value in section)
 
 
 def yaml_text(data: object) -> str:

@@ -39,6 +39,16 @@ def test_proposal_suits_the_hardware_that_is_asked_for(engine: CapacityEngine) -
     assert engine.propose("rtx-3060-12gb").compare().columns[1].verdict is not Verdict.OVER
 
 
+def test_a_model_too_large_for_the_proposal_is_made_to_fit_and_saved_as_such(engine: CapacityEngine) -> None:
+    """What an edit leaves at its default is nothing the user insists on, on the screen as in a file."""
+    document = engine.propose("8xH100-SXM").edited("model.name", "llama-3.1-70b").edited("training.tokens", "2e9")
+    column = document.compare().columns[1]
+    assert column.verdict in {Verdict.FITS, Verdict.TIGHT}
+    assert any("optimizer states in host memory" in note.detail for note in column.notes)
+    again = engine.open(document.dump())
+    assert again.compare().columns[1].rows == column.rows
+
+
 def test_three_columns_with_the_same_quantities(document: PlanDocument) -> None:
     columns = document.compare().columns
     assert [column.mode for column in columns] == ["conservative", "balanced", "extreme"]
