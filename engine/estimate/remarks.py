@@ -21,7 +21,7 @@ HARDWARE_BEHIND = {
     "energy.watts_average": "tdp_watts",
 }
 """The figure of the hardware that a result is, or rests on."""
-HIDDEN = "all of it runs behind compute"
+HIDDEN = "all of it runs behind kernels and their launches"
 # What would bring a figure about, by the reason why there is none.
 _REMEDIES = {
     "length is open": "give tokens, steps, or epochs and samples",

@@ -47,6 +47,24 @@ def test_flash_attention_is_not_written_for_a_device_without_it(hardware: str) -
     assert {"attention_kernel", "precision_not_native"} <= warned(plan)
 
 
+@pytest.mark.parametrize(
+    ("framework", "name", "has", "lacks"),
+    [
+        ("megatron", "megatron.sh", "--fp16", "--bf16"),
+        ("torchtitan", "torchtitan.toml", 'mixed_precision_param = "float32"', "bfloat16\""),
+        ("deepspeed", "ds_config.json", '"fp16": {\n    "enabled": true', '"bf16": {\n    "enabled": true'),
+    ],
+)
+def test_no_framework_multiplies_in_a_type_that_the_device_lacks(
+    framework: str, name: str, has: str, lacks: str
+) -> None:
+    plan = trained("v100-sxm2-32gb", "llama-3.1-8b", framework=framework, precision="bf16")
+    text = framework_files(settle(plan, load_catalog()), load_catalog())[name]
+    assert has in text
+    assert lacks not in text
+    assert "this device has no units for it" in text or name.endswith(".json")
+
+
 def test_a_network_in_a_type_that_the_device_lacks_is_warned_of() -> None:
     assert "precision_not_native" in warned(trained("rtx-3060-12gb", "mlp", precision="fp8"))
     assert "precision_not_native" not in warned(trained("h100-sxm-80gb", "mlp", precision="fp8"))

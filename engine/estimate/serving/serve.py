@@ -31,8 +31,6 @@ from capacity_tui.engine.workload.plan import PricingSection
 METHOD = "operator roofline of prefill and decode, memory term by term"
 # A time is the inverse of its rate.
 DECODE_SECONDS = (1.0 / DECODE[1], 1.0 / DECODE[0])
-# Buffers a communication library holds for one group of ranks, outside the allocator (NCCL, default channels).
-COMMUNICATOR_BYTES = 350 * 2**20
 
 
 def memory_estimate(run: ServingRun) -> MemoryEstimate:
@@ -40,7 +38,8 @@ def memory_estimate(run: ServingRun) -> MemoryEstimate:
     memory = serving_memory(run)
     allocated: Number = sum(memory.parts.values(), start=0.0)
     groups = (run.tp > 1) * 1.0 + (run.pp > 1) * 1.0 + (run.ep > 1) * 1.0
-    outside = context_bytes(run.cluster.device.reach.context_bytes, COMMUNICATOR_BYTES, groups)
+    reach = run.cluster.device.reach
+    outside = context_bytes(reach.context_bytes, reach.communicator_bytes, groups)
     reserve = reserve_bytes(allocated, run.runtime.fragmentation)
     parts = {**memory.parts, "context": outside, "reserve": reserve}
     return MemoryEstimate(

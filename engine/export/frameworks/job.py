@@ -26,6 +26,7 @@ class Job:
         steps: optimizer steps; None where the plan gives no length.
         attention: the plan's kernels of attention, or those that the device has in their place.
         precision: the type that the device multiplies in.
+        has_bf16: whether the device has units for bf16.
         layout: how the model is spread, as the rules of layouts read it.
     """
 
@@ -37,6 +38,7 @@ class Job:
     steps: int | None
     attention: str
     precision: str
+    has_bf16: bool
     layout: Layout
 
     @property
@@ -131,6 +133,7 @@ def job_of(settled: Settled, catalog: Catalog) -> Job | None:
         steps=_steps(plan),
         attention=plan.training.attention if instead is None else instead.value,
         precision=device.native(str(plan.training.precision)),
+        has_bf16=device.native("bf16") == "bf16",
         layout=plan_layout(plan, settled.shape, catalog),
     )
 

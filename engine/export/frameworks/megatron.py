@@ -99,13 +99,13 @@ def _sharding(job: Job) -> Arguments:
 
 def _numbers(job: Job) -> Arguments:
     training = job.training
-    if training.precision in {"bf16", "fp8", "fp4"}:
+    if job.precision in {"bf16", "fp8", "fp4"}:
         yield ("--bf16",)
-    if training.precision == "fp16":
+    if job.precision == "fp16":
         yield ("--fp16",)
-    if training.precision == "fp8":
+    if job.precision == "fp8":
         yield "--fp8-format", "hybrid"
-    if training.precision == "fp4":
+    if job.precision == "fp4":
         yield "--fp4-format", "e2m1"
     if training.gradients == "bf16":
         yield ("--grad-reduce-in-bf16",)

@@ -31,6 +31,8 @@ FLAVORS: Mapping[str, tuple[str, str]] = {
 }
 """Model and flavor by name on the model hub (models/*/__init__.py of that version)."""
 _OPTIMIZERS = {"adamw": "AdamW"}
+_TYPES = {"bf16": "bfloat16", "fp8": "bfloat16", "fp32": "float32", "tf32": "float32"}
+"""What it multiplies in, by the plan's precision; it has no other types."""
 
 
 def torchtitan_config(job: Job) -> str:
@@ -48,7 +50,7 @@ def _sections(job: Job) -> dict[str, dict[str, object]]:
     name, flavor = FLAVORS[job.model]
     folder = job.model.rpartition("/")[2]
     model: dict[str, object] = {"name": name, "flavor": flavor, "hf_assets_path": f"./assets/hf/{folder}"}
-    if job.training.precision == "fp8":
+    if job.precision == "fp8":
         model["converters"] = ["quantize.linear.float8"]
     optimizer: dict[str, object] = {"name": "AdamW"}
     if job.training.learning_rate is not None:
@@ -71,10 +73,14 @@ def _training(job: Job) -> dict[str, object]:
         "global_batch_size": job.global_batch,
         "seq_len": int(job.training.seq_len),
         "dtype": "bfloat16" if job.training.master_weights == "none" else "float32",
-        "mixed_precision_param": "float32" if job.training.precision in {"fp32", "tf32"} else "bfloat16",
+        "mixed_precision_param": _multiplied_in(job),
         "enable_cpu_offload": job.parallel.offload in {"optimizer", "parameters"},
     }
     return section if job.steps is None else section | {"steps": job.steps}
+
+
+def _multiplied_in(job: Job) -> str:
+    return _TYPES.get(job.precision, "bfloat16" if job.has_bf16 else "float32")
 
 
 def _parallelism(job: Job) -> dict[str, object]:
@@ -116,8 +122,8 @@ def _remarks(job: Job) -> Iterator[str]:
     yield "training.dataset: name your data"
     if job.zero == 1:
         yield "ZeRO stage 1: torchtitan shards gradients too (stage 2 is written)"
-    if training.precision in {"fp16", "fp4"}:
-        yield f"{training.precision}: torchtitan trains in bf16, which is written"
+    if job.precision not in _TYPES:
+        yield f"{job.precision}: torchtitan does not train in it, {_multiplied_in(job)} is written"
     if training.optimizer not in _OPTIMIZERS:
         yield f"the optimizer {training.optimizer}: AdamW is written"
     named = training.checkpointing in {"none", "full", "selective-ops"} or training.checkpointing.startswith("every-")
