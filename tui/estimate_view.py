@@ -6,12 +6,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.choose.cautions import mode_warnings
 from capacity_tui.engine.choose.filled import ModePlan
 from capacity_tui.engine.estimate.figures import figure, interval_text, limit_label
 from capacity_tui.engine.estimate.result import Estimate, Interval
 from capacity_tui.engine.estimate.result import Note as EngineNote
-from capacity_tui.engine.hardware.cluster import Cluster
 from capacity_tui.engine.units import format_bytes
 from capacity_tui.engine.workload.families import family_of
 from capacity_tui.engine.workload.fields import plan_fields
@@ -34,23 +32,21 @@ _JOB_COST = ("cost.usd", "energy.kwh")
 _OPEN_COST = ("cost.usd_per_hour", "cost.usd_per_million_tokens", "energy.watts_average")
 
 
-def column(filled: ModePlan, catalog: Catalog, cluster: Cluster) -> Column:
+def column(filled: ModePlan, catalog: Catalog) -> Column:
     """Return what one mode makes of a plan.
 
     Args:
         filled: the plan as the mode fills it.
         catalog: facts.
-        cluster: what it runs on.
     """
-    estimate = filled.estimate
-    warnings = (*estimate.warnings, *mode_warnings(filled.mode, estimate, cluster))
+    estimate = filled.told
     return Column(
         mode=filled.mode.id,
         verdict=estimate.verdict,
         reason=estimate.shortage,
         rows=tuple(_rows(filled.plan, estimate)),
         chosen=_chosen(filled, catalog),
-        notes=tuple(_note(note) for note in (*warnings, *estimate.recommendations)),
+        notes=tuple(_note(note) for note in (*estimate.warnings, *estimate.recommendations)),
     )
 
 

@@ -14,7 +14,7 @@ from capacity_tui.engine.choose.roofline import Roofline
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.export.report import SCALING_HEADS, scaling_rows, scaling_text
 from capacity_tui.engine.export.roofline import Glyphs, limit_text, roofline_lines
-from capacity_tui.engine.export.summary import Block, basis, blocks, headline, note_text, notes, verdict
+from capacity_tui.engine.export.summary import Block, basis, blocks, chosen, headline, note_text, notes, verdict
 from capacity_tui.engine.units import format_count
 from capacity_tui.engine.verdict import Verdict
 from capacity_tui.engine.workload.plan import Plan
@@ -42,6 +42,9 @@ def answer_tables(plan: Plan, estimate: Estimate) -> Iterator[RenderableType]:
         yield Text(f"{title}:", style="bold")
         for note in entries:
             yield Text(f"  - {note_text(note)}")
+    if told := chosen(plan, estimate):
+        yield Text("Chosen:", style="bold")
+        yield from (Text(f"  - {line}") for line in told)
     yield Text(f"Basis: {basis(estimate)}", style="dim")
 
 
@@ -57,9 +60,9 @@ def comparison_table(columns: Sequence[tuple[str, Plan, Estimate]]) -> Table:
         # A folded figure reads as two.
         found.add_column(Text(name), justify="right", no_wrap=True)
     found.add_row(Text("verdict"), *(_verdict(estimate) for _, _, estimate in columns))
-    chosen = [_settings(plan) for _, plan, _ in columns]
-    for label in dict.fromkeys(label for settings in chosen for label in settings):
-        found.add_row(Text(label), *(Text(settings.get(label, "")) for settings in chosen))
+    filled = [_settings(plan) for _, plan, _ in columns]
+    for label in dict.fromkeys(label for settings in filled for label in settings):
+        found.add_row(Text(label), *(Text(settings.get(label, "")) for settings in filled))
     figures = [
         {(block.title, row.label): row.value for block in blocks(plan, estimate) for row in block.rows if row.value}
         for _, plan, estimate in columns

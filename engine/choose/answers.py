@@ -36,8 +36,8 @@ def answer(plan: Plan, machine: Machine | None = None, catalog: Catalog | None =
     """
     facts = catalog or load_catalog()
     filled = fill(plan, "balanced", machine, facts)
-    settled, estimate = filled.settled, filled.estimate
-    case = Case(plan, settled, estimate, facts, machine)
+    settled, estimate = filled.settled, filled.told
+    case = Case(plan, settled, filled.estimate, facts, machine)
     recommendations, warnings = advise(case)
     advised = replace(
         estimate,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias, cast
 
 import numpy as np
 
 from capacity_tui.engine.catalog.modes import Mode
+from capacity_tui.engine.choose.mode_warnings import mode_warnings
 from capacity_tui.engine.estimate.resolve import Settled
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.hardware.cluster import Cluster
@@ -45,6 +46,13 @@ class ModePlan:
     def plan(self) -> Plan:
         """The plan with everything filled in."""
         return self.settled.plan
+
+    @property
+    def told(self) -> Estimate:
+        """The estimate with what the mode warns of, and why it filled open fields as it did."""
+        found = self.estimate
+        warnings = (*found.warnings, *mode_warnings(self.mode, found, self.settled.cluster))
+        return replace(found, warnings=warnings, basis=replace(found.basis, chosen=self.reasons))
 
 
 def with_values(plan: Plan, values: Mapping[str, object]) -> Plan:

@@ -155,12 +155,7 @@ def _fill(plan: Plan, mode_name: ModeName, machine: Machine | None, facts: Catal
         values["training.global_batch"] = plan.training.global_batch
     settled = settle(with_values(base, values), facts, machine, settled)
     estimate = estimate_settled(settled, facts)
-    # A layout that nobody asked to be chosen is an assumption.
-    assumed = tuple(
-        f"layout: {reasons[path]}" for path in SERVING_LAYOUT[:1] if path in reasons and settled.plan.task == "infer"
-    )
-    basis = replace(estimate.basis, assumed=(*estimate.basis.assumed, *assumed))
-    estimate = replace(estimate, warnings=(*estimate.warnings, *notes), basis=basis)
+    estimate = replace(estimate, warnings=(*estimate.warnings, *notes))
     return ModePlan(mode, settled, estimate, reasons, budget)
 
 

@@ -260,6 +260,7 @@ class Basis:
         assumed: what was not given and had to be assumed.
         hardware: the figures of the hardware that went in, by field, each with how it came about.
         devices: the devices, and the instances that are rented for them.
+        chosen: why each field that the plan left open got its value, by its path.
     """
 
     method: str
@@ -268,6 +269,7 @@ class Basis:
     assumed: tuple[str, ...] = ()
     hardware: Mapping[str, Quantity] = field(default_factory=dict)
     devices: str = ""
+    chosen: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.export import report
 from capacity_tui.engine.export.charts import bar_chart, curve_name, roofline_chart, scaling_chart
 from capacity_tui.engine.export.roofline import limit_text
-from capacity_tui.engine.export.summary import blocks, headline, verdict
+from capacity_tui.engine.export.summary import blocks, chosen, headline, verdict
 from capacity_tui.engine.printable import printable_lines
 from capacity_tui.engine.verdict import Verdict
 from capacity_tui.engine.workload.plan import Plan
@@ -56,6 +56,7 @@ def to_html(plan: Plan, estimate: Estimate, roofline: Roofline | None = None) ->
         curve_names=[curve_name(curve) for curve in curves(estimate.scalability)],
         charts=_charts(estimate, roofline) if drawn else dict.fromkeys(CHARTS, ""),
         basis=estimate.basis,
+        chosen=chosen(plan, estimate),
         price_source=estimate.cost.source,
         yaml=dump_plan(plan),
     )

@@ -9,7 +9,7 @@ from capacity_tui.engine.choose.roofline import Roofline
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.export.report import SCALING_HEADS, scaling_rows, scaling_text
 from capacity_tui.engine.export.roofline import limit_text, roofline_lines
-from capacity_tui.engine.export.summary import basis, blocks, headline, note_text, notes, verdict
+from capacity_tui.engine.export.summary import basis, blocks, chosen, headline, note_text, notes, verdict
 from capacity_tui.engine.printable import printable, printable_lines
 from capacity_tui.engine.workload.plan import Plan
 from capacity_tui.engine.workload.writing import dump_plan
@@ -46,6 +46,8 @@ def _lines(plan: Plan, estimate: Estimate, roofline: Roofline | None) -> Iterato
     for title, entries in notes(plan, estimate):
         yield from ("", f"## {title}", "")
         yield from (f"- {_escaped(note_text(note))}" for note in entries)
+    if told := chosen(plan, estimate):
+        yield from ("", "## Chosen", "", *(f"- {_escaped(line)}" for line in told))
     yield from ("", "## Basis", "", _escaped(basis(estimate)))
     if plan.report.detailed_breakdown:
         yield from ("", "## Plan", "", *_fenced("yaml", dump_plan(plan)))

@@ -99,6 +99,14 @@ def notes(plan: Plan, estimate: Estimate) -> tuple[tuple[str, tuple[Note, ...]],
     return tuple((title, entries) for title, entries in found if entries)
 
 
+def chosen(plan: Plan, estimate: Estimate) -> tuple[str, ...]:
+    """Return what was filled in where the plan was open, and why; fields chosen together stand on one line."""
+    found: dict[str, list[str]] = {}
+    for path, why in estimate.basis.chosen.items():
+        found.setdefault(why, []).append(f"{path}={plan.value(path)}")
+    return tuple(f"{', '.join(fields)}: {why}" for why, fields in found.items())
+
+
 def note_text(note: Note) -> str:
     """Return a note as one sentence or two."""
     return f"{note.title}: {note.detail}" if note.detail else note.title

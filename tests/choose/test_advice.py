@@ -9,9 +9,9 @@ import pytest
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.choose.advice import LEAST_EFFECT, MOST_RECOMMENDATIONS
 from capacity_tui.engine.choose.answers import answer
-from capacity_tui.engine.choose.cautions import mode_warnings
 from capacity_tui.engine.choose.effects import value_of
 from capacity_tui.engine.choose.filled import with_values
+from capacity_tui.engine.choose.mode_warnings import mode_warnings
 from capacity_tui.engine.choose.modes import compare
 from capacity_tui.engine.estimate.estimate import estimate_plan
 from capacity_tui.engine.estimate.resolve import settle

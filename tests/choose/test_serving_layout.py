@@ -7,6 +7,7 @@ import pytest
 
 from capacity_tui.engine.choose.answers import answer
 from capacity_tui.engine.choose.modes import compare, fill
+from capacity_tui.engine.export.summary import chosen
 from capacity_tui.engine.workload.plan import Plan
 
 
@@ -106,5 +107,8 @@ def test_more_devices_are_advised_with_the_layout_that_uses_them() -> None:
 
 
 def test_the_answer_says_which_layout_was_chosen_and_why() -> None:
-    assumed = answer(served("h100-sxm-80gb", 8)).estimate.basis.assumed
-    assert any("does not fit with TP 1" in text and "fits with TP 4" in text for text in assumed)
+    found = answer(served("h100-sxm-80gb", 8))
+    why = found.estimate.basis.chosen["parallelism.tp"]
+    assert "does not fit with TP 1" in why and "fits with TP 4" in why
+    told = (f"parallelism.tp=4, parallelism.pp=1: {why}",)
+    assert chosen(found.plan, found.estimate) == told

@@ -264,8 +264,14 @@ def test_validate_says_yes(run) -> None:
 def test_plan_with_open_fields_is_valid(run, place: Path) -> None:
     (place / "open.yaml").write_text(PLAN.replace("micro_batch: 8", "micro_batch: auto"))
     assert run("validate", "open.yaml").code == 0
-    plan = json.loads(run("plan", "open.yaml", "--format", "json").out)["plan"]
-    assert isinstance(plan["training"]["micro_batch"], int)
+    result = json.loads(run("plan", "open.yaml", "--format", "json").out)
+    micro_batch = result["plan"]["training"]["micro_batch"]
+    assert isinstance(micro_batch, int)
+    why = result["basis"]["chosen"]["training.micro_batch"]
+    assert why
+    for form in ("table", "markdown", "html"):
+        text = run("plan", "open.yaml", "--format", form).out.replace("\\_", "_")
+        assert f"training.micro_batch={micro_batch}: {why}"[:40] in text, form
 
 
 def test_examples(run, place: Path) -> None:

@@ -180,9 +180,10 @@ def test_inner_steps_are_reached_from_the_figure() -> None:
 
 def test_one_equation_serves_several_parts() -> None:
     plan = plan_of("pretrain_70b_512_h100")
-    found = {part: explained(plan, f"memory.parts.{part}").derivations[0] for part in ("gradients", "optimizer")}
-    assert {each.name for each in found.values()} == {"sharded_bytes"}
-    assert found["gradients"].inputs != found["optimizer"].inputs
+    keys = ("cost.usd", "cost.usd_per_million_tokens")
+    job, million = (explained(plan, key).derivations[0] for key in keys)
+    assert job.name == million.name == "job_usd"
+    assert job.inputs != million.inputs
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,6 @@ from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.export.html import to_html
 from capacity_tui.engine.export.markdown import to_markdown
 from capacity_tui.engine.export.results import result_as_dict, to_json
-from capacity_tui.engine.hardware.resolve import resolve_cluster
 from capacity_tui.engine.verdict import Verdict
 from capacity_tui.engine.workload.plan import Plan
 from capacity_tui.tui.estimate_view import column
@@ -45,9 +44,7 @@ def test_screen_table_reports_and_json_give_one_verdict(verdict: Verdict) -> Non
     found = answer(wanted)
     plan, estimate = found.plan, found.estimate
     assert estimate.verdict is verdict
-    catalog = load_catalog()
-    cluster = resolve_cluster(wanted.hardware, wanted.pricing, catalog, None)
-    assert column(compare(wanted).balanced, catalog, cluster).verdict is verdict
+    assert column(compare(wanted).balanced, load_catalog()).verdict is verdict
     assert json.loads(to_json(result_as_dict(plan, estimate)))["verdict"] == verdict.value
     assert shown(plan, estimate).splitlines()[0].partition(": ")[2].startswith(verdict.words)
     assert f"**{verdict.words.capitalize()}" in to_markdown(plan, estimate)

@@ -157,7 +157,7 @@ def configs(
 
     machine = look() if gpu is None else None
     comparison = _comparison(model, gpu, machine)
-    chosen = [_warned(entry, machine) for entry in _entries(comparison) if mode in (None, entry.mode.id)]
+    chosen = [entry for entry in _entries(comparison) if mode in (None, entry.mode.id)]
     if folder is not None:
         _write_plans(chosen, folder, force, machine)
         return
@@ -170,7 +170,7 @@ def configs(
         from capacity_tui.engine.export import result_as_dict, to_json
 
         results: dict[str, object] = {
-            entry.mode.id: {**result_as_dict(entry.plan, entry.estimate), "settings": settings_data(entry, machine)}
+            entry.mode.id: {**result_as_dict(entry.plan, entry.told), "settings": settings_data(entry, machine)}
             for entry in chosen
         }
         write(to_json(results), None)
@@ -206,24 +206,10 @@ def _entries(comparison: Comparison) -> tuple[ModePlan, ...]:
     return (comparison.conservative, comparison.balanced, comparison.extreme)
 
 
-def _warned(entry: ModePlan, machine: Machine | None) -> ModePlan:
-    """Return a configuration with what its mode warns of among its warnings."""
-    from dataclasses import replace
-
-    from capacity_tui.engine.catalog import load_catalog
-    from capacity_tui.engine.choose.cautions import mode_warnings
-    from capacity_tui.engine.hardware.resolve import resolve_cluster
-
-    plan, estimate = entry.plan, entry.estimate
-    cluster = resolve_cluster(plan.hardware, plan.pricing, load_catalog(), machine)
-    warnings = (*estimate.warnings, *mode_warnings(entry.mode, estimate, cluster))
-    return replace(entry, estimate=replace(estimate, warnings=warnings))
-
-
 def _warning_lines(entry: ModePlan) -> list[str]:
     from capacity_tui.engine.export.summary import note_text
 
-    return [note_text(note) for note in entry.estimate.warnings]
+    return [note_text(note) for note in entry.told.warnings]
 
 
 def _comment(entry: ModePlan, machine: Machine | None) -> str:
