@@ -115,7 +115,7 @@ class PlanDocument:
         """Estimate the plan in its modes."""
         compared = self._compared
         cluster = resolve_cluster(self.plan.hardware, self.plan.pricing, self.catalog, self.machine)
-        columns = tuple(column(getattr(compared, mode), self.catalog) for mode in MODES)
+        columns = tuple(column(getattr(compared, mode), self.catalog, self.machine) for mode in MODES)
         resolved = compared.balanced.plan
         devices = f"{int(cluster.devices)}×" if cluster.devices > 1 else ""
         return Comparison(

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.choose.filled import ModePlan
+from capacity_tui.engine.choose.larger_devices import larger_devices_note
+from capacity_tui.engine.choose.trials import Case
 from capacity_tui.engine.estimate.figures import figure, interval_text, limit_label
 from capacity_tui.engine.estimate.result import Estimate, Interval
 from capacity_tui.engine.estimate.result import Note as EngineNote
@@ -18,6 +21,9 @@ from capacity_tui.engine.workload.plan import Plan
 from capacity_tui.tui.field_view import value_text
 from capacity_tui.tui.model_edit import SPEC
 from capacity_tui.tui.view import Chosen, Column, Note, Row
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.hardware.machine import Machine
 
 _JOB = "computation.estimated_train_time_seconds"
 _SERVING = (
@@ -32,21 +38,23 @@ _JOB_COST = ("cost.usd", "energy.kwh")
 _OPEN_COST = ("cost.usd_per_hour", "cost.usd_per_million_tokens", "energy.watts_average")
 
 
-def column(filled: ModePlan, catalog: Catalog) -> Column:
+def column(filled: ModePlan, catalog: Catalog, machine: Machine | None = None) -> Column:
     """Return what one mode makes of a plan.
 
     Args:
         filled: the plan as the mode fills it.
         catalog: facts.
+        machine: what was detected, for plans that run on it.
     """
     estimate = filled.told
+    larger = larger_devices_note(Case(filled.plan, filled.settled, estimate, catalog, machine))
     return Column(
         mode=filled.mode.id,
         verdict=estimate.verdict,
         reason=estimate.shortage,
         rows=tuple(_rows(filled.plan, estimate)),
         chosen=_chosen(filled, catalog),
-        notes=tuple(_note(note) for note in (*estimate.warnings, *estimate.recommendations)),
+        notes=tuple(_note(note) for note in (larger, *estimate.warnings, *estimate.recommendations) if note),
     )
 
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from capacity_tui.engine.choose.cautions import cautions
 from capacity_tui.engine.choose.effects import change_text, effect_text, plain_change, saves
-from capacity_tui.engine.choose.fitting import estimated, smallest_device, smallest_fit
+from capacity_tui.engine.choose.fitting import estimated, smallest_fit
+from capacity_tui.engine.choose.larger_devices import TITLE, larger_devices, larger_devices_text
 from capacity_tui.engine.choose.modes import fill
 from capacity_tui.engine.choose.remedies import SPOT, Remedy, remedies
 from capacity_tui.engine.choose.trials import Case, Trial, again, changed_plan, has_room, unit_cost
@@ -136,14 +137,10 @@ def _does_not_fit(case: Case, found: Trial | None) -> Note:
     lacks = f"The fullest device {case.estimate.shortage}."
     if found is None:
         nothing = "No change of settings or of the number of devices was found that makes it fit."
-        larger = smallest_device(case)
-        if larger is None:
-            return Note("does_not_fit", "The plan does not fit", f"{lacks} {nothing}")
-        device = larger.settled.cluster.device
-        would = f"{device.name} would hold it: the smallest of this maker that does ({change_text(larger.change)})."
-        return Note(
-            "does_not_fit", "The plan does not fit", f"{lacks} {nothing} {would}", change=plain_change(larger.change)
-        )
+        larger = larger_devices(case)
+        which = f" {TITLE}: {larger_devices_text(larger)}." if larger else ""
+        change = plain_change(larger[0].change) if larger else None
+        return Note("does_not_fit", "The plan does not fit", f"{lacks} {nothing}{which}", change=change)
     said = effect_text(case.estimate, found.estimate)
     detail = f"{lacks} It fits with {change_text(found.change)}: {said}."
     return Note(

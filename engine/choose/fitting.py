@@ -117,17 +117,3 @@ def _reserved(trial: Trial) -> float:
 
 def _cost(trial: Trial) -> float:
     return unit_cost(trial.estimate)
-
-
-def smallest_device(case: Case) -> Trial | None:
-    """Return the plan on as many of the smallest devices of the same maker that hold it; None where none does."""
-    device = case.settled.cluster.device
-    if device.id not in case.catalog.accelerators:
-        return None
-    vendor, least = case.catalog.accelerators[device.id].vendor, device.memory_bytes or 0.0
-    larger = (row for row in case.catalog.accelerators.values() if row.vendor == vendor and row.memory_bytes > least)
-    for row in sorted(larger, key=lambda row: (row.memory_bytes, row.tdp_w or np.inf)):
-        trial = again(case, {"hardware.name": row.id, "hardware.devices": int(case.settled.cluster.devices)})
-        if trial is not None and _holds(trial):
-            return trial
-    return None
