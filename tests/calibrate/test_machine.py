@@ -114,7 +114,8 @@ def test_detection_survives_damaged_constants(tmp_path, monkeypatch):
     (tmp_path / "measured" / "cpu.json").write_text("{}")
     found = detect()
     assert found.measured == ()
-    assert next(probe for probe in found.probes if probe.name == "measured").outcome == "failed"
+    trouble = next(probe for probe in found.troubles if probe.name == "measured constants")
+    assert "cpu.json: measured constants are damaged" in trouble.detail
 
 
 def test_estimates_for_this_machine_use_what_was_measured(machine, measured):

@@ -172,7 +172,7 @@ def test_warnings_stand_in_the_column_and_in_explanations(engine: CapacityEngine
     remarks = document.explain("balanced", "computation.estimated_train_time_seconds").remarks
     assert any("up to about" in remark for remark in remarks)
     extreme = engine.open(STARTS["training"]).compare().columns[2]
-    assert any("throttle" in note.title for note in extreme.notes)
+    assert any("danger zone" in note.title for note in extreme.notes)
 
 
 async def test_gravest_warning_is_in_sight_on_a_small_terminal() -> None:
