@@ -44,6 +44,7 @@ _COUNT_UNITS: dict[str, int] = {
     "gi": 2**30,
     "ti": 2**40,
 }
+_LENGTH_UNITS: dict[str, int] = {"": 1, "k": 2**10, "ki": 2**10, "m": 2**20, "mi": 2**20}
 _MINUTE, _HOUR, _DAY, _YEAR = 60, 3600, 86_400, 31_536_000
 _LONG_TIMES = ((_YEAR, "y", _DAY, "d"), (_DAY, "d", _HOUR, "h"), (_HOUR, "h", _MINUTE, "min"))
 
@@ -73,12 +74,16 @@ def parse_count(value: str | int | float, *, place: Place | None = None) -> int:
     Raises:
         UnitError: the text is not a count, is negative or is not whole.
     """
-    allowed = "a whole number such as 4096, 8k (8000), 8Ki (8192), 70B or 2.0e9"
-    number, unit = _split(value, allowed, place)
-    factor = _COUNT_UNITS.get(unit.casefold())
-    if factor is None or number < 0 or number * factor != (number * factor).to_integral_value():
-        raise _refusal(value, allowed, place)
-    return int(number * factor)
+    return _whole(value, _COUNT_UNITS, "a whole number such as 4096, 8k (8000), 8Ki (8192), 70B or 2.0e9", place)
+
+
+def parse_length(value: str | int | float, *, place: Place | None = None) -> int:
+    """Return a length in tokens, named as contexts are: ``"4k"`` is 4096, ``"128k"`` 131 072, ``"1M"`` 1 048 576.
+
+    Raises:
+        UnitError: the text is not a length, is negative or is not whole.
+    """
+    return _whole(value, _LENGTH_UNITS, "a length such as 4096, 4k (4096) or 128k (131072)", place)
 
 
 def not_available(reason: str = "") -> str:
@@ -228,6 +233,14 @@ def _not_finite(value: float | None, unit: str) -> str:
 
 def _with_unit(number: str, unit: str) -> str:
     return number if number == NOT_AVAILABLE or not unit else f"{number} {unit}"
+
+
+def _whole(value: str | int | float, units: Mapping[str, int], allowed: str, place: Place | None) -> int:
+    number, unit = _split(value, allowed, place)
+    factor = units.get(unit.casefold())
+    if factor is None or number < 0 or number * factor != (number * factor).to_integral_value():
+        raise _refusal(value, allowed, place)
+    return int(number * factor)
 
 
 def _split(value: str | int | float, allowed: str, place: Place | None) -> tuple[Decimal, str]:

@@ -55,6 +55,19 @@ PARSERS = [units.parse_bytes, units.parse_count]
 NO_QUANTITIES = ["", "abc", "-3", "1.2.3", "3 parsecs", "nan", "1e999", True, 10**50, "1 " * 99_999]
 
 
+@pytest.mark.parametrize(
+    ("text", "length"), [("4k", 4096), ("128K", 131_072), ("1M", 2**20), ("1.5k", 1536), ("8000", 8000), ("8Ki", 8192)]
+)
+def test_lengths_are_named_by_powers_of_two(text: str, length: int) -> None:
+    assert units.parse_length(text) == length
+
+
+@pytest.mark.parametrize("text", ["4b", "1.0001k", "-4k", "k"])
+def test_what_is_no_length_is_refused(text: str) -> None:
+    with pytest.raises(UnitError, match="128k"):
+        units.parse_length(text)
+
+
 @pytest.mark.parametrize("parse", PARSERS)
 @pytest.mark.parametrize("text", NO_QUANTITIES, ids=range(len(NO_QUANTITIES)))
 def test_what_is_no_quantity_is_refused_with_what_is_allowed(parse, text) -> None:

@@ -61,7 +61,7 @@ def _line(entry: PlanField) -> Field:
         key=entry.path,
         label=knob.label,
         group=knob.group,
-        text=value_text(entry.value),
+        text=_length_text(entry.value) if knob.is_length else value_text(entry.value),
         value=float(cast("float", entry.value)) if is_number else None,
         unit=knob.unit,
         kind=_KINDS[knob.kind],
@@ -76,6 +76,11 @@ def _line(entry: PlanField) -> Field:
         idle=entry.idle,
         words=entry.choices,
     )
+
+
+def _length_text(value: object) -> str:
+    """Return a length in full: its ``M`` would be read as another number."""
+    return format_number(value) if isinstance(value, int) else value_text(value)
 
 
 def value_text(value: object) -> str:

@@ -76,6 +76,7 @@ SPLIT_LAYERS = Need("needs layers split over devices: TP above 1", _is_one("para
 REPLICAS = Need("needs more than one replica", lambda here: here.devices == 1 or here.plan.parallelism.dp == 1)
 SHARING = Need("needs ZeRO 1 or higher", lambda here: here.zero == 0)
 EPOCHS = Need("needs epochs", lambda here: here.plan.training.epochs is None)
+SAMPLES = Need("needs samples: without them the job has no length", lambda here: here.plan.training.samples is None)
 SHORT_NUMBERS = Need(
     "needs a precision of 16 bits or fewer", lambda here: here.plan.training.precision in ("fp32", "tf32")
 )
@@ -177,6 +178,8 @@ def circumstances(plan: Plan, kind: Kind, task: str, catalog: Catalog, **counts:
 
 def given_in_vain(here: Circumstances) -> Iterator[tuple[str, str]]:
     """Yield each field that the plan sets to something of its own though it changes nothing, and why."""
+    if _is_read("training", here.task) and here.plan.training.epochs is not None and SAMPLES.lacks(here):
+        yield "training.epochs", SAMPLES.reason
     for path in WISHES:
         section, _, name = path.partition(".")
         holder = getattr(here.plan, section)

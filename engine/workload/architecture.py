@@ -13,7 +13,7 @@ import numpy as np
 from capacity_tui.engine.catalog.names import nearest
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.units import parse_count
+from capacity_tui.engine.units import parse_count, parse_length
 from capacity_tui.engine.workload.shape_resolution import resolve_shape
 from capacity_tui.engine.workload.traits import class_fields, load_traits
 from capacity_tui.engine.workload.transformer import TransformerShape
@@ -38,6 +38,7 @@ ALIASES: Mapping[str, str] = {
 SWITCHES = frozenset(field.name for field in fields(TransformerShape) if field.type == "bool") | {"learned_positions"}
 NUMBERS = frozenset(field.name for field in fields(TransformerShape) if field.type == "Number")
 WORDS = frozenset({"attention", "norm", "qk_norm"})
+LENGTHS = frozenset({"max_context", "sliding_window"})
 SPEC_KEYS = SWITCHES | NUMBERS | WORDS
 COLUMNS = (NUMBERS | SWITCHES | {"kind", "architecture", "attention"}) - {"positions"}
 
@@ -83,7 +84,7 @@ def read_overrides(overrides: Mapping[str, object]) -> dict[str, Any]:
         if name in SWITCHES:
             changes[name] = _switch(value, place)
         elif name in NUMBERS:
-            changes[name] = _number(value, place)
+            changes[name] = _number(value, place, name in LENGTHS)
         else:
             changes[name] = str(value)
     return changes
@@ -98,14 +99,14 @@ def _switch(value: object, place: Place) -> bool:
     return words[str(value).casefold()]
 
 
-def _number(value: object, place: Place) -> Number:
+def _number(value: object, place: Place, is_length: bool) -> Number:
     if isinstance(value, np.ndarray):
         return value.astype(np.float64)
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise PlanError("not a number", reprlib.repr(value), place=place)
     if isinstance(value, float) and not math.isfinite(value):
         raise PlanError("not a finite number", f"{value!r}", place=place)
-    return parse_count(value, place=place)
+    return parse_length(value, place=place) if is_length else parse_count(value, place=place)
 
 
 def _without_stale(base: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

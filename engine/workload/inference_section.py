@@ -12,7 +12,7 @@ from capacity_tui.engine.workload.quantities import (
     NEURAL,
     TRANSFORMER,
     AutoCount,
-    Count,
+    Length,
     Section,
 )
 
@@ -21,10 +21,12 @@ class InferenceSection(Section):
     """Serving: one batch of requests of the same length."""
 
     prompt_tokens: Annotated[
-        Count, Knob("Prompt", "power-of-two", "inference", "tok", 1, 2**24, families=TRANSFORMER)
+        Length,
+        Knob("Prompt", "power-of-two", "inference", "tok", 1, LARGEST_COUNT, families=TRANSFORMER, is_length=True),
     ] = 2048
     output_tokens: Annotated[
-        Count, Knob("Output", "power-of-two", "inference", "tok", 1, 2**24, families=TRANSFORMER)
+        Length,
+        Knob("Output", "power-of-two", "inference", "tok", 1, LARGEST_COUNT, families=TRANSFORMER, is_length=True),
     ] = 512
     batch: Annotated[
         AutoCount, Knob("Batch", "power-of-two", "inference", "seq", 1, 65536, automatic=True, families=NEURAL)

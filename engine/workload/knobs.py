@@ -24,6 +24,7 @@ class Knob:
         automatic: whether ``auto`` lets each mode choose the value.
         families: kinds of model the field applies to; empty means all.
         tasks: tasks the field applies to; empty means all.
+        is_length: whether ``k`` in a typed value stands for 1024, as in the names of context lengths.
         help: what the field is; fields of plans have theirs in ``profiles/fields.yaml``.
     """
 
@@ -38,4 +39,5 @@ class Knob:
     automatic: bool = False
     families: tuple[str, ...] = ()
     tasks: tuple[str, ...] = ()
+    is_length: bool = False
     help: str = ""

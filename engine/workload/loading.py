@@ -14,7 +14,7 @@ from capacity_tui.engine.catalog.reading import DEEPEST_NESTING, Document, read_
 from capacity_tui.engine.errors import DocumentError, Place, PlanError
 from capacity_tui.engine.files import typed_path
 from capacity_tui.engine.workload.plan import Plan, counted_name
-from capacity_tui.engine.workload.planner_form import from_planner_form, is_classical
+from capacity_tui.engine.workload.planner_form import from_planner_form, is_classical, present_setting
 from capacity_tui.engine.workload.quantities import LARGEST_TOKENS
 from capacity_tui.engine.workload.refusals import place_of, plan_error
 from capacity_tui.engine.workload.training_section import FULL, METHODS
@@ -75,23 +75,38 @@ def plan_from_data(data: object, name: str | None = None) -> Plan:
 def apply_settings(plan: Plan, settings: Iterable[str]) -> Plan:
     """Return the plan with values set by texts such as ``training.micro_batch=4``.
 
-    The values are YAML scalars or lists, all set together before the result is checked.
+    The values are YAML scalars or lists, all set together before the result is checked; keys of the older form
+    stand for those that took their place, as in files.
 
     Raises:
         PlanError: a text is not of that form, or the result is not a plan.
     """
+    entries = [_setting(setting) for setting in settings]
+    wanted = _model_and_task(_with_all(plan, entries))
+    return _validated(_with_all(plan, [present_setting(wanted, *entry) for entry in entries]), Document(None))
+
+
+def _setting(text: str) -> tuple[FieldPath, object]:
+    key, equals, written = text.partition("=")
+    if not equals or not key.strip():
+        raise PlanError("not a setting", repr(text), "write key=value, such as training.micro_batch=4")
+    try:
+        return tuple(key.strip().split(".")), read_yaml(written).data
+    except DocumentError as error:
+        raise PlanError(error.title, error.detail, "write a number, a word or a list", Place(field=key)) from error
+
+
+def _with_all(plan: Plan, entries: Iterable[tuple[FieldPath, object]]) -> Mapping[str, object]:
     draft: Mapping[str, object] = dict(plan)
-    for setting in settings:
-        key, equals, text = setting.partition("=")
-        if not equals or not key.strip():
-            raise PlanError("not a setting", repr(setting), "write key=value, such as training.micro_batch=4")
-        path = tuple(key.strip().split("."))
-        try:
-            value = read_yaml(text).data
-        except DocumentError as error:
-            raise PlanError(error.title, error.detail, "write a number, a word or a list", Place(field=key)) from error
+    for path, value in entries:
         draft = _with(draft, path, value)
-    return _validated(draft, Document(None))
+    return draft
+
+
+def _model_and_task(draft: Mapping[str, object]) -> dict[str, object]:
+    """Return what decides where values of the older form belong."""
+    model = draft.get("model")
+    return {"task": draft.get("task"), "model": dict(model) if isinstance(model, BaseModel | dict) else {}}
 
 
 def with_value(plan: Plan, path: str, value: object) -> Plan:

@@ -13,8 +13,9 @@ from capacity_tui.engine.workload.plugins import load_plugins
 
 Path: TypeAlias = tuple[str, ...]
 
+_OPTIMIZER: Path = ("training", "optimizer")
 _MOVES: Mapping[Path, Path] = {
-    ("model", "optimization"): ("training", "optimizer"),
+    ("model", "optimization"): _OPTIMIZER,
     ("model", "learning_rate"): ("training", "learning_rate"),
     ("hardware", "parallel_devices"): ("hardware", "devices"),
 }
@@ -22,7 +23,7 @@ _MOVES: Mapping[Path, Path] = {
 _TRAINING_MOVES: Mapping[Path, Path] = {
     ("model", "spec", "n"): ("training", "samples"),
     ("model", "spec", "n_tokens"): ("training", "tokens"),
-    ("model", "spec", "optimizer"): ("training", "optimizer"),
+    ("model", "spec", "optimizer"): _OPTIMIZER,
     ("model", "spec", "batch_size"): ("training", "micro_batch"),
     ("model", "spec", "epochs"): ("training", "epochs"),
     ("model", "spec", "precision"): ("training", "precision"),
@@ -78,6 +79,20 @@ def from_planner_form(data: Mapping[str, object]) -> Converted:
     _name_optimizer(converted)
     _join_epochs(converted, origins)
     return Converted(converted, origins)
+
+
+def present_setting(data: Mapping[str, object], path: Path, value: object) -> tuple[Path, object]:
+    """Return where a single value of the older form belongs now, and how it is written there.
+
+    Args:
+        data: the plan it is meant for: its task, and its model's name and spec.
+        path: where the older form has it; paths of the present form are returned as they are.
+        value: the value.
+    """
+    present = _moves(dict(data)).get(path, path)
+    if present == _OPTIMIZER and isinstance(value, str):
+        value = _SAME_OPTIMIZER.get(value.lower(), value)
+    return present, value
 
 
 def _moves(data: dict[str, object]) -> dict[Path, Path]:

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from capacity_tui.engine.units import parse_count
+from capacity_tui.engine.units import parse_count, parse_length
 
 AUTO: Literal["auto"] = "auto"
 TRANSFORMER = ("transformer",)
@@ -24,6 +24,11 @@ def _count(value: object) -> object:
     return parse_count(value) if isinstance(value, str) and value != AUTO else value
 
 
+def _length(value: object) -> object:
+    """Accept ``4k`` (4096) for a length; leave everything else to the validator."""
+    return parse_length(value) if isinstance(value, str) and value != AUTO else _count(value)
+
+
 def _amount(value: object) -> object:
     """Accept ``0.5`` and ``2.0B`` for an amount; leave everything else to the validator."""
     try:
@@ -36,6 +41,9 @@ Count: TypeAlias = Annotated[int, BeforeValidator(_count), Field(ge=1, le=LARGES
 Amount: TypeAlias = Annotated[float, BeforeValidator(_amount), Field(gt=0, le=LARGEST_TOKENS, allow_inf_nan=False)]
 AutoCount: TypeAlias = Annotated[Count | Literal["auto"], BeforeValidator(_count)]
 AutoAmount: TypeAlias = Annotated[Amount | Literal["auto"], BeforeValidator(_amount)]
+Length: TypeAlias = Annotated[int, BeforeValidator(_length), Field(ge=1, le=LARGEST_COUNT)]
+"""Tokens of one sequence, where ``4k`` is 4096 as in the names of models; counts of tokens are decimal."""
+AutoLength: TypeAlias = Annotated[Length | Literal["auto"], BeforeValidator(_length)]
 Precision: TypeAlias = Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp4"]
 SpecValue: TypeAlias = bool | int | float | str | list[Any] | dict[str, Any] | None
 

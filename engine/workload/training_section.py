@@ -16,6 +16,7 @@ from capacity_tui.engine.workload.quantities import (
     Amount,
     AutoAmount,
     AutoCount,
+    AutoLength,
     Count,
     Precision,
     Section,
@@ -53,16 +54,17 @@ class TrainingSection(Section):
         Knob("Method", "choice", "model", choices=METHODS, families=TRANSFORMER, tasks=("finetune",)),
     ] = None
     seq_len: Annotated[
-        AutoCount,
+        AutoLength,
         Knob(
             "Sequence",
             "power-of-two",
             "training",
             "tok",
             16,
-            2**24,
+            LARGEST_COUNT,
             automatic=True,
             families=TRANSFORMER,
+            is_length=True,
         ),
     ] = 2048
     tokens: Annotated[

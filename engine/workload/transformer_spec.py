@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import Annotated, Any, ClassVar
 
@@ -36,7 +37,7 @@ KNOBS = {
     "kv_heads": Knob("KV heads", "integer", "model", "", 1, 4096, help="key and value heads; as many as heads"),
     "ffn": _size("Feed-forward", "width of the feed-forward; 4 times the hidden width"),
     "vocab": _size("Vocabulary", "rows of the token embedding", "tok"),
-    "max_context": _size("Context", "longest context", "tok"),
+    "max_context": replace(_size("Context", "longest context; 128k is 131072", "tok"), is_length=True),
     "gated": Knob("Gated", "switch", "model", help="a gate projection beside the up projection"),
     "tied_embeddings": Knob("Tied", "switch", "model", help="the output head is the token embedding"),
     "experts": Knob("Experts", "power-of-two", "model", "", 1, 4096, help="routed experts; a dense model has none"),

@@ -94,7 +94,7 @@ def test_every_field_can_be_stepped_up_or_says_why_not(document: PlanDocument) -
 
 def test_typed_amounts_and_return_to_auto(document: PlanDocument) -> None:
     typed = document.edited("training.seq_len", "8k").edited("training.tokens", "3.5B")
-    assert typed.plan.training.seq_len == 8000
+    assert typed.plan.training.seq_len == 8192
     assert typed.plan.training.tokens == 3.5e9
     fixed = document.edited("training.micro_batch", "4")
     assert fixed.plan.training.micro_batch == 4

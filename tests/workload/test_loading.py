@@ -66,7 +66,7 @@ def test_file_on_disk(tmp_path: Path) -> None:
     path = tmp_path / "plan.yaml"
     path.write_text("model: {name: llama-3-8b}\ntraining: {seq_len: 8k, tokens: 2e9}\n")
     plan = load_plan(path)
-    assert (plan.training.seq_len, plan.training.tokens) == (8000, 2e9)
+    assert (plan.training.seq_len, plan.training.tokens) == (8192, 2e9)
     path.write_text('{"model": {"name": "llama-3-8b"}}')
     assert load_plan(str(path)) == plan_from_data(SMALLEST)
     with pytest.raises(StorageError, match=r"missing\.yaml"):
