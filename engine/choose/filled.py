@@ -15,6 +15,7 @@ from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.hardware.cluster import Cluster
 from capacity_tui.engine.units import format_bytes, format_percent
 from capacity_tui.engine.workload.plan import Plan
+from capacity_tui.engine.workload.training_section import adapter_of
 
 Values: TypeAlias = dict[str, object]
 Reasons: TypeAlias = dict[str, str]
@@ -65,6 +66,9 @@ def with_values(plan: Plan, values: Mapping[str, object]) -> Plan:
             cast("dict[str, object]", spec)[path.removeprefix(SPEC)] = value
         else:
             sections.setdefault(section, {})[name] = value
+    training = sections.get("training", {})
+    if "method" in training:
+        training["adapter"] = adapter_of(training["method"])
     changed = {name: getattr(plan, name).model_copy(update=fields) for name, fields in sections.items()}
     return plan.model_copy(update=changed)
 

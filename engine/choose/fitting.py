@@ -56,6 +56,8 @@ def _combined(case: Case) -> Trial | None:
     cheapest: Trial | None = None
     for doubling in range(_DOUBLINGS + 1 if can_grow else 1):
         base: dict[str, object] = {"hardware.devices": devices * 2**doubling} if doubling else {}
+        if doubling == 1 and not searched and _is_out_of_reach(case, devices * 2**_DOUBLINGS):
+            return cheapest
         trial = _search(case, base) if searched else None
         if trial is None and not (searched and doubling):
             trial = _heaped(case, base)
@@ -64,6 +66,12 @@ def _combined(case: Case) -> Trial | None:
         if cheapest is not None and (_cost(cheapest) <= _DEAR * unit_cost(case.estimate) or doubling >= _ENOUGH):
             return cheapest
     return cheapest
+
+
+def _is_out_of_reach(case: Case, devices: int) -> bool:
+    """Whether not even the most devices hold the plan, whatever else saves memory: then fewer need no trial."""
+    most: dict[str, object] = {"hardware.devices": devices}
+    return again(case, most) is not None and _heaped(case, most) is None
 
 
 def _search(case: Case, base: Mapping[str, object]) -> Trial | None:

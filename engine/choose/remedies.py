@@ -13,7 +13,6 @@ from capacity_tui.engine.choose.trials import Case
 from capacity_tui.engine.estimate.kernels import attention_in_place_of, why_not_read
 from capacity_tui.engine.verdict import Verdict
 from capacity_tui.engine.workload.layout_rules import EQUAL_STAGES, plan_layout
-from capacity_tui.engine.workload.plan import Adapter
 
 # Formats an engine serves, the least quantized first.
 ENGINE_WEIGHTS: Mapping[str, tuple[str, ...]] = {
@@ -120,7 +119,7 @@ def _transformer_numerics(case: Case) -> Iterator[Remedy]:
         yield Remedy("fp8", "Multiply matrices in FP8", {"training.precision": "fp8"}, ROUNDS_MORE)
     if case.plan.task == "finetune":
         title = "Train LoRA adapters in place of all weights"
-        yield Remedy("adapters", title, {"training.adapter": Adapter()}, ONLY_ADAPTERS)
+        yield Remedy("adapters", title, {"training.method": "lora"}, ONLY_ADAPTERS)
 
 
 def _kernels(case: Case) -> Iterator[Remedy]:

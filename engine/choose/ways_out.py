@@ -10,7 +10,7 @@ from capacity_tui.engine.choose.filled import Values
 from capacity_tui.engine.choose.training_settings import Search, Searched
 from capacity_tui.engine.estimate.result import Note
 from capacity_tui.engine.units import format_bytes
-from capacity_tui.engine.workload.plan import AUTO, Adapter, Plan
+from capacity_tui.engine.workload.plan import AUTO, Plan
 
 # Sequences are not cut below this.
 SHORTEST = 512
@@ -55,9 +55,8 @@ def ways_out(plan: Plan, seq_len: int) -> Iterator[WayOut]:
         every.append(WayOut("optimizer states in 8 bits", sets={"training.optimizer": "adamw8bit"}))
     every.append(WayOut("optimizer states in host memory", ("parallelism.offload",)))
     if plan.task == "finetune":
-        every.append(WayOut("train LoRA adapters in place of all weights", sets={"training.adapter": Adapter()}))
-        quantized = Adapter(kind="qlora")
-        every.append(WayOut("adapters on a base in 4 bits (QLoRA)", sets={"training.adapter": quantized}))
+        every.append(WayOut("train LoRA adapters in place of all weights", sets={"training.method": "lora"}))
+        every.append(WayOut("adapters on a base in 4 bits (QLoRA)", sets={"training.method": "qlora"}))
     while seq_len // 2 >= SHORTEST:
         seq_len //= 2
         every.append(WayOut(f"sequences of {seq_len} tokens", sets={"training.seq_len": seq_len}))

@@ -29,6 +29,9 @@ from capacity_tui.engine.workload.plan import HardwareSection, PricingSection
 if TYPE_CHECKING:
     from capacity_tui.engine.hardware.machine import Machine
 
+SMALLEST_FIGURE, LARGEST_FIGURE = 1e-6, 1e12
+"""What a figure of hardware may be in the unit of its key; beyond that times leave the range of numbers."""
+
 
 def resolve_cluster(
     section: HardwareSection, pricing: PricingSection, catalog: Catalog, machine: Machine | None = None
@@ -126,8 +129,9 @@ def _overrides(spec: Mapping[str, object]) -> dict[str, float]:
         if isinstance(value, bool) or not isinstance(value, int | float | str):
             raise PlanError("not a number", repr(value), "give a number in the unit of the key", place)
         number = parse_count(value, place=place) if isinstance(value, str) else value
-        if not 0 < number < 1e12:
-            raise PlanError("out of range", repr(value), "give a number above 0", place)
+        if not SMALLEST_FIGURE <= number <= LARGEST_FIGURE:
+            allowed = f"allowed: {SMALLEST_FIGURE:g} to {LARGEST_FIGURE:g}"
+            raise PlanError("out of range", repr(value), allowed, place)
         values[key] = float(number)
     return values
 

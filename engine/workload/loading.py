@@ -23,6 +23,8 @@ FieldPath: TypeAlias = tuple[str, ...]
 
 CURRENT_VERSION = 1
 _LENGTHS = ("tokens", "steps", "epochs")
+MOST_VALUES = 10_000
+"""Keys and entries a plan may have: lists of layers are the longest part of one."""
 
 
 def load_plan(path: Path | str) -> Plan:
@@ -146,6 +148,9 @@ def _plan_from_document(document: Document) -> Plan:
         what = "the plan is empty" if data is None else "a plan is a mapping of sections"
         hint = "begin with model: {name: ...}; `capacity-tui examples` has whole plans"
         raise PlanError(what, hint=hint, place=Place(document.file, 1 if document.file else None))
+    if len(document.lines) > MOST_VALUES:
+        detail = f"{len(document.lines):,} keys and entries"
+        raise PlanError("too large for a plan", detail, f"allowed: {MOST_VALUES:,}", Place(document.file))
     _check_version(data.get("version", CURRENT_VERSION), document)
     try:
         converted = from_planner_form({**data, "version": CURRENT_VERSION})

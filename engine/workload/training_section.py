@@ -206,6 +206,11 @@ class TrainingSection(Section):
         return self
 
 
+def adapter_of(method: object) -> Adapter | None:
+    """Return the usual adapter of a method; none where all weights are trained."""
+    return None if method in (None, FULL) else Adapter.model_validate({"kind": method})
+
+
 def _kind_of(adapter: object, otherwise: object) -> object:
     """Return the kind of an adapter as given; another where it gives none."""
     if isinstance(adapter, Adapter):

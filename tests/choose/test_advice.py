@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from capacity_tui.engine.catalog import load_catalog
+from capacity_tui.engine.choose import trials
 from capacity_tui.engine.choose.advice import LEAST_EFFECT, MOST_RECOMMENDATIONS
 from capacity_tui.engine.choose.answers import answer
 from capacity_tui.engine.choose.effects import value_of
@@ -18,7 +19,7 @@ from capacity_tui.engine.estimate.resolve import settle
 from capacity_tui.engine.estimate.result import Estimate, Note
 from capacity_tui.engine.workload.examples import example_text
 from capacity_tui.engine.workload.loading import plan_from_text
-from capacity_tui.engine.workload.plan import Adapter, Plan
+from capacity_tui.engine.workload.plan import Plan
 
 
 def plan_of(**sections: object) -> Plan:
@@ -36,10 +37,7 @@ def noted(notes: tuple[Note, ...], code: str) -> Note:
 def with_note(plan: Plan, note: Note) -> Estimate:
     """Estimate the user's plan with what a note changes and nothing else."""
     assert note.change is not None
-    change = dict(note.change)
-    if "training.adapter" in change:
-        change["training.adapter"] = Adapter.model_validate(change["training.adapter"])
-    return estimate_plan(with_values(plan, change)).estimate
+    return estimate_plan(with_values(plan, note.change)).estimate
 
 
 SLOW = {
@@ -233,3 +231,13 @@ def test_what_does_not_fit_is_not_warned_of_as_nearly_full() -> None:
 def test_comparing_modes_does_not_pay_for_advice() -> None:
     plan = plan_of(model={"name": "gpt2"}, hardware={"name": "rtx-4090"}, training={"micro_batch": "auto"})
     assert not compare(plan).balanced.estimate.recommendations
+
+
+def test_what_no_number_of_devices_holds_is_not_tried_with_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = []
+    estimate = trials.estimate_settled
+    monkeypatch.setattr(trials, "estimate_settled", lambda *found: tried.append(found) or estimate(*found))
+    huge = {"name": "resnet-152", "spec": {"classes": 100_000_000}}
+    found = answer(plan_of(model=huge, hardware={"name": "a100-sxm-80gb"})).estimate
+    assert noted(found.warnings, "does_not_fit").detail.endswith("was found that makes it fit.")
+    assert len(tried) < 120

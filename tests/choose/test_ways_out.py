@@ -6,7 +6,9 @@ import pytest
 
 from capacity_tui.engine.choose.answers import answer
 from capacity_tui.engine.choose.modes import MODES, compare, fill
+from capacity_tui.engine.workload.loading import plan_from_text
 from capacity_tui.engine.workload.plan import Plan
+from capacity_tui.engine.workload.writing import dump_plan
 
 
 def wanted(model: str, hardware: str, devices: int = 1, task: str = "train", **training: object) -> Plan:
@@ -25,7 +27,7 @@ def wanted(model: str, hardware: str, devices: int = 1, task: str = "train", **t
     [
         (wanted("llama-2-7b", "h100-sxm-80gb", 8), {"parallelism.zero"}),
         (wanted("llama-2-7b", "a100-sxm-80gb"), {"training.optimizer"}),
-        (wanted("llama-3-8b", "rtx-4090", task="finetune"), {"training.adapter", "training.checkpointing"}),
+        (wanted("llama-3-8b", "rtx-4090", task="finetune"), {"training.method", "training.checkpointing"}),
     ],
     ids=["sharding", "optimizer", "adapters"],
 )
@@ -44,6 +46,21 @@ def test_harm_comes_in_order_and_no_more_than_needed() -> None:
     assert adapters.optimizer == "adamw"
     smaller = fill(wanted("llama-3-8b", "rtx-3060-12gb", task="finetune"), "balanced").plan.training
     assert smaller.adapter is not None and smaller.adapter.kind == "qlora"
+
+
+@pytest.mark.parametrize("hardware", ["rtx-4090", "rtx-3060-12gb"])
+def test_a_plan_with_adapters_that_were_taken_is_written_and_read_again(hardware: str) -> None:
+    found = answer(wanted("llama-3-8b", hardware, task="finetune"))
+    assert found.plan.training.adapter is not None
+    assert found.plan.training.method == found.plan.training.adapter.kind
+    again = answer(plan_from_text(dump_plan(found.plan), "written"))
+    assert again.plan == found.plan
+    assert again.estimate.memory.reserved_bytes.value == found.estimate.memory.reserved_bytes.value
+
+
+def test_training_everything_that_was_written_is_not_given_up() -> None:
+    found = fill(wanted("llama-3-8b", "rtx-4090", task="finetune", method="full"), "balanced").plan.training
+    assert (found.method, found.adapter) == ("full", None)
 
 
 def test_what_the_user_wrote_is_recommended_not_changed() -> None:

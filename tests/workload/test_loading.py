@@ -14,6 +14,7 @@ from capacity_tui.engine.catalog.reading import read_yaml
 from capacity_tui.engine.choose.validation import faults
 from capacity_tui.engine.errors import CapacityError, DocumentError, PlanError, StorageError
 from capacity_tui.engine.printable import printable
+from capacity_tui.engine.estimate.resolve import settle
 from capacity_tui.engine.workload.families import CLASSICAL, NETWORKS, TRANSFORMERS
 from capacity_tui.engine.workload.loading import (
     apply_settings,
@@ -369,3 +370,17 @@ def test_analyses_of_thousands_of_counts_are_refused() -> None:
     with pytest.raises(PlanError, match=r"scalability\.device_counts") as caught:
         plan_from_data(data)
     assert len(caught.value.one_line()) < 300
+
+
+def test_a_plan_of_endless_keys_is_refused_before_it_is_looked_at() -> None:
+    text = "model: {name: gpt2}\n" + "".join(f"key{n}: 1\n" for n in range(10_000))
+    with pytest.raises(PlanError, match=r"p\.yaml: too large for a plan: 10,002 keys and entries"):
+        plan_from_text(text, "p.yaml")
+
+
+@pytest.mark.parametrize("key", ["link_gbs", "bandwidth_gbs", "memory_mib", "tdp_w", "bf16_tflops"])
+@pytest.mark.parametrize("value", [0, -1, 1e-308, 5e-324, 1e13, float("nan"), float("inf")])
+def test_figures_of_hardware_beyond_all_bounds_are_refused(key: str, value: float) -> None:
+    data = {"model": {"name": "gpt2"}, "hardware": {"name": "a100-sxm-80gb", "spec": {key: value}}}
+    with pytest.raises(PlanError, match=rf"hardware\.spec\.{key}: (out of range|not allowed)"):
+        settle(plan_from_data(data), load_catalog())
