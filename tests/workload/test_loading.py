@@ -13,8 +13,8 @@ from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.catalog.reading import read_yaml
 from capacity_tui.engine.choose.validation import faults
 from capacity_tui.engine.errors import CapacityError, DocumentError, PlanError, StorageError
-from capacity_tui.engine.printable import printable
 from capacity_tui.engine.estimate.resolve import settle
+from capacity_tui.engine.printable import printable
 from capacity_tui.engine.workload.families import CLASSICAL, NETWORKS, TRANSFORMERS
 from capacity_tui.engine.workload.loading import (
     apply_settings,
