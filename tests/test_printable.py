@@ -11,9 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capacity_tui.engine.errors import PlanError
+from capacity_tui.engine.hardware.detect import detect
+from capacity_tui.engine.hardware.host import Host
 from capacity_tui.engine.printable import printable, printable_data, printable_lines
 from capacity_tui.tui.headless.group import group
 from capacity_tui.tui.headless.output import as_text
+from capacity_tui.tui.machine_tables import machine_tables
 
 EVIL = "\x1b]0;PWNED\x07\x1b[31mEvil\x9b0m\u202e"
 SIZES = {"num_hidden_layers": 32, "hidden_size": 4096, "num_attention_heads": 32, "vocab_size": 32000}
@@ -82,6 +85,25 @@ def test_paths_do_nothing_to_the_terminal(evil_plan: Path, tmp_path: Path) -> No
     odd.write_text(evil_plan.read_text("utf-8"), encoding="utf-8")
     result = CliRunner().invoke(group, ["validate", str(odd)])
     assert r"od\x1b[31md.yaml: valid" in result.output
+
+
+@pytest.mark.parametrize("options", [["--output"], ["--frameworks"]])
+def test_paths_that_were_written_do_nothing_to_the_terminal(
+    evil_plan: Path, tmp_path: Path, options: list[str]
+) -> None:
+    result = CliRunner().invoke(group, ["plan", str(evil_plan), *options, str(tmp_path / "od\x1b[31md.json")])
+    assert r"od\x1b[31md.json" in result.output
+    assert not obeyed(result.output)
+
+
+def test_names_of_processes_do_nothing_to_the_terminal(tmp_path: Path) -> None:
+    status = "Name:\t\x1b[31;5mEVIL\x07\nUid:\t0\t0\t0\t0\nVmRSS:\t99999999 kB\n"
+    (tmp_path / "proc" / "4711").mkdir(parents=True)
+    (tmp_path / "proc" / "4711" / "status").write_text(status)
+    machine = detect(host=Host(root=tmp_path, system="Linux", environment={}))
+    shown = as_text(machine_tables(machine), to_file=True)
+    assert r"\x1b[31;5mEVIL\x07" in shown
+    assert not obeyed(shown)
 
 
 def test_texts_that_reach_a_table_anyway_are_shown() -> None:

@@ -398,6 +398,12 @@ def test_gguf_with_an_unknown_architecture_says_what_it_assumes(tmp_path):
     assert read_model_file(path).shape.assumed == ("brandnew built like Llama",)
 
 
+def test_texts_of_a_gguf_do_nothing_to_the_terminal(tmp_path):
+    path = tmp_path / "new.gguf"
+    path.write_bytes(gguf("\x1b]0;PWNED\x07new", SMALL, TENSORS))
+    assert read_model_file(path).shape.assumed == (r"\x1b]0;PWNED\x07new built like Llama",)
+
+
 def test_gguf_without_a_size_names_the_key(tmp_path):
     path = tmp_path / "small.gguf"
     path.write_bytes(gguf("llama", {key: value for key, value in SMALL.items() if key != "block_count"}, TENSORS))

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.choose.answers import answer
@@ -18,6 +19,7 @@ from capacity_tui.engine.workload.families import family_of, plugin_problems
 from capacity_tui.engine.workload.fields import plan_fields
 from capacity_tui.engine.workload.loading import load_plan, plan_from_data, plan_from_text
 from capacity_tui.engine.workload.plugins import load_plugins
+from capacity_tui.tui.headless.group import group
 
 PAGE = Path(__file__).parents[2] / "docs" / "own-models-and-hardware.md"
 Install = Callable[[str, str], None]
@@ -212,3 +214,12 @@ def test_what_a_plug_in_prints_stays_out_of_the_data(install: Install, capsys: p
     out, err = capsys.readouterr()
     assert out == ""
     assert "hello" in err
+
+
+def test_texts_of_a_plug_in_do_nothing_to_the_terminal(install: Install) -> None:
+    fields = r"{'n': 1}, 'title': '\x1b]0;PWNED\x07mine', 'best_use': 'a\nb'"
+    install("evil_model", MODEL.format(model="pass", calculate="pass", fields=fields))
+    for words in (["models"], ["models", "--format", "json"]):
+        told = CliRunner().invoke(group, words).output
+        assert "mine" in told
+        assert "\x1b" not in told
