@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, cast
 from capacity_tui import engine
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.choose.filled import ModePlan
+from capacity_tui.engine.choose.layout_sizes import possible_sizes
 from capacity_tui.engine.choose.modes import MODES
 from capacity_tui.engine.choose.modes import Comparison as EngineComparison
 from capacity_tui.engine.errors import CapacityError
@@ -88,6 +89,10 @@ class PlanDocument:
     def fields(self) -> tuple[Field, ...]:
         """Return the lines of the configuration."""
         return self._fields
+
+    def sizes(self, key: str) -> tuple[int, ...]:
+        """Return the parallel sizes with which the plan can be laid out; none for other fields."""
+        return possible_sizes(self.plan, key, self.catalog, self.machine)
 
     def edited(self, key: str, text: str) -> PlanDocument:
         """Return the plan with one field changed; ``auto`` gives it back to the modes, or to its default."""

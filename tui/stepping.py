@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from capacity_tui.tui.view import AUTO, Chosen, Field, Kind
 
@@ -10,7 +11,13 @@ BIG_DOUBLINGS = 3
 BIG_STEPS = 10
 
 
-def stepped(field: Field, direction: int, big: bool = False, chosen: Chosen | None = None) -> str | None:
+def stepped(
+    field: Field,
+    direction: int,
+    big: bool = False,
+    chosen: Chosen | None = None,
+    sizes: Sequence[int] = (),
+) -> str | None:
     """Return the text of the value one step further.
 
     Args:
@@ -18,6 +25,7 @@ def stepped(field: Field, direction: int, big: bool = False, chosen: Chosen | No
         direction: 1 for up, -1 for down.
         big: whether it is a big step.
         chosen: where an automatic value starts from.
+        sizes: the values a step may land on, in order; none for any.
 
     Returns:
         The text to give to the plan, or None where there is no step.
@@ -29,6 +37,8 @@ def stepped(field: Field, direction: int, big: bool = False, chosen: Chosen | No
         value = chosen.value
     if value is None:
         return None if field.minimum is None else _number(field.minimum)
+    if sizes:
+        return _next_size(value, direction * (BIG_DOUBLINGS if big else 1), sizes)
     if field.kind is Kind.POWER_OF_TWO:
         after = _doubled(value, direction * (BIG_DOUBLINGS if big else 1))
     elif field.kind in {Kind.INTEGER, Kind.NUMBER}:
@@ -59,6 +69,14 @@ def _next_choice(field: Field, direction: int, chosen: Chosen | None) -> str | N
     if current not in choices:
         current = chosen.text if chosen and chosen.text in choices else choices[0]
     return choices[(choices.index(current) + direction) % len(choices)]
+
+
+def _next_size(value: float, places: int, sizes: Sequence[int]) -> str:
+    """Return the size that many places further in a list that need not hold the value itself."""
+    before, after = [size for size in sizes if size < value], [size for size in sizes if size > value]
+    if places > 0:
+        return _number(after[min(places, len(after)) - 1] if after else value)
+    return _number(before[max(places, -len(before))] if before else value)
 
 
 def _doubled(value: float, doublings: int) -> float:

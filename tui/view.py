@@ -300,6 +300,9 @@ class Document(Protocol):
     def fields(self) -> tuple[Field, ...]:
         """Return the lines of the configuration; quick."""
 
+    def sizes(self, key: str) -> tuple[int, ...]:
+        """Return the values that a step of a field may land on, in order; none for any; quick."""
+
     def edited(self, key: str, text: str) -> Document:
         """Return the plan with one field changed.
 

@@ -169,7 +169,5 @@ def explained(search: Search, taken: Taken) -> tuple[dict[str, str], tuple[Note,
         if path in change
     }
     words = [way.words for way in taken.ways if set(way.paths) & set(change)]
-    detail = f"Without them a device needs {needed}. Changed: {'; '.join(words)} ({change_text(change)})."
-    return reasons, (
-        Note("way_out", "It fits only with changes that the plan does not ask for", detail, None, plain_change(change)),
-    )
+    detail = f"{'; '.join(words)} ({change_text(change)}). Without them a device needs {needed}."
+    return reasons, (Note("way_out", "It fits only with changes", detail, None, plain_change(change)),)

@@ -180,6 +180,9 @@ class FakeDocument:
             for spec in FIELDS
         )
 
+    def sizes(self, key: str) -> tuple[int, ...]:
+        return ()
+
     def edited(self, key: str, text: str) -> FakeDocument:
         spec = next(spec for spec in FIELDS if spec.key == key)
         if spec.minimum is not None and text != AUTO:

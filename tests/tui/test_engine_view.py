@@ -49,6 +49,22 @@ def test_a_model_too_large_for_the_proposal_is_made_to_fit_and_saved_as_such(eng
     assert again.compare().columns[1].rows == column.rows
 
 
+@pytest.mark.parametrize(
+    ("model", "hardware", "key", "sizes"),
+    [
+        ("llama-3.1-8b", "8xH100-SXM", "parallelism.tp", (1, 2, 4, 8)),
+        ("qwen2.5-0.5b", "8xH100-SXM", "parallelism.tp", (1, 2)),  # 14 heads
+        ("mixtral-8x7b", "16xH100-SXM", "parallelism.ep", (1, 2, 4, 8)),
+        ("llama-3.1-8b", "8xH100-SXM", "parallelism.ep", (1,)),
+        ("llama-3.1-8b", "8xH100-SXM", "training.micro_batch", ()),
+    ],
+)
+def test_steps_land_on_layouts_that_can_be(
+    engine: CapacityEngine, model: str, hardware: str, key: str, sizes: tuple[int, ...]
+) -> None:
+    assert engine.propose(hardware).edited("model.name", model).sizes(key) == sizes
+
+
 def test_three_columns_with_the_same_quantities(document: PlanDocument) -> None:
     columns = document.compare().columns
     assert [column.mode for column in columns] == ["conservative", "balanced", "extreme"]

@@ -28,6 +28,15 @@ def test_powers_of_two_double_and_halve_inside_their_range(value: float, directi
     assert stepped(power(value), direction, big) == after
 
 
+@pytest.mark.parametrize(
+    ("value", "direction", "big", "after"),
+    [(1, 1, False, "2"), (2, 1, False, "7"), (7, 1, False, "7"), (3, 1, False, "7"), (3, -1, False, "2"),
+     (1, -1, False, "1"), (1, 1, True, "7"), (14, -1, True, "1")],
+)  # fmt: skip
+def test_steps_land_on_given_sizes_alone(value: float, direction: int, big: bool, after: str) -> None:
+    assert stepped(power(value), direction, big, sizes=(1, 2, 7)) == after
+
+
 def test_automatic_value_steps_from_what_the_mode_chose() -> None:
     assert stepped(power(None, is_auto=True), 1, chosen=Chosen("8", value=8)) == "16"
 

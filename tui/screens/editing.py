@@ -164,7 +164,8 @@ class Editing(PlanWorkers):
         if field.catalogue or len(field.choices) > _LONGEST_CYCLE:
             self._pick(field)
             return
-        text = stepped(field, direction, big, fields.chosen)
+        sizes = self.store.document.sizes(field.key) if self.store.document else ()
+        text = stepped(field, direction, big, fields.chosen, sizes)
         if text is not None:
             fields.show_error(field.key, self.change(field.key, text))
 
