@@ -148,7 +148,8 @@ class SpotMarket(Row):
     hours_between: PositiveFloat = Field(description="mean hours until one instance is taken back")
     spread: Annotated[float, Field(ge=1)] = Field(description="how many times more or less often that may be")
     restart_seconds: NonNegativeFloat = Field(description="from an interruption until work goes on")
-    checkpoint_seconds: PositiveFloat = Field(description="to write a checkpoint")
+    checkpoint_seconds: PositiveFloat = Field(description="to write a checkpoint of unknown size")
+    checkpoint_gbs: PositiveFloat = Field(description="model states that one device writes to a checkpoint, GB/s")
 
 
 class Instance(Row):

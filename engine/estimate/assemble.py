@@ -77,7 +77,7 @@ def assemble(work: Work, cluster: Cluster, pricing: PricingSection, iteration: I
         memory=memory,
         computation=computation,
         bottleneck=bottleneck(work.operators, time.parts, cluster, work.peak_flops, None),
-        cost=cost(cluster, job, time.seconds / work.units_per_step),
+        cost=cost(cluster, job, time.seconds / work.units_per_step, state_bytes=work.state_bytes),
         energy=energy(cluster, seconds, computing / time.seconds, moving / time.seconds, pricing.usd_per_kwh),
         basis=Basis(
             work.method,

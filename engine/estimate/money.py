@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from capacity_tui.engine.estimate.equation import equation
@@ -132,7 +134,13 @@ def electricity_usd(kwh: Number, usd_per_kwh: Number) -> Number:
     return kwh * usd_per_kwh
 
 
-def cost(cluster: Cluster, seconds: Interval | None, unit_seconds: Number, keeps_state: bool = True) -> CostEstimate:
+def cost(
+    cluster: Cluster,
+    seconds: Interval | None,
+    unit_seconds: Number,
+    keeps_state: bool = True,
+    state_bytes: Number | None = None,
+) -> CostEstimate:
     """Return the price of a job the way it runs, on demand or on spot capacity.
 
     Args:
@@ -140,8 +148,9 @@ def cost(cluster: Cluster, seconds: Interval | None, unit_seconds: Number, keeps
         seconds: length of the job; None where it is open, and so is its price.
         unit_seconds: seconds of one token or sample.
         keeps_state: whether an interruption loses work; serving only waits for the restart.
+        state_bytes: model states that one device writes to a checkpoint; None where they are not known.
     """
-    price = cluster.price
+    price = _writing(cluster.price, state_bytes)
     rate = price.rate
     if rate is None:
         return CostEstimate(None, None, None, None, price.rate_source or "no price known: give pricing.usd_per_hour")
@@ -159,6 +168,30 @@ def cost(cluster: Cluster, seconds: Interval | None, unit_seconds: Number, keeps
     usd = job_usd.for_part("cost.usd")(seconds.value, rate)
     hourly = Interval(usd, seconds.low / HOUR * rate, seconds.high / HOUR * rate)
     return CostEstimate(usd, million, spot, rate, price.rate_source, hourly, spot_range)
+
+
+@equation(
+    "checkpoint = states / bandwidth",
+    unit="s",
+    source="all devices write their shares side by side; of replicas one writes",
+)
+def checkpoint_seconds(states: Number, bandwidth: Number) -> Number:
+    """Seconds to write a checkpoint.
+
+    Args:
+        states: bytes of model states on one device.
+        bandwidth: bytes a second that one device writes.
+    """
+    return states / bandwidth
+
+
+def _writing(price: Price, state_bytes: Number | None) -> Price:
+    """Return the price with the time that checkpoints of so many bytes a device take."""
+    risk = price.interruptions
+    if risk is None or state_bytes is None:
+        return price
+    seconds = checkpoint_seconds(state_bytes, risk.checkpoint_bandwidth)
+    return replace(price, interruptions=replace(risk, checkpoint_seconds=seconds))
 
 
 def spot_surplus(interruptions: Interruptions | None, keeps_state: bool = True, spread: float = 1.0) -> Number:

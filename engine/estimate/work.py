@@ -123,6 +123,7 @@ class Work:
         timeline: the same on the fullest device by moment of a step; empty where only the peak is known.
         step_basis, memory_basis: which runs the ranges come from, in words.
         warnings: what to know before relying on the run.
+        state_bytes: model states that one device writes to a checkpoint; None where they are not known.
     """
 
     facts: ModelFacts
@@ -148,5 +149,6 @@ class Work:
     step_basis: str = GENERAL
     memory_basis: str = OF_MEMORY
     warnings: tuple[Note, ...] = ()
+    state_bytes: Number | None = None
     stages: Mapping[str, Number] = field(default_factory=dict)
     timeline: Mapping[str, Number] = field(default_factory=dict)

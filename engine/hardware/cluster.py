@@ -173,13 +173,15 @@ class Interruptions:
         spread: how many times more or less often that may be.
         restart_seconds: from an interruption until work goes on.
         checkpoint_seconds: to write a checkpoint.
+        checkpoint_bandwidth: bytes a second that one device writes to a checkpoint.
         words: the same for people.
     """
 
     seconds_between: float
     spread: float
     restart_seconds: float
-    checkpoint_seconds: float
+    checkpoint_seconds: Number
+    checkpoint_bandwidth: float
     words: str
 
 

@@ -93,14 +93,15 @@ def interruptions(provider: str, nodes: int, catalog: Catalog) -> Interruptions:
         spread=row.spread,
         restart_seconds=row.restart_seconds,
         checkpoint_seconds=row.checkpoint_seconds,
+        checkpoint_bandwidth=row.checkpoint_gbs * 1e9,
         words=_words(row),
     )
 
 
 def _words(row: SpotMarket) -> str:
     return (
-        f"{row.name} takes an instance back every {row.hours_between:g} h, a checkpoint takes "
-        f"{row.checkpoint_seconds:g} s and a restart {row.restart_seconds / 60:g} min"
+        f"{row.name} takes an instance back every {row.hours_between:g} h, a device writes checkpoints at "
+        f"{row.checkpoint_gbs:g} GB/s and a restart takes {row.restart_seconds / 60:g} min"
     )
 
 

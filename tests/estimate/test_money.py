@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -64,7 +66,11 @@ def test_a_job_costs_price_times_time(hardware: object, spot: bool, usd: float |
         assert cost.usd is cost.usd_per_million_tokens is None
         assert "pricing.usd_per_hour" in cost.source
         return
-    surplus = float(spot_surplus(price.interruptions)) if price.is_spot else 0.0
+    surplus = 0.0
+    if price.is_spot and price.interruptions is not None:
+        parts = estimate.memory.parts
+        written = (parts["weights"] + parts["optimizer"]) / price.interruptions.checkpoint_bandwidth
+        surplus = float(spot_surplus(replace(price.interruptions, checkpoint_seconds=written)))
     assert cost.usd == pytest.approx(cost.usd_per_hour * job_hours(estimate) * (1 + surplus))
     tokens = estimate.computation.steps * estimate.computation.units_per_step
     assert cost.usd_per_million_tokens == pytest.approx(float(np.mean(cost.usd / tokens * 1e6)))
@@ -163,3 +169,21 @@ def test_the_range_of_the_price_is_among_the_ranges() -> None:
     assert isinstance(result["ranges"], dict)
     assert isinstance(result["cost"], dict)
     assert result["ranges"]["cost.usd"]["low"] < result["cost"]["usd"] < result["ranges"]["cost.usd"]["high"]
+
+
+def test_larger_states_take_longer_to_checkpoint_and_a_frozen_base_is_not_written() -> None:
+    def surplus(**training: object) -> float:
+        plan = {
+            "task": "finetune",
+            "model": {"name": "llama-3.1-8b"},
+            "training": {**training, "steps": 100},
+            "hardware": {"name": "aws-p5-48xlarge", "devices": 8},
+            "pricing": {"spot": True},
+        }
+        estimate = estimate_plan(Plan.model_validate(plan)).estimate
+        assert estimate.cost.usd is not None and estimate.cost.usd_per_hour is not None
+        return float(np.mean(estimate.cost.usd / job_hours(estimate) / estimate.cost.usd_per_hour)) - 1.0
+
+    eight_bit, whole = surplus(optimizer="adamw8bit"), surplus(optimizer="adamw")
+    adapters = surplus(adapter={"kind": "lora"})
+    assert 0.0 < adapters < eight_bit < whole

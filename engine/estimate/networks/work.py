@@ -61,6 +61,7 @@ def network_work(
         peak_flops=run.peak,
         method=METHOD,
         assumed=cluster.assumed,
+        state_bytes=parts["weights"] + parts["optimizer"] + host if run.trains else None,
     )
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+
+import numpy as np
 
 from capacity_tui.engine.estimate.outside import context_bytes
 from capacity_tui.engine.estimate.result import ModelFacts
@@ -69,7 +71,15 @@ def training_work(run: TransformerRun, steps: Number | None) -> Work:
         memory_range=run.ranges.memory,
         step_basis=run.ranges.step_basis,
         memory_basis=run.ranges.memory_basis,
+        state_bytes=_state_bytes(run, memory.parts, memory.fullest.host),
     )
+
+
+def _state_bytes(run: TransformerRun, parts: Mapping[str, Number], host: Number) -> Number:
+    """Bytes of weights that are trained and of their optimizer, wherever they lie; a frozen base is not written."""
+    on_host = np.where((run.offload_optimizer > 0) | (run.offload_parameters > 0), host, 0.0)
+    weights = np.where(run.frozen_bytes > 0, run.adapter_parameters * run.width, parts["weights"])
+    return weights + parts["optimizer"] + on_host
 
 
 def _assumed(run: TransformerRun, chosen: TransformerRun) -> Iterator[str]:
