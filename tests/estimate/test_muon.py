@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.estimate.estimate import estimate_plan
 from capacity_tui.engine.estimate.resolve import settle
 from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.estimate.schedule import step_time
 from capacity_tui.engine.estimate.transformer.operators import training_operators
 from capacity_tui.engine.estimate.transformer.resolve import transformer_run
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
+from capacity_tui.engine.estimate.transformer.training import training_work
 from capacity_tui.engine.workload.matrices import layer_matrices
 from capacity_tui.engine.workload.plan import Plan
 
 
-def plan_of(optimizer: str, zero: int = 1, model: str = "llama-3-8b") -> Plan:
+def plan_of(optimizer: str, zero: int = 1, model: str = "llama-3-8b", **training: object) -> Plan:
     return Plan.model_validate(
         {
             "task": "train",
             "model": {"name": model},
             "hardware": {"name": "h100-sxm-80gb", "devices": 8},
-            "training": {"seq_len": 4096, "micro_batch": 1, "global_batch": 8, "optimizer": optimizer},
+            "training": {"seq_len": 4096, "micro_batch": 1, "global_batch": 8, "optimizer": optimizer, **training},
             "parallelism": {"zero": zero},
         }
     )
@@ -31,8 +36,8 @@ def estimated(optimizer: str, zero: int = 1) -> Estimate:
     return estimate_plan(plan_of(optimizer, zero)).estimate
 
 
-def run_of(optimizer: str, zero: int = 1, model: str = "llama-3-8b") -> TransformerRun:
-    settled = settle(plan_of(optimizer, zero, model), load_catalog())
+def run_of(optimizer: str, zero: int = 1, model: str = "llama-3-8b", **training: object) -> TransformerRun:
+    settled = settle(plan_of(optimizer, zero, model, **training), load_catalog())
     assert settled.shape is not None
     return transformer_run(settled.plan, settled.shape, settled.cluster, load_catalog())
 
@@ -92,3 +97,19 @@ def test_a_network_orthogonalizes_its_matrices_too() -> None:
         return float(estimate_plan(plan).estimate.computation.parts["optimizer"])
 
     assert step("muon") > 2.0 * step("adamw")
+
+
+@pytest.mark.parametrize("optimizer", ["adamw", "muon", "adafactor"])
+@pytest.mark.parametrize("precision", ["bf16", "fp8"])
+def test_arrays_of_runs_agree_with_single_runs(optimizer: str, precision: str) -> None:
+    """Short sequences, on which casts to fp8 do not pay, stand beside long ones."""
+    run = run_of(optimizer, precision=precision)
+    lengths, batches, zero = np.array([[[64.0]], [[8192.0]]]), np.array([[1.0], [4.0]]), np.array([0.0, 1.0, 3.0])
+    together = training_work(replace(run, seq_len=lengths, micro_batch=batches, zero=zero), None)
+    seconds = np.broadcast_to(step_time(together).seconds, (2, 2, 3))
+    memory = np.broadcast_to(sum(together.memory.values()), (2, 2, 3))
+    for place in np.ndindex(2, 2, 3):
+        length, batch, stage = lengths[place[0], 0, 0], batches[place[1], 0], zero[place[2]]
+        one = training_work(replace(run, seq_len=float(length), micro_batch=float(batch), zero=float(stage)), None)
+        assert seconds[place] == pytest.approx(float(step_time(one).seconds), rel=1e-9)
+        assert memory[place] == pytest.approx(float(sum(one.memory.values())), rel=1e-9)

@@ -204,3 +204,9 @@ async def test_an_example_opens_by_name_and_belongs_to_no_file() -> None:
         document, path = app.store.document, app.store.path
     assert isinstance(document, PlanDocument)
     assert (document.plan.training.method, path) == ("qlora", None)
+
+
+def test_a_peak_that_nobody_published_is_not_zero(engine: CapacityEngine) -> None:
+    details = {choice.id: choice.detail for choice in engine.catalogue("accelerator")}
+    assert "n/a" in details["mi308x"]
+    assert not [name for name, detail in details.items() if "· 0 " in detail]
