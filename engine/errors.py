@@ -53,7 +53,13 @@ class CapacityError(Exception):
 
 
 class PlanError(CapacityError):
-    """A plan that cannot be read or does not make sense."""
+    """A plan that cannot be read or does not make sense.
+
+    Attributes:
+        further: what else is wrong with it, where that was found at once.
+    """
+
+    further: tuple[PlanError, ...] = ()
 
 
 class CatalogError(CapacityError):

@@ -123,6 +123,11 @@ def format_count(value: float | None, unit: str = "", decimals: int = 1) -> str:
     return _scaled(value, _COUNT_SUFFIXES, unit, decimals)
 
 
+def devices_in_words(count: float) -> str:
+    """Return a number of devices in words: ``1 device``, ``1 024 devices``."""
+    return f"{format_number(count)} device{'' if count == 1 else 's'}"
+
+
 def format_rate(value: float | None, unit: str = "tok/s", decimals: int = 1) -> str:
     """Return a rate per second: ``28.4 k tok/s``."""
     return _scaled(value, _COUNT_SUFFIXES, unit, decimals)

@@ -161,3 +161,7 @@ def test_every_number_can_be_written(value: float) -> None:
     for name in dir(units):
         if name.startswith("format_"):
             assert getattr(units, name)(value)
+
+
+def test_devices_are_counted_in_words() -> None:
+    assert [units.devices_in_words(count) for count in (1, 2, 1024)] == ["1 device", "2 devices", "1 024 devices"]

@@ -11,6 +11,7 @@ from capacity_tui.engine.catalog import Instance
 from capacity_tui.engine.choose.candidates import divisors
 from capacity_tui.engine.choose.trials import Case
 from capacity_tui.engine.estimate.kernels import attention_in_place_of, why_not_read
+from capacity_tui.engine.units import devices_in_words
 from capacity_tui.engine.verdict import Verdict
 from capacity_tui.engine.workload.layout_rules import EQUAL_STAGES, plan_layout
 
@@ -249,9 +250,9 @@ def _serving(case: Case) -> Iterator[Remedy]:
 def _devices(case: Case) -> Iterator[Remedy]:
     count = int(case.settled.cluster.devices)
     if count > 1:
-        yield Remedy("fewer_devices", f"Use {count // 2} devices", {"hardware.devices": count // 2})
+        yield Remedy("fewer_devices", f"Use {devices_in_words(count // 2)}", {"hardware.devices": count // 2})
     if case.plan.hardware.name != "detected" and case.settled.cluster.device.kind != "cpu":
-        yield Remedy("more_devices", f"Use {count * 2} devices", {"hardware.devices": count * 2})
+        yield Remedy("more_devices", f"Use {devices_in_words(count * 2)}", {"hardware.devices": count * 2})
     if case.plan.task == "infer" and case.estimate.fits is False and case.plan.hardware.name != "detected":
         tensor = int(case.plan.parallelism.tp or 1)
         for times in (2, 4, 8):

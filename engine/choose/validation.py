@@ -9,18 +9,17 @@ from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.reading import Document, Plain
 from capacity_tui.engine.choose.cautions import ignored
 from capacity_tui.engine.choose.modes import with_placeholders
-from capacity_tui.engine.errors import CapacityError, Place
+from capacity_tui.engine.errors import CapacityError, Place, PlanError
 from capacity_tui.engine.estimate.estimate import estimate_settled
 from capacity_tui.engine.estimate.resolve import settle
 from capacity_tui.engine.workload.loading import place_in_document
 from capacity_tui.engine.workload.plan import Plan
+from capacity_tui.engine.workload.refusals import MOST_FAULTS
 from capacity_tui.engine.workload.sources import PlanSource
 
 if TYPE_CHECKING:
     from capacity_tui.engine.hardware.machine import Machine
 
-MOST_FAULTS = 20
-"""Faults looked for in one file: who made more reads no further."""
 # What stands in for a model where the one that is named cannot be used.
 _ANY_MODEL = "transformer_decoder"
 _MODEL = (["model"], ["model", "name"], ["model", "config"])
@@ -30,25 +29,27 @@ _HARDWARE = (["hardware"], ["hardware", "name"])
 def faults(source: PlanSource, catalog: Catalog, machine: Callable[[Plan], Machine | None]) -> list[CapacityError]:
     """Return what is wrong with a plan, at most ``MOST_FAULTS`` entries in reading order; none where it can run.
 
-    Each fault is found with those before it taken out of the file, so that one does not hide the next.
+    Faults that others hide are found with those taken out of the file.
 
     Args:
         source: the plan as read.
         catalog: facts.
         machine: returns the detected machine for a plan that runs on it.
     """
-    found: list[CapacityError] = []
+    found: dict[str, CapacityError] = {}
     left = source.document
     while len(found) < MOST_FAULTS:
-        fault = _first_fault(PlanSource(left, source.folder), catalog, machine)
-        if fault is None or fault.one_line() in [known.one_line() for known in found]:
+        told = {fault.one_line(): fault for fault in _first_faults(PlanSource(left, source.folder), catalog, machine)}
+        new = [line for line in told if line not in found][: MOST_FAULTS - len(found)]
+        sound = left.data
+        for line in new:
+            found[line] = told[line]
+            without = _without(sound, (told[line].place.field or "").split("."), catalog)
+            sound = sound if without is None else without
+        if sound is left.data:
             break
-        found.append(fault)
-        without = _without(left.data, (fault.place.field or "").split("."), catalog)
-        if without is None:
-            break
-        left = Document(without, left.file, left.lines)
-    return sorted(found, key=lambda fault: fault.place.line or 0)
+        left = Document(sound, left.file, left.lines)
+    return sorted(found.values(), key=lambda fault: fault.place.line or 0)
 
 
 def remarks(
@@ -76,15 +77,18 @@ def check(plan: Plan, catalog: Catalog, machine: Machine | None) -> None:
     estimate_settled(settle(with_placeholders(plan, catalog), catalog, machine), catalog)
 
 
-def _first_fault(
+def _first_faults(
     source: PlanSource, catalog: Catalog, machine: Callable[[Plan], Machine | None]
-) -> CapacityError | None:
+) -> tuple[CapacityError, ...]:
+    """Return the faults that show at once: those of all fields, or the first of those fields that go together."""
     try:
         plan = source.plan()
         check(plan, catalog, machine(plan))
+    except PlanError as error:
+        return tuple(map(source.placed, (error, *error.further)))
     except CapacityError as error:
-        return source.placed(error)
-    return None
+        return (source.placed(error),)
+    return ()
 
 
 def _without(data: Plain, path: list[str], catalog: Catalog) -> Plain:

@@ -13,7 +13,7 @@ from html import escape
 from capacity_tui.engine.choose.roofline import Roofline
 from capacity_tui.engine.choose.scaling import Curve
 from capacity_tui.engine.export.roofline import Frame, frame_of, point_text
-from capacity_tui.engine.units import format_flops, format_number
+from capacity_tui.engine.units import devices_in_words, format_flops, format_number
 
 WIDTH = 720
 COLOURS = 8
@@ -157,7 +157,7 @@ def _scaling(curves: Sequence[Curve], counts: Sequence[int], frame: Frame) -> It
         places = [place(point.devices, point.speedup) for point in curve.points]
         yield _polyline(places, f"s{number % COLOURS}")
         for (x, y), point in zip(places, curve.points, strict=True):
-            said = f"{curve_name(curve)}: {format_number(point.speedup, 2)} on {format_number(point.devices)} devices"
+            said = f"{curve_name(curve)}: {format_number(point.speedup, 2)} on {devices_in_words(point.devices)}"
             yield _element("circle", said, cx=x, cy=y, r=4, class_=_fill(number))
 
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
+from capacity_tui.engine.units import devices_in_words
 from capacity_tui.engine.workload.inference_section import InferenceSection
 from capacity_tui.engine.workload.knobs import Knob
 from capacity_tui.engine.workload.parallelism_section import ParallelismSection
@@ -81,7 +82,7 @@ class HardwareSection(Section):
             return data
         (count, name), given = counted, data.get("devices")
         if given is not None and str(given) != str(count):
-            raise ValueError(f"{data['name']} names {count} devices, devices says {given}: keep one of them")
+            raise ValueError(f"{data['name']} names {devices_in_words(count)}, devices says {given}: keep one of them")
         return {**data, "name": name, "devices": count}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import reprlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from capacity_tui.engine.errors import CapacityError, Place, PlanError
 from capacity_tui.engine.units import format_number
 from capacity_tui.engine.workload.knobs import Knob
 from capacity_tui.engine.workload.plan import Plan
+from capacity_tui.engine.workload.quantities import LARGEST_TOKENS
 
 Path: TypeAlias = tuple[str, ...]
 
@@ -26,23 +28,35 @@ _LONGEST_WORDS = 60
 _LARGEST_WRITTEN_OUT = 1e9
 
 
+MOST_FAULTS = 20
+"""Faults told of one file: who made more reads no further."""
+
+
 def plan_error(error: ValidationError, document: Document, origins: Mapping[Path, Path]) -> PlanError:
-    """Return the first thing wrong with a plan, in the order of its file.
+    """Return the first thing wrong with a plan, in the order of its file, with the others as ``further``.
 
     Args:
         error: what validation found.
         document: the plan's data and the line of each key.
         origins: where a value stood in the file, by its path in the plan, where they differ.
     """
-    found = []
+    found: dict[Path, tuple[int, bool, ErrorDetails]] = {}
     for details in error.errors(include_url=False):
         path = _known_part(details["loc"])
-        place = place_of(document, *origins.get(path, path))
+        known = origins.get(path, path)
+        line = document.lines.get(known) or place_of(document, *known).line or 0
         # A misspelt section is also a missing one: the misspelling says more.
-        found.append((place.line or 0, details["type"] == "missing", place, path, details))
-    _, _, place, path, details = min(found, key=lambda entry: entry[:2])
-    title, detail, hint = _words(path, details)
-    return PlanError(title, detail, hint, place)
+        entry = (line, details["type"] == "missing", details)
+        if path not in found or entry[:2] < found[path][:2]:
+            found[path] = entry
+    told = heapq.nsmallest(MOST_FAULTS, found, key=lambda path: found[path][:2])
+    first, *others = (_refusal(path, found[path][2], place_of(document, *origins.get(path, path))) for path in told)
+    first.further = tuple(others)
+    return first
+
+
+def _refusal(path: Path, details: ErrorDetails, place: Place) -> PlanError:
+    return PlanError(*_words(path, details), place)
 
 
 def place_of(document: Document, *path: str | int) -> Place:
@@ -77,6 +91,8 @@ def _words(path: Path, details: ErrorDetails) -> tuple[str, str, str]:
 def _bad_value(allowed: _Allowed, details: ErrorDetails) -> tuple[str, str, str]:
     value = details["input"]
     close = nearest(value, allowed.choices, 1) if isinstance(value, str) else ()
+    if details["type"] != "less_than_equal" and allowed.bounds.get("le", 0) >= LARGEST_TOKENS:
+        del allowed.bounds["le"]  # it only keeps numbers finite
     _, marker, listed = _reason(details).partition("allowed: ")
     hint = f"allowed: {listed if marker else allowed.words()}"
     return "not allowed", _shown(value), f"did you mean {close[0]}? {hint}" if close else hint

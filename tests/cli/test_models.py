@@ -117,3 +117,14 @@ def test_configurations_carry_the_warnings_of_their_mode(run: Run) -> None:
     data = json.loads(run(*one, "--format", "json"))
     assert "mode" in {note["code"] for note in data["extreme"]["warnings"]}
     assert "mode" not in {note["code"] for note in data["conservative"]["warnings"]}
+
+
+def test_models_are_listed_by_the_names_of_their_variants(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["models", "--filter", "meta-llama/Llama-3.1-70B-Instruct", "--format", "json"]) == 0
+    assert [row["id"] for row in json.loads(capsys.readouterr().out)] == ["llama-3.1-70b"]
+    assert main(["models", "--filter", "llama-3.1-70bb"]) == 0
+    assert "nearest: llama-3.1-70b" in capsys.readouterr().err
+    assert main(["hardware", "--filter", "rtx4909"]) == 0
+    assert "rtx-4090" in capsys.readouterr().err
+    assert main(["hardware", "--filter", "NVIDIA GeForce RTX4090", "--format", "json"]) == 0
+    assert [row["id"] for row in json.loads(capsys.readouterr().out)] == ["rtx-4090"]

@@ -149,7 +149,7 @@ def test_impossible_numbers(entry: str, field: str) -> None:
 
 def test_allowed_values_are_named() -> None:
     assert in_training("micro_batch: 0").endswith("allowed: auto or a whole number from 1 to 10 000 000 (seq)")
-    assert in_training("tokens: -5").endswith("auto or a number above 0 to 1e+18 (tok)")
+    assert in_training("tokens: -5").endswith("auto or a number above 0 (tok)")
     assert in_training("compile: 3").endswith("allowed: true or false")
     assert in_training("attention: 3").endswith("allowed: flash, sdpa, eager")
     assert "modules joined by +" in in_training("checkpointing: attn")
@@ -363,6 +363,31 @@ def test_any_change_is_a_plan_or_one_line(above: str, key: str, value: object) -
         with_value(plan_from_data(SMALLEST), f"{above}.{key}", value)
     except PlanError as error:
         assert printable(error.one_line()) == error.one_line()
+
+
+def test_all_that_is_wrong_at_once_is_told_at_once_and_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    from capacity_tui.engine.catalog import load_catalog
+    from capacity_tui.engine.catalog.reading import read_yaml
+    from capacity_tui.engine.choose import validation
+    from capacity_tui.engine.workload.sources import PlanSource
+
+    unknown = "".join(f"  k{number}: 1\n" for number in range(5000))
+    source = PlanSource(read_yaml(f"model: {{name: gpt2-small}}\ntraining:\n{unknown}", "plan"))
+    read = []
+    monkeypatch.setattr(PlanSource, "plan", lambda self, plan=PlanSource.plan: read.append(1) or plan(self))
+    found = validation.faults(source, load_catalog(), lambda plan: None)
+    assert [fault.place.line for fault in found] == list(range(3, 23))
+    assert len(read) == 1
+
+
+@pytest.mark.parametrize(
+    ("entry", "says"),
+    [("tokens: many", "a number above 0 (tok)"), ("tokens: 0", "a number above 0 (tok)"), ("tokens: 1e19", "to 1e+18")],
+)
+def test_an_end_that_nobody_reaches_is_told_only_where_it_was_passed(entry: str, says: str) -> None:
+    line = in_training(entry)
+    assert says in line
+    assert ("1e+18" in line) == ("1e+18" in says)
 
 
 def test_analyses_of_thousands_of_counts_are_refused() -> None:

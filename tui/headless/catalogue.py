@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from capacity_tui.engine.catalog import Accelerator, Architecture, Catalog, Instance, Processor, Row
+    from capacity_tui.engine.catalog.table import Table
 
 RowT = TypeVar("RowT", bound="Row")
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
-_NOTHING = "nothing matches; leave --filter out to see everything"
 
 
 def _listing_options(command: CommandT) -> CommandT:
@@ -60,7 +60,7 @@ def models(listing: bool, details: str | None, text: str, wanted: str | None, ou
         return
     own = [model for model in known_models(catalog) if _contains(" ".join(known.cells(model)) + model.kind, text)]
     # Networks whose layers are known stand among those.
-    rows = [row for row in _matching(catalog.architectures.values(), text) if row.id not in catalog.networks]
+    rows = [row for row in _named_or_matching(catalog.architectures, text) if row.id not in catalog.networks]
     if form in ("json", "yaml"):
         _write_data([*map(_fields, rows), *map(known.listed, own)], form, output)
         return
@@ -72,7 +72,7 @@ def models(listing: bool, details: str | None, text: str, wanted: str | None, ou
     tables += [table(known.HEADS, [known.cells(model) for model in own])] if own else []
     write(as_text(tables, output is not None), output)
     if not tables:
-        tell(_NOTHING)
+        _tell_nothing(catalog.architectures.nearest(text))
 
 
 def _write_model(name: str, catalog: Catalog, form: str | None, output: Path | None) -> None:
@@ -102,14 +102,15 @@ def hardware(listing: bool, details: str | None, text: str, wanted: str | None, 
     if details is not None:
         _write_details(catalog.find_hardware(details), form, output)
         return
-    accelerators = _matching(catalog.accelerators.values(), text)
-    processors = _matching(catalog.processors.values(), text)
+    accelerators = _named_or_matching(catalog.accelerators, text)
+    processors = _named_or_matching(catalog.processors, text)
     if form in ("json", "yaml"):
         _write_data([_fields(row) for row in (*accelerators, *processors)], form, output)
         return
     rows = [_accelerator_cells(row) for row in accelerators] + [_processor_cells(row) for row in processors]
     heads = ("id", "memory", "16-bit peak", "bandwidth", "power", "link", "name")
-    _write_table(heads, rows, range(1, 6), {0, 1}, output)
+    near = (*catalog.accelerators.nearest(text)[:2], *catalog.processors.nearest(text)[:1])
+    _write_table(heads, rows, range(1, 6), {0, 1}, output, near)
 
 
 @click.command()
@@ -126,12 +127,13 @@ def instances(listing: bool, details: str | None, text: str, wanted: str | None,
     if details is not None:
         _write_details(catalog.instances.find(details), form, output)
         return
-    found = _matching(catalog.instances.values(), text)
+    found = _named_or_matching(catalog.instances, text)
     if form in ("json", "yaml"):
         _write_data([_fields(row) for row in found], form, output)
         return
     heads = ("id", "memory", "on demand/h", "spot/h", "devices", "network", "region", "spot region", "price of")
-    _write_table(heads, [_instance_cells(row) for row in found], (1, 2, 3, 5), {0, 1, 2}, output)
+    cells = [_instance_cells(row) for row in found]
+    _write_table(heads, cells, (1, 2, 3, 5), {0, 1, 2}, output, catalog.instances.nearest(text))
 
 
 def _model_cells(row: Architecture) -> Sequence[str]:
@@ -195,9 +197,11 @@ def _instance_cells(row: Instance) -> Sequence[str]:
     )
 
 
-def _matching(rows: Iterable[RowT], text: str) -> list[RowT]:
-    """Return the rows whose fields, but for remarks and sources, contain every word."""
-    return [row for row in rows if _contains(" ".join(map(str, _searched(row))), text)]
+def _named_or_matching(rows: Table[RowT], text: str) -> list[RowT]:
+    """Return the rows whose fields, but for remarks and sources, contain every word; else the one of that name."""
+    found = [row for row in rows.values() if _contains(" ".join(map(str, _searched(row))), text)]
+    named = None if found else rows.find_id(text)
+    return found if named is None else [rows[named]]
 
 
 def _searched(row: Row) -> Iterable[object]:
@@ -234,10 +238,21 @@ def _write_data(data: object, form: str, output: Path | None) -> None:
 
 
 def _write_table(
-    heads: Sequence[str], rows: Sequence[Sequence[str]], right: Iterable[int], kept: Iterable[int], output: Path | None
+    heads: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    right: Iterable[int],
+    kept: Iterable[int],
+    output: Path | None,
+    near: Sequence[str],
 ) -> None:
     from capacity_tui.tui.tables import Listing
 
     write(as_text([Listing(heads, rows, frozenset(right), frozenset(kept))], output is not None), output)
     if not rows:
-        tell(_NOTHING)
+        _tell_nothing(near)
+
+
+def _tell_nothing(near: Sequence[str]) -> None:
+    """Say that no row matches, and which names are near to what was typed."""
+    close = f"; nearest: {', '.join(near)}" if near else ""
+    tell(f"nothing matches{close}; leave --filter out to see everything")

@@ -21,6 +21,8 @@ _NARROWEST_WITH_SLIDER = _LABEL + 12 + _SLIDER
 _LOWEST_WITH_TWO_DETAILS = 14
 _LOWEST_WITH_HEADINGS = 18
 _LARGEST_IN_FULL = 1e7
+_OPEN_FROM = 1e15
+"""Upper ends from here on only keep numbers finite: nobody reads them as a limit."""
 _MOST_DETAILS = 3
 
 
@@ -179,8 +181,10 @@ class FieldList(Panel):
             parts.append("step ×2")
         elif field.kind in {Kind.INTEGER, Kind.NUMBER}:
             parts.append(f"step {field.step:g}")
-        if field.minimum is not None and field.maximum is not None:
+        if field.minimum is not None and field.maximum is not None and field.maximum < _OPEN_FROM:
             parts.append(f"range {_limit(field.minimum)}–{_limit(field.maximum)}")
+        elif field.minimum is not None:
+            parts.append(f"from {_limit(field.minimum)}")
         elif field.choices:
             parts.append(" ".join(field.choices))
         return " · ".join(parts)
