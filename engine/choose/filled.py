@@ -34,14 +34,12 @@ class ModePlan:
         settled: the plan with everything filled in, and what its names stand for.
         estimate: its estimate.
         reasons: why each open field got its value.
-        budget_bytes: device memory the mode allows itself; None where capacity is unknown.
     """
 
     mode: Mode
     settled: Settled
     estimate: Estimate
     reasons: Mapping[str, str]
-    budget_bytes: float | None
 
     @property
     def plan(self) -> Plan:

@@ -116,7 +116,7 @@ def _open_wish(plan: Plan) -> tuple[str, ...]:
 
 
 def _as_given(mode: Mode, settled: Settled, estimate: Estimate) -> ModePlan:
-    return ModePlan(mode, settled, estimate, {}, memory_budget(mode, settled.cluster))
+    return ModePlan(mode, settled, estimate, {})
 
 
 def _alike(plan: Plan, mode_name: ModeName, balanced: ModePlan, machine: Machine | None, facts: Catalog) -> ModePlan:
@@ -156,7 +156,7 @@ def _fill(plan: Plan, mode_name: ModeName, machine: Machine | None, facts: Catal
     settled = settle(with_values(base, values), facts, machine, settled)
     estimate = estimate_settled(settled, facts)
     estimate = replace(estimate, warnings=(*estimate.warnings, *notes))
-    return ModePlan(mode, settled, estimate, reasons, budget)
+    return ModePlan(mode, settled, estimate, reasons)
 
 
 def _training(search: Search, wanted: tuple[str, ...]) -> tuple[Values, Reasons, tuple[Note, ...]]:

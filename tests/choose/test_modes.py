@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.choose.answers import answer
-from capacity_tui.engine.choose.filled import ModePlan
+from capacity_tui.engine.choose.filled import ModePlan, memory_budget
 from capacity_tui.engine.choose.modes import MODES, compare, fill, open_fields
 from capacity_tui.engine.workload.plan import Plan
 
@@ -57,7 +57,7 @@ def test_every_open_field_says_why_it_got_its_value() -> None:
 
 def test_modes_order_their_reserve() -> None:
     filled = modes_of(open_plan("gpt2", name="rtx-4090")).values()
-    budgets = [plan.budget_bytes or 0.0 for plan in filled]
+    budgets = [memory_budget(plan.mode, plan.settled.cluster) or 0.0 for plan in filled]
     assert budgets == sorted(budgets)
 
 
