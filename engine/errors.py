@@ -7,6 +7,9 @@ from typing import ClassVar
 
 from capacity_tui.engine.printable import printable
 
+_LONGEST_FIELD = 200
+"""Characters shown of a field's name: files may hold keys of any length."""
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -24,7 +27,9 @@ class Place:
 
     def __str__(self) -> str:
         position = ":".join(str(part) for part in (self.file, self.line) if part is not None)
-        return ": ".join(part for part in (position, self.field) if part)
+        field = self.field or ""
+        shown = field if len(field) <= _LONGEST_FIELD else f"{field[: _LONGEST_FIELD - 3]}..."
+        return ": ".join(part for part in (position, shown) if part)
 
 
 class CapacityError(Exception):
