@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,6 +13,7 @@ from capacity_tui.tui.glyphs import Glyphs, to_ascii
 from capacity_tui.tui.stepping import position, stepped
 from capacity_tui.tui.text import clip, fit, left, line, right, wrap
 from capacity_tui.tui.view import AUTO, Chosen, Field, Kind
+from capacity_tui.tui.widgets.field_list import FieldList
 from capacity_tui.tui.widgets.graph import plot
 
 
@@ -101,3 +104,11 @@ def test_graph_puts_the_newest_at_the_right_and_leaves_gaps() -> None:
 def test_ascii_stand_ins_keep_the_width(text: str) -> None:
     assert to_ascii(text).isascii()
     assert len(to_ascii(text)) == len(text)
+
+
+def test_an_upper_end_that_nobody_reaches_is_not_shown() -> None:
+    panel = FieldList()
+    tokens = Field("training.tokens", "Tokens", "training", "", None, kind=Kind.POWER_OF_TWO, minimum=1, maximum=1e18)
+    panel.show_fields((tokens,), {}, {"training.tokens": ""})
+    assert panel._limits(tokens) == "was not given · step ×2 · from 1"
+    assert panel._limits(replace(tokens, maximum=1024)).endswith("range 1–1 024")
