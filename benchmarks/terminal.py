@@ -33,11 +33,14 @@ class Terminal:
     def __init__(self, command: list[str], columns: int = 120, lines: int = 40) -> None:
         self.handle, child = pty.openpty()
         fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+        # Edits that an earlier run left unsaved would be offered first.
+        self.state = tempfile.TemporaryDirectory(prefix="capacity-tui-state-")
         environment = {
             **os.environ,
             "TERM": "xterm-256color",
             "LANG": "C.UTF-8",
             "CAPACITY_TUI_CONFIG": str(CONFIG),
+            "CAPACITY_TUI_STATE": self.state.name,
         }
         for name in ("COLORTERM", "NO_COLOR"):
             environment.pop(name, None)
@@ -62,6 +65,7 @@ class Terminal:
             self.process.send_signal(signal.SIGKILL)
             self.process.wait()
         os.close(self.handle)
+        self.state.cleanup()
 
     def send(self, keys: bytes) -> None:
         """Type keys."""

@@ -15,7 +15,7 @@ from capacity_tui.engine.estimate.result import Estimate, Interval
 from capacity_tui.engine.estimate.result import Note as EngineNote
 from capacity_tui.engine.units import format_bytes
 from capacity_tui.engine.workload.families import family_of
-from capacity_tui.engine.workload.fields import plan_fields
+from capacity_tui.engine.workload.fields import plan_values
 from capacity_tui.engine.workload.known_models import find_known_model
 from capacity_tui.engine.workload.plan import Plan
 from capacity_tui.tui.field_view import value_text
@@ -149,13 +149,13 @@ def _chosen(filled: ModePlan, catalog: Catalog) -> dict[str, Chosen]:
     known = find_known_model(name, catalog) if name else None
     sizes = {} if known is None else {f"{SPEC}{parameter}": size for parameter, size in known.sizes.items()}
     chosen = {}
-    for entry in plan_fields(filled.plan, family_of(name, catalog).kind, catalog=catalog):
-        value = sizes.get(entry.path) if entry.value is None else entry.value
+    for path, given in plan_values(filled.plan, family_of(name, catalog).kind).items():
+        value = sizes.get(path) if given is None else given
         if value is None:
             continue
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         number = float(str(value)) if is_number else None
-        chosen[entry.path] = Chosen(value_text(value), filled.reasons.get(entry.path, ""), number)
+        chosen[path] = Chosen(value_text(value), filled.reasons.get(path, ""), number)
     return chosen
 
 

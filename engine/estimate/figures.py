@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Literal, get_args
 
 import numpy as np
@@ -22,7 +23,7 @@ from capacity_tui.engine.estimate.derived import (
     units_per_device_second,
     units_per_second,
 )
-from capacity_tui.engine.estimate.result import Estimate, InferenceSpeed, Interval
+from capacity_tui.engine.estimate.result import Estimate, InferenceSpeed, Interval, Iteration
 from capacity_tui.engine.estimate.work import Part
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.units import format_money, format_quantity, not_available
@@ -236,12 +237,14 @@ def figure(estimate: Estimate, key: str) -> Figure:
 
 def _in_words_of(estimate: Estimate, metric: Metric) -> Metric:
     """Return the metric with the words that this kind of run uses."""
-    words = {
-        "unit": estimate.model.unit,
-        "counted": estimate.model.counted,
-        "iteration": estimate.computation.iteration,
-        "job": "fit" if estimate.computation.iteration == "fit" else "training",
-    }
+    model = estimate.model
+    return _in_words(metric.key, model.unit, model.counted, estimate.computation.iteration)
+
+
+@cache
+def _in_words(key: str, unit: str, counted: str, iteration: Iteration) -> Metric:
+    metric, job = METRICS[key], "fit" if iteration == "fit" else "training"
+    words = {"unit": unit, "counted": counted, "iteration": iteration, "job": job}
     label, unit, brief = (text.format(**words) for text in (metric.label, metric.unit, metric.brief))
     return replace(metric, label=label, unit=_short_tokens(unit), brief=_short_tokens(brief))
 

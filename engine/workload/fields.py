@@ -86,15 +86,25 @@ def plan_fields(
     facts = catalog or load_catalog()
     chosen = task or plan.task or "train"
     here = circumstances(plan, kind, chosen, facts, **_counts(plan, cluster))
-    return tuple(
-        _in_words(entry, facts, here)
-        for section in SECTIONS[chosen]
-        for entry in (*_fields(plan, section), *(_spec_fields(plan, kind) if section == "model" else ()))
-        if (not entry.knob.families or kind in entry.knob.families)
-        and (not entry.knob.tasks or chosen in entry.knob.tasks)
-        and not (chosen == "infer" and entry.path in TRAINING_ONLY)
-        and not (entry.path == "model.config" and plan.model.config is None)
-    )
+    return tuple(_in_words(entry, facts, here) for entry in _entries(plan, kind, chosen))
+
+
+def plan_values(plan: Plan, kind: Kind = "transformer") -> dict[str, object]:
+    """Return the values of the fields that apply to a plan by their paths, without what is known about them."""
+    return {entry.path: entry.value for entry in _entries(plan, kind, plan.task or "train")}
+
+
+def _entries(plan: Plan, kind: Kind, task: str) -> Iterator[PlanField]:
+    """Yield the fields that apply to a kind of model and a task, in the order of the plan file."""
+    for section in SECTIONS[task]:
+        for entry in (*_fields(plan, section), *(_spec_fields(plan, kind) if section == "model" else ())):
+            if (
+                (not entry.knob.families or kind in entry.knob.families)
+                and (not entry.knob.tasks or task in entry.knob.tasks)
+                and not (task == "infer" and entry.path in TRAINING_ONLY)
+                and not (entry.path == "model.config" and plan.model.config is None)
+            ):
+                yield entry
 
 
 def _in_words(entry: PlanField, catalog: Catalog, here: Circumstances) -> PlanField:
