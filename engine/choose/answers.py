@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.choose.advice import advise
 from capacity_tui.engine.choose.lever import Lever, strongest_lever
-from capacity_tui.engine.choose.modes import closed, fill
+from capacity_tui.engine.choose.modes import fill
 from capacity_tui.engine.choose.scaling import scalability
 from capacity_tui.engine.choose.trials import Case
-from capacity_tui.engine.estimate.estimate import Answer, estimate_settled
+from capacity_tui.engine.estimate.estimate import Answer
 from capacity_tui.engine.estimate.explain import Explanation, explain_settled
-from capacity_tui.engine.estimate.resolve import settle
 from capacity_tui.engine.workload.examples import example_names, example_text
 from capacity_tui.engine.workload.loading import load_plan, plan_from_text
 from capacity_tui.engine.workload.plan import Plan
@@ -63,9 +62,9 @@ def explain(plan: Plan, key: str, machine: Machine | None = None, catalog: Catal
         CapacityError: no result has that key, or the plan cannot be estimated.
     """
     facts = catalog or load_catalog()
-    settled = settle(closed(plan, machine, facts), facts, machine)
-    found = explain_settled(settled, key, facts)
-    case = Case(plan, settled, estimate_settled(settled, facts), facts, machine)
+    filled = fill(plan, "balanced", machine, facts)
+    found = explain_settled(filled.settled, key, facts)
+    case = Case(plan, filled.settled, filled.estimate, facts, machine)
     return Explained(found, strongest_lever(case, found.key))
 
 
@@ -81,8 +80,7 @@ def step_seconds(plan: Plan | Path | str) -> float:
     loaded = plan if isinstance(plan, Plan) else _loaded(plan)
     machine = _this_machine() if loaded.hardware.name == "detected" else None
     facts = load_catalog()
-    settled = settle(closed(loaded, machine, facts), facts, machine)
-    return float(estimate_settled(settled, facts).computation.step_seconds.value)
+    return float(fill(loaded, "balanced", machine, facts).estimate.computation.step_seconds.value)
 
 
 def _this_machine() -> Machine:

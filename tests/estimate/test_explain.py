@@ -13,7 +13,8 @@ import pytest
 
 from capacity_tui.engine import answer, explain, load_catalog
 from capacity_tui.engine import estimate as package
-from capacity_tui.engine.choose.answers import Explained, closed
+from capacity_tui.engine.choose.answers import Explained
+from capacity_tui.engine.choose.modes import closed
 from capacity_tui.engine.choose.trials import Case, again
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate.equation import Derivation, Equation, recording
