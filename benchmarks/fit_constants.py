@@ -13,10 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
-from capacity_tui.engine.calibrate.cases import Case, memory_bytes, step_seconds, training_cases
-from capacity_tui.engine.calibrate.constants import Constant, read_constants
-from capacity_tui.engine.calibrate.fit import Fit, Floats, Problem, current_value, fit
-from capacity_tui.engine.calibrate.ranges import (
+from capacity_tui.engine.accuracy.cases import Case, memory_bytes, step_seconds, training_cases
+from capacity_tui.engine.accuracy.constants import Constant, read_constants
+from capacity_tui.engine.accuracy.fit import Fit, Floats, Problem, current_value, fit
+from capacity_tui.engine.accuracy.ranges import (
     TAILS,
     coverage,
     memory_class_of,

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 
-from capacity_tui.engine.workload.examples import example_names
+from capacity_tui.engine.plan.files.examples import example_names
 
 RUNS = 5
 

@@ -16,11 +16,11 @@ import numpy as np
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.estimate.resolve import settle
-from capacity_tui.engine.estimate.schedule import step_time
+from capacity_tui.engine.estimate.timing.schedule import step_time
 from capacity_tui.engine.estimate.transformer.resolve import transformer_run
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.estimate.transformer.training import training_work
-from capacity_tui.engine.workload.plan import Plan
+from capacity_tui.engine.plan.plan import Plan
 
 DEVICES = 512
 PLAN = {

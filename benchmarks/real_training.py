@@ -87,7 +87,7 @@ def trained(steps: int, size: dict[str, int]) -> dict[str, float]:
 
 
 def predict() -> dict[str, object]:
-    from capacity_tui.engine import answer, detect, plan_from_data
+    from capacity_tui.engine.api import answer, detect, plan_from_data
 
     estimate = answer(plan_from_data(plan(**LARGE)), detect()).estimate
     return {

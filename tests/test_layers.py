@@ -15,10 +15,14 @@ TUI = ENGINE.parent / "tui"
 FLOORS = (
     ("errors", "units", "numeric", "files", "printable", "verdict"),
     ("catalog",),
-    ("hardware", "workload"),
-    ("estimate",),
+    ("schema",),
+    ("models",),
+    ("plan", "machine", "cluster"),
+    ("estimate", "uncertainty"),
+    ("explain",),
     ("choose",),
-    ("export", "calibrate", "observe", "fleet", "storage"),
+    ("present", "accuracy", "sampling", "observe", "fleet", "storage"),
+    ("api",),
 )
 FLOOR_OF = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
 BARE_START = ("numpy", "pynvml", "yaml", "pydantic", "textual", "rich")
@@ -62,6 +66,6 @@ def test_no_file_outgrows_a_head(package: str) -> None:
 
 
 def test_importing_the_engine_loads_nothing_heavy() -> None:
-    code = f"import sys, capacity_tui.engine; print([m for m in {BARE_START!r} if m in sys.modules])"
+    code = f"import sys, capacity_tui.engine.api; print([m for m in {BARE_START!r} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.hardware.detect import detect
-from capacity_tui.engine.hardware.host import Host
+from capacity_tui.engine.machine.detect import detect
+from capacity_tui.engine.machine.host_files import Host
 from capacity_tui.engine.printable import printable, printable_data, printable_lines
 from capacity_tui.tui.headless.group import group
 from capacity_tui.tui.headless.output import as_text

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from capacity_tui.engine.catalog import Architecture, Catalog, Instance
-from capacity_tui.engine.hardware.machine import Machine
+from capacity_tui.engine.machine.machine import Machine
+from capacity_tui.engine.models.known_models import known_models
+from capacity_tui.engine.plan.files.examples import example_names, example_title
+from capacity_tui.engine.plan.files.saved import list_plans
 from capacity_tui.engine.units import format_bytes, format_count, format_flops, format_money
-from capacity_tui.engine.workload.examples import example_names, example_title
-from capacity_tui.engine.workload.known_models import known_models
-from capacity_tui.engine.workload.saved import list_plans
 from capacity_tui.tui.view import Choice
 
 _MIB = 2**20

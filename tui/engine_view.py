@@ -8,23 +8,23 @@ from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, cast
 
-from capacity_tui import engine
+from capacity_tui.engine import api as engine
 from capacity_tui.engine.catalog import Catalog, load_catalog
-from capacity_tui.engine.choose.filled import ModePlan
-from capacity_tui.engine.choose.layout_sizes import possible_sizes
-from capacity_tui.engine.choose.modes import MODES
-from capacity_tui.engine.choose.modes import Comparison as EngineComparison
+from capacity_tui.engine.choose.modes.filled import ModePlan
+from capacity_tui.engine.choose.modes.layout_sizes import possible_sizes
+from capacity_tui.engine.choose.modes.modes import MODES
+from capacity_tui.engine.choose.modes.modes import Comparison as EngineComparison
+from capacity_tui.engine.cluster.cluster import Cluster
+from capacity_tui.engine.cluster.resolve import resolve_cluster
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.hardware.cluster import Cluster
-from capacity_tui.engine.hardware.machine import Machine
-from capacity_tui.engine.hardware.resolve import resolve_cluster
-from capacity_tui.engine.hardware.sample import Sampler as EngineSampler
-from capacity_tui.engine.workload.examples import example_names, example_text
-from capacity_tui.engine.workload.loading import load_plan, plan_from_text, with_hardware, with_value
-from capacity_tui.engine.workload.plan import AUTO, Plan
-from capacity_tui.engine.workload.saved import plans_folder, read_plan_file, write_plan_file
-from capacity_tui.engine.workload.sources import locate_plan
-from capacity_tui.engine.workload.writing import dump_plan
+from capacity_tui.engine.machine.machine import Machine
+from capacity_tui.engine.machine.sample import Sampler as EngineSampler
+from capacity_tui.engine.plan.files.examples import example_names, example_text
+from capacity_tui.engine.plan.files.loading import load_plan, plan_from_text, with_hardware, with_value
+from capacity_tui.engine.plan.files.saved import plans_folder, read_plan_file, write_plan_file
+from capacity_tui.engine.plan.files.sources import locate_plan
+from capacity_tui.engine.plan.files.writing import dump_plan
+from capacity_tui.engine.plan.plan import AUTO, Plan
 from capacity_tui.tui.catalogue_view import choices
 from capacity_tui.tui.estimate_view import column, warning_lines
 from capacity_tui.tui.explanation_view import explanation, reason
@@ -48,8 +48,8 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from capacity_tui.engine.hardware.benchmark.report import BenchmarkReport
-    from capacity_tui.engine.hardware.benchmark.run import Progress
+    from capacity_tui.engine.machine.benchmark.report import BenchmarkReport
+    from capacity_tui.engine.machine.benchmark.run import Progress
 
 # What is proposed on a machine with an accelerator: the first of these models that fits.
 _LADDER = ("llama-3.1-8b", "llama-3.2-3b", "llama-3.2-1b", "smollm2-360m", "smollm2-135m")
@@ -202,8 +202,8 @@ class CapacityEngine:
 
     def benchmark(self, progress: Callable[[BenchmarkStep], None], cancelled: Event) -> BenchmarkOutcome:
         """Measure this machine, keep what was measured, and look at the machine again."""
-        from capacity_tui.engine.hardware.benchmark.report import benchmarks_folder, save_report
-        from capacity_tui.engine.hardware.benchmark.run import run_benchmarks
+        from capacity_tui.engine.machine.benchmark.report import benchmarks_folder, save_report
+        from capacity_tui.engine.machine.benchmark.run import run_benchmarks
         from capacity_tui.tui.benchmark_view import step_of
 
         def told(step: Progress) -> None:

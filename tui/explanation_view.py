@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from capacity_tui.engine.choose.answers import Explained
-from capacity_tui.engine.choose.filled import ModePlan
-from capacity_tui.engine.choose.lever import Lever
+from capacity_tui.engine.choose.modes.filled import ModePlan
+from capacity_tui.engine.choose.whatif.lever import Lever
 from capacity_tui.engine.estimate.equation import Derivation
 from capacity_tui.engine.estimate.equation import Input as EngineInput
-from capacity_tui.engine.estimate.explain import Explanation as EngineExplanation
 from capacity_tui.engine.estimate.figures import interval_text
-from capacity_tui.engine.estimate.terms import Sum
+from capacity_tui.engine.explain.explain import Explanation as EngineExplanation
+from capacity_tui.engine.explain.terms import Sum
 from capacity_tui.engine.units import format_percent, format_quantity
 from capacity_tui.tui.view import Explanation, Input, Step
 

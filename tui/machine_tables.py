@@ -9,9 +9,9 @@ from typing import Any
 from rich.console import RenderableType
 from rich.text import Text
 
-from capacity_tui.engine.hardware.benchmark.report import MeasuredFacts
-from capacity_tui.engine.hardware.facts import Fact
-from capacity_tui.engine.hardware.machine import Accelerator, Machine, MemoryModule, NetworkInterface, Process
+from capacity_tui.engine.machine.benchmark.report import MeasuredFacts
+from capacity_tui.engine.machine.facts import Fact
+from capacity_tui.engine.machine.machine import Accelerator, Machine, MemoryModule, NetworkInterface, Process
 from capacity_tui.engine.units import (
     format_bandwidth,
     format_bytes,

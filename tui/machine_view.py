@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
-from capacity_tui.engine.hardware.cluster import Cluster
-from capacity_tui.engine.hardware.facts import Fact, Quantity
-from capacity_tui.engine.hardware.gpu_sensors import GpuSample
-from capacity_tui.engine.hardware.machine import Accelerator, Disk, Machine, NetworkInterface
-from capacity_tui.engine.hardware.sample import Sample as EngineSample
+from capacity_tui.engine.cluster.cluster import Cluster
+from capacity_tui.engine.machine.facts import Fact, Quantity
+from capacity_tui.engine.machine.machine import Accelerator, Disk, Machine, NetworkInterface
+from capacity_tui.engine.machine.sample import Sample as EngineSample
+from capacity_tui.engine.machine.vendors.gpu_sensors import GpuSample
+from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.units import (
     format_bandwidth,
     format_bytes,
@@ -19,7 +20,6 @@ from capacity_tui.engine.units import (
     format_power,
     format_temperature,
 )
-from capacity_tui.engine.workload.plan import Plan
 from capacity_tui.tui.view import HardwareRow, Reading, Sample
 
 _PEAKS = ("bf16", "fp16", "fp32")

@@ -13,7 +13,7 @@ from capacity_tui.engine.units import format_percent
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from capacity_tui.engine.hardware.measured import MeasuredReach
+    from capacity_tui.engine.machine.measured import MeasuredReach
 
 
 def measured_tables(measured: MeasuredReach) -> Iterator[RenderableType]:

@@ -7,15 +7,15 @@ from contextlib import suppress
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.files import typed_path
-from capacity_tui.engine.workload.architecture import read_overrides
-from capacity_tui.engine.workload.families import Kind, family_of, presumed_family
-from capacity_tui.engine.workload.fields import plan_fields
-from capacity_tui.engine.workload.knobs import Knob
-from capacity_tui.engine.workload.known_models import find_known_model
-from capacity_tui.engine.workload.loading import with_value
-from capacity_tui.engine.workload.plan import AUTO, Plan, TrainingSection
-from capacity_tui.engine.workload.spec import read_spec
-from capacity_tui.engine.workload.spec_types import spec_type_of
+from capacity_tui.engine.models.architecture import read_overrides
+from capacity_tui.engine.models.families import Kind, family_of, presumed_family
+from capacity_tui.engine.models.known_models import find_known_model
+from capacity_tui.engine.models.spec import read_spec
+from capacity_tui.engine.models.spec_types import spec_type_of
+from capacity_tui.engine.plan.fields import plan_fields
+from capacity_tui.engine.plan.files.loading import with_value
+from capacity_tui.engine.plan.plan import AUTO, Plan, TrainingSection
+from capacity_tui.engine.schema.field_meta import Knob
 
 SPEC = "model.spec."
 METHOD = "training.method"

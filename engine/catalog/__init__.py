@@ -4,12 +4,20 @@
 understands aliases and other spellings.
 """
 
-from capacity_tui.engine.catalog.architectures import Architecture
 from capacity_tui.engine.catalog.catalog import Catalog, load_catalog
-from capacity_tui.engine.catalog.devices import Accelerator, Fabric, Instance, Link, MeasuredLink, Processor, SpotMarket
-from capacity_tui.engine.catalog.modes import Mode, Recovery, Reserve, Watch
-from capacity_tui.engine.catalog.numerics import Optimizer, Precision, Quantization
-from capacity_tui.engine.catalog.rows import Row
+from capacity_tui.engine.catalog.rows.architectures import Architecture
+from capacity_tui.engine.catalog.rows.base import Row
+from capacity_tui.engine.catalog.rows.devices import (
+    Accelerator,
+    Fabric,
+    Instance,
+    Link,
+    MeasuredLink,
+    Processor,
+    SpotMarket,
+)
+from capacity_tui.engine.catalog.rows.modes import Mode, Recovery, Reserve, Watch
+from capacity_tui.engine.catalog.rows.numerics import Optimizer, Precision, Quantization
 from capacity_tui.engine.catalog.table import Table
 
 __all__ = [

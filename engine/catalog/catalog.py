@@ -9,20 +9,28 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import TypeVar
 
-from capacity_tui.engine.catalog.algorithms import Algorithm
-from capacity_tui.engine.catalog.assumptions import Assumption
-from capacity_tui.engine.catalog.devices import Accelerator, Fabric, Instance, Link, MeasuredLink, Processor, SpotMarket
-from capacity_tui.engine.catalog.engines import InferenceEngine
-from capacity_tui.engine.catalog.models_table import ArchitectureTable
-from capacity_tui.engine.catalog.modes import Mode
-from capacity_tui.engine.catalog.networks import Network
-from capacity_tui.engine.catalog.numerics import Optimizer, Precision
 from capacity_tui.engine.catalog.parsed import parse_shipped
-from capacity_tui.engine.catalog.quantizations import QuantizationTable
 from capacity_tui.engine.catalog.reading import Document, read_yaml
-from capacity_tui.engine.catalog.reliability import Reliability
-from capacity_tui.engine.catalog.rows import Row
-from capacity_tui.engine.catalog.software import Coefficient, Efficiency, Framework
+from capacity_tui.engine.catalog.rows.algorithms import Algorithm
+from capacity_tui.engine.catalog.rows.assumptions import Assumption
+from capacity_tui.engine.catalog.rows.base import Row
+from capacity_tui.engine.catalog.rows.devices import (
+    Accelerator,
+    Fabric,
+    Instance,
+    Link,
+    MeasuredLink,
+    Processor,
+    SpotMarket,
+)
+from capacity_tui.engine.catalog.rows.engines import InferenceEngine
+from capacity_tui.engine.catalog.rows.models_table import ArchitectureTable
+from capacity_tui.engine.catalog.rows.modes import Mode
+from capacity_tui.engine.catalog.rows.networks import Network
+from capacity_tui.engine.catalog.rows.numerics import Optimizer, Precision
+from capacity_tui.engine.catalog.rows.quantizations import QuantizationTable
+from capacity_tui.engine.catalog.rows.reliability import Reliability
+from capacity_tui.engine.catalog.rows.software import Coefficient, Efficiency, Framework
 from capacity_tui.engine.catalog.table import Table
 from capacity_tui.engine.errors import CapacityError, CatalogError
 from capacity_tui.engine.files import config_folder

@@ -16,7 +16,7 @@ from capacity_tui.engine.catalog.checking import refusals
 from capacity_tui.engine.catalog.names import brandless_key_of, key_of, nearest
 from capacity_tui.engine.catalog.parsed import parse_shipped
 from capacity_tui.engine.catalog.reading import Document, read_yaml
-from capacity_tui.engine.catalog.rows import FROM_USER, Row
+from capacity_tui.engine.catalog.rows.base import FROM_USER, Row
 from capacity_tui.engine.errors import CapacityError, CatalogError
 from capacity_tui.engine.printable import printable, printable_data
 

@@ -7,19 +7,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
-from capacity_tui.engine.choose.advice import advise
-from capacity_tui.engine.choose.lever import Lever, strongest_lever
-from capacity_tui.engine.choose.modes import fill
+from capacity_tui.engine.choose.advice.advice import advise
+from capacity_tui.engine.choose.modes.modes import fill
 from capacity_tui.engine.choose.scaling import scalability
-from capacity_tui.engine.choose.trials import Case
+from capacity_tui.engine.choose.whatif.lever import Lever, strongest_lever
+from capacity_tui.engine.choose.whatif.trials import Case
 from capacity_tui.engine.estimate.estimate import Answer
-from capacity_tui.engine.estimate.explain import Explanation, explain_settled
-from capacity_tui.engine.workload.examples import example_names, example_text
-from capacity_tui.engine.workload.loading import load_plan, plan_from_text
-from capacity_tui.engine.workload.plan import Plan
+from capacity_tui.engine.explain.explain import Explanation, explain_settled
+from capacity_tui.engine.plan.files.examples import example_names, example_text
+from capacity_tui.engine.plan.files.loading import load_plan, plan_from_text
+from capacity_tui.engine.plan.plan import Plan
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.hardware.machine import Machine
+    from capacity_tui.engine.machine.machine import Machine
 
 
 def answer(plan: Plan, machine: Machine | None = None, catalog: Catalog | None = None) -> Answer:
@@ -84,7 +84,7 @@ def step_seconds(plan: Plan | Path | str) -> float:
 
 
 def _this_machine() -> Machine:
-    from capacity_tui.engine.hardware.detect import detect  # noqa: PLC0415 - most plans name their hardware
+    from capacity_tui.engine.machine.detect import detect  # noqa: PLC0415 - most plans name their hardware
 
     return detect()
 

@@ -9,11 +9,11 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from capacity_tui.engine.estimate.schedule import step_time
+from capacity_tui.engine.estimate.timing.schedule import step_time
 from capacity_tui.engine.estimate.transformer.resolve import resolve_recompute
 from capacity_tui.engine.estimate.transformer.run import Recompute, TransformerRun
 from capacity_tui.engine.estimate.transformer.training import training_work
-from capacity_tui.engine.workload.layout_rules import EQUAL_STAGES, Layout, possible
+from capacity_tui.engine.plan.layout_rules import EQUAL_STAGES, Layout, possible
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from capacity_tui.engine.choose.candidates import powers_of_two
-from capacity_tui.engine.choose.trials import Case, Trial, again, has_room, unit_seconds
+from capacity_tui.engine.choose.whatif.trials import Case, Trial, again, has_room, unit_seconds
 from capacity_tui.engine.estimate.bottleneck import NETWORK
 from capacity_tui.engine.estimate.result import Estimate, Scaling
 

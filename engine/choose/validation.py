@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.reading import Document, Plain
-from capacity_tui.engine.choose.cautions import ignored
-from capacity_tui.engine.choose.modes import with_placeholders
+from capacity_tui.engine.choose.advice.warnings import ignored
+from capacity_tui.engine.choose.modes.modes import with_placeholders
 from capacity_tui.engine.errors import CapacityError, Place, PlanError
 from capacity_tui.engine.estimate.estimate import estimate_settled
 from capacity_tui.engine.estimate.resolve import settle
-from capacity_tui.engine.workload.loading import place_in_document
-from capacity_tui.engine.workload.plan import Plan
-from capacity_tui.engine.workload.refusals import MOST_FAULTS
-from capacity_tui.engine.workload.sources import PlanSource
+from capacity_tui.engine.plan.files.loading import place_in_document
+from capacity_tui.engine.plan.files.sources import PlanSource
+from capacity_tui.engine.plan.files.validation_errors import MOST_FAULTS
+from capacity_tui.engine.plan.plan import Plan
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.hardware.machine import Machine
+    from capacity_tui.engine.machine.machine import Machine
 
 # What stands in for a model where the one that is named cannot be used.
 _ANY_MODEL = "transformer_decoder"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from capacity_tui.engine.cluster.cluster import Cluster
 from capacity_tui.engine.estimate.bottleneck import bottleneck, kernel_seconds, model_flops_utilization
 from capacity_tui.engine.estimate.derived import job_seconds
-from capacity_tui.engine.estimate.intervals import interval, memory_interval
 from capacity_tui.engine.estimate.money import cost, energy
-from capacity_tui.engine.estimate.outside import reserve_bytes
+from capacity_tui.engine.estimate.non_allocator_memory import reserve_bytes
 from capacity_tui.engine.estimate.result import (
     Basis,
     ComputationEstimate,
@@ -17,11 +17,11 @@ from capacity_tui.engine.estimate.result import (
     MemoryEstimate,
     StageBytes,
 )
-from capacity_tui.engine.estimate.schedule import step_time
+from capacity_tui.engine.estimate.timing.schedule import step_time
 from capacity_tui.engine.estimate.work import Work
-from capacity_tui.engine.hardware.cluster import Cluster
 from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.workload.plan import PricingSection
+from capacity_tui.engine.plan.plan import PricingSection
+from capacity_tui.engine.uncertainty.intervals import interval, memory_interval
 
 
 def memory_estimate(work: Work, cluster: Cluster) -> MemoryEstimate:

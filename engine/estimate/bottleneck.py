@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from capacity_tui.engine.cluster.cluster import Cluster
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.result import Bottleneck, BottleneckKind
-from capacity_tui.engine.estimate.schedule import SHORTEST
+from capacity_tui.engine.estimate.timing.schedule import SHORTEST
 from capacity_tui.engine.estimate.work import Operator
-from capacity_tui.engine.hardware.cluster import Cluster
 from capacity_tui.engine.numeric import Number
 
 # Other parts of a step are named from this share on.

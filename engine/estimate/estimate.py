@@ -10,23 +10,23 @@ from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.estimate.assemble import assemble
 from capacity_tui.engine.estimate.classical.work import classical_work
-from capacity_tui.engine.estimate.measured import as_measured
 from capacity_tui.engine.estimate.networks.work import network_work
 from capacity_tui.engine.estimate.plugin import plugin_work
 from capacity_tui.engine.estimate.resolve import Settled, job_steps, settle
 from capacity_tui.engine.estimate.result import Estimate, Iteration
 from capacity_tui.engine.estimate.serving.resolve import serving_run
 from capacity_tui.engine.estimate.serving.serve import serving_estimate
+from capacity_tui.engine.estimate.timing.measured import as_measured
 from capacity_tui.engine.estimate.transformer.resolve import transformer_run
 from capacity_tui.engine.estimate.transformer.training import training_work
 from capacity_tui.engine.estimate.work import Work
-from capacity_tui.engine.workload.classical.specs import ClassicalSpec
-from capacity_tui.engine.workload.networks.specs import NetworkSpec
-from capacity_tui.engine.workload.plan import Plan
-from capacity_tui.engine.workload.plugins import PluginSpec, plugin_of
+from capacity_tui.engine.models.classical.specs import ClassicalSpec
+from capacity_tui.engine.models.networks.specs import NetworkSpec
+from capacity_tui.engine.models.plugins import PluginSpec, plugin_of
+from capacity_tui.engine.plan.plan import Plan
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.hardware.machine import Machine
+    from capacity_tui.engine.machine.machine import Machine
 
 
 @dataclass(frozen=True, slots=True)

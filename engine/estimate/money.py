@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from capacity_tui.engine.cluster.cluster import Cluster, Interruptions, Price
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.result import CostEstimate, EnergyEstimate, Interval
-from capacity_tui.engine.hardware.cluster import Cluster, Interruptions, Price
 from capacity_tui.engine.numeric import Number
 
 HOUR = 3600.0

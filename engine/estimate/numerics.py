@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.catalog.numerics import Optimizer
-from capacity_tui.engine.catalog.software import Framework
+from capacity_tui.engine.catalog.rows.numerics import Optimizer
+from capacity_tui.engine.catalog.rows.software import Framework
 from capacity_tui.engine.estimate.equation import equation
+from capacity_tui.engine.models.matrices import Matrix
+from capacity_tui.engine.models.transformer import present
 from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.workload.matrices import Matrix
-from capacity_tui.engine.workload.training_section import TrainingSection
-from capacity_tui.engine.workload.transformer import present
+from capacity_tui.engine.plan.sections.training import TrainingSection
 
 
 @dataclass(frozen=True, slots=True)

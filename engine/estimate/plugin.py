@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from capacity_tui.engine.estimate.outside import context_bytes
+from capacity_tui.engine.cluster.cluster import Cluster
+from capacity_tui.engine.estimate.non_allocator_memory import context_bytes
 from capacity_tui.engine.estimate.result import ModelFacts, Note
 from capacity_tui.engine.estimate.work import Operator, Schedule, Work
-from capacity_tui.engine.hardware.cluster import Cluster
+from capacity_tui.engine.models.plugins import Calculated, ModelPlugin
+from capacity_tui.engine.models.spec import Spec
+from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.units import format_number
-from capacity_tui.engine.workload.plan import Plan
-from capacity_tui.engine.workload.plugins import Calculated, ModelPlugin
-from capacity_tui.engine.workload.spec import Spec
 
 METHOD = "FLOPs and bytes of the plug-in by roofline"
 WIDTHS = {"fp64": 8.0, "fp32": 4.0, "tf32": 4.0, "bf16": 2.0, "fp16": 2.0, "fp8": 1.0, "int8": 1.0}

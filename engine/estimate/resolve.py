@@ -7,26 +7,26 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.cluster.cluster import Cluster
+from capacity_tui.engine.cluster.resolve import resolve_cluster
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.estimate.classical.work import settle_classical
 from capacity_tui.engine.estimate.transformer.resolve import framework_row, resolve_parallelism
-from capacity_tui.engine.hardware.cluster import Cluster
-from capacity_tui.engine.hardware.resolve import resolve_cluster
+from capacity_tui.engine.models.architecture import shape_from_spec
+from capacity_tui.engine.models.families import Family, family_of
+from capacity_tui.engine.models.networks.specs import network_spec_type
+from capacity_tui.engine.models.plugins import plugin_of
+from capacity_tui.engine.models.readers.huggingface import shape_from_huggingface
+from capacity_tui.engine.models.spec import Spec, read_spec
+from capacity_tui.engine.models.transformer import TransformerShape
+from capacity_tui.engine.plan.layout_rules import BATCH_FOR_ALL, Layout, plan_layout, refuse_impossible, require
+from capacity_tui.engine.plan.names import refuse_unknown_names
+from capacity_tui.engine.plan.plan import AUTO, Plan
+from capacity_tui.engine.plan.sections.training import FULL
 from capacity_tui.engine.printable import printable
-from capacity_tui.engine.workload.architecture import shape_from_spec
-from capacity_tui.engine.workload.families import Family, family_of
-from capacity_tui.engine.workload.huggingface import shape_from_huggingface
-from capacity_tui.engine.workload.layout_rules import BATCH_FOR_ALL, Layout, plan_layout, refuse_impossible, require
-from capacity_tui.engine.workload.names import refuse_unknown_names
-from capacity_tui.engine.workload.networks.specs import network_spec_type
-from capacity_tui.engine.workload.plan import AUTO, Plan
-from capacity_tui.engine.workload.plugins import plugin_of
-from capacity_tui.engine.workload.spec import Spec, read_spec
-from capacity_tui.engine.workload.training_section import FULL
-from capacity_tui.engine.workload.transformer import TransformerShape
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.hardware.machine import Machine
+    from capacity_tui.engine.machine.machine import Machine
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from capacity_tui.engine.hardware.facts import Quantity
+from capacity_tui.engine.machine.facts import Quantity
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.units import format_bytes
 from capacity_tui.engine.verdict import Verdict

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from capacity_tui.engine.estimate.intervals import GENERAL, OF_MEMORY, STEP, TRAINED_MEMORY
 from capacity_tui.engine.estimate.result import ModelFacts, Note
 from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.uncertainty.intervals import GENERAL, OF_MEMORY, STEP, TRAINED_MEMORY
 
 Part = Literal[
     "compute",

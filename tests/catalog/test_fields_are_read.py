@@ -12,9 +12,9 @@ from pydantic import BaseModel
 
 from capacity_tui.engine import catalog
 from capacity_tui.engine.catalog.catalog import Catalog
-from capacity_tui.engine.catalog.modes import Recovery
-from capacity_tui.engine.catalog.rows import Informational
-from capacity_tui.engine.workload.architecture import COLUMNS
+from capacity_tui.engine.catalog.rows.base import Informational
+from capacity_tui.engine.catalog.rows.modes import Recovery
+from capacity_tui.engine.models.architecture import COLUMNS
 
 SOURCES = [path for name in ("engine", "tui") for path in (Path(__file__).parents[2] / name).rglob("*.py")]
 # Fields copied by a list of names.
@@ -26,7 +26,7 @@ BY_NAME = {
 
 def blocks():
     """Return the classes of rows and of their blocks, by name."""
-    modules = [importlib.import_module(m.name) for m in pkgutil.iter_modules(catalog.__path__, catalog.__name__ + ".")]
+    modules = [importlib.import_module(m.name) for m in pkgutil.walk_packages(catalog.__path__, catalog.__name__ + ".")]
     found = {
         each.__name__: each
         for module in modules

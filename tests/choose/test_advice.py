@@ -7,19 +7,19 @@ from dataclasses import replace
 import pytest
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose import trials
-from capacity_tui.engine.choose.advice import LEAST_EFFECT, MOST_RECOMMENDATIONS
+from capacity_tui.engine.choose.advice.advice import LEAST_EFFECT, MOST_RECOMMENDATIONS
 from capacity_tui.engine.choose.answers import answer
-from capacity_tui.engine.choose.effects import value_of
-from capacity_tui.engine.choose.filled import with_values
-from capacity_tui.engine.choose.mode_warnings import mode_warnings
-from capacity_tui.engine.choose.modes import compare
+from capacity_tui.engine.choose.modes.filled import with_values
+from capacity_tui.engine.choose.modes.modes import compare
+from capacity_tui.engine.choose.modes.warnings import mode_warnings
+from capacity_tui.engine.choose.whatif import trials
+from capacity_tui.engine.choose.whatif.deltas import value_of
 from capacity_tui.engine.estimate.estimate import estimate_plan
 from capacity_tui.engine.estimate.resolve import settle
 from capacity_tui.engine.estimate.result import Estimate, Note
-from capacity_tui.engine.workload.examples import example_text
-from capacity_tui.engine.workload.loading import plan_from_text
-from capacity_tui.engine.workload.plan import Plan
+from capacity_tui.engine.plan.files.examples import example_text
+from capacity_tui.engine.plan.files.loading import plan_from_text
+from capacity_tui.engine.plan.plan import Plan
 
 
 def plan_of(**sections: object) -> Plan:

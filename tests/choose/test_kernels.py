@@ -6,13 +6,13 @@ import pytest
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.choose.answers import answer
-from capacity_tui.engine.choose.lever import neighbours
+from capacity_tui.engine.choose.whatif.lever import neighbours
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate.estimate import estimate_plan
 from capacity_tui.engine.estimate.resolve import settle
-from capacity_tui.engine.export.frameworks import framework_files
-from capacity_tui.engine.hardware.generations import Setting
-from capacity_tui.engine.workload.plan import Plan
+from capacity_tui.engine.machine.vendors.generations import Setting
+from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.present.frameworks import framework_files
 
 
 def trained(hardware: str, model: str = "gpt2", **training: object) -> Plan:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from capacity_tui.engine.catalog import load_catalog
+from capacity_tui.engine.choose.advice.larger_devices import larger_devices
 from capacity_tui.engine.choose.answers import answer
-from capacity_tui.engine.choose.larger_devices import larger_devices
-from capacity_tui.engine.choose.modes import compare, fill
-from capacity_tui.engine.choose.trials import Case, again, has_room
-from capacity_tui.engine.workload.plan import Plan
+from capacity_tui.engine.choose.modes.modes import compare, fill
+from capacity_tui.engine.choose.whatif.trials import Case, again, has_room
+from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.tui.estimate_view import column
 
 SERVED = {

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capacity_tui.engine.choose.candidates import Flags, Floats
-from capacity_tui.engine.choose.filled import with_values
-from capacity_tui.engine.choose.limits import largest_that_fits, to_the_limit
+from capacity_tui.engine.choose.modes.filled import with_values
+from capacity_tui.engine.choose.modes.limits import largest_that_fits, to_the_limit
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate.estimate import estimate_plan
+from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.verdict import Verdict
-from capacity_tui.engine.workload.plan import Plan
 
 SERVED = {
     "task": "infer",

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from capacity_tui.engine.choose.answers import answer
 from capacity_tui.engine.choose.scaling import Curve, curves
-from capacity_tui.engine.workload.examples import example_text
-from capacity_tui.engine.workload.loading import plan_from_text
-from capacity_tui.engine.workload.plan import Plan
+from capacity_tui.engine.plan.files.examples import example_text
+from capacity_tui.engine.plan.files.loading import plan_from_text
+from capacity_tui.engine.plan.plan import Plan
 
 
 def curves_of(model: str = "gpt2", devices: int = 1, micro_batch: int = 4, **scalability: object) -> tuple[Curve, ...]:

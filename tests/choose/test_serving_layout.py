@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from capacity_tui.engine.choose.answers import answer
-from capacity_tui.engine.choose.modes import compare, fill
-from capacity_tui.engine.export.summary import chosen
-from capacity_tui.engine.workload.plan import Plan
+from capacity_tui.engine.choose.modes.modes import compare, fill
+from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.present.summary import chosen
 
 
 def served(hardware: str, devices: int, *, model: str = "qwen2.5-72b", **sections: dict[str, object]) -> Plan:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from capacity_tui.engine.choose.answers import answer
-from capacity_tui.engine.choose.modes import MODES, compare, fill
-from capacity_tui.engine.workload.loading import plan_from_text
-from capacity_tui.engine.workload.plan import Plan
-from capacity_tui.engine.workload.writing import dump_plan
+from capacity_tui.engine.choose.modes.modes import MODES, compare, fill
+from capacity_tui.engine.plan.files.loading import plan_from_text
+from capacity_tui.engine.plan.files.writing import dump_plan
+from capacity_tui.engine.plan.plan import Plan
 
 
 def wanted(model: str, hardware: str, devices: int = 1, task: str = "train", **training: object) -> Plan:

@@ -7,9 +7,9 @@ import socket
 
 import pytest
 
-from capacity_tui.engine.hardware.benchmark import disk, measurement
-from capacity_tui.engine.hardware.benchmark import report as reports
-from capacity_tui.engine.hardware.doctor import hide_names
+from capacity_tui.engine.machine.benchmark import disk, measurement
+from capacity_tui.engine.machine.benchmark import report as reports
+from capacity_tui.engine.machine.doctor import hide_names
 from capacity_tui.tui.cli import main
 
 

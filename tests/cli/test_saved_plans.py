@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from capacity_tui.engine.workload.loading import plan_from_text
-from capacity_tui.engine.workload.saved import save_plan
+from capacity_tui.engine.plan.files.loading import plan_from_text
+from capacity_tui.engine.plan.files.saved import save_plan
 from capacity_tui.tui.cli import main
 
 PLAN = "model: {name: gpt2-small}\nhardware: {name: rtx-3060-12gb}\n"

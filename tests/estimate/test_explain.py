@@ -11,20 +11,20 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from capacity_tui.engine import answer, explain, load_catalog
 from capacity_tui.engine import estimate as package
+from capacity_tui.engine.api import answer, explain, load_catalog
 from capacity_tui.engine.choose.answers import Explained
-from capacity_tui.engine.choose.modes import closed
-from capacity_tui.engine.choose.trials import Case, again
+from capacity_tui.engine.choose.modes.modes import closed
+from capacity_tui.engine.choose.whatif.trials import Case, again
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate.equation import Derivation, Equation, recording
 from capacity_tui.engine.estimate.estimate import estimate_settled
-from capacity_tui.engine.estimate.explain import Explanation, explain_settled
 from capacity_tui.engine.estimate.figures import METRICS, figure, keys
 from capacity_tui.engine.estimate.resolve import settle
-from capacity_tui.engine.workload.examples import example_names, example_text
-from capacity_tui.engine.workload.loading import plan_from_text
-from capacity_tui.engine.workload.plan import ParallelismSection, Plan
+from capacity_tui.engine.explain.explain import Explanation, explain_settled
+from capacity_tui.engine.plan.files.examples import example_names, example_text
+from capacity_tui.engine.plan.files.loading import plan_from_text
+from capacity_tui.engine.plan.plan import ParallelismSection, Plan
 from capacity_tui.tui.explanation_view import explanation
 
 H100 = {"name": "h100-sxm-80gb", "devices": 16}

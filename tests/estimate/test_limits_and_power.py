@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from capacity_tui.engine.estimate.estimate import estimate_plan
 from capacity_tui.engine.estimate.result import Estimate
-from capacity_tui.engine.workload.plan import Plan
+from capacity_tui.engine.plan.plan import Plan
 
 H100_WATTS, H100_IDLE = 700.0, 0.10
 

@@ -24,7 +24,7 @@ from capacity_tui.engine.estimate.transformer.memory import training_memory
 from capacity_tui.engine.estimate.transformer.resolve import transformer_run
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.estimate.transformer.training import training_work
-from capacity_tui.engine.workload.plan import Plan
+from capacity_tui.engine.plan.plan import Plan
 
 CATALOG = load_catalog()
 NAMED = ("gpt2", "llama-3.2-1b", "llama-3-8b", "llama-3-70b", "mixtral-8x7b", "qwen3-30b-a3b", "deepseek-v2-lite")

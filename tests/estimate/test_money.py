@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from capacity_tui.engine import explain
+from capacity_tui.engine.api import explain
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.choose.answers import answer
-from capacity_tui.engine.choose.effects import value_of
+from capacity_tui.engine.choose.whatif.deltas import value_of
+from capacity_tui.engine.cluster.resolve import resolve_cluster
 from capacity_tui.engine.estimate.estimate import estimate_plan
 from capacity_tui.engine.estimate.figures import figure
 from capacity_tui.engine.estimate.money import checkpoint_period, interruption_surplus, spot_surplus
 from capacity_tui.engine.estimate.result import Estimate, Interval
-from capacity_tui.engine.export.results import result_as_dict
-from capacity_tui.engine.hardware.resolve import resolve_cluster
-from capacity_tui.engine.workload.plan import Plan
+from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.present.results import result_as_dict
 
 CATALOG = load_catalog()
 HARDWARE = [

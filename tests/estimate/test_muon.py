@@ -11,13 +11,13 @@ from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.estimate.estimate import estimate_plan
 from capacity_tui.engine.estimate.resolve import settle
 from capacity_tui.engine.estimate.result import Estimate
-from capacity_tui.engine.estimate.schedule import step_time
+from capacity_tui.engine.estimate.timing.schedule import step_time
 from capacity_tui.engine.estimate.transformer.operators import training_operators
 from capacity_tui.engine.estimate.transformer.resolve import transformer_run
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.estimate.transformer.training import training_work
-from capacity_tui.engine.workload.matrices import layer_matrices
-from capacity_tui.engine.workload.plan import Plan
+from capacity_tui.engine.models.matrices import layer_matrices
+from capacity_tui.engine.plan.plan import Plan
 
 
 def plan_of(optimizer: str, zero: int = 1, model: str = "llama-3-8b", **training: object) -> Plan:

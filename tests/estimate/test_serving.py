@@ -21,8 +21,8 @@ from capacity_tui.engine.estimate.serving.resolve import choose_engine, serving_
 from capacity_tui.engine.estimate.serving.run import ServingRun
 from capacity_tui.engine.estimate.serving.serve import serving_estimate
 from capacity_tui.engine.estimate.serving.speed import decode, prefill
-from capacity_tui.engine.workload.cache import cache_elements
-from capacity_tui.engine.workload.plan import Plan
+from capacity_tui.engine.models.cache import cache_elements
+from capacity_tui.engine.plan.plan import Plan
 
 GIB = 2**30
 PARTS = {"weights", "kv_cache", "activations", "logits", "buffers", "context", "reserve"}

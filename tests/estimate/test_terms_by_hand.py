@@ -7,7 +7,6 @@ import pytest
 from plans import SERVING, TRAINING, plan_of
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.estimate.collectives import all_gather_seconds
 from capacity_tui.engine.estimate.estimate import estimate_plan, work_of
 from capacity_tui.engine.estimate.money import job_kwh
 from capacity_tui.engine.estimate.resolve import settle
@@ -16,6 +15,7 @@ from capacity_tui.engine.estimate.serving.memory import serving_memory
 from capacity_tui.engine.estimate.serving.operators import decode_pass, pass_operators, prefill_pass
 from capacity_tui.engine.estimate.serving.resolve import serving_run
 from capacity_tui.engine.estimate.serving.speed import expert_parallel_seconds, tensor_parallel_seconds
+from capacity_tui.engine.estimate.timing.collectives import all_gather_seconds
 from capacity_tui.engine.estimate.transformer.activations import feed_forward_elements
 from capacity_tui.engine.estimate.transformer.memory import training_memory
 from capacity_tui.engine.estimate.transformer.resolve import transformer_run

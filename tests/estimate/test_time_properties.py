@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate.estimate import estimate_plan
 from capacity_tui.engine.estimate.result import Estimate
-from capacity_tui.engine.workload.plan import Plan
+from capacity_tui.engine.plan.plan import Plan
 
 Data = dict[str, dict[str, object]]
 

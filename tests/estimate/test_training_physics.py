@@ -11,19 +11,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.estimate.collectives import crossing_share, one_pass_seconds
 from capacity_tui.engine.estimate.equation import recording
 from capacity_tui.engine.estimate.estimate import estimate_plan
 from capacity_tui.engine.estimate.resolve import settle
 from capacity_tui.engine.estimate.result import Estimate
-from capacity_tui.engine.estimate.roofline import alignment, gemm_rate, padded
-from capacity_tui.engine.estimate.schedule import pipeline_bubble, step_time
+from capacity_tui.engine.estimate.timing.collectives import crossing_share, one_pass_seconds
+from capacity_tui.engine.estimate.timing.roofline import alignment, gemm_rate, padded
+from capacity_tui.engine.estimate.timing.schedule import pipeline_bubble, step_time
 from capacity_tui.engine.estimate.transformer.activations import micro_batches_in_flight
 from capacity_tui.engine.estimate.transformer.memory import PHASES, training_memory
 from capacity_tui.engine.estimate.transformer.resolve import transformer_run
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.estimate.transformer.training import training_work
-from capacity_tui.engine.workload.plan import Plan
+from capacity_tui.engine.plan.plan import Plan
 
 BASE = {
     "task": "train",

@@ -11,8 +11,8 @@ from rich.text import Text
 
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.files import config_folder, storage_error
+from capacity_tui.engine.plan.files.saved import write_plan_file
 from capacity_tui.engine.verdict import Verdict
-from capacity_tui.engine.workload.saved import write_plan_file
 from capacity_tui.tui.view import (
     AUTO,
     BenchmarkOutcome,

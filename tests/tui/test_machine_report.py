@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from rich.text import Text
 
-from capacity_tui.engine.hardware.benchmark.measurement import Measurement, Skipped, Spread
-from capacity_tui.engine.hardware.benchmark.report import BenchmarkReport
-from capacity_tui.engine.hardware.benchmark.run import Progress
-from capacity_tui.engine.hardware.machine import Machine
+from capacity_tui.engine.machine.benchmark.measurement import Measurement, Skipped, Spread
+from capacity_tui.engine.machine.benchmark.report import BenchmarkReport
+from capacity_tui.engine.machine.benchmark.run import Progress
+from capacity_tui.engine.machine.machine import Machine
 from capacity_tui.tui.engine_view import CapacityEngine
 from capacity_tui.tui.rich_lines import rich_lines
 from capacity_tui.tui.tables import table
@@ -37,7 +37,7 @@ def recorded(machine: Machine, progress: Callable[[Progress], None], cancelled: 
 @pytest.fixture
 def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CapacityEngine:
     monkeypatch.setenv("CAPACITY_TUI_DATA", str(tmp_path / "data"))
-    monkeypatch.setattr("capacity_tui.engine.hardware.benchmark.run.run_benchmarks", recorded)
+    monkeypatch.setattr("capacity_tui.engine.machine.benchmark.run.run_benchmarks", recorded)
     return CapacityEngine()
 
 

@@ -8,8 +8,8 @@ from flow import press, settle
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.choose.answers import answer
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.workload.loading import plan_from_data, plan_from_text, with_value
-from capacity_tui.engine.workload.writing import dump_plan
+from capacity_tui.engine.plan.files.loading import plan_from_data, plan_from_text, with_value
+from capacity_tui.engine.plan.files.writing import dump_plan
 from capacity_tui.tui.app import CapacityApp
 from capacity_tui.tui.engine_view import PlanDocument
 from capacity_tui.tui.screens.plan import PlanScreen

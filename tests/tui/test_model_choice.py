@@ -7,7 +7,7 @@ from flow import press, settle, shown, type_text
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.workload.known_models import known_models
+from capacity_tui.engine.models.known_models import known_models
 from capacity_tui.tui.app import CapacityApp
 from capacity_tui.tui.engine_view import CapacityEngine, PlanDocument
 from capacity_tui.tui.field_view import reset_value

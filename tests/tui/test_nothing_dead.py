@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from capacity_tui.engine import fill, result_as_dict
+from capacity_tui.engine.api import fill, result_as_dict
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.workload.loading import plan_from_text
+from capacity_tui.engine.plan.files.loading import plan_from_text
 from capacity_tui.tui.engine_view import PlanDocument
 from capacity_tui.tui.stepping import stepped
 from capacity_tui.tui.view import Field, Kind

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from capacity_tui.engine.calibrate.published import COMPARED_KINDS
+from capacity_tui.engine.accuracy.published import COMPARED_KINDS
 from capacity_tui.tui.headless.output import as_text, format_of, format_option, output_option, tell, write
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from capacity_tui.engine.calibrate.accuracy import AccuracyReport
-    from capacity_tui.engine.calibrate.published import Kind
-    from capacity_tui.engine.calibrate.scoring import Scores
+    from capacity_tui.engine.accuracy.published import Kind
+    from capacity_tui.engine.accuracy.report import AccuracyReport
+    from capacity_tui.engine.accuracy.scoring import Scores
 
 TAGS = ("source", "hardware", "size", "length", "parallelism", "framework", "precision", "routing")
 _WORST = 5
@@ -38,9 +38,9 @@ def accuracy(
     output: Path | None,
 ) -> None:
     """Show how far estimates are from published measurements."""
-    from capacity_tui.engine import load_catalog
-    from capacity_tui.engine.calibrate.predicting import accuracy_of, unseen_scores
-    from capacity_tui.engine.calibrate.render import reports_as_data, reports_as_markdown
+    from capacity_tui.engine.accuracy.predicting import accuracy_of, unseen_scores
+    from capacity_tui.engine.accuracy.render import reports_as_data, reports_as_markdown
+    from capacity_tui.engine.api import load_catalog
 
     chosen = cast("tuple[Kind, ...]", kinds or COMPARED_KINDS)
     catalog = load_catalog()
@@ -49,7 +49,7 @@ def accuracy(
     drawn = _plotted(reports, plots, output)
     form = wanted or format_of(output) or "table"
     if form == "json":
-        from capacity_tui.engine.export import to_json
+        from capacity_tui.engine.present import to_json
 
         write(to_json(reports_as_data(reports, left_out)), output)
     elif form == "markdown":
@@ -62,7 +62,7 @@ def _plotted(reports: Sequence[AccuracyReport], folder: Path | None, page: Path 
     """Write a plot a kind, and return their addresses from the page."""
     if folder is None:
         return {}
-    from capacity_tui.engine.calibrate.render import scatter_svg
+    from capacity_tui.engine.accuracy.render import scatter_svg
     from capacity_tui.engine.files import make_folder, write_atomically
 
     make_folder(folder)
@@ -83,7 +83,7 @@ def _tables(
     from rich.table import Table
     from rich.text import Text
 
-    from capacity_tui.engine.calibrate.render import (
+    from capacity_tui.engine.accuracy.render import (
         PAIR_HEADINGS,
         SCORE_HEADINGS,
         TITLES,

@@ -15,8 +15,8 @@ from capacity_tui.engine.errors import StorageError
 from capacity_tui.tui.headless.output import as_text, format_of, tell, write
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.hardware.benchmark.report import BenchmarkReport
-    from capacity_tui.engine.hardware.benchmark.run import Progress
+    from capacity_tui.engine.machine.benchmark.report import BenchmarkReport
+    from capacity_tui.engine.machine.benchmark.run import Progress
 
 
 def measured(folder: Path | None, url: str | None) -> BenchmarkReport:
@@ -25,10 +25,10 @@ def measured(folder: Path | None, url: str | None) -> BenchmarkReport:
     Raises:
         HardwareError: the address is none.
     """
-    from capacity_tui.engine import detect
-    from capacity_tui.engine.hardware.benchmark.network import web_address
-    from capacity_tui.engine.hardware.benchmark.report import benchmarks_folder, save_report
-    from capacity_tui.engine.hardware.benchmark.run import run_benchmarks
+    from capacity_tui.engine.api import detect
+    from capacity_tui.engine.machine.benchmark.network import web_address
+    from capacity_tui.engine.machine.benchmark.report import benchmarks_folder, save_report
+    from capacity_tui.engine.machine.benchmark.run import run_benchmarks
 
     if url is not None:
         web_address(url)
@@ -44,7 +44,7 @@ def measured(folder: Path | None, url: str | None) -> BenchmarkReport:
 
 def write_benchmark(report: BenchmarkReport, wanted: str | None, output: Path | None) -> int:
     """Write what was measured; returns the exit code."""
-    from capacity_tui.engine.export import to_json, to_yaml
+    from capacity_tui.engine.present import to_json, to_yaml
     from capacity_tui.tui.benchmark_view import report_tables
 
     form = wanted or format_of(output)

@@ -49,8 +49,8 @@ def models(listing: bool, details: str | None, text: str, wanted: str | None, ou
     """List the models a plan can name."""
     del listing
     from capacity_tui.engine.catalog import load_catalog
-    from capacity_tui.engine.workload.families import plugin_problems
-    from capacity_tui.engine.workload.known_models import known_models
+    from capacity_tui.engine.models.families import plugin_problems
+    from capacity_tui.engine.models.known_models import known_models
 
     catalog = load_catalog()
     tell_problems((*catalog.architectures.problems, *catalog.networks.problems, *plugin_problems(catalog)))
@@ -76,8 +76,8 @@ def models(listing: bool, details: str | None, text: str, wanted: str | None, ou
 
 
 def _write_model(name: str, catalog: Catalog, form: str | None, output: Path | None) -> None:
-    from capacity_tui.engine.workload.families import family_of
-    from capacity_tui.engine.workload.known_models import find_known_model
+    from capacity_tui.engine.models.families import family_of
+    from capacity_tui.engine.models.known_models import find_known_model
 
     model = find_known_model(name, catalog)
     if model is None:
@@ -232,7 +232,7 @@ def _cell(value: object) -> str:
 
 
 def _write_data(data: object, form: str, output: Path | None) -> None:
-    from capacity_tui.engine.export import to_json, to_yaml
+    from capacity_tui.engine.present import to_json, to_yaml
 
     write(to_json(data) if form == "json" else to_yaml(data), output)
 

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 from capacity_tui.tui.headless.output import format_of, write
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.hardware.doctor import DoctorReport
+    from capacity_tui.engine.machine.doctor import DoctorReport
 
 
 def write_doctor(private: bool, wanted: str | None, output: Path | None) -> None:
     """Detect this machine and write how every probe went, with the catalogue rows that cannot be used."""
-    from capacity_tui.engine import detect, load_catalog
-    from capacity_tui.engine.export import to_json, to_yaml
-    from capacity_tui.engine.hardware.doctor import examine, report_lines
+    from capacity_tui.engine.api import detect, load_catalog
+    from capacity_tui.engine.machine.doctor import examine, report_lines
+    from capacity_tui.engine.present import to_json, to_yaml
 
     started = time.perf_counter()
     machine = detect()

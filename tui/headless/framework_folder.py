@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from capacity_tui.tui.headless.output import tell
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.hardware.machine import Machine
-    from capacity_tui.engine.workload.plan import Plan
+    from capacity_tui.engine.machine.machine import Machine
+    from capacity_tui.engine.plan.plan import Plan
 
 
 def write_framework_files(plan: Plan, folder: Path, force: bool, machine: Machine | None) -> None:
@@ -24,10 +24,10 @@ def write_framework_files(plan: Plan, folder: Path, force: bool, machine: Machin
     Raises:
         CapacityError: a file is there already, or cannot be written.
     """
-    from capacity_tui.engine import load_catalog
+    from capacity_tui.engine.api import load_catalog
     from capacity_tui.engine.estimate.resolve import settle
-    from capacity_tui.engine.export.frameworks import framework_files
     from capacity_tui.engine.files import make_folder, write_atomically
+    from capacity_tui.engine.present.frameworks import framework_files
     from capacity_tui.tui.headless.machine_report import settings_of
 
     catalog = load_catalog()

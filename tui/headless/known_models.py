@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from capacity_tui.engine.catalog import Catalog
-    from capacity_tui.engine.workload.knobs import Knob
-    from capacity_tui.engine.workload.known_models import KnownModel
+    from capacity_tui.engine.models.known_models import KnownModel
+    from capacity_tui.engine.schema.field_meta import Knob
 
 HEADS = ("id", "what it is", "complexity", "best use")
 _PARAMETER_HEADS = ("parameter", "default", "unit", "range", "meaning")
@@ -48,7 +48,7 @@ def detail_parts(model: KnownModel, catalog: Catalog) -> Iterator[RenderableType
     """Yield the same for people: what it is, its parameters, a plan to begin with."""
     from rich.text import Text
 
-    from capacity_tui.engine.export import to_yaml
+    from capacity_tui.engine.present import to_yaml
     from capacity_tui.tui.tables import pairs, table
 
     entries = {**listed(model), **_limit(model, catalog)}
@@ -70,11 +70,11 @@ def _limit(model: KnownModel, catalog: Catalog) -> Mapping[str, object]:
         return {"reasonable_up_to": "n/a (its package does not say)"}
     if model.kind != "classical":
         return {"reasonable_up_to": _ANY_NUMBER}
-    from capacity_tui.engine import detect
+    from capacity_tui.engine.api import detect
+    from capacity_tui.engine.cluster.resolve import resolve_cluster
     from capacity_tui.engine.estimate.classical.reasonable import reasonable_rows
-    from capacity_tui.engine.hardware.resolve import resolve_cluster
+    from capacity_tui.engine.plan.plan import HardwareSection, PricingSection
     from capacity_tui.engine.units import format_count, format_seconds
-    from capacity_tui.engine.workload.plan import HardwareSection, PricingSection
 
     device = resolve_cluster(HardwareSection(), PricingSection(), catalog, detect()).device
     rows = format_count(float(reasonable_rows(model.id, device, catalog)), decimals=0)

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from capacity_tui.engine.choose.filled import ModePlan
+    from capacity_tui.engine.choose.modes.filled import ModePlan
+    from capacity_tui.engine.cluster.score import Score
     from capacity_tui.engine.estimate.estimate import Answer
     from capacity_tui.engine.estimate.result import Note
-    from capacity_tui.engine.hardware.generations import Setting
-    from capacity_tui.engine.hardware.machine import Machine
-    from capacity_tui.engine.hardware.score import Score
-    from capacity_tui.engine.workload.plan import Plan
+    from capacity_tui.engine.machine.machine import Machine
+    from capacity_tui.engine.machine.vendors.generations import Setting
+    from capacity_tui.engine.plan.plan import Plan
 
 
 def score_of(machine: Machine) -> Score:
     """Return the machine's score, with the disk as measured where it was."""
-    from capacity_tui.engine import load_catalog
-    from capacity_tui.engine.hardware.score import score_machine
+    from capacity_tui.engine.api import load_catalog
+    from capacity_tui.engine.cluster.score import score_machine
 
     disk = machine.benchmarked.disk_read.value if machine.benchmarked else None
     return score_machine(machine, load_catalog(), disk)
@@ -52,9 +52,9 @@ def job_parts(machine: Machine, found: Answer) -> Iterator[RenderableType]:
     """Yield what limits a job on this machine, and what to do and to know about it."""
     from rich.text import Text
 
-    from capacity_tui.engine import load_catalog
-    from capacity_tui.engine.choose.machine_notes import job_notes, predicted_bottleneck
-    from capacity_tui.engine.choose.surroundings import power_text, run_space, space_text
+    from capacity_tui.engine.api import load_catalog
+    from capacity_tui.engine.choose.advice.host_requirements import power_text, run_space, space_text
+    from capacity_tui.engine.choose.advice.machine_notes import job_notes, predicted_bottleneck
 
     suggestions, warnings = job_notes(machine, found, load_catalog())
     name = found.plan.model.name or "the model"
@@ -72,10 +72,10 @@ def surroundings_parts(machine: Machine, ascii_only: bool) -> Iterator[Renderabl
     """Yield topology and settings."""
     from rich.text import Text
 
-    from capacity_tui.engine import load_catalog
-    from capacity_tui.engine.choose.settings import settings_for
-    from capacity_tui.engine.hardware.placement import placement_advice
-    from capacity_tui.engine.hardware.topology_tree import topology_lines
+    from capacity_tui.engine.api import load_catalog
+    from capacity_tui.engine.choose.modes.proposed import settings_for
+    from capacity_tui.engine.cluster.placement import placement_advice
+    from capacity_tui.engine.machine.topology.tree import topology_lines
     from capacity_tui.tui.tables import table
 
     yield Text("Topology:", style="bold")
@@ -88,11 +88,11 @@ def surroundings_parts(machine: Machine, ascii_only: bool) -> Iterator[Renderabl
 
 def report_data(machine: Machine, found: Answer | None) -> dict[str, object]:
     """Return all of this as plain data."""
-    from capacity_tui.engine import load_catalog
-    from capacity_tui.engine.choose.machine_notes import job_notes, machine_warnings, predicted_bottleneck
-    from capacity_tui.engine.choose.settings import settings_for
-    from capacity_tui.engine.choose.surroundings import run_space
-    from capacity_tui.engine.hardware.placement import placement_advice
+    from capacity_tui.engine.api import load_catalog
+    from capacity_tui.engine.choose.advice.host_requirements import run_space
+    from capacity_tui.engine.choose.advice.machine_notes import job_notes, machine_warnings, predicted_bottleneck
+    from capacity_tui.engine.choose.modes.proposed import settings_for
+    from capacity_tui.engine.cluster.placement import placement_advice
 
     data: dict[str, object] = {
         "score": asdict(score_of(machine)),
@@ -114,9 +114,9 @@ def report_data(machine: Machine, found: Answer | None) -> dict[str, object]:
 
 def settings_of(plan: Plan, machine: Machine | None) -> tuple[Setting, ...]:
     """Return what suits a plan's hardware; what the plan decides otherwise is left out."""
-    from capacity_tui.engine import load_catalog
+    from capacity_tui.engine.api import load_catalog
     from capacity_tui.engine.catalog import Accelerator, Instance
-    from capacity_tui.engine.choose.settings import settings_for, settings_for_row
+    from capacity_tui.engine.choose.modes.proposed import settings_for, settings_for_row
 
     training = plan.training
     decided = {"precision": training.precision, "attention": training.attention}

@@ -12,11 +12,11 @@ import click
 from capacity_tui.tui.headless.output import as_text, format_option, tell, write
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.calibrate.sampling.kernels import Progress, Where
     from capacity_tui.engine.catalog import Catalog
-    from capacity_tui.engine.hardware.cluster import Device
-    from capacity_tui.engine.hardware.machine import Machine
-    from capacity_tui.engine.hardware.measured import MeasuredReach
+    from capacity_tui.engine.cluster.cluster import Device
+    from capacity_tui.engine.machine.machine import Machine
+    from capacity_tui.engine.machine.measured import MeasuredReach
+    from capacity_tui.engine.sampling.kernels import Progress, Where
 
 GIB = 2**30
 _INTERRUPTED = "stopped; what was timed is kept, the same command goes on from there"
@@ -40,8 +40,8 @@ def kernels(device: str, quick: bool, software: Literal["torch", "numpy"] | None
 
     May be stopped at any time; the same command goes on where it stopped.
     """
-    from capacity_tui.engine.calibrate.sampling.cases import KERNELS
-    from capacity_tui.engine.calibrate.sampling.kernels import (
+    from capacity_tui.engine.sampling.cases import KERNELS
+    from capacity_tui.engine.sampling.kernels import (
         LIMIT_SECONDS,
         QUICK_LIMIT_SECONDS,
         choose_backend,
@@ -67,7 +67,7 @@ def kernels(device: str, quick: bool, software: Literal["torch", "numpy"] | None
 @click.option("--ranks", type=click.IntRange(2, 1024), help="Processes of the largest group; default all devices.")
 def collectives(device: str, quick: bool, ranks: int | None) -> None:
     """Time all-reduce, all-gather, reduce-scatter, all-to-all and send/recv between processes on this machine."""
-    from capacity_tui.engine.calibrate.sampling.collectives import (
+    from capacity_tui.engine.sampling.collectives import (
         QUICK_SIZES,
         SIZES,
         collective_groups,
@@ -102,7 +102,7 @@ def calibrate(
     wanted: str | None,
 ) -> None:
     """Turn samples, and runs of your own, into constants that estimates for this machine use."""
-    from capacity_tui.engine.calibrate.machine import write_measured
+    from capacity_tui.engine.sampling.calibration import write_measured
 
     if plan_name is None:
         if step_seconds or peak_gib or log_path:
@@ -112,7 +112,7 @@ def calibrate(
         measured = _from_run(plan_name, step_seconds, peak_gib, log_path)
     path = write_measured(measured)
     if wanted == "json":
-        from capacity_tui.engine.export import to_json
+        from capacity_tui.engine.present import to_json
 
         write(to_json(asdict(measured)), None)
     else:
@@ -123,7 +123,7 @@ def calibrate(
 
 
 def _from_samples(device: str) -> MeasuredReach:
-    from capacity_tui.engine.calibrate.own_runs import fit_runs, read_runs
+    from capacity_tui.engine.sampling.own_runs import fit_runs, read_runs
 
     where: Where = "cpu" if device == "auto" and not _this_device("gpu")[2] else _named(device)
     found, machine, _ = _this_device(where)
@@ -135,10 +135,10 @@ def _from_samples(device: str) -> MeasuredReach:
 def _from_run(
     plan_name: str, step_seconds: float | None, peak_gib: float | None, log_path: Path | None
 ) -> MeasuredReach:
-    from capacity_tui.engine import detect
-    from capacity_tui.engine.calibrate.own_runs import fit_runs, keep_run, own_run, settled_run
-    from capacity_tui.engine.calibrate.run_log import read_log
-    from capacity_tui.engine.choose.modes import closed
+    from capacity_tui.engine.api import detect
+    from capacity_tui.engine.choose.modes.modes import closed
+    from capacity_tui.engine.sampling.own_runs import fit_runs, keep_run, own_run, settled_run
+    from capacity_tui.engine.sampling.run_log import read_log
     from capacity_tui.tui.headless.plans import read_plan
 
     peak = None if peak_gib is None else peak_gib * GIB
@@ -158,8 +158,8 @@ def _from_run(
 
 def _sampled(device: Device, *, needed: bool) -> MeasuredReach | None:
     """Return what a device's samples say; None where there are none and none are needed."""
-    from capacity_tui.engine.calibrate.machine import chosen_files, fit_samples
-    from capacity_tui.engine.calibrate.sampling.samples import read_samples, sample_files
+    from capacity_tui.engine.sampling.calibration import chosen_files, fit_samples
+    from capacity_tui.engine.sampling.samples import read_samples, sample_files
 
     files = [read_samples(path) for path in sample_files(_key(device))]
     for file in files:
@@ -178,7 +178,7 @@ def _where(device: str) -> Where:
     """Return what to sample; ``auto`` takes the GPU only where torch can use it."""
     if device != "auto":
         return _named(device)
-    from capacity_tui.engine.calibrate.sampling.torch_kernels import gpu_usable
+    from capacity_tui.engine.sampling.torch_kernels import gpu_usable
 
     if not _this_device("gpu")[2]:
         return "cpu"
@@ -194,8 +194,8 @@ def _named(device: str) -> Where:
 
 def _this_device(where: Where) -> tuple[Device, Machine, int]:
     """Return this machine's accelerator or CPU, the machine, and how many accelerators it has (0 without)."""
-    from capacity_tui.engine import detect
-    from capacity_tui.engine.hardware.own_machine import detected
+    from capacity_tui.engine.api import detect
+    from capacity_tui.engine.cluster.own_machine import detected
 
     machine = replace(detect(), measured=())
     if where == "cpu":
@@ -205,13 +205,13 @@ def _this_device(where: Where) -> tuple[Device, Machine, int]:
 
 
 def _key(device: Device) -> str:
-    from capacity_tui.engine.hardware.measured import device_key
+    from capacity_tui.engine.machine.measured import device_key
 
     return device_key(device)
 
 
 def _catalog() -> Catalog:
-    from capacity_tui.engine import load_catalog
+    from capacity_tui.engine.api import load_catalog
 
     return load_catalog()
 

@@ -23,11 +23,11 @@ from capacity_tui.tui.headless.output import (
 
 if TYPE_CHECKING:
     from capacity_tui.engine.catalog import Catalog
-    from capacity_tui.engine.choose.roofline import Roofline
     from capacity_tui.engine.estimate.estimate import Answer
-    from capacity_tui.engine.hardware.machine import Machine
-    from capacity_tui.engine.workload.plan import Plan
-    from capacity_tui.engine.workload.sources import PlanSource
+    from capacity_tui.engine.explain.roofline import Roofline
+    from capacity_tui.engine.machine.machine import Machine
+    from capacity_tui.engine.plan.files.sources import PlanSource
+    from capacity_tui.engine.plan.plan import Plan
 
 BOTTLENECK = "bottleneck"
 DOES_NOT_FIT = 1
@@ -105,7 +105,7 @@ def plan(
 def validate(files: tuple[str, ...]) -> int:
     """Check plans and say what is wrong where; without a FILE, only in your own catalogue."""
     from capacity_tui.engine.catalog import load_catalog
-    from capacity_tui.engine.workload.families import plugin_problems
+    from capacity_tui.engine.models.families import plugin_problems
 
     catalog = load_catalog()
     problems = (*catalog.problems, *plugin_problems(catalog))
@@ -161,7 +161,7 @@ def changed_plan(plan: Plan, gpu: str | None, settings: tuple[str, ...]) -> Plan
     Raises:
         PlanError: a setting that makes no sense.
     """
-    from capacity_tui.engine.workload.loading import apply_settings, with_hardware
+    from capacity_tui.engine.plan.files.loading import apply_settings, with_hardware
 
     if gpu:
         plan = with_hardware(plan, gpu)
@@ -169,7 +169,7 @@ def changed_plan(plan: Plan, gpu: str | None, settings: tuple[str, ...]) -> Plan
 
 
 def _source(name: str) -> PlanSource:
-    from capacity_tui.engine.workload.sources import read_source
+    from capacity_tui.engine.plan.files.sources import read_source
 
     return read_source(name, sys.stdin.buffer)
 
@@ -178,19 +178,19 @@ def machine_for(plan: Plan) -> Machine | None:
     """Return this machine if the plan runs on what is detected, else None."""
     if plan.hardware.name != "detected":
         return None
-    from capacity_tui.engine import detect
+    from capacity_tui.engine.api import detect
 
     return detect()
 
 
 def _estimated(plan: Plan) -> Answer:
-    from capacity_tui.engine import answer
+    from capacity_tui.engine.api import answer
 
     return answer(plan, machine_for(plan))
 
 
 def _explained(plan: Plan, key: str, output: Path | None) -> str:
-    from capacity_tui.engine import explain
+    from capacity_tui.engine.api import explain
     from capacity_tui.tui.report import explanation_tables
 
     if key == BOTTLENECK:
@@ -200,7 +200,7 @@ def _explained(plan: Plan, key: str, output: Path | None) -> str:
 
 def _bottleneck(plan: Plan, output: Path | None) -> str:
     from capacity_tui.engine.errors import PlanError
-    from capacity_tui.engine.export.roofline import ASCII, UNICODE
+    from capacity_tui.engine.present.roofline import ASCII, UNICODE
     from capacity_tui.tui.report import bottleneck_lines
 
     answer = _estimated(plan)
@@ -212,7 +212,7 @@ def _bottleneck(plan: Plan, output: Path | None) -> str:
 
 
 def _roofline(answer: Answer) -> Roofline | None:
-    from capacity_tui.engine.choose.roofline import roofline
+    from capacity_tui.engine.explain.roofline import roofline
 
     return roofline(answer, machine_for(answer.plan))
 
@@ -227,12 +227,12 @@ def _default_format(files: tuple[str, ...], output: Path | None, answer: Answer)
 
 
 def _report(answer: Answer, form: str, many: bool, output: Path | None) -> str:
-    from capacity_tui.engine.export import result_as_dict, to_json, to_markdown, to_yaml
+    from capacity_tui.engine.present import result_as_dict, to_json, to_markdown, to_yaml
 
     if form == "markdown":
         return to_markdown(answer.plan, answer.estimate, _roofline(answer))
     if form == "html":
-        from capacity_tui.engine.export.html import to_html
+        from capacity_tui.engine.present.html import to_html
 
         return to_html(answer.plan, answer.estimate, _roofline(answer))
     if form == "table":

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.work import Operator
+from capacity_tui.engine.models.classical.specs import ClassicalSpec
 from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.workload.classical.specs import ClassicalSpec
 
 # A sparse row keeps the column of each value, and where the row begins.
 INDEX_BYTES = 4.0

@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.cluster.cluster import Device
 from capacity_tui.engine.estimate.classical import kernel_svm, linear, trees, unsupervised
 from capacity_tui.engine.estimate.classical.fit import Fit
 from capacity_tui.engine.estimate.classical.rates import Rates, rates_of
-from capacity_tui.engine.estimate.roofline import operator_seconds
-from capacity_tui.engine.hardware.cluster import Device
+from capacity_tui.engine.estimate.timing.roofline import operator_seconds
+from capacity_tui.engine.models.classical import specs
 from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.workload.classical import specs
 
 # Row of the catalogue that holds what all algorithms share.
 COMMON = "common"

@@ -7,8 +7,8 @@ import numpy as np
 from capacity_tui.engine.estimate.classical.fit import Fit, data_bytes, kept_numbers, memory_parts, prediction_flops
 from capacity_tui.engine.estimate.classical.rates import Rates
 from capacity_tui.engine.estimate.equation import equation
+from capacity_tui.engine.models.classical.specs import KernelSVM
 from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.workload.classical.specs import KernelSVM
 
 # The cache keeps kernel values in single precision.
 CACHED_BYTES = 4.0

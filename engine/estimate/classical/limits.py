@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from capacity_tui.engine.cluster.cluster import Cluster
 from capacity_tui.engine.estimate.classical.fits import fit_bytes, fit_of, fit_seconds
 from capacity_tui.engine.estimate.classical.rates import Rates
 from capacity_tui.engine.estimate.result import Note
-from capacity_tui.engine.hardware.cluster import Cluster
+from capacity_tui.engine.models.classical.specs import ClassicalSpec, LinearRegressionNormal
 from capacity_tui.engine.units import format_bytes, format_count, format_number, format_seconds
-from capacity_tui.engine.workload.classical.specs import ClassicalSpec, LinearRegressionNormal
 
 # Significant digits of the types, and the halvings that find a number of rows to a hundredth.
 MACHINE_EPSILON = {"fp32": 2.0**-24, "fp64": 2.0**-53}

@@ -8,11 +8,11 @@ import numpy as np
 
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.networks.run import NetworkRun
-from capacity_tui.engine.estimate.newton_schulz import iterations
-from capacity_tui.engine.estimate.roofline import TILE_COLUMNS, TILE_ROWS, gemm_rate, optimizer_bandwidth
+from capacity_tui.engine.estimate.timing.newton_schulz import iterations
+from capacity_tui.engine.estimate.timing.roofline import TILE_COLUMNS, TILE_ROWS, gemm_rate, optimizer_bandwidth
 from capacity_tui.engine.estimate.work import Operator, Phase
+from capacity_tui.engine.models.networks.layers import Layer
 from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.workload.networks.layers import Layer
 
 # Element-wise kernels read the gradient besides what the forward pass read.
 BACKWARD_MOVES = 1.5

@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.catalog.software import Framework
+from capacity_tui.engine.catalog.rows.software import Framework
+from capacity_tui.engine.cluster.cluster import Cluster
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.numerics import Numerics, training_numerics
 from capacity_tui.engine.estimate.transformer.resolve import framework_row
-from capacity_tui.engine.hardware.cluster import Cluster
+from capacity_tui.engine.models.matrices import Matrix
+from capacity_tui.engine.models.networks.layers import LayerList
 from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.workload.matrices import Matrix
-from capacity_tui.engine.workload.networks.layers import LayerList
-from capacity_tui.engine.workload.plan import Plan
+from capacity_tui.engine.plan.plan import Plan
 
 
 @dataclass(frozen=True, slots=True)

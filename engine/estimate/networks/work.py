@@ -6,17 +6,17 @@ from collections.abc import Iterator
 from typing import Literal
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.estimate.collectives import all_gather_seconds, all_reduce_seconds
+from capacity_tui.engine.cluster.cluster import Cluster
 from capacity_tui.engine.estimate.networks.memory import network_memory
 from capacity_tui.engine.estimate.networks.operators import network_operators
 from capacity_tui.engine.estimate.networks.run import NetworkRun, network_run
-from capacity_tui.engine.estimate.outside import context_bytes
+from capacity_tui.engine.estimate.non_allocator_memory import context_bytes
 from capacity_tui.engine.estimate.result import ModelFacts
+from capacity_tui.engine.estimate.timing.collectives import all_gather_seconds, all_reduce_seconds
 from capacity_tui.engine.estimate.work import Collective, Schedule, Work
-from capacity_tui.engine.hardware.cluster import Cluster
+from capacity_tui.engine.models.networks.specs import NetworkSpec
 from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.workload.networks.specs import NetworkSpec
-from capacity_tui.engine.workload.plan import Plan
+from capacity_tui.engine.plan.plan import Plan
 
 # Launches of a step besides those of the layers: loss, clearing of gradients, optimizer, batch from the host.
 STEP_LAUNCHES = 60.0

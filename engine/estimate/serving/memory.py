@@ -9,8 +9,8 @@ import numpy as np
 
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.serving.run import ServingRun
+from capacity_tui.engine.models.cache import cache_elements
 from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.workload.cache import cache_elements
 
 LOGIT_BYTES = 4.0
 

@@ -7,26 +7,26 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from capacity_tui.engine.estimate.elementwise import FORWARD_PASSES
 from capacity_tui.engine.estimate.equation import equation
-from capacity_tui.engine.estimate.roofline import attention_rate, gemm_rate
 from capacity_tui.engine.estimate.serving.run import ServingRun
+from capacity_tui.engine.estimate.timing.elementwise import FORWARD_PASSES
+from capacity_tui.engine.estimate.timing.roofline import attention_rate, gemm_rate
 from capacity_tui.engine.estimate.work import Operator
-from capacity_tui.engine.numeric import Number, some
-from capacity_tui.engine.workload.attention import multi_head_weights
-from capacity_tui.engine.workload.cache import cache_elements
-from capacity_tui.engine.workload.operations import (
+from capacity_tui.engine.models.attention import multi_head_weights
+from capacity_tui.engine.models.cache import cache_elements
+from capacity_tui.engine.models.operations import (
     decode_flops_per_token,
     encoder_attention_flops,
     forward_attention_flops,
     mean_context,
 )
-from capacity_tui.engine.workload.parameters import (
+from capacity_tui.engine.models.parameters import (
     cross_key_value_weights,
     encoder_matmul_per_token,
     matmul_per_token,
 )
-from capacity_tui.engine.workload.transformer import present
+from capacity_tui.engine.models.transformer import present
+from capacity_tui.engine.numeric import Number, some
 
 # Attention and feed-forward, each with a norm before and an addition after it.
 SUBLAYERS = 2.0

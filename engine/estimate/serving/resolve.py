@@ -7,17 +7,17 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog, Quantization
-from capacity_tui.engine.catalog.engines import InferenceEngine
-from capacity_tui.engine.catalog.rows import MIB
+from capacity_tui.engine.catalog.rows.base import MIB
+from capacity_tui.engine.catalog.rows.engines import InferenceEngine
+from capacity_tui.engine.cluster.cluster import Cluster, Device
+from capacity_tui.engine.cluster.devices import processor_device
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.estimate.serving.run import Host, Runtime, ServingRun
-from capacity_tui.engine.hardware.cluster import Cluster, Device
-from capacity_tui.engine.hardware.devices import processor_device
+from capacity_tui.engine.models.parameters import ParameterCounts, count_parameters
+from capacity_tui.engine.models.readers.huggingface import ModelFile, read_model_file
+from capacity_tui.engine.models.transformer import TransformerShape
 from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.workload.huggingface import ModelFile, read_model_file
-from capacity_tui.engine.workload.parameters import ParameterCounts, count_parameters
-from capacity_tui.engine.workload.plan import Plan
-from capacity_tui.engine.workload.transformer import TransformerShape
+from capacity_tui.engine.plan.plan import Plan
 
 MICRO = 1e-6
 BITS = 8.0

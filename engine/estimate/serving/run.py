@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from capacity_tui.engine.hardware.cluster import Cluster
+from capacity_tui.engine.cluster.cluster import Cluster
+from capacity_tui.engine.models.parameters import ParameterCounts
+from capacity_tui.engine.models.transformer import TransformerShape
 from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.workload.parameters import ParameterCounts
-from capacity_tui.engine.workload.transformer import TransformerShape
 
 
 @dataclass(frozen=True, slots=True)

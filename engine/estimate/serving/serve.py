@@ -8,9 +8,8 @@ import numpy as np
 
 from capacity_tui.engine.estimate.bottleneck import bottleneck, kernel_seconds, model_flops_utilization
 from capacity_tui.engine.estimate.equation import equation
-from capacity_tui.engine.estimate.intervals import DECODE, PREFILL, SERVED_MEMORY, STEP, interval, memory_interval
 from capacity_tui.engine.estimate.money import cost, energy
-from capacity_tui.engine.estimate.outside import context_bytes, reserve_bytes
+from capacity_tui.engine.estimate.non_allocator_memory import context_bytes, reserve_bytes
 from capacity_tui.engine.estimate.result import (
     Basis,
     ComputationEstimate,
@@ -24,9 +23,10 @@ from capacity_tui.engine.estimate.serving.memory import claimed_bytes, serving_m
 from capacity_tui.engine.estimate.serving.run import ServingRun
 from capacity_tui.engine.estimate.serving.speed import PARTS, PhaseTime, decode, prefill
 from capacity_tui.engine.estimate.work import Operator
+from capacity_tui.engine.models.operations import decode_flops_per_token, forward_flops_per_token, prompt_flops
 from capacity_tui.engine.numeric import Number, some
-from capacity_tui.engine.workload.operations import decode_flops_per_token, forward_flops_per_token, prompt_flops
-from capacity_tui.engine.workload.plan import PricingSection
+from capacity_tui.engine.plan.plan import PricingSection
+from capacity_tui.engine.uncertainty.intervals import DECODE, PREFILL, SERVED_MEMORY, STEP, interval, memory_interval
 
 METHOD = "operator roofline of prefill and decode, memory term by term"
 # A time is the inverse of its rate.

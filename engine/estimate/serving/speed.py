@@ -7,12 +7,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from capacity_tui.engine.estimate.collectives import all_reduce_seconds, all_to_all_seconds, point_to_point_seconds
 from capacity_tui.engine.estimate.equation import equation
-from capacity_tui.engine.estimate.roofline import operator_seconds
 from capacity_tui.engine.estimate.serving.memory import tokens_per_pass
 from capacity_tui.engine.estimate.serving.operators import Pass, decode_pass, pass_operators, prefill_pass
 from capacity_tui.engine.estimate.serving.run import ServingRun
+from capacity_tui.engine.estimate.timing.collectives import (
+    all_reduce_seconds,
+    all_to_all_seconds,
+    point_to_point_seconds,
+)
+from capacity_tui.engine.estimate.timing.roofline import operator_seconds
 from capacity_tui.engine.estimate.work import Operator
 from capacity_tui.engine.numeric import Number
 

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from capacity_tui.engine.estimate.collectives import (
+from capacity_tui.engine.estimate.equation import equation
+from capacity_tui.engine.estimate.timing.collectives import (
     all_gather_seconds,
     all_reduce_seconds,
     all_to_all_seconds,
     point_to_point_seconds,
 )
-from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.transformer.optimizer import optimizer_collectives
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.estimate.work import Collective

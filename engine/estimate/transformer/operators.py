@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from capacity_tui.engine.estimate.elementwise import (
+from capacity_tui.engine.estimate.timing.elementwise import (
     BACKWARD_PASSES,
     FORWARD_PASSES,
     activation_passes,
     layer_elements,
 )
-from capacity_tui.engine.estimate.roofline import (
+from capacity_tui.engine.estimate.timing.roofline import (
     alignment,
     attention_rate,
     gemm_bytes,
@@ -25,8 +25,8 @@ from capacity_tui.engine.estimate.roofline import (
 from capacity_tui.engine.estimate.transformer.optimizer import optimizer_operators
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.estimate.work import Operator, Phase, Where
+from capacity_tui.engine.models.operations import forward_attention_flops
 from capacity_tui.engine.numeric import Number, some
-from capacity_tui.engine.workload.operations import forward_attention_flops
 
 # Passes over stored attention scores: they are written, masked and normalized in place (read and written each), and
 # read for the weighted values; backward both gradients pass the same way, and scores are read once for each.

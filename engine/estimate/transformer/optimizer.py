@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from capacity_tui.engine.estimate.collectives import all_to_all_seconds
-from capacity_tui.engine.estimate.newton_schulz import WIDTH, iterations
-from capacity_tui.engine.estimate.roofline import optimizer_bandwidth
+from capacity_tui.engine.estimate.timing.collectives import all_to_all_seconds
+from capacity_tui.engine.estimate.timing.newton_schulz import WIDTH, iterations
+from capacity_tui.engine.estimate.timing.roofline import optimizer_bandwidth
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.estimate.work import Collective, Operator
+from capacity_tui.engine.models.matrices import Matrix, layer_matrices
 from capacity_tui.engine.numeric import Number, some
-from capacity_tui.engine.workload.matrices import Matrix, layer_matrices
 
 WHOLE_MATRICES = (
     "Newton-Schulz iterations on whole matrices, shared out among the ranks that split a weight; embedding, head and "

@@ -5,28 +5,28 @@ from __future__ import annotations
 from dataclasses import replace
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.catalog.rows import MIB
-from capacity_tui.engine.catalog.software import Framework
-from capacity_tui.engine.estimate.intervals import training_ranges
+from capacity_tui.engine.catalog.rows.base import MIB
+from capacity_tui.engine.catalog.rows.software import Framework
+from capacity_tui.engine.cluster.cluster import Cluster
 from capacity_tui.engine.estimate.numerics import mean_state_bytes, training_numerics
 from capacity_tui.engine.estimate.transformer.memory_terms import stored_weight_bytes
 from capacity_tui.engine.estimate.transformer.run import AdapterInputs, Recompute, Software, TransformerRun
-from capacity_tui.engine.hardware.cluster import Cluster
+from capacity_tui.engine.models.checkpointing import checkpointing
+from capacity_tui.engine.models.matrices import layer_matrices
+from capacity_tui.engine.models.parameters import count_parameters
+from capacity_tui.engine.models.transformer import TransformerShape
 from capacity_tui.engine.numeric import Number, some
-from capacity_tui.engine.workload.checkpointing import checkpointing
-from capacity_tui.engine.workload.layout_rules import (
+from capacity_tui.engine.plan.layout_rules import (
     EXPERT_GROUPS,
     MODEL_DIVIDES_DEVICES,
     REPLICAS_FILL_DEVICES,
     Layout,
     require,
 )
-from capacity_tui.engine.workload.matrices import layer_matrices
-from capacity_tui.engine.workload.names import UNNAMED
-from capacity_tui.engine.workload.parameters import count_parameters
-from capacity_tui.engine.workload.plan import Adapter, ParallelismSection, Plan
-from capacity_tui.engine.workload.training_section import TrainingSection
-from capacity_tui.engine.workload.transformer import TransformerShape
+from capacity_tui.engine.plan.names import UNNAMED
+from capacity_tui.engine.plan.plan import Adapter, ParallelismSection, Plan
+from capacity_tui.engine.plan.sections.training import TrainingSection
+from capacity_tui.engine.uncertainty.intervals import training_ranges
 
 # What LoRA adapts, by the names plans use.
 TARGETS = {

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from capacity_tui.engine.estimate.intervals import Ranges
-from capacity_tui.engine.hardware.cluster import Cluster
+from capacity_tui.engine.cluster.cluster import Cluster
+from capacity_tui.engine.models.parameters import ParameterCounts
+from capacity_tui.engine.models.transformer import TransformerShape, present
 from capacity_tui.engine.numeric import Number, some
-from capacity_tui.engine.workload.parameters import ParameterCounts
-from capacity_tui.engine.workload.transformer import TransformerShape, present
+from capacity_tui.engine.uncertainty.intervals import Ranges
 
 
 @dataclass(frozen=True, slots=True)

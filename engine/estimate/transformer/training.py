@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from capacity_tui.engine.estimate.outside import context_bytes
+from capacity_tui.engine.estimate.non_allocator_memory import context_bytes
 from capacity_tui.engine.estimate.result import ModelFacts
 from capacity_tui.engine.estimate.transformer.communication import training_collectives
 from capacity_tui.engine.estimate.transformer.memory import MOMENTS, training_memory
@@ -14,8 +14,8 @@ from capacity_tui.engine.estimate.transformer.operators import narrow_where_it_p
 from capacity_tui.engine.estimate.transformer.optimizer import WHOLE_MATRICES
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.estimate.work import Schedule, Work
+from capacity_tui.engine.models.operations import forward_flops_per_token
 from capacity_tui.engine.numeric import Number, some
-from capacity_tui.engine.workload.operations import forward_flops_per_token
 
 METHOD = "operator roofline with collectives and pipeline schedule; memory term by term"
 

@@ -1,0 +1,1 @@
+"""Published measurements, and how well the estimates meet them."""

@@ -1,0 +1,186 @@
+"""The accuracy report as data, Markdown and plots."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from html import escape
+
+from capacity_tui.engine.accuracy.published import Kind
+from capacity_tui.engine.accuracy.report import AccuracyReport
+from capacity_tui.engine.accuracy.scoring import Pair, Scores
+
+TITLES: Mapping[Kind, str] = {
+    "train_time": "Step time of training",
+    "train_memory": "Peak memory of training",
+    "finetune_time": "Step time of fine-tuning",
+    "finetune_memory": "Peak memory of fine-tuning",
+    "prefill": "Prefill throughput",
+    "decode": "Decode throughput",
+    "generate": "Output throughput, prompts included",
+    "inference_memory": "Peak memory of inference",
+}
+SCORE_HEADINGS = ("runs", "publishers", "median error", "mean error", "90th percentile", "bias", "in the interval",
+                  "by publisher")  # fmt: skip
+PAIR_HEADINGS = ("run", "predicted", "measured", "unit", "error")
+INTRODUCTION = """# Accuracy
+
+Predicted against measured: every published run of the catalogue's measurements that is complete enough to be written as
+a plan (quality A or B), estimated as any plan is; what only ran out of memory, or served a changing load, has no figure
+that an estimate gives. Errors are relative to the measurement; the bias is the median of
+predicted over measured, less one; *in the interval* is the share of the runs inside the estimate's 80 % interval, and
+*by publisher* the mean of that over publishers.
+*Each publisher once* averages over publishers, so that many rows of one do not outweigh the others. The constant rate
+is the simplest model there is: every device of a kind reaches one share of its peak, always.
+The shipped constants and intervals of training were made from these very runs. *Unseen* figures are the ones to trust:
+they predict each publisher's runs with constants and intervals made from all others. Constants of fine-tuning time and
+of serving were set with these runs in view, and nothing says how they would do on others.
+
+This page is written by `capacity-tui accuracy --unseen --format markdown --plots docs -o docs/accuracy.md`.
+"""
+_SIZE, _MARGIN = 360, 46
+_MOST_GROUPS = 12
+
+
+def score_cells(scores: Scores) -> tuple[str, ...]:
+    """Return scores as the cells under ``SCORE_HEADINGS``."""
+    inside, shares = ("n/a" if each is None else f"{each:.0%}" for each in (scores.coverage, scores.source_coverage))
+    bias = math.expm1(scores.bias)
+    return (
+        str(scores.count), str(scores.sources), f"{scores.median:.1%}", f"{scores.mean:.1%}", f"{scores.p90:.1%}",
+        f"{bias:+.1%}", inside, shares,
+    )  # fmt: skip
+
+
+def score_rows(report: AccuracyReport, unseen: Scores | None = None) -> list[tuple[str, ...]]:
+    """Return the rows of the overall table: estimates, unseen publishers, and the baseline."""
+    rows = {
+        "estimates": report.overall,
+        "estimates, unseen publishers": unseen,
+        "constant rate": report.baseline,
+        "constant rate, unseen publishers": report.baseline_unseen,
+    }
+    return [(name, *score_cells(scores)) for name, scores in rows.items() if scores is not None]
+
+
+def pair_cells(pair: Pair) -> tuple[str, ...]:
+    """Return a run as the cells under ``PAIR_HEADINGS``."""
+    scale, unit = (2**30, "GiB") if pair.measurement.unit == "bytes" else (1, pair.measurement.unit)
+    sign = "+" if pair.prediction.value > pair.measurement.value else "-"
+    return (
+        pair.measurement.id, f"{pair.prediction.value / scale:.4g}", f"{pair.measurement.value / scale:.4g}", unit,
+        f"{sign}{pair.error:.0%}",
+    )  # fmt: skip
+
+
+def reports_as_data(reports: Iterable[AccuracyReport], unseen: Mapping[Kind, Scores | None]) -> dict[str, object]:
+    """Return the reports as nested dictionaries, by kind."""
+    return {report.kind: _data(report, unseen.get(report.kind)) for report in reports}
+
+
+def _data(report: AccuracyReport, unseen: Scores | None) -> dict[str, object]:
+    def plain(scores: Scores | None) -> dict[str, object] | None:
+        return None if scores is None else asdict(scores)
+
+    return {
+        "overall": plain(report.overall),
+        "unseen": plain(unseen),
+        "constant_rate": plain(report.baseline),
+        "constant_rate_unseen": plain(report.baseline_unseen),
+        "groups": {
+            tag: {name: plain(scores) for name, scores in groups.items()} for tag, groups in report.groups.items()
+        },
+        "worst": [
+            {
+                "id": pair.measurement.id, "predicted": pair.prediction.value, "measured": pair.measurement.value,
+                "unit": pair.measurement.unit, "error": pair.error, "source": pair.measurement.source,
+            }
+            for pair in report.worst
+        ],
+        "refused": [{"id": each.measurement.id, "reason": each.reason} for each in report.refused],
+    }  # fmt: skip
+
+
+def reports_as_markdown(
+    reports: Sequence[AccuracyReport], unseen: Mapping[Kind, Scores | None], plots: Mapping[Kind, str]
+) -> str:
+    """Return the reports as one page.
+
+    Args:
+        reports: one a kind.
+        unseen: scores on publishers left out of the fit, by kind.
+        plots: addresses of plots, relative to the page, by kind.
+    """
+    parts = [INTRODUCTION]
+    for report in reports:
+        parts.extend(_section(report, unseen.get(report.kind), plots.get(report.kind)))
+    return "\n".join(parts)
+
+
+def _section(report: AccuracyReport, unseen: Scores | None, plot: str | None) -> Iterable[str]:
+    title = TITLES.get(report.kind, report.kind)
+    yield f"## {title}\n"
+    if report.overall is None:
+        yield f"None of the {len(report.refused)} published runs can be estimated yet.\n"
+        return
+    yield _table(("", *SCORE_HEADINGS), score_rows(report, unseen))
+    yield f"Each publisher once: median {report.overall.source_median:.1%}, mean {report.overall.source_mean:.1%}.\n"
+    if report.refused:
+        yield f"Not estimated: {len(report.refused)}, such as `{report.refused[0].reason}`.\n"
+    if report.left_out:
+        first = report.left_out[0]
+        yield f"Left out: {len(report.left_out)} published rows, such as `{first.id}`: {first.reason}.\n"
+    if plot is not None:
+        yield f"![Predicted against measured: {title.lower()}]({plot})\n"
+    for tag, groups in report.groups.items():
+        if len(groups) > 1:
+            shown = list(groups.items())[:_MOST_GROUPS]
+            yield f"### By {tag}\n"
+            yield _table((tag, *SCORE_HEADINGS), [(name or "n/a", *score_cells(scores)) for name, scores in shown])
+    yield "### Furthest off\n"
+    yield _table(PAIR_HEADINGS, [pair_cells(pair) for pair in report.worst[:10]])
+
+
+def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [headings, ["---"] + ["---:"] * (len(headings) - 1), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines) + "\n"
+
+
+def scatter_svg(report: AccuracyReport) -> str:
+    """Return predicted against measured as an SVG, both axes logarithmic, with the band of a fifth off."""
+    truths = [pair.measurement.value for pair in report.pairs]
+    guesses = [max(pair.prediction.value, 1e-12) for pair in report.pairs]
+    low = math.floor(math.log10(min(*truths, *guesses)))
+    high = max(math.ceil(math.log10(max(*truths, *guesses))), low + 1)
+
+    def place(value: float) -> float:
+        return (math.log10(value) - low) / (high - low) * _SIZE
+
+    whole = _SIZE + 2 * _MARGIN
+    band = math.log10(1.2) / (high - low) * _SIZE
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {whole} {whole}" font-family="sans-serif" '
+        'font-size="11">',
+        f'<rect width="{whole}" height="{whole}" fill="#ffffff"/>',
+        f'<g transform="translate({_MARGIN},{_SIZE + _MARGIN}) scale(1,-1)">',
+        f'<clipPath id="frame"><rect width="{_SIZE}" height="{_SIZE}"/></clipPath>',
+        f'<polygon clip-path="url(#frame)" fill="#e8eef4" points="0,{-band:.1f} {_SIZE},{_SIZE - band:.1f} '
+        f'{_SIZE},{_SIZE + band:.1f} 0,{band:.1f}"/>',
+        f'<path d="M0,0 L{_SIZE},{_SIZE}" stroke="#8899aa"/>',
+        f'<rect width="{_SIZE}" height="{_SIZE}" fill="none" stroke="#8899aa"/>',
+    ]
+    parts += [
+        f'<circle cx="{place(truth):.1f}" cy="{place(guess):.1f}" r="2.2" fill="#1f5f99" fill-opacity="0.45"/>'
+        for truth, guess in zip(truths, guesses, strict=True)
+    ]
+    parts.append("</g>")
+    for power in range(low, high + 1):
+        at = place(10.0**power)
+        parts.append(f'<text x="{_MARGIN + at:.0f}" y="{whole - 28}" text-anchor="middle">1e{power}</text>')
+        parts.append(f'<text x="{_MARGIN - 6}" y="{_SIZE + _MARGIN - at + 4:.0f}" text-anchor="end">1e{power}</text>')
+    title = escape(TITLES.get(report.kind, report.kind))
+    unit = escape(report.pairs[0].measurement.unit)
+    parts.append(f'<text x="{_MARGIN}" y="26" font-size="14">{title}: predicted over measured, {unit}</text>')
+    parts.append(f'<text x="{whole / 2:.0f}" y="{whole - 10}" text-anchor="middle">measured (band: 20 % off)</text>')
+    return "\n".join([*parts, "</svg>", ""])

@@ -1,0 +1,173 @@
+"""How far predictions are from published measurements, overall and in groups."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capacity_tui.engine.accuracy.published import Measurement
+
+Model = TypeVar("Model")
+Floats: TypeAlias = NDArray[np.float64]
+
+GROUPS = ("source", "hardware", "size", "length", "parallelism", "framework", "precision", "routing")
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """A predicted figure in the measurement's unit, with its interval where the model gives one."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A measurement beside what was predicted for it."""
+
+    measurement: Measurement
+    prediction: Prediction
+
+    @property
+    def error(self) -> float:
+        """Relative error, |predicted - measured| / measured."""
+        return abs(self.prediction.value - self.measurement.value) / self.measurement.value
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """Errors of a set of pairs; shares are fractions of one.
+
+    Attributes:
+        count: number of pairs.
+        sources: number of publishers they come from.
+        median: median relative error over the pairs.
+        mean: mean relative error over the pairs.
+        p90: 90th percentile of the relative error.
+        bias: median of ln(predicted / measured); above 0 the figure is predicted too large.
+        source_median: mean over the publishers of each one's median error, so that many rows of one
+            publisher count once.
+        source_mean: the same of each one's mean error.
+        coverage: share of the measurements inside their interval; None without intervals.
+        source_coverage: mean over the publishers of each one's share inside.
+    """
+
+    count: int
+    sources: int
+    median: float
+    mean: float
+    p90: float
+    bias: float
+    source_median: float
+    source_mean: float
+    coverage: float | None
+    source_coverage: float | None
+
+
+def score(pairs: Sequence[Pair]) -> Scores:
+    """Return the scores of the pairs.
+
+    Raises:
+        ValueError: if there are none.
+    """
+    if not pairs:
+        raise ValueError("nothing to score")
+    measured = np.array([pair.measurement.value for pair in pairs])
+    predicted = np.array([pair.prediction.value for pair in pairs])
+    errors = np.abs(predicted - measured) / measured
+    keys = np.array([pair.measurement.source_key for pair in pairs])
+    by_source = [errors[keys == key] for key in np.unique(keys)]
+    inside = _inside(pairs, measured)
+    shares = [np.nanmean(inside[keys == key]) for key in np.unique(keys) if not np.isnan(inside[keys == key]).all()]
+    return Scores(
+        count=len(pairs),
+        sources=len(by_source),
+        median=float(np.median(errors)),
+        mean=float(np.mean(errors)),
+        p90=float(np.percentile(errors, 90)),
+        bias=float(np.median(np.log(predicted / measured))),
+        source_median=float(np.mean([np.median(each) for each in by_source])),
+        source_mean=float(np.mean([np.mean(each) for each in by_source])),
+        coverage=float(np.nanmean(inside)) if shares else None,
+        source_coverage=float(np.mean(shares)) if shares else None,
+    )
+
+
+def _inside(pairs: Sequence[Pair], measured: Floats) -> Floats:
+    """Return 1 for each measurement inside its interval, 0 outside, NaN where there is none."""
+    low = np.array([np.nan if pair.prediction.low is None else pair.prediction.low for pair in pairs])
+    high = np.array([np.nan if pair.prediction.high is None else pair.prediction.high for pair in pairs])
+    return np.where(np.isnan(low) | np.isnan(high), np.nan, (low <= measured) & (measured <= high))
+
+
+def score_groups(pairs: Sequence[Pair], tag: str) -> dict[str, Scores]:
+    """Return the scores of each group that shares a tag's value, the largest group first."""
+    groups: dict[str, list[Pair]] = {}
+    for pair in pairs:
+        groups.setdefault(pair.measurement.tags[tag], []).append(pair)
+    ordered = sorted(groups.items(), key=lambda item: (-len(item[1]), item[0]))
+    return {name: score(members) for name, members in ordered}
+
+
+def leave_one_source_out(
+    measurements: Iterable[Measurement],
+    fit: Callable[[Sequence[Measurement]], Model],
+    predict: Callable[[Model, Measurement], Prediction | None],
+) -> tuple[Pair, ...]:
+    """Predict every publisher's measurements with a model fitted on those of all others.
+
+    Args:
+        measurements: of one kind.
+        fit: makes a model from measurements.
+        predict: applies it to one; None where the model knows nothing comparable.
+
+    Returns:
+        The pairs that could be predicted, in the order of the measurements' sources.
+    """
+    rows = tuple(measurements)
+    pairs = []
+    for source in dict.fromkeys(row.source_key for row in rows):
+        model = fit([row for row in rows if row.source_key != source])
+        for row in rows:
+            prediction = predict(model, row) if row.source_key == source else None
+            if prediction is not None:
+                pairs.append(Pair(row, prediction))
+    return tuple(pairs)
+
+
+@dataclass(frozen=True, slots=True)
+class ConstantRate:
+    """The simplest model of a step: every device of a kind reaches one share of its peak, always.
+
+    Attributes:
+        flops_per_second: of one device, by hardware and precision.
+    """
+
+    flops_per_second: Mapping[tuple[str, str], float]
+
+
+def fit_constant_rate(measurements: Sequence[Measurement]) -> ConstantRate:
+    """Return the median model FLOP/s of a device over the measurements, by hardware and precision."""
+    rates: dict[tuple[str, str], list[float]] = {}
+    for row in measurements:
+        if row.model_flops is not None:
+            rate = row.model_flops / (row.value * row.devices)
+            rates.setdefault(_rate_key(row), []).append(rate)
+    return ConstantRate({key: float(np.median(values)) for key, values in rates.items()})
+
+
+def predict_constant_rate(model: ConstantRate, measurement: Measurement) -> Prediction | None:
+    """Return the step time at the constant rate; None where the hardware and precision were not fitted."""
+    rate = model.flops_per_second.get(_rate_key(measurement))
+    if rate is None or measurement.model_flops is None:
+        return None
+    return Prediction(measurement.model_flops / (rate * measurement.devices))
+
+
+def _rate_key(measurement: Measurement) -> tuple[str, str]:
+    return measurement.tags["hardware"], measurement.tags["precision"]

@@ -1,0 +1,1 @@
+"""What a row of each table says; every field is read by code or marked informational."""

@@ -1,0 +1,14 @@
+"""What stands in for a figure that neither a machine nor a catalogue row tells."""
+
+from __future__ import annotations
+
+from pydantic import Field, PositiveFloat
+
+from capacity_tui.engine.catalog.rows.base import Row
+
+
+class Assumption(Row):
+    """One figure that is assumed where nothing tells it, and named wherever it is used."""
+
+    value: PositiveFloat
+    unit: str = Field("", description="unit of the value, empty for a pure number")

@@ -1,0 +1,192 @@
+"""Rows about machines: accelerators, processors, links and cloud instances."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
+
+from capacity_tui.engine.catalog.rows.base import CHECKS, IDENTIFIES, MIB, Informational, Row
+
+EVIDENCE = Informational("is evidence for the shares of links in efficiency.yaml")
+
+
+class Accelerator(Row):
+    """A GPU or another device that computes; one row is one device as software sees it on its board.
+
+    Peaks are dense, with FP32 accumulation. Bandwidths of links are per direction.
+    """
+
+    vendor: str
+    generation: str | None = None
+    form_factor: Annotated[str | None, IDENTIFIES] = None
+    released: Annotated[str | None, IDENTIFIES] = Field(None, description="year and month")
+    memory_marketed: Annotated[PositiveFloat | None, IDENTIFIES] = Field(None, description="memory on the box")
+    memory_marketed_unit: Annotated[Literal["GB", "GiB"] | None, IDENTIFIES] = None
+    memory_mib: PositiveInt = Field(description="memory the driver reports")
+    memory_mib_assumed: Annotated[bool, CHECKS] = Field(False, description="memory_mib follows from the marketed size")
+    memory_type: Annotated[str | None, IDENTIFIES] = None
+    ecc_reserve: Annotated[bool, CHECKS] = Field(False, description="a sixteenth of the memory holds ECC bits")
+    unified_memory: bool = Field(False, description="memory is shared with the processor")
+    bandwidth_gbs: PositiveFloat | None = Field(None, description="memory bandwidth in GB/s")
+    fp64_tflops: NonNegativeFloat | None = None
+    fp64_tensor_tflops: Annotated[NonNegativeFloat | None, CHECKS] = None
+    fp32_tflops: NonNegativeFloat | None = None
+    tf32_tflops: NonNegativeFloat | None = None
+    fp16_tflops: NonNegativeFloat | None = None
+    bf16_tflops: NonNegativeFloat | None = None
+    fp8_tflops: NonNegativeFloat | None = None
+    int8_tops: NonNegativeFloat | None = None
+    fp4_tflops: NonNegativeFloat | None = None
+    fp16_marketed_sparse_tflops: Annotated[NonNegativeFloat | None, CHECKS] = Field(
+        None, description="headline, 2:4 sparse"
+    )
+    measured_bf16_tflops: Annotated[NonNegativeFloat | None, CHECKS] = Field(
+        None, description="best matrix product measured"
+    )
+    measured_source: Annotated[str | None, CHECKS] = None
+    tdp_w: PositiveFloat | None = Field(None, description="board power limit in W")
+    link: str | None = Field(None, description="id in the links catalogue")
+    link_name: Annotated[str | None, IDENTIFIES] = None
+    link_gbs: PositiveFloat | None = Field(None, description="all links of the device, GB/s per direction")
+    pcie_gen: int | None = Field(None, ge=1, le=9)
+    pcie_lanes: PositiveInt | None = None
+    compute_capability: str | None = Field(None, description="NVIDIA's version, or AMD's gfx name")
+    units: PositiveInt | None = Field(None, description="multiprocessors, compute units or cores")
+    unit_kind: Annotated[str | None, IDENTIFIES] = None
+    devices_per_package: Annotated[PositiveInt, IDENTIFIES] = Field(1, description="devices software sees in this row")
+
+    @property
+    def memory_bytes(self) -> int:
+        """Memory the driver reports, in bytes."""
+        return self.memory_mib * MIB
+
+    def peak_flops(self, field: str) -> float | None:
+        """Return a peak, such as that of ``bf16_tflops``, in operations per second; None if not published."""
+        tera: float | None = getattr(self, field)
+        return None if tera is None else tera * 1e12
+
+
+class Processor(Row):
+    """A CPU; one row is one socket."""
+
+    vendor: str
+    segment: Annotated[str | None, IDENTIFIES] = None
+    microarchitecture: Annotated[str | None, IDENTIFIES] = None
+    archspec_name: Annotated[str | None, IDENTIFIES] = Field(None, description="name in the archspec library")
+    released: Annotated[str | None, IDENTIFIES] = None
+    cores: PositiveInt = Field(description="cores, the performance ones where there are two kinds")
+    efficiency_cores: int = Field(0, ge=0)
+    threads: PositiveInt | None = None
+    base_ghz: PositiveFloat | None = None
+    boost_ghz: Annotated[PositiveFloat | None, CHECKS] = Field(None, description="highest clock of one core")
+    simd: Annotated[str | None, IDENTIFIES] = None
+    simd_bits: PositiveInt | None = None
+    fma_units: Annotated[PositiveInt | None, CHECKS] = None
+    fp32_flops_per_cycle: PositiveFloat | None = Field(None, description="of one core")
+    fp64_flops_per_cycle: PositiveFloat | None = Field(None, description="of one core")
+    bf16_matrix_flops_per_cycle: PositiveFloat | None = Field(None, description="of one core's matrix unit")
+    fp32_gflops_base: PositiveFloat | None = None
+    fp32_gflops_boost: Annotated[PositiveFloat | None, CHECKS] = None
+    fp64_gflops_base: Annotated[PositiveFloat | None, CHECKS] = None
+    memory_channels: Annotated[PositiveInt | None, CHECKS] = None
+    memory_type: Annotated[str | None, IDENTIFIES] = None
+    memory_mts: Annotated[PositiveFloat | None, CHECKS] = Field(
+        None, description="memory transfers, millions per second"
+    )
+    bandwidth_gbs: PositiveFloat | None = Field(None, description="memory bandwidth in GB/s")
+    tdp_w: PositiveFloat | None = None
+
+
+class Link(Row):
+    """A connection inside a node or between nodes, at its nominal bandwidth."""
+
+    kind: str = Field(description="intra-node, inter-node, host bus ...")
+    scope: Annotated[str | None, IDENTIFIES] = None
+    per: Literal["device", "pair", "bus", "port", "node"] = Field(description="what one bandwidth belongs to")
+    per_direction_gbs: PositiveFloat = Field(description="GB/s in one direction")
+    bidirectional_gbs: Annotated[PositiveFloat | None, CHECKS] = None
+    peer_gbs: Annotated[PositiveFloat | None, CHECKS] = Field(
+        None, description="GB/s per direction to one neighbour of a mesh"
+    )
+    marketed_as: Annotated[str | None, IDENTIFIES] = None
+    lanes: Annotated[str | None, IDENTIFIES] = None
+    latency_us: PositiveFloat | None = None
+    latency_kind: Annotated[str | None, CHECKS] = None
+    used_by: Annotated[str | None, IDENTIFIES] = None
+
+
+class MeasuredLink(Row):
+    """A collective as somebody measured it."""
+
+    accelerator: Annotated[str, EVIDENCE] = Field(description="id in the accelerators catalogue")
+    devices: Annotated[PositiveInt, EVIDENCE]
+    nodes: Annotated[PositiveInt, EVIDENCE]
+    collective: Annotated[Literal["all_reduce", "all_gather", "reduce_scatter", "all_to_all", "p2p_write"], EVIDENCE]
+    payload_mib: Annotated[PositiveFloat | None, EVIDENCE] = None
+    bus_bandwidth_gbs: Annotated[PositiveFloat, EVIDENCE] = Field(description="as nccl-tests counts it")
+    nominal_gbs: Annotated[PositiveFloat | None, EVIDENCE] = Field(None, description="wire rate per direction")
+    algorithm: Annotated[str | None, EVIDENCE] = None
+    small_message_us: Annotated[PositiveFloat | None, EVIDENCE] = Field(None, description="latency of a small message")
+    software: Annotated[str | None, EVIDENCE] = None
+
+
+class Fabric(Row):
+    """What is usually built around devices of a generation, where a plan does not say it."""
+
+    generations: tuple[str, ...] = Field((), description="catalogue generations the row covers")
+    least_link_gbs: NonNegativeFloat = Field(0.0, description="link a device needs to belong here, GB/s per direction")
+    node_devices: PositiveInt = Field(description="devices that share the fast link of a node, rack or slice")
+    network: str = Field(description="id in the links catalogue of what joins nodes")
+    ports_per_node: PositiveInt | None = Field(None, description="ports of a node; one a device where None")
+
+
+class SpotMarket(Row):
+    """How often capacity at spot prices is taken back, and what that costs."""
+
+    provider: str | None = None
+    hours_between: PositiveFloat = Field(description="mean hours until one instance is taken back")
+    spread: Annotated[float, Field(ge=1)] = Field(description="how many times more or less often that may be")
+    restart_seconds: NonNegativeFloat = Field(description="from an interruption until work goes on")
+    checkpoint_seconds: PositiveFloat = Field(description="to write a checkpoint of unknown size")
+    checkpoint_gbs: PositiveFloat = Field(description="model states that one device writes to a checkpoint, GB/s")
+
+
+class Instance(Row):
+    """A cloud instance with accelerators; prices are for the whole instance."""
+
+    provider: str
+    accelerator: str = Field(description="id in the accelerators catalogue")
+    accelerator_count: PositiveFloat = Field(description="may be a fraction of one device")
+    accelerator_memory_gb: PositiveFloat | None = Field(None, description="marketed, of one device")
+    vcpus: Annotated[PositiveInt | None, IDENTIFIES] = None
+    memory_gb: PositiveFloat | None = Field(None, description="host memory")
+    in_node_link: Annotated[str | None, IDENTIFIES] = None
+    in_node_gbs: PositiveFloat | None = Field(None, description="GB/s per direction and device")
+    node_devices: PositiveInt | None = Field(
+        None, description="devices that share the fast link, where they are more than the instance has"
+    )
+    network_gbit: PositiveFloat | None = Field(None, description="of the host: Gbit/s per direction and node")
+    network_link: str | None = Field(None, description="id in the links catalogue of the network between accelerators")
+    rdma_gbit: PositiveFloat | None = Field(None, description="of that network: Gbit/s per direction and node")
+    on_demand_usd_per_hour: PositiveFloat | None = None
+    spot_usd_per_hour: PositiveFloat | None = None
+    region: str | None = None
+    spot_region: str | None = None
+    price_date: str | None = None
+
+    @property
+    def sold_devices(self) -> int:
+        """Devices of one instance as programs see them: a part of a device counts as one."""
+        return max(1, round(self.accelerator_count))
+
+    @property
+    def device_share(self) -> float:
+        """Part of a device that each of them is, 1 for whole ones."""
+        return min(1.0, self.accelerator_count)
+
+    @property
+    def usd_per_device_hour(self) -> float | None:
+        """On-demand price of one accelerator for an hour."""
+        price = self.on_demand_usd_per_hour
+        return None if price is None else price / self.accelerator_count

@@ -1,0 +1,50 @@
+"""Rows about inference engines: what each reaches of the hardware, and what it keeps in memory."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
+
+from capacity_tui.engine.catalog.rows.base import Row
+
+Share = Annotated[float, Field(gt=0, le=2.5)]
+Takes = Literal["needed", "share", "free"]
+
+
+class InferenceEngine(Row):
+    """What an inference engine does with kernels, bandwidth and memory; one row a back end."""
+
+    engine: str = Field(description="name in plan files")
+    vendors: tuple[str, ...] = Field((), description="makers of devices the row is for; the rest where empty")
+    formats: tuple[str, ...] = Field((), description="families of weight formats the row is for; all where empty")
+    kernels_per_layer: PositiveFloat = Field(description="kernels of one layer's forward pass")
+    unpack_kernels: NonNegativeFloat = Field(0.0, description="further kernels of a layer with packed weights")
+    kernel_gap: NonNegativeFloat = Field(description="idle time between kernels, in launch times of the device")
+    host_us: NonNegativeFloat = Field(description="host time of one launch, microseconds; 0 in a captured graph")
+    step_us: NonNegativeFloat = Field(description="fixed time of a forward pass: scheduling, sampling, microseconds")
+    plain_bandwidth: Share = Field(description="share of reachable bandwidth, reading 16-bit weights")
+    packed_bandwidth: Share = Field(description="the same for packed weights")
+    cache_bandwidth: Share = Field(description="the same for keys and values")
+    unit_gbs: PositiveFloat | None = Field(None, description="most that one unit of the device streams, GB/s")
+    unpack_flops: NonNegativeFloat = Field(0.0, description="operations that unpack one weight, at the fp32 peak")
+    unpack_rows: PositiveInt | None = Field(None, description="rows from which weights are unpacked to memory first")
+    half_accumulation: PositiveFloat | None = Field(
+        None, description="NVIDIA tensor rate with 16-bit accumulation over the fp32 vector rate, where it is used"
+    )
+    plain_prefill: Share = Field(description="share of the reachable matrix rate, 16-bit weights")
+    packed_prefill: Share = Field(description="the same for packed weights")
+    attention_prefill: Share = Field(description="share of the reachable rate of fused attention")
+    score_passes: NonNegativeFloat = Field(0.0, description="memory passes over stored attention scores, 0 where fused")
+    elementwise_passes: PositiveFloat = Field(description="memory passes relative to one kernel an operation")
+    chunk_tokens: PositiveInt | None = Field(None, description="most tokens of one forward pass in prefill")
+    stage_us: NonNegativeFloat = Field(description="time to hand over to the next pipeline stage, microseconds")
+    stage_overlap: float = Field(0.0, ge=0, le=1, description="share of prefill in which stages work side by side")
+    activation_bytes: PositiveFloat = Field(description="of one element of the residual stream")
+    logit_rows: NonNegativeFloat = Field(0.0, description="prompt positions that get logits: 0 the last, 1 all")
+    block_tokens: PositiveInt = Field(description="tokens in one block of the cache")
+    takes: Takes = Field(description="device memory it takes: what it needs, a share of all, a share of the free")
+    whole_heads: bool = Field(True, description="tensor parallelism splits between heads, and has to divide them")
+    workspace_mib: NonNegativeFloat = Field(description="kernel workspaces and captured graphs, MiB")
+    fragmentation: NonNegativeFloat = Field(description="allocator's surplus over its peak, share")
+    embedding_on_host: bool = Field(False, description="the token embedding stays in host memory")

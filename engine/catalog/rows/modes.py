@@ -1,0 +1,81 @@
+"""The three modes of automatic configuration, as data."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveFloat, PositiveInt
+
+from capacity_tui.engine.catalog.rows.base import Informational, Row
+
+Share = Annotated[float, Field(ge=0, le=1)]
+Range = tuple[NonNegativeFloat | None, NonNegativeFloat | None]
+"""Lowest and highest value; None where that end is open."""
+
+CHOSEN_FROM = Informational("is the range from which the figure beside it was chosen")
+RUNNING = Informational("tells a reader how to run in this mode; the program starts and stops no runs")
+
+
+class _Block(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
+
+
+class Reserve(_Block):
+    """Memory a mode keeps free, and the range from which its figure was chosen."""
+
+    context_gb: NonNegativeFloat = Field(description="driver context, a device")
+    context_gb_range: Annotated[Range, CHOSEN_FROM]
+    fragmentation: Share = Field(description="of what the allocator holds")
+    fragmentation_range: Annotated[Range, CHOSEN_FROM]
+    spikes: Share = Field(description="of the estimated peak")
+    system_gb: NonNegativeFloat = Field(description="host memory for the system and other processes")
+    system_gb_range: Annotated[Range, CHOSEN_FROM]
+
+
+class Watch(_Block):
+    """What is watched during a run, and when it is worth an alert."""
+
+    temperature_c: PositiveFloat | None = Field(None, description="alert above this device temperature")
+    power_share: Annotated[Share | None, RUNNING] = Field(None, description="alert above this share of the power limit")
+    memory_share: Annotated[Share | None, RUNNING] = Field(None, description="alert above this share of device memory")
+    alerts: Annotated[tuple[str, ...], RUNNING] = ()
+
+
+class Recovery(_Block):
+    """What happens when a run meets trouble."""
+
+    style: Annotated[str, RUNNING]
+    automatic: Annotated[bool, RUNNING] = Field(description="recovers without asking")
+    fallbacks: Annotated[tuple[str, ...], RUNNING] = Field(
+        (), description="steps after running out of memory, in their order"
+    )
+    checkpoint_share: Annotated[Share, RUNNING] = Field(description="share of the estimated time between checkpoints")
+    checkpoint_minutes_range: Annotated[Range, RUNNING] = Field(description="bounds of the time between checkpoints")
+
+
+class Warned(_Block):
+    """What to know about a run that uses so much of the machine."""
+
+    figure: Literal["memory", "power"] = Field(description="share of device memory, or of the power limit")
+    least: Share = Field(description="share from which it is worth saying")
+    text: str
+
+
+class Mode(Row):
+    """How much of the machine a configuration may use, and what it is for."""
+
+    target: Annotated[str, RUNNING]
+    utilization: Share = Field(description="of available memory, device and host")
+    parameters_range: Range
+    batch_range: Range = Field(description="sequences in a batch; an open end is as many as fit")
+    accumulation: Literal["high", "moderate", "low"] = Field(description="gradient accumulation preferred")
+    replica_batch: PositiveInt = Field(description="sequences a replica works through for one step")
+    sequence_range: Range = Field(description="tokens")
+    training_hours_range: Range
+    power_share_range: Range = Field(description="of the thermal design power")
+    tokens_per_parameter: PositiveFloat = Field(description="training tokens planned for a parameter")
+    tokens_per_parameter_range: Annotated[Range, CHOSEN_FROM]
+    reserve: Reserve
+    watch: Watch
+    recovery: Annotated[Recovery, RUNNING]
+    warnings: tuple[Warned, ...] = ()

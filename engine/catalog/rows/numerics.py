@@ -1,0 +1,67 @@
+"""Rows about numbers and what is done with them: precisions, optimizers and quantizations."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
+
+from capacity_tui.engine.catalog.rows.base import CHECKS, IDENTIFIES, Row
+
+PeakField = Literal["fp32_tflops", "tf32_tflops", "fp16_tflops", "bf16_tflops", "fp8_tflops", "int8_tops", "fp4_tflops"]
+
+
+class Precision(Row):
+    """A number format of training or inference, in bytes a number."""
+
+    weight_bytes: PositiveFloat = Field(description="of the copy the forward pass reads")
+    compute_bytes: Annotated[PositiveFloat, CHECKS] = Field(description="of an operand of a matrix product")
+    activation_bytes: PositiveFloat = Field(description="of an activation kept for the backward pass")
+    gradient_bytes: NonNegativeFloat = Field(description="of a gradient as it is produced")
+    master_bytes: NonNegativeFloat = Field(description="of the optimizer's master copy, if separate")
+    peak_field: PeakField = Field(description="the accelerator's field that holds its peak")
+    loss_scaling: Annotated[bool, IDENTIFIES] = Field(False, description="gradients need scaling against underflow")
+    min_compute_capability: Annotated[float | None, IDENTIFIES] = Field(
+        None, description="NVIDIA, first version with matrix units"
+    )
+    amd_architectures: Annotated[tuple[str, ...], IDENTIFIES] = Field(
+        (), description="AMD gfx names with matrix units for it"
+    )
+    other_hardware: Annotated[str | None, IDENTIFIES] = Field(
+        None, description="other makers' devices that compute in it"
+    )
+
+
+class Optimizer(Row):
+    """An optimizer, in bytes and operations per parameter."""
+
+    states: Annotated[PositiveInt | Literal[0], CHECKS] = Field(description="full-size states")
+    state_bytes: NonNegativeFloat = Field(description="states kept in fp32, or as the optimizer keeps them")
+    state_bytes_bf16: NonNegativeFloat | None = Field(None, description="states kept in bf16")
+    factored: bool = Field(False, description="keeps one row and one column of statistics for a matrix")
+    vector_state_bytes: NonNegativeFloat | None = Field(None, description="states of vectors, if different")
+    matrices_only: bool = Field(False, description="embeddings, head, norms and biases use AdamW instead")
+    state_traffic_bytes: NonNegativeFloat = Field(description="states read and written in one step")
+    gradient_passes: PositiveInt = Field(1, description="times one step reads the gradient")
+    flops_per_parameter: NonNegativeFloat = Field(description="element-wise operations of one step")
+    newton_schulz_steps: PositiveInt | None = Field(None, description="orthogonalization steps for a matrix")
+
+
+class Quantization(Row):
+    """A storage format of weights: bits a weight, scales and mixtures included."""
+
+    family: Literal["plain", "gguf", "gptq", "awq", "bitsandbytes", "mlx", "exl2", "microscaling", "fp8"]
+    bits_per_weight: PositiveFloat | None = Field(None, description="average over a whole model of 8B")
+    body_bits: PositiveFloat | None = Field(None, description="of the layers' matrices")
+    embedding_bits: PositiveFloat | None = Field(None, description="of the token embedding")
+    output_bits: PositiveFloat | None = Field(None, description="of the output head, or of tied embeddings")
+    base_bits: PositiveFloat | None = Field(None, description="of the block format that most matrices have")
+    block: Annotated[str | None, IDENTIFIES] = Field(None, description="how a block is built")
+    block_size: Annotated[PositiveInt | None, IDENTIFIES] = Field(None, description="weights that share a scale")
+    mixture: Annotated[str | None, IDENTIFIES] = Field(None, description="which matrices get another format")
+    compute: Literal["fp32", "fp16", "bf16", "fp8", "int8", "fp4"] = Field(
+        "bf16", description="precision of the matrix product after dequantization"
+    )
+    min_compute_capability: float | None = Field(None, description="NVIDIA, first version its kernels are built for")
+    engines: tuple[str, ...] = Field((), description="inference engines that read it")
+    kv_cache: bool = Field(False, description="also a format of the key-value cache")

@@ -1,0 +1,85 @@
+"""Rows about what software reaches: efficiency of hardware generations, what all share, training frameworks."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field, NonNegativeFloat, PositiveFloat
+
+from capacity_tui.engine.catalog.rows.base import CHECKS, Row
+
+Share = Annotated[float, Field(gt=0, le=1.5)]
+
+
+class Efficiency(Row):
+    """How much of the datasheet a hardware generation reaches."""
+
+    generations: tuple[str, ...] = Field(description="catalogue generations the row covers")
+    gemm: dict[str, Share] = Field(description="share of dense peak of large matrix products, by type")
+    sustained: Share = Field(description="share of that left when training runs without pause")
+    wave_fill: NonNegativeFloat = Field(description="waves of output tiles lost to a partly filled one")
+    ramp_length: NonNegativeFloat = Field(description="inner length at which a 2-byte product reaches half its rate")
+    misaligned: Share = Field(description="share of the rate left off multiples of 64 elements")
+    unaligned: Share = Field(description="share of the rate left off multiples of 8 elements")
+    attention_forward: Share = Field(description="share of dense peak of fused attention at great length")
+    attention_portable: Share = Field(description="share of it of kernels not written for the generation")
+    attention_half_length: PositiveFloat = Field(description="tokens at which half of it is reached")
+    attention_backward: Share = Field(description="backward share over forward share")
+    attention_unfused: Share = Field(description="rate of separate score products over large products")
+    stream: Share = Field(description="share of memory bandwidth of large copies")
+    elementwise: Share = Field(description="share of memory bandwidth of norms and activations")
+    launch_us: PositiveFloat = Field(description="fixed time of a kernel, microseconds")
+    collective_share: Share = Field(description="share of the link's bandwidth of large collectives")
+    switch_reduction: PositiveFloat = Field(description="gain of an all-reduce where the switch adds")
+    collective_half_mib: PositiveFloat = Field(description="payload at which protocols change, MiB")
+    network_share: Share = Field(description="share of the network's bandwidth of large collectives")
+    collective_hop_us: PositiveFloat = Field(description="one step of a collective in a node, microseconds")
+    communicator_mib: PositiveFloat = Field(description="buffers of one group of ranks, MiB")
+    context_mib: PositiveFloat = Field(description="driver context outside the allocator, MiB")
+    idle_share: Share = Field(description="idle power over the power limit")
+
+
+class Coefficient(Row):
+    """A number of the time and power model that holds for all hardware and software."""
+
+    value: NonNegativeFloat
+    unit: Annotated[str, CHECKS] = Field("", description="of the value, empty for a pure number")
+
+
+class Framework(Row):
+    """What training software does with memory, kernels and overlap."""
+
+    zero: int = Field(ge=0, le=3, description="sharding stage where the plan names none")
+    fp32_parameters: int = Field(ge=0, le=1, description="1: parameters live in fp32")
+    gradients: str = Field(description="type of kept gradients where the plan names none")
+    native_attention: int = Field(ge=0, le=1, description="1: attention kernels of the newest hardware")
+    elementwise_passes: PositiveFloat = Field(description="memory passes relative to one kernel an operation")
+    compiled_passes: Share = Field(description="share of these passes left with a graph compiler")
+    moe_passes: PositiveFloat = Field(description="memory passes of sorting and unsorting routed tokens")
+    saved_activation: tuple[PositiveFloat, PositiveFloat] = Field(
+        description="feed-forward activations kept, in widths of the feed-forward, gated and plain"
+    )
+    saved_norm: tuple[NonNegativeFloat, NonNegativeFloat] = Field(
+        description="elements norms and residuals keep, in widths of the model, unfused and fused"
+    )
+    adapter_copies: NonNegativeFloat = Field(description="copies of its input an adapter with dropout keeps")
+    quantized_copies: NonNegativeFloat = Field(description="copies kept of what quantized matrices put out")
+    gradient_copies: int = Field(ge=0, le=1, description="1: low-precision gradients stay beside fp32 ones")
+    gradient_buffer: int = Field(ge=0, le=1, description="1: gradients have a buffer that stays between steps")
+    flat_gradients: int = Field(ge=0, le=1, description="1: the optimizer's fp32 gradients are one flat buffer")
+    bucket_mib: NonNegativeFloat = Field(description="buckets gradients and parameters pass through, MiB")
+    stage_outputs: int = Field(ge=0, le=1, description="1: pipeline stages keep their outputs too")
+    stage_gather: int = Field(ge=0, le=1, description="1: sharded pipeline stages stay whole between micro-batches")
+    gathered_inputs: int = Field(ge=0, le=1, description="1: inputs gathered for tensor-parallel products are kept")
+    loads_whole: int = Field(ge=0, le=1, description="1: every device reads the whole checkpoint first")
+    logit_bytes: PositiveFloat = Field(description="peak bytes for one logit")
+    tp_stall_us: NonNegativeFloat = Field(description="wait of ranks at one tensor-parallel collective, microseconds")
+    tp_overlap: float = Field(ge=0, le=1, description="hidden share of tensor-parallel communication")
+    dp_overlap: float = Field(ge=0, le=1, description="hidden share of data-parallel communication")
+    ep_overlap: float = Field(ge=0, le=1, description="hidden share of the exchange between experts")
+    layer_launches: PositiveFloat = Field(description="kernels of one layer's forward pass")
+    moe_launches: NonNegativeFloat = Field(description="further kernels of a mixture layer's routing")
+    expert_launches: NonNegativeFloat = Field(description="further kernels for each expert on the device")
+    launch_us: PositiveFloat = Field(description="host time of one launch, microseconds")
+    step_seconds: NonNegativeFloat = Field(description="fixed time of a step, seconds")
+    fragmentation: NonNegativeFloat = Field(description="allocator's surplus over its peak, share")

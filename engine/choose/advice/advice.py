@@ -1,0 +1,152 @@
+"""Advice on a plan: what would improve it, by how much, and what to know before relying on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from capacity_tui.engine.choose.advice.larger_devices import TITLE, larger_devices, larger_devices_text
+from capacity_tui.engine.choose.advice.make_fit import estimated, smallest_fit
+from capacity_tui.engine.choose.advice.recommendations import SPOT, Remedy, remedies
+from capacity_tui.engine.choose.advice.warnings import cautions
+from capacity_tui.engine.choose.modes.modes import fill
+from capacity_tui.engine.choose.whatif.deltas import change_text, effect_text, plain_change, saves
+from capacity_tui.engine.choose.whatif.trials import Case, Trial, again, changed_plan, has_room, unit_cost
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.estimate.result import Note
+from capacity_tui.engine.plan.plan import AUTO
+from capacity_tui.engine.verdict import Verdict
+
+MOST_RECOMMENDATIONS = 5
+# A change is worth telling from this share of time, money or memory on.
+LEAST_EFFECT = 0.03
+# What makes a plan fit is advice up to so many times its cost, and as long as it is not much dearer than the cheapest.
+_DEAR = 2.0
+_NOT_MUCH_DEARER = 2.0 / 3.0
+# What a search may set together, and the words for it.
+_SEARCHED = {
+    "training.micro_batch": "micro-batch",
+    "training.checkpointing": "checkpointing",
+    "parallelism.tp": "TP",
+    "parallelism.pp": "PP",
+    "parallelism.zero": "ZeRO",
+}
+
+
+def advise(case: Case) -> tuple[tuple[Note, ...], tuple[Note, ...]]:
+    """Return recommendations, the strongest first, and warnings.
+
+    Every saving is the difference of two estimates: of the plan, and of the plan with the recommended change alone.
+    """
+    tried = estimated(case, remedies(case))
+    warnings = cautions(case)
+    if case.estimate.fits is False:
+        warnings = (_does_not_fit(case, smallest_fit(case, tried)), *warnings)
+    return _recommendations(case, tried), warnings
+
+
+def _recommendations(case: Case, tried: Iterable[tuple[Remedy, Trial]]) -> tuple[Note, ...]:
+    best: dict[str, tuple[float, Note]] = {}
+    first: set[str] = set()
+    alike: set[str] = set()
+    for remedy, trial in (*tried, *_searched(case)):
+        effect = _effect(case, trial, remedy.is_gentle) if _allowed(case, trial) else 0.0
+        if effect >= LEAST_EFFECT and effect > best.get(remedy.code, (0.0,))[0]:
+            best[remedy.code] = effect, _note(case, remedy, trial)
+            if remedy.is_gentle and case.estimate.fits is False and effect > 1.0:
+                first.add(remedy.code)
+            if not remedy.caution:
+                alike.add(remedy.code)
+    # What fits without harm comes first.
+    ranked = sorted(best.values(), key=lambda pair: (pair[1].code not in first, -pair[0]))
+    if case.estimate.fits is False and ranked:
+        strongest = max(effect for effect, _ in ranked)
+        least = 1.0 + _NOT_MUCH_DEARER * (strongest - 1.0)
+        ranked = [pair for pair in ranked if pair[0] <= 1.0 or pair[0] >= least or pair[1].code in alike]
+    ranked = _without_leading_spot(case, ranked)
+    changes = [note.change for _, note in ranked]
+    # The search may arrive at what a single remedy says already.
+    distinct = [pair for place, pair in enumerate(ranked) if pair[1].change not in changes[:place]]
+    return tuple(note for _, note in distinct[:MOST_RECOMMENDATIONS])
+
+
+def _without_leading_spot(case: Case, ranked: list[tuple[float, Note]]) -> list[tuple[float, Note]]:
+    """Put spot capacity last where requests are served: an interruption drops them, so it never comes first."""
+    if case.plan.task != "infer":
+        return ranked
+    others = [pair for pair in ranked if pair[1].code != SPOT]
+    return [*others[: MOST_RECOMMENDATIONS - 1], *(pair for pair in ranked if pair[1].code == SPOT and others)]
+
+
+def _allowed(case: Case, trial: Trial) -> bool:
+    """No recommendation fills memory beyond what the boldest mode would, unless it saves some."""
+    boldest = case.catalog.modes["extreme"].utilization
+    if has_room(trial.estimate, boldest):
+        return True
+    lighter = saves(case.estimate, trial.estimate).get("memory.reserved_bytes", 0.0) < 0
+    return lighter and (case.estimate.fits is False or has_room(trial.estimate))
+
+
+def _effect(case: Case, trial: Trial, gentle: bool) -> float:
+    """Return what a change is worth, to rank it: the share of cost it saves for a token or sample.
+
+    Where memory is short, the share of memory it saves counts too; where the plan does not fit, what makes it fit
+    comes first, the cheapest before the dearer.
+    """
+    before, after = case.estimate, trial.estimate
+    ratio = unit_cost(after) / unit_cost(before)
+    if before.fits is False and has_room(after):
+        return 1.0 + 1.0 / ratio if gentle or ratio <= _DEAR else 0.0
+    if before.fits is False or before.verdict is Verdict.TIGHT:
+        old, new = float(np.max(before.memory.reserved_bytes.value)), float(np.max(after.memory.reserved_bytes.value))
+        return min(1.0, max(1.0 - ratio, 1.0 - new / old - max(0.0, ratio - 1.0)))
+    return 1.0 - ratio
+
+
+def _searched(case: Case) -> Iterator[tuple[Remedy, Trial]]:
+    """Yield the layout and settings that the balanced mode would choose on the same devices."""
+    if case.settled.shape is None or case.plan.task == "infer" or any(case.is_open(path) for path in _SEARCHED):
+        return
+    try:
+        opened = changed_plan(case, dict.fromkeys(_SEARCHED, AUTO))
+        plan = fill(opened, "balanced", case.machine, case.catalog).plan
+    except CapacityError:
+        return
+    change = {path: plan.value(path) for path in _SEARCHED if plan.value(path) != case.plan.value(path)}
+    trial = again(case, change) if change else None
+    if trial is not None:
+        words = ", ".join(f"{_SEARCHED[path]} {value}" for path, value in change.items())
+        yield Remedy("settings", f"Set {words}", change), trial
+
+
+def _note(case: Case, remedy: Remedy, trial: Trial) -> Note:
+    said = effect_text(case.estimate, trial.estimate)
+    alone = "" if has_room(trial.estimate) else "; this alone does not make it fit"
+    detail = f"{said}{alone} ({change_text(trial.change)})."
+    return Note(
+        code=remedy.code,
+        title=remedy.title,
+        detail=f"{detail} {remedy.caution}".strip(),
+        saves=saves(case.estimate, trial.estimate),
+        change=plain_change(trial.change),
+    )
+
+
+def _does_not_fit(case: Case, found: Trial | None) -> Note:
+    lacks = f"The fullest device {case.estimate.shortage}."
+    if found is None:
+        nothing = "No change of settings or of the number of devices was found that makes it fit."
+        larger = larger_devices(case)
+        which = f" {TITLE}: {larger_devices_text(larger)}." if larger else ""
+        change = plain_change(larger[0].change) if larger else None
+        return Note("does_not_fit", "The plan does not fit", f"{lacks} {nothing}{which}", change=change)
+    said = effect_text(case.estimate, found.estimate)
+    detail = f"{lacks} It fits with {change_text(found.change)}: {said}."
+    return Note(
+        "does_not_fit",
+        "The plan does not fit",
+        detail,
+        saves(case.estimate, found.estimate),
+        plain_change(found.change),
+    )

@@ -1,0 +1,91 @@
+"""What a job asks of the machine around its devices: disk space, download time, power supply."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from capacity_tui.engine.estimate.estimate import Answer
+from capacity_tui.engine.machine.machine import Disk, Machine
+from capacity_tui.engine.units import format_bytes, format_power, format_seconds
+
+# A checkpoint holds 16-bit weights, their fp32 copy and two fp32 states of Adam: bytes of one trained parameter.
+CHECKPOINT_BYTES = 14.0
+KEPT_CHECKPOINTS = 3  # the one being written, the last one, and one to fall back to
+TOKEN_BYTES = 4.0  # token ids as data loaders keep them
+SUPPLY_LOAD = 0.8  # supplies are meant to run below this share of their rating for long
+BOARD_WATTS = 100.0  # mainboard, memory, disks and fans of a workstation
+NOT_LOCAL = ("tmpfs", "network")
+
+
+@dataclass(frozen=True, slots=True)
+class RunSpace:
+    """Bytes a training run keeps on disk, where they would go, and how long its data takes to arrive.
+
+    Attributes:
+        checkpoint_bytes: all checkpoints kept at once.
+        data_bytes: token ids of the whole job; 0 where its length is open.
+        mount: the local disk with most room; empty if there is none.
+        free_bytes: room there.
+        download_seconds: time of the data at the speed of the fastest network link; None where that is not told.
+    """
+
+    checkpoint_bytes: float
+    data_bytes: float
+    mount: str
+    free_bytes: float
+    download_seconds: float | None
+
+    @property
+    def needed_bytes(self) -> float:
+        """Checkpoints and data together."""
+        return self.checkpoint_bytes + self.data_bytes
+
+
+def run_space(machine: Machine, found: Answer) -> RunSpace | None:
+    """Return what a training run keeps on disk; None for inference."""
+    if found.plan.task == "infer":
+        return None
+    computation = found.estimate.computation
+    tokens = float(computation.units_per_step * (computation.steps or 0)) if computation.unit == "token" else 0.0
+    disk = roomiest_disk(machine)
+    speeds = [
+        card.speed_mbps.value for card in machine.networks if card.speed_mbps.value and card.up.value is not False
+    ]
+    data = tokens * TOKEN_BYTES
+    return RunSpace(
+        checkpoint_bytes=float(found.estimate.model.parameters) * CHECKPOINT_BYTES * KEPT_CHECKPOINTS,
+        data_bytes=data,
+        mount=disk.mount if disk else "",
+        free_bytes=float(disk.free_bytes.value or 0) if disk else 0.0,
+        download_seconds=data / (max(speeds) * 1e6 / 8) if speeds and data else None,
+    )
+
+
+def roomiest_disk(machine: Machine) -> Disk | None:
+    """Return the local disk with most free space."""
+    local = [disk for disk in machine.disks if disk.kind.value not in NOT_LOCAL and disk.free_bytes.value]
+    return max(local, key=lambda disk: disk.free_bytes.value or 0, default=None)
+
+
+def space_text(space: RunSpace) -> str:
+    """Return the space in one sentence."""
+    text = f"{KEPT_CHECKPOINTS} checkpoints {format_bytes(space.checkpoint_bytes)}"
+    if space.data_bytes:
+        text += f", token ids {format_bytes(space.data_bytes)}"
+    if space.mount:
+        text += f"; {format_bytes(space.free_bytes)} free on {space.mount}"
+    if space.download_seconds is not None:
+        text += f"; the data arrives in {format_seconds(space.download_seconds)} at the network link's full speed"
+    return text
+
+
+def power_text(machine: Machine) -> str | None:
+    """Return what devices and processor draw at their limits and the supply that carries it; None where not told."""
+    limits = [gpu.power_limit_watts.value for gpu in machine.accelerators if gpu.power_limit_watts.value]
+    package = machine.power.package_limit_watts.value
+    if not limits:
+        return None
+    drawn = sum(limits) + (package or 0.0)
+    supply = (drawn + BOARD_WATTS) / SUPPLY_LOAD
+    who = "devices and processor" if package else "devices (the processor's limit is not told)"
+    return f"{format_power(drawn)} for {who} at their limits; a supply of {format_power(supply)} or more carries that"

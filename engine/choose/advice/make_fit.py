@@ -1,0 +1,127 @@
+"""The smallest change that makes a plan fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from capacity_tui.engine.choose.advice.recommendations import Remedy, remedies
+from capacity_tui.engine.choose.modes.modes import fill
+from capacity_tui.engine.choose.whatif.trials import Case, Trial, again, changed_plan, has_room, unit_cost
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.plan.plan import AUTO
+
+# Fields the search may set when no single change is enough.
+_SEARCHED = ("training.micro_batch", "training.checkpointing", "parallelism.tp", "parallelism.pp", "parallelism.zero")
+# Devices are doubled this often before nothing is found.
+_DOUBLINGS = 10
+# After so many doublings whatever fits is good enough.
+_ENOUGH = 3
+# A single change that makes work so much dearer is compared with combinations.
+_DEAR = 2.0
+
+
+def smallest_fit(case: Case, tried: Iterable[tuple[Remedy, Trial]] | None = None) -> Trial | None:
+    """Return the plan that fits with the fewest changed fields, as long as that is not much dearer than others.
+
+    Another layout, or recomputation, comes before what changes the results or the hardware.
+
+    Args:
+        case: a plan that does not fit.
+        tried: remedies that were estimated already.
+    """
+    each = estimated(case, remedies(case)) if tried is None else tuple(tried)
+    gentle = min((trial for remedy, trial in each if remedy.is_gentle and _holds(trial)), key=_cost, default=None)
+    if gentle is not None:
+        return gentle
+    single = min((trial for _, trial in each if _holds(trial)), key=_cost, default=None)
+    if single is not None and _cost(single) <= _DEAR * unit_cost(case.estimate):
+        return single
+    combined = _combined(case)
+    return min((trial for trial in (single, combined) if trial is not None), key=_cost, default=None)
+
+
+def estimated(case: Case, tried: Iterable[Remedy]) -> tuple[tuple[Remedy, Trial], ...]:
+    """Return the remedies that make a plan at all, with their estimates."""
+    trials = ((remedy, again(case, remedy.change)) for remedy in tried)
+    return tuple((remedy, trial) for remedy, trial in trials if trial is not None)
+
+
+def _combined(case: Case) -> Trial | None:
+    """Return a combination of changes that fits, on as few times the devices as will do without being dear."""
+    devices = int(case.settled.cluster.devices)
+    can_grow = case.plan.hardware.name != "detected" and case.settled.cluster.device.kind != "cpu"
+    searched = case.settled.shape is not None and case.plan.task != "infer"
+    cheapest: Trial | None = None
+    for doubling in range(_DOUBLINGS + 1 if can_grow else 1):
+        base: dict[str, object] = {"hardware.devices": devices * 2**doubling} if doubling else {}
+        if doubling == 1 and not searched and _is_out_of_reach(case, devices * 2**_DOUBLINGS):
+            return cheapest
+        trial = _search(case, base) if searched else None
+        if trial is None and not (searched and doubling):
+            trial = _heaped(case, base)
+        if trial is not None and (cheapest is None or _cost(trial) < _cost(cheapest)):
+            cheapest = _trimmed(case, trial, base)
+        if cheapest is not None and (_cost(cheapest) <= _DEAR * unit_cost(case.estimate) or doubling >= _ENOUGH):
+            return cheapest
+    return cheapest
+
+
+def _is_out_of_reach(case: Case, devices: int) -> bool:
+    """Whether not even the most devices hold the plan, whatever else saves memory: then fewer need no trial."""
+    most: dict[str, object] = {"hardware.devices": devices}
+    return again(case, most) is not None and _heaped(case, most) is None
+
+
+def _search(case: Case, base: Mapping[str, object]) -> Trial | None:
+    """Let the extreme mode choose layout, sharding, micro-batch and checkpointing."""
+    try:
+        opened = changed_plan(case, {**base, **dict.fromkeys(_SEARCHED, AUTO)})
+        plan = fill(opened, "extreme", case.machine, case.catalog).plan
+    except CapacityError:
+        return None
+    found = {path: plan.value(path) for path in _SEARCHED if plan.value(path) != case.plan.value(path)}
+    trial = again(case, {**base, **found})
+    return trial if trial is not None and _holds(trial) else None
+
+
+def _heaped(case: Case, base: Mapping[str, object]) -> Trial | None:
+    """Add remedies that save memory, the strongest first, until the plan fits."""
+    best = again(case, base)
+    if best is None:
+        return None
+    grown = Case(case.wanted, best.settled, best.estimate, case.catalog, case.machine)
+    usable = [remedy for remedy in remedies(grown) if "hardware.devices" not in remedy.change]
+    while not _holds(best):
+        trials = [(trial, remedy) for remedy in usable if (trial := again(case, {**best.change, **remedy.change}))]
+        trial, remedy = min(trials, key=lambda pair: _reserved(pair[0]), default=(best, None))
+        if remedy is None or _reserved(trial) >= _reserved(best):
+            return None
+        best = trial
+        usable = [each for each in usable if not set(each.change) & set(remedy.change)]
+    return best
+
+
+def _trimmed(case: Case, trial: Trial, base: Mapping[str, object]) -> Trial:
+    """Leave out every changed field without which the plan still fits."""
+    for path in tuple(trial.change):
+        rest = {key: value for key, value in trial.change.items() if key != path}
+        if path in base or not rest:
+            continue
+        smaller = again(case, rest)
+        if smaller is not None and _holds(smaller):
+            trial = smaller
+    return trial
+
+
+def _holds(trial: Trial) -> bool:
+    return has_room(trial.estimate)
+
+
+def _reserved(trial: Trial) -> float:
+    return float(np.max(np.asarray(trial.estimate.memory.reserved_bytes.value)))
+
+
+def _cost(trial: Trial) -> float:
+    return unit_cost(trial.estimate)

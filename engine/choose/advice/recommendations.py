@@ -1,0 +1,286 @@
+"""What could be changed about a plan; whether it helps is for the estimate to say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from capacity_tui.engine.catalog import Instance
+from capacity_tui.engine.choose.candidates import divisors
+from capacity_tui.engine.choose.whatif.trials import Case
+from capacity_tui.engine.estimate.timing.kernels import attention_in_place_of, why_not_read
+from capacity_tui.engine.plan.layout_rules import EQUAL_STAGES, plan_layout
+from capacity_tui.engine.units import devices_in_words
+from capacity_tui.engine.verdict import Verdict
+
+# Formats an engine serves, the least quantized first.
+ENGINE_WEIGHTS: Mapping[str, tuple[str, ...]] = {
+    "vllm": ("fp8", "awq-4"),
+    "sglang": ("fp8", "awq-4"),
+    "tensorrt-llm": ("fp8", "awq-4"),
+    "transformers": ("int8", "nf4"),
+    "llamacpp": ("q8_0", "q6_k", "q4_k_m"),
+    "mlx": ("mlx-8", "mlx-4"),
+    "exllamav2": ("exl2-6.0", "exl2-4.0"),
+}
+ENGINE_CACHE = {"vllm": "fp8", "sglang": "fp8", "tensorrt-llm": "fp8", "llamacpp": "q8_0"}
+# What the remedies do to the result, for those that do something to it.
+ROUNDS_MORE = "Rounds more coarsely: compare losses or answers first."
+OTHER_DATA = "The model then sees shorter texts."
+OTHER_BATCH = "The optimizer then takes other steps."
+ONLY_ADAPTERS = "Only the adapters learn."
+DROPS_REQUESTS = "Replicas may vanish at two minutes' notice: only beside others that stay."
+WAITS_FOR_CAPACITY = "Interruptions are counted, waiting for capacity is not."
+SPOT = "spot"
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """One thing to change.
+
+    Attributes:
+        code: stable name; of several remedies with one code the best is told.
+        title: what to do.
+        change: plan fields and their new values.
+        caution: what else it changes.
+    """
+
+    code: str
+    title: str
+    change: Mapping[str, object] = field(default_factory=dict)
+    caution: str = ""
+
+    @property
+    def is_gentle(self) -> bool:
+        """Whether it leaves results and hardware as they are."""
+        return not self.caution and not any(path.startswith("hardware.") for path in self.change)
+
+
+def remedies(case: Case) -> tuple[Remedy, ...]:
+    """Return what could be changed about a plan, apart from fields that the modes chose."""
+    if case.settled.family.kind == "network" and case.plan.task != "infer":
+        found = (
+            *_numerics(case),
+            *_kernels(case),
+            *_batches(case),
+            *_sharding(case),
+            *_devices(case),
+            *_instances(case),
+        )
+    elif case.settled.shape is None:
+        found = (*_one_fit(case), *_devices(case), *_instances(case))
+    elif case.plan.task == "infer":
+        found = (*_serving(case), *_tensor_parallel(case), *_devices(case), *_instances(case))
+    else:
+        found = (
+            *_numerics(case),
+            *_transformer_numerics(case),
+            *_kernels(case),
+            *_batches(case),
+            *_sharding(case),
+            *_tensor_parallel(case),
+            *_sequence(case),
+            *_devices(case),
+            *_instances(case),
+        )
+    found = (*found, *_spot(case))
+    return tuple(remedy for remedy in found if not any(case.is_open(path) for path in remedy.change))
+
+
+def _one_fit(case: Case) -> Iterator[Remedy]:
+    """Remedies for what is fitted in one go: its own parameters."""
+    spec, device = case.settled.spec, case.settled.cluster.device
+    if getattr(spec, "precision", None) == "fp64" and "fp32" in device.peaks:
+        yield Remedy("single_precision", "Fit in single precision", {"model.spec.precision": "fp32"}, ROUNDS_MORE)
+    cores = getattr(spec, "n_jobs", None)
+    if isinstance(cores, int) and device.kind == "cpu" and cores < int(device.units):
+        every = int(device.units)
+        yield Remedy("cores", f"Use all {every} cores", {"model.spec.n_jobs": every})
+
+
+def _numerics(case: Case) -> Iterator[Remedy]:
+    training, device = case.plan.training, case.settled.cluster.device
+    if training.precision in ("fp32", "tf32"):
+        half = "bf16" if device.native("bf16") == "bf16" else "fp16"
+        if device.native(half) == half:
+            yield Remedy("mixed_precision", f"Train in mixed precision ({half})", {"training.precision": half})
+    short = case.estimate.fits is False or case.estimate.verdict is Verdict.TIGHT
+    if training.optimizer == "adamw" and short:
+        change = {"training.optimizer": "adamw8bit"}
+        yield Remedy("eight_bit_optimizer", "Keep optimizer states in 8 bits", change, ROUNDS_MORE)
+
+
+def _transformer_numerics(case: Case) -> Iterator[Remedy]:
+    training, device = case.plan.training, case.settled.cluster.device
+    if training.adapter is not None:
+        return
+    if training.precision in ("bf16", "fp16") and device.native("fp8") == "fp8":
+        yield Remedy("fp8", "Multiply matrices in FP8", {"training.precision": "fp8"}, ROUNDS_MORE)
+    if case.plan.task == "finetune":
+        title = "Train LoRA adapters in place of all weights"
+        yield Remedy("adapters", title, {"training.method": "lora"}, ONLY_ADAPTERS)
+
+
+def _kernels(case: Case) -> Iterator[Remedy]:
+    training, parallel = case.plan.training, case.plan.parallelism
+    if training.attention == "eager":
+        instead = attention_in_place_of("flash", case.settled.cluster.device, case.catalog)
+        kernel = "flash" if instead is None else instead.value
+        if kernel != "eager":
+            yield Remedy("fused_attention", "Use fused attention", {"training.attention": kernel})
+    if not training.compile:
+        yield Remedy("compile", "Compile the model", {"training.compile": True})
+    partly = ("selective", "selective-ops") if case.settled.shape is not None else ()
+    if training.checkpointing == "none":
+        for name in (*partly, "full"):
+            yield Remedy("checkpointing", f"Checkpoint activations ({name})", {"training.checkpointing": name})
+    else:
+        for name in ("none", *partly):
+            if name != training.checkpointing:
+                title = "Keep all activations" if name == "none" else f"Recompute less ({name})"
+                yield Remedy("less_checkpointing", title, {"training.checkpointing": name})
+    if parallel.offload == "none":
+        title = "Keep optimizer states in host memory"
+        yield Remedy("offload", title, {"parallelism.offload": "optimizer"})
+    else:
+        yield Remedy("no_offload", "Keep everything on the device", {"parallelism.offload": "none"})
+
+
+def _batches(case: Case) -> Iterator[Remedy]:
+    training = case.plan.training
+    micro_batch, replicas = int(training.micro_batch), int(case.plan.parallelism.dp or 1)
+    room = int(training.global_batch or 1) // replicas
+    open_batch = not case.gives("training.global_batch")
+    for size in (micro_batch * 2, micro_batch * 4):
+        if open_batch or size <= room:
+            caution = OTHER_BATCH if open_batch else ""
+            yield Remedy("micro_batch", f"Raise the micro-batch to {size}", {"training.micro_batch": size}, caution)
+    size = micro_batch // 2
+    while size >= 1:
+        yield Remedy("smaller_micro_batch", f"Lower the micro-batch to {size}", {"training.micro_batch": size})
+        size //= 2
+
+
+def _sharding(case: Case) -> Iterator[Remedy]:
+    parallel = case.plan.parallelism
+    ranks, stage = int(parallel.dp or 1) * parallel.cp, int(parallel.zero or 0)
+    words = {
+        0: "Replicate the model state",
+        1: "Shard optimizer states",
+        2: "Shard gradients",
+        3: "Shard parameters (FSDP)",
+    }
+    for other in (0, 1, 2, 3) if ranks > 1 else ():
+        if other != stage:
+            code = "sharding" if other > stage else "less_sharding"
+            yield Remedy(code, f"{words[other]}: ZeRO {other}", {"parallelism.zero": other})
+    if int(parallel.tp or 1) > 1 and not parallel.sequence_parallel:
+        change: Mapping[str, object] = {"parallelism.sequence_parallel": True}
+        yield Remedy("sequence_parallel", "Split norms and dropout along the sequence", change)
+    stages, layers = int(parallel.pp or 1), int(case.settled.shape.layers) if case.settled.shape else 0
+    if stages > 1 and layers % (stages * parallel.interleave * 2) == 0:
+        chunks = parallel.interleave * 2
+        yield Remedy("interleave", f"Interleave {chunks} chunks a stage", {"parallelism.interleave": chunks})
+
+
+def _tensor_parallel(case: Case) -> Iterator[Remedy]:
+    """Layouts with other tensor- and pipeline-parallel sizes on the same devices."""
+    parallel, cluster, shape = case.plan.parallelism, case.settled.cluster, case.settled.shape
+    if shape is None:
+        return
+    tensor, stages, devices = int(parallel.tp or 1), int(parallel.pp or 1), int(cluster.devices)
+    serving = case.plan.task == "infer"
+    inside = int(cluster.per_node)
+    near = [(tensor // 2, stages), (tensor * 2, stages), (tensor // 2, stages * 2), (tensor * 2, stages // 2)]
+    if tensor > inside:
+        near.append((inside, stages * tensor // inside))
+    every = [(size, most // size) for most in divisors(devices) for size in divisors(most)]
+    tried = every if serving else near
+    layout = plan_layout(case.plan, shape, case.catalog)
+    for size, pipeline in dict.fromkeys(tried):
+        # Layouts that cannot be have no estimate; unequal stages have one that software may not reach.
+        wanted = 1 <= size <= inside and pipeline >= 1 and (size, pipeline) != (tensor, stages)
+        if (
+            not wanted
+            or devices % (size * pipeline * parallel.cp)
+            or not EQUAL_STAGES.holds(replace(layout, pp=pipeline))
+        ):
+            continue
+        change = {"parallelism.tp": size, "parallelism.pp": pipeline}
+        replicas = devices // (size * pipeline * parallel.cp)
+        words = f"{replicas} {'replicas' if serving else 'data-parallel replicas'}"
+        yield Remedy("layout", f"Lay out as TP {size}, PP {pipeline}, {words}", change)
+
+
+def _sequence(case: Case) -> Iterator[Remedy]:
+    length = int(case.plan.training.seq_len)
+    if case.plan.task == "train" and length >= 2048:
+        change = {"training.seq_len": length // 2}
+        yield Remedy("sequence_length", f"Train on sequences of {length // 2} tokens", change, OTHER_DATA)
+
+
+def _serving(case: Case) -> Iterator[Remedy]:
+    inference, device = case.plan.inference, case.settled.cluster.device
+    formats = case.catalog.quantizations
+    bits = formats.find(inference.weights).bits_per_weight or 16.0
+    for name in ENGINE_WEIGHTS.get(inference.engine, ()):
+        row = formats.find(name)
+        runs = not why_not_read(row, inference.engine, device, case.catalog)
+        if runs and (row.bits_per_weight or 16.0) < bits and (name != "fp8" or device.native("fp8") == "fp8"):
+            change = {"inference.weights": name}
+            yield Remedy("quantize_weights", f"Store weights as {name}", change, ROUNDS_MORE)
+    cache = ENGINE_CACHE.get(inference.engine)
+    if cache and inference.kv_cache in ("fp32", "fp16", "bf16"):
+        yield Remedy("quantize_cache", f"Keep the KV cache in {cache}", {"inference.kv_cache": cache}, ROUNDS_MORE)
+    batch = int(inference.batch)
+    for size in (batch * 2, batch * 4):
+        yield Remedy("batch", f"Serve {size} sequences at once", {"inference.batch": size})
+    size = batch // 2
+    while size >= 1:
+        yield Remedy("smaller_batch", f"Serve {size} sequences at once", {"inference.batch": size})
+        size //= 2
+    if inference.engine == "transformers" and device.kind == "gpu":
+        yield Remedy("engine", "Serve with vLLM", {"inference.engine": "vllm"})
+    if inference.gpu_layers is not None:
+        yield Remedy("gpu_layers", "Put all layers on the accelerator", {"inference.gpu_layers": None})
+
+
+def _devices(case: Case) -> Iterator[Remedy]:
+    count = int(case.settled.cluster.devices)
+    if count > 1:
+        yield Remedy("fewer_devices", f"Use {devices_in_words(count // 2)}", {"hardware.devices": count // 2})
+    if case.plan.hardware.name != "detected" and case.settled.cluster.device.kind != "cpu":
+        yield Remedy("more_devices", f"Use {devices_in_words(count * 2)}", {"hardware.devices": count * 2})
+    if case.plan.task == "infer" and case.estimate.fits is False and case.plan.hardware.name != "detected":
+        tensor = int(case.plan.parallelism.tp or 1)
+        for times in (2, 4, 8):
+            change = {"hardware.devices": count * times, "parallelism.tp": tensor * times}
+            yield Remedy("more_devices", f"Split it over {count * times} devices, TP {tensor * times}", change)
+
+
+def _instances(case: Case) -> Iterator[Remedy]:
+    """Cheaper instances with the same accelerator; an accelerator by its own name is priced at the cheapest."""
+    plan, catalog = case.plan, case.catalog
+    row_id = catalog.instances.find_id(plan.hardware.name)
+    if row_id is None or plan.pricing.usd_per_hour is not None:
+        return
+    mine = catalog.instances[row_id]
+
+    def price(row: Instance) -> float:
+        return row.usd_per_device_hour or np.inf
+
+    like = [
+        row for row in catalog.instances.values() if row.accelerator == mine.accelerator and price(row) < price(mine)
+    ]
+    for row in sorted(like, key=price)[:2]:
+        yield Remedy("cheaper_instance", f"Rent {row.name} ({row.provider})", {"hardware.name": row.id})
+
+
+def _spot(case: Case) -> Iterator[Remedy]:
+    """Spot capacity, where a price of it is known; its interruptions are in the estimate."""
+    price = case.settled.cluster.price
+    if not price.is_spot and price.spot_usd_per_hour is not None:
+        caution = DROPS_REQUESTS if case.plan.task == "infer" else WAITS_FOR_CAPACITY
+        yield Remedy(SPOT, "Use spot capacity", {"pricing.spot": True}, f"{caution} Price of {price.spot_source}.")

@@ -1,0 +1,235 @@
+"""What to know before relying on a plan, with the figures that say so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from capacity_tui.engine.catalog import Catalog, Row
+from capacity_tui.engine.choose.whatif.trials import Case, again, unit_seconds
+from capacity_tui.engine.estimate.bottleneck import NETWORK
+from capacity_tui.engine.estimate.resolve import Settled
+from capacity_tui.engine.estimate.result import Note
+from capacity_tui.engine.estimate.timing.kernels import attention_in_place_of, why_not_read
+from capacity_tui.engine.plan.applying import Counts, circumstances, given_in_vain
+from capacity_tui.engine.plan.layout_rules import plan_layout, remarked
+from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.units import (
+    format_bandwidth,
+    format_bytes,
+    format_count,
+    format_flops,
+    format_number,
+    format_percent,
+    format_power,
+    format_seconds,
+)
+from capacity_tui.engine.verdict import Verdict
+
+# Tokens a parameter of compute-optimal training, and how far off is worth a word (Hoffmann et al. 2022).
+OPTIMAL_TOKENS, FAR = 20.0, 5.0
+# An assumption matters from this share of the step on, when the assumed network is half as fast.
+MATTERS = 0.05
+
+
+def cautions(case: Case) -> tuple[Note, ...]:
+    """Return what to know about a plan beyond whether it fits, the gravest first."""
+    found = [*_memory(case)]
+    if case.settled.family.kind in ("transformer", "network"):
+        found += _precision(case)
+    if case.settled.shape is not None:
+        found += [*_context(case), *_layout(case), *_unread(case)]
+    if case.settled.shape is not None and case.plan.task != "infer":
+        found += [*_batch(case), *_tokens(case)]
+    if case.plan.task == "fit" and case.plan.scalability.enabled:
+        found.append(Note("no_scaling", "A fit runs on one device", "There is nothing to vary for scalability."))
+    return (
+        *found,
+        *_ignored(case),
+        *_power(case),
+        *_unverified(case),
+        *_assumed(case),
+    )
+
+
+def ignored(settled: Settled, wanted: Plan, catalog: Catalog) -> Iterator[tuple[str, str]]:
+    """Yield each field that a plan sets in vain, and why."""
+    cluster, task = settled.cluster, settled.plan.task or "train"
+    counts = Counts(
+        devices=int(np.max(cluster.devices)),
+        per_node=int(np.max(cluster.per_node)),
+        on_processor=cluster.device.kind == "cpu",
+    )
+    return given_in_vain(circumstances(wanted, settled.family.kind, task, catalog, **counts))
+
+
+def _ignored(case: Case) -> Iterator[Note]:
+    for path, reason in ignored(case.settled, case.wanted, case.catalog):
+        yield Note("ignored", f"{path} changes nothing here", f"It {reason}.")
+
+
+def _memory(case: Case) -> Iterator[Note]:
+    memory, host = case.estimate.memory, case.estimate.memory.host_capacity_bytes
+    capacity = memory.capacity_bytes
+    if capacity is not None and case.estimate.verdict is Verdict.TIGHT:
+        high = _number(memory.reserved_bytes.high)
+        detail = (
+            f"{format_bytes(_number(memory.reserved_bytes.value))} of {format_bytes(_number(capacity))} expected, but "
+            f"one run in ten like it takes {format_bytes(high)} or more."
+        )
+        yield Note("tight", "Memory is tight", detail)
+    if host is not None and case.estimate.fits is None and _number(memory.host_bytes) > _number(host):
+        detail = f"{format_bytes(_number(memory.host_bytes))} for a device, {format_bytes(_number(host))} there."
+        yield Note("host_memory", "Host memory does not hold what is kept there", detail)
+
+
+def _context(case: Case) -> Iterator[Note]:
+    shape, plan = case.settled.shape, case.plan
+    if shape is None or not _number(shape.max_context):
+        return
+    length = float(plan.training.seq_len)
+    if plan.task == "infer":
+        length = float(plan.inference.prompt_tokens + plan.inference.output_tokens)
+    if length > _number(shape.max_context):
+        detail = f"{format_number(length)} tokens, trained on up to {format_number(_number(shape.max_context))}."
+        yield Note("beyond_context", "Sequences are longer than the model's context", detail)
+
+
+def _layout(case: Case) -> Iterator[Note]:
+    if case.settled.shape is not None:
+        layout = plan_layout(case.plan, case.settled.shape, case.catalog)
+        for rule in remarked(layout):
+            yield Note(f"layout_{rule.id}", rule.broken, rule.figures(layout))
+    tensor, cluster = int(case.plan.parallelism.tp or 1), case.settled.cluster
+    inside = int(cluster.per_node)
+    if tensor <= inside and inside % tensor == 0:
+        return
+    if tensor > 1 and int(cluster.devices) > inside:
+        share = _number(case.estimate.computation.parts.get("tensor_parallel", 0.0)) / _number(
+            case.estimate.computation.step_seconds.value
+        )
+        between, within = _number(cluster.node_bandwidth), _number(cluster.device.link_bandwidth)
+        detail = (
+            f"Groups of {tensor} do not stay inside nodes of {inside}: {format_bandwidth(between)} between nodes, "
+            f"{format_bandwidth(within)} inside; {format_percent(share)} of the step waits for it."
+        )
+        yield Note("tensor_parallel_across_nodes", "Tensor parallelism crosses nodes", detail)
+
+
+def _batch(case: Case) -> Iterator[Note]:
+    training, replicas = case.plan.training, int(case.plan.parallelism.dp or 1)
+    each = int(training.micro_batch) * replicas
+    batch = int(training.global_batch or each)
+    rest = batch % each
+    if rest:
+        near = " or ".join(format_number(size) for size in (batch - rest, batch - rest + each) if size)
+        passes = -(-batch // each)
+        detail = (
+            f"{format_number(batch)} sequences over {replicas} replicas in micro-batches of {training.micro_batch}: "
+            f"{passes} passes for the work of {batch / each:.2f}. {near} would divide."
+        )
+        yield Note("global_batch_not_divisible", "The global batch does not divide", detail)
+
+
+def _precision(case: Case) -> Iterator[Note]:
+    device, plan = case.settled.cluster.device, case.plan
+    wanted = str(plan.training.precision)
+    if plan.task == "infer":
+        wanted = case.catalog.quantizations.find(plan.inference.weights).compute
+    runs = device.native(wanted)
+    if runs != wanted:
+        peak = format_flops(device.peak(wanted), per_second=True)
+        detail = f"It runs as {runs}, with a peak of {peak}."
+        yield Note("precision_not_native", f"{device.name} has no {wanted} units", detail)
+
+
+def _unread(case: Case) -> Iterator[Note]:
+    """Say which kernels the device or the engine lacks."""
+    device, plan, catalog = case.settled.cluster.device, case.plan, case.catalog
+    if plan.task == "infer":
+        weights = catalog.quantizations.find(plan.inference.weights)
+        why = why_not_read(weights, plan.inference.engine, device, catalog)
+        if why:
+            yield Note("no_kernels", f"{weights.name} does not run as planned", why)
+        return
+    instead = attention_in_place_of(plan.training.attention, device, catalog)
+    if instead is not None:
+        yield Note("attention_kernel", f"Attention runs as {instead.value} on {device.name}", instead.reason)
+
+
+def _tokens(case: Case) -> Iterator[Note]:
+    computation, model = case.estimate.computation, case.estimate.model
+    if case.plan.task != "train" or computation.steps is None:
+        return
+    tokens = _number(computation.steps * computation.units_per_step)
+    ratio = tokens / _number(model.parameters)
+    if OPTIMAL_TOKENS / FAR <= ratio <= OPTIMAL_TOKENS * FAR:
+        return
+    optimal = OPTIMAL_TOKENS * _number(model.parameters)
+    seconds = optimal * unit_seconds(case.estimate)
+    words = "few" if ratio < OPTIMAL_TOKENS else "many"
+    detail = (
+        f"{ratio:.2g} tokens a parameter; {OPTIMAL_TOKENS:g} use the compute best, {format_count(optimal)} tokens in "
+        f"{format_seconds(seconds)} (Hoffmann et al. 2022)."
+    )
+    yield Note("tokens_per_parameter", f"{words.capitalize()} tokens for the size of the model", detail)
+
+
+def _power(case: Case) -> Iterator[Note]:
+    """Say when devices draw as much as only the boldest mode lets them."""
+    cluster, watts = case.settled.cluster, case.estimate.energy.watts_average
+    boldest = case.catalog.modes["extreme"]
+    limit, share, alarm = cluster.device.tdp_watts, boldest.power_share_range[0], boldest.watch.temperature_c
+    if watts is None or limit is None or share is None:
+        return
+    each = _number(watts / cluster.devices)
+    if each >= share * _number(limit):
+        heat = f" and keep devices below {alarm:g} C" if alarm else ""
+        detail = (
+            f"{format_power(each)} of {format_power(_number(limit))} a device, {format_power(_number(watts))} in all: "
+            f"supply and cooling must carry it for the whole run{heat}."
+        )
+        yield Note("power", "Devices run near their power limit", detail)
+
+
+def _unverified(case: Case) -> Iterator[Note]:
+    catalog, plan = case.catalog, case.plan
+    rows: list[Row] = []
+    for table, name in (
+        (catalog.accelerators, case.settled.cluster.device.id),
+        (catalog.processors, case.settled.cluster.device.id),
+        (catalog.instances, plan.hardware.name),
+        (catalog.architectures, plan.model.name or ""),
+    ):
+        row_id = table.find_id(name)
+        if row_id is not None:
+            rows.append(table[row_id])
+    for row in rows:
+        if not row.verified:
+            detail = f"{row.source}, as of {row.checked}: no source was seen for its figures; check them first."
+            yield Note("unverified", f"{row.name} is not verified", detail)
+
+
+def _assumed(case: Case) -> Iterator[Note]:
+    """Say how much an assumed network between nodes matters, by halving it."""
+    cluster, parts = case.settled.cluster, case.estimate.computation.parts
+    assumed = [text for text in cluster.assumed if text.startswith("network between nodes")]
+    waits = sum(_number(parts.get(part, 0.0)) for part in NETWORK)
+    if not assumed or waits < MATTERS / 2 * _number(case.estimate.computation.step_seconds.value):
+        return
+    ports = _number(cluster.node_bandwidth) / 1e9
+    slower = again(case, {"hardware.spec": {**case.plan.hardware.spec, "node_gbs": ports / 2.0}})
+    if slower is None:
+        return
+    change = unit_seconds(slower.estimate) / unit_seconds(case.estimate) - 1.0
+    if change >= MATTERS:
+        detail = (
+            f"{assumed[0]}, {format_bandwidth(_number(cluster.node_bandwidth))} a device. With half of it a step takes "
+            f"{format_percent(change)} longer; give hardware.interconnect."
+        )
+        yield Note("assumed", "The time rests on an assumed network", detail)
+
+
+def _number(value: object) -> float:
+    return float(np.max(np.asarray(value)))

@@ -1,0 +1,173 @@
+"""Where nothing fits: the ways out that people take, the least harmful first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from capacity_tui.engine.choose.modes.filled import Values
+from capacity_tui.engine.choose.modes.training_settings import Search, Searched
+from capacity_tui.engine.choose.whatif.deltas import change_text, plain_change
+from capacity_tui.engine.estimate.result import Note
+from capacity_tui.engine.plan.plan import AUTO, Plan
+from capacity_tui.engine.units import format_bytes
+
+# Sequences are not cut below this.
+SHORTEST = 512
+
+
+@dataclass(frozen=True, slots=True)
+class WayOut:
+    """One thing to give up for memory.
+
+    Attributes:
+        words: what it is.
+        opens: fields that a search may then set.
+        sets: fields that it sets.
+        same_result: whether the model learns the same, so that it costs time alone.
+    """
+
+    words: str
+    opens: tuple[str, ...] = ()
+    sets: Mapping[str, object] = field(default_factory=dict)
+    same_result: bool = False
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The fields it touches."""
+        return (*self.opens, *self.sets)
+
+
+def ways_out(plan: Plan, seq_len: int) -> Iterator[WayOut]:
+    """Yield what may be given up for a plan, in order of harm; never what the user wrote.
+
+    Args:
+        plan: the plan as the user gave it.
+        seq_len: tokens in a sequence as settled.
+    """
+    every = [
+        WayOut("smaller micro-batches", ("training.micro_batch",), same_result=True),
+        WayOut("recompute activations", ("training.checkpointing",), same_result=True),
+        WayOut("shard states over the replicas (ZeRO)", ("parallelism.zero",), same_result=True),
+        WayOut("split the model over devices", ("parallelism.tp", "parallelism.pp"), same_result=True),
+    ]
+    if plan.training.optimizer == "adamw":
+        every.append(WayOut("optimizer states in 8 bits", sets={"training.optimizer": "adamw8bit"}))
+    every.append(WayOut("optimizer states in host memory", ("parallelism.offload",)))
+    if plan.task == "finetune":
+        every.append(WayOut("train LoRA adapters in place of all weights", sets={"training.method": "lora"}))
+        every.append(WayOut("adapters on a base in 4 bits (QLoRA)", sets={"training.method": "qlora"}))
+    while seq_len // 2 >= SHORTEST:
+        seq_len //= 2
+        every.append(WayOut(f"sequences of {seq_len} tokens", sets={"training.seq_len": seq_len}))
+    return (way for way in every if not any(is_written(plan, path) for path in way.paths))
+
+
+def is_written(plan: Plan, path: str) -> bool:
+    """Whether the user wrote a value for a field, be it the default."""
+    section, _, name = path.partition(".")
+    return name in getattr(plan, section).model_fields_set and plan.value(path) not in (None, AUTO)
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What a search arrived at with the ways out that it took.
+
+    Attributes:
+        searched: the settings.
+        ways: what was given up, the least harmful first; nothing where that does not help.
+        needed_before: bytes of the fullest device without any of it.
+        least: bytes of the fullest device with all that was tried.
+    """
+
+    searched: Searched
+    ways: tuple[WayOut, ...]
+    needed_before: float
+    least: float
+
+    def change(self, search: Search) -> Values:
+        """Return the fields that differ from what they would be, besides those the plan leaves open."""
+        paths = dict.fromkeys(path for way in self.ways for path in way.paths)
+        given = {path: (search.plan.value(path), search.settled.plan.value(path)) for path in paths}
+        values = self.searched.values
+        return {path: values[path] for path in paths if path in values and not {AUTO, values[path]} & set(given[path])}
+
+
+def with_ways_out(search: Search, base: Values, wanted: tuple[str, ...]) -> Taken:
+    """Return the settings a search finds, going further than the open fields only where nothing fits.
+
+    What leaves the result of training alone is tried while the mode's own share of memory is exceeded; what changes it
+    only while nothing fits the device at all. Where nothing helps, the plan stays as it is wished.
+
+    Args:
+        search: the search.
+        base: values besides the plan's own.
+        wanted: paths of the open fields.
+    """
+    first = best = search.settings(base, wanted)
+    free: tuple[WayOut, ...] = ()
+    given_up: tuple[WayOut, ...] = ()
+    seq_len = int(str(base.get("training.seq_len", search.settled.plan.training.seq_len)))
+    for way in ways_out(search.plan, seq_len):
+        if best.inside or (best.fits and not way.same_result):
+            break
+        if set(way.opens) & set(wanted):
+            continue
+        found = _searched(search, base, wanted, (*free, *given_up, way))
+        helps = (found.inside, found.fits, -found.needed) > (best.inside, best.fits, -best.needed)
+        best = found if helps else best
+        # What costs time alone stays open for what comes after it.
+        if way.same_result:
+            free = (*free, way)
+        elif helps:
+            given_up = (*given_up, way)
+    if not best.fits:
+        return Taken(first, (), first.needed, best.needed)
+    return _trimmed(search, base, wanted, Taken(best, (*free, *given_up), first.needed, best.needed))
+
+
+def _searched(search: Search, base: Values, wanted: tuple[str, ...], ways: tuple[WayOut, ...]) -> Searched:
+    values = {**base, **{path: value for way in ways for path, value in way.sets.items()}}
+    return search.settings(values, (*wanted, *(path for way in ways for path in way.opens)))
+
+
+def _trimmed(search: Search, base: Values, wanted: tuple[str, ...], taken: Taken) -> Taken:
+    """Leave out what turned out not to be needed once something stronger was taken."""
+    for way in taken.ways[:-1]:
+        if way.same_result:
+            continue
+        rest = tuple(other for other in taken.ways if other is not way)
+        found = _searched(search, base, wanted, rest)
+        if found.fits and found.inside >= taken.searched.inside:
+            taken = replace(taken, searched=found, ways=rest)
+    return taken
+
+
+def explained(search: Search, taken: Taken) -> tuple[dict[str, str], tuple[Note, ...]]:
+    """Return the reasons of what was given up, and a warning that says so.
+
+    Args:
+        search: the search.
+        taken: what it arrived at.
+    """
+    change = taken.change(search)
+    capacity = search.settled.cluster.device.memory_bytes
+    if capacity is not None and not taken.searched.fits:
+        lacks = format_bytes(taken.least - float(capacity))
+        detail = (
+            f"With every change that was tried a device needs {format_bytes(taken.least)}, {lacks} more than it has."
+        )
+        return {}, (Note("nothing_fits", "Nothing makes it fit on this hardware", detail),)
+    if not change:
+        return {}, ()
+    there = "" if capacity is None else f" of {format_bytes(float(capacity))}"
+    needed = f"{format_bytes(taken.needed_before)}{there}"
+    reasons = {
+        path: f"{way.words}: without it a device needs {needed}"
+        for way in taken.ways
+        for path in way.paths
+        if path in change
+    }
+    words = [way.words for way in taken.ways if set(way.paths) & set(change)]
+    detail = f"{'; '.join(words)} ({change_text(change)}). Without them a device needs {needed}."
+    return reasons, (Note("way_out", "It fits only with changes", detail, None, plain_change(change)),)

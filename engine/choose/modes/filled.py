@@ -1,0 +1,88 @@
+"""A plan as one mode fills it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TypeAlias, cast
+
+import numpy as np
+
+from capacity_tui.engine.catalog.rows.modes import Mode
+from capacity_tui.engine.choose.modes.warnings import mode_warnings
+from capacity_tui.engine.cluster.cluster import Cluster
+from capacity_tui.engine.estimate.resolve import Settled
+from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.plan.sections.training import adapter_of
+from capacity_tui.engine.units import format_bytes, format_percent
+
+Values: TypeAlias = dict[str, object]
+Reasons: TypeAlias = dict[str, str]
+# Before the name of a family's own parameter.
+SPEC = "model.spec."
+# What follows from memory in serving where the plan does not say it.
+SERVING_LAYOUT = ("parallelism.tp", "parallelism.pp")
+
+
+@dataclass(frozen=True, slots=True)
+class ModePlan:
+    """What one mode makes of a plan.
+
+    Attributes:
+        mode: the mode's figures.
+        settled: the plan with everything filled in, and what its names stand for.
+        estimate: its estimate.
+        reasons: why each open field got its value.
+    """
+
+    mode: Mode
+    settled: Settled
+    estimate: Estimate
+    reasons: Mapping[str, str]
+
+    @property
+    def plan(self) -> Plan:
+        """The plan with everything filled in."""
+        return self.settled.plan
+
+    @property
+    def told(self) -> Estimate:
+        """The estimate with what the mode warns of, and why it filled open fields as it did."""
+        found = self.estimate
+        warnings = (*found.warnings, *mode_warnings(self.mode, found, self.settled.cluster))
+        return replace(found, warnings=warnings, basis=replace(found.basis, chosen=self.reasons))
+
+
+def with_values(plan: Plan, values: Mapping[str, object]) -> Plan:
+    """Return the plan with known-good values at dotted paths, unchecked."""
+    sections: dict[str, dict[str, object]] = {}
+    for path, value in values.items():
+        section, name = path.split(".", 1)
+        if path.startswith(SPEC):
+            spec = sections.setdefault(section, {}).setdefault("spec", dict(plan.model.spec))
+            cast("dict[str, object]", spec)[path.removeprefix(SPEC)] = value
+        else:
+            sections.setdefault(section, {})[name] = value
+    training = sections.get("training", {})
+    if "method" in training:
+        training["adapter"] = adapter_of(training["method"])
+    changed = {name: getattr(plan, name).model_copy(update=fields) for name, fields in sections.items()}
+    return plan.model_copy(update=changed)
+
+
+def memory_budget(mode: Mode, cluster: Cluster) -> float | None:
+    """Return the device memory a mode allows itself: its share of what is usable."""
+    capacity = cluster.device.memory_bytes
+    if capacity is None:
+        return None
+    system = mode.reserve.system_gb * 1e9 if cluster.device.kind == "cpu" else 0.0
+    return max(0.0, (float(np.max(capacity)) - system) * mode.utilization)
+
+
+def budget_text(mode: Mode, cluster: Cluster) -> str:
+    """Return a mode's memory in words."""
+    budget = memory_budget(mode, cluster)
+    if budget is None:
+        return "no memory limit known"
+    return f"{format_bytes(budget)}, {format_percent(mode.utilization)} of memory"

@@ -1,0 +1,53 @@
+"""The parallel sizes with which a plan can be laid out: what a step of one of them may land on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.choose.candidates import divisors
+from capacity_tui.engine.choose.modes.modes import with_placeholders
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.estimate.resolve import settle
+from capacity_tui.engine.plan.layout_rules import plan_layout, possible
+from capacity_tui.engine.plan.plan import Plan
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.machine.machine import Machine
+
+SIZES = {"parallelism.tp": "tp", "parallelism.pp": "pp", "parallelism.cp": "cp", "parallelism.ep": "ep"}
+
+
+def possible_sizes(plan: Plan, path: str, catalog: Catalog, machine: Machine | None = None) -> tuple[int, ...]:
+    """Return the values of one parallel size that leave a layout that can be, all other sizes as they are.
+
+    Args:
+        plan: the plan; its replicas follow from the other sizes unless it gives them.
+        path: field of the size, such as ``parallelism.tp``.
+        catalog: facts.
+        machine: the detected machine, for plans that run on it.
+
+    Returns:
+        The values in order; none for other fields, for models that are not divided, and where the rest of the plan
+        cannot be laid out.
+    """
+    name = SIZES.get(path)
+    if name is None:
+        return ()
+    try:
+        settled = settle(with_placeholders(plan, catalog), catalog, machine)
+    except CapacityError:
+        return ()
+    if settled.shape is None:
+        return ()
+    layout = plan_layout(settled.plan, settled.shape, catalog)
+    sizes = np.array(divisors(int(layout.devices)), dtype=np.float64)
+    tried = replace(layout, **{name: sizes}, micro_batches=0.0, global_batch=0.0)
+    if not isinstance(plan.parallelism.dp, int):
+        tried = replace(tried, dp=np.maximum(np.floor(tried.devices / tried.model), 1.0))
+    if plan.parallelism.etp is None:
+        tried = replace(tried, etp=np.where(np.asarray(tried.ep) > 1, 1.0, tried.tp))
+    return tuple(int(size) for size in sizes[np.broadcast_to(possible(tried), sizes.shape)])

@@ -1,0 +1,156 @@
+"""To the limit: the largest value of one field with which a plan still fits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from capacity_tui.engine.catalog import Catalog, load_catalog
+from capacity_tui.engine.choose.candidates import Flags, Floats, each, evaluate
+from capacity_tui.engine.choose.modes.filled import with_values
+from capacity_tui.engine.errors import CapacityError, Place, PlanError
+from capacity_tui.engine.estimate.estimate import estimate_settled
+from capacity_tui.engine.estimate.resolve import Settled, settle
+from capacity_tui.engine.estimate.serving.resolve import serving_run
+from capacity_tui.engine.estimate.serving.run import ServingRun
+from capacity_tui.engine.estimate.serving.serve import claim, memory_estimate
+from capacity_tui.engine.estimate.transformer.resolve import transformer_run
+from capacity_tui.engine.plan.fields import plan_fields
+from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.verdict import Verdict
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.machine.machine import Machine
+
+Holds: TypeAlias = Callable[[Floats], Flags]
+# Kinds of fields that are whole numbers, and those of them that arrays of values can stand for.
+WHOLE = ("integer", "power-of-two")
+SERVED = ("inference.batch", "inference.prompt_tokens", "inference.output_tokens")
+TRAINED = ("training.micro_batch", "training.seq_len")
+# Values that one call judges: a range of a million takes four calls.
+POINTS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """How far one field can go.
+
+    Attributes:
+        path: the field.
+        value: the largest value that fits; None where not even the smallest does.
+        beyond: the next value, which does not fit; None where the field's own range ends first.
+        verdict: whether the plan fits at ``value``, or is tight there.
+    """
+
+    path: str
+    value: int | None
+    beyond: int | None
+    verdict: Verdict
+
+
+def largest_that_fits(holds: Holds, low: int, high: int) -> int | None:
+    """Return the largest whole number between two that holds, where all below it do; None if the lowest does not.
+
+    Each call asks for many numbers at once, spaced by a constant factor, and goes on between the last that holds and
+    the first that does not.
+
+    Args:
+        holds: judges an array of whole numbers; true up to some number, false beyond.
+        low: smallest number.
+        high: largest number.
+    """
+    if not holds(np.array([float(low)]))[0]:
+        return None
+    while low < high:
+        spaced = np.unique(np.ceil(np.geomspace(low + 1, high, POINTS)))
+        held = np.broadcast_to(holds(spaced), spaced.shape)
+        if held.all():
+            return high
+        first = int(np.argmin(held))
+        low, high = int(spaced[first - 1]) if first else low, int(spaced[first]) - 1
+    return low
+
+
+def serving_needs(run: ServingRun) -> tuple[Floats, Flags]:
+    """Return the bytes of the fullest device, and whether the engine's share of memory holds the batch."""
+    memory = memory_estimate(run)
+    sequences = claim(run, memory)[0].get("inference.sequences_in_cache", np.inf)
+    return np.asarray(memory.reserved_bytes.value, dtype=np.float64), np.asarray(sequences >= run.batch)
+
+
+def to_the_limit(plan: Plan, path: str, machine: Machine | None = None, catalog: Catalog | None = None) -> Limit:
+    """Return the largest value of an integer field with which a plan fits, everything else staying as it is.
+
+    It is looked for from the plan's own value on where that fits, else from the field's smallest.
+
+    Args:
+        plan: a plan without open fields.
+        path: field that is a whole number, such as ``inference.batch`` or ``training.seq_len``.
+        machine: what was detected, for plans that run on it.
+        catalog: facts; the shipped ones with the user's own by default.
+
+    Raises:
+        PlanError: the field is no whole number, or nothing is known that limits it.
+    """
+    facts = catalog or load_catalog()
+    settled = settle(plan, facts, machine)
+    field = next((field for field in plan_fields(settled.plan, settled.family.kind) if field.path == path), None)
+    if field is None or field.knob.kind not in WHOLE or field.knob.maximum is None:
+        raise PlanError("only whole numbers go to a limit", path, place=Place(field=path))
+    if settled.cluster.device.memory_bytes is None:
+        raise PlanError("the memory of this hardware is not known", hint="give hardware.spec.memory_mib")
+    low, high = int(field.knob.minimum or 1), int(field.knob.maximum)
+
+    def verdict(value: float) -> Verdict:
+        same = None if path.startswith(("model.", "hardware.")) else settled
+        try:
+            changed = settle(with_values(plan, {path: int(value)}), facts, machine, same)
+            return estimate_settled(changed, facts).verdict
+        except CapacityError:
+            return Verdict.OVER
+
+    def one_by_one(values: Floats) -> Flags:
+        return np.array([verdict(value) is not Verdict.OVER for value in values], dtype=np.bool_)
+
+    holds = _judge(settled, path, facts) or one_by_one
+    if isinstance(field.value, int) and holds(np.array([float(field.value)]))[0]:
+        low = field.value
+    value = largest_that_fits(holds, low, high)
+    if value is None:
+        return Limit(path, None, low, Verdict.OVER)
+    return Limit(path, value, value + 1 if value < high else None, verdict(value))
+
+
+def _judge(settled: Settled, path: str, catalog: Catalog) -> Holds | None:
+    """Return what judges many values of a field in one call; None where each needs an estimate of its own."""
+    shape, cluster = settled.shape, settled.cluster
+    capacity = np.max(np.asarray(cluster.device.memory_bytes))
+    host = np.inf if cluster.host_memory_bytes is None else np.max(np.asarray(cluster.host_memory_bytes))
+    if shape is None:
+        return None
+    if settled.plan.task == "infer" and path in SERVED:
+        served = serving_run(settled.plan, shape, cluster, catalog)
+
+        def holds_served(values: Floats) -> Flags:
+            needed, held = serving_needs(_with_array(served, path, values))
+            return np.asarray(held & (needed <= capacity), dtype=np.bool_)
+
+        return holds_served
+    if settled.plan.task != "infer" and path in TRAINED:
+        run = transformer_run(settled.plan, shape, cluster, catalog)
+
+        def holds_trained(values: Floats) -> Flags:
+            evaluated = evaluate(run, each(path, values.tolist()), None)
+            return np.asarray((evaluated.reserved <= capacity) & (evaluated.host <= host), dtype=np.bool_)
+
+        return holds_trained
+    return None
+
+
+def _with_array(run: ServingRun, path: str, values: Floats) -> ServingRun:
+    if path == "inference.batch":
+        return replace(run, batch=values)
+    return replace(run, prompt=values) if path == "inference.prompt_tokens" else replace(run, output=values)

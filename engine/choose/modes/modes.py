@@ -1,0 +1,192 @@
+"""Three plans for one wish: conservative, balanced and extreme fill what the plan leaves open."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from capacity_tui.engine.catalog import Catalog, load_catalog
+from capacity_tui.engine.catalog.rows.modes import Mode
+from capacity_tui.engine.choose.advice.ways_out import explained, with_ways_out
+from capacity_tui.engine.choose.modes.filled import (
+    SERVING_LAYOUT,
+    ModePlan,
+    Reasons,
+    Values,
+    memory_budget,
+    with_values,
+)
+from capacity_tui.engine.choose.modes.model_choice import choose_model, smallest_model
+from capacity_tui.engine.choose.modes.serving_settings import choose_serving
+from capacity_tui.engine.choose.modes.spec_fields import choose_own_parameters, choose_served_batch
+from capacity_tui.engine.choose.modes.training_settings import WISH, Search
+from capacity_tui.engine.cluster.resolve import resolve_cluster
+from capacity_tui.engine.estimate.estimate import estimate_settled
+from capacity_tui.engine.estimate.resolve import Settled, settle
+from capacity_tui.engine.estimate.result import Estimate, Note
+from capacity_tui.engine.plan.plan import AUTO, Plan
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.machine.machine import Machine
+
+ModeName = Literal["conservative", "balanced", "extreme"]
+MODES: tuple[ModeName, ...] = ("conservative", "balanced", "extreme")
+# What each open field holds while its value is still being chosen.
+PLACEHOLDERS: Mapping[str, object] = {
+    "training.seq_len": 2048,
+    "training.micro_batch": 1,
+    "training.global_batch": None,
+    "training.tokens": None,
+    "training.precision": "bf16",
+    "training.checkpointing": "none",
+    "inference.batch": 1,
+    "inference.weights": "bf16",
+    "parallelism.dp": None,
+    "parallelism.tp": 1,
+    "parallelism.pp": 1,
+    "parallelism.zero": None,
+    "parallelism.offload": "none",
+    "model.spec.n_jobs": None,
+    "model.spec.precision": None,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The three plans side by side."""
+
+    conservative: ModePlan
+    balanced: ModePlan
+    extreme: ModePlan
+
+
+def open_fields(plan: Plan) -> tuple[str, ...]:
+    """Return the plan fields that are still to be chosen: what is ``auto``, and the layout of serving if absent."""
+    chosen_model = ("model.name",) if plan.model.name == AUTO else ()
+    follows = SERVING_LAYOUT if plan.task == "infer" else ()
+    given = (
+        path for path in PLACEHOLDERS if plan.value(path) == AUTO or (path in follows and plan.value(path) is None)
+    )
+    return (*chosen_model, *given)
+
+
+def compare(plan: Plan, machine: Machine | None = None, catalog: Catalog | None = None) -> Comparison:
+    """Return conservative, balanced and extreme plans for the same job: the balanced mode's, where the job is open.
+
+    A plan that leaves the model open gets another job in each mode, since each chooses another model.
+
+    Raises:
+        CapacityError: the plan cannot be estimated.
+    """
+    facts = catalog or load_catalog()
+    if plan.model.name == AUTO:
+        return Comparison(*(_fill_model(plan, mode, machine, facts) for mode in MODES))
+    settled = settle(with_placeholders(plan, facts), facts, machine)
+    if not open_fields(plan):
+        estimate = estimate_settled(settled, facts)
+        return Comparison(*(_as_given(facts.modes[mode], settled, estimate) for mode in MODES))
+    balanced = _fill(plan, "balanced", machine, facts, settled)
+    return Comparison(
+        _alike(plan, "conservative", balanced, machine, facts),
+        balanced,
+        _alike(plan, "extreme", balanced, machine, facts),
+    )
+
+
+def fill(plan: Plan, mode_name: ModeName, machine: Machine | None = None, catalog: Catalog | None = None) -> ModePlan:
+    """Fill every open field as a mode would, and estimate the result; an open job is the balanced mode's."""
+    facts = catalog or load_catalog()
+    if plan.model.name == AUTO:
+        return _fill_model(plan, mode_name, machine, facts)
+    settled = settle(with_placeholders(plan, facts), facts, machine)
+    if not open_fields(plan):
+        return _as_given(facts.modes[mode_name], settled, estimate_settled(settled, facts))
+    if mode_name == "balanced" or not _open_wish(plan):
+        return _fill(plan, mode_name, machine, facts, settled)
+    return _alike(plan, mode_name, _fill(plan, "balanced", machine, facts, settled), machine, facts)
+
+
+def with_placeholders(plan: Plan, catalog: Catalog) -> Plan:
+    """Return the plan with a placeholder in every open field; replicas and their batch wait for what they depend on."""
+    wanted = open_fields(plan)
+    values = {path: PLACEHOLDERS[path] for path in wanted if path in PLACEHOLDERS}
+    if plan.model.name == AUTO:
+        values["model.name"] = smallest_model(catalog)
+    if {"parallelism.tp", "parallelism.pp"} & values.keys():
+        values |= {"parallelism.dp": None, "training.global_batch": None}
+    return with_values(plan, values)
+
+
+def _open_wish(plan: Plan) -> tuple[str, ...]:
+    return tuple(path for path in WISH if plan.value(path) == AUTO)
+
+
+def _as_given(mode: Mode, settled: Settled, estimate: Estimate) -> ModePlan:
+    return ModePlan(mode, settled, estimate, {})
+
+
+def _alike(plan: Plan, mode_name: ModeName, balanced: ModePlan, machine: Machine | None, facts: Catalog) -> ModePlan:
+    """Fill a plan as a mode would, for the job that the balanced mode chose."""
+    wish = {path: balanced.plan.value(path) for path in _open_wish(plan)}
+    wished = with_values(plan, wish)
+    settled = settle(with_placeholders(wished, facts), facts, machine, balanced.settled)
+    filled = _fill(wished, mode_name, machine, facts, settled)
+    job = {path: why for path, why in balanced.reasons.items() if path in wish}
+    return replace(filled, reasons={**job, **filled.reasons})
+
+
+def _fill(plan: Plan, mode_name: ModeName, machine: Machine | None, facts: Catalog, settled: Settled) -> ModePlan:
+    """Fill the open fields of a plan that names its model; ``settled`` holds placeholders in them."""
+    mode, wanted, shape = facts.modes[mode_name], open_fields(plan), settled.shape
+    budget = memory_budget(mode, settled.cluster)
+    base = with_placeholders(plan, facts)
+    notes: tuple[Note, ...] = ()
+
+    def estimated(values: Mapping[str, object]) -> Estimate:
+        return estimate_settled(settle(with_values(base, values), facts, machine, settled), facts)
+
+    if settled.plan.task == "infer":
+        replicas = plan.parallelism.dp if isinstance(plan.parallelism.dp, int) else None
+        if shape is None:
+            values, reasons = choose_served_batch(wanted, mode, budget, estimated)
+        else:
+            values, reasons = choose_serving(settled, shape, wanted, replicas, mode, facts)
+        if replicas is not None:
+            values["parallelism.dp"] = replicas
+    elif shape is None:
+        values, reasons = choose_own_parameters(settled, wanted, mode, budget, estimated)
+    else:
+        values, reasons, notes = _training(Search(plan, settled, mode, facts, machine), wanted)
+    if isinstance(plan.training.global_batch, int):
+        values["training.global_batch"] = plan.training.global_batch
+    settled = settle(with_values(base, values), facts, machine, settled)
+    estimate = estimate_settled(settled, facts)
+    estimate = replace(estimate, warnings=(*estimate.warnings, *notes))
+    return ModePlan(mode, settled, estimate, reasons)
+
+
+def _training(search: Search, wanted: tuple[str, ...]) -> tuple[Values, Reasons, tuple[Note, ...]]:
+    """Choose the settings of a training run, with what had to be given up for memory."""
+    base, before = search.before(wanted)
+    taken = with_ways_out(search, base, wanted)
+    reasons, notes = explained(search, taken)
+    found = {path: why for path, why in taken.searched.reasons.items() if path in wanted}
+    return taken.searched.values, {**before, **found, **reasons}, notes
+
+
+def _fill_model(plan: Plan, mode_name: ModeName, machine: Machine | None, facts: Catalog) -> ModePlan:
+    """Choose the model first, then fill the rest."""
+    cluster = resolve_cluster(plan.hardware, plan.pricing, facts, machine)
+
+    def filled(named: Plan) -> ModePlan:
+        return _fill(named, mode_name, machine, facts, settle(with_placeholders(named, facts), facts, machine))
+
+    named, reason = choose_model(plan, facts.modes[mode_name], cluster, facts, filled)
+    chosen = filled(named)
+    return replace(chosen, reasons={"model.name": reason, **chosen.reasons})
+
+
+def closed(plan: Plan, machine: Machine | None, catalog: Catalog) -> Plan:
+    """Return the plan with open fields filled as the balanced mode would."""
+    return fill(plan, "balanced", machine, catalog).plan if open_fields(plan) else plan

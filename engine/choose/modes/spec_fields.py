@@ -1,0 +1,125 @@
+"""Open fields of models with parameters of their own: classical algorithms and networks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from capacity_tui.engine.catalog.rows.modes import Mode
+from capacity_tui.engine.choose.candidates import LARGEST_MICRO_BATCH, Flags, Floats, powers_of_two
+from capacity_tui.engine.choose.modes.filled import Reasons, Values
+from capacity_tui.engine.choose.modes.limits import largest_that_fits
+from capacity_tui.engine.choose.modes.serving_settings import FORMATS, LARGEST_BATCH
+from capacity_tui.engine.cluster.cluster import Cluster
+from capacity_tui.engine.estimate.resolve import Settled
+from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.models.classical.specs import ClassicalSpec, LinearRegressionNormal
+from capacity_tui.engine.units import format_bytes, format_percent
+
+# Checkpointing that a network may use, the cheaper first.
+NETWORK_CHECKPOINTING = ("none", "full")
+
+
+def choose_own_parameters(
+    settled: Settled,
+    wanted: tuple[str, ...],
+    mode: Mode,
+    budget: float | None,
+    estimate: Callable[[Mapping[str, object]], Estimate],
+) -> tuple[Values, Reasons]:
+    """Return values and reasons for the open fields of a classical algorithm or a network.
+
+    Args:
+        settled: the plan with placeholders where it is open.
+        wanted: paths of the open fields.
+        mode: whose figures decide.
+        budget: device memory the mode allows itself, None where unknown.
+        estimate: estimates the plan with values at dotted paths.
+    """
+    if isinstance(settled.spec, ClassicalSpec):
+        return _classical(settled.spec, settled.cluster, wanted, mode)
+    return _network(settled, wanted, mode, budget, estimate)
+
+
+def choose_served_batch(
+    wanted: tuple[str, ...],
+    mode: Mode,
+    budget: float | None,
+    estimate: Callable[[Mapping[str, object]], Estimate],
+) -> tuple[Values, Reasons]:
+    """Return values and reasons for the open fields of serving a network: format of the weights, then the batch."""
+    values: Values = {}
+    reasons: Reasons = {}
+
+    def inside(trial: Mapping[str, object]) -> bool:
+        return budget is None or float(np.max(estimate(trial).memory.reserved_bytes.value)) <= budget
+
+    def holds(batches: Floats) -> Flags:
+        trials = [{**values, "inference.batch": int(batch)} for batch in batches]
+        return np.array([inside(trial) for trial in trials], dtype=np.bool_)
+
+    if "inference.weights" in wanted:
+        trials = ({"inference.weights": name} for name in FORMATS)
+        values |= next((trial for trial in trials if inside(trial)), {"inference.weights": FORMATS[-1]})
+        reasons["inference.weights"] = "least quantized format that stays inside the mode's memory"
+    if "inference.batch" in wanted:
+        values["inference.batch"] = largest_that_fits(holds, 1, int(mode.batch_range[1] or LARGEST_BATCH)) or 1
+        reasons["inference.batch"] = "largest batch that stays inside the mode's memory and range"
+    return values, reasons
+
+
+def _classical(spec: ClassicalSpec, cluster: Cluster, wanted: tuple[str, ...], mode: Mode) -> tuple[Values, Reasons]:
+    values: Values = {}
+    reasons: Reasons = {}
+    device = cluster.device
+    if "model.spec.n_jobs" in wanted:
+        cores = int(np.max(device.units))
+        values["model.spec.n_jobs"] = max(1, int(cores * mode.utilization)) if device.kind == "cpu" else None
+        reasons["model.spec.n_jobs"] = f"{format_percent(mode.utilization)} of {cores} cores, the mode's share"
+    if "model.spec.precision" in wanted:
+        exact = isinstance(spec, LinearRegressionNormal) or mode.id == "conservative"
+        exact = exact and "fp64" in device.peaks
+        values["model.spec.precision"] = "fp64" if exact else "fp32"
+        reasons["model.spec.precision"] = "all digits" if exact else "half the memory and traffic of fp64"
+    return values, reasons
+
+
+def _network(
+    settled: Settled,
+    wanted: tuple[str, ...],
+    mode: Mode,
+    budget: float | None,
+    estimate: Callable[[Mapping[str, object]], Estimate],
+) -> tuple[Values, Reasons]:
+    """Choose the type first, then the fastest micro-batch and checkpointing that stay inside the mode's memory."""
+    device, dp = settled.cluster.device, int(settled.plan.parallelism.dp or 1)
+    values: Values = {}
+    reasons: Reasons = {}
+    if "training.precision" in wanted:
+        values["training.precision"] = device.native("bf16")
+        reasons["training.precision"] = f"widest range of the 16-bit types {device.name} runs natively"
+    micro_batches: tuple[object, ...] = (settled.plan.training.micro_batch,)
+    if "training.micro_batch" in wanted:
+        micro_batches = powers_of_two(mode.batch_range[1] or LARGEST_MICRO_BATCH)
+    ways = NETWORK_CHECKPOINTING if "training.checkpointing" in wanted else (settled.plan.training.checkpointing,)
+    trials: list[tuple[float, float, Values]] = []
+    for checkpointing in ways:
+        for micro_batch in micro_batches:
+            trial = {**values, "training.micro_batch": micro_batch, "training.checkpointing": checkpointing}
+            if "training.global_batch" in wanted:
+                trial["training.global_batch"] = dp * max(mode.replica_batch, int(str(micro_batch)))
+            found = estimate(trial)
+            held = float(np.max(found.memory.reserved_bytes.value))
+            speed = float(np.max(found.computation.units_per_step / found.computation.step_seconds.value))
+            trials.append((held, speed, trial))
+    inside = [trial for trial in trials if budget is None or trial[0] <= budget]
+    held, _, chosen = max(inside, key=lambda trial: trial[1]) if inside else min(trials, key=lambda trial: trial[0])
+    limit = "no memory limit known" if budget is None else f"{format_bytes(budget)}, {format_percent(mode.utilization)}"
+    verdict = f"fastest of {len(trials)} settings inside {limit}: {format_bytes(held)}"
+    if not inside:
+        verdict = f"nothing of {len(trials)} settings stays inside {limit}; this needs least: {format_bytes(held)}"
+    for path in ("training.micro_batch", "training.checkpointing", "training.global_batch"):
+        if path in wanted:
+            values[path], reasons[path] = chosen[path], verdict
+    return values, reasons

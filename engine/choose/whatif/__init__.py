@@ -1,0 +1,1 @@
+"""One plan with something changed."""

@@ -1,0 +1,116 @@
+"""What a change does to the figures, as numbers and in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from capacity_tui.engine.estimate.figures import figure, written
+from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.plan.plan import Section
+from capacity_tui.engine.units import format_percent
+
+# Figures a change is judged by; those of the whole job only where both jobs are the same work.
+SAVED = (
+    "memory.reserved_bytes",
+    "memory.host_bytes",
+    "computation.step_seconds",
+    "computation.tokens_per_second",
+    "computation.samples_per_second",
+    "computation.infer.decode_tokens_per_second",
+    "computation.infer.time_to_first_token_seconds",
+    "cost.usd_per_million_tokens",
+)
+SAVED_OF_JOB = ("computation.estimated_train_time_seconds", "cost.usd", "energy.kwh")
+# Changes smaller than this are the arithmetic's, not the machine's.
+_NOTHING = 1e-6
+_WORTH_TELLING = 0.005
+
+
+def value_of(estimate: Estimate, key: str) -> float | None:
+    """Return a figure without its range; None where there is none."""
+    if key == "computation.tokens_per_second" and estimate.computation.unit != "token":
+        return None
+    return figure(estimate, key).number
+
+
+def saves(before: Estimate, after: Estimate) -> dict[str, float]:
+    """Return what changes, by result key: new value minus old."""
+    keys = (*SAVED, *SAVED_OF_JOB) if _same_work(before, after) else SAVED
+    found: dict[str, float] = {}
+    for key in keys:
+        old, new = value_of(before, key), value_of(after, key)
+        if old is not None and new is not None and abs(new - old) > _NOTHING * max(abs(old), abs(new)):
+            found[key] = new - old
+    return found
+
+
+def effect_text(before: Estimate, after: Estimate) -> str:
+    """Return the change in words: memory, then time, then money."""
+    return ", ".join(_effects(before, after))
+
+
+def _effects(before: Estimate, after: Estimate) -> Iterator[str]:
+    for keys in _spoken(before, after):
+        for key in keys:
+            old, new = value_of(before, key), value_of(after, key)
+            if old is None or new is None:
+                continue
+            if abs(new - old) > _WORTH_TELLING * abs(old):
+                metric = figure(before, key).metric
+                percent = f" ({_signed(new / old - 1.0)})" if old else ""
+                yield f"{metric.label} {written(new, metric.unit)} instead of {written(old, metric.unit)}{percent}"
+            break
+
+
+def _spoken(before: Estimate, after: Estimate) -> tuple[tuple[str, ...], ...]:
+    """Of each group the first figure that both estimates have is told."""
+    job = _same_work(before, after)
+    return (
+        (
+            *(("computation.estimated_train_time_seconds",) if job else ()),
+            "computation.tokens_per_second",
+            "computation.samples_per_second",
+        ),
+        ("computation.infer.time_to_first_token_seconds",),
+        ("memory.reserved_bytes",),
+        (*(("cost.usd",) if job else ()), "cost.usd_per_million_tokens"),
+    )
+
+
+def _same_work(before: Estimate, after: Estimate) -> bool:
+    """Whether both jobs work through as many tokens or samples, to a hundredth."""
+    old, new = _units(before), _units(after)
+    if old is None or new is None:
+        return False
+    return abs(new - old) <= 0.01 * old
+
+
+def _units(estimate: Estimate) -> float | None:
+    computation = estimate.computation
+    return None if computation.steps is None else float(np.mean(computation.steps * computation.units_per_step))
+
+
+def plain_change(change: Mapping[str, object]) -> dict[str, object]:
+    """Return a change as plain data."""
+    return {
+        path: value.model_dump(mode="json") if isinstance(value, Section) else value for path, value in change.items()
+    }
+
+
+def change_text(change: Mapping[str, object]) -> str:
+    """Return the fields to set, as the command line takes them."""
+    return ", ".join(f"{path}={_written(value)}" for path, value in plain_change(change).items())
+
+
+def _written(value: object) -> str:
+    """Return a value as YAML on one line."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {_written(entry)}" for key, entry in value.items()) + "}"
+    return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _signed(share: float) -> str:
+    text = format_percent(share)
+    return text if share < 0 else f"+{text}"

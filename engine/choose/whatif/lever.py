@@ -1,0 +1,134 @@
+"""The knob that improves a figure most with one step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.choose.whatif.trials import Case, again
+from capacity_tui.engine.estimate.figures import LESS, METRICS, figure
+from capacity_tui.engine.estimate.resolve import Settled
+from capacity_tui.engine.estimate.timing.kernels import why_not_read
+from capacity_tui.engine.plan.fields import PlanField, plan_fields
+
+# What is wanted, which software and network there are, and sizes that follow from others: none of them is a lever.
+WANTED = frozenset(
+    {
+        "training.tokens",
+        "training.steps",
+        "training.seq_len",
+        "training.global_batch",
+        "inference.prompt_tokens",
+        "inference.output_tokens",
+    }
+)
+GIVEN = frozenset({"training.framework", "inference.engine", "hardware.per_node", "hardware.ports_per_node"})
+NOT_LEVERS = WANTED | GIVEN | {"parallelism.dp", "parallelism.etp"}
+# A utilization is measured against what the precision could reach: another precision moves the measure itself.
+MEASURES = frozenset({"computation.mfu", "bottleneck.arithmetic_intensity", "bottleneck.ridge_point"})
+# Host memory is slower than a device's, and another optimizer learns something else: only want of memory asks for them.
+MEMORY_ALONE = frozenset(
+    {"parallelism.offload", "inference.gpu_layers", "training.optimizer", "training.master_weights"}
+)
+# A smaller change is no lever.
+LEAST_CHANGE = 0.005
+
+
+@dataclass(frozen=True, slots=True)
+class Lever:
+    """The knob that would improve a number most with one step.
+
+    Attributes:
+        field: plan path.
+        label: its name.
+        before: value now.
+        after: value one step away.
+        change: relative change of the number, -0.5 for half.
+    """
+
+    field: str
+    label: str
+    before: str
+    after: str
+    change: float
+
+
+def strongest_lever(case: Case, key: str) -> Lever | None:
+    """Estimate again with each knob one step away, and return the one that improves a figure most.
+
+    Args:
+        case: the estimated plan.
+        key: result key of the figure.
+
+    Returns:
+        None for a figure that no knob improves, and for facts: a model's size, what a device offers, a price.
+    """
+    metric = METRICS.get(key)
+    better = LESS if metric is None else metric.better
+    value = figure(case.estimate, key).number
+    if not value or not better:
+        return None
+    strongest: Lever | None = None
+    for field, after in neighbours(case.settled, case.catalog):
+        if not _concerns(field.path, key, short=case.estimate.fits is False):
+            continue
+        trial = again(case, {field.path: after})
+        moved = None if trial is None else figure(trial.estimate, key).number
+        if moved is None or not np.isfinite(moved):
+            continue
+        change = moved / value - 1.0
+        if change * better > (strongest.change * better if strongest else LEAST_CHANGE):
+            strongest = Lever(field.path, field.knob.label, str(field.value), str(after), change)
+    return strongest
+
+
+def _concerns(path: str, key: str, *, short: bool) -> bool:
+    """Whether a knob may be the lever of a figure, where memory is short or not."""
+    if path in MEMORY_ALONE:
+        return short and key.startswith("memory.")
+    return path != "training.precision" or key not in MEASURES
+
+
+def neighbours(settled: Settled, catalog: Catalog) -> Iterator[tuple[PlanField, object]]:
+    """Yield every knob that can be stepped, with each value one step away."""
+    for field in plan_fields(settled.plan, settled.family.kind, catalog=catalog):
+        if _is_lever(field):
+            for value in _steps(field):
+                if _has_kernels(settled, field.path, value, catalog):
+                    yield field, value
+
+
+def _has_kernels(settled: Settled, path: str, value: object, catalog: Catalog) -> bool:
+    """Whether the device and the engine run a value as it is named."""
+    device = settled.cluster.device
+    if path == "training.precision":
+        # A type the device has no units for runs as another one, which is tried itself.
+        return value in device.peaks
+    if path == "inference.weights":
+        weights = catalog.quantizations.find(str(value))
+        return not why_not_read(weights, settled.plan.inference.engine, device, catalog)
+    return True
+
+
+def _is_lever(field: PlanField) -> bool:
+    """Whether a field is a choice of how to run: not what to run, nor its price."""
+    if field.path in NOT_LEVERS or field.value is None or isinstance(field.value, bool):
+        return False
+    if field.path.startswith("model."):
+        return field.path.startswith("model.spec.") and field.knob.automatic
+    return field.path.count(".") == 1 and not field.path.startswith("pricing.")
+
+
+def _steps(field: PlanField) -> Iterator[object]:
+    knob, value = field.knob, field.value
+    if knob.kind == "power-of-two" and isinstance(value, int):
+        for neighbour in (value // 2, value * 2):
+            if max(1.0, knob.minimum or 1.0) <= neighbour <= (knob.maximum or np.inf):
+                yield neighbour
+    elif knob.kind == "choice":
+        for choice in knob.choices:
+            if choice != str(value):
+                yield int(choice) if choice.isdigit() else choice

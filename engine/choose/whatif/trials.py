@@ -1,0 +1,158 @@
+"""The same plan with a few fields changed, estimated again: what every piece of advice rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.choose.modes.filled import SERVING_LAYOUT, with_values
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.estimate.estimate import estimate_settled
+from capacity_tui.engine.estimate.resolve import Settled, settle
+from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.plan.plan import AUTO, Plan
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.machine.machine import Machine
+
+# What follows from other fields unless the user gave it, and is settled again after a change.
+_FOLLOWING = ("parallelism.shard", "parallelism.etp", "parallelism.sequence_parallel", "hardware.per_node")
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """An estimated plan and all it takes to estimate it again.
+
+    Attributes:
+        wanted: the plan as the user gave it.
+        settled: the same with nothing open.
+        estimate: its estimate.
+        catalog: facts.
+        machine: the detected machine, where there is one.
+    """
+
+    wanted: Plan
+    settled: Settled
+    estimate: Estimate
+    catalog: Catalog
+    machine: Machine | None = None
+
+    @property
+    def plan(self) -> Plan:
+        """The settled plan."""
+        return self.settled.plan
+
+    def gives(self, path: str) -> bool:
+        """Whether the user gave a field's value."""
+        return self.wanted.value(path) not in (None, AUTO)
+
+    def is_open(self, path: str) -> bool:
+        """Whether the user left a field to the modes."""
+        return self.wanted.value(path) == AUTO
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A changed plan and its estimate."""
+
+    change: Mapping[str, object]
+    settled: Settled
+    estimate: Estimate
+
+
+def completed(case: Case, change: Mapping[str, object]) -> dict[str, object]:
+    """Return a change with what has to change along: a ``dp`` that filled the devices, a price, a server's layout."""
+    values = dict(change)
+    if _touches_layout(change) and case.gives("parallelism.dp"):
+        values.setdefault("parallelism.dp", None)
+    price = case.wanted.pricing.usd_per_hour
+    if price is not None and "hardware.devices" in change:
+        values["pricing.usd_per_hour"] = price * _growth(case, change)
+    moved = any(path.startswith(("inference.", "parallelism.", "hardware.")) for path in change)
+    if moved and case.plan.task == "infer" and case.settled.shape is not None and case.settled.cluster.devices > 1:
+        # A layout that was left out would be chosen anew for the changed plan: the change says which one it is.
+        absent = (path for path in SERVING_LAYOUT if case.wanted.value(path) is None)
+        values = {**{path: case.plan.value(path) for path in absent}, **values}
+    return values
+
+
+def changed_plan(case: Case, change: Mapping[str, object]) -> Plan:
+    """Return the case's plan with values at dotted paths; what follows from others is settled again."""
+    values = dict(change)
+    if _touches_layout(change):
+        follow = {path: case.wanted.value(path) if case.gives(path) else None for path in _FOLLOWING}
+        values = {"parallelism.dp": None, **follow, **values}
+    batch = case.plan.training.global_batch
+    if case.wanted.training.global_batch is None:
+        values.setdefault("training.global_batch", _same_batch(case, values))
+    elif case.is_open("training.global_batch") and batch:
+        # What a mode chose belongs to the number of replicas.
+        values.setdefault("training.global_batch", max(1, round(float(batch) * _growth(case, change))))
+    return with_values(case.plan, values)
+
+
+def again(case: Case, change: Mapping[str, object]) -> Trial | None:
+    """Return the changed plan's estimate; None where such a plan cannot be."""
+    whole = completed(case, change)
+    try:
+        like = case.settled if _same_facts(whole) else None
+        settled = settle(changed_plan(case, whole), case.catalog, case.machine, like)
+        return Trial(whole, settled, estimate_settled(settled, case.catalog))
+    except CapacityError:
+        return None
+
+
+def _same_batch(case: Case, values: Mapping[str, object]) -> int | None:
+    """Return the settled global batch where the changed plan divides it; None lets it follow from the replicas."""
+    batch = case.plan.training.global_batch
+    changed = with_values(case.plan, values)
+    sizes = (changed.parallelism.tp, changed.parallelism.pp, changed.parallelism.cp, changed.training.micro_batch)
+    if AUTO in sizes or "hardware.devices" in values or not batch:
+        return None
+    tp, pp, cp, micro_batch = (int(size or 1) for size in sizes)
+    replicas = float(np.max(case.settled.cluster.devices)) // (tp * pp * cp)
+    return None if int(batch) % max(1.0, micro_batch * replicas) else int(batch)
+
+
+def _same_facts(change: Mapping[str, object]) -> bool:
+    """Whether a change leaves model, hardware and prices as they are."""
+    return all(path.startswith(("training.", "inference.", "parallelism.")) for path in change)
+
+
+def _touches_layout(change: Mapping[str, object]) -> bool:
+    return any(path.startswith(("parallelism.", "hardware.")) for path in change)
+
+
+def _growth(case: Case, change: Mapping[str, object]) -> float:
+    """Return by how much the number of devices grows."""
+    devices = float(np.max(case.settled.cluster.devices))
+    return float(str(change.get("hardware.devices", devices))) / devices
+
+
+def has_room(estimate: Estimate, share: float = 1.0) -> bool:
+    """Whether a run fits, into ``share`` of device memory at that; unknown memory has room."""
+    capacity = estimate.memory.capacity_bytes
+    if capacity is None:
+        return True
+    reserved = float(np.max(np.asarray(estimate.memory.reserved_bytes.value)))
+    return bool(estimate.fits) and reserved <= float(np.max(np.asarray(capacity))) * share
+
+
+def unit_seconds(estimate: Estimate) -> float:
+    """Return the seconds of one token or sample."""
+    computation = estimate.computation
+    return float(np.mean(computation.step_seconds.value / computation.units_per_step))
+
+
+def unit_cost(estimate: Estimate) -> float:
+    """Return what one token or sample costs: in money, in seconds where devices are free of charge.
+
+    Where no price is known, device-seconds stand for money.
+    """
+    if estimate.cost.usd_per_million_tokens is None:
+        return unit_seconds(estimate) * float(np.mean(estimate.computation.devices))
+    return float(np.mean(estimate.cost.usd_per_million_tokens)) or unit_seconds(estimate)

@@ -1,0 +1,260 @@
+"""The hardware an estimate runs on, reduced to the numbers formulas need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from capacity_tui.engine.cluster.curve import Curve
+from capacity_tui.engine.machine.facts import Provenance, Quantity
+from capacity_tui.engine.numeric import Number
+
+DeviceKind = Literal["gpu", "tpu", "cpu"]
+
+# Where a type has no units of its own, the next one below runs in its place.
+FALLBACK = {"fp4": "fp8", "fp8": "bf16", "int8": "fp16", "bf16": "fp16", "fp16": "fp32", "tf32": "fp32"}
+
+
+FIGURES = {
+    "memory_bytes": "memory",
+    "bandwidth": "memory bandwidth",
+    "units": "units",
+    "tdp_watts": "power limit",
+    "link_bandwidth": "link",
+    "host_bandwidth": "link to host memory",
+    "node_bandwidth": "network between nodes",
+    "host_memory_bytes": "host memory",
+}
+"""Figures of hardware whose provenance is kept, by field; peaks go by ``peaks.`` and their type."""
+WIDEST_FIRST = ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "int8", "fp4")
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Shares of the datasheet a generation reaches; see profiles/efficiency.yaml and coefficients.yaml.
+
+    Times are in seconds here, sizes in bytes.
+    """
+
+    gemm: Mapping[str, float]
+    sustained: Number
+    wave_fill: Number
+    ramp_length: Number
+    misaligned: Number
+    unaligned: Number
+    attention_forward: Number
+    attention_portable: Number
+    attention_half_length: Number
+    attention_backward: Number
+    attention_unfused: Number
+    stream: Number
+    elementwise: Number
+    launch_seconds: Number
+    collective_share: Number
+    switch_reduction: Number
+    collective_half_bytes: Number
+    network_share: Number
+    collective_hop_seconds: Number
+    communicator_bytes: Number
+    context_bytes: Number
+    idle_share: Number
+    attention_half_width: Number
+    optimizer_stream: Number
+    host_stream: Number
+    arithmetic_power: Number
+    memory_power: Number
+    waiting_power: Number
+    source: str
+    row: str = "other"
+    curves: tuple[Curve, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """One accelerator, or one CPU-only machine, as formulas see it.
+
+    Attributes:
+        id: catalogue id, or ``detected``.
+        name: the product's name.
+        kind: gpu, tpu or cpu.
+        memory_bytes: what the driver reports as usable; RAM for a CPU or shared memory.
+        bandwidth: memory bandwidth, B/s.
+        peaks: dense peaks by type, FLOP/s.
+        units: processors that work on tiles side by side (SMs, compute units, cores).
+        tdp_watts: power limit; None where unknown.
+        clock: share of the full clock that a lowered power limit leaves.
+        link_bandwidth: link to a neighbour in the node, B/s in one direction.
+        host_bandwidth: link to host memory, B/s in one direction.
+        reach: what of all this is reached.
+        checked: date of the catalogue row.
+        confidence: A, B or C as the catalogue says.
+        known: how each of the figures came about, by field; peaks by ``peaks.bf16`` and the like.
+    """
+
+    id: str
+    name: str
+    kind: DeviceKind
+    memory_bytes: Number | None
+    bandwidth: Number
+    peaks: Mapping[str, float]
+    units: Number
+    tdp_watts: Number | None
+    clock: Number
+    link_bandwidth: Number
+    host_bandwidth: Number
+    reach: Reach
+    checked: str
+    confidence: str
+    known: Mapping[str, Provenance] = field(default_factory=dict)
+
+    def known_by(self, by: Provenance, *names: str) -> Device:
+        """Return the device with another provenance for some figures; ``peaks`` stands for all of its peaks."""
+        fields = (name for given in names for name in self._expanded(given))
+        return replace(self, known={**self.known, **dict.fromkeys(fields, by)})
+
+    def with_bandwidth(self, bandwidth: Number, by: Provenance) -> Device:
+        """Return a device whose memory is the host's with another bandwidth; its links are copies in that memory."""
+        changed = replace(self, bandwidth=bandwidth, host_bandwidth=bandwidth, link_bandwidth=bandwidth * 0.5)
+        return changed.known_by(by, "bandwidth", "host_bandwidth", "link_bandwidth")
+
+    def figures(self) -> Iterator[tuple[str, Number]]:
+        """Yield the figures whose provenance is known, by field, with their values."""
+        for name in self.known:
+            group, _, kind = name.partition(".")
+            value = self.peaks.get(kind) if group == "peaks" else getattr(self, name)
+            if value is not None:
+                yield name, value
+
+    def assumptions(self) -> tuple[str, ...]:
+        """Return what of the figures is assumed and from what, one line for those of one source."""
+        sources: dict[str, list[str]] = {}
+        for name, _ in self.figures():
+            by = self.known[name]
+            copied = name in ("host_bandwidth", "link_bandwidth") and by == self.known.get("bandwidth")
+            if by.origin == "assumed" and not copied:
+                sources.setdefault(by.source, []).append(figure_label(name))
+        return tuple(f"{', '.join(labels)}: {source}" for source, labels in sources.items())
+
+    def _expanded(self, name: str) -> tuple[str, ...]:
+        return tuple(f"peaks.{kind}" for kind in self.peaks) if name == "peaks" else (name,)
+
+    def native(self, precision: str) -> str:
+        """Return the type that really runs when ``precision`` is asked for.
+
+        A device without any wider type (TPUs multiply in bf16 alone) runs it in the widest one it has.
+        """
+        while precision not in self.peaks and precision in FALLBACK:
+            precision = FALLBACK[precision]
+        return precision if precision in self.peaks else next(name for name in WIDEST_FIRST if name in self.peaks)
+
+    def peak(self, precision: str) -> float:
+        """Dense peak for a type, FLOP/s; falls back to the type that runs in its place."""
+        return self.peaks[self.native(precision)]
+
+    def gemm_reach(self, precision: str) -> float:
+        """Share of the peak that large matrix products of a type sustain."""
+        native = self.native(precision)
+        return self.reach.gemm.get(native, min(self.reach.gemm.values()))
+
+
+def figure_label(name: str) -> str:
+    """Return what a figure is called in a sentence, such as ``bf16 peak``."""
+    group, _, kind = name.partition(".")
+    return f"{kind} peak" if group == "peaks" else FIGURES[name]
+
+
+@dataclass(frozen=True, slots=True)
+class Interruptions:
+    """How often a job on capacity that may be taken back is interrupted.
+
+    Attributes:
+        seconds_between: mean seconds between interruptions of the whole job.
+        spread: how many times more or less often that may be.
+        restart_seconds: from an interruption until work goes on.
+        checkpoint_seconds: to write a checkpoint.
+        checkpoint_bandwidth: bytes a second that one device writes to a checkpoint.
+        words: the same for people.
+    """
+
+    seconds_between: float
+    spread: float
+    restart_seconds: float
+    checkpoint_seconds: Number
+    checkpoint_bandwidth: float
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What the cluster costs; prices are of all devices together.
+
+    Attributes:
+        usd_per_hour: on demand; None where unknown.
+        source: provider, instance, region and date.
+        spot_usd_per_hour: on capacity that may be taken back; None where unknown.
+        spot_source: provider, instance, region and date of that, which may be others.
+        interruptions: of spot capacity.
+        is_spot: whether the plan runs on spot capacity.
+    """
+
+    usd_per_hour: float | None = None
+    source: str = ""
+    spot_usd_per_hour: float | None = None
+    spot_source: str = ""
+    interruptions: Interruptions | None = None
+    is_spot: bool = False
+
+    @property
+    def rate(self) -> float | None:
+        """What an hour costs the way the plan runs; None where unknown."""
+        return self.spot_usd_per_hour if self.is_spot else self.usd_per_hour
+
+    @property
+    def rate_source(self) -> str:
+        """Where that price comes from."""
+        return self.spot_source if self.is_spot else self.source
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Devices and the links between them.
+
+    Attributes:
+        device: one of the devices, all alike.
+        devices: how many.
+        per_node: devices that share a node's fast link.
+        node_bandwidth: network between nodes, B/s in one direction for each device.
+        node_hop_seconds: one step of a collective between nodes.
+        host_memory_bytes: host memory for each device; None where unknown.
+        price: what it costs.
+        network: name of the network between nodes.
+        part: what part of a device each one is, as ``1/8 ``; empty for whole ones.
+        rented: instances rented whole for it, as ``2 x aws-p5-48xlarge``; empty where none is named.
+        assumed: what was not given.
+        known: how the network between nodes and the host memory came about, by field.
+    """
+
+    device: Device
+    devices: Number
+    per_node: Number
+    node_bandwidth: Number
+    node_hop_seconds: Number
+    host_memory_bytes: Number | None = None
+    price: Price = field(default_factory=Price)
+    network: str = ""
+    part: str = ""
+    rented: str = ""
+    assumed: tuple[str, ...] = ()
+    known: Mapping[str, Provenance] = field(default_factory=dict)
+
+    def figures(self) -> dict[str, Quantity]:
+        """Return the hardware's figures by field, each with how it came about."""
+        own = ((name, getattr(self, name), by) for name, by in self.known.items())
+        device = ((name, value, self.device.known[name]) for name, value in self.device.figures())
+        return {name: Quantity(value, by.origin, by.source) for name, value, by in (*device, *own) if value is not None}
+
+    @property
+    def words(self) -> str:
+        """The devices, and the instances that are rented for them: ``16 x h100-sxm-80gb in 2 x aws-p5-48xlarge``."""
+        return f"{self.devices:g} x {self.part}{self.device.id}" + (f" in {self.rented}" if self.rented else "")

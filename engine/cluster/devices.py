@@ -1,0 +1,197 @@
+"""One device as formulas see it: from its catalogue row and what its generation reaches."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+from capacity_tui.engine.catalog import Accelerator, Catalog, Processor
+from capacity_tui.engine.catalog.rows.assumptions import Assumption
+from capacity_tui.engine.catalog.rows.base import FROM_USER, MIB, Row
+from capacity_tui.engine.cluster.cluster import Device, Reach
+from capacity_tui.engine.errors import CatalogError, Place
+from capacity_tui.engine.machine.facts import Provenance
+
+# One lane carries this much in one direction, by PCIe generation (GB/s; PCI-SIG, after encoding).
+PCIE_LANE_GBS = {1: 0.25, 2: 0.5, 3: 0.985, 4: 1.969, 5: 3.938, 6: 7.563, 7: 15.13}
+
+
+SPEC_FIGURES = {
+    "memory_mib": "memory_bytes", "bandwidth_gbs": "bandwidth", "tdp_w": "tdp_watts", "link_gbs": "link_bandwidth",
+    "units": "units", "host_gbs": "host_bandwidth", "node_gbs": "node_bandwidth",
+    "host_memory_gib": "host_memory_bytes", "fp64_tflops": "peaks.fp64", "fp32_tflops": "peaks.fp32",
+    "tf32_tflops": "peaks.tf32", "fp16_tflops": "peaks.fp16", "bf16_tflops": "peaks.bf16", "fp8_tflops": "peaks.fp8",
+    "int8_tops": "peaks.int8", "fp4_tflops": "peaks.fp4",
+}  # fmt: skip
+"""The figure that each key of a plan's hardware.spec, or of a catalogue row, gives."""
+CLUSTER_FIGURES = ("node_bandwidth", "host_memory_bytes")
+UNTOLD = Provenance("assumed", "nothing tells")
+DEVICE_FIGURES = ("memory_bytes", "bandwidth", "peaks", "units", "tdp_watts", "link_bandwidth", "host_bandwidth")
+
+
+def reach_of(generation: str, catalog: Catalog) -> Reach:
+    """Return what a hardware generation reaches of its datasheet; the row ``other`` where none covers it."""
+    table = catalog.efficiencies
+    row = next((row for row in table.values() if generation in row.generations), table["other"])
+    return Reach(
+        gemm=row.gemm,
+        sustained=row.sustained,
+        wave_fill=row.wave_fill,
+        ramp_length=row.ramp_length,
+        misaligned=row.misaligned,
+        unaligned=row.unaligned,
+        attention_forward=row.attention_forward,
+        attention_portable=row.attention_portable,
+        attention_half_length=row.attention_half_length,
+        attention_backward=row.attention_backward,
+        attention_unfused=row.attention_unfused,
+        stream=row.stream,
+        elementwise=row.elementwise,
+        launch_seconds=row.launch_us * 1e-6,
+        collective_share=row.collective_share,
+        switch_reduction=row.switch_reduction,
+        collective_half_bytes=row.collective_half_mib * MIB,
+        network_share=row.network_share,
+        collective_hop_seconds=row.collective_hop_us * 1e-6,
+        communicator_bytes=row.communicator_mib * MIB,
+        context_bytes=row.context_mib * MIB,
+        idle_share=row.idle_share,
+        attention_half_width=catalog.coefficients["attention-half-width"].value,
+        optimizer_stream=catalog.coefficients["optimizer-stream"].value,
+        host_stream=catalog.coefficients["host-stream"].value,
+        arithmetic_power=catalog.coefficients["arithmetic-power"].value,
+        memory_power=catalog.coefficients["memory-power"].value,
+        waiting_power=catalog.coefficients["waiting-power"].value,
+        source=f"{row.name}: {row.source} ({row.confidence})",
+        row=row.id,
+    )
+
+
+def accelerator_device(row: Accelerator, catalog: Catalog) -> Device:
+    """Return a catalogue accelerator as formulas see it."""
+    fields = {"fp64": "fp64_tflops"} | {name: kept.peak_field for name, kept in catalog.precisions.items()}
+    peaks = {name: peak for name, field in fields.items() if (peak := row.peak_flops(field))}
+    if not peaks or row.bandwidth_gbs is None:
+        raise CatalogError(
+            "peaks or bandwidth of this accelerator are not published",
+            row.id,
+            "give them in hardware.spec: bf16_tflops, bandwidth_gbs",
+            Place(field="hardware.name"),
+        )
+    told = row_provenance(row)
+    generation, lanes, units = row.pcie_gen, row.pcie_lanes, row.units
+    guesses = catalog.assumptions
+    host = PCIE_LANE_GBS[generation or int(guesses["pcie-generation"].value)] * 1e9
+    host *= lanes or guesses["pcie-lanes"].value
+    bandwidth = row.bandwidth_gbs * 1e9
+    device = Device(
+        id=row.id,
+        name=row.name,
+        kind="tpu" if row.vendor in {"Google", "AWS"} else "gpu",
+        memory_bytes=float(row.memory_bytes),
+        bandwidth=bandwidth,
+        peaks=peaks,
+        units=float(units or guesses["accelerator-units"].value),
+        tdp_watts=row.tdp_w,
+        clock=1.0,
+        link_bandwidth=row.link_gbs * 1e9 if row.link_gbs else host,
+        host_bandwidth=bandwidth if row.unified_memory else host,
+        reach=reach_of(row.generation or "", catalog),
+        checked=row.checked.isoformat(),
+        confidence=row.confidence,
+    ).known_by(told, *DEVICE_FIGURES)
+    if not row.unified_memory and not (generation and lanes):
+        guess = assumed_by(guesses["pcie-lanes" if generation else "pcie-generation"])
+        device = device.known_by(guess, "host_bandwidth", *(() if row.link_gbs else ("link_bandwidth",)))
+    if row.memory_mib_assumed:
+        device = device.known_by(
+            Provenance("assumed", f"what drivers leave of the marketed size; {told.source}"), "memory_bytes"
+        )
+    if row.overrides:
+        own = Provenance("given", f"your own catalogue file, row {row.id}")
+        device = device.known_by(own, *(name for key, name in SPEC_FIGURES.items() if key in row.overrides))
+    return device if units else device.known_by(assumed_by(guesses["accelerator-units"]), "units")
+
+
+def part_words(share: float) -> str:
+    """Return a part of a device in front of its name, as ``1/8 ``; empty for whole ones."""
+    return "" if share >= 1.0 else f"{Fraction(share).limit_denominator(16)} "
+
+
+def part_of_device(device: Device, share: float) -> Device:
+    """Return a part of a device, as clouds rent it, with that share of its memory too."""
+    if share >= 1.0:
+        return device
+    memory = None if device.memory_bytes is None else device.memory_bytes * share
+    return replace(shared(device, share, share), name=f"{part_words(share)}{device.name}", memory_bytes=memory)
+
+
+def shared(device: Device, arithmetic: float, bandwidth: float) -> Device:
+    """Return what shares of arithmetic, with its power, and of memory bandwidth leave of a device, without links."""
+    return replace(
+        device,
+        peaks={name: peak * arithmetic for name, peak in device.peaks.items()},
+        units=device.units * arithmetic,
+        bandwidth=device.bandwidth * bandwidth,
+        tdp_watts=None if device.tdp_watts is None else device.tdp_watts * arithmetic,
+        link_bandwidth=device.host_bandwidth,
+    )
+
+
+def processor_device(row: Processor, catalog: Catalog) -> Device:
+    """Return one socket of a catalogue CPU as formulas see it; its memory is not known."""
+    guesses = catalog.assumptions
+    clock = (row.base_ghz or row.boost_ghz or guesses["cpu-clock"].value) * 1e9
+    cores = row.cores + row.efficiency_cores
+    single = row.fp32_flops_per_cycle or guesses["cpu-fp32-flops-per-cycle"].value
+    double = row.fp64_flops_per_cycle or guesses["cpu-fp64-flops-per-cycle"].value
+    peaks = {"fp32": single * cores * clock, "fp64": double * cores * clock}
+    if row.bf16_matrix_flops_per_cycle:
+        peaks["bf16"] = row.bf16_matrix_flops_per_cycle * cores * clock
+    bandwidth = (row.bandwidth_gbs or guesses["cpu-bandwidth"].value) * 1e9
+    device = Device(
+        id=row.id,
+        name=row.name,
+        kind="cpu",
+        memory_bytes=None,
+        bandwidth=bandwidth,
+        peaks=peaks,
+        units=float(cores),
+        tdp_watts=row.tdp_w,
+        clock=1.0,
+        link_bandwidth=bandwidth * 0.5,
+        host_bandwidth=bandwidth,
+        reach=reach_of("CPU", catalog),
+        checked=row.checked.isoformat(),
+        confidence=row.confidence,
+    ).known_by(row_provenance(row), *DEVICE_FIGURES)
+    lacking = {
+        "peaks": () if row.base_ghz or row.boost_ghz else ("cpu-clock",),
+        "peaks.fp32": () if row.fp32_flops_per_cycle else ("cpu-fp32-flops-per-cycle",),
+        "peaks.fp64": () if row.fp64_flops_per_cycle else ("cpu-fp64-flops-per-cycle",),
+        "bandwidth": () if row.bandwidth_gbs else ("cpu-bandwidth",),
+    }
+    for name, guessed in lacking.items():
+        for guess in guessed:
+            device = device.known_by(assumed_by(guesses[guess]), name)
+    return device
+
+
+def row_provenance(row: Row) -> Provenance:
+    """Return how the figures of a catalogue row came about: shipped ones are the catalogue's, others the user's own."""
+    if row.provenance == FROM_USER and not row.overrides:
+        return Provenance("given", f"your own catalogue file, row {row.id}")
+    return Provenance("catalogue", f"row {row.id}, checked {row.checked.isoformat()}, confidence {row.confidence}")
+
+
+def assumed_by(row: Assumption) -> Provenance:
+    """Return the provenance of what stands in for a figure that nothing tells."""
+    return Provenance("assumed", f"{row.name}, {row.value:g} {row.unit}".strip())
+
+
+def power_limited(device: Device, limit: float) -> Device:
+    """Lower the clock to what a power limit leaves: dynamic power grows with its third power."""
+    if device.tdp_watts is None:
+        return replace(device, tdp_watts=limit)
+    clock = min(1.0, (limit / device.tdp_watts) ** (1.0 / 3.0))
+    return replace(device, tdp_watts=min(limit, float(device.tdp_watts)) if clock < 1 else limit, clock=clock)

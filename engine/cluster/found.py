@@ -1,0 +1,97 @@
+"""The hardware a plan names: an accelerator, a processor, an instance, or this machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from capacity_tui.engine.catalog import Accelerator, Catalog, Fabric, Instance, Processor
+from capacity_tui.engine.cluster.cluster import Device
+from capacity_tui.engine.cluster.devices import UNTOLD, accelerator_device, part_of_device, processor_device
+from capacity_tui.engine.cluster.fabric import (
+    Network,
+    fabric_of,
+    instance_network,
+    machine_network,
+    usual_network,
+)
+from capacity_tui.engine.errors import CatalogError, HardwareError, Place, PlanError
+from capacity_tui.engine.machine.facts import Provenance
+from capacity_tui.engine.plan.plan import HardwareSection
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.machine.machine import Machine
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A device with what its row says about its surroundings.
+
+    Attributes:
+        device: one device.
+        devices: how many there are where a plan does not say.
+        per_node: devices that share a node's fast link.
+        network: what joins nodes.
+        host_memory_bytes: host memory for each device; None where unknown.
+        accelerator: its id where it was named itself and so has no price of its own.
+        instance: the cloud instance it belongs to.
+        assumed: what was not found.
+        host_memory_known: how the host memory came about.
+    """
+
+    device: Device
+    devices: int
+    per_node: int
+    network: Network
+    host_memory_bytes: float | None = None
+    accelerator: str | None = None
+    instance: Instance | None = None
+    assumed: tuple[str, ...] = ()
+    host_memory_known: Provenance = UNTOLD
+
+
+def found_hardware(section: HardwareSection, catalog: Catalog, machine: Machine | None = None) -> Found:
+    """Return what a plan's hardware names.
+
+    Raises:
+        HardwareError: nothing was detected that could run anything.
+        PlanError: nothing has that name.
+        CatalogError: its peaks are not published.
+    """
+    if section.name == "detected":
+        if machine is None:
+            raise HardwareError("no machine was detected", hint="name the hardware in hardware.name")
+        from capacity_tui.engine.cluster.own_machine import detected  # noqa: PLC0415 - other plans need none of it
+
+        return detected(machine, catalog)
+    try:
+        row = catalog.find_hardware(section.name)
+    except CatalogError as error:
+        raise PlanError(error.title, error.detail, error.hint, Place(field="hardware.name")) from error
+    if isinstance(row, Processor):
+        return Found(processor_device(row, catalog), 1, 1, machine_network(catalog))
+    if isinstance(row, Instance):
+        return _instance(row, catalog)
+    return _accelerator(row, catalog)
+
+
+def _accelerator(row: Accelerator, catalog: Catalog) -> Found:
+    fabric: Fabric = fabric_of(row, catalog)
+    network = usual_network(fabric, catalog)
+    return Found(accelerator_device(row, catalog), 1, fabric.node_devices, network, accelerator=row.id)
+
+
+def _instance(row: Instance, catalog: Catalog) -> Found:
+    whole = accelerator_device(catalog.accelerators.find(row.accelerator), catalog)
+    told = Provenance("catalogue", f"instance {row.id}")
+    if row.in_node_gbs is not None:
+        whole = replace(whole, link_bandwidth=row.in_node_gbs * 1e9).known_by(told, "link_bandwidth")
+    return Found(
+        device=part_of_device(whole, row.device_share),
+        devices=row.sold_devices,
+        per_node=row.node_devices or row.sold_devices,
+        network=instance_network(row, catalog),
+        host_memory_bytes=row.memory_gb * 2**30 / row.sold_devices if row.memory_gb else None,
+        instance=row,
+        host_memory_known=told,
+    )

@@ -1,0 +1,55 @@
+"""This machine as formulas see it: its accelerators of one kind, or its CPU."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.cluster.cluster import Device
+from capacity_tui.engine.cluster.devices import accelerator_device, power_limited
+from capacity_tui.engine.cluster.fabric import machine_network
+from capacity_tui.engine.cluster.found import Found
+from capacity_tui.engine.cluster.own_processor import own_processor
+from capacity_tui.engine.cluster.usable import slice_of, usable_devices
+from capacity_tui.engine.machine.facts import Provenance
+from capacity_tui.engine.machine.machine import Accelerator, Machine
+from capacity_tui.engine.machine.measured import with_measured
+
+# Below this an idle device's "used" memory is the driver's own reserve (nvidia-smi shows up to some hundred MiB).
+HELD_BY_OTHERS = 2**30
+
+
+def detected(machine: Machine, catalog: Catalog) -> Found:
+    """Return the detected machine: its accelerators of the first kind, or its CPU."""
+    visible = usable_devices(machine)
+    usable = [found for found in visible if found.accelerator.catalogue_id.value in catalog.accelerators]
+    main = machine.memory.total_bytes
+    memory, told = float(main.value or 0) or None, main.provenance
+    if usable:
+        first = usable[0]
+        row_id = first.accelerator.catalogue_id.value
+        linked = [found for found in usable if found.linked and found.accelerator.catalogue_id.value == row_id]
+        alike = linked or [first]
+        device = with_measured(_detected_accelerator(first.accelerator, catalog), machine.measured)
+        host = memory / len(alike) if memory else None
+        count = len(alike)
+        network = machine_network(catalog)
+        return Found(slice_of(device, first), count, count, network, host, host_memory_known=told)
+    unmatched = tuple(f"{found.accelerator.name} is not in the catalogue" for found in visible)
+    processor = with_measured(own_processor(machine, catalog), machine.measured)
+    return Found(processor, 1, 1, machine_network(catalog), memory, assumed=unmatched, host_memory_known=told)
+
+
+def _detected_accelerator(found: Accelerator, catalog: Catalog) -> Device:
+    row = catalog.accelerators[str(found.catalogue_id.value)]
+    device = accelerator_device(row, catalog)
+    size, used = found.memory_total_bytes, found.memory_used_bytes.value or 0
+    if size.value:
+        # What other processes hold is not there for the run; a little is the driver's own.
+        held = used if used > HELD_BY_OTHERS else 0
+        told = Provenance(size.origin, f"{size.source}, less what other processes hold" if held else size.source)
+        device = replace(device, memory_bytes=float(size.value - held)).known_by(told, "memory_bytes")
+    limit = found.power_limit_watts
+    if not limit.value:
+        return device
+    return power_limited(device, limit.value).known_by(limit.provenance, "tdp_watts")

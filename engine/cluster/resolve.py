@@ -1,0 +1,162 @@
+"""From a plan's hardware section, or a detected machine, to the cluster that formulas read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.catalog.names import nearest
+from capacity_tui.engine.catalog.rows.base import MIB
+from capacity_tui.engine.cluster.cluster import Cluster, Device, Price
+from capacity_tui.engine.cluster.devices import CLUSTER_FIGURES, SPEC_FIGURES, part_words, power_limited
+from capacity_tui.engine.cluster.fabric import Network, named_network
+from capacity_tui.engine.cluster.found import Found, found_hardware
+from capacity_tui.engine.cluster.pricing import (
+    chosen_price,
+    device_price,
+    instance_price,
+    instances_for,
+    price_assumptions,
+)
+from capacity_tui.engine.errors import Place, PlanError
+from capacity_tui.engine.machine.facts import Provenance
+from capacity_tui.engine.plan.plan import HardwareSection, PricingSection
+from capacity_tui.engine.units import parse_count
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.machine.machine import Machine
+
+SMALLEST_FIGURE, LARGEST_FIGURE = 1e-6, 1e12
+"""What a figure of hardware may be in the unit of its key; beyond that times leave the range of numbers."""
+
+
+def resolve_cluster(
+    section: HardwareSection, pricing: PricingSection, catalog: Catalog, machine: Machine | None = None
+) -> Cluster:
+    """Return the cluster a plan runs on.
+
+    Args:
+        section: the plan's hardware.
+        pricing: the plan's prices, which override the catalogue's.
+        catalog: rows of accelerators, processors, instances and links.
+        machine: the detected machine, for ``name: detected``.
+
+    Raises:
+        CatalogError: no hardware or link has that name.
+        HardwareError: nothing was detected that could run anything.
+        PlanError: an unknown or unreadable override.
+    """
+    spec = _overrides(section.spec)
+    found = found_hardware(section, catalog, machine)
+    device = _overridden(found.device, spec)
+    devices = section.devices or found.devices
+    per_node = min(section.per_node or found.per_node, devices)
+    network = found.network
+    if section.interconnect is not None:
+        network = named_network(section.interconnect, section.ports_per_node, catalog)
+    elif section.ports_per_node is not None:
+        network = replace(network, ports_per_node=section.ports_per_node)
+    host = spec["host_memory_gib"] * 2**30 if "host_memory_gib" in spec else found.host_memory_bytes
+    nodes = math.ceil(devices / per_node)
+    # Devices of one instance share its ports, also where a whole rack shares the fast link.
+    sharing = per_node if found.instance is None else min(per_node, found.instance.sold_devices)
+    bandwidth = spec["node_gbs"] * 1e9 if "node_gbs" in spec else network.device_bandwidth(sharing)
+    price = chosen_price(_known_price(found, devices, section.per_node, nodes, catalog), pricing, nodes, catalog)
+    by_device = found.instance is None
+    return Cluster(
+        device=device,
+        devices=float(devices),
+        per_node=float(per_node),
+        node_bandwidth=bandwidth,
+        node_hop_seconds=network.hop_seconds,
+        host_memory_bytes=host,
+        price=price,
+        network=network.name,
+        part="" if found.instance is None else part_words(found.instance.device_share),
+        rented=_rented(found, devices, section.per_node),
+        assumed=(
+            *found.assumed,
+            *device.assumptions(),
+            *_assumed(section, found, devices, per_node, network),
+            *price_assumptions(price, pricing, by_device),
+        ),
+        known={
+            "node_bandwidth": _given("node_gbs") if "node_gbs" in spec else network.known,
+            "host_memory_bytes": _given("host_memory_gib") if "host_memory_gib" in spec else found.host_memory_known,
+        },
+    )
+
+
+def _assumed(section: HardwareSection, found: Found, devices: int, per_node: int, network: Network) -> Iterator[str]:
+    """Yield what the plan does not say about nodes and the network between them."""
+    if devices > 1 and section.per_node is None and section.name != "detected" and found.instance is None:
+        yield f"{per_node} devices in a node"
+    if devices > per_node and network.known.origin == "assumed" and "node_gbs" not in section.spec:
+        yield f"network between nodes: {network.name}"
+    if found.instance is not None:
+        idle = _instances(found, devices, section.per_node) * found.instance.sold_devices - devices
+        if idle:
+            yield f"{_rented(found, devices, section.per_node)} rented whole, {idle} of its devices idle"
+
+
+def _instances(found: Found, devices: int, per_node: int | None) -> int:
+    return 0 if found.instance is None else instances_for(found.instance, devices, per_node)
+
+
+def _rented(found: Found, devices: int, per_node: int | None) -> str:
+    return "" if found.instance is None else f"{_instances(found, devices, per_node)} x {found.instance.id}"
+
+
+def _known_price(found: Found, devices: int, per_node: int | None, nodes: int, catalog: Catalog) -> Price:
+    """What the catalogue knows: of the instance that was named, else of the cheapest with such devices."""
+    if found.instance is not None:
+        return instance_price(found.instance, _instances(found, devices, per_node), nodes, catalog)
+    if found.accelerator is None:
+        return Price()
+    return device_price(found.accelerator, devices, nodes, catalog)
+
+
+def _overrides(spec: Mapping[str, object]) -> dict[str, float]:
+    values: dict[str, float] = {}
+    for key, value in spec.items():
+        place = Place(field=f"hardware.spec.{key}")
+        if key not in SPEC_FIGURES:
+            near = nearest(key, SPEC_FIGURES) or SPEC_FIGURES
+            raise PlanError("unknown key", key, f"known: {', '.join(near)}", place)
+        if isinstance(value, bool) or not isinstance(value, int | float | str):
+            raise PlanError("not a number", repr(value), "give a number in the unit of the key", place)
+        number = parse_count(value, place=place) if isinstance(value, str) else value
+        if not SMALLEST_FIGURE <= number <= LARGEST_FIGURE:
+            allowed = f"allowed: {SMALLEST_FIGURE:g} to {LARGEST_FIGURE:g}"
+            raise PlanError("out of range", repr(value), allowed, place)
+        values[key] = float(number)
+    return values
+
+
+def _overridden(device: Device, spec: Mapping[str, float]) -> Device:
+    peaks = dict(device.peaks)
+    for key, value in spec.items():
+        group, _, kind = SPEC_FIGURES[key].partition(".")
+        if group == "peaks":
+            peaks[kind] = value * 1e12
+    device = replace(
+        device,
+        peaks=peaks,
+        memory_bytes=spec["memory_mib"] * MIB if "memory_mib" in spec else device.memory_bytes,
+        bandwidth=spec["bandwidth_gbs"] * 1e9 if "bandwidth_gbs" in spec else device.bandwidth,
+        link_bandwidth=spec["link_gbs"] * 1e9 if "link_gbs" in spec else device.link_bandwidth,
+        host_bandwidth=spec["host_gbs"] * 1e9 if "host_gbs" in spec else device.host_bandwidth,
+        units=spec.get("units", device.units),
+    )
+    device = power_limited(device, spec["tdp_w"]) if "tdp_w" in spec else device
+    for key in spec:
+        if SPEC_FIGURES[key] not in CLUSTER_FIGURES:
+            device = device.known_by(_given(key), SPEC_FIGURES[key])
+    return device
+
+
+def _given(key: str) -> Provenance:
+    return Provenance("given", f"hardware.spec.{key}")

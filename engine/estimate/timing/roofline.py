@@ -1,0 +1,134 @@
+"""Roofline: how long one kernel takes on one device, from its shape."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from capacity_tui.engine.cluster.cluster import Device
+from capacity_tui.engine.estimate.equation import equation
+from capacity_tui.engine.estimate.work import Operator
+from capacity_tui.engine.numeric import Number
+
+# A thread block's tile of the output, the common shape of vendor libraries' large kernels (rows × columns).
+TILE_ROWS, TILE_COLUMNS = 128.0, 128.0
+# Elements of 2 bytes in the 128 bytes that memory moves at once, and in the 16 bytes that matrix units load.
+FULL_LINE, FULL_FRAGMENT = 64.0, 8.0
+
+# Width of a head at which shares of the peak are given.
+COMMON_HEAD = 128.0
+
+
+@equation(
+    "share = gemm · sustained · clock · rows · columns",
+    unit="",
+    source="efficiency.yaml: large products in benchmarks, in training without pause, and off the units' grid",
+)
+def reached_share(gemm: Number, sustained: Number, clock: Number, rows: Number, columns: Number) -> Number:
+    """Share of the peak that large products sustain in a run.
+
+    Args:
+        gemm: share of the peak that large products reach in short benchmarks.
+        sustained: share of that left where matrix units run without pause.
+        clock: share of the full clock that a power limit leaves.
+        rows: share of the rate that the alignment of the inner length leaves.
+        columns: share of the rate that the alignment of the outputs leaves.
+    """
+    return gemm * sustained * clock * rows * columns
+
+
+@equation(
+    "rate = peak · reach · tiles / (tiles + fill · units) · k / (k + ramp), tiles = max(m / 128, 1) · max(n / 128, 1)",
+    unit="FLOP/s",
+    source="Williams et al. 2009; wave quantization smoothed; constants fitted to published operator timings",
+)
+def gemm_rate(
+    m: Number, n: Number, k: Number, peak: Number, reach: Number, units: Number, fill: Number, ramp: Number
+) -> Number:
+    """FLOP/s a matrix product (m × k)·(k × n) reaches.
+
+    Args:
+        m: rows.
+        n: columns.
+        k: inner length.
+        peak: dense peak, FLOP/s.
+        reach: share of the peak that large products sustain.
+        units: processors of the device that work on tiles side by side.
+        fill: waves of tiles lost to the last, partly filled one.
+        ramp: inner length at which half the rate is reached.
+    """
+    tiles = np.maximum(m * (1.0 / TILE_ROWS), 1.0) * np.maximum(n * (1.0 / TILE_COLUMNS), 1.0)
+    return peak * reach * (tiles * k / ((tiles + fill * units) * (k + ramp)))
+
+
+@equation(
+    "share = 1 if 64 divides width else misaligned if 8 divides width else unaligned",
+    unit="",
+    source="vendors' matrix performance guides; products of 2-byte types off 16 bytes leave the matrix units",
+)
+def alignment(width: Number, misaligned: Number, unaligned: Number) -> Number:
+    """Share of the rate that a dimension of ``width`` elements leaves.
+
+    Args:
+        width: elements of the dimension.
+        misaligned: share of the rate off full lines.
+        unaligned: share of the rate off what matrix units load at once.
+    """
+    rest = np.mod(width, FULL_LINE)
+    return np.where(rest > 0, np.where(np.mod(rest, FULL_FRAGMENT) > 0, unaligned, misaligned), 1.0)
+
+
+@equation("padded = 64 · ceil(width / 64)", unit="", source="frameworks pad the vocabulary to full lines")
+def padded(width: Number) -> Number:
+    """Elements of a dimension that is padded to full lines.
+
+    Args:
+        width: elements before padding.
+    """
+    return FULL_LINE * np.ceil(width / FULL_LINE)
+
+
+@equation("bytes = width · (m·k + k·n + m·n)", unit="B", source="each operand moved once")
+def gemm_bytes(m: Number, n: Number, k: Number, width: Number) -> Number:
+    """Device memory traffic of a matrix product, in bytes, with elements of ``width`` bytes.
+
+    Args:
+        m: rows.
+        n: columns.
+        k: inner length.
+        width: bytes of an element.
+    """
+    return width * (m * k + k * n + m * n)
+
+
+@equation(
+    "rate = peak · reach · span / (span + half) · head_dim / (head_dim + half_width) · (128 + half_width) / 128",
+    unit="FLOP/s",
+    source="fitted to published prefill attention timings, 1k to 16k tokens, head sizes 64 and 128",
+)
+def attention_rate(
+    span: Number, head_dim: Number, peak: Number, reach: Number, half: Number, half_width: Number
+) -> Number:
+    """FLOP/s of fused attention over ``span`` tokens with heads of ``head_dim``; 1 at head size 128.
+
+    Args:
+        span: tokens a token may attend to.
+        head_dim: width of a head.
+        peak: dense peak, FLOP/s.
+        reach: share of the peak that long sequences sustain.
+        half: tokens at which half the rate is reached.
+        half_width: width of a head that reaches half the rate of very wide ones.
+    """
+    width = head_dim / (head_dim + half_width) * (COMMON_HEAD + half_width) / COMMON_HEAD
+    return peak * reach * (span / (span + half)) * width
+
+
+def optimizer_bandwidth(device: Device, offloaded: Number) -> Number:
+    """Bytes an optimizer's step moves in a second: in device memory, or over the link to the host."""
+    reach = device.reach
+    own = device.bandwidth * reach.stream * reach.optimizer_stream
+    return np.where(np.asarray(offloaded) > 0, device.host_bandwidth * reach.host_stream, own)
+
+
+def operator_seconds(operator: Operator) -> Number:
+    """Seconds of one run: the larger of arithmetic and memory time (roofline)."""
+    return np.maximum(operator.flops / operator.rate, operator.bytes / operator.bandwidth)

@@ -1,0 +1,192 @@
+"""From operators and collectives to the seconds of a step, part by part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from capacity_tui.engine.estimate.equation import equation
+from capacity_tui.engine.estimate.timing.roofline import operator_seconds
+from capacity_tui.engine.estimate.work import Collective, Operator, Where, Work
+from capacity_tui.engine.numeric import Number
+
+# Stands for no seconds at all where something is divided by them.
+SHORTEST = 1e-30
+
+
+@dataclass(frozen=True, slots=True)
+class StepTime:
+    """Seconds of one step.
+
+    Attributes:
+        seconds: the whole step.
+        parts: exposed seconds by part; they sum to ``seconds``.
+        exposed: seconds of each collective of the work, in its order, that nothing hides.
+    """
+
+    seconds: Number
+    parts: Mapping[str, Number]
+    exposed: tuple[Number, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BusyTime:
+    """Seconds of device work, by place and part.
+
+    Attributes:
+        layer, ends, step: by part, of one micro-batch in the layers and at both ends, and of the step.
+        first, last: of one micro-batch on the first and the last stage beyond their layers.
+        launches: kernels of one micro-batch.
+    """
+
+    layer: Mapping[str, Number]
+    ends: Mapping[str, Number]
+    step: Mapping[str, Number]
+    first: Number
+    last: Number
+    launches: Number
+
+
+def busy_time(operators: Iterable[Operator]) -> BusyTime:
+    """Add up the runs of all operators."""
+    places: dict[Where, dict[str, Number]] = {"layer": {}, "first": {}, "last": {}, "step": {}}
+    launches: Number = 0.0
+    for operator in operators:
+        parts = places[operator.where]
+        parts[operator.part] = parts.get(operator.part, 0.0) + operator_seconds(operator) * operator.count
+        if operator.where != "step":
+            launches = launches + operator.launches * operator.count
+    first, last = places["first"], places["last"]
+    ends = {part: first.get(part, 0.0) + last.get(part, 0.0) for part in {**first, **last}}
+    return BusyTime(places["layer"], ends, places["step"], total(first), total(last), launches)
+
+
+def total(parts: Mapping[str, Number]) -> Number:
+    """Sum of all parts."""
+    return sum(parts.values(), start=0.0)
+
+
+@equation(
+    "bubble = (stages - 1) / interleave · mean + micro_batches · (slowest - mean)",
+    unit="s",
+    source="Narayanan et al. 2021, section 2.2; the slowest stage sets the pace",
+    part="computation.parts.pipeline_bubble",
+)
+def pipeline_bubble(stages: Number, interleave: Number, micro_batches: Number, mean: Number, slowest: Number) -> Number:
+    """Seconds devices wait for others: filling and draining, and stages with more to do than the mean.
+
+    Args:
+        stages: pipeline stages.
+        interleave: model chunks a stage holds.
+        micro_batches: micro-batches of a step on one replica.
+        mean: seconds of a micro-batch on the mean stage.
+        slowest: seconds of a micro-batch on the slowest stage.
+    """
+    return (stages - 1.0) / interleave * mean + micro_batches * (slowest - mean)
+
+
+@equation(
+    "exposed = seconds - overlap · seconds · min(1, room / hideable)",
+    unit="s",
+    source="communication hides behind work that goes on meanwhile; all that could hide shares the room there is",
+)
+def exposed_seconds(seconds: Number, overlap: Number, room: Number, hideable: Number) -> Number:
+    """Communication that nothing hides.
+
+    Args:
+        seconds: seconds of the communication.
+        overlap: share of it that may hide.
+        room: seconds in which kernels run or wait to be launched.
+        hideable: seconds of all communication that would hide there.
+    """
+    return seconds - overlap * seconds * np.minimum(1.0, room / np.maximum(hideable, SHORTEST))
+
+
+@equation(
+    "idle = max(0, launches · launch - working)",
+    unit="s",
+    source="a device idles when the host launches more slowly than it computes",
+    part="computation.parts.overhead",
+)
+def launch_bound(launches: Number, launch: Number, working: Number) -> Number:
+    """Seconds of a micro-batch in which the device waits for kernels to be launched.
+
+    Args:
+        launches: kernels of a micro-batch.
+        launch: seconds of host time for each.
+        working: seconds the device works on a micro-batch.
+    """
+    return np.maximum(0.0, launches * launch - working)
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """What runs side by side in one micro-batch: kernels, their launches on the host, and the network.
+
+    A micro-batch is as long as the longest of the three, so that more of any of them never makes it shorter.
+
+    Attributes:
+        exposed: seconds of each collective that nothing hides, of a micro-batch or of the step.
+        idle: seconds in which the device waits for kernels to be launched.
+    """
+
+    exposed: tuple[Number, ...]
+    idle: Number
+
+
+def overlapped(work: Work, busy: BusyTime) -> Overlap:
+    """Let communication hide behind kernels and launches: first that of a micro-batch, then that of the step."""
+    layer = total(busy.layer)
+    blocking, hideable = _divided(collective for collective in work.collectives if not collective.per_step)
+    idle = launch_bound(busy.launches, work.launch_seconds, layer + blocking)
+    room = layer + idle
+    _, hideable_once = _divided(collective for collective in work.collectives if collective.per_step)
+    left = np.maximum(room - hideable, 0.0)
+    exposed = tuple(
+        exposed_seconds(
+            each.seconds * each.count,
+            each.overlap,
+            left if each.per_step else room,
+            hideable_once if each.per_step else hideable,
+        )
+        for each in work.collectives
+    )
+    return Overlap(exposed, idle)
+
+
+def _divided(collectives: Iterable[Collective]) -> tuple[Number, Number]:
+    """Return the seconds of collectives that kernels wait for, and those that may hide."""
+    blocking: Number = 0.0
+    hideable: Number = 0.0
+    for collective in collectives:
+        seconds = collective.seconds * collective.count
+        blocking = blocking + (1.0 - collective.overlap) * seconds
+        hideable = hideable + collective.overlap * seconds
+    return blocking, hideable
+
+
+def step_time(work: Work) -> StepTime:
+    """Combine the operators and collectives of some work into the time of one step."""
+    parts: dict[str, Number] = {}
+    micro_batches, stages = work.schedule.micro_batches, work.schedule.stages
+    busy = busy_time(work.operators)
+    overlap = overlapped(work, busy)
+    each = total(busy.layer) + overlap.idle
+    visible: list[Number] = []
+    for collective, exposed in zip(work.collectives, overlap.exposed, strict=True):
+        repeats = 1.0 if collective.per_step else micro_batches
+        each = each if collective.per_step else each + exposed
+        visible.append(exposed * repeats)
+        parts[collective.part] = parts.get(collective.part, 0.0) + exposed * repeats
+    mean = each + (busy.first + busy.last) / stages
+    ends = np.where(stages > 1, np.maximum(busy.first, busy.last), busy.first + busy.last)
+    slowest = np.maximum(each * work.schedule.fullest_over_mean + ends, mean)
+    for part in ("compute", "attention"):
+        parts[part] = (busy.layer.get(part, 0.0) + busy.ends.get(part, 0.0) / stages) * micro_batches
+    bubble = pipeline_bubble(stages, work.schedule.interleave, micro_batches, mean, slowest)
+    parts["pipeline_bubble"] = parts.get("pipeline_bubble", 0.0) + bubble
+    parts["optimizer"] = total(busy.step)
+    parts["overhead"] = overlap.idle * micro_batches + work.fixed_seconds
+    return StepTime(total(parts), parts, tuple(visible))

@@ -1,0 +1,98 @@
+"""Why a number is what it is: formula, the numbers put in, sources, assumptions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.estimate.equation import Derivation, recording
+from capacity_tui.engine.estimate.estimate import estimate_settled, work_of
+from capacity_tui.engine.estimate.figures import Figure, figure, result_key
+from capacity_tui.engine.estimate.resolve import Settled
+from capacity_tui.engine.estimate.result import Interval
+from capacity_tui.engine.explain.notes import remarks
+from capacity_tui.engine.explain.terms import Sum, Term, mean, sum_of
+from capacity_tui.engine.uncertainty.intervals import GENERAL, OF_MEMORY
+
+# Where every parameter is active, one formula gives both.
+SAME_FORMULA = {"model.active_parameters": "model.parameters"}
+# Figures of the model and of the datasheet: no measured constant goes into them.
+WITHOUT_CONSTANTS = ("model.", "bottleneck.")
+# A part that several phases evaluate shows no more of its equations than these.
+MOST_DERIVATIONS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Everything behind one number.
+
+    Attributes:
+        figure: the number, with its name, unit and range.
+        sum: what it, or the number its formula starts from, is the sum of.
+        derivations: the equations evaluated for it, with the numbers put in; each opens into earlier ones.
+        remarks: what no formula says: why it is zero or missing, where a given number comes from.
+        interval_basis: where the interval comes from, empty where there is none.
+        calibration: which measured constants went in.
+        assumed: what was not given.
+    """
+
+    figure: Figure
+    sum: Sum | None
+    derivations: tuple[Derivation, ...]
+    remarks: tuple[str, ...]
+    interval_basis: str
+    calibration: str
+    assumed: tuple[str, ...]
+
+    @property
+    def key(self) -> str:
+        """The result key."""
+        return self.figure.metric.key
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """The addends of the sum."""
+        return () if self.sum is None else self.sum.terms
+
+
+def explain_settled(settled: Settled, name: str, catalog: Catalog) -> Explanation:
+    """Explain one figure of a settled plan.
+
+    Raises:
+        PlanError: no result has that key, or the plan cannot be estimated.
+    """
+    key = result_key(name)
+    hardware = ((told.value, str(told)) for told in settled.cluster.figures().values())
+    with recording(hardware) as record:
+        estimate = estimate_settled(settled, catalog)
+        found = figure(estimate, key)
+        summed = sum_of(key, settled, estimate, catalog)
+    return Explanation(
+        figure=found,
+        sum=summed,
+        derivations=_derivations(record, SAME_FORMULA.get(key, key), found.number),
+        remarks=tuple(remarks(found, settled, estimate, catalog)),
+        interval_basis=_interval_basis(key, settled, catalog) if isinstance(found.value, Interval) else "",
+        calibration="" if key.startswith(WITHOUT_CONSTANTS) else estimate.basis.calibration,
+        assumed=estimate.basis.assumed,
+    )
+
+
+def _derivations(record: Iterable[Derivation], key: str, value: float | None) -> tuple[Derivation, ...]:
+    """Return the equations evaluated for a key, each once: that which gave the result, else all that led to it."""
+    found: list[Derivation] = []
+    for derivation in record:
+        if derivation.part == key and derivation not in found:
+            found.append(derivation)
+    exact = [each for each in found if value is not None and np.allclose(mean(each.result), value, rtol=1e-9, atol=0)]
+    return tuple(exact[:1] or (found[:MOST_DERIVATIONS] if value else ()))
+
+
+def _interval_basis(key: str, settled: Settled, catalog: Catalog) -> str:
+    work = work_of(settled, catalog)
+    if work is None:
+        return OF_MEMORY if key.startswith("memory.") else GENERAL
+    return work.memory_basis if key.startswith("memory.") else work.step_basis

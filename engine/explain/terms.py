@@ -1,0 +1,266 @@
+"""What a figure is the sum of: parts, and the kernels and collectives of each part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.estimate.equation import Derivation, origin
+from capacity_tui.engine.estimate.estimate import work_of
+from capacity_tui.engine.estimate.figures import part_label
+from capacity_tui.engine.estimate.resolve import Settled
+from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.estimate.serving.resolve import serving_run
+from capacity_tui.engine.estimate.serving.run import ServingRun
+from capacity_tui.engine.estimate.serving.speed import PhaseTime, decode, prefill
+from capacity_tui.engine.estimate.timing.roofline import operator_seconds
+from capacity_tui.engine.estimate.timing.schedule import step_time
+from capacity_tui.engine.estimate.work import Collective, Operator, Work
+from capacity_tui.engine.models.networks.layers import Layer
+from capacity_tui.engine.models.networks.specs import NetworkSpec
+from capacity_tui.engine.models.parameters import ParameterCounts, count_parameters
+from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.units import (
+    format_bandwidth,
+    format_bytes,
+    format_count,
+    format_flops,
+    format_number,
+    format_percent,
+)
+
+OUTSIDE_ALLOCATOR = frozenset({"context", "reserve"})
+PART_SECONDS = "computation.parts."
+STEP = "step_seconds"
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One addend of a number.
+
+    Attributes:
+        name: what it is.
+        value: its size in the unit of the sum.
+        detail: how it comes about, with figures.
+        derivation: the equation behind it, where one was recorded.
+    """
+
+    name: str
+    value: float
+    detail: str = ""
+    derivation: Derivation | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """Terms, largest first, and what they add up to.
+
+    Attributes:
+        terms: the addends.
+        unit: their unit.
+        name: the symbol of the sum in the figure's formula; empty where it is the figure itself.
+    """
+
+    terms: tuple[Term, ...]
+    unit: str
+    name: str = ""
+
+
+def sum_of(key: str, settled: Settled, estimate: Estimate, catalog: Catalog) -> Sum | None:
+    """Return what a figure, or what its formula starts from, is the sum of; None where it is no sum."""
+    group = key.partition(".")[0]
+    if group == "memory":
+        return _memory_sum(key, estimate)
+    if group == "model":
+        unit = "FLOP" if key == "model.forward_flops" else ""
+        return _sum(_model_terms(key, settled, estimate, catalog), unit)
+    if key.startswith(PART_SECONDS):
+        return _sum(_part_terms(key.removeprefix(PART_SECONDS), settled, estimate, catalog), "s")
+    if key.startswith("computation.infer.") and not key.endswith("requests_per_second"):
+        return _serving_sum(key, settled, catalog)
+    if group == "computation" or key in {"cost.usd", "cost.usd_spot", "cost.usd_per_million_tokens", "energy.kwh"}:
+        name = {f"computation.{STEP}": "", "computation.infer.requests_per_second": "seconds"}.get(key, STEP)
+        return _sum(_parts(estimate.computation.parts), "s", name)
+    return None
+
+
+def _sum(terms: Iterable[Term], unit: str, name: str = "") -> Sum | None:
+    kept = sorted((term for term in terms if term.value != 0), key=lambda term: -abs(term.value))
+    return Sum(tuple(kept), unit, name) if kept else None
+
+
+def _parts(parts: Mapping[str, Number]) -> Iterator[Term]:
+    for name, size in parts.items():
+        yield Term(part_label(name), mean(size))
+
+
+def mean(value: Number) -> float:
+    """Return a number, the mean of several."""
+    return float(np.mean(value))
+
+
+def _memory_sum(key: str, estimate: Estimate) -> Sum | None:
+    parts = estimate.memory.parts
+    if key == "memory.per_device_bytes":
+        return _sum(_parts({name: size for name, size in parts.items() if name not in OUTSIDE_ALLOCATOR}), "B")
+    if key == "memory.reserved_bytes":
+        return _sum(_parts(parts), "B")
+    return _sum(_parts(parts), "B", "reserved") if key == "memory.utilization_percent" else None
+
+
+def _model_terms(key: str, settled: Settled, estimate: Estimate, catalog: Catalog) -> Iterator[Term]:
+    if settled.shape is not None:
+        counts = count_parameters(settled.shape)
+        if key == "model.forward_flops":
+            return _flops_terms(counts, mean(estimate.model.forward_flops))
+        return _parameter_terms(counts, mean(counts.experts_active if "active" in key else counts.experts))
+    if isinstance(settled.spec, NetworkSpec):
+        layers = settled.spec.network(catalog, settled.family.id).layers
+        return _layer_terms(layers, "flops" if key == "model.forward_flops" else "parameters")
+    return iter(())
+
+
+def _parameter_terms(counts: ParameterCounts, experts: float) -> Iterator[Term]:
+    """Yield the parameters of a transformer by part, with this many routed experts in each layer that has them."""
+
+    def layered(name: str, layers: Number, each: Number) -> Term:
+        detail = f"{format_number(mean(layers))} layers of {format_count(mean(each), decimals=2)}"
+        return Term(name, mean(layers * each), detail)
+
+    yield Term("token embedding", mean(counts.token_embedding))
+    yield Term("position embedding", mean(counts.position_embedding))
+    yield layered("attention", counts.layers, counts.attention_per_layer)
+    yield layered("cross-attention", counts.layers, counts.cross_attention_per_layer)
+    yield layered("feed-forward", counts.dense_layers, counts.mlp_per_dense_layer)
+    routed = layered("routed experts", counts.moe_layers, counts.expert * experts)
+    yield Term(routed.name, routed.value, f"{routed.detail}, {format_number(experts)} experts in each")
+    yield layered("shared experts", counts.moe_layers, counts.shared_experts_per_layer)
+    yield layered("routers", counts.moe_layers, counts.router_per_moe_layer)
+    yield layered("norms", counts.layers, counts.norms_per_layer)
+    yield Term("final norm and pooler", mean(counts.final))
+    yield Term("output head", mean(counts.head))
+    yield Term("encoder", mean(counts.encoder))
+    yield Term("embedding projections", mean(counts.extra))
+
+
+def _flops_terms(counts: ParameterCounts, flops: float) -> Iterator[Term]:
+    weights = mean(counts.matmul_per_token)
+    detail = f"2 for each of the {format_count(weights, decimals=2)} weights a token is multiplied with"
+    yield Term("matrix products", 2.0 * weights, detail)
+    attention = "2 · context · heads · (query width + value width) in each layer, mean over the positions"
+    yield Term("attention scores and weighted values", flops - 2.0 * weights, attention)
+
+
+def _layer_terms(layers: Iterable[Layer], attribute: str) -> Iterator[Term]:
+    """Yield the layers of a network, those alike together."""
+    alike: dict[Layer, int] = {}
+    for layer in layers:
+        alike[layer] = alike.get(layer, 0) + 1
+    for layer, count in alike.items():
+        each = float(getattr(layer, attribute))
+        yield Term(
+            layer.name, each * count, f"{_times(count, 'time')} {format_count(each, decimals=2)}" if count > 1 else ""
+        )
+
+
+def _part_terms(part: str, settled: Settled, estimate: Estimate, catalog: Catalog) -> Iterator[Term]:
+    work = work_of(settled, catalog)
+    if work is not None:
+        yield from _work_terms(work, part, mean(estimate.computation.parts.get(part, 0.0)))
+    elif settled.shape is not None:
+        yield from _phase_terms(serving_run(settled.plan, settled.shape, settled.cluster, catalog), part)
+
+
+def _work_terms(work: Work, part: str, value: float) -> Iterator[Term]:
+    """Yield the seconds of a step in each operator and collective of a part, and what is left of the part."""
+    terms = [*_operator_terms(work, part), *_collective_terms(work, part)]
+    yield from terms
+    rest = value - sum(term.value for term in terms)
+    if part == "overhead":
+        fixed = mean(work.fixed_seconds)
+        yield Term("host time of a step", fixed)
+        yield Term("waiting for kernels to be launched", max(0.0, rest - fixed))
+    elif part == "pipeline_bubble":
+        yield Term("waiting for other stages", rest)
+
+
+def _operator_terms(work: Work, part: str) -> Iterator[Term]:
+    micro_batches, stages = mean(work.schedule.micro_batches), mean(work.schedule.stages)
+    for operator in work.operators:
+        if ("optimizer" if operator.where == "step" else operator.part) != part:
+            continue
+        runs = mean(operator.count) * (1.0 if operator.where == "step" else micro_batches)
+        # One stage of the pipeline has the first and the last layer; time is that of the mean stage.
+        shared = stages if operator.where in {"first", "last"} else 1.0
+        yield _operator_term(operator, f"{operator.name} ({operator.phase})", runs, 1.0 / shared)
+
+
+def _operator_term(operator: Operator, name: str, runs: float, share: float) -> Term:
+    seconds = mean(operator_seconds(operator)) * runs * share
+    return Term(name, seconds, _operator_detail(operator, runs, share), origin(operator.rate))
+
+
+def _operator_detail(operator: Operator, runs: float, share: float) -> str:
+    """Say how often an operator runs, at what rate, and which limit it meets."""
+    flops, rate = mean(operator.flops), mean(operator.rate)
+    traffic, bandwidth = mean(operator.bytes), mean(operator.bandwidth)
+    times = _times(runs, "run")
+    stages = f", on one of {format_number(1.0 / share)} stages" if share < 1 else ""
+    memory = f"{format_bytes(traffic, 'MB')} at {format_bandwidth(bandwidth)}"
+    if not flops:
+        return f"{times} of {memory}{stages}"
+    bound = "arithmetic" if flops / rate >= traffic / bandwidth else "memory"
+    arithmetic = f"{format_flops(flops)} at {format_flops(rate, per_second=True)}"
+    return f"{times} of {arithmetic}, {memory}: bound by {bound}{stages}"
+
+
+def _times(number: float, word: str) -> str:
+    """Return how often something happens, in words: ``1 run``, ``5 120 times``."""
+    digits = format_number(number, 0 if float(number).is_integer() else 1)
+    return f"{digits} {word}{'' if number == 1 else 's'}"
+
+
+def _collective_terms(work: Work, part: str) -> Iterator[Term]:
+    """Yield communication as far as nothing hides it."""
+    micro_batches = mean(work.schedule.micro_batches)
+    for collective, exposed in zip(work.collectives, step_time(work).exposed, strict=True):
+        if collective.part == part:
+            repeats = 1.0 if collective.per_step else micro_batches
+            seconds, visible = mean(collective.seconds * collective.count) * repeats, mean(exposed)
+            detail = _collective_detail(collective, repeats, seconds, visible)
+            yield Term(collective.name, visible, detail, origin(collective.seconds))
+
+
+def _collective_detail(collective: Collective, repeats: float, seconds: float, visible: float) -> str:
+    runs = _times(mean(collective.count) * repeats, "time")
+    hidden = format_percent(1.0 - visible / seconds) if seconds else format_percent(0.0)
+    return f"{runs} {format_bytes(mean(collective.bytes), 'MB')}, {hidden} of it hidden"
+
+
+def _phases(run: ServingRun) -> tuple[tuple[str, PhaseTime, float], ...]:
+    """Return prefill and decode, and how often a batch runs them."""
+    return ("prefill", prefill(run), 1.0), ("decode", decode(run), mean(run.decode_steps))
+
+
+def _phase_terms(run: ServingRun, part: str) -> Iterator[Term]:
+    for name, phase, times in _phases(run):
+        operators = [operator for operator in phase.operators if operator.part == part]
+        for operator in operators:
+            runs = mean(operator.count) * times
+            yield _operator_term(operator, f"{operator.name} ({name})", runs, 1.0 / mean(run.pp))
+        if not operators:
+            seconds = mean(phase.parts.get(part, 0.0))
+            yield Term(name, seconds * times, _times(times, "time"))
+
+
+def _serving_sum(key: str, settled: Settled, catalog: Catalog) -> Sum | None:
+    """Return the parts of prefill, of one step of decode, or of a whole batch."""
+    if settled.shape is None or settled.plan.task != "infer":
+        return None
+    run = serving_run(settled.plan, settled.shape, settled.cluster, catalog)
+    is_decode = key.endswith((".decode_tokens_per_second", ".time_per_output_token_seconds"))
+    phase = decode(run) if is_decode else prefill(run)
+    return _sum(_parts(phase.parts), "s", "" if key.endswith("_seconds") else "seconds")

@@ -1,0 +1,1 @@
+"""What this machine is: facts with their provenance, and one cheap live sample."""

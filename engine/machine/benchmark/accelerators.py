@@ -1,0 +1,102 @@
+"""Matrix products and copies on GPUs, through PyTorch where that is installed."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any
+
+from capacity_tui.engine.machine.benchmark.measurement import Conditions, Measurement, Skipped, Spread, rates
+
+BACKENDS = ("cuda", "xpu", "mps")
+TYPES = ("float32", "float16", "bfloat16", "float8_e4m3fn")
+SIZE = 8192  # fills today's largest GPUs for milliseconds
+SMALLER = 2048  # for GPUs that share main memory
+COPY_BYTES = 1 << 30
+HOST_BYTES = 256 << 20
+SHARE_OF_MEMORY = 0.25
+
+
+def measure_accelerators(conditions: Conditions) -> Iterator[Measurement | Skipped]:
+    """Yield rates in FLOP/s by type and copy rates in bytes a second, for each GPU that PyTorch sees."""
+    if importlib.util.find_spec("torch") is None:
+        yield Skipped("gpu", "PyTorch is not installed")
+        return
+    try:
+        torch = importlib.import_module("torch")
+        names = tuple(_devices(torch))
+    except Exception as error:
+        yield Skipped("gpu", f"PyTorch does not start: {error}")
+        return
+    if not names:
+        yield Skipped("gpu", "PyTorch sees no GPU")
+    for name in names:
+        try:
+            yield from _measure(torch, name, conditions)
+        except RuntimeError as error:
+            yield Skipped(f"gpu.{name}", str(error).splitlines()[0])
+
+
+def _devices(torch: ModuleType) -> Iterator[str]:
+    for backend in BACKENDS:
+        module = getattr(torch, backend, None) or getattr(torch.backends, backend, None)
+        if module is not None and module.is_available():
+            count = module.device_count() if hasattr(module, "device_count") else 1
+            yield from (f"{backend}:{index}" for index in range(count))
+
+
+def _measure(torch: ModuleType, name: str, conditions: Conditions) -> Iterator[Measurement | Skipped]:
+    backend = getattr(torch, name.partition(":")[0])
+    free = backend.mem_get_info(name)[0] if hasattr(backend, "mem_get_info") else conditions.memory_bytes
+
+    def timed(work: Callable[[], object], amount: float) -> Spread:
+        def finished() -> None:
+            work()
+            backend.synchronize()
+
+        return rates(finished, amount, conditions)
+
+    size = SMALLER if name.startswith("mps") else SIZE
+    for kind in TYPES:
+        conditions.check()
+        try:
+            product = _product(torch, name, kind, size)
+            found = timed(product, 2.0 * size**3)
+        except (RuntimeError, TypeError, AttributeError) as error:
+            yield Skipped(f"gpu.{name}.gemm.{kind}", str(error).splitlines()[0])
+            continue
+        yield Measurement(
+            f"gpu.{name}.gemm.{kind}", f"{name} matrix product, {kind}", "FLOP/s", found, f"{size}×{size}, PyTorch"
+        )
+    count = int(min(COPY_BYTES, free * SHARE_OF_MEMORY))
+    source = torch.ones(count, dtype=torch.uint8, device=name)
+    target = torch.empty_like(source)
+    found = timed(lambda: target.copy_(source), 2.0 * count)
+    yield Measurement(f"gpu.{name}.copy", f"{name} memory copy", "B/s", found, f"{count >> 20} MiB, reads and writes")
+    yield from _host_copies(torch, name, timed)
+
+
+def _product(torch: ModuleType, name: str, kind: str, size: int) -> Callable[[], object]:
+    """Return a square product of one type; eight-bit types need scales and a layout of their own."""
+    numbers = torch.randn(size, size, device=name)
+    if kind != "float8_e4m3fn":
+        left = numbers.to(getattr(torch, kind))
+        return lambda: left @ left
+    narrow: Any = numbers.to(getattr(torch, kind))
+    scale = torch.tensor(1.0, device=name)
+    return lambda: torch._scaled_mm(narrow, narrow.t(), scale_a=scale, scale_b=scale, out_dtype=torch.bfloat16)
+
+
+def _host_copies(
+    torch: ModuleType, name: str, timed: Callable[[Callable[[], object], float], Spread]
+) -> Iterator[Measurement]:
+    pinned = not name.startswith("mps")
+    host = torch.empty(HOST_BYTES, dtype=torch.uint8, pin_memory=pinned)
+    device = torch.empty(HOST_BYTES, dtype=torch.uint8, device=name)
+    how = f"{HOST_BYTES >> 20} MiB, {'pinned' if pinned else 'pageable'} memory"
+    found = timed(lambda: device.copy_(host, non_blocking=True), float(HOST_BYTES))
+    yield Measurement(f"gpu.{name}.from_host", f"host to {name}", "B/s", found, how)
+    found = timed(lambda: host.copy_(device, non_blocking=True), float(HOST_BYTES))
+    yield Measurement(f"gpu.{name}.to_host", f"{name} to host", "B/s", found, how)

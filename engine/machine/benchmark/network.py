@@ -1,0 +1,159 @@
+"""Latencies of the loopback and of name resolution; of another machine only when its address is given."""
+
+from __future__ import annotations
+
+import http.client
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from urllib.parse import quote, urlsplit
+
+from capacity_tui.engine.errors import HardwareError
+from capacity_tui.engine.machine.benchmark.measurement import (
+    Conditions,
+    Measurement,
+    Skipped,
+    durations,
+    spread,
+)
+from capacity_tui.engine.machine.probing import Running
+
+LOOPBACK = "127.0.0.1"
+TIMEOUT_SECONDS = 5.0
+CONNECTIONS = 10
+DOWNLOAD_SECONDS = 5.0
+PIECE_BYTES = 1 << 20
+REMOTE_SECONDS = 30.0  # for all of it: ten connections and the download take ten at most where the server answers
+KEPT = "/%:=&?~#+!$,;'@()*[]-._"  # characters of a path and a query that stand for themselves
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A web address as it is asked for."""
+
+    secure: bool
+    host: str
+    port: int
+    path: str
+
+
+def web_address(url: str) -> Address:
+    """Return the parts of a web address.
+
+    Raises:
+        HardwareError: it is none, or its host or port cannot be.
+    """
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port
+        if ":" not in host:
+            host = host.encode("idna").decode("ascii")
+    except ValueError as error:  # of brackets, of the port, of a label in the host's name
+        raise _not_an_address(url, str(error)) from error
+    if parts.scheme not in ("http", "https") or not host or port == 0:
+        raise _not_an_address(url)
+    secure = parts.scheme == "https"
+    path = quote(parts.path or "/", safe=KEPT) + (f"?{quote(parts.query, safe=KEPT)}" if parts.query else "")
+    return Address(secure, host, port or (443 if secure else 80), path)
+
+
+def _not_an_address(url: str, why: str = "") -> HardwareError:
+    detail = f"{url!r:.80}" + (f": {why}" if why else "")
+    return HardwareError("not a web address", detail, "give http:// or https://, a host, and a port up to 65535")
+
+
+def measure_network(conditions: Conditions) -> Iterator[Measurement | Skipped]:
+    """Yield latencies in seconds, and the rate of a download in bytes a second where an address is given."""
+    try:
+        yield _loopback(conditions)
+    except OSError as error:
+        yield Skipped("network.loopback", f"no loopback here: {error.strerror or error}")
+    try:
+        found = spread(durations(lambda: socket.getaddrinfo("localhost", 80), conditions))
+        yield Measurement("network.resolve", "name resolution, localhost", "s", found, "getaddrinfo, no server asked")
+    except OSError as error:
+        yield Skipped("network.resolve", f"localhost: {error.strerror or error}")
+    if conditions.url is None:
+        yield Skipped("network.remote", "no address given")
+        return
+    try:
+        address = web_address(conditions.url)
+    except HardwareError as error:
+        yield Skipped("network.remote", error.one_line())
+        return
+    # Neither a name server that is silent nor a server that drips can be interrupted: they are left behind.
+    asking = Running("remote", lambda: tuple(_remote(conditions, address)), REMOTE_SECONDS)
+    figures, probe = asking.wait(conditions.cancelled)
+    conditions.check()
+    yield from figures or (Skipped("network.remote", f"{address.host}: {probe.detail}"),)
+
+
+def _loopback(conditions: Conditions) -> Measurement:
+    """Return the time of one byte there and back through TCP on this machine."""
+    with socket.create_server((LOOPBACK, 0)) as server:
+        echo = threading.Thread(target=_echo, args=(server,), daemon=True)
+        echo.start()
+        with socket.create_connection(server.getsockname(), TIMEOUT_SECONDS) as client:
+            client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+            def there_and_back() -> None:
+                client.sendall(b"x")
+                client.recv(1)
+
+            found = spread(durations(there_and_back, conditions))
+        echo.join(TIMEOUT_SECONDS)
+    return Measurement("network.loopback", "loopback round trip", "s", found, "one byte over TCP")
+
+
+def _echo(server: socket.socket) -> None:
+    connection, _ = server.accept()
+    with connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        while piece := connection.recv(1):
+            connection.sendall(piece)
+
+
+def _remote(conditions: Conditions, address: Address) -> Iterator[Measurement]:
+    host, port = address.host, address.port
+    started = time.perf_counter()
+    socket.getaddrinfo(host, port)
+    first = time.perf_counter() - started
+    yield Measurement("network.resolve_remote", f"name resolution, {host}", "s", spread([first]), "first answer")
+    taken = []
+    for _ in range(CONNECTIONS):
+        conditions.check()
+        started = time.perf_counter()
+        socket.create_connection((host, port), TIMEOUT_SECONDS).close()
+        taken.append(time.perf_counter() - started)
+    yield Measurement("network.connect", f"connection to {host}", "s", spread(taken), "TCP handshake, names resolved")
+    yield _download(conditions, address)
+
+
+def _download(conditions: Conditions, address: Address) -> Measurement:
+    kind = http.client.HTTPSConnection if address.secure else http.client.HTTPConnection
+    connection = kind(address.host, address.port, timeout=TIMEOUT_SECONDS)
+    try:
+        connection.request("GET", address.path)
+        answer = connection.getresponse()
+        end = time.perf_counter() + DOWNLOAD_SECONDS
+        rates: list[float] = []
+        arrived, started = 0, time.perf_counter()
+        while time.perf_counter() < end:
+            conditions.check()
+            piece = answer.read1(PIECE_BYTES)  # what is there, so that a slow server cannot hold it up
+            arrived += len(piece)
+            if arrived and (not piece or arrived >= PIECE_BYTES):
+                rates.append(arrived / max(time.perf_counter() - started, 1e-9))
+                arrived, started = 0, time.perf_counter()
+            if not piece:
+                break
+        if arrived:
+            rates.append(arrived / max(time.perf_counter() - started, 1e-9))
+    finally:
+        connection.close()
+    if not rates:
+        raise http.client.HTTPException(f"an empty answer, status {answer.status}")
+    how = f"GET in pieces of {PIECE_BYTES >> 20} MiB for {DOWNLOAD_SECONDS:g} s at most"
+    return Measurement("network.download", f"download from {address.host}", "B/s", spread(rates), how)

@@ -1,0 +1,133 @@
+"""Benchmark results: kept in the user's folder by date, read back as measured facts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from capacity_tui.engine.files import data_folder, make_folder, write_atomically
+from capacity_tui.engine.machine.benchmark.load import BUSY_SHARE
+from capacity_tui.engine.machine.benchmark.measurement import Measurement, Skipped, Spread
+from capacity_tui.engine.machine.cooling import Cooling
+from capacity_tui.engine.machine.facts import Fact, missing
+from capacity_tui.engine.machine.machine import Machine
+
+FOLDER = "benchmarks"
+MOST = 1e18  # FLOP/s, B/s: no machine of today has a thousandth of it
+NOT_MEASURED = "not measured on this machine; capacity-tui detect --benchmark does"
+DISK, MEMORY = ("disk.read", "disk.write"), "memory.triad"
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkReport:
+    """What was measured, when and on what.
+
+    ``complete`` is False if the user stopped it; ``cooling`` judges the GPUs by their sensors under the load;
+    ``busy_share`` is the part of the usable processor that others took meanwhile, None where nothing tells.
+    """
+
+    date: str
+    processor: str
+    threads: int
+    devices: tuple[str, ...]
+    complete: bool
+    measured: tuple[Measurement, ...]
+    skipped: tuple[Skipped, ...]
+    cooling: tuple[Cooling, ...] = ()
+    busy_share: float | None = None
+
+    @property
+    def disturbed(self) -> bool:
+        """Whether others took so much of the machine that the figures are not its own."""
+        return (self.busy_share or 0.0) > BUSY_SHARE
+
+    def find(self, identifier: str) -> Measurement | None:
+        """Return one figure by its id."""
+        return next((figure for figure in self.measured if figure.id == identifier), None)
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredFacts:
+    """What benchmarks say about the machine, where they were run: rates in FLOP/s and bytes a second."""
+
+    fp32_flops: Fact[float]
+    fp64_flops: Fact[float]
+    memory_bandwidth: Fact[float]
+    disk_read: Fact[float]
+    disk_write: Fact[float]
+
+
+def benchmarks_folder() -> Path:
+    """Return where results are kept."""
+    return data_folder() / FOLDER
+
+
+def save_report(report: BenchmarkReport, folder: Path) -> Path:
+    """Write a report under its date and return where; raises StorageError."""
+    make_folder(folder)
+    path = folder / f"{report.date.replace(':', '')}.json"
+    write_atomically(path, json.dumps(asdict(report), indent=1) + "\n", overwrite=True)
+    return path
+
+
+def read_reports(folder: Path) -> tuple[BenchmarkReport, ...]:
+    """Return the reports of a folder, newest first; files that are none are left out."""
+    found = (_read(path) for path in sorted(folder.glob("*.json"), reverse=True))
+    return tuple(report for report in found if report is not None)
+
+
+def measured_facts(folder: Path, machine: Machine) -> MeasuredFacts:
+    """Return the newest figures that were measured on this processor, undisturbed, with as many threads.
+
+    A home folder may be shared between machines: what another one measured does not count.
+    """
+    own = [report for report in read_reports(folder) if _same(report, machine)]
+    reports = [report for report in own if not report.disturbed]
+
+    def fact(identifier: str) -> Fact[float]:
+        for report in reports:
+            figure = report.find(identifier)
+            if figure is not None:
+                return Fact(figure.spread.median, "measured", f"{figure.name} on {report.date[:10]}, {figure.how}")
+        disturbed = next((report for report in own if report.disturbed and report.find(identifier)), None)
+        return missing(str(folder), NOT_MEASURED if disturbed is None else busy_text(disturbed))
+
+    return MeasuredFacts(fact("cpu.gemm.fp32"), fact("cpu.gemm.fp64"), fact(MEMORY), fact(DISK[0]), fact(DISK[1]))
+
+
+def busy_text(report: BenchmarkReport) -> str:
+    """Return why the figures of a disturbed report do not count."""
+    share = f"{report.busy_share or 0.0:.0%}"
+    return f"measured on {report.date[:10]} while others took {share} of the processor; measure again when it is idle"
+
+
+def _same(report: BenchmarkReport, machine: Machine) -> bool:
+    return (report.processor, report.threads) == (machine.cpu.model.value, machine.cpu.usable_threads.value)
+
+
+def _read(path: Path) -> BenchmarkReport | None:
+    try:
+        return _report(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+
+
+def _report(data: Mapping[str, Any]) -> BenchmarkReport:
+    figures = [Measurement(**{**figure, "spread": Spread(**figure["spread"])}) for figure in data["measured"]]
+    for figure in figures:
+        if not 0 < figure.spread.median < MOST:
+            raise ValueError(f"{figure.id}: {figure.spread.median!r} is no rate of a machine")
+    return BenchmarkReport(
+        date=str(data["date"]),
+        processor=str(data["processor"]),
+        threads=int(data["threads"]),
+        devices=tuple(str(name) for name in data["devices"]),
+        complete=bool(data["complete"]),
+        measured=tuple(figures),
+        skipped=tuple(Skipped(**entry) for entry in data["skipped"]),
+        cooling=tuple(Cooling(**entry) for entry in data.get("cooling", ())),
+        busy_share=data.get("busy_share"),
+    )

@@ -1,0 +1,119 @@
+"""All benchmarks one after the other, with progress and a way to stop."""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib import import_module
+from pathlib import Path
+from typing import cast
+
+from capacity_tui.engine.machine.benchmark.load import busy_share, moment
+from capacity_tui.engine.machine.benchmark.measurement import CancelledError, Conditions, Measurement, Skipped
+from capacity_tui.engine.machine.benchmark.report import BenchmarkReport
+from capacity_tui.engine.machine.benchmark.watching import Moments, watched
+from capacity_tui.engine.machine.cooling import Cooling, judge_cooling
+from capacity_tui.engine.machine.host_files import Host
+from capacity_tui.engine.machine.machine import Machine
+from capacity_tui.engine.machine.sample import Counters, KernelCounters
+from capacity_tui.engine.machine.vendors.gpu_sensors import GpuSensors
+
+Benchmark = Callable[[Conditions], Iterator[Measurement | Skipped]]
+MODULES = {
+    "memory": ("memory", "measure_memory"),
+    "cpu": ("arithmetic", "measure_processor"),
+    "gpu": ("accelerators", "measure_accelerators"),
+    "disk": ("disk", "measure_disk"),
+    "network": ("network", "measure_network"),
+}
+GROUPS = tuple(MODULES)
+LEAST_CACHE_BYTES = 32 << 20  # where the machine does not tell its caches
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far the benchmarks are; ``latest`` is the figure that just came in."""
+
+    group: str
+    done: int
+    total: int
+    latest: Measurement | Skipped | None = None
+
+
+def run_benchmarks(
+    machine: Machine,
+    groups: Iterable[str] = GROUPS,
+    folder: Path | None = None,
+    url: str | None = None,
+    progress: Callable[[Progress], None] = lambda _: None,
+    cancelled: threading.Event | None = None,
+    counters: Callable[[], Counters] | None = None,
+) -> BenchmarkReport:
+    """Measure this machine and return what was found; stopping keeps what is complete.
+
+    Args:
+        machine: what was detected; sizes are chosen by it.
+        groups: which of GROUPS to run, in that order.
+        folder: where the disk is measured; the temporary folder by default.
+        url: web address to measure the network to; none opens no connection beyond this machine.
+        progress: called before each group and after each figure, in the caller's thread.
+        cancelled: stops the benchmarks when set.
+        counters: reads the machine's running totals, to tell what others did meanwhile; the kernel's by default.
+    """
+    counted = counters or KernelCounters(Host()).read
+    before = moment(counted)
+    conditions = _conditions(machine, folder, url, cancelled or threading.Event())
+    chosen = [group for group in GROUPS if group in set(groups)]
+    figures: list[Measurement | Skipped] = []
+    cooling: tuple[Cooling, ...] = ()
+    complete = True
+    for done, group in enumerate(chosen):
+        progress(Progress(group, done, len(chosen)))
+        try:
+            watching = watched(GpuSensors(Host(), throttle=True).read) if group == "gpu" else nullcontext(Moments())
+            with watching as moments:
+                for figure in _benchmark(group)(conditions):
+                    figures.append(figure)
+                    progress(Progress(group, done, len(chosen), figure))
+                    conditions.check()
+        except CancelledError:
+            figures.append(Skipped(group, "stopped"))
+            complete = False
+            break
+        if moments:
+            cooling = judge_cooling(machine, moments)
+    date = datetime.now(UTC).isoformat(timespec="seconds")
+    cpu = machine.cpu
+    return BenchmarkReport(
+        date=date,
+        processor=cpu.model.value or "unknown",
+        threads=cpu.usable_threads.value or 0,
+        devices=tuple(gpu.name.value or gpu.vendor for gpu in machine.accelerators),
+        complete=complete,
+        measured=tuple(figure for figure in figures if isinstance(figure, Measurement)),
+        skipped=tuple(figure for figure in figures if isinstance(figure, Skipped)),
+        cooling=cooling,
+        busy_share=busy_share(before, moment(counted), conditions.threads),
+    )
+
+
+def _conditions(machine: Machine, folder: Path | None, url: str | None, cancelled: threading.Event) -> Conditions:
+    caches = machine.cpu.caches.value or ()
+    return Conditions(
+        folder=folder or Path(tempfile.gettempdir()),
+        cache_bytes=max([LEAST_CACHE_BYTES, *(cache.size_bytes * cache.count for cache in caches if cache.level >= 3)]),
+        memory_bytes=machine.memory.available_bytes.value or machine.memory.total_bytes.value or 0,
+        threads=machine.cpu.usable_threads.value or 1,
+        url=url,
+        cancelled=cancelled,
+    )
+
+
+def _benchmark(group: str) -> Benchmark:
+    """Return one group's benchmark, loading NumPy and the like only now."""
+    module, function = MODULES[group]
+    return cast("Benchmark", getattr(import_module(f"{__package__}.{module}"), function))

@@ -1,0 +1,68 @@
+"""Whether a machine's cooling and power carry a load, judged by what sensors showed during one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from capacity_tui.engine.machine.machine import Accelerator, Machine
+from capacity_tui.engine.machine.vendors.gpu_sensors import GpuSample
+
+Verdict = Literal["adequate", "at its limit", "inadequate", "not known"]
+
+BUSY_PERCENT = 80.0  # a GPU below this is not under load
+FEWEST_SAMPLES = 10
+OFTEN = 0.05  # share of samples under load with heat throttling above which cooling does not carry the load
+CLOSE_CELSIUS = 5.0  # to the limit
+# Where the driver does not tell its limit: NVIDIA's and AMD's desktop cards begin to lower the clock at 83-95 °C.
+ASSUMED_LIMIT_CELSIUS = 83.0
+HEAT = ("thermal (software)", "thermal (hardware)", "hardware slowdown")
+POWER = ("power cap", "power brake")
+
+
+@dataclass(frozen=True, slots=True)
+class Cooling:
+    """A judgement of one GPU's cooling with the evidence for it."""
+
+    index: int
+    verdict: Verdict
+    evidence: str
+
+
+def judge_cooling(machine: Machine, samples: Sequence[Sequence[GpuSample]]) -> tuple[Cooling, ...]:
+    """Return a judgement for every GPU from samples over a load, oldest first."""
+    return tuple(_judge(gpu, _under_load(gpu.index, samples)) for gpu in machine.accelerators)
+
+
+def temperature_limit(gpu: Accelerator) -> float:
+    """Return the temperature in degrees Celsius above which the clock falls."""
+    return gpu.temperature_limit_celsius.value or ASSUMED_LIMIT_CELSIUS
+
+
+def _under_load(index: int, samples: Sequence[Sequence[GpuSample]]) -> list[GpuSample]:
+    own = (sample for moment in samples for sample in moment if sample.index == index)
+    return [sample for sample in own if (sample.utilization_percent.value or 0.0) >= BUSY_PERCENT]
+
+
+def _judge(gpu: Accelerator, busy: list[GpuSample]) -> Cooling:
+    if len(busy) < FEWEST_SAMPLES:
+        return Cooling(gpu.index, "not known", f"{len(busy)} samples under load, {FEWEST_SAMPLES} wanted")
+    hot = _share(busy, HEAT)
+    capped = _share(busy, POWER)
+    warmest = max((sample.temperature_celsius.value or 0.0) for sample in busy)
+    limit = temperature_limit(gpu)
+    seen = f"up to {warmest:.0f} of {limit:.0f} °C over {len(busy)} samples under load"
+    if hot > OFTEN:
+        return Cooling(gpu.index, "inadequate", f"heat held the clock down in {hot:.0%} of them; {seen}")
+    if warmest >= limit - CLOSE_CELSIUS:
+        return Cooling(gpu.index, "at its limit", seen)
+    if warmest == 0.0:
+        return Cooling(gpu.index, "not known", "the device does not tell its temperature")
+    power = f"; the power limit held the clock down in {capped:.0%}" if capped > OFTEN else ""
+    return Cooling(gpu.index, "adequate", seen + power)
+
+
+def _share(samples: list[GpuSample], reasons: tuple[str, ...]) -> float:
+    held = [sample for sample in samples if set(sample.throttle.value or ()) & set(reasons)]
+    return len(held) / len(samples)

@@ -1,0 +1,188 @@
+"""All probes side by side: what the machine is, within a time limit, whatever breaks."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from capacity_tui.engine.errors import StorageError
+from capacity_tui.engine.files import CORRUPT, data_folder
+from capacity_tui.engine.machine.benchmark.report import FOLDER as BENCHMARKS
+from capacity_tui.engine.machine.benchmark.report import MeasuredFacts, measured_facts
+from capacity_tui.engine.machine.facts import missing
+from capacity_tui.engine.machine.host.cpu import probe_cpu
+from capacity_tui.engine.machine.host.disk import probe_disks
+from capacity_tui.engine.machine.host.memory import probe_memory
+from capacity_tui.engine.machine.host.memory_modules import probe_memory_modules
+from capacity_tui.engine.machine.host.network import probe_networks
+from capacity_tui.engine.machine.host.platform_probe import probe_container, probe_platform
+from capacity_tui.engine.machine.host.power import probe_power
+from capacity_tui.engine.machine.host.processes import probe_processes
+from capacity_tui.engine.machine.host.swap import probe_swap
+from capacity_tui.engine.machine.host_files import COMMAND_SECONDS, NO_ANSWER, Host
+from capacity_tui.engine.machine.machine import (
+    Accelerator,
+    Container,
+    Cpu,
+    Machine,
+    Memory,
+    MemoryModules,
+    Platform,
+    Power,
+    Probe,
+    Swap,
+    Topology,
+    unknown,
+)
+from capacity_tui.engine.machine.probing import NotPresentError, Running
+from capacity_tui.engine.machine.topology.links import complete_topology
+from capacity_tui.engine.machine.vendors.amd.probe import probe_amd
+from capacity_tui.engine.machine.vendors.apple.probe import probe_apple_cpu, probe_apple_gpu
+from capacity_tui.engine.machine.vendors.aws.probe import probe_neuron
+from capacity_tui.engine.machine.vendors.generations import with_abilities
+from capacity_tui.engine.machine.vendors.google.probe import probe_tpu
+from capacity_tui.engine.machine.vendors.intel.gaudi import probe_gaudi
+from capacity_tui.engine.machine.vendors.intel.probe import probe_intel
+from capacity_tui.engine.machine.vendors.nvidia.jetson import probe_jetson
+from capacity_tui.engine.machine.vendors.stacks import probe_stacks, with_drivers
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.machine.measured import MeasuredReach
+
+DETECT_SECONDS = 10.0  # a driver without persistence mode wakes eight GPUs in several seconds
+FILE_SECONDS = 2.0  # probes that only read the kernel's files take milliseconds
+
+T = TypeVar("T")
+
+DEVICE_PROBES: dict[str, Callable[[Host], tuple[Accelerator, ...]]] = {
+    "amd": probe_amd,
+    "intel": probe_intel,
+    "gaudi": probe_gaudi,
+    "apple": probe_apple_gpu,
+    "tpu": probe_tpu,
+    "neuron": probe_neuron,
+}
+
+
+def detect(
+    timeout_seconds: float = DETECT_SECONDS,
+    host: Host | None = None,
+    cancelled: threading.Event | None = None,
+) -> Machine:
+    """Return what this machine is; nothing is measured and no connection is opened.
+
+    Args:
+        timeout_seconds: how long the slowest probe (a driver waking its GPUs) may take; others have less.
+        host: the machine to look at; this one by default.
+        cancelled: when set, probes still running are given up at once.
+    """
+    return _Detection(host or Host(), timeout_seconds, cancelled).machine()
+
+
+class _Detection:
+    """One run of all probes: started together, then waited for one by one."""
+
+    def __init__(self, host: Host, seconds: float, cancelled: threading.Event | None) -> None:
+        self._host = host
+        self._seconds = seconds
+        self._cancelled = cancelled
+        self._probes: list[Probe] = []
+
+    def machine(self) -> Machine:
+        nvidia = self._start("nvidia", _nvidia, self._seconds)
+        others = [self._start(name, probe, self._seconds) for name, probe in DEVICE_PROBES.items()]
+        cpu, power = self._start("cpu", _cpu), self._start("power", probe_power)
+        memory, swap = self._start("memory", probe_memory), self._start("swap", probe_swap)
+        modules = self._start("memory modules", probe_memory_modules)
+        processes = self._start("processes", probe_processes)
+        disks, networks = self._start("disks", probe_disks), self._start("networks", probe_networks)
+        container = self._start("container", probe_container)
+        platform = self._start("platform", probe_platform)
+        stacks = self._start("stacks", probe_stacks)
+        measured = self._start("measured", _measured)
+        gpus, topology = self._wait(nvidia) or ((), None)
+        found = [*gpus, *(gpu for other in others for gpu in self._wait(other) or ())]
+        accelerators = tuple(with_abilities(replace(gpu, index=index)) for index, gpu in enumerate(found))
+        cards, installed = self._wait(networks) or (), self._wait(stacks) or ()
+        machine = Machine(
+            cpu=self._wait(cpu) or unknown(Cpu, "cpu probe", self._detail()),
+            memory=self._wait(memory) or unknown(Memory, "memory probe", self._detail()),
+            modules=self._wait(modules) or unknown(MemoryModules, "memory modules probe", self._detail()),
+            processes=self._wait(processes) or missing("processes probe", self._detail()),
+            swap=self._wait(swap) or unknown(Swap, "swap probe", self._detail()),
+            disks=self._wait(disks) or (),
+            networks=cards,
+            power=self._wait(power) or unknown(Power, "power probe", self._detail()),
+            accelerators=accelerators,
+            topology=complete_topology(accelerators, cards, topology.links if topology else None),
+            stacks=with_drivers(installed, accelerators),
+            container=self._wait(container) or unknown(Container, "container probe", self._detail()),
+            platform=self._wait(platform) or unknown(Platform, "platform probe", self._detail()),
+            measured=self._constants(self._wait(measured) or ()),
+            probes=(),
+        )
+        benchmarked = self._wait(self._start("benchmarks", partial(_benchmarked, machine)))
+        silent = (Probe(tool, COMMAND_SECONDS, "timed out", NO_ANSWER) for tool in sorted(self._host.silent))
+        return replace(machine, benchmarked=benchmarked, probes=(*self._probes, *silent))
+
+    def _start(self, name: str, probe: Callable[[Host], T], seconds: float = FILE_SECONDS) -> Running[T]:
+        return Running(name, partial(probe, self._host), min(seconds, self._seconds))
+
+    def _wait(self, running: Running[T]) -> T | None:
+        found, probe = running.wait(self._cancelled)
+        self._probes.append(probe)
+        return found
+
+    def _constants(self, files: tuple[MeasuredReach | Probe, ...]) -> tuple[MeasuredReach, ...]:
+        """Return the sound files of measured constants; each damaged one is named among the probes."""
+        self._probes += [entry for entry in files if isinstance(entry, Probe)]
+        return tuple(entry for entry in files if not isinstance(entry, Probe))
+
+    def _detail(self) -> str:
+        """Return how the probe waited for last went."""
+        return f"{self._probes[-1].outcome}: {self._probes[-1].detail}"
+
+
+def _cpu(host: Host) -> Cpu:
+    return probe_apple_cpu(host) if host.system == "Darwin" else probe_cpu(host)
+
+
+def _measured(host: Host) -> tuple[MeasuredReach | Probe, ...]:
+    """Return the measured constants of each file, or what is wrong with it."""
+    from capacity_tui.engine.machine.measured import FOLDER, read_reach  # noqa: PLC0415 - loads numpy
+
+    folder = host.path(str(data_folder(host.environment).absolute())) / FOLDER
+    if not folder.is_dir():
+        raise NotPresentError("nothing was measured on this machine yet")
+
+    def found(path: Path) -> MeasuredReach | Probe:
+        try:
+            return read_reach(path)
+        except StorageError as error:
+            return Probe("measured constants", 0.0, "failed", error.one_line())
+
+    return tuple(found(path) for path in sorted(folder.glob("*.json")) if CORRUPT not in path.name)
+
+
+def _benchmarked(machine: Machine, host: Host) -> MeasuredFacts:
+    return measured_facts(host.path(str(data_folder(host.environment).absolute())) / BENCHMARKS, machine)
+
+
+def _nvidia(host: Host) -> tuple[tuple[Accelerator, ...], Topology]:
+    """Return the NVIDIA GPUs through NVML; where that cannot be loaded, through nvidia-smi or as a Jetson's."""
+    from capacity_tui.engine.machine.vendors.nvidia.probe import probe_nvidia  # noqa: PLC0415 - loads NVML's bindings
+    from capacity_tui.engine.machine.vendors.nvidia.smi import probe_nvidia_smi  # noqa: PLC0415
+
+    try:
+        return probe_nvidia(host)
+    except NotPresentError as absent:
+        with suppress(NotPresentError):
+            return probe_nvidia_smi(host)
+        with suppress(NotPresentError):
+            return probe_jetson(host), Topology(missing("device tree", "a single GPU"))
+        raise absent from None

@@ -1,0 +1,1 @@
+"""The machine around its accelerators: processor, memory, disks, network, power."""

@@ -1,0 +1,159 @@
+"""Mounted file systems worth planning with: local disks, network shares, memory disks."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from capacity_tui.engine.machine.facts import Fact, detected, missing
+from capacity_tui.engine.machine.host_files import Host, Space
+from capacity_tui.engine.machine.machine import Disk, DiskKind
+from capacity_tui.engine.machine.probing import Running
+from capacity_tui.engine.machine.vendors.matching import match_disk
+
+MOUNTS = "/proc/self/mountinfo"
+SHARES = ("afs", "beegfs", "ceph", "cifs", "glusterfs", "gpfs", "lustre", "nfs", "nfs4", "smb3", "wekafs")
+NETWORK_FILE_SYSTEMS = frozenset({*SHARES, "9p", "afpfs", "smbfs", "virtiofs"})
+LOCAL_FUSE = frozenset({"fuse.ntfs", "fuse.ntfs-3g", "fuse.exfat", "fuse.mergerfs", "fuse.fuse-overlayfs"})
+POOLS = frozenset({"zfs", "apfs", "bcachefs"})  # their device field names a pool, not a disk
+PLUMBING = re.compile(r"/(proc|sys|run|etc|boot|snap|dev(?!/shm$))(/|$)|/System/Volumes/(?!Data$)")
+ANSWER_SECONDS = 1.0  # a share whose server is gone blocks whoever asks for its size
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """One mounted file system; ``number`` is the kernel's ``major:minor``, empty if unknown."""
+
+    point: str
+    device: str
+    number: str
+    file_system: str
+
+    @property
+    def remote(self) -> bool:
+        """Whether the data lies on another machine."""
+        fuse = self.file_system.startswith("fuse.") and self.file_system not in LOCAL_FUSE
+        return self.file_system in NETWORK_FILE_SYSTEMS or fuse
+
+
+def probe_disks(host: Host) -> tuple[Disk, ...]:
+    """Return one entry a file system, at its shortest mount point; empty ones are left out."""
+    mounts = _macos_mounts() if host.system == "Darwin" else _mounts(host)
+    asked = [Running(mount.point, partial(host.space, mount.point), ANSWER_SECONDS) for mount in mounts]
+    disks = (_disk(host, mount, _size(asking)) for mount, asking in zip(mounts, asked, strict=True))
+    return tuple(disk for disk in disks if disk.total_bytes.value != 0)
+
+
+def device_kind(host: Host, device: str) -> Fact[DiskKind]:
+    """Return the kind of the disk below a block device such as ``/dev/sda2``."""
+    mount = Mount("", device, "", "")
+    block = _block_device(host, mount)
+    return missing(device, "no block device known for it") if block is None else _kind_and_model(mount, block)[0]
+
+
+def _size(asking: Running[Space]) -> Fact[Space]:
+    space, probe = asking.wait()
+    return missing("statvfs", probe.detail) if space is None else detected(space, "statvfs")
+
+
+def _disk(host: Host, mount: Mount, space: Fact[Space]) -> Disk:
+    block = _block_device(host, mount)
+    kind, model = _kind_and_model(mount, block)
+    total, free = space.map(lambda size: size.total_bytes), space.map(lambda size: size.free_bytes)
+    return Disk(mount.point, mount.device, mount.file_system, kind, total, free, model)
+
+
+def _mounts(host: Host) -> tuple[Mount, ...]:
+    uppermost: dict[str, Mount] = {}
+    for line in (host.text(MOUNTS).value or "").splitlines():
+        mount = _parse_mount(line)
+        if mount is None or PLUMBING.match(mount.point) or not _stores_data(mount):
+            continue
+        uppermost[mount.point] = mount  # a later mount hides an earlier one at the same point
+    shortest: dict[str, Mount] = {}
+    for mount in sorted(uppermost.values(), key=lambda mount: (len(mount.point), mount.point)):
+        shortest.setdefault(mount.number, mount)
+    return tuple(sorted(shortest.values(), key=lambda mount: mount.point))
+
+
+def _parse_mount(line: str) -> Mount | None:
+    before, _, after = line.partition(" - ")
+    fields, described = before.split(), after.split()
+    if len(fields) < 5 or len(described) < 2:
+        return None
+    point = fields[4].replace("\\040", " ")
+    return Mount(point, described[1], fields[2], described[0])
+
+
+def _stores_data(mount: Mount) -> bool:
+    if mount.file_system in ("squashfs", "iso9660"):
+        return False  # read-only images
+    memory_disk = mount.file_system == "tmpfs" and mount.point in ("/dev/shm", "/tmp")  # noqa: S108
+    overlay = mount.file_system == "overlay" and mount.point == "/"
+    return memory_disk or overlay or mount.remote or mount.device.startswith("/dev/") or mount.file_system in POOLS
+
+
+def _block_device(host: Host, mount: Mount) -> Path | None:
+    """Return the sysfs directory of the whole disk below a mount, through partitions and mappings."""
+    for link in (f"/sys/dev/block/{mount.number}", f"/sys/class/block/{Path(mount.device).name}"):
+        found = host.target(link)
+        if found is not None and mount.device.startswith("/dev/"):
+            return _whole_disk(found)
+    return None
+
+
+def _whole_disk(device: Path) -> Path:
+    if (device / "partition").exists():
+        device = device.parent
+    below = sorted((device / "slaves").iterdir()) if (device / "slaves").is_dir() else []
+    return _whole_disk(below[0].resolve()) if below else device
+
+
+def _kind_and_model(mount: Mount, block: Path | None) -> tuple[Fact[DiskKind], Fact[str]]:
+    nothing = missing(MOUNTS, "not a disk")
+    if mount.remote:
+        return detected("network", MOUNTS), nothing
+    if mount.file_system == "tmpfs":
+        return detected("tmpfs", MOUNTS), nothing
+    if mount.file_system == "overlay":
+        return detected("overlay", MOUNTS), nothing
+    if block is None:
+        reason = "no block device known for it"
+        return missing(MOUNTS, reason), missing(MOUNTS, reason)
+    base = "/sys/class/block/" + block.name
+    model = _read(block / "device/model", f"{base}/device/model", "the disk names no model")
+    return _kind(block, base, model), model
+
+
+def _kind(block: Path, base: str, model: Fact[str]) -> Fact[DiskKind]:
+    known = match_disk(model.value or "")
+    if known is not None:
+        return detected(known, model.source)
+    if block.name.startswith("nvme"):
+        return detected("NVMe", base)
+    if block.name.startswith(("vd", "xvd")):
+        return missing(base, "a virtual disk; only its host knows")
+    rotational = _read(block / "queue/rotational", f"{base}/queue/rotational", "not told")
+    return rotational.map(_kind_by_rotation)
+
+
+def _kind_by_rotation(rotational: str) -> DiskKind:
+    return "HDD" if rotational == "1" else "SSD"
+
+
+def _read(path: Path, source: str, otherwise: str) -> Fact[str]:
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return missing(source, otherwise)
+    return detected(text, source) if text else missing(source, otherwise)
+
+
+def _macos_mounts() -> tuple[Mount, ...]:
+    import psutil  # noqa: PLC0415 - only where /proc is missing
+
+    partitions = psutil.disk_partitions(all=False)
+    mounts = (Mount(part.mountpoint, part.device, "", part.fstype) for part in partitions)
+    return tuple(mount for mount in mounts if not PLUMBING.match(mount.point))

@@ -1,0 +1,185 @@
+"""What was measured on this machine, as files the user's folder keeps: constants that replace the catalogue's.
+
+Each device has one file, ``measured/<device>.json`` in the folder of the program's data, written by ``calibrate``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import cast
+
+from capacity_tui.engine.cluster.cluster import Device, Reach
+from capacity_tui.engine.cluster.curve import Curve
+from capacity_tui.engine.errors import Place, StorageError
+from capacity_tui.engine.files import data_folder, reading_error
+
+FOLDER = "measured"
+MOST_SHARE = 2.0
+"""Shares of a datasheet's figure: boost clocks and caches lift some above 1, none that high."""
+MOST_RATIO = 100.0
+"""Measured over modelled rates of a curve."""
+MOST = {"_seconds": 1.0, "_bytes": 1e12, "_length": 1e6}
+"""What constants of other kinds can be at most, by the end of their names."""
+_CONSTANTS = frozenset(part.name for part in fields(Reach)) - {"gemm", "source", "curves"}
+
+
+@dataclass(frozen=True, slots=True)
+class FitError:
+    """How well measured constants describe what they were fitted to; shares are fractions of one.
+
+    Attributes:
+        name: what was fitted, such as ``gemm.fp32``.
+        count: samples.
+        median: median relative error of the fitted formula.
+        worst: largest relative error of it.
+        interpolated: median error between the samples, each predicted from the others; None without a curve.
+    """
+
+    name: str
+    count: int
+    median: float
+    worst: float
+    interpolated: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredReach:
+    """Constants measured on one device.
+
+    Attributes:
+        device: key of the device, see ``device_key``.
+        date: day of the newest sample or run, ISO.
+        software: versions by name.
+        gemm: share of the dense peak that large products reach, by type.
+        constants: other fields of Reach, in its units.
+        curves: measured over modelled rates by size.
+        errors: how well all of this fits.
+    """
+
+    device: str
+    date: str
+    software: Mapping[str, str]
+    gemm: Mapping[str, float] = field(default_factory=dict)
+    constants: Mapping[str, float] = field(default_factory=dict)
+    curves: tuple[Curve, ...] = ()
+    errors: tuple[FitError, ...] = ()
+
+    def applied(self, reach: Reach) -> Reach:
+        """Return what a device reaches, with what was measured in place of the catalogue's constants."""
+        numbers = {name: value for name, value in self.constants.items() if name in _CONSTANTS}
+        changed = replace(reach, **numbers)  # type: ignore[arg-type]  # only names of numeric fields
+        source = f"measured on this machine, {self.date}"
+        return replace(changed, gemm={**reach.gemm, **self.gemm}, source=source, curves=self.curves)
+
+
+def device_key(device: Device) -> str:
+    """Return the name a device's measurements go by: its catalogue id, or CPU model and usable cores."""
+    if device.kind != "cpu":
+        return device.id
+    words = re.sub(r"[^a-z0-9]+", "-", device.name.lower()).strip("-")
+    return f"cpu-{words}-{device.units:g}"
+
+
+def reach_file(key: str, folder: Path | None = None) -> Path:
+    """Return the file that holds what was measured on a device."""
+    return (folder or data_folder()) / FOLDER / f"{key}.json"
+
+
+def read_reach(path: Path) -> MeasuredReach:
+    """Return the constants in a file.
+
+    Raises:
+        StorageError: it cannot be read, or holds something else.
+    """
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        return _reach(cast("Mapping[str, object]", data))
+    except OSError as error:
+        raise reading_error(error, path) from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        hint = "run capacity-tui calibrate again, or remove the file"
+        raise StorageError("measured constants are damaged", str(error), hint, Place(str(path))) from error
+
+
+def with_measured(device: Device, found: tuple[MeasuredReach, ...]) -> Device:
+    """Return a device with what was measured on it, if anything was."""
+    key = device_key(device)
+    own = next((measured for measured in found if measured.device == key), None)
+    return device if own is None else replace(device, reach=own.applied(device.reach))
+
+
+def _reach(data: Mapping[str, object]) -> MeasuredReach:
+    return MeasuredReach(
+        device=str(data["device"]),
+        date=str(data["date"]),
+        software={name: str(value) for name, value in _table(data["software"]).items()},
+        gemm=_bounded(data["gemm"]),
+        constants=_bounded(data["constants"]),
+        curves=tuple(_curve(row) for row in _rows(data["curves"])),
+        errors=tuple(_error(row) for row in _rows(data["errors"])),
+    )
+
+
+def _table(value: object) -> Mapping[str, object]:
+    if not isinstance(value, Mapping):
+        raise TypeError(f"a table is expected, not {value!r:.60}")
+    return value
+
+
+def _rows(value: object) -> list[Mapping[str, object]]:
+    if not isinstance(value, list):
+        raise TypeError(f"a list is expected, not {value!r:.60}")
+    return [_table(row) for row in value]
+
+
+def _number(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
+        raise TypeError(f"a number is expected, not {value!r:.60}")
+    return float(value)
+
+
+def _positive(value: object) -> dict[str, float]:
+    found = {name: _number(number) for name, number in _table(value).items()}
+    if any(number == 0 for number in found.values()):
+        raise ValueError("a constant is 0")
+    return found
+
+
+def _bounded(value: object) -> dict[str, float]:
+    """Return constants none of which is beyond what a machine of today could have."""
+    found = _positive(value)
+    for name, number in found.items():
+        most = next((most for ending, most in MOST.items() if name.endswith(ending)), MOST_SHARE)
+        if number > most:
+            raise ValueError(f"{name} is {number:g}, beyond the {most:g} that can be")
+    return found
+
+
+def _numbers(value: object) -> tuple[float, ...]:
+    return tuple(_positive(dict(enumerate(value))).values()) if isinstance(value, list) else ()
+
+
+def _curve(row: Mapping[str, object]) -> Curve:
+    sizes, ratios = _numbers(row["sizes"]), _numbers(row["ratios"])
+    if not sizes or len(sizes) != len(ratios) or list(sizes) != sorted(sizes):
+        raise ValueError(f"curve {row['name']!r:.60} has no ascending sizes, each with its ratio")
+    if max(ratios) > MOST_RATIO:
+        raise ValueError(
+            f"curve {row['name']!r:.60} has a ratio of {max(ratios):g}, beyond the {MOST_RATIO:g} that can be"
+        )
+    return Curve(str(row["name"]), sizes, ratios)
+
+
+def _error(row: Mapping[str, object]) -> FitError:
+    between = row.get("interpolated")
+    return FitError(
+        name=str(row["name"]),
+        count=int(_number(row["count"])),
+        median=_number(row["median"]),
+        worst=_number(row["worst"]),
+        interpolated=None if between is None else _number(between),
+    )

@@ -1,0 +1,203 @@
+"""One cheap live sample of what the machine does, for graphs; counters are kept between samples."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+import psutil
+
+from capacity_tui.engine.machine.facts import Fact, detected, missing
+from capacity_tui.engine.machine.host.memory import probe_memory
+from capacity_tui.engine.machine.host.network import probe_networks
+from capacity_tui.engine.machine.host.swap import probe_swap
+from capacity_tui.engine.machine.host_files import Host
+from capacity_tui.engine.machine.machine import Memory
+from capacity_tui.engine.machine.probing import Running
+from capacity_tui.engine.machine.vendors.gpu_sensors import GpuSample, GpuSensors
+
+ANSWER_SECONDS = 0.08  # a live screen must be able to quit within 0.1 s, whatever a driver does
+STALE_SECONDS = 5.0  # how long the last GPU reading stands in for one that is late
+WHOLE_DISK = re.compile(r"(nvme\d+n\d+|(sd|hd|vd|xvd)[a-z]+|mmcblk\d+|disk\d+)")
+FIRST = "rates need two samples"
+NO_COUNTER = "this system gives no such counter"
+
+N = TypeVar("N", int, float)
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """The machine's running totals: CPU seconds, and bytes moved since it started; None where there is no counter."""
+
+    busy_seconds: float | None
+    total_seconds: float | None
+    disk_read: int | None
+    disk_written: int | None
+    received: int | None
+    sent: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What the machine did since the sample before; ``at_seconds`` is on the monotonic clock."""
+
+    at_seconds: float
+    cpu_percent: Fact[float]
+    memory_used_bytes: Fact[int]
+    memory_total_bytes: Fact[int]
+    swap_used_bytes: Fact[int]
+    disk_read_bytes_per_second: Fact[float]
+    disk_write_bytes_per_second: Fact[float]
+    network_receive_bytes_per_second: Fact[float]
+    network_send_bytes_per_second: Fact[float]
+    gpus: Fact[tuple[GpuSample, ...]]
+
+
+class Sampler:
+    """Takes samples; never blocks longer than a moment, even on a driver that hangs.
+
+    Args:
+        host: the machine to sample; this one by default.
+        counters: reads the running totals; the kernel's by default.
+        clock: monotonic clock in seconds.
+    """
+
+    def __init__(
+        self,
+        host: Host | None = None,
+        counters: Callable[[], Counters] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._host = host or Host()
+        self._read = counters or KernelCounters(self._host).read
+        self._clock = clock
+        self._before: tuple[float, Counters] | None = None
+        self._sensors = GpuSensors(self._host)
+        self._asked: Running[tuple[GpuSample, ...]] | None = None
+        self._asked_at = 0.0
+        self._gpus: Fact[tuple[GpuSample, ...]] = missing("GPU drivers", "not answered yet")
+
+    def sample(self) -> Sample:
+        """Return what is used now, and the rates since the last call."""
+        now, counters = self._clock(), self._read()
+        cpu, rates = self._cpu_percent(counters), self._rates(now, counters)
+        self._before = (now, counters)
+        memory, swap = probe_memory(self._host), probe_swap(self._host)
+        return Sample(
+            at_seconds=now,
+            cpu_percent=cpu,
+            memory_used_bytes=_used(memory),
+            memory_total_bytes=memory.total_bytes,
+            swap_used_bytes=swap.total_bytes.map(lambda total: total - (swap.free_bytes.value or 0)),
+            disk_read_bytes_per_second=rates[0],
+            disk_write_bytes_per_second=rates[1],
+            network_receive_bytes_per_second=rates[2],
+            network_send_bytes_per_second=rates[3],
+            gpus=self._gpu_samples(now),
+        )
+
+    def close(self) -> None:
+        """Give back the drivers' handles, unless a call still hangs in one."""
+        if self._asked is None or self._asked.done:
+            self._sensors.close()
+
+    def _cpu_percent(self, counters: Counters) -> Fact[float]:
+        if self._before is None:
+            return missing("CPU times", FIRST)
+        before = self._before[1]
+        busy = _change(before.busy_seconds, counters.busy_seconds)
+        total = _change(before.total_seconds, counters.total_seconds)
+        if busy is None or total is None:
+            return missing("CPU times", NO_COUNTER)
+        if total <= 0:
+            return missing("CPU times", "no time has passed")
+        return detected(min(100.0, max(0.0, 100 * busy / total)), "CPU times")
+
+    def _rates(self, now: float, counters: Counters) -> tuple[Fact[float], ...]:
+        """Return bytes a second read, written, received and sent."""
+        names = ("disk_read", "disk_written", "received", "sent")
+        if self._before is None:
+            return tuple(missing(name, FIRST) for name in names)
+        then, before = self._before
+        if now <= then:
+            return tuple(missing(name, "no time has passed") for name in names)
+        moved = (_change(getattr(before, name), getattr(counters, name)) for name in names)
+        return tuple(_rate(name, change, now - then) for name, change in zip(names, moved, strict=True))
+
+    def _gpu_samples(self, now: float) -> Fact[tuple[GpuSample, ...]]:
+        """Return the GPUs' reading; the last one while a new one is late, n/a once that is too old."""
+        if self._asked is None or self._asked.done:
+            self._asked, self._asked_at = Running("gpus", self._sensors.read, STALE_SECONDS), now
+        found, probe = self._asked.wait_at_most(ANSWER_SECONDS)
+        if found is not None:
+            self._gpus = detected(found, "GPU drivers")
+        elif probe.outcome != "timed out":
+            self._gpus = missing("GPU drivers", probe.detail)
+        elif now - self._asked_at >= STALE_SECONDS:
+            self._gpus = missing("GPU drivers", f"no answer within {STALE_SECONDS:g} s")
+        return self._gpus
+
+
+class KernelCounters:
+    """Reads running totals through psutil, over whole disks and physical network interfaces."""
+
+    def __init__(self, host: Host) -> None:
+        interfaces = probe_networks(host)
+        self._interfaces = {card.name for card in interfaces if card.kind != "virtual"}
+
+    def read(self) -> Counters:
+        """Return the totals now."""
+        busy, total = self._given(self._cpu_seconds)
+        disk_read, disk_written = self._given(self._disk_bytes)
+        received, sent = self._given(self._network_bytes)
+        return Counters(busy, total, disk_read, disk_written, received, sent)
+
+    @staticmethod
+    def _given(read: Callable[[], tuple[N, N]]) -> tuple[N, N] | tuple[None, None]:
+        """Return two counters, None for each where a hardened container or an odd kernel does not give them."""
+        try:
+            return read()
+        except Exception:  # psutil fails in as many ways as there are kernels; the other counters still count
+            return None, None
+
+    @staticmethod
+    def _cpu_seconds() -> tuple[float, float]:
+        times = psutil.cpu_times()
+        idle = times.idle + getattr(times, "iowait", 0.0)
+        guest = getattr(times, "guest", 0.0) + getattr(times, "guest_nice", 0.0)  # counted in user too
+        total = sum(times) - guest
+        return total - idle, total
+
+    @staticmethod
+    def _disk_bytes() -> tuple[int, int]:
+        disks = psutil.disk_io_counters(perdisk=True, nowrap=False)
+        whole = [disk for name, disk in disks.items() if WHOLE_DISK.fullmatch(name)]
+        return sum(disk.read_bytes for disk in whole), sum(disk.write_bytes for disk in whole)
+
+    def _network_bytes(self) -> tuple[int, int]:
+        cards = psutil.net_io_counters(pernic=True, nowrap=False)
+        physical = [card for name, card in cards.items() if name in self._interfaces]
+        return sum(card.bytes_recv for card in physical), sum(card.bytes_sent for card in physical)
+
+
+def _change(before: N | None, after: N | None) -> N | None:
+    """Return how far a counter has come, None where there is none."""
+    return None if before is None or after is None else after - before
+
+
+def _rate(name: str, change: int | None, seconds: float) -> Fact[float]:
+    if change is None:
+        return missing(name, NO_COUNTER)
+    if change < 0:
+        return missing(name, "the counter started anew")
+    return detected(change / seconds, name)
+
+
+def _used(memory: Memory) -> Fact[int]:
+    if memory.available_bytes.value is None:
+        return memory.available_bytes
+    available = memory.available_bytes.value
+    return memory.total_bytes.map(lambda total: total - available)

@@ -1,0 +1,1 @@
+"""Accelerators, one folder a vendor."""

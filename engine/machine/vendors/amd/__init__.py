@@ -1,0 +1,1 @@
+"""How AMD accelerators are found and read."""

@@ -1,0 +1,220 @@
+"""AMD GPUs from sysfs and the KFD topology, with AMD's tools only for what those lack."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from capacity_tui.engine.machine.facts import Fact, detected, missing
+from capacity_tui.engine.machine.host.processes import gpu_process
+from capacity_tui.engine.machine.host_files import Host
+from capacity_tui.engine.machine.machine import Accelerator, GpuProcess, LinkPeer
+from capacity_tui.engine.machine.probing import NotPresentError
+from capacity_tui.engine.machine.topology import drm, pci
+from capacity_tui.engine.machine.vendors.amd import smi as amd_smi
+from capacity_tui.engine.machine.vendors.amd.smi import listed_accelerators
+from capacity_tui.engine.machine.vendors.generations import BY_GENERATION
+from capacity_tui.engine.machine.vendors.matching import match_accelerator, match_pci
+from capacity_tui.engine.machine.vendors.smi_tables import told
+
+VENDOR = "AMD"
+PCI_VENDOR = "1002"
+KFD = "/sys/class/kfd/kfd"
+XGMI = "11"  # include/linux/kfd_topology.h, CRAT_IOLINK_TYPE_XGMI
+NO_MIG = missing("AMD", "MIG is NVIDIA's")
+
+
+@dataclass(frozen=True, slots=True)
+class KfdNode:
+    """A node of the compute driver's topology, and the nodes it has XGMI links to."""
+
+    name: str
+    gpu_id: str
+    properties: dict[str, str] = field(default_factory=dict)
+    xgmi: tuple[str, ...] = ()
+
+
+def probe_amd(host: Host) -> tuple[Accelerator, ...]:
+    """Return the AMD GPUs; raises NotPresentError if there are none."""
+    found = drm.cards(host, PCI_VENDOR)
+    if not found and host.exists(KFD):
+        return listed_accelerators(host, VENDOR)
+    if not found:
+        raise NotPresentError(f"no AMD card in {drm.CARDS}")
+    nodes = {card.card: _node(host, card) for card in found}
+    order = [node.name if node else "" for node in nodes.values()]
+    names = _product_names(host, found)
+    return tuple(
+        _accelerator(host, index, card, name=names[index], node=nodes[card.card], order=order)
+        for index, card in enumerate(found)
+    )
+
+
+def _accelerator(
+    host: Host, index: int, card: drm.Card, *, name: Fact[str], node: KfdNode | None, order: list[str]
+) -> Accelerator:
+    integrated = _integrated(node)
+    total, used = _memory(host, card, "total", integrated), _memory(host, card, "used", integrated)
+    own_memory = None if integrated.value else total.value
+    by_name = match_accelerator(name.value, own_memory) if name.value else name
+    return Accelerator(
+        index=index,
+        vendor=VENDOR,
+        name=name,
+        catalogue_id=by_name.or_else(match_pci(card.pci_id, own_memory)),
+        memory_total_bytes=total,
+        memory_free_bytes=_difference(total, used),
+        memory_used_bytes=used,
+        processes=_processes(host, node),
+        driver=host.text("/sys/module/amdgpu/version").or_else(host.text("/proc/sys/kernel/osrelease")),
+        runtime=host.text("/opt/rocm/.info/version"),
+        compute_capability=_target(node),
+        matrix_units=BY_GENERATION,
+        precisions=BY_GENERATION,
+        pci_path=pci.path_of(host, card.base),
+        pcie=drm.pcie_link(host, card),
+        numa_node=pci.numa_node(host, card.base),
+        links=_links(node, order),
+        mig_enabled=NO_MIG,
+        mig_instances=NO_MIG,
+        power_default_watts=drm.hwmon(host, card, "power1_cap_default", scale=1e6),
+        power_limit_watts=drm.hwmon(host, card, "power1_cap", scale=1e6),
+        power_watts=power(host, card),
+        temperature_celsius=temperature(host, card),
+        temperature_limit_celsius=drm.hwmon(host, card, "temp2_crit", "temp1_crit", scale=1e3),
+        throttle=missing(card.base, "the amdgpu driver does not tell"),
+        clock_mhz=clock(host, card),
+        clock_max_mhz=host.fact(f"{card.base}/pp_dpm_sclk", _highest_clock),
+        integrated=integrated,
+        visible=_visible(host, index),
+        uuid=host.text(f"{card.base}/unique_id"),
+    )
+
+
+def power(host: Host, card: drm.Card) -> Fact[float]:
+    """Return the power drawn now in watts."""
+    return drm.hwmon(host, card, "power1_average", "power1_input", scale=1e6)
+
+
+def temperature(host: Host, card: drm.Card) -> Fact[float]:
+    """Return the edge temperature in degrees Celsius, the junction's where there is no edge sensor."""
+    return drm.hwmon(host, card, "temp1_input", "temp2_input", scale=1e3)
+
+
+def clock(host: Host, card: drm.Card) -> Fact[int]:
+    """Return the shader clock in MHz."""
+    return drm.hwmon(host, card, "freq1_input", scale=1e6).map(round)
+
+
+def _product_names(host: Host, found: tuple[drm.Card, ...]) -> tuple[Fact[str], ...]:
+    """Return each card's name; AMD's library and the slow rocm-smi are asked once, if sysfs lacks any."""
+    names = [host.text(f"{card.base}/product_name") for card in found]
+    if all(name.value is not None for name in names):
+        return tuple(names)
+    library = amd_smi.library_names()
+    report = amd_smi.rocm_smi(host) if any(card.address not in library for card in found) else None
+    return tuple(name.or_else(_tool_name(library, report, card)) for name, card in zip(names, found, strict=True))
+
+
+def _tool_name(
+    library: Mapping[str, str], report: Fact[tuple[dict[str, str], ...]] | None, card: drm.Card
+) -> Fact[str]:
+    if card.address in library:
+        return detected(library[card.address], "amdsmi")
+    if report is None or report.value is None:
+        return missing("rocm-smi", report.reason if report else "not asked")
+    row = next((row for row in report.value if row.get("PCI Bus", "").lower() == card.address), {})
+    name = told(row, *amd_smi.NAMES)
+    return detected(name, report.source) if name else missing(report.source, "not in its answer")
+
+
+def _memory(host: Host, card: drm.Card, part: str, integrated: Fact[bool]) -> Fact[int]:
+    """Return dedicated memory in bytes, with what the driver may map of main memory on an APU."""
+    own = host.integer(f"{card.base}/mem_info_vram_{part}")
+    mapped = host.integer(f"{card.base}/mem_info_gtt_{part}").value or 0
+    return own.map(lambda size: size + mapped) if integrated.value else own
+
+
+def _difference(total: Fact[int], used: Fact[int]) -> Fact[int]:
+    if used.value is None:
+        return used
+    taken = used.value
+    return total.map(lambda size: size - taken)
+
+
+def _node(host: Host, card: drm.Card) -> KfdNode | None:
+    """Return the KFD node whose render device is the card's."""
+    renders = [name.removeprefix("renderD") for name in host.names(f"{card.base}/drm") if name.startswith("renderD")]
+    for name in host.names(f"{KFD}/topology/nodes"):
+        base = f"{KFD}/topology/nodes/{name}"
+        properties = _properties(host, f"{base}/properties")
+        if properties.get("drm_render_minor", "0") in renders:
+            gpu_id = host.text(f"{base}/gpu_id").value or ""
+            return KfdNode(name, gpu_id, properties, _xgmi(host, base))
+    return None
+
+
+def _xgmi(host: Host, base: str) -> tuple[str, ...]:
+    links = (
+        _properties(host, f"{base}/{kind}/{link}/properties")
+        for kind in ("io_links", "p2p_links")
+        for link in host.names(f"{base}/{kind}")
+    )
+    return tuple(link.get("node_to", "") for link in links if link.get("type") == XGMI)
+
+
+def _properties(host: Host, path: str) -> dict[str, str]:
+    lines = (line.split(maxsplit=1) for line in (host.text(path).value or "").splitlines())
+    return {words[0]: words[1] for words in lines if len(words) == 2}
+
+
+def _integrated(node: KfdNode | None) -> Fact[bool]:
+    source = f"{KFD}/topology"
+    if node is None:
+        return missing(source, "the compute driver does not list the card")
+    return detected(int(node.properties.get("cpu_cores_count", "0")) > 0, source)
+
+
+def _target(node: KfdNode | None) -> Fact[str]:
+    """Return the compiler target, such as gfx942 for version 90402."""
+    source = f"{KFD}/topology gfx_target_version"
+    number = int(node.properties.get("gfx_target_version", "0")) if node else 0
+    if not number:
+        return missing(source, "the compute driver does not list the card")
+    return detected(f"gfx{number // 10000}{number // 100 % 100:x}{number % 100:x}", source)
+
+
+def _links(node: KfdNode | None, order: list[str]) -> Fact[tuple[LinkPeer, ...]]:
+    source = f"{KFD}/topology io_links"
+    peers = [order.index(name) for name in node.xgmi if name in order] if node else []
+    if not peers:
+        return missing(source, "no XGMI link to another GPU")
+    return detected(tuple(LinkPeer("XGMI", peer, peers.count(peer)) for peer in sorted(set(peers))), source)
+
+
+def _processes(host: Host, node: KfdNode | None) -> Fact[tuple[GpuProcess, ...]]:
+    source = f"{KFD}/proc"
+    if node is None:
+        return missing(source, "the compute driver does not list the card")
+    found = []
+    for name in host.names(source):
+        used = host.integer(f"{source}/{name}/vram_{node.gpu_id}")
+        if used.value and name.isdigit():
+            found.append(gpu_process(host, int(name), used))
+    return detected(tuple(found), source)
+
+
+def _highest_clock(text: str) -> int:
+    clocks = [int(number) for number in re.findall(r"(\d+)Mhz", text, re.IGNORECASE)]
+    if not clocks:
+        raise ValueError(text)
+    return max(clocks)
+
+
+def _visible(host: Host, index: int) -> Fact[bool]:
+    for variable in ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"):
+        listed = host.environment.get(variable)
+        if listed is not None:
+            return detected(str(index) in listed.replace(" ", "").split(","), f"environment {variable}")
+    return detected(True, "ROCR_VISIBLE_DEVICES and HIP_VISIBLE_DEVICES are not set")

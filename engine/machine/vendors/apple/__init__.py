@@ -1,0 +1,1 @@
+"""How Apple accelerators are found and read."""

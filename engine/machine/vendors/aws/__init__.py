@@ -1,0 +1,1 @@
+"""How AWS accelerators are found and read."""

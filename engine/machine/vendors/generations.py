@@ -1,0 +1,138 @@
+"""Hardware generations: which matrix units and number types each has, and the settings that suit it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from importlib.resources import files
+from typing import cast
+
+from capacity_tui.engine.machine.facts import Fact, missing
+from capacity_tui.engine.machine.machine import Accelerator
+from capacity_tui.engine.machine.vendors.matching import plain_name
+
+SOURCE = "profiles/hardware_settings.yaml"
+BY_GENERATION = missing(SOURCE, "no row for this generation")
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting of a framework or of the system, and why it has that value."""
+
+    name: str
+    value: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """What all devices of a generation share.
+
+    Attributes:
+        id: row of hardware_settings.yaml.
+        name: as its vendor calls it.
+        vendor: as detection writes it.
+        target: matches the whole compute capability or compiler target; None where only names tell.
+        device: matches the whole device name without its vendor; None where the target tells.
+        matrix_units: what multiplies matrices; empty if nothing special does.
+        precisions: types with units of their own.
+        settings: what suits it.
+    """
+
+    id: str
+    name: str
+    vendor: str
+    target: re.Pattern[str] | None
+    device: re.Pattern[str] | None
+    matrix_units: str
+    precisions: tuple[str, ...]
+    settings: tuple[Setting, ...]
+
+    def covers(self, vendor: str, name: str, target: str | None) -> bool:
+        """Return whether a device belongs here, by its vendor, name and compute capability or compiler target."""
+        if vendor != self.vendor:
+            return False
+        if self.device is not None and self.device.fullmatch(plain_name(name)):
+            return True
+        return self.target is not None and target is not None and self.target.fullmatch(target) is not None
+
+
+def find_generation(vendor: str, name: str, target: str | None) -> Generation | None:
+    """Return the first generation that covers a device, None if no row does."""
+    return next((row for row in generations() if row.covers(vendor, name, target)), None)
+
+
+def generation_of(gpu: Accelerator) -> Generation | None:
+    """Return the generation of a detected device, None if no row covers it."""
+    return find_generation(gpu.vendor, gpu.name.value or "", gpu.compute_capability.value)
+
+
+def with_abilities(gpu: Accelerator) -> Accelerator:
+    """Return a device with the matrix units and number types of its generation."""
+    row = generation_of(gpu)
+    if row is None:
+        return replace(gpu, matrix_units=BY_GENERATION, precisions=BY_GENERATION)
+    units = Fact(row.matrix_units, "catalogue", SOURCE) if row.matrix_units else missing(SOURCE, f"{row.name} has none")
+    return replace(gpu, matrix_units=units, precisions=Fact(row.precisions, "catalogue", SOURCE))
+
+
+@lru_cache(maxsize=1)
+def table() -> Mapping[str, object]:
+    """Return the bundled table, read as it is: detection must not wait for the catalogue's checks."""
+    import yaml  # noqa: PLC0415 - a screen's first paint must not wait for it
+
+    text = files("capacity_tui.profiles").joinpath("hardware_settings.yaml").read_text(encoding="utf-8")
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    return cast("Mapping[str, object]", yaml.load(text, Loader=loader))  # noqa: S506 - both are safe loaders
+
+
+@lru_cache(maxsize=1)
+def generations() -> tuple[Generation, ...]:
+    """Return the rows of the table in its order; earlier ones win."""
+    rows = cast("Sequence[Mapping[str, object]]", table()["generations"])
+    return tuple(
+        Generation(
+            id=str(row["id"]),
+            name=str(row["name"]),
+            vendor=str(row["vendor"]),
+            target=_pattern(row, "target"),
+            device=_pattern(row, "device"),
+            matrix_units=str(row.get("matrix_units") or ""),
+            precisions=tuple(cast("Sequence[str]", row["precisions"])),
+            settings=settings_of(cast("Sequence[Mapping[str, object]]", row["settings"])),
+        )
+        for row in rows
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class UnifiedShare:
+    """What part of main memory a GPU that shares it may hold, for machines up to a size."""
+
+    up_to_bytes: int | None
+    share: float
+
+
+@lru_cache(maxsize=1)
+def unified_shares() -> tuple[UnifiedShare, ...]:
+    """Return the shares by size of memory, smallest machines first."""
+    rows = cast("Sequence[Mapping[str, float | None]]", table()["unified_memory"])
+    sizes = (row["up_to_gib"] for row in rows)
+    limits = (None if size is None else int(size * 2**30) for size in sizes)
+    return tuple(UnifiedShare(limit, float(row["share"] or 0)) for limit, row in zip(limits, rows, strict=True))
+
+
+def templates(section: str) -> Mapping[str, Mapping[str, str]]:
+    """Return the rows of one of the table's other sections, by key."""
+    return cast("Mapping[str, Mapping[str, str]]", table()[section])
+
+
+def settings_of(rows: Sequence[Mapping[str, object]]) -> tuple[Setting, ...]:
+    """Return rows of name, value and reason as settings."""
+    return tuple(Setting(str(row["name"]), str(row["value"]), str(row["reason"])) for row in rows)
+
+
+def _pattern(row: Mapping[str, object], key: str) -> re.Pattern[str] | None:
+    return re.compile(str(row[key]), re.IGNORECASE) if key in row else None

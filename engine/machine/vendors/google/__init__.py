@@ -1,0 +1,1 @@
+"""How Google accelerators are found and read."""

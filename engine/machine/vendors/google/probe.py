@@ -1,0 +1,62 @@
+"""Google TPUs: the chips the kernel shows and what Google Cloud tells through the environment."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from capacity_tui.engine.machine.facts import Fact, detected, missing
+from capacity_tui.engine.machine.host_files import Host
+from capacity_tui.engine.machine.machine import Accelerator, unknown_accelerator
+from capacity_tui.engine.machine.probing import NotPresentError
+from capacity_tui.engine.machine.topology import pci
+from capacity_tui.engine.machine.vendors.matching import match_accelerator, match_pci
+
+VENDOR = "Google"
+PCI_VENDOR = "0x1ae0"
+TYPE = "TPU_ACCELERATOR_TYPE"  # such as v5litepod-8, set on TPU VMs and by GKE
+NAMES = {"v5litepod": "v5e", "v5lite": "v5e", "v5": "v5p", "tpu7x": "v7", "7x": "v7"}
+
+
+def probe_tpu(host: Host) -> tuple[Accelerator, ...]:
+    """Return the TPU chips of this host; raises NotPresentError if there are none."""
+    addresses = [name for name in host.names(pci.DEVICES) if _vendor(host, name) == PCI_VENDOR]
+    nodes = [name for name in host.names("/dev") if re.fullmatch(r"accel\d+", name)]
+    kind = host.environment.get(TYPE, "")
+    if not addresses and not (nodes and kind):
+        raise NotPresentError("no TPU on the PCI bus")
+    found: list[str] = addresses or [""] * len(nodes)
+    return tuple(_accelerator(host, index, address, kind) for index, address in enumerate(found))
+
+
+def _accelerator(host: Host, index: int, address: str, kind: str) -> Accelerator:
+    bare = unknown_accelerator(index, VENDOR, "sysfs", "the TPU driver does not tell")
+    name, place = _name(kind), f"{pci.DEVICES}/{address}"
+    if not address:
+        return replace(bare, name=name, catalogue_id=_by_name(name), visible=detected(True, TYPE))
+    device = (host.text(f"{place}/device").value or "0x0")[2:]
+    revision = (host.text(f"{place}/revision").value or "0x0")[2:].zfill(2)
+    return replace(
+        bare,
+        name=name,
+        catalogue_id=_by_name(name).or_else(match_pci(f"{PCI_VENDOR[2:]}:{device}:{revision}", None)),
+        pci_path=pci.path_of(host, place),
+        numa_node=pci.numa_node(host, place),
+        integrated=detected(False, "PCI bus"),
+        visible=detected(True, "PCI bus"),
+    )
+
+
+def _vendor(host: Host, address: str) -> str | None:
+    return host.text(f"{pci.DEVICES}/{address}/vendor").value
+
+
+def _name(kind: str) -> Fact[str]:
+    version = kind.lower().rpartition("-")[0] or kind.lower()
+    if not version:
+        return missing(TYPE, "the environment names no type")
+    return detected(f"TPU {NAMES.get(version, version)}", f"environment {TYPE}")
+
+
+def _by_name(name: Fact[str]) -> Fact[str]:
+    return match_accelerator(name.value, None) if name.value else missing(name.source, name.reason)

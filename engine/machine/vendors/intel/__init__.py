@@ -1,0 +1,1 @@
+"""How Intel accelerators are found and read."""

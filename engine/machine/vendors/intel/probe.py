@@ -1,0 +1,124 @@
+"""Intel GPUs from sysfs, and from xpu-smi what the kernel does not tell: names and memory."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+
+from capacity_tui.engine.machine.facts import Fact, detected, missing
+from capacity_tui.engine.machine.host.memory import probe_memory, shared_memory
+from capacity_tui.engine.machine.host_files import Host
+from capacity_tui.engine.machine.machine import Accelerator, unknown_accelerator
+from capacity_tui.engine.machine.probing import NotPresentError
+from capacity_tui.engine.machine.topology import drm, pci
+from capacity_tui.engine.machine.vendors.matching import match_accelerator, match_pci
+from capacity_tui.engine.machine.vendors.smi_tables import number, told
+
+VENDOR = "Intel"
+PCI_VENDOR = "8086"
+PROCESSOR_GRAPHICS = "0000:00:02.0"  # Intel's graphics inside the processor always sit at this address
+XPU_SMI = ("xpu-smi", "discovery", "-j")
+
+
+def probe_intel(host: Host) -> tuple[Accelerator, ...]:
+    """Return the Intel GPUs; raises NotPresentError if there are none."""
+    found = drm.cards(host, PCI_VENDOR)
+    if not found:
+        raise NotPresentError(f"no Intel card in {drm.CARDS}")
+    listed = discovered(host) if any(card.address != PROCESSOR_GRAPHICS for card in found) else {}
+    return tuple(_accelerator(host, index, card, listed.get(card.address, {})) for index, card in enumerate(found))
+
+
+def discovered(host: Host) -> dict[str, Mapping[str, str]]:
+    """Return what xpu-smi says about each card, by PCI address; empty where it is not installed."""
+    rows = _devices(host.command(*XPU_SMI).value)
+    found: dict[str, Mapping[str, str]] = {}
+    for row in rows:
+        number_of = row.get("device_id", "")
+        detail = {}
+        if "memory_physical_size_byte" not in row and number_of.isdigit():
+            detail = next(iter(_devices(host.command("xpu-smi", "discovery", "-d", number_of, "-j").value)), {})
+        found[row.get("pci_bdf_address", "").lower()] = {**row, **detail}
+    return found
+
+
+def _devices(text: str | None) -> list[dict[str, str]]:
+    try:
+        loaded = json.loads(text or "")
+        rows = loaded.get("device_list", [loaded])
+        return [{str(key): str(value) for key, value in row.items()} for row in rows]
+    except (ValueError, AttributeError):
+        return []
+
+
+def _accelerator(host: Host, index: int, card: drm.Card, row: Mapping[str, str]) -> Accelerator:
+    bare = unknown_accelerator(index, VENDOR, drm.CARDS, "the Intel driver does not tell")
+    name, integrated = told(row, "device_name"), card.address == PROCESSOR_GRAPHICS
+    total, free, used = shared_memory(probe_memory(host)) if integrated else _memory(host, card, row)
+    by_id = match_pci(card.pci_id, None if integrated else total.value)
+    unnamed = missing(card.base, f"sysfs gives only the PCI id {card.vendor}:{card.device}")
+    inside = detected("Intel graphics inside the processor", "PCI address") if integrated else unnamed
+    driver = _driver(host, card)
+    return replace(
+        bare,
+        name=detected(name, " ".join(XPU_SMI)) if name else inside,
+        catalogue_id=match_accelerator(name, total.value).or_else(by_id) if name else by_id,
+        memory_total_bytes=total,
+        memory_free_bytes=free,
+        memory_used_bytes=used,
+        driver=driver if "driver_version" not in row else detected(row["driver_version"], " ".join(XPU_SMI)),
+        pci_path=pci.path_of(host, card.base),
+        pcie=drm.pcie_link(host, card),
+        numa_node=pci.numa_node(host, card.base),
+        clock_mhz=_clock(host, card, "gt_cur_freq_mhz", "cur_freq"),
+        clock_max_mhz=_clock(host, card, "gt_RP0_freq_mhz", "rp0_freq"),
+        power_default_watts=drm.hwmon(host, card, "power1_rated_max", scale=1e6),
+        power_limit_watts=drm.hwmon(host, card, "power1_max", "power1_rated_max", scale=1e6),
+        temperature_celsius=drm.hwmon(host, card, "temp2_input", "temp1_input", scale=1e3),
+        throttle=_throttle(host, card),
+        integrated=detected(integrated, "PCI address"),
+        visible=_visible(host, index),
+    )
+
+
+def _memory(host: Host, card: drm.Card, row: Mapping[str, str]) -> tuple[Fact[int], Fact[int], Fact[int]]:
+    """Return total, free and used local memory in bytes: the kernel's where it tells, else xpu-smi's."""
+    source = " ".join(XPU_SMI)
+    size, left = number(row, "memory_physical_size_byte"), number(row, "memory_free_size_byte")
+    listed = missing(source, "not in its answer") if size is None else detected(round(size), source)
+    total = host.integer(f"{card.card}/lmem_total_bytes").or_else(listed)
+    if left is None or total.value is None:
+        unread = missing(source, "not in its answer" if row else "xpu-smi is not installed")
+        return total, unread, unread
+    return total, detected(round(left), source), detected(max(0, total.value - round(left)), source)
+
+
+def _throttle(host: Host, card: drm.Card) -> Fact[tuple[str, ...]]:
+    """Return why the clock is held down, from the reason files of i915 or xe."""
+    for folder in (f"{card.card}/gt/gt0", f"{card.base}/tile0/gt0/freq0/throttle"):
+        names = [name for name in host.names(folder) if name.startswith(("throttle_reason_", "reason_"))]
+        if names:
+            active = [name for name in names if host.text(f"{folder}/{name}").value == "1"]
+            words = (name.removeprefix("throttle_").removeprefix("reason_") for name in active)
+            return detected(tuple(word for word in words if word != "status"), folder)
+    return missing(card.card, "the driver lists no reasons")
+
+
+def _visible(host: Host, index: int) -> Fact[bool]:
+    listed = host.environment.get("ZE_AFFINITY_MASK")
+    if listed is None:
+        return detected(True, "ZE_AFFINITY_MASK is not set")
+    chosen = {entry.strip().split(".")[0] for entry in listed.split(",")}
+    return detected(str(index) in chosen, "environment ZE_AFFINITY_MASK")
+
+
+def _driver(host: Host, card: drm.Card) -> Fact[str]:
+    module = host.target(f"{card.base}/driver")
+    if module is None:
+        return missing(f"{card.base}/driver", "no driver bound")
+    return detected(f"{module.name} of Linux {host.text('/proc/sys/kernel/osrelease').value}", f"{card.base}/driver")
+
+
+def _clock(host: Host, card: drm.Card, i915: str, xe: str) -> Fact[int]:
+    return host.integer(f"{card.card}/{i915}").or_else(host.integer(f"{card.base}/tile0/gt0/freq0/{xe}"))

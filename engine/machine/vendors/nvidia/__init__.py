@@ -1,0 +1,1 @@
+"""How NVIDIA accelerators are found and read."""

@@ -1,0 +1,227 @@
+"""The one door to NVML: every call guarded, every refusal a missing value with the driver's reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import pynvml
+
+from capacity_tui.engine.machine.facts import Fact, detected, missing
+from capacity_tui.engine.machine.probing import NotPresentError
+
+T = TypeVar("T")
+
+REASONS = {
+    pynvml.NVML_ERROR_NOT_SUPPORTED: "not supported by this device",
+    pynvml.NVML_ERROR_NO_PERMISSION: "no permission",
+    pynvml.NVML_ERROR_GPU_IS_LOST: "the GPU is lost; it needs a reset or a reboot",
+    pynvml.NVML_ERROR_FUNCTION_NOT_FOUND: "the driver is too old to tell",
+    pynvml.NVML_ERROR_LIBRARY_NOT_FOUND: "no NVIDIA driver installed (libnvidia-ml.so.1 not found)",
+    pynvml.NVML_ERROR_DRIVER_NOT_LOADED: "the NVIDIA driver is installed but not loaded",
+    pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH: "driver and library versions differ; a reboot helps",
+}
+THROTTLE_BITS = {
+    0x1: "idle",
+    0x2: "application clocks",
+    0x4: "power cap",
+    0x8: "hardware slowdown",
+    0x10: "sync boost",
+    0x20: "thermal (software)",
+    0x40: "thermal (hardware)",
+    0x80: "power brake",
+    0x100: "display clocks",
+}  # nvml.h, nvmlClocksEventReason*
+TOPOLOGY_LEVELS = {
+    0: "PIX",
+    10: "PIX",
+    20: "PXB",
+    30: "PHB",
+    40: "NODE",
+    50: "SYS",
+}  # nvml.h, nvmlGpuTopologyLevel_t
+LINK_TO_SWITCH = 2  # nvml.h, NVML_NVLINK_DEVICE_TYPE_SWITCH
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryInfo:
+    """Memory of a device in bytes."""
+
+    total: int
+    free: int
+    used: int
+
+
+class Device:
+    """One GPU, or one MIG instance; each method asks NVML once and returns a fact."""
+
+    def __init__(self, handle: object) -> None:
+        self.handle = handle
+
+    def ask(self, function: str, *arguments: object, read: Callable[[Any], T]) -> Fact[T]:
+        """Return what ``read`` makes of an NVML function's answer for this device."""
+        return _ask(function, self.handle, *arguments, read=read)
+
+    def memory(self) -> Fact[MemoryInfo]:
+        """Return total, free and used memory in bytes."""
+        return self.ask(
+            "nvmlDeviceGetMemoryInfo",
+            read=lambda info: MemoryInfo(int(info.total), int(info.free), int(info.used)),
+        )
+
+    def text(self, function: str) -> Fact[str]:
+        """Return a function's answer as text."""
+        return self.ask(function, read=lambda answer: answer.decode() if isinstance(answer, bytes) else str(answer))
+
+    def integer(self, function: str, *arguments: object) -> Fact[int]:
+        """Return a function's answer as a whole number."""
+        return self.ask(function, *arguments, read=int)
+
+    def watts(self, function: str) -> Fact[float]:
+        """Return a power in watts, which NVML counts in milliwatts."""
+        return self.ask(function, read=lambda milliwatts: milliwatts / 1000)
+
+    def temperature(self) -> Fact[float]:
+        """Return the core's temperature in degrees Celsius."""
+        return self.ask("nvmlDeviceGetTemperature", pynvml.NVML_TEMPERATURE_GPU, read=float)
+
+    def temperature_limit(self) -> Fact[float]:
+        """Return the temperature in degrees Celsius at which the driver lowers the clock."""
+        threshold = pynvml.NVML_TEMPERATURE_THRESHOLD_SLOWDOWN
+        return self.ask("nvmlDeviceGetTemperatureThreshold", threshold, read=float)
+
+    def clock(self) -> Fact[int]:
+        """Return the SM clock in MHz."""
+        return self.integer("nvmlDeviceGetClockInfo", pynvml.NVML_CLOCK_SM)
+
+    def clock_max(self) -> Fact[int]:
+        """Return the highest SM clock in MHz."""
+        return self.integer("nvmlDeviceGetMaxClockInfo", pynvml.NVML_CLOCK_SM)
+
+    def utilization(self) -> Fact[float]:
+        """Return the share of the last sample period in which a kernel ran, in percent."""
+        return self.ask("nvmlDeviceGetUtilizationRates", read=lambda rates: float(rates.gpu))
+
+    def throttle(self) -> Fact[tuple[str, ...]]:
+        """Return why the clock is below its highest; idling is no reason."""
+        return self.ask(
+            "nvmlDeviceGetCurrentClocksThrottleReasons",
+            read=lambda mask: tuple(name for bit, name in THROTTLE_BITS.items() if mask & bit and bit != 0x1),
+        )
+
+    def bus(self) -> Fact[str]:
+        """Return the PCI address, such as ``0000:3b:00.0``."""
+        return self.ask("nvmlDeviceGetPciInfo", read=_bus_address)
+
+    def compute_capability(self) -> Fact[str]:
+        """Return the CUDA compute capability, such as ``9.0``."""
+        return self.ask("nvmlDeviceGetCudaComputeCapability", read=lambda pair: f"{pair[0]}.{pair[1]}")
+
+    def mig_enabled(self) -> Fact[bool]:
+        """Return whether the GPU is partitioned now."""
+        return self.ask("nvmlDeviceGetMigMode", read=lambda modes: bool(modes[0]))
+
+    def mig_devices(self) -> tuple[Device, ...]:
+        """Return the MIG instances that exist."""
+        count = self.integer("nvmlDeviceGetMaxMigDeviceCount").value or 0
+        found = (self.ask("nvmlDeviceGetMigDeviceHandleByIndex", index, read=Device) for index in range(count))
+        return tuple(instance.value for instance in found if instance.value is not None)
+
+    def mig_slices(self) -> Fact[int]:
+        """Return the compute slices of a MIG instance."""
+        return self.ask("nvmlDeviceGetAttributes", read=lambda attributes: int(attributes.gpuInstanceSliceCount))
+
+    def holders(self) -> Fact[tuple[tuple[int, int | None], ...]]:
+        """Return the processes with memory here: process id, and bytes where the driver tells."""
+        answers = [self.ask(f"nvmlDeviceGet{kind}RunningProcesses", read=_holders) for kind in ("Compute", "Graphics")]
+        if answers[0].value is None:
+            return answers[0]
+        merged = {pid: used for answer in answers for pid, used in answer.value or ()}
+        return detected(tuple(sorted(merged.items())), answers[0].source)
+
+    def link_targets(self) -> Fact[tuple[str | None, ...]]:
+        """Return for each active NVLink the PCI address at its other end, None for a switch."""
+        ends: list[str | None] = []
+        reason = "no active link"
+        for link in range(pynvml.NVML_NVLINK_MAX_LINKS):
+            active = self.integer("nvmlDeviceGetNvLinkState", link)
+            if active.value is None:  # past the device's last link, or it has none at all
+                reason = active.reason if link == 0 else reason
+                break
+            if active.value == 1:
+                ends.append(self._link_end(link))
+        source = "NVML nvmlDeviceGetNvLinkState"
+        return detected(tuple(ends), source) if ends else missing(source, reason)
+
+    def level_to(self, other: Device) -> Fact[str]:
+        """Return how PCIe connects two devices, in the terms of ``nvidia-smi topo``."""
+        return self.ask(
+            "nvmlDeviceGetTopologyCommonAncestor",
+            other.handle,
+            read=lambda level: TOPOLOGY_LEVELS.get(int(level), "?"),
+        )
+
+    def _link_end(self, link: int) -> str | None:
+        kind = self.integer("nvmlDeviceGetNvLinkRemoteDeviceType", link)
+        if kind.value == LINK_TO_SWITCH:
+            return None
+        return self.ask("nvmlDeviceGetNvLinkRemotePciInfo", link, read=_bus_address).value
+
+
+def driver_version() -> Fact[str]:
+    """Return the driver's version."""
+    return _ask("nvmlSystemGetDriverVersion", read=str)
+
+
+def cuda_version() -> Fact[str]:
+    """Return the newest CUDA version the driver supports."""
+    return _ask("nvmlSystemGetCudaDriverVersion_v2", read=lambda number: f"{number // 1000}.{number % 1000 // 10}")
+
+
+def devices() -> tuple[Fact[Device], ...]:
+    """Return the GPUs in NVML's order; one that cannot be opened is missing with its reason."""
+    count = _ask("nvmlDeviceGetCount", read=int)
+    if count.value is None:
+        raise NotPresentError(count.reason)
+    return tuple(_ask("nvmlDeviceGetHandleByIndex", index, read=Device) for index in range(count.value))
+
+
+def initialise() -> None:
+    """Load the driver's library and open it.
+
+    Raises:
+        NotPresentError: there is no driver, or it does not run; the text says which.
+    """
+    start = _ask("nvmlInit", read=lambda _: True)
+    if start.value is None:
+        raise NotPresentError(start.reason)
+
+
+def shutdown() -> None:
+    """Give back what ``initialise`` opened; not to be called while another thread's call hangs."""
+    _ask("nvmlShutdown", read=lambda _: True)
+
+
+def _ask(function: str, *arguments: object, read: Callable[[Any], T]) -> Fact[T]:
+    source = f"NVML {function}"
+    try:
+        return detected(read(getattr(pynvml, function)(*arguments)), source)
+    except pynvml.NVMLError as error:
+        code = int(getattr(error, "value", pynvml.NVML_ERROR_UNKNOWN))
+        return missing(source, REASONS.get(code, str(error).lower()))
+    except (AttributeError, TypeError, ValueError, OSError) as error:
+        return missing(source, f"{type(error).__name__}: {error}")
+
+
+def _holders(processes: Any) -> tuple[tuple[int, int | None], ...]:
+    return tuple(
+        (int(process.pid), None if process.usedGpuMemory is None else int(process.usedGpuMemory))
+        for process in processes
+    )
+
+
+def _bus_address(info: Any) -> str:
+    text = info.busId.decode() if isinstance(info.busId, bytes) else str(info.busId)
+    domain, _, rest = text.lower().partition(":")
+    return f"{domain[-4:]}:{rest}"

@@ -1,0 +1,235 @@
+"""NVIDIA GPUs through NVML: each device asked in its own thread, so that a hung one hides no other."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import takewhile
+
+from capacity_tui.engine.machine.facts import Fact, detected, missing
+from capacity_tui.engine.machine.host.memory import probe_memory, shared_memory
+from capacity_tui.engine.machine.host.processes import gpu_process
+from capacity_tui.engine.machine.host_files import Host
+from capacity_tui.engine.machine.machine import (
+    Accelerator,
+    GpuProcess,
+    LinkPeer,
+    MigInstance,
+    PcieLink,
+    Topology,
+    unknown_accelerator,
+)
+from capacity_tui.engine.machine.probing import NotPresentError, Running
+from capacity_tui.engine.machine.topology import pci
+from capacity_tui.engine.machine.vendors.generations import BY_GENERATION
+from capacity_tui.engine.machine.vendors.matching import match_accelerator
+from capacity_tui.engine.machine.vendors.nvidia import nvml
+
+DEVICE_SECONDS = 3.0  # a healthy GPU answers all questions in under 0.1 s
+MIG_SLICES = 7  # NVIDIA MIG user guide: compute slices of A100 and later; A30 has four and says so itself
+UNIFIED_NAMES = re.compile(r"\b(GB10|Orin|Xavier|Thor|Tegra)\b")  # memory shared with the CPU
+VENDOR = "NVIDIA"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One device's answers; the far ends of its NVLinks are PCI addresses until all devices answered."""
+
+    accelerator: Accelerator
+    address: str | None = None
+    link_ends: tuple[str | None, ...] = ()
+
+
+def probe_nvidia(host: Host) -> tuple[tuple[Accelerator, ...], Topology]:
+    """Return the NVIDIA GPUs and how they reach each other.
+
+    Raises:
+        NotPresentError: there is no driver, it does not run, or it knows no GPU.
+    """
+    nvml.initialise()
+    devices = nvml.devices()
+    if not devices:
+        raise NotPresentError("the NVIDIA driver knows no GPU")
+    asked = [Running("gpu", partial(_ask, host, *numbered), DEVICE_SECONDS) for numbered in enumerate(devices)]
+    answers = tuple(_finish(*numbered) for numbered in enumerate(asked))
+    accelerators = _with_peers(answers)
+    if not all(asking.done for asking in asked):
+        return accelerators, Topology(missing("NVML", "a GPU does not answer"))
+    topology = Topology(_matrix(devices, answers))
+    nvml.shutdown()
+    return accelerators, topology
+
+
+def _ask(host: Host, index: int, device: Fact[nvml.Device]) -> Answer:
+    if device.value is None:
+        return Answer(unknown_accelerator(index, VENDOR, device.source, device.reason))
+    links = device.value.link_targets()
+    accelerator = _accelerator(host, index, device.value, links.map(lambda _: ()))
+    return Answer(accelerator, device.value.bus().value, links.value or ())
+
+
+def _finish(index: int, asking: Running[Answer]) -> Answer:
+    answer, probe = asking.wait()
+    return answer or Answer(unknown_accelerator(index, VENDOR, "NVML", probe.detail))
+
+
+def _accelerator(host: Host, index: int, device: nvml.Device, links: Fact[tuple[LinkPeer, ...]]) -> Accelerator:
+    name, uuid, mig = device.text("nvmlDeviceGetName"), device.text("nvmlDeviceGetUUID"), device.mig_enabled()
+    memory, integrated = device.memory(), name.map(lambda text: bool(UNIFIED_NAMES.search(text)))
+    own_total = memory.map(lambda info: info.total)
+    total, free, used = (
+        shared_memory(probe_memory(host))
+        if integrated.value
+        else (own_total, memory.map(lambda info: info.free), memory.map(lambda info: info.used))
+    )
+    seen = visible(host.environment, index, uuid)
+    slices = _mig_instances(host.environment, device, mig, bool(seen.value))
+    if any(entry.visible for entry in slices.value or ()):
+        seen = detected(True, seen.source)
+    address = device.bus()
+    place = f"{pci.DEVICES}/{address.value}"
+    return Accelerator(
+        index=index,
+        vendor=VENDOR,
+        name=name,
+        catalogue_id=_catalogue_id(name, None if integrated.value else own_total.value),
+        memory_total_bytes=total,
+        memory_free_bytes=free,
+        memory_used_bytes=used,
+        processes=device.holders().map(partial(_processes, host)),
+        driver=nvml.driver_version(),
+        runtime=nvml.cuda_version(),
+        compute_capability=device.compute_capability(),
+        matrix_units=BY_GENERATION,
+        precisions=BY_GENERATION,
+        pci_path=pci.path_of(host, place) if address.value else missing(address.source, address.reason),
+        pcie=_pcie(device),
+        numa_node=pci.numa_node(host, place) if address.value else missing(address.source, address.reason),
+        links=links,
+        mig_enabled=mig,
+        mig_instances=slices,
+        power_default_watts=device.watts("nvmlDeviceGetPowerManagementDefaultLimit"),
+        power_limit_watts=device.watts("nvmlDeviceGetEnforcedPowerLimit"),
+        power_watts=device.watts("nvmlDeviceGetPowerUsage"),
+        temperature_celsius=device.temperature(),
+        temperature_limit_celsius=device.temperature_limit(),
+        throttle=device.throttle(),
+        clock_mhz=device.clock(),
+        clock_max_mhz=device.clock_max(),
+        integrated=integrated,
+        visible=seen,
+        uuid=uuid,
+    )
+
+
+def _catalogue_id(name: Fact[str], memory_bytes: int | None) -> Fact[str]:
+    if name.value is None:
+        return missing(name.source, name.reason)
+    return match_accelerator(name.value, memory_bytes)
+
+
+def slice_share(name: str) -> float | None:
+    """Return the part of a GPU's compute slices that a MIG profile such as ``3g.40gb`` has; most GPUs have seven."""
+    profile = re.search(r"\b(\d)g\.\d+gb", name)
+    return int(profile[1]) / MIG_SLICES if profile else None
+
+
+def _processes(host: Host, held: tuple[tuple[int, int | None], ...]) -> tuple[GpuProcess, ...]:
+    return tuple(gpu_process(host, pid, _held_bytes(used)) for pid, used in held)
+
+
+def _held_bytes(used: int | None) -> Fact[int]:
+    source = "NVML nvmlDeviceGetComputeRunningProcesses"
+    return missing(source, "the driver does not tell here") if used is None else detected(used, source)
+
+
+def _pcie(device: nvml.Device) -> PcieLink:
+    return PcieLink(
+        generation=device.integer("nvmlDeviceGetCurrPcieLinkGeneration"),
+        lanes=device.integer("nvmlDeviceGetCurrPcieLinkWidth"),
+        generation_max=device.integer("nvmlDeviceGetMaxPcieLinkGeneration"),
+        lanes_max=device.integer("nvmlDeviceGetMaxPcieLinkWidth"),
+    )
+
+
+def _mig_instances(
+    environment: Mapping[str, str], device: nvml.Device, enabled: Fact[bool], whole: bool
+) -> Fact[tuple[MigInstance, ...]]:
+    """Return the slices; those of a GPU that is not visible as a whole may be named one by one."""
+    if not enabled.value:
+        return missing(enabled.source, enabled.reason or "MIG is off")
+    slices = device.integer("nvmlDeviceGetMaxMigDeviceCount").value
+    entries = _visible_entries(environment) or []
+    found = []
+    for instance in device.mig_devices():
+        memory, own = instance.memory().value, instance.mig_slices().value
+        name = instance.text("nvmlDeviceGetName").value or "MIG instance"
+        share = own / slices if own and slices else slice_share(name)
+        seen = whole or _is_named(entries, instance.text("nvmlDeviceGetUUID"))
+        found.append(MigInstance(name, memory.total if memory else None, share, seen))
+    return detected(tuple(found), "NVML nvmlDeviceGetMigDeviceHandleByIndex")
+
+
+def visible(environment: Mapping[str, str], index: int, uuid: Fact[str]) -> Fact[bool]:
+    """Return whether CUDA_VISIBLE_DEVICES leaves the device to programs."""
+    entries = _visible_entries(environment)
+    if entries is None:
+        return detected(True, "CUDA_VISIBLE_DEVICES is not set")
+    return detected(str(index) in entries or _is_named(entries, uuid), "environment CUDA_VISIBLE_DEVICES")
+
+
+def _visible_entries(environment: Mapping[str, str]) -> list[str] | None:
+    """Return the entries that CUDA reads, which stops at a wrong one; None where all devices are visible."""
+    listed = environment.get("CUDA_VISIBLE_DEVICES")
+    if listed is None:
+        return None
+    stripped = (entry.strip() for entry in listed.split(","))
+    return list(takewhile(lambda entry: entry.isdigit() or entry.startswith(("GPU-", "MIG-")), stripped))
+
+
+def _is_named(entries: list[str], uuid: Fact[str]) -> bool:
+    return any((uuid.value or "").startswith(entry) for entry in entries)
+
+
+def _with_peers(answers: tuple[Answer, ...]) -> tuple[Accelerator, ...]:
+    """Return the accelerators with the far ends of their links as device indices."""
+    indices = {answer.address: answer.accelerator.index for answer in answers if answer.address}
+
+    def peers(ends: tuple[str | None, ...]) -> tuple[LinkPeer, ...]:
+        counted = Counter(indices.get(end) if end else None for end in ends)
+        ordered = sorted(counted.items(), key=lambda item: -1 if item[0] is None else item[0])
+        return tuple(LinkPeer("NVLink", peer, links) for peer, links in ordered)
+
+    def linked(answer: Answer) -> Accelerator:
+        links = answer.accelerator.links.map(lambda _: peers(answer.link_ends))
+        return replace(answer.accelerator, links=links)
+
+    return tuple(linked(answer) for answer in answers)
+
+
+def _matrix(devices: tuple[Fact[nvml.Device], ...], answers: tuple[Answer, ...]) -> Fact[tuple[tuple[str, ...], ...]]:
+    count = len(devices)
+    if count == 1:
+        return missing("NVML", "a single GPU")
+    rows = [["X"] * count for _ in range(count)]
+    for first in range(count):
+        for second in range(first + 1, count):
+            link = _nvlink(answers[first], answers[second]) or _pcie_level(devices[first], devices[second])
+            rows[first][second] = rows[second][first] = link
+    return detected(tuple(tuple(row) for row in rows), "NVML link states and common ancestors")
+
+
+def _nvlink(first: Answer, second: Answer) -> str | None:
+    """Return ``NV#`` for links straight to the other, or through switches that both are on."""
+    direct = first.link_ends.count(second.address) if second.address else 0
+    switched = min(first.link_ends.count(None), second.link_ends.count(None))
+    return f"NV{direct or switched}" if direct or switched else None
+
+
+def _pcie_level(first: Fact[nvml.Device], second: Fact[nvml.Device]) -> str:
+    if first.value is None or second.value is None:
+        return "?"
+    return first.value.level_to(second.value).value or "?"

@@ -1,0 +1,121 @@
+"""From a catalogue row and the plan's overrides to the shape of a transformer."""
+
+from __future__ import annotations
+
+import math
+import reprlib
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from capacity_tui.engine.catalog.names import nearest
+from capacity_tui.engine.errors import Place, PlanError
+from capacity_tui.engine.models.shape_resolution import resolve_shape
+from capacity_tui.engine.models.traits import class_fields, load_traits
+from capacity_tui.engine.models.transformer import TransformerShape
+from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.units import parse_count, parse_length
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.catalog import Architecture
+
+ALIASES: Mapping[str, str] = {
+    "d_model": "hidden",
+    "hidden_size": "hidden",
+    "n_layers": "layers",
+    "num_layers": "layers",
+    "n_heads": "heads",
+    "num_heads": "heads",
+    "n_kv_heads": "kv_heads",
+    "d_ff": "ffn",
+    "vocab_size": "vocab",
+    "seq_len": "max_context",
+    "num_experts": "experts",
+    "top_k": "experts_active",
+}
+SWITCHES = frozenset(field.name for field in fields(TransformerShape) if field.type == "bool") | {"learned_positions"}
+NUMBERS = frozenset(field.name for field in fields(TransformerShape) if field.type == "Number")
+WORDS = frozenset({"attention", "norm", "qk_norm"})
+LENGTHS = frozenset({"max_context", "sliding_window"})
+SPEC_KEYS = SWITCHES | NUMBERS | WORDS
+COLUMNS = (NUMBERS | SWITCHES | {"kind", "architecture", "attention"}) - {"positions"}
+
+
+def shape_from_spec(
+    row: Architecture | None, overrides: Mapping[str, object], family: str = "transformer_decoder"
+) -> TransformerShape:
+    """Return the shape of a catalogue architecture, or of a bare family, with the plan's overrides.
+
+    Args:
+        row: the catalogue's row; None takes the family's sizes.
+        overrides: ``model.spec`` of the plan; numbers may be arrays that broadcast.
+        family: ``transformer_decoder`` or ``transformer_encoder``, used without a row.
+
+    Raises:
+        PlanError: an unknown key, or sizes out of range or in contradiction.
+    """
+    traits = load_traits()
+    changes = read_overrides(overrides)
+    if row is None:
+        base = dict(traits.families[family])
+    else:
+        base = {**class_fields(row.architecture)}
+        base |= {name: value for name in sorted(COLUMNS) if (value := getattr(row, name, None)) is not None}
+        base |= traits.models.get(row.id, {})
+        if "vocab" not in base and "vision" not in base:
+            base["vocab"] = traits.families["transformer_decoder"]["vocab"]
+            base["assumed"] = (f"vocabulary of {base['vocab']:,} tokens",)
+    return resolve_shape(_without_stale(base, changes) | changes, Place(field="model.spec"))
+
+
+def read_overrides(overrides: Mapping[str, object]) -> dict[str, Any]:
+    """Check the names and values of ``model.spec`` and return them under the shape's own names."""
+    changes: dict[str, Any] = {}
+    for key, value in overrides.items():
+        name = ALIASES.get(key, key)
+        place = Place(field=f"model.spec.{key}")
+        if name not in SPEC_KEYS:
+            near = nearest(key, sorted(SPEC_KEYS | ALIASES.keys()), 1)
+            raise PlanError("unknown key", hint=f"did you mean {near[0]}?" if near else "", place=place)
+        if value is None:
+            continue
+        if name in SWITCHES:
+            changes[name] = _switch(value, place)
+        elif name in NUMBERS:
+            changes[name] = _number(value, place, name in LENGTHS)
+        else:
+            changes[name] = str(value)
+    return changes
+
+
+def _switch(value: object, place: Place) -> bool:
+    if isinstance(value, bool):
+        return value
+    words = {"yes": True, "true": True, "no": False, "false": False}
+    if str(value).casefold() not in words:
+        raise PlanError("not a switch", reprlib.repr(value), "write true or false", place)
+    return words[str(value).casefold()]
+
+
+def _number(value: object, place: Place, is_length: bool) -> Number:
+    if isinstance(value, np.ndarray):
+        return value.astype(np.float64)
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise PlanError("not a number", reprlib.repr(value), place=place)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise PlanError("not a finite number", f"{value!r}", place=place)
+    return parse_length(value, place=place) if is_length else parse_count(value, place=place)
+
+
+def _without_stale(base: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Drop sizes of the base that only followed from a size the plan changes."""
+    stale: set[str] = set()
+    if {"hidden", "heads"} & changes.keys() and base.get("hidden") == base["heads"] * base.get("head_dim", 0):
+        stale.add("head_dim")
+    if "heads" in changes and base.get("kv_heads") == base["heads"]:
+        stale.add("kv_heads")
+    if "hidden" in changes and base.get("ffn") == 4 * base["hidden"]:
+        stale.add("ffn")
+    return {name: value for name, value in base.items() if name not in stale}

@@ -1,0 +1,108 @@
+"""Models with parameters of their own: what they are, what they are for, and what a plan may say about them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.catalog.names import key_of
+from capacity_tui.engine.errors import PlanError
+from capacity_tui.engine.models.classical.specs import SPECS
+from capacity_tui.engine.models.families import CLASSICAL, NETWORKS, TRANSFORMERS, Kind
+from capacity_tui.engine.models.networks.specs import CatalogueNetwork, network_spec_type
+from capacity_tui.engine.models.plugins import ModelPlugin, load_plugins
+from capacity_tui.engine.models.spec import Spec, knob_of
+from capacity_tui.engine.models.transformer_spec import BEST_USES, transformer_spec_type
+from capacity_tui.engine.schema.field_meta import Knob
+
+
+@dataclass(frozen=True, slots=True)
+class KnownModel:
+    """A family, a network of layers or a model of another package.
+
+    Attributes:
+        id: name in plans.
+        title: what it is, in a few words.
+        kind: which formulas apply.
+        complexity: how its work grows.
+        best_use: what it is the right choice for; empty where nobody says.
+        spec_type: its parameters.
+        sizes: defaults that its row of the catalogue gives to parameters.
+        beyond: what to use beyond its limits; empty where there is no such advice.
+    """
+
+    id: str
+    title: str
+    kind: Kind
+    complexity: str
+    best_use: str
+    spec_type: type[Spec]
+    sizes: Mapping[str, object] = field(default_factory=dict)
+    beyond: str = ""
+
+    def parameters(self) -> Iterator[tuple[str, Knob, object]]:
+        """Yield name, knob and default of each parameter; None where the default follows from others."""
+        for name, info in self.spec_type.model_fields.items():
+            knob = knob_of(info)
+            if knob is not None:
+                yield name, knob, self.sizes.get(name, info.get_default())
+
+    def example(self) -> dict[str, object]:
+        """Return ``model.spec`` of a plan with every default that has a value."""
+        defaults = ((name, list(default) if isinstance(default, tuple) else default)
+                    for name, _, default in self.parameters())  # fmt: skip
+        return {name: default for name, default in defaults if default not in (None, [])}
+
+
+def known_models(catalog: Catalog) -> tuple[KnownModel, ...]:
+    """Return all of them: algorithms, networks, bare transformers, models of other packages."""
+    rows = (_network(name, catalog) for name in catalog.networks)
+    return (
+        *(_classical(name, catalog) for name in CLASSICAL),
+        *(_family_network(name) for name in NETWORKS),
+        *rows,
+        *(_transformer(name) for name in TRANSFORMERS),
+        *(_plugin(plugin) for plugin in load_plugins().models.values()),
+    )
+
+
+def find_known_model(name: str, catalog: Catalog) -> KnownModel | None:
+    """Return the model of a name, whatever its case, spaces and hyphens; None for catalogue architectures."""
+    wanted = catalog.networks.find_id(name) or name
+    return next((model for model in known_models(catalog) if key_of(model.id) == key_of(wanted)), None)
+
+
+def _classical(name: str, catalog: Catalog) -> KnownModel:
+    row = catalog.algorithms[name]
+    return KnownModel(name, row.name, "classical", row.complexity, row.best_use, SPECS[name], beyond=row.instead)
+
+
+def _family_network(name: str) -> KnownModel:
+    spec_type = network_spec_type(name)
+    return KnownModel(name, _what(spec_type), "network", spec_type.complexity, spec_type.best_use, spec_type)
+
+
+def _network(name: str, catalog: Catalog) -> KnownModel:
+    row, spec_type = catalog.networks[name], CatalogueNetwork
+    sizes = {"image_size": row.image_size, "c_in": row.channels, "num_classes": row.classes}
+    best_use = row.best_use or spec_type.best_use
+    return KnownModel(name, row.name, "network", spec_type.complexity, best_use, spec_type, sizes)
+
+
+def _transformer(name: str) -> KnownModel:
+    spec_type = transformer_spec_type(name)
+    return KnownModel(name, _what(spec_type), "transformer", spec_type.complexity, BEST_USES[name], spec_type)
+
+
+def _plugin(plugin: ModelPlugin) -> KnownModel:
+    try:
+        complexity = plugin.calculated(plugin.spec_type()).complexity_class
+    except PlanError:
+        complexity = ""
+    title = plugin.title or f"plug-in {plugin.package}"
+    return KnownModel(plugin.name, title, "plugin", complexity, plugin.best_use, plugin.spec_type)
+
+
+def _what(spec_type: type[Spec]) -> str:
+    return (spec_type.__doc__ or "").partition("\n")[0].rstrip(".")

@@ -1,0 +1,160 @@
+"""What a plan may say about a network: its layers in short, or the size of its images."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.errors import Place, PlanError
+from capacity_tui.engine.models.networks.layers import LayerList, Shape
+from capacity_tui.engine.models.networks.reading import build_network
+from capacity_tui.engine.models.spec import LARGEST_SIZE, Size, Spec
+from capacity_tui.engine.schema.field_meta import Knob
+
+# Deeper lists than this belong into a file of networks.
+MOST_LAYERS = 1000
+LARGEST_IMAGE = 16384
+
+ImageSide = Annotated[int, Field(ge=1, le=LARGEST_IMAGE)]
+Activation = Literal["relu", "gelu", "silu", "tanh", "sigmoid"]
+ACTIVATIONS = ("relu", "gelu", "silu", "tanh", "sigmoid")
+
+
+class NetworkSpec(Spec, ABC):
+    """What every network has: a list of layers that follows from its parameters."""
+
+    complexity: ClassVar[str] = "O(Σ height · width · C_in · C_out · kernel²)"
+    best_use: ClassVar[str] = "images and other data on a grid"
+
+    @abstractmethod
+    def network(self, catalog: Catalog, family: str) -> LayerList:
+        """Return the layers with their shapes.
+
+        Raises:
+            PlanError: the layers do not fit together.
+        """
+
+
+class Perceptron(NetworkSpec):
+    """Linear layers with an activation between them."""
+
+    complexity = "O(Σ layer_i · layer_i+1)"
+    best_use = "features without order, where trees and linear models leave accuracy unused"
+    other_names: ClassVar[Mapping[str, str]] = {"hidden": "layers", "num_classes": "d_out", "classes": "d_out"}
+
+    d_in: Annotated[Size, Knob("Inputs", "power-of-two", "model", "", 1, LARGEST_SIZE, help="features of a sample")] = (
+        784
+    )
+    d_out: Annotated[Size, Knob("Outputs", "power-of-two", "model", "", 1, LARGEST_SIZE, help="classes or targets")] = (
+        10
+    )
+    layers: Annotated[
+        tuple[Size, ...], Field(max_length=MOST_LAYERS), Knob("Hidden layers", "list", "model", help="widths, in order")
+    ] = (512, 256, 128)
+    activation: Annotated[
+        Activation, Knob("Activation", "choice", "model", choices=ACTIVATIONS, help="between layers")
+    ] = "relu"
+    dropout: Annotated[
+        Annotated[float, Field(ge=0, lt=1)],
+        Knob("Dropout", "number", "model", "", 0, 0.95, 0.05, help="share of activations dropped in training"),
+    ] = 0.0
+
+    def network(self, catalog: Catalog, family: str) -> LayerList:
+        """Return linear layers, each but the last with its activation."""
+        del catalog, family
+        layers: list[object] = []
+        for width in self.layers:
+            layers += [{"linear": width}, {"activation": self.activation}, *(["dropout"] if self.dropout else [])]
+        return build_network([*layers, {"linear": self.d_out}], Shape(self.d_in), self.d_out)
+
+
+class ConvolutionalNetwork(NetworkSpec):
+    """Convolutions with an activation, then the mean over positions and a linear classifier."""
+
+    best_use = "small images and few classes, or a network of your own to size"
+    other_names: ClassVar[Mapping[str, str]] = {
+        "filters": "channels",
+        "kernel_size": "kernel",
+        "in_channels": "c_in",
+        "classes": "num_classes",
+        "d_out": "num_classes",
+    }
+
+    image_h: Annotated[ImageSide, Knob("Height", "integer", "model", "px", 1, LARGEST_IMAGE, help="of the image")] = 224
+    image_w: Annotated[ImageSide, Knob("Width", "integer", "model", "px", 1, LARGEST_IMAGE, help="of the image")] = 224
+    c_in: Annotated[Size, Knob("Input channels", "integer", "model", "", 1, 10_000, help="3 for colours")] = 3
+    channels: Annotated[
+        tuple[Size, ...], Field(max_length=MOST_LAYERS), Knob("Channels", "list", "model", help="of each convolution")
+    ] = (64, 128, 256)
+    kernel: Annotated[Size, Knob("Kernel", "integer", "model", "", 1, 31, help="side of each convolution's window")] = 3
+    stride: Annotated[Size, Knob("Stride", "integer", "model", "", 1, 16, help="of each convolution")] = 2
+    padding: Annotated[
+        Annotated[int, Field(ge=0, le=LARGEST_IMAGE)] | None,
+        Knob("Padding", "integer", "model", "", 0, 31, help="half the kernel unless given"),
+    ] = None
+    batch_norm: Annotated[bool, Knob("Batch norm", "switch", "model", help="after each convolution")] = False
+    dense: Annotated[
+        tuple[Size, ...], Field(max_length=MOST_LAYERS), Knob("Dense layers", "list", "model", help="before the last")
+    ] = ()
+    num_classes: Annotated[
+        Size, Knob("Classes", "power-of-two", "model", "", 1, LARGEST_SIZE, help="of the output")
+    ] = 1000
+
+    def network(self, catalog: Catalog, family: str) -> LayerList:
+        """Return the convolutions and the classifier."""
+        del catalog, family
+        layers: list[object] = []
+        for out in self.channels:
+            options = {"out": out, "kernel": self.kernel, "stride": self.stride, "padding": self.padding}
+            layers += [{"conv": options}, *(["norm"] if self.batch_norm else []), "activation"]
+        layers.append("global_pool")
+        for width in self.dense:
+            layers += [{"linear": width}, "activation"]
+        source = Shape(self.c_in, self.image_h, self.image_w)
+        return _placed([*layers, {"linear": self.num_classes}], source, self.num_classes)
+
+
+class CatalogueNetwork(NetworkSpec):
+    """A network whose layers a file of the catalogue lists."""
+
+    other_names: ClassVar[Mapping[str, str]] = {"classes": "num_classes", "d_out": "num_classes", "channels": "c_in"}
+
+    image_size: Annotated[
+        ImageSide | None, Knob("Image", "integer", "model", "px", 1, LARGEST_IMAGE, help="height and width")
+    ] = None
+    image_h: Annotated[
+        ImageSide | None, Knob("Height", "integer", "model", "px", 1, LARGEST_IMAGE, help="of the image")
+    ] = None
+    image_w: Annotated[
+        ImageSide | None, Knob("Width", "integer", "model", "px", 1, LARGEST_IMAGE, help="of the image")
+    ] = None
+    c_in: Annotated[Size | None, Knob("Input channels", "integer", "model", "", 1, 10_000, help="3 for colours")] = None
+    num_classes: Annotated[
+        Size | None, Knob("Classes", "power-of-two", "model", "", 1, LARGEST_SIZE, help="of the output")
+    ] = None
+
+    def network(self, catalog: Catalog, family: str) -> LayerList:
+        """Return the catalogue's layers on images of the plan's size."""
+        row = catalog.networks[family]
+        side, classes = self.image_size or row.image_size, self.num_classes or row.classes
+        source = Shape(self.c_in or row.channels, self.image_h or side, self.image_w or side)
+        return _placed(row.layers, source, classes)
+
+
+SPECS: Mapping[str, type[NetworkSpec]] = {"mlp": Perceptron, "simple_cnn": ConvolutionalNetwork}
+
+
+def network_spec_type(family: str) -> type[NetworkSpec]:
+    """Return the class of a family's parameters; networks of the catalogue share one."""
+    return SPECS.get(family, CatalogueNetwork)
+
+
+def _placed(layers: list[object] | list[str | dict[str, object]], source: Shape, classes: int) -> LayerList:
+    try:
+        return build_network(layers, source, classes)
+    except PlanError as error:
+        raise PlanError(error.title, error.detail, error.hint, Place(field="model.spec")) from None

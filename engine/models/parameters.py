@@ -1,0 +1,228 @@
+"""Parameters of a transformer, counted part by part."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from capacity_tui.engine.models.attention import (
+    attention_vectors,
+    attention_weights,
+    multi_head_vectors,
+    multi_head_weights,
+)
+from capacity_tui.engine.models.transformer import TransformerShape, present
+from capacity_tui.engine.numeric import Number
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterCounts:
+    """Parameters of a transformer by part; every count is of single weights.
+
+    Attributes:
+        token_embedding: the token table, or the patch projection of a vision model.
+        position_embedding: learned positions, token types, relative biases, class token.
+        head: the output projection; 0 when tied to the token embedding.
+        final: norms outside the blocks and the pooler.
+        layers: blocks (of the decoder).
+        dense_layers: of these, blocks with one feed-forward.
+        moe_layers: of these, blocks with experts.
+        attention: attention of all blocks, with biases and inner norms.
+        mlp_per_dense_layer: feed-forward of a dense block.
+        norms_per_layer: norms around attention and feed-forward of a block.
+        router_per_moe_layer: router and gate of the shared expert.
+        expert: one routed expert.
+        experts: routed experts of a mixture block.
+        experts_active: those a token visits.
+        shared_experts_per_layer: experts every token visits.
+        cross_attention_per_layer: attention of a decoder block to the encoder.
+        encoder: the whole encoder of an encoder-decoder.
+        extra: projections around a narrower embedding.
+        matmul_per_token: weights a token is multiplied with in a forward pass.
+    """
+
+    token_embedding: Number
+    position_embedding: Number
+    head: Number
+    final: Number
+    layers: Number
+    dense_layers: Number
+    moe_layers: Number
+    attention: Number
+    mlp_per_dense_layer: Number
+    norms_per_layer: Number
+    router_per_moe_layer: Number
+    expert: Number
+    experts: Number
+    experts_active: Number
+    shared_experts_per_layer: Number
+    cross_attention_per_layer: Number
+    encoder: Number
+    extra: Number
+    matmul_per_token: Number
+
+    @property
+    def attention_per_layer(self) -> Number:
+        """Attention of one block, the mean where blocks differ."""
+        return self.attention / self.layers
+
+    @property
+    def outside_layers(self) -> Number:
+        """Everything that belongs to no decoder block."""
+        ends = self.token_embedding + self.position_embedding + self.head + self.final
+        return ends + self.encoder + self.extra
+
+    @property
+    def inside_layers(self) -> Number:
+        """Everything in blocks, those of an encoder included."""
+        return self.total - self.outside_layers + self.encoder
+
+    @property
+    def inactive(self) -> Number:
+        """Weights of routed experts that a token does not visit."""
+        return self.moe_layers * (self.experts - self.experts_active) * self.expert
+
+    @property
+    def total(self) -> Number:
+        """All weights."""
+        each_layer = self.layers * (self.norms_per_layer + self.cross_attention_per_layer)
+        mixture = self.router_per_moe_layer + self.shared_experts_per_layer + self.experts * self.expert
+        feed_forward = self.dense_layers * self.mlp_per_dense_layer + self.moe_layers * mixture
+        return self.outside_layers + self.attention + each_layer + feed_forward
+
+    @property
+    def active(self) -> Number:
+        """Weights a token uses, the whole token embedding among them."""
+        return self.total - self.inactive
+
+
+def feed_forward(hidden: Number, ffn: Number, gated: bool, biased: bool) -> Number:
+    """Weights of a feed-forward: ``(2 + gated) · hidden · ffn``, and its biases."""
+    return (2 + gated) * hidden * ffn + biased * ((1 + gated) * ffn + hidden)
+
+
+def token_embedding(shape: TransformerShape) -> Number:
+    """Weights of the token table, or of the projection of image patches."""
+    if shape.vision is not None:
+        return shape.vision.channels * shape.vision.patch**2 * shape.hidden + shape.hidden
+    return shape.vocab * shape.token_width
+
+
+def position_embedding(shape: TransformerShape) -> Number:
+    """Weights of positions, token types, relative biases (one table a stack) and the class token."""
+    stacks = 1 + present(shape.encoder_layers)
+    image = 0 if shape.vision is None else shape.vision.patches + 2
+    rows = shape.positions + shape.token_types + image
+    return rows * shape.hidden + stacks * shape.relative_buckets * shape.heads
+
+
+def head(shape: TransformerShape) -> Number:
+    """Weights of the output projection that are not the token embedding's."""
+    if shape.vision is not None:
+        return shape.vision.classes * (shape.hidden + 1)
+    own = (not shape.tied_embeddings) * shape.vocab * shape.token_width
+    return own + ("head" in shape.biases) * shape.vocab
+
+
+def final(shape: TransformerShape) -> Number:
+    """Weights of the norms outside the blocks and of the pooler."""
+    return shape.outer_norms * shape.norm_vectors * shape.hidden + shape.pooler * shape.hidden * (shape.hidden + 1)
+
+
+def norms_per_layer(shape: TransformerShape) -> Number:
+    """Weights of the norms of a block."""
+    return shape.norms_per_layer * shape.norm_vectors * shape.hidden
+
+
+def mlp_per_dense_layer(shape: TransformerShape) -> Number:
+    """Weights of the feed-forward of a block without experts."""
+    return feed_forward(shape.hidden, shape.ffn, shape.gated, "mlp" in shape.biases)
+
+
+def router_per_moe_layer(shape: TransformerShape) -> Number:
+    """Weights of the router and of the shared expert's gate."""
+    vectors = ("router" in shape.biases) * shape.experts + shape.router_scales * (shape.hidden + shape.experts)
+    return shape.experts * shape.hidden + vectors + shape.shared_expert_gate * shape.hidden
+
+
+def expert(shape: TransformerShape) -> Number:
+    """Weights of one routed expert."""
+    return feed_forward(shape.hidden, shape.moe_ffn, shape.gated, "experts" in shape.biases)
+
+
+def shared_experts_per_layer(shape: TransformerShape) -> Number:
+    """Weights of the experts that every token visits."""
+    return shape.experts_shared * feed_forward(shape.hidden, shape.shared_ffn, shape.gated, False)
+
+
+def cross_attention_per_layer(shape: TransformerShape) -> Number:
+    """Weights of a decoder block's attention to the encoder, with its norm."""
+    attention = multi_head_weights(shape) + multi_head_vectors(shape) + shape.norm_vectors * shape.hidden
+    return present(shape.encoder_layers) * attention
+
+
+def encoder(shape: TransformerShape) -> Number:
+    """Weights of the encoder of an encoder-decoder, with its final norm."""
+    attention = multi_head_weights(shape) + multi_head_vectors(shape)
+    block = attention + mlp_per_dense_layer(shape) + norms_per_layer(shape)
+    return shape.encoder_layers * block + present(shape.encoder_layers) * shape.norm_vectors * shape.hidden
+
+
+def embedding_projections(shape: TransformerShape) -> Number:
+    """Weights that widen a narrower token embedding and narrow the output again."""
+    differs = present((shape.embedding_width - shape.hidden) ** 2)
+    return differs * 2 * shape.embedding_width * shape.hidden
+
+
+def matmul_per_token(shape: TransformerShape) -> Number:
+    """Weights a token is multiplied with in a forward pass: matrices only, the head also when tied."""
+    bare = replace(shape, biases=frozenset(), router_scales=False, qk_norm="none", attention_sinks=False)
+    mixture = router_per_moe_layer(bare) + shared_experts_per_layer(bare)
+    mixture = mixture + shape.experts_active * expert(bare)
+    blocks = attention_weights(bare) + shape.dense_layers * mlp_per_dense_layer(bare) + shape.moe_layers * mixture
+    cross = shape.layers * present(shape.encoder_layers) * (multi_head_weights(bare) - cross_key_value_weights(shape))
+    encoded = encoder_matmul_per_token(shape)
+    return blocks + cross + encoded + embedding_projections(shape) + output_weights(bare)
+
+
+def cross_key_value_weights(shape: TransformerShape) -> Number:
+    """Weights that make the keys and values of a decoder block's attention to the encoder."""
+    return shape.hidden * shape.kv_heads * (shape.head_dim + shape.v_head_dim)
+
+
+def encoder_matmul_per_token(shape: TransformerShape) -> Number:
+    """Weights a source token is multiplied with: the encoder, and the keys and values the decoder attends to."""
+    bare = replace(shape, biases=frozenset())
+    blocks = shape.encoder_layers * (multi_head_weights(bare) + mlp_per_dense_layer(bare))
+    return blocks + shape.layers * present(shape.encoder_layers) * cross_key_value_weights(shape)
+
+
+def output_weights(shape: TransformerShape) -> Number:
+    """Weights of what follows or precedes the blocks that each token is multiplied with."""
+    if shape.vision is not None:
+        return shape.vision.channels * shape.vision.patch**2 * shape.hidden
+    return (shape.kind != "encoder") * shape.vocab * shape.token_width
+
+
+def count_parameters(shape: TransformerShape) -> ParameterCounts:
+    """Count the parameters of a shape, part by part."""
+    return ParameterCounts(
+        token_embedding=token_embedding(shape),
+        position_embedding=position_embedding(shape),
+        head=head(shape),
+        final=final(shape),
+        layers=shape.layers,
+        dense_layers=shape.dense_layers,
+        moe_layers=shape.moe_layers,
+        attention=attention_weights(shape) + attention_vectors(shape),
+        mlp_per_dense_layer=mlp_per_dense_layer(shape),
+        norms_per_layer=norms_per_layer(shape),
+        router_per_moe_layer=router_per_moe_layer(shape),
+        expert=expert(shape),
+        experts=shape.experts,
+        experts_active=shape.experts_active,
+        shared_experts_per_layer=shared_experts_per_layer(shape),
+        cross_attention_per_layer=cross_attention_per_layer(shape),
+        encoder=encoder(shape),
+        extra=embedding_projections(shape),
+        matmul_per_token=matmul_per_token(shape),
+    )

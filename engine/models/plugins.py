@@ -1,0 +1,226 @@
+"""Models from other packages: families that an entry point registers.
+
+A package names a function under the entry-point group ``capacity_tui.models``; the name of the entry point is the
+name in plans. The function takes nothing and returns a mapping, so that a package need not import this program:
+
+- ``fields``: the keys of ``model.spec`` with their defaults, or with mappings of default, minimum, maximum, choices,
+  unit and help;
+- ``calculate``: a function from those values to the mapping that ``Calculated`` describes;
+- ``title``: what the model is, in a few words (optional);
+- ``best_use``: what it is the right choice for (optional).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache, partial
+from importlib.metadata import EntryPoint, entry_points
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, NonNegativeFloat, ValidationError, create_model
+
+from capacity_tui.engine.catalog.names import key_of
+from capacity_tui.engine.errors import CatalogError, Place, PlanError
+from capacity_tui.engine.models.foreign import ForeignFaultError, run_foreign
+from capacity_tui.engine.models.spec import LARGEST_ROWS, Spec
+from capacity_tui.engine.printable import printable
+from capacity_tui.engine.schema.field_meta import Knob
+from capacity_tui.engine.units import parse_count
+
+GROUP = "capacity_tui.models"
+_LONGEST_WORDS = 200
+
+
+class _Definition(BaseModel):
+    """What a registered function returns."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True, defer_build=True)
+
+    fields: dict[str, Any]
+    calculate: Callable[[Mapping[str, Any]], Mapping[str, Any]]
+    title: str = ""
+    best_use: str = ""
+
+
+class _Choice(BaseModel):
+    """What a plug-in may say about one key of ``model.spec``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    default: bool | int | float | str
+    minimum: float | None = None
+    maximum: float | None = None
+    choices: tuple[str, ...] = ()
+    unit: str = ""
+    help: str = ""
+
+
+class Calculated(BaseModel):
+    """What a plug-in computes for one set of parameters.
+
+    Attributes:
+        params: numbers the trained model keeps.
+        train_flops: FLOPs of the whole training.
+        infer_flops_per_sample: FLOPs to answer one sample.
+        complexity_class: growth with the sizes, in words.
+        algorithm: what it is, in words.
+        memory_bytes: peak of memory; the parameters alone where it is not given.
+        traffic_bytes: memory read and written in the whole training; the peak once where it is not given.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
+
+    params: NonNegativeFloat
+    train_flops: NonNegativeFloat
+    infer_flops_per_sample: NonNegativeFloat = 0.0
+    complexity_class: str = ""
+    algorithm: str = ""
+    memory_bytes: NonNegativeFloat | None = None
+    traffic_bytes: NonNegativeFloat | None = None
+
+
+class PluginSpec(Spec):
+    """Parameters of a model from another package."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelPlugin:
+    """A model from another package.
+
+    Attributes:
+        name: name in plans.
+        package: who brings it.
+        title: what it is.
+        best_use: what it is the right choice for; empty where its package does not say.
+        spec_type: its parameters.
+        calculate: from parameters to sizes and work.
+    """
+
+    name: str
+    package: str
+    title: str
+    best_use: str
+    spec_type: type[PluginSpec]
+    calculate: Callable[[Mapping[str, Any]], Mapping[str, Any]]
+
+    def calculated(self, spec: Spec) -> Calculated:
+        """Return sizes and work for a set of parameters.
+
+        Raises:
+            PlanError: the plug-in failed, or returned something else.
+        """
+        place = Place(field="model.spec")
+        try:
+            returned = run_foreign(lambda: dict(self.calculate(spec.model_dump())))
+        except ForeignFaultError as error:
+            hint = "change the values, or tell its author"
+            raise PlanError(self._failed("failed"), str(error), hint, place) from error
+        try:
+            return Calculated.model_validate(returned)
+        except ValidationError as error:
+            raise PlanError(self._failed("returned something unusable"), _first(error), place=place) from None
+
+    def _failed(self, how: str) -> str:
+        return f"the plug-in {self.package} {how}"
+
+
+@dataclass(frozen=True, slots=True)
+class Plugins:
+    """The models of other packages, and what is wrong with those that cannot be used."""
+
+    models: Mapping[str, ModelPlugin]
+    problems: tuple[CatalogError, ...]
+
+    def find(self, name: str) -> ModelPlugin | None:
+        """Return the model of a name, whatever its case, spaces and hyphens."""
+        return self.models.get(key_of(name))
+
+
+@cache
+def load_plugins() -> Plugins:
+    """Return the models that installed packages register; a broken one is left out and named."""
+    models: dict[str, ModelPlugin] = {}
+    problems: list[CatalogError] = []
+    for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
+        try:
+            plugin = run_foreign(partial(_loaded, entry))
+        except ForeignFaultError as error:
+            cause = error.__cause__
+            reason = _first(cause) if isinstance(cause, ValidationError) else str(error)
+            hint = "correct or uninstall it"
+            title = f"the model {entry.name!r} of {_package(entry)} cannot be used"
+            problems.append(CatalogError(title, reason, hint, Place(entry.value)))
+            continue
+        models.setdefault(key_of(entry.name), plugin)
+    return Plugins(models, tuple(problems))
+
+
+def plugin_of(name: str) -> ModelPlugin:
+    """Return the model of a name that is known to be a plug-in's.
+
+    Raises:
+        PlanError: it is not installed.
+    """
+    plugin = load_plugins().find(name)
+    if plugin is None:
+        raise PlanError("no installed package brings this model", name, place=Place(field="model.name"))
+    return plugin
+
+
+def _loaded(entry: EntryPoint) -> ModelPlugin:
+    definition = _Definition.model_validate(entry.load()())
+    fields = dict(_fields(definition.fields))
+    title, best_use = printable(definition.title), printable(definition.best_use)
+    spec_type = create_model(entry.name, __base__=PluginSpec, **fields)
+    return ModelPlugin(printable(entry.name), _package(entry), title, best_use, spec_type, definition.calculate)
+
+
+def _package(entry: EntryPoint) -> str:
+    return printable(entry.dist.name if entry.dist is not None else entry.value)
+
+
+def _fields(given: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the type and default of each key, as pydantic takes them."""
+    for name, said in given.items():
+        if name.startswith("_") or hasattr(PluginSpec, name):
+            raise ValueError(f"fields: {printable(name)!r} cannot be the name of a field")
+        choice = _Choice.model_validate(said if isinstance(said, dict) else {"default": said})
+        yield name, (_type(name, choice), choice.default)
+
+
+def _type(name: str, choice: _Choice) -> Any:
+    label = printable(name.replace("_", " ").capitalize())
+    knob = Knob(
+        label,
+        kind="switch" if isinstance(choice.default, bool) else "choice" if choice.choices else _kind(choice.default),
+        group="model",
+        unit=printable(choice.unit),
+        minimum=choice.minimum,
+        maximum=choice.maximum,
+        choices=choice.choices,
+        help=printable(choice.help),
+    )
+    if choice.choices:
+        return Annotated[Literal[choice.choices], knob]
+    bounds = Field(ge=choice.minimum, le=choice.maximum)
+    if isinstance(choice.default, bool):
+        return Annotated[bool, knob]
+    if isinstance(choice.default, int):
+        limits = Field(ge=1 if choice.minimum is None else choice.minimum, le=choice.maximum or LARGEST_ROWS)
+        return Annotated[int, BeforeValidator(_whole), limits, knob]
+    return Annotated[float, bounds, knob] if isinstance(choice.default, float) else Annotated[str, knob]
+
+
+def _kind(default: object) -> Literal["power-of-two", "number", "text"]:
+    return "power-of-two" if isinstance(default, int) else "number" if isinstance(default, float) else "text"
+
+
+def _whole(value: object) -> object:
+    """Accept ``200k`` for a count; leave everything else to the validator."""
+    return parse_count(value) if isinstance(value, str) else value
+
+
+def _first(error: ValidationError) -> str:
+    details = error.errors(include_url=False)[0]
+    return printable(f"{'.'.join(map(str, details['loc']))}: {details['msg']}")[:_LONGEST_WORDS]

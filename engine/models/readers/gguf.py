@@ -1,0 +1,194 @@
+"""The header of a GGUF file: metadata and tensor descriptions, read with bounds and without the weights."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from capacity_tui.engine.errors import Place, PlanError
+from capacity_tui.engine.files import reading_error
+from capacity_tui.engine.models.traits import load_file_names
+from capacity_tui.engine.printable import printable
+
+_MAGIC = b"GGUF"
+_VERSIONS = (2, 3)
+_MOST_ENTRIES = 100_000
+"""Metadata entries or tensors a header may have; the largest models have some thousands."""
+_MOST_ELEMENTS = 2_000_000
+"""Texts of all metadata arrays, or numbers of one; large vocabularies with their merges have some hundred thousand."""
+_MOST_BYTES = 256 * 2**20
+"""Bytes before the weights; the largest vocabularies take some ten million."""
+_LONGEST_NAME = 65_536
+_LONGEST_TEXT = 2**20
+"""Bytes of one text; chat templates have some ten thousand."""
+_LONGEST_LIST = 4096
+"""Arrays up to this length are kept, longer ones only measured."""
+_MOST_DIMENSIONS = 8
+_SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
+_TEXT, _ARRAY = 8, 9
+
+
+@dataclass(frozen=True, slots=True)
+class GgufHeader:
+    """What stands before the weights of a GGUF file.
+
+    Attributes:
+        metadata: values by key; long arrays are left out.
+        lengths: lengths of all arrays by key.
+        tensor_names: every tensor.
+        parameters: weights in all tensors.
+        weight_bytes: bytes they take, without padding.
+        quantization: mixture the file was quantized with, else the type most bytes are of.
+    """
+
+    metadata: Mapping[str, Any]
+    lengths: Mapping[str, int]
+    tensor_names: frozenset[str]
+    parameters: int
+    weight_bytes: int
+    quantization: str
+
+
+def read_gguf(file: Path) -> GgufHeader:
+    """Read the header of a GGUF file (version 2 or 3, little-endian).
+
+    Raises:
+        StorageError: the file cannot be read.
+        PlanError: it is not GGUF, or its header is damaged; names file and key.
+    """
+    try:
+        if not file.is_file() and file.exists():
+            raise PlanError("not a file", place=Place(str(file)))
+        with file.open("rb") as stream:
+            return _Reader(stream, str(file), file.stat().st_size).header()
+    except OSError as error:
+        raise reading_error(error, file) from error
+
+
+class _Reader:
+    """Reads one value after another, and knows the key it is at for errors."""
+
+    def __init__(self, stream: BinaryIO, file: str, size: int) -> None:
+        self.stream = stream
+        self.file = file
+        self.size = size
+        self.key = ""
+        self.lengths: dict[str, int] = {}
+        self.texts = 0
+        self.position = 0
+
+    def header(self) -> GgufHeader:
+        """Read the whole header."""
+        if self._bytes(4) != _MAGIC:
+            raise self._refusal("not a GGUF file")
+        version = self._number("I")
+        if version not in _VERSIONS:
+            raise self._refusal("unknown GGUF version", f"{version}")
+        tensors = self._count("Q", _MOST_ENTRIES)
+        entries = self._count("Q", _MOST_ENTRIES)
+        metadata: dict[str, Any] = {}
+        for _ in range(entries):
+            self.key = ""
+            self.key = self._text(_LONGEST_NAME)
+            value = self._value(int(self._number("I")))
+            if value is not None:
+                metadata[self.key] = value
+        return self._with_tensors(metadata, tensors)
+
+    def _with_tensors(self, metadata: dict[str, Any], tensors: int) -> GgufHeader:
+        """Read the tensor descriptions and add them up."""
+        types = load_file_names().gguf_types
+        names, parameters, bytes_of = set(), 0, Counter[str]()
+        for _ in range(tensors):
+            self.key = "tensors"
+            self.key = self._text(_LONGEST_NAME)
+            names.add(self.key)
+            dimensions = self._count("I", _MOST_DIMENSIONS)
+            elements = math.prod(int(self._number("Q")) for _ in range(dimensions))
+            kind = int(self._number("I"))
+            if kind not in types:
+                raise self._refusal("unknown tensor type", f"{kind}")
+            self._number("Q")
+            name, block_elements, block_bytes = types[kind]
+            parameters += elements
+            bytes_of[name] += elements // block_elements * block_bytes
+        file_type = metadata.get("general.file_type")
+        mixture = load_file_names().gguf_file_types.get(file_type) if isinstance(file_type, int) else None
+        most = bytes_of.most_common(1)[0][0].casefold() if bytes_of else "unknown"
+        total = bytes_of.total()
+        return GgufHeader(metadata, self.lengths, frozenset(names), parameters, total, mixture or most)
+
+    def _value(self, kind: int) -> Any:
+        """Read a value of a kind; None for an array too long to keep."""
+        if kind == _TEXT:
+            return self._text(_LONGEST_TEXT)
+        if kind == _ARRAY:
+            return self._array()
+        return self._number(self._code(kind))
+
+    def _array(self) -> list[Any] | None:
+        kind = int(self._number("I"))
+        length = self._count("Q", _MOST_ELEMENTS)
+        self.lengths[self.key] = length
+        keep = length <= _LONGEST_LIST
+        if kind == _TEXT:
+            self.texts += length
+            if self.texts > _MOST_ELEMENTS:
+                raise self._refusal("too many texts", f"more than {_MOST_ELEMENTS:,}")
+            return self._list(lambda: self._text(_LONGEST_TEXT), length, keep)
+        code = self._code(kind)
+        if keep:
+            return self._list(lambda: self._number(code), length, keep)
+        self._skip(length * struct.calcsize(f"<{code}"))
+        return None
+
+    def _list(self, read: Callable[[], Any], length: int, keep: bool) -> list[Any] | None:
+        if keep:
+            return [read() for _ in range(length)]
+        for _ in range(length):
+            self._skip(self._count("Q", _LONGEST_TEXT))
+        return None
+
+    def _code(self, kind: int) -> str:
+        if kind not in _SCALARS:
+            raise self._refusal("unknown kind of value", f"{kind}")
+        return _SCALARS[kind]
+
+    def _text(self, longest: int) -> str:
+        return printable(self._bytes(self._count("Q", longest)).decode("utf-8", errors="replace"))
+
+    def _count(self, code: str, largest: int) -> int:
+        count = int(self._number(code))
+        if count > largest:
+            raise self._refusal("a count is out of range", f"{count:,}")
+        return count
+
+    def _number(self, code: str) -> float:
+        number: float = struct.unpack(f"<{code}", self._bytes(struct.calcsize(f"<{code}")))[0]
+        return number
+
+    def _skip(self, count: int) -> None:
+        self._advance(count)
+        if self.position > self.size:
+            raise self._refusal("the file ends early")
+        self.stream.seek(count, 1)
+
+    def _bytes(self, count: int) -> bytes:
+        self._advance(count)
+        content = self.stream.read(count)
+        if len(content) < count:
+            raise self._refusal("the file ends early")
+        return content
+
+    def _advance(self, count: int) -> None:
+        self.position += count
+        if self.position > _MOST_BYTES:
+            raise self._refusal("the header is too long", f"more than {_MOST_BYTES // 2**20} MiB")
+
+    def _refusal(self, title: str, detail: str = "") -> PlanError:
+        return PlanError(title, detail, "fetch the file again", Place(self.file, field=self.key or None))

@@ -1,0 +1,1 @@
+"""What the user asks for: the plan, its sections and its fields."""

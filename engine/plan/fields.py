@@ -1,0 +1,151 @@
+"""The fields of a plan with all that is known about them, for screens and messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import cast
+
+from pydantic import BaseModel
+
+from capacity_tui.engine.catalog import Catalog, load_catalog
+from capacity_tui.engine.cluster.cluster import Cluster
+from capacity_tui.engine.models.families import Kind
+from capacity_tui.engine.models.spec import knob_of, spec_values
+from capacity_tui.engine.models.spec_types import spec_type_of
+from capacity_tui.engine.plan.applying import Circumstances, Counts, circumstances, idle_reason
+from capacity_tui.engine.plan.field_texts import field_text
+from capacity_tui.engine.plan.names import known_names
+from capacity_tui.engine.plan.plan import AUTO, Plan
+from capacity_tui.engine.schema.field_meta import Knob
+
+# Sections that matter for a task, in the order they are shown.
+SECTIONS = {
+    "train": ("model", "", "training", "parallelism", "hardware", "pricing"),
+    "finetune": ("model", "", "training", "training.adapter", "parallelism", "hardware", "pricing"),
+    "infer": ("model", "", "inference", "parallelism", "hardware", "pricing"),
+    "fit": ("model", "", "hardware", "pricing"),
+}
+# What training alone uses of a section that serving shares.
+TRAINING_ONLY = frozenset(
+    {
+        "parallelism.cp",
+        "parallelism.zero",
+        "parallelism.shard",
+        "parallelism.interleave",
+        "parallelism.offload",
+        "parallelism.sequence_parallel",
+    }
+)
+
+
+# What a batch counts, for models that read sequences and for those that read single samples.
+_SEQUENCES, _SAMPLES = "seq", "samples"
+
+
+@dataclass(frozen=True, slots=True)
+class PlanField:
+    """One field of a plan.
+
+    Attributes:
+        path: dotted path, such as ``training.micro_batch``.
+        knob: label, unit, range, step and choices.
+        value: what the plan says: a value, ``auto``, or None where the default follows from other fields.
+        idle: why it changes nothing in this plan; empty where it may.
+        choices: a few words for each choice that has any.
+    """
+
+    path: str
+    knob: Knob
+    value: object
+    idle: str = ""
+    choices: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    @property
+    def is_auto(self) -> bool:
+        """Whether the modes choose the value."""
+        return self.value == AUTO
+
+
+def plan_fields(
+    plan: Plan,
+    kind: Kind = "transformer",
+    task: str | None = None,
+    catalog: Catalog | None = None,
+    cluster: Cluster | None = None,
+) -> tuple[PlanField, ...]:
+    """Return the fields that apply to a plan, in the order of the plan file.
+
+    Args:
+        plan: the plan.
+        kind: kind of model it names.
+        task: what is done with it; the plan's own task by default, else training.
+        catalog: what names in a plan stand for; default is the shipped one with the user's own.
+        cluster: what its hardware stands for, where that is known.
+    """
+    facts = catalog or load_catalog()
+    chosen = task or plan.task or "train"
+    here = circumstances(plan, kind, chosen, facts, **_counts(plan, cluster))
+    return tuple(_in_words(entry, facts, here) for entry in _entries(plan, kind, chosen))
+
+
+def plan_values(plan: Plan, kind: Kind = "transformer") -> dict[str, object]:
+    """Return the values of the fields that apply to a plan by their paths, without what is known about them."""
+    return {entry.path: entry.value for entry in _entries(plan, kind, plan.task or "train")}
+
+
+def _entries(plan: Plan, kind: Kind, task: str) -> Iterator[PlanField]:
+    """Yield the fields that apply to a kind of model and a task, in the order of the plan file."""
+    for section in SECTIONS[task]:
+        for entry in (*_fields(plan, section), *(_spec_fields(plan, kind) if section == "model" else ())):
+            if (
+                (not entry.knob.families or kind in entry.knob.families)
+                and (not entry.knob.tasks or task in entry.knob.tasks)
+                and not (task == "infer" and entry.path in TRAINING_ONLY)
+                and not (entry.path == "model.config" and plan.model.config is None)
+            ):
+                yield entry
+
+
+def _in_words(entry: PlanField, catalog: Catalog, here: Circumstances) -> PlanField:
+    """Return a field with its help, the rows it may name, the unit of this kind of model, and why it is idle."""
+    words = field_text(entry.path)
+    knob = replace(
+        entry.knob,
+        help=words.help or entry.knob.help,
+        choices=tuple(known_names(entry.path, catalog)) or entry.knob.choices,
+        unit=_SAMPLES if here.kind == "network" and entry.knob.unit == _SEQUENCES else entry.knob.unit,
+    )
+    return replace(entry, knob=knob, idle=idle_reason(entry.path, here), choices=words.choices)
+
+
+def _counts(plan: Plan, cluster: Cluster | None) -> Counts:
+    if cluster is None:
+        return {}
+    return {
+        "devices": int(cluster.devices),
+        "per_node": int(cluster.per_node),
+        "on_processor": cluster.device.kind == "cpu",
+        "has_spot_price": cluster.price.spot_usd_per_hour is not None or plan.pricing.usd_per_hour is not None,
+    }
+
+
+def _fields(plan: Plan, section: str) -> Iterator[PlanField]:
+    holder = plan if not section else plan.value(section)
+    if holder is None:
+        return
+    for name, info in type(cast("BaseModel", holder)).model_fields.items():
+        knob = knob_of(info)
+        if knob is not None:
+            yield PlanField(f"{section}.{name}" if section else name, knob, getattr(holder, name))
+
+
+def _spec_fields(plan: Plan, kind: Kind) -> Iterator[PlanField]:
+    """Yield the parameters of a family that has its own: classical algorithms and networks."""
+    spec_type = spec_type_of(plan.model.name, kind)
+    if spec_type is None:
+        return
+    for name, value in spec_values(spec_type, plan.model.spec).items():
+        knob = knob_of(spec_type.model_fields[name])
+        if knob is not None:
+            yield PlanField(f"model.spec.{name}", knob, value)

@@ -1,0 +1,1 @@
+"""Plans as files: loading, every fault of a file at once, saving."""

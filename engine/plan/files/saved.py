@@ -1,0 +1,202 @@
+"""The user's saved plans: one YAML file each, in a folder of their own.
+
+There are no locks. Each file is written whole and moved into place in one step, so two programs at once see
+whole plans; of two that replace the same plan the later one stays.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from capacity_tui.engine.catalog.names import nearest
+from capacity_tui.engine.errors import CapacityError, DocumentError, Place, PlanError, StorageError
+from capacity_tui.engine.files import (
+    data_folder,
+    make_folder,
+    reading_error,
+    rename_file,
+    set_aside,
+    storage_error,
+    write_atomically,
+)
+from capacity_tui.engine.plan.files.loading import load_plan
+from capacity_tui.engine.plan.files.writing import dump_plan
+from capacity_tui.engine.plan.plan import Plan
+
+_SUFFIX = ".yaml"
+_NAME = re.compile(r"[\w(][\w .()+=-]{0,99}")
+_SET_ASIDE = re.compile(r"\.corrupt-\d{8}T\d{6}(-\d+)?$")
+
+
+@dataclass(frozen=True, slots=True)
+class SavedPlan:
+    """One entry of the list of saved plans.
+
+    Attributes:
+        name: what the user called it.
+        path: its file.
+        changed: when it was last written, UTC.
+    """
+
+    name: str
+    path: Path
+    changed: datetime
+
+
+def plans_folder() -> Path:
+    """Return where saved plans lie; the folder need not exist."""
+    return data_folder() / "plans"
+
+
+def list_plans() -> tuple[SavedPlan, ...]:
+    """Return the saved plans, the latest first; what is no file any more, or never was one, is left out.
+
+    Raises:
+        StorageError: the folder cannot be read.
+    """
+    folder = plans_folder()
+    try:
+        entries = [path for path in folder.iterdir() if _is_plan(path)] if folder.is_dir() else []
+    except OSError as error:
+        raise reading_error(error, folder) from error
+    found = [
+        SavedPlan(path.name.removesuffix(_SUFFIX), path, changed) for path in entries if (changed := _changed(path))
+    ]
+    return tuple(sorted(found, key=lambda saved: (saved.changed, saved.name), reverse=True))
+
+
+def load_saved(name: str) -> Plan:
+    """Return a saved plan. A file that no longer holds YAML text is moved aside, and the error says where to.
+
+    Raises:
+        PlanError: there is no such plan, or its file is not a plan: it stays where it is, to be corrected.
+        StorageError: the file cannot be read.
+    """
+    return read_plan_file(_existing(name))
+
+
+def read_plan_file(path: Path) -> Plan:
+    """Return the plan of a file among the saved ones. One that no longer holds YAML text is moved aside.
+
+    Raises:
+        PlanError: the file is not a plan: it stays where it is, to be corrected; or it is damaged, and the error
+            says where it was kept.
+        StorageError: the file cannot be read.
+    """
+    try:
+        return load_plan(path)
+    except DocumentError as error:
+        aside = set_aside(path)
+        raise PlanError(
+            "this saved plan is damaged", error.one_line(), f"it was kept as {aside}", Place(str(path))
+        ) from error
+
+
+def save_plan(name: str, plan: Plan, overwrite: bool = False) -> Path:
+    """Save a plan under a name and return its file.
+
+    A file that would be replaced but cannot be read as a plan is moved aside first, never lost.
+
+    Raises:
+        PlanError: the name cannot be that of a file.
+        StorageError: there is such a plan and ``overwrite`` is false, or the file cannot be written.
+    """
+    path = _path(name)
+    write_plan_file(path, dump_plan(plan), overwrite)
+    return path
+
+
+def write_plan_file(path: Path, text: str, overwrite: bool = False) -> Path | None:
+    """Write a plan's text to a file, making its folder where there is none.
+
+    Returns:
+        Where a file that was there went if it could not be read as a plan: it is moved aside, never lost.
+
+    Raises:
+        StorageError: there is such a file and ``overwrite`` is false, it cannot be read now, or it cannot be written.
+    """
+    make_folder(path.parent)
+    aside = set_aside(path) if overwrite and _is_damaged(path) else None
+    write_atomically(path, text, overwrite)
+    return aside
+
+
+def delete_plan(name: str) -> None:
+    """Delete a saved plan.
+
+    Raises:
+        PlanError: there is no such plan.
+        StorageError: it cannot be deleted.
+    """
+    path = _existing(name)
+    try:
+        path.unlink()
+    except OSError as error:
+        raise storage_error(error, path, "cannot be deleted") from error
+
+
+def rename_plan(name: str, new_name: str) -> Path:
+    """Rename a saved plan and return its file.
+
+    Raises:
+        PlanError: there is no such plan, or the new name cannot be that of a file.
+        StorageError: the new name is taken, or the file cannot be renamed.
+    """
+    path, new_path = _existing(name), _path(new_name)
+    if new_path == path:
+        return path
+    rename_file(path, new_path)
+    return new_path
+
+
+def _path(name: str) -> Path:
+    clean = name.strip()
+    if not _NAME.fullmatch(clean) or clean.endswith((".", _SUFFIX)) or _SET_ASIDE.search(clean):
+        allowed = "use up to 100 letters, digits, spaces and . _ - + = ( ), beginning with a letter or digit"
+        raise PlanError("cannot be the name of a plan", repr(name[:100]), allowed)
+    return plans_folder() / f"{clean}{_SUFFIX}"
+
+
+def _existing(name: str) -> Path:
+    path = _path(name)
+    if path.exists():
+        return path
+    close = nearest(name, (saved.name for saved in list_plans()), 1)
+    hint = f"did you mean {close[0]!r}?" if close else "save one first"
+    raise PlanError("no saved plan of this name", repr(name), hint)
+
+
+def _is_plan(path: Path) -> bool:
+    name = path.name.removesuffix(_SUFFIX)
+    return path.suffix == _SUFFIX and bool(_NAME.fullmatch(name)) and not _SET_ASIDE.search(name)
+
+
+def _is_damaged(path: Path) -> bool:
+    """Whether a file's content is no plan; one that cannot be read at all is not judged.
+
+    Raises:
+        StorageError: it is there and cannot be read.
+    """
+    try:
+        if not path.is_file():
+            return False
+    except OSError:
+        return False  # a name no file can have: writing will say so
+    try:
+        load_plan(path)
+    except StorageError:
+        raise
+    except CapacityError:
+        return True
+    return False
+
+
+def _changed(path: Path) -> datetime | None:
+    """Return when a file was last written; None for what is not a file, such as a link to nowhere."""
+    try:
+        return datetime.fromtimestamp(path.stat().st_mtime, UTC) if path.is_file() else None
+    except OSError:
+        return None

@@ -1,0 +1,106 @@
+"""Where plans come from: files, pipes, standard input, examples and saved plans by name."""
+
+from __future__ import annotations
+
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from capacity_tui.engine.catalog.names import nearest
+from capacity_tui.engine.catalog.reading import Document, read_stream, read_yaml
+from capacity_tui.engine.errors import CapacityError, Place, PlanError
+from capacity_tui.engine.files import reading_error
+from capacity_tui.engine.plan.files.examples import example_names, example_text
+from capacity_tui.engine.plan.files.loading import place_in_document, plan_from_document
+from capacity_tui.engine.plan.files.saved import list_plans
+from capacity_tui.engine.plan.plan import Plan
+
+STANDARD_INPUT = "-"
+_PLAN_SUFFIXES = (".yaml", ".yml", ".json")
+
+
+@dataclass(frozen=True, slots=True)
+class PlanSource:
+    """A plan that was read but not yet checked.
+
+    Attributes:
+        document: its data, with the line of each key.
+        folder: where a model file that it names may lie; None for what has no folder.
+    """
+
+    document: Document
+    folder: Path | None = None
+
+    def plan(self) -> Plan:
+        """Return the plan.
+
+        Raises:
+            PlanError: it is not one: with file, line, field and what is allowed.
+        """
+        return plan_from_document(self.document, self.folder)
+
+    def placed(self, error: CapacityError) -> CapacityError:
+        """Return an error found after reading, which knows its field, with file and line."""
+        if error.place.file is not None:
+            return error
+        return type(error)(error.title, error.detail, error.hint, place_in_document(self.document, error.place.field))
+
+
+def read_source(name: str, standard_input: BinaryIO | None = None) -> PlanSource:
+    """Read a plan by what a person calls it.
+
+    Args:
+        name: a file or pipe, the name of an example or of a saved plan, or ``-`` for standard input.
+        standard_input: what ``-`` reads.
+
+    Raises:
+        StorageError: the file cannot be read.
+        DocumentError: it is too large, not text or not YAML.
+        PlanError: nothing is called that.
+    """
+    if name == STANDARD_INPUT and standard_input is not None:
+        try:
+            return PlanSource(read_yaml(read_stream(standard_input, "<stdin>"), "<stdin>"))
+        except OSError as error:
+            raise reading_error(error, Path("<stdin>")) from error
+    path = Path(name)
+    try:
+        mode = path.stat().st_mode
+        if stat.S_ISFIFO(mode) or stat.S_ISCHR(mode):
+            with path.open("rb") as stream:
+                return PlanSource(read_yaml(read_stream(stream, name), name))
+    except FileNotFoundError:
+        found = locate_plan(name)
+        return _read_file(found) if isinstance(found, Path) else PlanSource(read_yaml(example_text(found), found))
+    except (OSError, ValueError) as error:
+        raise reading_error(error, path) from error
+    return _read_file(path)
+
+
+def locate_plan(name: str) -> Path | str:
+    """Return the file that a person means: one by its path, or a saved plan by its name; or the name of an example.
+
+    Raises:
+        StorageError: there is no such file, or it cannot be reached.
+        PlanError: nothing is called that.
+    """
+    try:
+        if Path(name).exists():
+            return Path(name)
+    except (OSError, ValueError) as error:
+        raise reading_error(error, Path(name)) from error
+    if name in example_names():
+        return name
+    saved = {plan.name: plan.path for plan in list_plans()}
+    if name in saved:
+        return saved[name]
+    if "/" in name or name.endswith(_PLAN_SUFFIXES):
+        raise reading_error(FileNotFoundError(2, "No such file or directory"), Path(name))
+    close = nearest(name, (*example_names(), *saved), 1)
+    hint = f"did you mean {close[0]}?" if close else "`capacity-tui examples` lists plans that come with the program"
+    raise PlanError("no file, example or saved plan is called that", hint=hint, place=Place(name))
+
+
+def _read_file(path: Path) -> PlanSource:
+    return PlanSource(read_yaml(path), path.parent)

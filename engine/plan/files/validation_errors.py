@@ -1,0 +1,263 @@
+"""Says in one line what is wrong with a plan: which field, what is allowed, what was probably meant."""
+
+from __future__ import annotations
+
+import heapq
+import reprlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import NoneType, UnionType
+from typing import Annotated, Literal, TypeAlias, Union, get_args, get_origin
+
+from annotated_types import Ge, Gt, Le
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
+
+from capacity_tui.engine.catalog.names import nearest
+from capacity_tui.engine.catalog.reading import Document
+from capacity_tui.engine.errors import CapacityError, Place, PlanError
+from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.schema.field_meta import Knob
+from capacity_tui.engine.schema.field_types import LARGEST_TOKENS
+from capacity_tui.engine.units import format_number
+
+Path: TypeAlias = tuple[str, ...]
+
+_LONGEST_WORDS = 60
+_LARGEST_WRITTEN_OUT = 1e9
+
+
+MOST_FAULTS = 20
+"""Faults told of one file: who made more reads no further."""
+
+
+def plan_error(error: ValidationError, document: Document, origins: Mapping[Path, Path]) -> PlanError:
+    """Return the first thing wrong with a plan, in the order of its file, with the others as ``further``.
+
+    Args:
+        error: what validation found.
+        document: the plan's data and the line of each key.
+        origins: where a value stood in the file, by its path in the plan, where they differ.
+    """
+    found: dict[Path, tuple[int, bool, ErrorDetails]] = {}
+    for details in error.errors(include_url=False):
+        path = _known_part(details["loc"])
+        known = origins.get(path, path)
+        line = document.lines.get(known) or place_of(document, *known).line or 0
+        # A misspelt section is also a missing one: the misspelling says more.
+        entry = (line, details["type"] == "missing", details)
+        if path not in found or entry[:2] < found[path][:2]:
+            found[path] = entry
+    told = heapq.nsmallest(MOST_FAULTS, found, key=lambda path: found[path][:2])
+    first, *others = (_refusal(path, found[path][2], place_of(document, *origins.get(path, path))) for path in told)
+    first.further = tuple(others)
+    return first
+
+
+def _refusal(path: Path, details: ErrorDetails, place: Place) -> PlanError:
+    return PlanError(*_words(path, details), place)
+
+
+def place_of(document: Document, *path: str | int) -> Place:
+    """Return file, line and field of a key path; a document that was never text has no lines."""
+    if document.lines:
+        return document.place(*path)
+    return Place(document.file, None, ".".join(map(str, path)) or None)
+
+
+def field_names() -> tuple[str, ...]:
+    """Return the dotted path of every value a plan can have."""
+    return tuple(".".join(path) for path in _paths(Plan) if _section(path) is None)
+
+
+def _words(path: Path, details: ErrorDetails) -> tuple[str, str, str]:
+    """Return title, detail and hint for one problem."""
+    kind = details["type"]
+    if kind == "extra_forbidden":
+        return "unknown key", "", _keys_hint(path)
+    if kind == "missing":
+        return "is missing", "", "write model: {name: ...}; `capacity-tui models` lists the names"
+    section = _section(path)
+    if section is not None:
+        reason = _reason(details)
+        return (reason, "", "") if reason else ("takes keys and values", "", f"keys: {_listed(section)}")
+    found = _field(path)
+    if found is None:
+        return details["msg"].removeprefix("Value error, "), _shown(details["input"]), ""
+    return _bad_value(_allowed(found), details)
+
+
+def _bad_value(allowed: _Allowed, details: ErrorDetails) -> tuple[str, str, str]:
+    value = details["input"]
+    close = nearest(value, allowed.choices, 1) if isinstance(value, str) else ()
+    if details["type"] != "less_than_equal" and allowed.bounds.get("le", 0) >= LARGEST_TOKENS:
+        del allowed.bounds["le"]  # it only keeps numbers finite
+    _, marker, listed = _reason(details).partition("allowed: ")
+    hint = f"allowed: {listed if marker else allowed.words()}"
+    return "not allowed", _shown(value), f"did you mean {close[0]}? {hint}" if close else hint
+
+
+def _reason(details: ErrorDetails) -> str:
+    """Return what a validator of ours said, if it was one of ours."""
+    cause = details.get("ctx", {}).get("error")
+    return cause.hint if isinstance(cause, CapacityError) else str(cause) if cause else ""
+
+
+def _keys_hint(path: Path) -> str:
+    section = _section(path[:-1]) or Plan
+    close = nearest(path[-1], section.model_fields, 1)
+    if close:
+        return f"did you mean {'.'.join((*path[:-1], close[0]))}?"
+    elsewhere = {known[-1]: known for known in _paths(Plan)}
+    match = nearest(path[-1], elsewhere, 1)
+    return f"did you mean {'.'.join(elsewhere[match[0]])}?" if match else f"keys here: {_listed(section)}"
+
+
+def _listed(section: type[BaseModel]) -> str:
+    return ", ".join(section.model_fields)
+
+
+def _shown(value: object) -> str:
+    text = value if isinstance(value, str) else reprlib.repr(value)
+    text = text if len(text) <= _LONGEST_WORDS else f"{text[: _LONGEST_WORDS - 3]}..."
+    return f"{text!r}" if isinstance(value, str) else text
+
+
+def _known_part(location: Sequence[str | int]) -> Path:
+    """Return the plan's part of an error's location: pydantic appends the branches of unions."""
+    path: list[str] = []
+    section: type[BaseModel] | None = Plan
+    for part in location:
+        if section is None:
+            break
+        path.append(str(part))
+        found = section.model_fields.get(str(part))
+        section = _section_type(found.annotation) if found else None
+    return tuple(path)
+
+
+def _field(path: Path) -> FieldInfo | None:
+    section = _section(path[:-1])
+    return section.model_fields.get(path[-1]) if section and path else None
+
+
+def _section(path: Path) -> type[BaseModel] | None:
+    """Return the section at a path; None where the path names no section."""
+    section: type[BaseModel] | None = Plan
+    for part in path:
+        found = section.model_fields.get(part) if section else None
+        section = _section_type(found.annotation) if found else None
+    return section
+
+
+def _section_type(annotation: object) -> type[BaseModel] | None:
+    return next(
+        (kind for kind in _branches(annotation) if isinstance(kind, type) and issubclass(kind, BaseModel)),
+        None,
+    )
+
+
+def _paths(section: type[BaseModel], above: Path = ()) -> Iterator[Path]:
+    """Yield the path of every field; of equal names the last counts, so sections come before their fields."""
+    for name, found in section.model_fields.items():
+        yield (*above, name)
+        inner = _section_type(found.annotation)
+        if inner is not None:
+            yield from _paths(inner, (*above, name))
+
+
+@dataclass(slots=True)
+class _Allowed:
+    """What a field takes, gathered from its type and its knob."""
+
+    choices: list[str] = field(default_factory=list)
+    number: str = ""
+    bounds: dict[str, float] = field(default_factory=dict)
+    others: list[str] = field(default_factory=list)
+    unit: str = ""
+
+    def words(self) -> str:
+        """Return the choices, then the range, then other kinds of value."""
+        parts = [", ".join(self.choices)] if self.choices else []
+        if self.number:
+            parts.append(f"{self.number}{self._range()}{f' ({self.unit})' if self.unit else ''}")
+        return " or ".join(parts + self.others)
+
+    def _range(self) -> str:
+        low, high = self.bounds.get("ge"), self.bounds.get("le")
+        start = (
+            f" from {_number(low)}"
+            if low is not None
+            else f" above {_number(self.bounds['gt'])}"
+            if "gt" in self.bounds
+            else ""
+        )
+        return start + (f" to {_number(high)}" if high is not None else "")
+
+
+def _number(value: float) -> str:
+    return format_number(value) if value <= _LARGEST_WRITTEN_OUT else f"{value:.0e}"
+
+
+def _allowed(found: FieldInfo) -> _Allowed:
+    allowed = _Allowed()
+    _gather(found.annotation, allowed)
+    _gather_bounds(found.metadata, allowed)
+    knob = next((entry for entry in found.metadata if isinstance(entry, Knob)), None)
+    if knob:
+        allowed.unit = knob.unit
+        allowed.choices += [choice for choice in knob.choices if choice not in allowed.choices]
+    if allowed.choices:
+        allowed.others = [other for other in allowed.others if other != "text"]
+    if knob and knob.choices:
+        allowed.number = ""
+    return allowed
+
+
+_KIND_WORDS: Mapping[object, str] = {
+    str: "text",
+    bool: "true or false",
+    dict: "keys and values",
+}
+_NUMBER_WORDS: Mapping[object, str] = {int: "a whole number", float: "a number"}
+
+
+def _gather(annotation: object, allowed: _Allowed) -> None:
+    for kind in _branches(annotation, allowed):
+        if get_origin(kind) is Literal:
+            allowed.choices += [str(choice) for choice in get_args(kind)]
+            continue
+        plain = get_origin(kind) or kind
+        if plain in (list, tuple):
+            each = _Allowed()
+            _gather(get_args(kind)[0], each)
+            allowed.others.append(f"a list, each {each.words()}")
+        elif plain in _NUMBER_WORDS:
+            allowed.number = _NUMBER_WORDS[plain]
+        elif plain in _KIND_WORDS:
+            allowed.others.append(_KIND_WORDS[plain])
+
+
+def _branches(annotation: object, allowed: _Allowed | None = None) -> Iterator[object]:
+    """Yield the types a value may have, without their wrappings."""
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        inner, *metadata = get_args(annotation)
+        if allowed:
+            _gather_bounds(metadata, allowed)
+        yield from _branches(inner, allowed)
+    elif origin in (Union, UnionType):
+        for branch in get_args(annotation):
+            yield from _branches(branch, allowed)
+    elif annotation is not NoneType:
+        yield annotation
+
+
+def _gather_bounds(metadata: Sequence[object], allowed: _Allowed) -> None:
+    for entry in metadata:
+        if isinstance(entry, FieldInfo):
+            _gather_bounds(entry.metadata, allowed)
+        for kind, name in ((Ge, "ge"), (Gt, "gt"), (Le, "le")):
+            if isinstance(entry, kind):
+                allowed.bounds[name] = float(getattr(entry, name))

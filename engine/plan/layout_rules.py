@@ -1,0 +1,338 @@
+"""Which layouts of a model over devices can be, as data: rules with words that everything shares.
+
+A rule that is broken either refuses the plan, where no software runs it, or is remarked on, where software pads, copies
+or waits. Every predicate takes arrays, so that one call judges many layouts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.errors import Place, PlanError
+from capacity_tui.engine.models.transformer import TransformerShape
+from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.plan.plan import Plan
+
+Flags = NDArray[np.bool_]
+# Embedding and loss may take the place of a layer each (Megatron-LM, account_for_embedding_in_pipeline_split and
+# account_for_loss_in_pipeline_split; Llama 3.1 405B, whose 126 layers run in 128 chunks).
+ENDS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Sizes of a model and how it is spread. Every field may be an array; all broadcast together.
+
+    Attributes:
+        devices: devices there are.
+        dp, tp, pp, cp, ep, etp: data, tensor, pipeline, context, expert and expert-tensor parallel sizes.
+        interleave: pipeline chunks a device holds.
+        heads, kv_heads: attention heads that ask, and that keep keys and values.
+        layers: blocks of the model.
+        ffn: width of the feed-forward.
+        experts: routed experts of a layer, 0 for a dense model.
+        expert_ffn: width of an expert.
+        vocab: entries of the vocabulary.
+        seq_len: tokens in a sequence, 0 where sequences are not split.
+        micro_batches: micro-batches of a replica for one step, 0 where there are no steps.
+        global_batch: sequences of a step over all replicas, 0 where there are no steps.
+        whole_heads: 1 where tensor parallelism splits between heads, 0 where software pads them or splits rows.
+    """
+
+    devices: Number
+    dp: Number = 1
+    tp: Number = 1
+    pp: Number = 1
+    cp: Number = 1
+    ep: Number = 1
+    etp: Number = 1
+    interleave: Number = 1
+    heads: Number = 1
+    kv_heads: Number = 1
+    layers: Number = 1
+    ffn: Number = 1
+    experts: Number = 0
+    expert_ffn: Number = 1
+    vocab: Number = 1
+    seq_len: Number = 0
+    micro_batches: Number = 0
+    global_batch: Number = 0
+    whole_heads: Number = 1
+
+    @property
+    def model(self) -> Number:
+        """Devices that share one copy of the model."""
+        return self.tp * self.pp * self.cp
+
+    @property
+    def chunks(self) -> Number:
+        """Pieces the layers are cut into."""
+        return self.pp * self.interleave
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutRule:
+    """One condition of a layout that can be.
+
+    Attributes:
+        id: stable name.
+        broken: what is wrong where it does not hold, in words.
+        numbers: the sizes that show it; names in braces are those of ``Layout``.
+        remedy: what to do.
+        field: plan field that breaks it.
+        holds: where it holds.
+        refuses: whether nothing runs without it; otherwise it is worth a remark.
+    """
+
+    id: str
+    broken: str
+    numbers: str
+    remedy: str
+    field: str
+    holds: Callable[[Layout], Flags | bool]
+    refuses: bool = True
+
+    def figures(self, layout: Layout) -> str:
+        """Return the sizes of a single layout that show the rule broken."""
+        return self.numbers.format(
+            model=f"{float(layout.model):,.0f}",
+            **{field.name: f"{float(getattr(layout, field.name)):,.0f}" for field in fields(layout)},
+        )
+
+
+def _divides(number: Number, by: Number) -> Flags:
+    return np.asarray(np.mod(number, by) == 0, dtype=np.bool_)
+
+
+def _split_anywhere(layout: Layout) -> Flags:
+    return np.asarray(np.equal(layout.whole_heads, 0), dtype=np.bool_)
+
+
+MODEL_DIVIDES_DEVICES: Final = LayoutRule(
+    "devices",
+    "tp x pp x cp does not divide the devices",
+    "{tp} x {pp} x {cp} = {model}, devices {devices}",
+    "change hardware.devices or the sizes, or give dp",
+    "parallelism",
+    lambda layout: _divides(layout.devices, layout.model),
+)
+REPLICAS_FILL_DEVICES: Final = LayoutRule(
+    "replicas",
+    "dp x tp x pp x cp is not the number of devices",
+    "{dp} x {tp} x {pp} x {cp}, devices {devices}",
+    "set hardware.devices to {needed}, or leave dp out",
+    "parallelism.dp",
+    lambda layout: np.asarray(layout.dp * layout.model == layout.devices),
+)
+EXPERT_GROUPS: Final = LayoutRule(
+    "expert_groups",
+    "ep x etp does not divide dp x cp x tp",
+    "{ep} x {etp}, {dp} x {cp} x {tp}",
+    "choose a divisor",
+    "parallelism.ep",
+    lambda layout: _divides(layout.dp * layout.cp * layout.tp, layout.ep * layout.etp),
+)
+EQUAL_STAGES: Final = LayoutRule(
+    "equal_stages",
+    "Pipeline stages are unequal",
+    "{layers} layers over PP {pp} x interleave {interleave}: the fullest stage sets the pace, and software that "
+    "wants equal stages needs the split by hand.",
+    "choose a divisor of the layers",
+    "parallelism.pp",
+    lambda layout: (
+        _divides(layout.layers, layout.chunks)
+        | _divides(layout.layers + 1, layout.chunks)
+        | _divides(layout.layers + ENDS, layout.chunks)
+    ),
+    refuses=False,
+)
+BATCH_FOR_ALL: Final = LayoutRule(
+    "global_batch",
+    "the global batch is smaller than the number of replicas",
+    "{global_batch} < {dp}",
+    "give at least {dp}, or fewer devices",
+    "training.global_batch",
+    lambda layout: np.asarray((np.asarray(layout.global_batch) == 0) | (layout.dp <= layout.global_batch)),
+)
+LAYOUT_RULES: Final = (
+    MODEL_DIVIDES_DEVICES,
+    REPLICAS_FILL_DEVICES,
+    EXPERT_GROUPS,
+    BATCH_FOR_ALL,
+    LayoutRule(
+        "heads",
+        "tensor parallelism does not divide the attention heads",
+        "{heads} heads, TP {tp}",
+        "choose a divisor of the heads",
+        "parallelism.tp",
+        lambda layout: _split_anywhere(layout) | _divides(layout.heads, layout.tp),
+    ),
+    LayoutRule(
+        "kv_heads",
+        "heads of keys and values divide neither by tensor parallelism nor into it",
+        "{kv_heads} heads of keys and values, TP {tp}",
+        "choose a divisor or a multiple of them",
+        "parallelism.tp",
+        lambda layout: (
+            _split_anywhere(layout)
+            | _divides(layout.kv_heads, layout.tp)
+            | _divides(layout.tp, np.maximum(layout.kv_heads, 1))
+        ),
+    ),
+    LayoutRule(
+        "feed_forward",
+        "tensor parallelism does not divide the feed-forward",
+        "width {ffn}, TP {tp}",
+        "choose a divisor of the width",
+        "parallelism.tp",
+        lambda layout: _split_anywhere(layout) | _divides(layout.ffn, layout.tp),
+    ),
+    LayoutRule(
+        "stages",
+        "there are more pipeline stages than layers",
+        "{layers} layers, PP {pp} x interleave {interleave}",
+        "give every stage a layer at least",
+        "parallelism.pp",
+        lambda layout: np.asarray(layout.chunks <= layout.layers + ENDS),
+    ),
+    LayoutRule(
+        "experts",
+        "expert parallelism does not divide the experts",
+        "{experts} experts, EP {ep}",
+        "choose a divisor of the experts; 1 for a model without experts",
+        "parallelism.ep",
+        lambda layout: np.where(
+            np.asarray(layout.experts) > 0, _divides(layout.experts, layout.ep), np.asarray(layout.ep) == 1
+        ),
+    ),
+    LayoutRule(
+        "expert_width",
+        "expert tensor parallelism does not divide an expert's feed-forward",
+        "width {expert_ffn}, expert TP {etp}",
+        "choose a divisor of the width",
+        "parallelism.etp",
+        lambda layout: (np.asarray(layout.experts) == 0) | _divides(layout.expert_ffn, layout.etp),
+    ),
+    LayoutRule(
+        "sequence",
+        "context parallelism does not divide the sequence",
+        "{seq_len} tokens, CP {cp}",
+        "choose a divisor of the sequence",
+        "parallelism.cp",
+        lambda layout: _divides(layout.seq_len, layout.cp),
+    ),
+    LayoutRule(
+        "kv_heads_copied",
+        "Several devices hold the same keys and values",
+        "{kv_heads} heads of keys and values over TP {tp}: each is copied. vLLM, SGLang and TensorRT-LLM do this; "
+        "Megatron asks for a TP that divides them.",
+        "choose a divisor of them",
+        "parallelism.tp",
+        lambda layout: np.asarray(layout.tp <= layout.kv_heads),
+        refuses=False,
+    ),
+    EQUAL_STAGES,
+    LayoutRule(
+        "vocabulary",
+        "The vocabulary is padded",
+        "{vocab} entries over TP {tp}: software adds unused ones until they divide.",
+        "choose a divisor of the vocabulary",
+        "parallelism.tp",
+        lambda layout: _divides(layout.vocab, layout.tp),
+        refuses=False,
+    ),
+    LayoutRule(
+        "micro_batches",
+        "Pipeline stages wait for each other",
+        "{micro_batches} micro-batches for PP {pp}: fewer than stages, so some idle all the time.",
+        "raise the global batch, or lower the micro-batch",
+        "parallelism.pp",
+        lambda layout: (np.asarray(layout.micro_batches) == 0) | np.asarray(layout.micro_batches >= layout.pp),
+        refuses=False,
+    ),
+    LayoutRule(
+        "interleaved_batches",
+        "Micro-batches do not go round the pipeline",
+        "{micro_batches} micro-batches, PP {pp}, interleave {interleave}: Megatron interleaves whole rounds alone.",
+        "choose a global batch of whole rounds",
+        "parallelism.interleave",
+        lambda layout: (np.asarray(layout.interleave) == 1) | _divides(layout.micro_batches, layout.pp),
+        refuses=False,
+    ),
+)
+
+
+def plan_layout(plan: Plan, shape: TransformerShape, catalog: Catalog) -> Layout:
+    """Return the layout of a plan whose sizes are all settled."""
+    parallel, training = plan.parallelism, plan.training
+    serves, dp = plan.task == "infer", int(parallel.dp or 1)
+    engines = [row for row in catalog.engines.values() if serves and row.engine == plan.inference.engine]
+    each = dp * (1 if serves else int(training.micro_batch))
+    return Layout(
+        devices=float(plan.hardware.devices or 1),
+        dp=float(dp),
+        tp=float(parallel.tp or 1),
+        pp=float(parallel.pp or 1),
+        cp=float(parallel.cp),
+        ep=float(parallel.ep),
+        etp=float(parallel.etp or 1),
+        interleave=float(parallel.interleave),
+        heads=shape.heads,
+        kv_heads=shape.heads if shape.latent else shape.kv_heads,
+        layers=shape.layers,
+        ffn=shape.ffn,
+        experts=shape.experts,
+        expert_ffn=shape.moe_ffn,
+        vocab=shape.vocab,
+        seq_len=0.0 if serves else float(training.seq_len),
+        micro_batches=0.0 if serves else float(np.ceil(float(training.global_batch or each) / each)),
+        global_batch=0.0 if serves else float(training.global_batch or each),
+        whole_heads=float(all(row.whole_heads for row in engines)),
+    )
+
+
+def possible(layout: Layout, *besides: LayoutRule) -> Flags:
+    """Return where a layout can be at all, over its broadcast arrays.
+
+    Args:
+        layout: sizes, arrays where several layouts are judged.
+        besides: rules to keep that would only be remarked on.
+    """
+    held = np.asarray(True)
+    for rule in (*LAYOUT_RULES, *besides):
+        if rule.refuses or rule in besides:
+            held = held & rule.holds(layout)
+    return held
+
+
+def require(rule: LayoutRule, layout: Layout) -> None:
+    """Raise where a single layout breaks a rule.
+
+    Raises:
+        PlanError: it names the rule, the sizes, the field and what to do.
+    """
+    if not np.all(rule.holds(layout)):
+        sizes = {"needed": f"{float(layout.dp * layout.model):.0f}", "dp": f"{float(layout.dp):.0f}"}
+        raise PlanError(rule.broken, rule.figures(layout), rule.remedy.format(**sizes), Place(field=rule.field))
+
+
+def refuse_impossible(layout: Layout) -> None:
+    """Raise the first rule that a single layout cannot do without.
+
+    Raises:
+        PlanError: the layout cannot be.
+    """
+    for rule in LAYOUT_RULES:
+        if rule.refuses:
+            require(rule, layout)
+
+
+def remarked(layout: Layout) -> Iterator[LayoutRule]:
+    """Yield the rules that a single layout breaks and that software finds a way around."""
+    return (rule for rule in LAYOUT_RULES if not rule.refuses and not np.all(rule.holds(layout)))

@@ -1,0 +1,158 @@
+"""The plan: what the user wants to run, as frozen data that a YAML file, the screen and scripts share."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from capacity_tui.engine.plan.sections.inference import InferenceSection
+from capacity_tui.engine.plan.sections.parallelism import ParallelismSection
+from capacity_tui.engine.plan.sections.training import Adapter, TrainingSection
+from capacity_tui.engine.schema.field_meta import Knob
+from capacity_tui.engine.schema.field_types import AUTO, LARGEST_COUNT, NEURAL, Count, Section, SpecValue
+from capacity_tui.engine.units import devices_in_words
+
+__all__ = [
+    "AUTO",
+    "Adapter",
+    "HardwareSection",
+    "InferenceSection",
+    "ModelSection",
+    "ParallelismSection",
+    "Plan",
+    "PricingSection",
+    "ReportSection",
+    "ScalabilitySection",
+    "Section",
+    "TrainingSection",
+]
+
+
+MOST_COMPARED = 64
+"""Device counts or batch sizes of one analysis: each pair of them is an estimate of its own."""
+_COUNTED = re.compile(r"\s*(?P<count>\d{1,9})\s*[xX×*]\s*(?P<name>\S.*)")
+
+
+def counted_name(name: object) -> tuple[int, str] | None:
+    """Return the number of devices and the hardware that a name such as ``8xH100-SXM`` gives; None without a number."""
+    found = _COUNTED.fullmatch(name) if isinstance(name, str) else None
+    return None if found is None else (int(found["count"]), found["name"])
+
+
+class ModelSection(Section):
+    """Which model: a catalogue architecture or family by name, or a local file; with overrides."""
+
+    name: Annotated[str | None, Knob("Model", "text", "model")] = None
+    config: Annotated[
+        str | None,
+        Knob("Config file", "text", "model"),
+    ] = None
+    spec: Annotated[dict[str, SpecValue], Knob("Overrides", "table", "model")] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _one_origin(self) -> ModelSection:
+        if self.name is None and self.config is None:
+            raise ValueError("give name or config")
+        return self
+
+
+class HardwareSection(Section):
+    """On what: a catalogue accelerator or CPU, an instance, or this machine (``detected``)."""
+
+    name: Annotated[str, Knob("Hardware", "text", "hardware")] = "detected"
+    devices: Annotated[Count | None, Knob("Devices", "power-of-two", "hardware", "", 1, LARGEST_COUNT)] = None
+    per_node: Annotated[Count | None, Knob("Per node", "power-of-two", "hardware", "", 1, 1024)] = None
+    interconnect: Annotated[str | None, Knob("Interconnect", "text", "hardware")] = None
+    ports_per_node: Annotated[Count | None, Knob("Ports", "power-of-two", "hardware", "", 1, 64)] = None
+    spec: Annotated[dict[str, SpecValue], Knob("Overrides", "table", "hardware")] = Field(default_factory=dict)
+    efficiency: Annotated[
+        Annotated[float, Field(gt=0, le=1)] | None,
+        Knob("Efficiency", "number", "hardware", "", 0.05, 1, 0.05),
+    ] = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _counted_name(cls, data: object) -> object:
+        """Read ``8xH100-SXM`` as a name and a number of devices."""
+        counted = counted_name(data.get("name")) if isinstance(data, Mapping) else None
+        if counted is None or not isinstance(data, Mapping):
+            return data
+        (count, name), given = counted, data.get("devices")
+        if given is not None and str(given) != str(count):
+            raise ValueError(f"{data['name']} names {devices_in_words(count)}, devices says {given}: keep one of them")
+        return {**data, "name": name, "devices": count}
+
+
+class ScalabilitySection(Section):
+    """Which device counts and batch sizes to compare."""
+
+    enabled: bool = False
+    device_counts: Annotated[tuple[Count, ...], Field(max_length=MOST_COMPARED)] = (1, 2, 4, 8)
+    batch_sizes: Annotated[tuple[Count, ...], Field(max_length=MOST_COMPARED)] = ()
+    data_parallel: bool = True
+    model_parallel: bool = False
+
+
+class PricingSection(Section):
+    """What an hour and a kilowatt-hour cost."""
+
+    usd_per_hour: Annotated[
+        Annotated[float, Field(ge=0, le=1e9)] | None,
+        Knob(
+            "Price",
+            "number",
+            "pricing",
+            "$/h",
+            0,
+            1e9,
+            0.5,
+        ),
+    ] = None
+    spot: Annotated[bool, Knob("Spot", "switch", "pricing")] = False
+    usd_per_kwh: Annotated[
+        Annotated[float, Field(ge=0, le=100)], Knob("Electricity", "number", "pricing", "$/kWh", 0, 100, 0.01)
+    ] = 0.15
+
+
+class ReportSection(Section):
+    """How a report is written."""
+
+    format: Literal["table", "markdown", "json", "html", "yaml"] = "markdown"
+    include_plots: bool = True
+    include_recommendations: bool = True
+    detailed_breakdown: bool = True
+
+
+class Plan(Section):
+    """One run to plan. ``model`` and ``hardware`` are the least; everything else has a default."""
+
+    version: Literal[1] = 1
+    task: Annotated[
+        Literal["train", "finetune", "infer", "fit"] | None,
+        Knob("Task", "choice", "model", choices=("train", "finetune", "infer"), families=NEURAL),
+    ] = None
+    model: ModelSection
+    training: TrainingSection = TrainingSection()
+    inference: InferenceSection = InferenceSection()
+    parallelism: ParallelismSection = ParallelismSection()
+    hardware: HardwareSection = HardwareSection()
+    scalability: ScalabilitySection = ScalabilitySection()
+    pricing: PricingSection = PricingSection()
+    report: ReportSection = ReportSection()
+
+    def value(self, path: str) -> object:
+        """Return the value at a dotted path such as ``training.micro_batch``; None where a part is absent."""
+        found: object = self
+        for part in path.split("."):
+            if isinstance(found, dict):
+                found = found.get(part)
+            elif found is not None:
+                found = getattr(found, part)
+        return found
+
+    def data(self) -> dict[str, Any]:
+        """Return the plan as plain data, the form of the plan file."""
+        return self.model_dump(mode="json")

@@ -1,0 +1,1 @@
+"""The sections of a plan that are large enough for a file of their own."""

@@ -1,0 +1,97 @@
+"""The part of a plan about serving."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from capacity_tui.engine.schema.field_meta import Knob
+from capacity_tui.engine.schema.field_types import (
+    LARGEST_COUNT,
+    NEURAL,
+    TRANSFORMER,
+    AutoCount,
+    Length,
+    Section,
+)
+
+
+class InferenceSection(Section):
+    """Serving: one batch of requests of the same length."""
+
+    prompt_tokens: Annotated[
+        Length,
+        Knob("Prompt", "power-of-two", "inference", "tok", 1, LARGEST_COUNT, families=TRANSFORMER, is_length=True),
+    ] = 2048
+    output_tokens: Annotated[
+        Length,
+        Knob("Output", "power-of-two", "inference", "tok", 1, LARGEST_COUNT, families=TRANSFORMER, is_length=True),
+    ] = 512
+    batch: Annotated[
+        AutoCount, Knob("Batch", "power-of-two", "inference", "seq", 1, 65536, automatic=True, families=NEURAL)
+    ] = 1
+    weights: Annotated[
+        str,
+        Knob(
+            "Weights",
+            "choice",
+            "inference",
+            families=NEURAL,
+            automatic=True,
+            choices=(
+                "bf16",
+                "fp16",
+                "fp8",
+                "int8",
+                "nf4",
+                "gptq-4",
+                "gptq-8",
+                "awq-4",
+                "q4_0",
+                "q4_k_m",
+                "q5_k_m",
+                "q6_k",
+                "q8_0",
+                "mlx-4",
+                "mlx-8",
+            ),
+        ),
+    ] = "bf16"
+    kv_cache: Annotated[
+        Literal["fp32", "fp16", "bf16", "fp8", "int8", "q8_0", "q4_0"],
+        Knob(
+            "KV cache",
+            "choice",
+            "inference",
+            choices=("fp16", "bf16", "fp8", "int8", "q8_0", "q4_0"),
+            families=TRANSFORMER,
+        ),
+    ] = "fp16"
+    engine: Annotated[str, Knob("Engine", "choice", "inference", families=NEURAL)] = "transformers"
+    gpu_memory_utilization: Annotated[
+        float,
+        Field(gt=0, le=1),
+        Knob(
+            "Memory share",
+            "number",
+            "inference",
+            "",
+            0.1,
+            1,
+            0.05,
+            families=TRANSFORMER,
+        ),
+    ] = 0.9
+    gpu_layers: Annotated[
+        Annotated[int, Field(ge=0, le=LARGEST_COUNT)] | None,
+        Knob(
+            "GPU layers",
+            "integer",
+            "inference",
+            "",
+            0,
+            1000,
+            families=TRANSFORMER,
+        ),
+    ] = None

@@ -1,0 +1,199 @@
+"""Charts as inline SVG: they take colours and font from the page around them and load nothing.
+
+Shapes carry the classes ``c0`` to ``c7`` (fill), ``s0`` to ``s7`` (line), ``grid``, ``limit`` and ``label``, which the
+page colours. Every chart names itself and says in words what it shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+
+from capacity_tui.engine.choose.scaling import Curve
+from capacity_tui.engine.explain.roofline import Roofline
+from capacity_tui.engine.present.roofline import Frame, frame_of, point_text
+from capacity_tui.engine.units import devices_in_words, format_flops, format_number
+
+WIDTH = 720
+COLOURS = 8
+_SMALLEST_LABEL = 7.0
+"""Pixels a character takes, to tell whether a label fits."""
+_WIDE = 50.0
+"""Span of an axis from which on powers of ten are marks enough."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """One part of a bar: its words, its size, and the size as text."""
+
+    label: str
+    size: float
+    text: str
+
+
+def bar_chart(title: str, slices: Sequence[Slice], limit: Slice | None = None) -> str:
+    """Return parts of a whole as one bar; a limit, such as the memory there is, as a line across it."""
+    total = sum(each.size for each in slices)
+    extent = max(total, limit.size if limit else 0.0) * 1.02
+    if extent <= 0:
+        return ""
+    scale = WIDTH / extent
+    described = ", ".join(f"{each.label} {each.text}" for each in slices)
+    if limit is not None:
+        described = f"{described}; {limit.label} {limit.text}"
+    return _svg(title, described, 74, _bar(slices, limit, scale))
+
+
+def _bar(slices: Sequence[Slice], limit: Slice | None, scale: float) -> Iterator[str]:
+    left = 0.0
+    for number, each in enumerate(slices):
+        width = each.size * scale
+        yield _element("rect", f"{each.label}: {each.text}", x=left, y=24, width=width, height=34, class_=_fill(number))
+        if len(each.label) * _SMALLEST_LABEL < width:
+            yield _text(each.label, left + width / 2, 45, "inside", "middle")
+        left += width
+    if limit is not None:
+        place = limit.size * scale
+        yield _line(place, 16, place, 66, "limit")
+        anchor = "end" if place > WIDTH / 2 else "start"
+        yield _text(f"{limit.label} {limit.text}", place + (-4 if anchor == "end" else 4), 14, "label", anchor)
+
+
+def roofline_chart(roofline: Roofline) -> str:
+    """Return a roofline: both limits, the ridge, every kernel, and the run as a diamond."""
+    frame = frame_of(roofline)
+    said = "; ".join(point_text(point) for point in roofline.points)
+    described = (
+        f"Roofline of {roofline.device}: ridge at {format_number(roofline.ridge)} FLOP/B, peak "
+        f"{format_flops(roofline.peak, per_second=True)}; the run at {format_number(roofline.intensity, 1)} FLOP/B "
+        f"reaches {format_flops(roofline.flops_per_second, per_second=True)}. {said}"
+    )
+    return _svg("Roofline", described, _PLOT.height + 60, _roofline(roofline, frame))
+
+
+@dataclass(frozen=True, slots=True)
+class _Plot:
+    """Where the plane of a chart lies, in pixels."""
+
+    left: float = 84
+    top: float = 16
+    width: float = WIDTH - 84 - 16
+    height: float = 280
+
+    def x(self, share: float) -> float:
+        return self.left + share * self.width
+
+    def y(self, share: float) -> float:
+        return self.top + (1.0 - share) * self.height
+
+
+_PLOT = _Plot()
+
+
+def _roofline(roofline: Roofline, frame: Frame) -> Iterator[str]:
+    def place(intensity: float, rate: float) -> tuple[float, float]:
+        return _PLOT.x(frame.across(intensity)), _PLOT.y(frame.up(rate))
+
+    for rate in _ticks(frame.bottom, frame.top):
+        y = _PLOT.y(frame.up(rate))
+        yield _line(_PLOT.left, y, _PLOT.x(1), y, "grid")
+        yield _text(format_flops(rate, per_second=True, decimals=0), _PLOT.left - 6, y + 4, "label", "end")
+    for intensity in _ticks(frame.left, frame.right):
+        x = _PLOT.x(frame.across(intensity))
+        yield _line(x, _PLOT.top, x, _PLOT.y(0), "grid")
+        yield _text(format_number(intensity, 0 if intensity >= 1 else 2), x, _PLOT.y(0) + 16, "label", "middle")
+    yield _text("FLOP for each byte of memory traffic", _PLOT.x(0.5), _PLOT.y(0) + 36, "label", "middle")
+    roof = [place(each, roofline.roof(each)) for each in (frame.left, roofline.ridge, frame.right)]
+    yield _polyline(roof, "roof")
+    x, y = place(roofline.ridge, roofline.peak)
+    yield _line(x, y, x, _PLOT.y(0), "limit")
+    yield _text(f"ridge {format_number(roofline.ridge)} FLOP/B", x + 6, _PLOT.y(0) - 8, "label", "start")
+    for number, point in enumerate(roofline.points):
+        x, y = place(point.intensity, point.flops_per_second)
+        radius = 5.0 + 9.0 * point.share**0.5
+        yield _element("circle", point_text(point), cx=x, cy=y, r=radius, class_=f"{_fill(number)} point")
+        yield _text(str(number + 1), x, y + 4, "inside", "middle")
+    x, y = place(roofline.intensity, roofline.flops_per_second)
+    diamond = f"{x},{y - 9} {x + 9},{y} {x},{y + 9} {x - 9},{y}"
+    yield _element("polygon", "the run", points=diamond, class_="run")
+
+
+def scaling_chart(curves: Sequence[Curve]) -> str:
+    """Return speed-up over devices, one line a curve, with the ideal one; both axes logarithmic."""
+    points = [point for curve in curves for point in curve.points]
+    counts = sorted({point.devices for point in points})
+    if len(counts) < 2:
+        return ""
+    highest = max(float(counts[-1]), *(point.speedup for point in points))
+    frame = Frame(counts[0] / 1.1, counts[-1] * 1.1, min(point.speedup for point in points) / 1.2, highest * 1.2)
+    described = "; ".join(f"{curve_name(curve)}: {_speedups(curve)}" for curve in curves)
+    return _svg("Speed-up over devices", described, _PLOT.height + 60, _scaling(curves, counts, frame))
+
+
+def curve_name(curve: Curve) -> str:
+    """Return a curve's batch and kind of parallelism, in words."""
+    return f"batch {format_number(curve.batch)}, {curve.parallelism} parallel"
+
+
+def _speedups(curve: Curve) -> str:
+    return ", ".join(f"{format_number(point.speedup, 2)} on {point.devices}" for point in curve.points)
+
+
+def _scaling(curves: Sequence[Curve], counts: Sequence[int], frame: Frame) -> Iterator[str]:
+    def place(devices: float, speedup: float) -> tuple[float, float]:
+        return _PLOT.x(frame.across(devices)), _PLOT.y(frame.up(speedup))
+
+    for count in counts:
+        x, y = place(count, count)
+        yield _line(x, _PLOT.top, x, _PLOT.y(0), "grid")
+        yield _text(format_number(count), x, _PLOT.y(0) + 16, "label", "middle")
+        if y >= _PLOT.top:
+            yield _line(_PLOT.left, y, _PLOT.x(1), y, "grid")
+            yield _text(f"{format_number(count)} x", _PLOT.left - 6, y + 4, "label", "end")
+    yield _text("devices", _PLOT.x(0.5), _PLOT.y(0) + 36, "label", "middle")
+    yield _polyline([place(count, count) for count in (counts[0], counts[-1])], "ideal")
+    for number, curve in enumerate(curves):
+        places = [place(point.devices, point.speedup) for point in curve.points]
+        yield _polyline(places, f"s{number % COLOURS}")
+        for (x, y), point in zip(places, curve.points, strict=True):
+            said = f"{curve_name(curve)}: {format_number(point.speedup, 2)} on {devices_in_words(point.devices)}"
+            yield _element("circle", said, cx=x, cy=y, r=4, class_=_fill(number))
+
+
+def _ticks(low: float, high: float) -> Iterator[float]:
+    """Yield round values between two bounds: powers of ten, with 2 and 5 times them where those are few."""
+    steps = (1.0,) if high / low > _WIDE else (1.0, 2.0, 5.0)
+    for power in range(-12, 24):
+        yield from (step * 10.0**power for step in steps if low <= step * 10.0**power <= high)
+
+
+def _fill(number: int) -> str:
+    return f"c{number % COLOURS}"
+
+
+def _svg(title: str, description: str, height: float, parts: Iterable[str]) -> str:
+    body = "".join(parts)
+    names = f"<title>{escape(title)}</title><desc>{escape(description)}</desc>"
+    return f'<svg role="img" viewBox="0 0 {WIDTH} {height:g}" aria-label="{escape(title)}">{names}{body}</svg>'
+
+
+def _element(name: str, title: str = "", **attributes: object) -> str:
+    written = " ".join(f'{key.rstrip("_")}="{_attribute(value)}"' for key, value in attributes.items())
+    return f"<{name} {written}><title>{escape(title)}</title></{name}>" if title else f"<{name} {written}/>"
+
+
+def _attribute(value: object) -> str:
+    return f"{value:.1f}" if isinstance(value, float) else escape(str(value))
+
+
+def _line(x1: float, y1: float, x2: float, y2: float, kind: str) -> str:
+    return _element("line", x1=x1, y1=y1, x2=x2, y2=y2, class_=kind)
+
+
+def _polyline(places: Iterable[tuple[float, float]], kind: str) -> str:
+    return _element("polyline", points=" ".join(f"{x:.1f},{y:.1f}" for x, y in places), class_=f"{kind} line")
+
+
+def _text(text: str, x: float, y: float, kind: str, anchor: str) -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" class="{kind}" text-anchor="{anchor}">{escape(text)}</text>'

@@ -1,0 +1,176 @@
+"""What every framework asks of a plan, as whole numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.estimate.resolve import Settled, job_steps
+from capacity_tui.engine.estimate.timing.kernels import attention_in_place_of
+from capacity_tui.engine.models.transformer import TransformerShape
+from capacity_tui.engine.plan.layout_rules import Layout, plan_layout, remarked
+from capacity_tui.engine.plan.plan import ParallelismSection, Plan, TrainingSection
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A settled plan of a transformer, as launchers and configuration files count.
+
+    Attributes:
+        plan: every default filled in.
+        shape: sizes of the model.
+        model: its name on the model hub, or the file or the family the plan names.
+        on_hub: whether the hub has the model by that name, in this shape.
+        on_cpu: whether the processor does the work.
+        steps: optimizer steps; None where the plan gives no length.
+        attention: the plan's kernels of attention, or those that the device has in their place.
+        precision: the type that the device multiplies in.
+        has_bf16: whether the device has units for bf16.
+        layout: how the model is spread, as the rules of layouts read it.
+    """
+
+    plan: Plan
+    shape: TransformerShape
+    model: str
+    on_hub: bool
+    on_cpu: bool
+    steps: int | None
+    attention: str
+    precision: str
+    has_bf16: bool
+    layout: Layout
+
+    @property
+    def training(self) -> TrainingSection:
+        """The plan's part about training."""
+        return self.plan.training
+
+    @property
+    def parallel(self) -> ParallelismSection:
+        """The plan's part about spreading the model over devices."""
+        return self.plan.parallelism
+
+    @property
+    def data_parallel(self) -> int:
+        """Replicas of the model."""
+        return int(self.parallel.dp or 1)
+
+    @property
+    def tensor_parallel(self) -> int:
+        """Devices a layer is split over."""
+        return int(self.parallel.tp or 1)
+
+    @property
+    def pipeline_parallel(self) -> int:
+        """Pipeline stages."""
+        return int(self.parallel.pp or 1)
+
+    @property
+    def devices(self) -> int:
+        """Processes to start: data × tensor × pipeline × context parallel."""
+        return self.data_parallel * self.tensor_parallel * self.pipeline_parallel * self.parallel.cp
+
+    @property
+    def per_node(self) -> int:
+        """Processes on one machine."""
+        return min(self.devices, self.plan.hardware.per_node or self.devices)
+
+    @property
+    def nodes(self) -> int:
+        """Machines, the last one perhaps not full."""
+        return -(-self.devices // self.per_node)
+
+    @property
+    def micro_batch(self) -> int:
+        """Sequences a replica takes at once."""
+        return int(self.training.micro_batch)
+
+    @property
+    def accumulation(self) -> int:
+        """Micro-batches a replica takes before an optimizer step."""
+        return max(1, round(int(self.training.global_batch or 1) / (self.micro_batch * self.data_parallel)))
+
+    @property
+    def global_batch(self) -> int:
+        """Sequences of an optimizer step: micro-batch × accumulation × replicas."""
+        return self.micro_batch * self.accumulation * self.data_parallel
+
+    @property
+    def zero(self) -> int:
+        """Sharding stage."""
+        return int(self.parallel.zero or 0)
+
+    @property
+    def shards(self) -> int:
+        """Replicas that share one copy of what is sharded; frameworks multiply it by context parallel."""
+        if self.zero == 0:
+            return 1
+        group = max(1, (self.parallel.shard or self.data_parallel) // self.parallel.cp)
+        return group if self.data_parallel % group == 0 else self.data_parallel
+
+    @property
+    def layers(self) -> int:
+        """Blocks of the model."""
+        return int(self.shape.layers)
+
+
+def job_of(settled: Settled, catalog: Catalog) -> Job | None:
+    """Return the job of a settled plan; None for models that are no transformers."""
+    if settled.shape is None:
+        return None
+    row = catalog.architectures.get(settled.family.id)
+    plan = settled.plan
+    device = settled.cluster.device
+    instead = attention_in_place_of(plan.training.attention, device, catalog)
+    hub = row.hf_id if row is not None and plan.model.config is None else None
+    return Job(
+        plan=plan,
+        shape=settled.shape,
+        model=hub or plan.model.config or plan.model.name or settled.family.id,
+        on_hub=hub is not None and not plan.model.spec,
+        on_cpu=device.kind == "cpu",
+        steps=_steps(plan),
+        attention=plan.training.attention if instead is None else instead.value,
+        precision=device.native(str(plan.training.precision)),
+        has_bf16=device.native("bf16") == "bf16",
+        layout=plan_layout(plan, settled.shape, catalog),
+    )
+
+
+def layout_remarks(job: Job) -> Iterator[str]:
+    """Yield what a launcher cannot take from the plan as it is."""
+    if job.nodes * job.per_node != job.devices:
+        yield f"{job.devices} devices do not fill {job.nodes} nodes of {job.per_node}: start fewer on the last"
+    for rule in remarked(job.layout):
+        yield f"{rule.broken}: {rule.figures(job.layout)}"
+
+
+def kernel_remarks(job: Job) -> Iterator[str]:
+    """Yield what the plan asks of a device that has no units or kernels for it."""
+    if job.attention != job.training.attention:
+        yield f"attention {job.training.attention}: this device runs {job.attention} in its place"
+    if job.precision != job.training.precision:
+        yield f"precision {job.training.precision}: this device has no units for it and computes in {job.precision}"
+
+
+def length_remarks(job: Job) -> Iterator[str]:
+    """Yield what a training loop cannot take from the plan as it is."""
+    asked = int(job.training.global_batch or 1)
+    if asked != job.global_batch:
+        yield (
+            f"a global batch of {asked} is no multiple of {job.micro_batch} x {job.data_parallel}: "
+            f"{job.global_batch} is written"
+        )
+    if job.plan.model.spec:
+        changed = ", ".join(f"{name}={value}" for name, value in job.plan.model.spec.items())
+        yield f"the plan changes the model ({changed}): change its configuration file alike"
+    if job.steps is None:
+        yield "the plan gives no length: set the number of steps"
+    if job.training.learning_rate is None:
+        yield "the plan gives no learning rate: set one"
+
+
+def _steps(plan: Plan) -> int | None:
+    found = job_steps(plan) if plan.task != "infer" else None
+    return None if found is None else max(1, round(found))

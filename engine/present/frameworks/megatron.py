@@ -1,0 +1,180 @@
+"""Arguments of Megatron-LM's pretrain_gpt.py.
+
+Names as in Megatron Core 0.19 (training/arguments.py, transformer_config.py, model_parallel_config.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from capacity_tui.engine.models.checkpointing import checkpointing
+from capacity_tui.engine.plan.layout_rules import EQUAL_STAGES
+from capacity_tui.engine.present.frameworks.job import Job, kernel_remarks, layout_remarks, length_remarks
+from capacity_tui.engine.present.frameworks.megatron_model import model_arguments, model_remarks
+from capacity_tui.engine.present.frameworks.text import command, script
+
+VERSION = "Megatron-LM with Megatron Core 0.19"
+FILE = "megatron.sh"
+Arguments = Iterator[tuple[str, ...]]
+_OPTIMIZERS = {"adamw": "adam", "sgd": "sgd", "sgd_momentum": "sgd", "lion": "lion", "muon": "muon"}
+_SHARDED_BY_FSDP = ("adam", "sgd")
+_BACKENDS = {"flash": "flash", "sdpa": "auto", "eager": "unfused"}
+_SHARDING = {2: "optim_grads", 3: "optim_grads_params"}
+_MODULES: Mapping[str, str] = {
+    "attention": "core_attn",
+    "mlp": "mlp",
+    "norm": "layernorm",
+    "activation": "moe_act",
+    "mla-up": "mla_up_proj",
+    "experts": "moe",
+}
+
+
+def megatron_script(job: Job) -> str:
+    """Return a script that starts the run on one node; the same one runs on every node."""
+    launch: list[tuple[str, ...]] = [
+        ("--nproc_per_node", str(job.per_node)),
+        ("--nnodes", str(job.nodes)),
+        ("--node_rank", '"${NODE_RANK:-0}"'),
+        ("--master_addr", '"${MASTER_ADDR:-localhost}"'),
+        ("--master_port", '"${MASTER_PORT:-6000}"'),
+        ("pretrain_gpt.py",),
+    ]
+    arguments = (
+        *launch,
+        *model_arguments(job),
+        *_batch(job),
+        *_parallelism(job),
+        *_sharding(job),
+        *_numbers(job),
+        *_recompute(job),
+        *_tokenizer(job),
+        ("--mock-data",),
+    )
+    heading = [f"Written for {VERSION}; run it in the folder of pretrain_gpt.py, with NODE_RANK on every node."]
+    return script(heading, list(_remarks(job)), _connections(job) + command(["torchrun"], arguments))
+
+
+def _connections(job: Job) -> str:
+    """Return what pretrain_gpt.py insists on before Blackwell, so that collectives start in order."""
+    split = job.tensor_parallel > 1 or job.parallel.cp > 1
+    return "export CUDA_DEVICE_MAX_CONNECTIONS=1\n\n" if split and not _by_fsdp(job) else ""
+
+
+def _batch(job: Job) -> Arguments:
+    yield "--micro-batch-size", str(job.micro_batch)
+    yield "--global-batch-size", str(job.global_batch)
+    yield "--train-iters", '"${TRAIN_ITERS:?number of steps}"' if job.steps is None else str(job.steps)
+    rate = job.training.learning_rate
+    yield "--lr", '"${LEARNING_RATE:?learning rate}"' if rate is None else str(rate)
+    yield "--optimizer", _optimizer(job)
+
+
+def _parallelism(job: Job) -> Arguments:
+    yield "--tensor-model-parallel-size", str(job.tensor_parallel)
+    yield "--pipeline-model-parallel-size", str(job.pipeline_parallel)
+    yield "--context-parallel-size", str(job.parallel.cp)
+    if job.shape.experts:
+        yield "--expert-model-parallel-size", str(job.parallel.ep)
+        yield "--expert-tensor-parallel-size", str(job.parallel.etp or 1)
+    if job.parallel.interleave > 1 and job.pipeline_parallel > 1:
+        yield "--num-virtual-stages-per-pipeline-rank", str(job.parallel.interleave)
+    if job.parallel.sequence_parallel and job.tensor_parallel > 1:
+        yield ("--sequence-parallel",)
+
+
+def _sharding(job: Job) -> Arguments:
+    if job.zero >= 1:
+        yield ("--use-distributed-optimizer",)
+        yield ("--overlap-grad-reduce",)
+        yield ("--overlap-param-gather",)
+    if _by_fsdp(job):
+        yield ("--use-megatron-fsdp",)
+        yield "--data-parallel-sharding-strategy", _SHARDING[job.zero]
+        yield "--ckpt-format", "fsdp_dtensor"
+    if job.parallel.offload in {"optimizer", "parameters"}:
+        yield ("--use-precision-aware-optimizer",)
+        yield ("--optimizer-cpu-offload",)
+
+
+def _numbers(job: Job) -> Arguments:
+    training = job.training
+    if job.precision in {"bf16", "fp8", "fp4"}:
+        yield ("--bf16",)
+    if job.precision == "fp16":
+        yield ("--fp16",)
+    if job.precision == "fp8":
+        yield "--fp8-format", "hybrid"
+    if job.precision == "fp4":
+        yield "--fp4-format", "e2m1"
+    if training.gradients == "bf16":
+        yield ("--grad-reduce-in-bf16",)
+    yield "--attention-backend", _BACKENDS[training.attention]
+
+
+def _recompute(job: Job) -> Arguments:
+    chosen = checkpointing(job.training.checkpointing)
+    if chosen.full_layers == 1:
+        yield "--recompute-granularity", "full"
+        yield "--recompute-method", "uniform"
+        yield "--recompute-num-layers", "1"
+    elif chosen.full_layers > 0:
+        stage = job.layers / (job.pipeline_parallel * job.parallel.interleave)
+        yield "--recompute-granularity", "full"
+        yield "--recompute-method", "block"
+        yield "--recompute-num-layers", str(max(1, round(stage * chosen.full_layers)))
+    elif chosen.modules or chosen.operations:
+        modules = sorted(_MODULES[name] for name in chosen.modules if name in _MODULES) or ["core_attn"]
+        yield "--recompute-granularity", "selective"
+        yield "--recompute-modules", *modules
+
+
+def _tokenizer(job: Job) -> Arguments:
+    if job.on_hub:
+        yield "--tokenizer-type", "HuggingFaceTokenizer"
+        yield "--tokenizer-model", job.model
+    else:
+        yield "--tokenizer-type", "NullTokenizer"
+    yield "--vocab-size", str(int(job.shape.vocab))
+
+
+def _optimizer(job: Job) -> str:
+    return _OPTIMIZERS.get(job.training.optimizer, "adam")
+
+
+def _by_fsdp(job: Job) -> bool:
+    return job.zero in _SHARDING and _optimizer(job) in _SHARDED_BY_FSDP
+
+
+def _remarks(job: Job) -> Iterator[str]:
+    yield from layout_remarks(job)
+    yield from length_remarks(job)
+    yield from kernel_remarks(job)
+    yield "the data: --mock-data stands for --data-path"
+    yield from model_remarks(job)
+    training, parallel = job.training, job.parallel
+    if training.framework == "nemo":
+        yield "NeMo and Megatron-Bridge take the same names as fields of their configuration, not this script"
+    if training.optimizer not in _OPTIMIZERS:
+        yield f"the optimizer {training.optimizer}: adam is written"
+    if job.zero in _SHARDING and not _by_fsdp(job):
+        yield f"ZeRO stage {job.zero} with {training.optimizer}: Megatron shards the optimizer's states alone"
+    if 1 < job.shards < job.data_parallel:
+        yield f"sharding groups of {job.shards} replicas: set --num-distributed-optimizer-instances"
+    if parallel.offload == "parameters":
+        yield "offload of parameters: Megatron moves the optimizer's states alone"
+    if parallel.offload == "activations":
+        yield "offload of activations: see --cpu-offloading-num-layers, which rules out pipelines and recomputation"
+    if training.master_weights == "none":
+        yield "Megatron keeps fp32 master weights; the plan has none"
+    if training.adapter is not None:
+        yield "adapters: pretrain_gpt.py trains all weights"
+    if training.compile:
+        yield "compile: Megatron fuses by Transformer Engine instead"
+    chosen = checkpointing(training.checkpointing)
+    if chosen.operations:
+        yield "checkpointing selective-ops: the core of attention is written"
+    if chosen.modules - _MODULES.keys():
+        yield f"checkpointing of {', '.join(sorted(chosen.modules - _MODULES.keys()))}: Megatron has no such module"
+    if not EQUAL_STAGES.holds(job.layout):
+        yield "unequal stages: see --pipeline-model-parallel-layout"

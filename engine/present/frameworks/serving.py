@@ -1,0 +1,157 @@
+"""Commands that serve a model: vLLM, TensorRT-LLM, llama.cpp."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from capacity_tui.engine.present.frameworks.job import Job, layout_remarks
+from capacity_tui.engine.present.frameworks.text import as_yaml, command, script
+
+VLLM = "vLLM 0.10 and later (vllm/engine/arg_utils.py)"
+TENSORRT = "TensorRT-LLM 1.0 and later (tensorrt_llm/commands/serve.py)"
+LLAMACPP = "llama.cpp's llama-server of 2026 (tools/server/README.md)"
+TENSORRT_OPTIONS = "llm_api_options.yaml"
+Arguments = Iterator[tuple[str, ...]]
+_TYPES = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}
+_VLLM_QUANTIZED = {"fp8": "fp8", "nf4": "bitsandbytes"}
+_TENSORRT_CACHE = {"fp8": "fp8", "int8": "int8"}
+_LLAMACPP_CACHE = {"fp32": "f32", "fp16": "f16", "bf16": "bf16", "fp8": "q8_0", "int8": "q8_0"}
+
+
+def vllm_script(job: Job) -> str:
+    """Return the command that serves the plan with vLLM."""
+    heading = [f"Written for {VLLM}."]
+    return script(heading, list(_vllm_remarks(job)), command(["vllm", "serve", _model(job)], _vllm(job)))
+
+
+def tensorrt_files(job: Job) -> Iterator[tuple[str, str]]:
+    """Yield the command that serves the plan with TensorRT-LLM, and the options it reads from a file."""
+    inference = job.plan.inference
+    heading = [
+        f"Written for {TENSORRT}.",
+        "The PyTorch backend loads a checkpoint as it is; there is no engine to build with trtllm-build.",
+    ]
+    body = command(["trtllm-serve", _model(job)], _tensorrt(job))
+    yield "trtllm_serve.sh", script(heading, list(_tensorrt_remarks(job)), body)
+    cache = {"kv_cache_config": {"dtype": _TENSORRT_CACHE.get(inference.kv_cache, "auto")}}
+    yield TENSORRT_OPTIONS, as_yaml(heading[:1], [], cache)
+
+
+def llamacpp_script(job: Job) -> str:
+    """Return the command that serves the plan with llama.cpp."""
+    heading = [f"Written for {LLAMACPP}."]
+    return script(heading, list(_llamacpp_remarks(job)), command(["llama-server"], _llamacpp(job)))
+
+
+def _model(job: Job) -> str:
+    """Return the model's name, or a word the shell asks for: the name of a model on the hub needs no quotes."""
+    return job.model if job.on_hub else '"${MODEL:?folder of the checkpoint}"'
+
+
+def _length(job: Job) -> int:
+    return job.plan.inference.prompt_tokens + job.plan.inference.output_tokens
+
+
+def _vllm(job: Job) -> Arguments:
+    inference = job.plan.inference
+    yield "--tensor-parallel-size", str(job.tensor_parallel)
+    yield "--pipeline-parallel-size", str(job.pipeline_parallel)
+    yield "--data-parallel-size", str(job.data_parallel)
+    if job.parallel.ep > 1:
+        yield ("--enable-expert-parallel",)
+    yield "--max-model-len", str(_length(job))
+    yield "--max-num-seqs", str(int(job.plan.inference.batch))
+    yield "--gpu-memory-utilization", str(inference.gpu_memory_utilization)
+    yield "--dtype", _TYPES.get(inference.weights, "auto")
+    if inference.weights in _VLLM_QUANTIZED:
+        yield "--quantization", _VLLM_QUANTIZED[inference.weights]
+    yield "--kv-cache-dtype", "fp8" if inference.kv_cache == "fp8" else "auto"
+
+
+def _vllm_remarks(job: Job) -> Iterator[str]:
+    inference = job.plan.inference
+    yield from _serving_remarks(job)
+    if inference.weights not in _TYPES | _VLLM_QUANTIZED:
+        yield f"weights in {inference.weights}: the checkpoint must be in this format, vLLM reads it from there"
+    if inference.kv_cache not in {"fp8", _sixteen_bits(job)}:
+        yield f"KV cache in {inference.kv_cache}: the type of the weights is written"
+    spread = job.tensor_parallel * job.data_parallel
+    if job.parallel.ep not in {1, spread}:
+        yield f"{job.parallel.ep}-way expert parallel: vLLM spreads the experts over all {spread} devices"
+
+
+def _tensorrt(job: Job) -> Arguments:
+    inference = job.plan.inference
+    yield "--backend", "pytorch"
+    yield "--tp_size", str(job.tensor_parallel)
+    yield "--pp_size", str(job.pipeline_parallel)
+    if job.shape.experts:
+        yield "--ep_size", str(min(job.parallel.ep, job.tensor_parallel))
+    yield "--max_batch_size", str(int(job.plan.inference.batch))
+    yield "--max_seq_len", str(_length(job))
+    yield "--kv_cache_free_gpu_memory_fraction", str(inference.gpu_memory_utilization)
+    yield "--extra_llm_api_options", TENSORRT_OPTIONS
+
+
+def _tensorrt_remarks(job: Job) -> Iterator[str]:
+    inference = job.plan.inference
+    yield from _serving_remarks(job)
+    if job.data_parallel > 1:
+        yield f"{job.data_parallel} replicas: start this command once for each"
+    if job.parallel.ep > job.tensor_parallel:
+        yield f"{job.parallel.ep}-way expert parallel: TensorRT-LLM spreads the experts inside tensor parallel"
+    if inference.weights not in _TYPES:
+        yield f"weights in {inference.weights}: the checkpoint must be in this format"
+    if inference.kv_cache not in {*_TENSORRT_CACHE, _sixteen_bits(job)}:
+        yield f"KV cache in {inference.kv_cache}: the type of the weights is written"
+    yield "the share of memory is of what weights leave free, not of all memory"
+
+
+def _llamacpp(job: Job) -> Arguments:
+    inference = job.plan.inference
+    requests = int(inference.batch)
+    cache = _LLAMACPP_CACHE.get(inference.kv_cache, inference.kv_cache)
+    yield "--model", '"${MODEL:?path of the GGUF file}"'
+    yield "--ctx-size", str(_length(job) * requests)
+    yield "--parallel", str(requests)
+    yield "--n-predict", str(inference.output_tokens)
+    yield "--n-gpu-layers", _gpu_layers(job)
+    yield "--flash-attn", "on"
+    yield "--cache-type-k", cache
+    yield "--cache-type-v", cache
+    if job.tensor_parallel > 1:
+        yield "--split-mode", "row"
+    elif job.pipeline_parallel > 1:
+        yield "--split-mode", "layer"
+
+
+def _llamacpp_remarks(job: Job) -> Iterator[str]:
+    inference = job.plan.inference
+    yield f"the model: a GGUF file of {job.model} in {inference.weights}"
+    yield from _serving_remarks(job, by_name=False)
+    if job.data_parallel > 1:
+        yield f"{job.data_parallel} replicas: start this command once for each"
+    if inference.kv_cache in {"fp8", "int8"}:
+        yield f"KV cache in {inference.kv_cache}: llama.cpp has q8_0 in its place"
+
+
+def _gpu_layers(job: Job) -> str:
+    given = job.plan.inference.gpu_layers
+    if given is not None:
+        return str(given)
+    return "0" if job.on_cpu else "all"
+
+
+def _serving_remarks(job: Job, by_name: bool = True) -> Iterator[str]:
+    inference = job.plan.inference
+    yield from layout_remarks(job)
+    if job.parallel.cp > 1:
+        yield f"{job.parallel.cp}-way context parallel: not written"
+    if by_name and inference.gpu_layers is not None:
+        yield f"{inference.gpu_layers} layers on the accelerator: this engine keeps all of them there"
+    if by_name and not job.on_hub:
+        yield f"the model: set MODEL to the checkpoint of {job.model}"
+
+
+def _sixteen_bits(job: Job) -> str:
+    return job.plan.inference.weights if job.plan.inference.weights in _TYPES else "bf16"

@@ -1,0 +1,147 @@
+"""torchtitan's TOML. Names as in version 0.2.2 (config/job_config.py); later versions are configured in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from capacity_tui.engine.present.frameworks.job import Job, kernel_remarks, layout_remarks, length_remarks
+from capacity_tui.engine.present.frameworks.text import comment, limits
+
+VERSION = "torchtitan 0.2.2"
+FILE = "torchtitan.toml"
+FLAVORS: Mapping[str, tuple[str, str]] = {
+    "meta-llama/Meta-Llama-3-8B": ("llama3", "8B"),
+    "meta-llama/Meta-Llama-3-70B": ("llama3", "70B"),
+    "meta-llama/Llama-3.1-8B": ("llama3", "8B"),
+    "meta-llama/Llama-3.1-70B": ("llama3", "70B"),
+    "meta-llama/Llama-3.1-405B": ("llama3", "405B"),
+    "Qwen/Qwen3-0.6B": ("qwen3", "0.6B"),
+    "Qwen/Qwen3-1.7B": ("qwen3", "1.7B"),
+    "Qwen/Qwen3-4B": ("qwen3", "4B"),
+    "Qwen/Qwen3-8B": ("qwen3", "8B"),
+    "Qwen/Qwen3-14B": ("qwen3", "14B"),
+    "Qwen/Qwen3-32B": ("qwen3", "32B"),
+    "Qwen/Qwen3-30B-A3B": ("qwen3", "30B-A3B"),
+    "Qwen/Qwen3-235B-A22B": ("qwen3", "235B-A22B"),
+    "deepseek-ai/DeepSeek-V2-Lite": ("deepseek_v3", "16B"),
+    "deepseek-ai/DeepSeek-V2": ("deepseek_v3", "236B"),
+    "deepseek-ai/DeepSeek-V3": ("deepseek_v3", "671B"),
+    "openai/gpt-oss-20b": ("gpt_oss", "20b"),
+    "openai/gpt-oss-120b": ("gpt_oss", "120b"),
+}
+"""Model and flavor by name on the model hub (models/*/__init__.py of that version)."""
+_OPTIMIZERS = {"adamw": "AdamW"}
+_TYPES = {"bf16": "bfloat16", "fp8": "bfloat16", "fp32": "float32", "tf32": "float32"}
+"""What it multiplies in, by the plan's precision; it has no other types."""
+
+
+def torchtitan_config(job: Job) -> str:
+    """Return the file for ``run_train.sh``; the model must be one of ``FLAVORS``."""
+    heading = [
+        f"Written for {VERSION}.",
+        f"NGPU={job.per_node} CONFIG_FILE={FILE} ./run_train.sh"
+        + (f", on each of {job.nodes} nodes by torchrun's --nnodes and --rdzv_endpoint." if job.nodes > 1 else ""),
+    ]
+    tables = [f"[{name}]\n{_entries(values)}" for name, values in _sections(job).items()]
+    return comment(heading) + limits(list(_remarks(job))) + "\n" + "\n".join(tables)
+
+
+def _sections(job: Job) -> dict[str, dict[str, object]]:
+    name, flavor = FLAVORS[job.model]
+    folder = job.model.rpartition("/")[2]
+    model: dict[str, object] = {"name": name, "flavor": flavor, "hf_assets_path": f"./assets/hf/{folder}"}
+    if job.precision == "fp8":
+        model["converters"] = ["quantize.linear.float8"]
+    optimizer: dict[str, object] = {"name": "AdamW"}
+    if job.training.learning_rate is not None:
+        optimizer["lr"] = job.training.learning_rate
+    return {
+        "model": model,
+        "optimizer": optimizer,
+        "training": _training(job),
+        "parallelism": _parallelism(job),
+        "activation_checkpoint": _checkpointing(job.training.checkpointing),
+        "compile": {"enable": job.training.compile},
+    }
+
+
+def _training(job: Job) -> dict[str, object]:
+    """Return batch and precision; with a pipeline, a local batch is all micro-batches of a step."""
+    staged = job.pipeline_parallel > 1
+    section: dict[str, object] = {
+        "local_batch_size": job.micro_batch * (job.accumulation if staged else 1),
+        "global_batch_size": job.global_batch,
+        "seq_len": int(job.training.seq_len),
+        "dtype": "bfloat16" if job.training.master_weights == "none" else "float32",
+        "mixed_precision_param": _multiplied_in(job),
+        "enable_cpu_offload": job.parallel.offload in {"optimizer", "parameters"},
+    }
+    return section if job.steps is None else section | {"steps": job.steps}
+
+
+def _multiplied_in(job: Job) -> str:
+    return _TYPES.get(job.precision, "bfloat16" if job.has_bf16 else "float32")
+
+
+def _parallelism(job: Job) -> dict[str, object]:
+    section: dict[str, object] = {
+        "data_parallel_replicate_degree": job.data_parallel // job.shards,
+        "data_parallel_shard_degree": job.shards,
+        "fsdp_reshard_after_forward": "always" if job.zero == 3 else "never",
+        "tensor_parallel_degree": job.tensor_parallel,
+        "context_parallel_degree": job.parallel.cp,
+        "pipeline_parallel_degree": job.pipeline_parallel,
+        "expert_parallel_degree": job.parallel.ep,
+        "expert_tensor_parallel_degree": job.parallel.etp if job.parallel.ep > 1 else 1,
+    }
+    if job.pipeline_parallel > 1:
+        looped = job.parallel.interleave > 1
+        section |= {
+            "pipeline_parallel_schedule": "Interleaved1F1B" if looped else "1F1B",
+            "pipeline_parallel_microbatch_size": job.micro_batch,
+            # Equal stages, as the plan counts them.
+            "pipeline_parallel_first_stage_less_layers": 0,
+            "pipeline_parallel_last_stage_less_layers": 0,
+            "pipeline_parallel_layers_per_stage": -(-job.layers // (job.pipeline_parallel * job.parallel.interleave)),
+        }
+    return section
+
+
+def _checkpointing(name: str) -> dict[str, object]:
+    if name in {"none", "full"}:
+        return {"mode": name}
+    every = name.removeprefix("every-") if name.startswith("every-") else "op"
+    return {"mode": "selective", "selective_ac_option": every}
+
+
+def _remarks(job: Job) -> Iterator[str]:
+    training = job.training
+    yield from layout_remarks(job)
+    yield from length_remarks(job)
+    yield from kernel_remarks(job)
+    yield "training.dataset: name your data"
+    if job.zero == 1:
+        yield "ZeRO stage 1: torchtitan shards gradients too (stage 2 is written)"
+    if job.precision not in _TYPES:
+        yield f"{job.precision}: torchtitan does not train in it, {_multiplied_in(job)} is written"
+    if training.optimizer not in _OPTIMIZERS:
+        yield f"the optimizer {training.optimizer}: AdamW is written"
+    named = training.checkpointing in {"none", "full", "selective-ops"} or training.checkpointing.startswith("every-")
+    if not named:
+        yield f"checkpointing {training.checkpointing}: selection by operations is written"
+    if training.adapter is not None:
+        yield "adapters: torchtitan trains all weights"
+    if job.parallel.offload == "activations":
+        yield "offload of activations: torchtitan has none"
+
+
+def _entries(values: Mapping[str, object]) -> str:
+    return "".join(f"{name} = {_value(value)}\n" for name, value in values.items())
+
+
+def _value(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list):
+        return f"[{', '.join(_value(entry) for entry in value)}]"
+    return f'"{value}"' if isinstance(value, str) else repr(value)

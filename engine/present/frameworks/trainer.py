@@ -1,0 +1,77 @@
+"""Arguments of the Hugging Face Trainer. Names as in Transformers 5 (training_args.py); the same in version 4."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from capacity_tui.engine.present.frameworks.accelerate import backend, recomputes_layers
+from capacity_tui.engine.present.frameworks.job import Job, kernel_remarks, length_remarks
+from capacity_tui.engine.present.frameworks.text import as_yaml
+
+FILE = "training_arguments.yaml"
+_OPTIMIZERS: Mapping[str, str] = {
+    "adamw": "adamw_torch_fused",
+    "adamw8bit": "adamw_8bit",
+    "adafactor": "adafactor",
+    "sgd": "sgd",
+    "rmsprop": "rmsprop",
+    "lion": "lion_32bit",
+}
+_TARGETS = {
+    "all": "all linear layers",
+    "attention": "the matrices of attention",
+    "mlp": "the matrices of the feed-forward",
+    "query+value": "queries and values",
+}
+_KERNELS = {"flash": "flash_attention_2", "sdpa": "sdpa", "eager": "eager"}
+
+
+def training_arguments(job: Job) -> str:
+    """Return what ``HfArgumentParser.parse_yaml_file`` reads as ``TrainingArguments``."""
+    training = job.training
+    data: dict[str, object] = {
+        "output_dir": "output",
+        "per_device_train_batch_size": job.micro_batch,
+        "gradient_accumulation_steps": job.accumulation,
+        "bf16": job.precision in {"bf16", "fp8", "fp4"},
+        "fp16": job.precision == "fp16",
+        # FSDP recomputes by its own switch; the Trainer refuses both.
+        "gradient_checkpointing": recomputes_layers(job) and backend(job) != "FSDP",
+        "torch_compile": training.compile,
+    }
+    if job.precision == "tf32":
+        data["tf32"] = True
+    if job.on_cpu:
+        data["use_cpu"] = True
+    if training.optimizer in _OPTIMIZERS:
+        data["optim"] = _OPTIMIZERS[training.optimizer]
+    if job.steps is not None:
+        data["max_steps"] = job.steps
+    if training.learning_rate is not None:
+        data["learning_rate"] = training.learning_rate
+    heading = [
+        "Written for Transformers 5, for HfArgumentParser(TrainingArguments).parse_yaml_file.",
+        f"Model: {job.model}",
+    ]
+    return as_yaml(heading, list(_remarks(job)), data)
+
+
+def _remarks(job: Job) -> Iterator[str]:
+    training = job.training
+    yield from length_remarks(job)
+    yield from kernel_remarks(job)
+    yield f"sequences of {training.seq_len} tokens: cut the data to them (max_length in TRL)"
+    kernel = "sdpa" if job.on_cpu else _KERNELS[job.attention]
+    yield f'attention: AutoModelForCausalLM.from_pretrained(..., attn_implementation="{kernel}")'
+    if training.optimizer not in _OPTIMIZERS:
+        yield f"the optimizer {training.optimizer}: hand one to the Trainer"
+    if training.checkpointing not in {"none", "full"}:
+        what = "all layers are" if recomputes_layers(job) else "nothing is"
+        yield f"checkpointing {training.checkpointing}: {what} recomputed, the Trainer knows all or none"
+    adapter = training.adapter
+    if adapter is not None:
+        dora = ", use_dora=True" if adapter.kind == "dora" else ""
+        yield f"adapter: peft.LoraConfig(r={adapter.rank}{dora}) on {_TARGETS[adapter.targets]}"
+    kept = training.quantization or ("nf4" if adapter is not None and adapter.kind == "qlora" else None)
+    if kept is not None:
+        yield f"frozen base in {kept}: hand a quantization_config to from_pretrained"

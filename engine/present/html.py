@@ -1,0 +1,86 @@
+"""An answer as one HTML page that needs nothing else: no network, no script, no font."""
+
+from __future__ import annotations
+
+from functools import cache, partial
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+from markupsafe import Markup
+
+from capacity_tui.engine.choose.scaling import curves
+from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.explain.roofline import Roofline
+from capacity_tui.engine.plan.files.writing import dump_plan
+from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.present import report
+from capacity_tui.engine.present.charts import bar_chart, curve_name, roofline_chart, scaling_chart
+from capacity_tui.engine.present.roofline import limit_text
+from capacity_tui.engine.present.summary import blocks, chosen, headline, verdict
+from capacity_tui.engine.printable import printable_lines
+from capacity_tui.engine.verdict import Verdict
+
+CHARTS = ("memory", "time", "roofline", "scaling")
+_STATES = {Verdict.FITS: "good", Verdict.TIGHT: "warn", Verdict.OVER: "bad", Verdict.UNKNOWN: "open"}
+
+
+def to_html(plan: Plan, estimate: Estimate, roofline: Roofline | None = None) -> str:
+    """Return the answer as a page: verdict, figures with ranges, charts, advice, sources, the plan.
+
+    Args:
+        plan: the plan as resolved.
+        estimate: what was computed for it.
+        roofline: its roofline, where there is one.
+    """
+    drawn = plan.report.include_plots
+    # Parts of memory and time have tables of their own here.
+    brief = plan.report.model_copy(update={"detailed_breakdown": False})
+    page = _template().render(
+        title=headline(plan, estimate),
+        verdict=verdict(estimate),
+        state=_STATES[estimate.verdict],
+        blocks=blocks(plan.model_copy(update={"report": brief}), estimate),
+        detailed=plan.report.detailed_breakdown,
+        open_length=report.open_length(plan, estimate),
+        warnings=estimate.warnings,
+        recommendations=estimate.recommendations if plan.report.include_recommendations else (),
+        savings=partial(report.savings, estimate=estimate),
+        memory=report.shares(report.memory_slices(estimate)),
+        time=report.shares(report.time_slices(estimate)),
+        roofline=roofline,
+        limit=limit_text(roofline, estimate) if roofline else "",
+        kernel_heads=report.KERNEL_HEADS,
+        kernels=report.kernel_rows(roofline) if roofline else (),
+        scaling_heads=report.SCALING_HEADS,
+        scaling=report.scaling_rows(estimate.scalability),
+        scaling_text=report.scaling_text(estimate.scalability),
+        curve_names=[curve_name(curve) for curve in curves(estimate.scalability)],
+        charts=_charts(estimate, roofline) if drawn else dict.fromkeys(CHARTS, ""),
+        basis=estimate.basis,
+        chosen=chosen(plan, estimate),
+        price_source=estimate.cost.source,
+        yaml=dump_plan(plan),
+    )
+    return printable_lines(page)
+
+
+def _charts(estimate: Estimate, roofline: Roofline | None) -> dict[str, Markup]:
+    """Return the charts by name; their texts are escaped where they are made."""
+    drawn = {
+        "memory": bar_chart("Memory of a device", report.memory_slices(estimate), report.capacity_slice(estimate)),
+        "time": bar_chart("Time of a step", report.time_slices(estimate)),
+        "roofline": roofline_chart(roofline) if roofline else "",
+        "scaling": scaling_chart(curves(estimate.scalability)),
+    }
+    return {name: Markup(chart) for name, chart in drawn.items()}  # noqa: S704
+
+
+@cache
+def _template() -> Template:
+    environment = Environment(
+        loader=PackageLoader("capacity_tui.engine.present"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("report.html")

@@ -1,0 +1,73 @@
+"""An answer as a Markdown report."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.explain.roofline import Roofline
+from capacity_tui.engine.plan.files.writing import dump_plan
+from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.present.report import SCALING_HEADS, scaling_rows, scaling_text
+from capacity_tui.engine.present.roofline import limit_text, roofline_lines
+from capacity_tui.engine.present.summary import basis, blocks, chosen, headline, note_text, notes, verdict
+from capacity_tui.engine.printable import printable, printable_lines
+
+# What would end a cell, begin markup or open a tag in the texts of a table.
+_SPECIAL = str.maketrans({character: f"\\{character}" for character in "\\`*_[]<>|#"})
+
+
+def to_markdown(plan: Plan, estimate: Estimate, roofline: Roofline | None = None) -> str:
+    """Return the answer as Markdown: verdict, figures with their ranges, advice, where it all comes from.
+
+    Args:
+        plan: the plan as resolved.
+        estimate: what was computed for it.
+        roofline: its roofline, where there is one.
+    """
+    return printable_lines("\n".join(_lines(plan, estimate, roofline))) + "\n"
+
+
+def _lines(plan: Plan, estimate: Estimate, roofline: Roofline | None) -> Iterator[str]:
+    yield f"# {_escaped(headline(plan, estimate))}"
+    yield ""
+    yield f"**{verdict(estimate)[0].upper()}{verdict(estimate)[1:]}.**"
+    for block in blocks(plan, estimate):
+        rows = [(row.label, row.value, row.spread) for row in block.rows]
+        yield from _table(block.title, (block.title, "Value", "Range"), rows)
+    if roofline is not None:
+        yield from ("", "## What limits it", "", _escaped(limit_text(roofline, estimate)))
+        if plan.report.include_plots:
+            yield from ("", *_fenced("text", "\n".join(roofline_lines(roofline))))
+    if estimate.scalability:
+        yield from _table("Scalability", SCALING_HEADS, scaling_rows(estimate.scalability))
+        yield from ("", *(f"- {_escaped(line)}" for line in scaling_text(estimate.scalability)))
+    for title, entries in notes(plan, estimate):
+        yield from ("", f"## {title}", "")
+        yield from (f"- {_escaped(note_text(note))}" for note in entries)
+    if told := chosen(plan, estimate):
+        yield from ("", "## Chosen", "", *(f"- {_escaped(line)}" for line in told))
+    yield from ("", "## Basis", "", _escaped(basis(estimate)))
+    if plan.report.detailed_breakdown:
+        yield from ("", "## Plan", "", *_fenced("yaml", dump_plan(plan)))
+
+
+def _fenced(language: str, text: str) -> Iterator[str]:
+    """Yield a block of text whose fence is longer than any run of backticks in it."""
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    yield from (f"{fence}{language}", text.rstrip("\n"), fence)
+
+
+def _table(title: str, heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
+    yield from ("", f"## {title}", "")
+    yield f"| {' | '.join(heads)} |"
+    yield f"| --- |{' ---: |' * (len(heads) - 1)}"
+    for row in rows:
+        cells = (f"&nbsp;&nbsp;{_escaped(cell.strip())}" if cell[:1] == " " else _escaped(cell) for cell in row)
+        yield f"| {' | '.join(cells)} |"
+
+
+def _escaped(text: str) -> str:
+    return printable(text.translate(_SPECIAL))

@@ -1,0 +1,171 @@
+"""An answer as plain data, JSON and YAML, under the names that scripts rely on."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import fields
+
+from capacity_tui.engine.estimate.figures import METRICS, central, figure
+from capacity_tui.engine.estimate.result import CostEstimate, Estimate, Interval, MemoryEstimate, StageBytes, plain
+from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.plan.files.writing import yaml_text
+from capacity_tui.engine.plan.plan import Plan
+
+MEMORY_PARTS = (
+    "weights", "gradients", "optimizer", "activations", "logits", "buffers", "kv_cache", "context", "reserve",
+)  # fmt: skip
+"""Parts of memory that every answer names; those a plan has none of take 0 bytes."""
+_WITH_ENDS = frozenset(
+    {
+        "memory.per_device_bytes",
+        "memory.reserved_bytes",
+        "computation.step_seconds",
+        "computation.estimated_train_time_seconds",
+    }
+)
+"""Figures whose own value holds its range."""
+TIME_PARTS = (
+    "compute", "attention", "tensor_parallel", "pipeline_bubble", "data_parallel", "optimizer", "overhead",
+)  # fmt: skip
+"""Parts of a step that every answer names, likewise."""
+
+
+def result_as_dict(plan: Plan, estimate: Estimate) -> dict[str, object]:
+    """Return the whole answer as plain data: bytes and parameters whole, seconds and rates as they are.
+
+    Args:
+        plan: the plan as resolved, every default filled in.
+        estimate: what was computed for it.
+    """
+    result = {
+        "plan": plan.data(),
+        "fits": estimate.fits,
+        "verdict": estimate.verdict.value,
+        "model": _model(estimate),
+        "memory": _memory(estimate),
+        "computation": _computation(estimate),
+        "ranges": _ranges(estimate),
+        "bottleneck": estimate.bottleneck,
+        "scalability": estimate.scalability,
+        "cost": {name: value for name, value in _items(estimate.cost) if not name.endswith("interval")},
+        "energy": estimate.energy,
+        "recommendations": estimate.recommendations,
+        "warnings": estimate.warnings,
+        "basis": estimate.basis,
+        "details": estimate.details,
+    }
+    return {key: plain(value) for key, value in result.items()}
+
+
+def _items(cost: CostEstimate) -> Iterator[tuple[str, object]]:
+    return ((entry.name, getattr(cost, entry.name)) for entry in fields(cost))
+
+
+def to_json(result: object, one_line: bool = False) -> str:
+    """Return the data as JSON text with a line end, indented or on one line."""
+    separators = (",", ":") if one_line else None
+    text = json.dumps(
+        result,
+        ensure_ascii=False,
+        allow_nan=False,
+        indent=None if one_line else 2,
+        separators=separators,
+    )
+    return f"{_escaped_json(text)}\n"
+
+
+def to_yaml(result: object) -> str:
+    """Return the data as YAML text in their own order."""
+    return yaml_text(result)
+
+
+def _escaped_json(text: str) -> str:
+    """Return JSON text whose unprintable characters, which only stand inside of its strings, are escapes."""
+    return re.sub(r"[^\n -~]", _escaped, text)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    character = found[0]
+    return character if character.isprintable() else json.dumps(character)[1:-1]
+
+
+def _model(estimate: Estimate) -> dict[str, object]:
+    model = estimate.model
+    return {
+        "parameters": _whole(model.parameters),
+        "active_parameters": _whole(model.active_parameters),
+        f"forward_flops_per_{model.unit}": model.forward_flops,
+        "complexity": model.complexity or None,
+    }
+
+
+def _memory(estimate: Estimate) -> dict[str, object]:
+    memory, capacity = estimate.memory, estimate.memory.capacity_bytes
+    return {
+        "per_device_bytes": _whole_interval(memory.per_device_bytes),
+        "reserved_bytes": _whole_interval(memory.reserved_bytes),
+        "parts": dict.fromkeys(MEMORY_PARTS, 0) | {part: _whole(value) for part, value in memory.parts.items()},
+        "capacity_bytes": _whole(capacity),
+        "utilization_percent": _central(estimate, "memory.utilization_percent"),
+        "host_bytes": _whole(memory.host_bytes),
+        "host_capacity_bytes": _whole(memory.host_capacity_bytes),
+        "peak": memory.peak or None,
+        "stages": {name: _stage(memory, name) for name in ("first", "last", "fullest")},
+        "timeline": [
+            {"moment": moment, "bytes": _whole(bytes_)}
+            for moment, bytes_ in (memory.timeline or {"peak": memory.per_device_bytes.value}).items()
+        ],
+    }
+
+
+def _stage(memory: MemoryEstimate, name: str) -> dict[str, object]:
+    """Return the bytes of a pipeline stage; those of the whole device where there is no pipeline."""
+    whole = StageBytes(memory.per_device_bytes.value, memory.reserved_bytes.value)
+    stage = memory.stages.get(name, whole)
+    return {"per_device_bytes": _whole(stage.per_device_bytes), "reserved_bytes": _whole(stage.reserved_bytes)}
+
+
+def _computation(estimate: Estimate) -> dict[str, object]:
+    computation = estimate.computation
+    has_tokens = computation.unit == "token"
+    total = figure(estimate, "computation.estimated_train_time_seconds")
+    return {
+        "step_seconds": computation.step_seconds,
+        "parts": dict.fromkeys(TIME_PARTS, 0.0) | dict(computation.parts),
+        "tokens_per_second": _central(estimate, "computation.tokens_per_second") if has_tokens else None,
+        "tokens_per_second_per_device": (
+            _central(estimate, "computation.tokens_per_second_per_device") if has_tokens else None
+        ),
+        "samples_per_second": _central(estimate, "computation.samples_per_second"),
+        "model_tflops_per_device": _central(estimate, "computation.model_tflops_per_device"),
+        "mfu": computation.mfu,
+        "steps": computation.steps,
+        "estimated_train_time_seconds": total.value,
+        "estimated_train_time_human": None if total.number is None else total.text,
+        "infer": computation.infer,
+    }
+
+
+def _central(estimate: Estimate, key: str) -> Number | None:
+    return central(figure(estimate, key).value)
+
+
+def _ranges(estimate: Estimate) -> dict[str, object]:
+    """Return the ranges of the figures that are plain numbers above, by result key."""
+    found = {key: figure(estimate, key).value for key in METRICS if key not in _WITH_ENDS}
+    return {
+        key: {"low": value.low, "high": value.high}
+        for key, value in found.items()
+        if isinstance(value, Interval) and not key.startswith("computation.infer.")
+    }
+
+
+def _whole_interval(interval: Interval) -> dict[str, object]:
+    return {name: _whole(getattr(interval, name)) for name in ("value", "low", "high")}
+
+
+def _whole(value: Number | None) -> object:
+    """Return a count without its fraction; arrays of counts as they are."""
+    return round(value) if isinstance(value, int | float) and value == value else value  # noqa: PLR0124

@@ -1,0 +1,155 @@
+"""A roofline as lines of text, for terminals and Markdown."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.explain.roofline import Point, Roofline
+from capacity_tui.engine.units import format_bandwidth, format_flops, format_number, format_percent
+
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+_MARGIN = 2.0
+"""Room around what is drawn, as a factor."""
+
+
+@dataclass(frozen=True, slots=True)
+class Glyphs:
+    """The characters a roofline is drawn with."""
+
+    slope: str
+    flat: str
+    run: str
+    axis: str
+    floor: str
+    corner: str
+    ridge: str
+
+
+UNICODE = Glyphs("╱", "─", "◆", "│", "─", "└", "┴")
+ASCII = Glyphs("/", "-", "*", "|", "-", "+", "^")
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The part of the plane that is drawn; both axes are logarithmic.
+
+    Attributes:
+        left, right: intensities, FLOP/B.
+        bottom, top: rates, FLOP/s.
+    """
+
+    left: float
+    right: float
+    bottom: float
+    top: float
+
+    def across(self, intensity: float) -> float:
+        """Return how far right an intensity lies, from 0 to 1."""
+        return _share(intensity, self.left, self.right)
+
+    def up(self, rate: float) -> float:
+        """Return how far up a rate lies, from 0 to 1."""
+        return _share(rate, self.bottom, self.top)
+
+
+def frame_of(roofline: Roofline) -> Frame:
+    """Return a frame that holds the ridge, the run and every kernel."""
+    intensities = [roofline.ridge, roofline.intensity, *(point.intensity for point in roofline.points)]
+    left, right = min(intensities) / _MARGIN, max(intensities) * _MARGIN
+    rates = [roofline.flops_per_second, roofline.roof(left), *(point.flops_per_second for point in roofline.points)]
+    positive = [rate for rate in rates if rate > 0]
+    return Frame(left, right, min(positive) / _MARGIN, roofline.peak * _MARGIN)
+
+
+def roofline_lines(roofline: Roofline, width: int = 64, height: int = 14, glyphs: Glyphs = UNICODE) -> tuple[str, ...]:
+    """Return a roofline drawn with characters, and below it what the letters stand for.
+
+    Args:
+        roofline: what to draw.
+        width: columns of the plane.
+        height: lines of the plane.
+        glyphs: characters to draw with.
+    """
+    plane = _plane(roofline, width, height, glyphs)
+    top = f"{format_flops(roofline.peak, per_second=True)} peak of {roofline.device}"
+    ridge = round(frame_of(roofline).across(roofline.ridge) * (width - 1))
+    floor = glyphs.floor * ridge + glyphs.ridge + glyphs.floor * (width - 1 - ridge)
+    label = f"ridge at {intensity_text(roofline.ridge)}"
+    under = f"{' ' * max(0, min(ridge + 1 - len(label) // 2, width - len(label)))}{label}"
+    return (
+        top,
+        *(f"{glyphs.axis}{''.join(row)}".rstrip() for row in plane),
+        glyphs.corner + floor,
+        under,
+        *_legend(roofline, glyphs),
+    )
+
+
+def limit_text(roofline: Roofline, estimate: Estimate) -> str:
+    """Return what limits a run and the change that would move it most, in words."""
+    bottleneck = estimate.bottleneck
+    side = "above" if roofline.intensity >= roofline.ridge else "below"
+    said = {
+        "compute": "Arithmetic limits",
+        "memory_bandwidth": "Memory bandwidth limits",
+        "network": "Communication limits",
+        "capacity": "Memory capacity limits",
+        "input": "Input limits",
+        "overhead": "The host that launches kernels limits",
+    }[bottleneck.kind]
+    reached = format_percent(roofline.flops_per_second / roofline.peak)
+    text = (
+        f"{said} ({bottleneck.detail}). The run does {intensity_text(roofline.intensity)}, {side} the ridge point of "
+        f"{intensity_text(roofline.ridge)}, and reaches {reached} of peak."
+    )
+    if estimate.recommendations:
+        best = estimate.recommendations[0]
+        text = f"{text} What moves it most: {best.title}."
+    return text
+
+
+def _plane(roofline: Roofline, width: int, height: int, glyphs: Glyphs) -> list[list[str]]:
+    frame = frame_of(roofline)
+    plane = [[" "] * width for _ in range(height)]
+
+    def put(intensity: float, rate: float, glyph: str) -> None:
+        column = round(frame.across(intensity) * (width - 1))
+        row = height - 1 - round(frame.up(rate) * (height - 1))
+        if 0 <= column < width and 0 <= row < height:
+            plane[row][column] = glyph
+
+    for column in range(width):
+        intensity = frame.left * (frame.right / frame.left) ** (column / (width - 1))
+        put(intensity, roofline.roof(intensity), glyphs.flat if intensity >= roofline.ridge else glyphs.slope)
+    for letter, point in reversed(tuple(zip(_LETTERS, roofline.points, strict=False))):
+        put(point.intensity, point.flops_per_second, letter)
+    put(roofline.intensity, roofline.flops_per_second, glyphs.run)
+    return plane
+
+
+def _legend(roofline: Roofline, glyphs: Glyphs) -> Iterator[str]:
+    reached = format_flops(roofline.flops_per_second, per_second=True)
+    yield f"{glyphs.run} the run: {intensity_text(roofline.intensity)}, {reached}"
+    for letter, point in zip(_LETTERS, roofline.points, strict=False):
+        yield f"{letter} {point_text(point)}"
+    bandwidth = format_bandwidth(roofline.bandwidth)
+    yield f"{glyphs.slope} memory at {bandwidth}; {glyphs.flat} arithmetic at peak; both axes logarithmic"
+
+
+def point_text(point: Point) -> str:
+    """Return what a kernel does, in words."""
+    reached = format_flops(point.flops_per_second, per_second=True)
+    share = format_percent(point.share, 1)
+    return f"{point.name}: {intensity_text(point.intensity)}, {reached}, {share} of kernel time, bound by {point.bound}"
+
+
+def intensity_text(value: float) -> str:
+    """Return FLOPs a byte as text."""
+    return f"{format_number(value, 0 if value >= 10 else 1)} FLOP/B"
+
+
+def _share(value: float, low: float, high: float) -> float:
+    return (math.log(max(value, 1e-300)) - math.log(low)) / (math.log(high) - math.log(low))

@@ -1,0 +1,187 @@
+"""What an answer says, as lines of text: the one content of tables and reports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from capacity_tui.engine.cluster.cluster import figure_label
+from capacity_tui.engine.estimate.figures import Figure, figure, limit_label, part_label
+from capacity_tui.engine.estimate.result import Estimate, Note
+from capacity_tui.engine.machine.facts import ORIGINS, Origin
+from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.units import format_number
+
+# Figures of each block in their order; those that a run has none of are left out.
+_MODEL = ("model.parameters", "model.active_parameters", "model.forward_flops")
+_MEMORY = ("memory.capacity_bytes", "memory.utilization_percent", "memory.host_bytes")
+_TIME = (
+    "computation.tokens_per_second",
+    "computation.tokens_per_second_per_device",
+    "computation.infer.prefill_tokens_per_second",
+    "computation.infer.decode_tokens_per_second",
+    "computation.infer.time_to_first_token_seconds",
+    "computation.infer.time_per_output_token_seconds",
+    "computation.infer.requests_per_second",
+    "computation.mfu",
+    "computation.estimated_train_time_seconds",
+)
+_COST = (
+    "cost.usd",
+    "cost.usd_spot",
+    "cost.usd_per_hour",
+    "cost.usd_per_million_tokens",
+    "energy.kwh",
+    "energy.watts_average",
+    "energy.usd",
+)
+
+TOLD_ORIGINS: tuple[Origin, ...] = ("given", "measured")
+"""Origins of the hardware's figures that an answer names; those of the catalogue are the usual ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One figure.
+
+    Attributes:
+        label: what it is; parts of the figure above begin with two spaces.
+        value: the figure with its unit.
+        spread: its range, empty where there is none.
+    """
+
+    label: str
+    value: str
+    spread: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Figures under one heading."""
+
+    title: str
+    rows: tuple[Row, ...]
+
+
+def headline(plan: Plan, estimate: Estimate) -> str:
+    """Return the plan in a few words: ``llama-3-8b, train, 64 x h100-sxm-80gb``."""
+    name = plan.model.name or plan.model.config or "model"
+    devices = format_number(float(estimate.computation.devices))
+    hardware = estimate.basis.devices or f"{devices} x {plan.hardware.name}"
+    return f"{name}, {plan.task or 'train'}, {hardware}"
+
+
+def verdict(estimate: Estimate) -> str:
+    """Return whether the plan fits, in words, and what is short where it does not."""
+    shortage = estimate.shortage
+    return f"{estimate.verdict.words}: {shortage}" if shortage else estimate.verdict.words
+
+
+def blocks(plan: Plan, estimate: Estimate) -> tuple[Block, ...]:
+    """Return the figures of an answer, those that are none left out."""
+    found = (
+        Block("Model", tuple(_model(estimate))),
+        Block("Memory per device", tuple(_memory(plan, estimate))),
+        Block("Time", tuple(_time(plan, estimate))),
+        Block("Cost and energy", tuple(_cost(estimate))),
+    )
+    return tuple(block for block in found if block.rows)
+
+
+def notes(plan: Plan, estimate: Estimate) -> tuple[tuple[str, tuple[Note, ...]], ...]:
+    """Return warnings and, if the plan's report wants them, recommendations; each under its heading."""
+    wanted = plan.report.include_recommendations
+    found = (
+        ("Warnings", estimate.warnings),
+        ("Recommendations", estimate.recommendations if wanted else ()),
+    )
+    return tuple((title, entries) for title, entries in found if entries)
+
+
+def chosen(plan: Plan, estimate: Estimate) -> tuple[str, ...]:
+    """Return what was filled in where the plan was open, and why; fields chosen together stand on one line."""
+    found: dict[str, list[str]] = {}
+    for path, why in estimate.basis.chosen.items():
+        found.setdefault(why, []).append(f"{path}={plan.value(path)}")
+    return tuple(f"{', '.join(fields)}: {why}" for why, fields in found.items())
+
+
+def note_text(note: Note) -> str:
+    """Return a note as one sentence or two."""
+    return f"{note.title}: {note.detail}" if note.detail else note.title
+
+
+def basis(estimate: Estimate) -> str:
+    """Return where the numbers come from, as one line."""
+    found = estimate.basis
+    parts = [found.method, found.calibration]
+    if found.catalogue_date:
+        parts.append(f"catalogue of {found.catalogue_date}")
+    for origin in TOLD_ORIGINS:
+        labels = [figure_label(name) for name, told in found.hardware.items() if told.origin == origin]
+        if labels:
+            parts.append(f"{ORIGINS[origin]}: {', '.join(labels)}")
+    if found.assumed:
+        parts.append(f"assumed: {', '.join(found.assumed)}")
+    return "; ".join(part for part in parts if part)
+
+
+def _model(estimate: Estimate) -> Iterator[Row]:
+    model = estimate.model
+    same = float(model.active_parameters) == float(model.parameters)
+    yield from _figures(estimate, (key for key in _MODEL if not (same and key == "model.active_parameters")))
+    if model.complexity:
+        yield Row("complexity", "", model.complexity)
+
+
+def _memory(plan: Plan, estimate: Estimate) -> Iterator[Row]:
+    yield _row(figure(estimate, "memory.per_device_bytes"))
+    yield _row(figure(estimate, "memory.reserved_bytes"))
+    if plan.report.detailed_breakdown:
+        yield from _parts(estimate, "memory.parts", estimate.memory.parts)
+    # Without offloading there is nothing to say of the host.
+    yield from _figures(estimate, (key for key in _MEMORY if key != "memory.host_bytes" or estimate.memory.host_bytes))
+
+
+def _time(plan: Plan, estimate: Estimate) -> Iterator[Row]:
+    computation = estimate.computation
+    yield _row(figure(estimate, "computation.step_seconds"))
+    if plan.report.detailed_breakdown:
+        yield from _parts(estimate, "computation.parts", computation.parts)
+    hidden = set()
+    if float(computation.devices) == 1:
+        hidden.add("computation.tokens_per_second_per_device")
+    if computation.iteration == "fit":
+        # One fit is the whole job.
+        hidden.add("computation.estimated_train_time_seconds")
+    yield from _figures(estimate, (key for key in _TIME if key not in hidden))
+    yield Row("limited by", limit_label(estimate.bottleneck.kind), estimate.bottleneck.detail)
+
+
+def _cost(estimate: Estimate) -> Iterator[Row]:
+    for row, key in _keyed(estimate, _COST):
+        # The price of an hour is the one fact of the block; all else follows from it.
+        yield Row(row.label, row.value, estimate.cost.source) if key == "cost.usd_per_hour" else row
+
+
+def _parts(estimate: Estimate, group: str, parts: Mapping[str, Number]) -> Iterator[Row]:
+    for part, value in parts.items():
+        if value:
+            yield Row(f"  {part_label(part)}", figure(estimate, f"{group}.{part}").text)
+
+
+def _figures(estimate: Estimate, keys: Iterable[str]) -> Iterator[Row]:
+    return (row for row, _ in _keyed(estimate, keys))
+
+
+def _keyed(estimate: Estimate, keys: Iterable[str]) -> Iterator[tuple[Row, str]]:
+    """Yield the rows of the figures that an estimate has, with their keys."""
+    for key in keys:
+        found = figure(estimate, key)
+        if found.number is not None:
+            yield _row(found), key
+
+
+def _row(found: Figure) -> Row:
+    return Row(found.metric.label, found.text, found.range_text)

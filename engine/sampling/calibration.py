@@ -1,0 +1,282 @@
+"""Constants of this machine: from samples of kernels and collectives, and from runs the user timed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capacity_tui.engine.cluster.cluster import Device
+from capacity_tui.engine.cluster.curve import Curve
+from capacity_tui.engine.errors import HardwareError
+from capacity_tui.engine.estimate.timing.roofline import attention_rate, gemm_rate
+from capacity_tui.engine.files import make_folder, write_atomically
+from capacity_tui.engine.machine.measured import FitError, MeasuredReach, device_key, reach_file
+from capacity_tui.engine.sampling.cases import ATTENTION_BACKWARD, ELEMENT_BYTES, MOVED
+from capacity_tui.engine.sampling.samples import Sample, SampleFile
+
+T = TypeVar("T")
+Floats = NDArray[np.float64]
+ELEMENTWISE = ("norm", "activation", "residual")
+# What the shape constants of a product may be: the fit takes the best pair.
+FILLS = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8)
+RAMPS = (0.0, 16.0, 32.0, 64.0, 128.0, 256.0)
+HALF_LENGTHS = (25.0, 50.0, 100.0, 200.0, 400.0, 800.0, 1600.0)
+HALF_BYTES = (0.0, 2.0**16, 2.0**20, 2.0**22, 2.0**23, 2.0**24)
+FEWEST = 3
+
+
+def fit_samples(device: Device, files: Sequence[SampleFile]) -> MeasuredReach:
+    """Return the constants that describe a device's samples best, with how well they do.
+
+    Args:
+        device: what was sampled, with its nominal peaks and bandwidth.
+        files: its samples; of equal cases the first file's count.
+
+    Raises:
+        HardwareError: there are too few samples to fit anything.
+    """
+    samples = tuple({sample.key: sample for file in reversed(files) for sample in file.samples}.values())
+    found = _Constants(device)
+    stream = [_bandwidth(sample) for sample in samples if sample.name in ("copy", "triad") and _large(sample, samples)]
+    found.shares("stream", stream)
+    found.shares("elementwise", [_bandwidth(sample) for sample in samples if sample.name in ELEMENTWISE])
+    for name in ("loss", "optimizer"):
+        found.memory_bound(name, [sample for sample in samples if sample.name == name])
+    for dtype in sorted({sample.dtype for sample in samples}):
+        found.products(dtype, [s for s in samples if s.name == "gemm" and s.dtype == dtype])
+        found.attention(dtype, [s for s in samples if s.name == "attention" and s.dtype == dtype])
+    found.collectives([sample for sample in samples if "group" in sample.shape])
+    context = next((file.context_bytes for file in files if file.context_bytes), None)
+    if context:
+        found.constants["context_bytes"] = context
+    if not found.errors:
+        raise HardwareError("too few samples to fit anything", device.name, "run capacity-tui sample kernels first")
+    software = {name: version for file in reversed(files) for name, version in file.software.items() if version}
+    return MeasuredReach(
+        device=device_key(device),
+        date=max(sample.date for sample in samples),
+        software=software,
+        gemm=found.gemm,
+        constants=found.constants,
+        curves=tuple(found.curves),
+        errors=tuple(found.errors),
+    )
+
+
+def chosen_files(files: Sequence[SampleFile]) -> tuple[SampleFile, ...]:
+    """Return the files that describe a device as it is used now, of all its files, the newest first.
+
+    Those are the newest of kernels, through torch rather than NumPy, and the newest of collectives.
+    """
+    passed = [file for file in files if "collectives" in file.software]
+    frameworks = [file for file in files if file not in passed and "torch" in file.software]
+    plain = [file for file in files if file not in passed and file not in frameworks]
+    return (*(frameworks or plain)[:1], *passed[:1])
+
+
+def write_measured(measured: MeasuredReach, folder: Path | None = None) -> Path:
+    """Write a device's constants to the user's folder, and return the file.
+
+    Raises:
+        StorageError: it cannot be written.
+    """
+    path = reach_file(measured.device, folder)
+    make_folder(path.parent)
+    write_atomically(path, json.dumps(asdict(measured), indent=1) + "\n", overwrite=True)
+    return path
+
+
+class _Constants:
+    """Constants found so far; each method fits one kind of samples."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self.gemm: dict[str, float] = {}
+        self.constants: dict[str, float] = {}
+        self.curves: list[Curve] = []
+        self.errors: list[FitError] = []
+
+    def _now(self, name: str) -> float:
+        """Return a constant as fitted so far."""
+        return self.constants.get(name, float(getattr(self._device.reach, name)))
+
+    def shares(self, name: str, bandwidths: Sequence[float]) -> None:
+        """Fit a share of the memory bandwidth: bytes of all kernels over their time, each kernel alike."""
+        if not bandwidths:
+            return
+        rates = np.array(bandwidths)
+        together = float(1.0 / np.mean(1.0 / rates))
+        self.constants[name] = together / float(self._device.bandwidth)
+        self._judge(name, np.full(len(rates), together), rates)
+
+    def memory_bound(self, name: str, samples: Sequence[Sample]) -> None:
+        """Keep the share of the memory bandwidth a kernel reaches at each size."""
+        if len(samples) < 2:
+            return
+        sizes = np.array([_bytes(sample) for sample in samples])
+        shares = sizes / np.array([sample.undisturbed for sample in samples]) / float(self._device.bandwidth)
+        places, ratios = _binned(sizes, shares)
+        self.curves.append(Curve(name, places, ratios))
+        self._judge(name, np.interp(np.log(sizes), np.log(places), ratios), shares)
+
+    def products(self, dtype: str, samples: Sequence[Sample]) -> None:
+        """Fit the share of the peak and how it falls with shape."""
+        if dtype not in self._device.peaks or len(samples) < FEWEST:
+            return
+        m, n, k, seconds = _columns(samples, "m", "n", "k")
+        width = float(ELEMENT_BYTES[dtype])
+        flops, moved = 2.0 * m * n * k, width * (m * k + k * n + m * n)
+        rates = flops / seconds
+        peak, bandwidth = self._device.peaks[dtype], float(self._device.bandwidth * self._now("stream"))
+        bound = flops / moved * bandwidth > rates * 1.5
+        chosen = bound if bound.sum() >= FEWEST else np.ones(len(rates), dtype=bool)
+
+        def shape(pair: tuple[float, float]) -> Floats:
+            fill, ramp = pair
+            return np.asarray(gemm_rate(m, n, k, peak, 1.0, self._device.units, fill, ramp * 2.0 / width))
+
+        fill, ramp = _best(shape, rates, chosen, [(fill, ramp) for fill in FILLS for ramp in RAMPS])
+        share = float(np.median((rates / shape((fill, ramp)))[chosen]))
+        self.gemm[dtype] = share / float(self._device.reach.sustained * self._device.clock)
+        if len(self.gemm) == 1:
+            # The constants of shape are the device's, not a type's: the first type sampled sets them.
+            self.constants |= {"wave_fill": max(fill, 1e-6), "ramp_length": max(ramp, 1e-6)}
+        modelled = shape((self._now("wave_fill"), self._now("ramp_length"))) * share
+        self._curve(f"gemm.{dtype}", flops, np.minimum(modelled, flops / moved * bandwidth), rates)
+
+    def attention(self, dtype: str, samples: Sequence[Sample]) -> None:
+        """Fit fused attention: share of the peak, length of half of it, backward over forward."""
+        forward = [sample for sample in samples if sample.step == "forward"]
+        backward = [sample for sample in samples if sample.step == "backward"]
+        if dtype not in self._device.peaks or len(forward) < 2:
+            return
+        peak = self._device.peaks[dtype]
+        speed = float(self._device.reach.sustained * self._device.clock * self._device.reach.attention_portable)
+        flops, rates, span, head = _attention(forward)
+
+        def shape(half: float) -> Floats:
+            return np.asarray(attention_rate(span, head, peak, 1.0, half, self._now("attention_half_width")))
+
+        every = np.ones(len(rates), dtype=bool)
+        half = _best(shape, rates, every, HALF_LENGTHS)
+        share = float(np.median(rates / shape(half)))
+        self._first("attention_forward", share / speed)
+        self._first("attention_half_length", half)
+        self._curve(f"attention.{dtype}", flops, shape(half) * share, rates)
+        if len(backward) < 2:
+            return
+        flops, rates, span, head = _attention(backward)
+        ratio = float(np.median(rates / (shape(half) * share)))
+        self._first("attention_backward", ratio)
+        self._curve(f"attention_backward.{dtype}", flops, shape(half) * share * ratio, rates)
+
+    def collectives(self, samples: Sequence[Sample]) -> None:
+        """Fit hop, share of the link and change of protocol to all-gathers and reduce-scatters."""
+        passes = [s for s in samples if s.name in ("all_gather", "reduce_scatter", "all_reduce")]
+        if len(passes) < FEWEST:
+            return
+        payload, group, seconds = _columns(passes, "bytes", "group")
+        each = np.where([s.name == "all_reduce" for s in passes], 2.0, 1.0)
+        hop = float(np.median((seconds / each / (group - 1.0))[payload == payload.min()]))
+        moved = payload * (group - 1.0) / group
+
+        def shape(half: float) -> Floats:
+            rest = np.maximum(seconds / each - hop * (group - 1.0), 1e-9)
+            slower = 1.0 + half / (payload + half) if half else np.ones(len(payload))
+            bandwidth = float(np.median((moved * slower / rest)[payload == payload.max()]))
+            return np.asarray(each * (hop * (group - 1.0) + moved * slower / bandwidth))
+
+        every = np.ones(len(passes), dtype=bool)
+        half = _best(lambda value: 1.0 / shape(value), 1.0 / seconds, every, HALF_BYTES)
+        modelled = shape(half)
+        rest = (modelled / each - hop * (group - 1.0))[payload == payload.max()]
+        slower = 1.0 + half / (payload.max() + half) if half else 1.0
+        bandwidth = float(np.median(moved[payload == payload.max()] * slower / rest))
+        self.constants |= {
+            "collective_hop_seconds": hop,
+            "collective_half_bytes": max(half, 1.0),
+            "collective_share": bandwidth / float(self._device.link_bandwidth),
+        }
+        self._judge("collectives", 1.0 / modelled, 1.0 / seconds)
+
+    def _first(self, name: str, value: float) -> None:
+        """Keep a constant all types share as the first type sampled has it."""
+        self.constants.setdefault(name, value)
+
+    def _curve(self, name: str, sizes: Floats, modelled: Floats, measured: Floats) -> None:
+        places, ratios = _binned(sizes, measured / modelled)
+        between = _between(sizes, measured / modelled) if len(places) >= FEWEST else None
+        if len(places) >= FEWEST:
+            self.curves.append(Curve(name, places, ratios))
+        self._judge(name, modelled, measured, between)
+
+    def _judge(self, name: str, modelled: Floats, measured: Floats, between: float | None = None) -> None:
+        errors = np.abs(measured / modelled - 1.0)
+        self.errors.append(FitError(name, len(errors), float(np.median(errors)), float(errors.max()), between))
+
+
+def _columns(samples: Sequence[Sample], *names: str) -> tuple[Floats, ...]:
+    sizes = (np.array([float(sample.shape[name]) for sample in samples]) for name in names)
+    return (*sizes, np.array([sample.undisturbed for sample in samples]))
+
+
+def _attention(samples: Sequence[Sample]) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return FLOPs, rates, lengths and head sizes of causal attention."""
+    batch, heads, seq, head, seconds = _columns(samples, "batch", "heads", "seq", "head_dim")
+    backward = np.array([ATTENTION_BACKWARD if sample.step == "backward" else 1.0 for sample in samples])
+    flops = 2.0 * batch * heads * seq**2 * head * backward
+    return flops, flops / seconds, seq, head
+
+
+def _bytes(sample: Sample) -> float:
+    """Return the bytes a memory-bound sample moves at the least."""
+    sizes = sample.shape
+    elements = sizes["elements"] if "elements" in sizes else sizes["rows"] * sizes["width"]
+    return float(MOVED[sample.name, sample.step] * ELEMENT_BYTES[sample.dtype] * elements)
+
+
+def _bandwidth(sample: Sample) -> float:
+    """Return the B/s of a memory-bound sample."""
+    return _bytes(sample) / sample.undisturbed
+
+
+def _large(sample: Sample, samples: Sequence[Sample]) -> bool:
+    """Whether a copy is of the largest size: smaller ones stay in caches."""
+    return sample.shape["elements"] == max(s.shape["elements"] for s in samples if s.name == sample.name)
+
+
+def _best(shape: Callable[[T], Floats], rates: Floats, chosen: NDArray[np.bool_], values: Sequence[T]) -> T:
+    """Return the value whose shape follows the rates most closely, up to a factor."""
+
+    def misfit(value: T) -> float:
+        ratios = np.log((rates / shape(value))[chosen])
+        return float(np.median(np.abs(ratios - np.median(ratios))))
+
+    return min(values, key=misfit)
+
+
+def _binned(sizes: Floats, ratios: Floats) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Return the median ratio of each power of two of the sizes; the ends stay where the samples end."""
+    bins = np.round(np.log2(sizes))
+    found = np.unique(bins)
+    places = [float(np.exp(np.mean(np.log(sizes[bins == each])))) for each in found]
+    if len(places) > 1:
+        places[0], places[-1] = float(sizes.min()), float(sizes.max())
+    return tuple(places), tuple(float(np.median(ratios[bins == each])) for each in found)
+
+
+def _between(sizes: Floats, ratios: Floats) -> float:
+    """Return the median error of samples predicted from all others."""
+    errors = []
+    for index in range(len(sizes)):
+        others = np.arange(len(sizes)) != index
+        places, values = _binned(sizes[others], ratios[others])
+        guess = float(np.interp(np.log(sizes[index]), np.log(places), values))
+        errors.append(abs(guess / ratios[index] - 1.0))
+    return float(np.median(errors))

@@ -1,0 +1,1 @@
+"""What a field of a plan is: its type, label, range and step."""

@@ -1,1 +1,0 @@
-"""What the user wants to run: plans, and models as shapes and counts."""

@@ -1,0 +1,508 @@
+"""Model files as publishers ship them, and damaged ones."""
+
+from __future__ import annotations
+
+import json
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from capacity_tui.engine.catalog import load_catalog
+from capacity_tui.engine.errors import CapacityError, PlanError, StorageError
+from capacity_tui.engine.models.architecture import shape_from_spec
+from capacity_tui.engine.models.parameters import count_parameters
+from capacity_tui.engine.models.readers.huggingface import read_model_file, shape_from_huggingface
+
+
+def sizes(layers, hidden, heads, ffn, vocab, **more):
+    """The keys most configurations share."""
+    return {
+        "num_hidden_layers": layers,
+        "hidden_size": hidden,
+        "num_attention_heads": heads,
+        "intermediate_size": ffn,
+        "vocab_size": vocab,
+        **more,
+    }
+
+
+LATENT = {"kv_lora_rank": 512, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128}
+LLAMA4 = {
+    "num_key_value_heads": 8,
+    "head_dim": 128,
+    "num_experts_per_tok": 1,
+    "attention_chunk_size": 8192,
+    "intermediate_size_mlp": 16384,
+    "model_type": "llama4_text",
+}
+LINEAR = {
+    "linear_num_key_heads": 16,
+    "linear_num_value_heads": 48,
+    "linear_key_head_dim": 128,
+    "linear_value_head_dim": 128,
+    "linear_conv_kernel_dim": 4,
+}
+V4 = {"head_dim": 512, "num_key_value_heads": 1, "sliding_window": 128, "hc_mult": 4, "index_n_heads": 64}
+V4 |= {"index_head_dim": 128, "n_shared_experts": 1, "num_experts_per_tok": 6}
+
+CONFIGS = {
+    "llama-3-8b": ("LlamaForCausalLM", sizes(32, 4096, 32, 14336, 128256, num_key_value_heads=8)),
+    "llama-3.2-1b": (
+        "LlamaForCausalLM",
+        sizes(16, 2048, 32, 8192, 128256, num_key_value_heads=8, head_dim=64, tie_word_embeddings=True),
+    ),
+    "mistral-nemo-12b": (
+        "MistralForCausalLM",
+        sizes(40, 5120, 32, 14336, 131072, num_key_value_heads=8, head_dim=128, sliding_window=None),
+    ),
+    "mixtral-8x7b": (
+        "MixtralForCausalLM",
+        sizes(32, 4096, 32, 14336, 32000, num_key_value_heads=8, num_local_experts=8, num_experts_per_tok=2),
+    ),
+    "qwen2.5-0.5b": (
+        "Qwen2ForCausalLM",
+        sizes(
+            24, 896, 14, 4864, 151936,
+            num_key_value_heads=2, tie_word_embeddings=True, use_sliding_window=False, sliding_window=32768,
+        ),
+    ),
+    "qwen3-30b-a3b": (
+        "Qwen3MoeForCausalLM",
+        sizes(
+            48, 2048, 32, 6144, 151936,
+            num_key_value_heads=4, head_dim=128, num_experts=128, num_experts_per_tok=8,
+            moe_intermediate_size=768, decoder_sparse_step=1, tie_word_embeddings=False,
+        ),
+    ),
+    "gemma-7b": ("GemmaForCausalLM", sizes(28, 3072, 16, 24576, 256000, head_dim=256)),
+    "gemma-2-9b": (
+        "Gemma2ForCausalLM",
+        sizes(42, 3584, 16, 14336, 256000, num_key_value_heads=8, head_dim=256, sliding_window=4096),
+    ),
+    "gemma-3-4b": (
+        "Gemma3ForConditionalGeneration",
+        {
+            "text_config": {
+                "hidden_size": 2560, "intermediate_size": 10240, "num_hidden_layers": 34,
+                "sliding_window": 1024, "model_type": "gemma3_text",
+            },
+            "vision_config": {"hidden_size": 1152},
+        },
+    ),
+    "phi-2": ("PhiForCausalLM", sizes(32, 2560, 32, 10240, 51200)),
+    "phi-3.5-moe": (
+        "PhimoeForCausalLM",
+        sizes(
+            32, 4096, 32, 6400, 32064,
+            num_key_value_heads=8, num_local_experts=16, num_experts_per_tok=2,
+            attention_bias=True, lm_head_bias=True,
+        ),
+    ),
+    "gpt2-xl": (
+        "GPT2LMHeadModel",
+        {"n_layer": 48, "n_embd": 1600, "n_head": 25, "n_positions": 1024, "vocab_size": 50257},
+    ),
+    "pythia-1b": ("GPTNeoXForCausalLM", sizes(16, 2048, 8, 8192, 50304, max_position_embeddings=2048)),
+    "gpt-j-6b": ("GPTJForCausalLM", {"n_layer": 28, "n_embd": 4096, "n_head": 16, "vocab_size": 50400}),
+    "opt-350m": (
+        "OPTForCausalLM",
+        {
+            "num_hidden_layers": 24, "hidden_size": 1024, "num_attention_heads": 16, "ffn_dim": 4096,
+            "vocab_size": 50272, "max_position_embeddings": 2048, "word_embed_proj_dim": 512,
+            "do_layer_norm_before": False,
+        },
+    ),
+    "opt-1.3b": (
+        "OPTForCausalLM",
+        {
+            "num_hidden_layers": 24, "hidden_size": 2048, "num_attention_heads": 32, "ffn_dim": 8192,
+            "vocab_size": 50272, "max_position_embeddings": 2048, "word_embed_proj_dim": 2048,
+        },
+    ),
+    "falcon-7b": (
+        "FalconForCausalLM",
+        {
+            "num_hidden_layers": 32, "hidden_size": 4544, "num_attention_heads": 71, "num_kv_heads": 71,
+            "vocab_size": 65024, "multi_query": True, "new_decoder_architecture": False,
+        },
+    ),
+    "falcon-40b": (
+        "FalconForCausalLM",
+        {
+            "num_hidden_layers": 60, "hidden_size": 8192, "num_attention_heads": 128, "num_kv_heads": 8,
+            "vocab_size": 65024, "multi_query": True, "parallel_attn": True, "new_decoder_architecture": True,
+        },
+    ),
+    "mpt-7b": ("MPTForCausalLM", {"n_layers": 32, "d_model": 4096, "n_heads": 32, "vocab_size": 50432}),
+    "bloom-560m": ("BloomForCausalLM", {"n_layer": 24, "n_embed": 1024, "n_head": 16, "vocab_size": 250880}),
+    "bert-base": (
+        "BertForMaskedLM",
+        sizes(12, 768, 12, 3072, 30522, max_position_embeddings=512, type_vocab_size=2),
+    ),
+    "roberta-base": (
+        "RobertaForMaskedLM",
+        sizes(12, 768, 12, 3072, 50265, max_position_embeddings=514, type_vocab_size=1),
+    ),
+    "distilbert-base": (
+        "DistilBertForMaskedLM",
+        {
+            "n_layers": 6, "dim": 768, "n_heads": 12, "hidden_dim": 3072, "vocab_size": 30522,
+            "max_position_embeddings": 512,
+        },
+    ),
+    "t5-small": (
+        "T5ForConditionalGeneration",
+        {
+            "num_layers": 6, "num_decoder_layers": 6, "d_model": 512, "d_kv": 64, "d_ff": 2048,
+            "num_heads": 8, "vocab_size": 32128, "relative_attention_num_buckets": 32,
+        },
+    ),
+    "deepseek-v2-lite": (
+        "DeepseekV2ForCausalLM",
+        sizes(
+            27, 2048, 16, 10944, 102400, **LATENT,
+            q_lora_rank=None, n_routed_experts=64, n_shared_experts=2, num_experts_per_tok=6,
+            moe_intermediate_size=1408, first_k_dense_replace=1,
+        ),
+    ),
+    "deepseek-v3": (
+        "DeepseekV3ForCausalLM",
+        sizes(
+            61, 7168, 128, 18432, 129280, **LATENT,
+            q_lora_rank=1536, n_routed_experts=256, n_shared_experts=1, num_experts_per_tok=8,
+            moe_intermediate_size=2048, first_k_dense_replace=3, num_nextn_predict_layers=1,
+        ),
+    ),
+    "deepseek-v4-pro": (
+        "DeepseekV4ForCausalLM",
+        sizes(
+            61, 7168, 128, None, 129280, **V4,
+            q_lora_rank=1536, n_routed_experts=384, moe_intermediate_size=3072, o_groups=16, o_lora_rank=1024,
+            index_topk=1024, compress_ratios=[128] + [128, 4] * 30,
+        ),
+    ),
+    "gpt-oss-20b": (
+        "GptOssForCausalLM",
+        sizes(
+            24, 2880, 64, 2880, 201088,
+            num_key_value_heads=8, head_dim=64, num_local_experts=32, num_experts_per_tok=4,
+            sliding_window=128, attention_bias=True, layer_types=["sliding_attention", "full_attention"] * 12,
+        ),
+    ),
+    "llama-4-maverick": (
+        "Llama4ForConditionalGeneration",
+        {
+            "text_config": sizes(
+                48, 5120, 40, 8192, 202048, num_local_experts=128, interleave_moe_layer_step=2, **LLAMA4
+            ),
+            "vision_config": {},
+        },
+    ),
+    "qwen3.5-27b": (
+        "Qwen3_5ForConditionalGeneration",
+        {
+            "text_config": sizes(
+                64, 5120, 24, 17408, 248320, num_key_value_heads=4, head_dim=256, tie_word_embeddings=False,
+                layer_types=(["linear_attention"] * 3 + ["full_attention"]) * 16, **LINEAR,
+            )
+        },
+    ),
+    "smollm3-3b": (
+        "SmolLM3ForCausalLM",
+        sizes(36, 2048, 16, 11008, 128256, num_key_value_heads=4, tie_word_embeddings=True),
+    ),
+    "olmo-2-7b": ("Olmo2ForCausalLM", sizes(32, 4096, 32, 11008, 100352, attention_bias=False)),
+}  # fmt: skip
+
+
+def write(folder, config, name="config.json"):
+    path = folder / name
+    path.write_text(json.dumps(config))
+    return path
+
+
+def total(shape):
+    return int(count_parameters(shape).total)
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_configurations_give_the_catalogue_counts(tmp_path, name):
+    architecture, config = CONFIGS[name]
+    path = write(tmp_path, {"architectures": [architecture], **config})
+    row = load_catalog().architectures[name]
+    shape = shape_from_huggingface(path)
+    assert total(shape) == row.params_total
+    expected = shape_from_spec(row, {})
+    for field in (
+        "moe_layers",
+        "window_layers",
+        "full_layers",
+        "linear_layers",
+        "kv_heads",
+        "tied_embeddings",
+    ):
+        assert getattr(shape, field) == getattr(expected, field), field
+
+
+def test_what_is_left_out_is_said(tmp_path):
+    architecture, config = CONFIGS["gemma-3-4b"]
+    shape = shape_from_huggingface(write(tmp_path, {"architectures": [architecture], **config}))
+    assert shape.assumed == (
+        "Gemma3ForConditionalGeneration counted as Gemma3ForCausalLM",
+        "the vision tower not counted",
+    )
+
+
+def test_unknown_classes_are_built_like_llama_and_say_so(tmp_path):
+    config = {"architectures": ["NewForCausalLM"], **CONFIGS["llama-3-8b"][1]}
+    shape = shape_from_huggingface(write(tmp_path, config))
+    assert total(shape) == 8_030_261_248
+    assert shape.assumed == ("NewForCausalLM built like Llama",)
+
+
+@pytest.mark.parametrize(
+    ("extra", "weights"),
+    [
+        ({"torch_dtype": "bfloat16"}, "bf16"),
+        ({"dtype": "float16"}, "fp16"),
+        ({"quantization_config": {"quant_method": "awq", "bits": 4}}, "awq-4"),
+        ({"quantization_config": {"quant_method": "fp8"}}, "fp8"),
+        ({"quantization_config": {"load_in_4bit": True, "bnb_4bit_quant_type": "nf4"}}, "nf4"),
+        ({}, None),
+    ],
+)
+def test_stored_precision(tmp_path, extra, weights):
+    config = {"architectures": ["LlamaForCausalLM"], **CONFIGS["llama-3-8b"][1], **extra}
+    assert read_model_file(write(tmp_path, config)).weights == weights
+
+
+def test_an_index_gives_the_bytes_and_its_neighbour_the_shape(tmp_path):
+    write(tmp_path, {"architectures": ["LlamaForCausalLM"], **CONFIGS["llama-3-8b"][1]})
+    index = write(tmp_path, {"metadata": {"total_size": 16_060_522_496}}, "model.safetensors.index.json")
+    model = read_model_file(index)
+    assert (model.weight_bytes, total(model.shape)) == (16_060_522_496, 8_030_261_248)
+    assert read_model_file(tmp_path).shape == model.shape
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("{", "not JSON"),
+        ("[]", "not a JSON object"),
+        ('{"hidden_size": 64}', "num_hidden_layers: a size is missing"),
+        ("[" * 100_000, "not JSON"),
+        (json.dumps(sizes("many", 64, 4, 256, 1000)), "num_hidden_layers: not a number"),
+        (json.dumps(sizes(-2, 64, 4, 256, 1000)), "num_hidden_layers: out of range"),
+        (json.dumps(sizes(10**300, 64, 4, 256, 1000)), "num_hidden_layers: out of range"),
+        (json.dumps(sizes(2, float("nan"), 4, 256, 1000)), "hidden_size: out of range"),
+        (json.dumps(sizes(2, 64, 0, 256, 1000)), "heads: "),
+        (json.dumps(sizes(2, 65, 4, 256, 1000)), "heads: the width does not divide"),
+        (json.dumps(sizes(2, [], 4, 256, 1000)), "hidden_size: not a number"),
+    ],
+)
+def test_malformed_configurations_name_file_and_key(tmp_path, text, says):
+    path = tmp_path / "config.json"
+    path.write_text(text)
+    with pytest.raises(PlanError) as caught:
+        shape_from_huggingface(path)
+    assert str(path) in caught.value.one_line()
+    assert says in caught.value.one_line()
+
+
+@pytest.mark.parametrize("total_size", [None, "big", -1, True, [], float("inf")])
+def test_malformed_indexes(tmp_path, total_size):
+    write(tmp_path, {"architectures": ["LlamaForCausalLM"], **CONFIGS["llama-3-8b"][1]})
+    index = write(tmp_path, {"metadata": {"total_size": total_size}}, "model.safetensors.index.json")
+    with pytest.raises(PlanError, match=r"metadata\.total_size"):
+        read_model_file(index)
+
+
+def test_files_that_are_not_there(tmp_path):
+    for name in ("config.json", "model.gguf", "model.safetensors.index.json"):
+        with pytest.raises(CapacityError, match=name):
+            read_model_file(tmp_path / name)
+
+
+def text(value):
+    return struct.pack("<Q", len(value)) + value.encode()
+
+
+def entry(key, kind, payload):
+    return text(key) + struct.pack("<I", kind) + payload
+
+
+def number(key, value):
+    return entry(key, 4, struct.pack("<I", value))
+
+
+def strings(key, values):
+    return entry(key, 9, struct.pack("<IQ", 8, len(values)) + b"".join(map(text, values)))
+
+
+def tensor(name, dimensions, kind):
+    shape = struct.pack(f"<{len(dimensions)}Q", *dimensions)
+    return text(name) + struct.pack("<I", len(dimensions)) + shape + struct.pack("<IQ", kind, 0)
+
+
+def gguf(architecture, numbers, tensors, vocab=5000):
+    entries = [
+        entry("general.architecture", 8, text(architecture)),
+        number("general.file_type", 15),
+        strings("tokenizer.ggml.tokens", [f"t{n}" for n in range(vocab)]),
+        entry("tokenizer.ggml.scores", 9, struct.pack("<IQ", 6, vocab) + b"\0" * 4 * vocab),
+        *(number(f"{architecture}.{key}", value) for key, value in numbers.items()),
+    ]
+    described = [tensor(*one) for one in tensors]
+    counts = struct.pack("<IQQ", 3, len(described), len(entries))
+    return b"GGUF" + counts + b"".join(entries) + b"".join(described)
+
+
+SMALL = {
+    "block_count": 2, "embedding_length": 256, "feed_forward_length": 512, "attention.head_count": 4,
+    "attention.head_count_kv": 2, "context_length": 2048,
+}  # fmt: skip
+TENSORS = [("token_embd.weight", (256, 5000), 14), ("blk.0.ffn_up.weight", (256, 512), 12), ("n", (256,), 0)]
+
+
+def test_gguf_gives_shape_quantization_and_exact_bytes(tmp_path):
+    path = tmp_path / "small.gguf"
+    path.write_bytes(gguf("llama", SMALL, TENSORS))
+    model = read_model_file(path)
+    shape = model.shape
+    assert (shape.layers, shape.hidden, shape.kv_heads, shape.head_dim, shape.vocab) == (2, 256, 2, 64, 5000)
+    assert shape.tied_embeddings and shape.architecture == "LlamaForCausalLM"
+    assert model.weights == "q4_k_m"
+    assert model.parameters == 256 * 5000 + 256 * 512 + 256
+    assert model.weight_bytes == 5000 * 210 + 512 * 144 + 1024
+
+
+def test_gguf_of_a_whole_model_counts_as_the_catalogue_does(tmp_path):
+    numbers = {
+        "block_count": 61, "embedding_length": 7168, "feed_forward_length": 18432,
+        "attention.head_count": 128, "attention.head_count_kv": 1, "attention.key_length": 576,
+        "attention.value_length": 512, "attention.key_length_mla": 192, "attention.value_length_mla": 128,
+        "attention.q_lora_rank": 1536, "attention.kv_lora_rank": 512, "rope.dimension_count": 64,
+        "expert_count": 256, "expert_used_count": 8, "expert_shared_count": 1,
+        "expert_feed_forward_length": 2048, "leading_dense_block_count": 3,
+    }  # fmt: skip
+    path = tmp_path / "deepseek.gguf"
+    path.write_bytes(gguf("deepseek2", numbers, [("output.weight", (7168, 129280), 14)], vocab=129_280))
+    assert total(read_model_file(path).shape) == load_catalog().architectures["deepseek-v3"].params_total
+
+
+def test_gguf_with_an_unknown_architecture_says_what_it_assumes(tmp_path):
+    path = tmp_path / "new.gguf"
+    path.write_bytes(gguf("brandnew", SMALL, TENSORS))
+    assert read_model_file(path).shape.assumed == ("brandnew built like Llama",)
+
+
+def test_texts_of_a_gguf_do_nothing_to_the_terminal(tmp_path):
+    path = tmp_path / "new.gguf"
+    path.write_bytes(gguf("\x1b]0;PWNED\x07new", SMALL, TENSORS))
+    assert read_model_file(path).shape.assumed == (r"\x1b]0;PWNED\x07new built like Llama",)
+
+
+def test_gguf_without_a_size_names_the_key(tmp_path):
+    path = tmp_path / "small.gguf"
+    path.write_bytes(gguf("llama", {key: value for key, value in SMALL.items() if key != "block_count"}, TENSORS))
+    with pytest.raises(PlanError, match=r"small\.gguf: llama\.block_count"):
+        read_model_file(path)
+
+
+@pytest.mark.parametrize("content", [b"", b"GGML", b"GGUF" + struct.pack("<IQQ", 9, 0, 0), b"GGUF\3\0\0\0"])
+def test_files_that_are_not_gguf(tmp_path, content):
+    path = tmp_path / "small.gguf"
+    path.write_bytes(content)
+    with pytest.raises(PlanError, match=r"small\.gguf"):
+        read_model_file(path)
+
+
+WHOLE = gguf("llama", SMALL, TENSORS, vocab=20)
+
+
+@given(data=st.data())
+def test_damaged_gguf_is_refused_or_read_but_never_crashes(tmp_path_factory, data):
+    damaged = bytearray(WHOLE)
+    for place in data.draw(st.lists(st.integers(4, len(WHOLE) - 1), max_size=4)):
+        damaged[place] = data.draw(st.integers(0, 255))
+    path = tmp_path_factory.getbasetemp() / "damaged.gguf"
+    path.write_bytes(damaged[: data.draw(st.integers(0, len(WHOLE)))])
+    try:
+        read_model_file(path)
+    except CapacityError as error:
+        assert "damaged.gguf" in error.one_line()
+
+
+KEYS = sorted({*CONFIGS["deepseek-v3"][1], "architectures", "text_config", "layer_types"})
+NUMBERS = st.integers() | st.floats() | st.lists(st.integers(), max_size=3)
+
+
+@given(config=st.dictionaries(st.sampled_from(KEYS), st.none() | st.booleans() | st.text() | NUMBERS))
+def test_nonsense_configurations_are_refused_or_read_but_never_crash(tmp_path_factory, config):
+    path = write(tmp_path_factory.getbasetemp(), {**CONFIGS["deepseek-v3"][1], **config}, "nonsense.json")
+    try:
+        count_parameters(read_model_file(path).shape)
+    except CapacityError as error:
+        assert "nonsense.json" in error.one_line()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("model.safetensors", b"\x10\0\0\0\0\0\0\0{}", "holds weights, not the sizes"),
+        ("config.json", b"\xfe\xff\x00", "not JSON"),
+        ("config.json", b"[" * 100_000, "not JSON"),
+        ("config.json", b'{"a": ]', "not JSON"),
+    ],
+)
+def test_files_that_describe_no_model_get_one_right_line(tmp_path, name, content, said):
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(PlanError, match=said) as caught:
+        read_model_file(path)
+    assert "\n" not in caught.value.one_line()
+    assert "make the folder" not in caught.value.one_line()
+
+
+@pytest.mark.parametrize("name", ["absent.json", "~nosuchuser/config.json", "x" * 5000, "a\0b.json"])
+def test_paths_that_lead_nowhere_are_refused(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(StorageError, match="cannot be read") as caught:
+        read_model_file(name)
+    assert "make the folder" not in caught.value.one_line()
+
+
+def test_gguf_with_values_of_other_kinds(tmp_path):
+    path = tmp_path / "odd.gguf"
+    for numbers in (
+        {**SMALL, "attention.kv_lora_rank": 512},
+        {**SMALL, "attention.kv_lora_rank": 512, "rope.dimension_count": 10**6},
+    ):
+        path.write_bytes(gguf("deepseek2", numbers, TENSORS))
+        with pytest.raises(PlanError, match="key_length"):
+            read_model_file(path)
+
+
+def text_array(key, count):
+    """One metadata entry: an array of that many empty texts."""
+    return struct.pack("<Q", len(key)) + key.encode() + struct.pack("<IIQ", 9, 8, count) + b"\0" * (8 * count)
+
+
+def test_gguf_headers_are_bounded_in_texts_and_bytes(tmp_path):
+    path = tmp_path / "long.gguf"
+    head = b"GGUF" + struct.pack("<IQQ", 3, 0, 3)
+    path.write_bytes(head + b"".join(text_array(f"k{number}", 900_000) for number in range(3)))
+    with pytest.raises(PlanError, match="too many texts"):
+        read_model_file(path)
+    with path.open("wb") as file:
+        file.write(b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + struct.pack("<Q1sIIQ", 1, b"k", 9, 10, 2_000_000))
+        file.truncate(2**31)
+    with pytest.raises(PlanError):
+        read_model_file(path)
+    with path.open("wb") as file:
+        file.write(b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + struct.pack("<Q1sIQ", 1, b"k", 8, 64 * 2**20))
+        file.truncate(2**31)
+    with pytest.raises(PlanError, match="out of range"):
+        read_model_file(path)

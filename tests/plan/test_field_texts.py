@@ -1,0 +1,64 @@
+"""Every field and every choice is explained in plain English."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from capacity_tui.engine.catalog import load_catalog
+from capacity_tui.engine.plan.fields import PlanField, plan_fields
+from capacity_tui.engine.plan.files.loading import plan_from_data
+
+PLAN = plan_from_data({"model": {"name": "llama-3.1-8b"}, "training": {"method": "lora"}})
+FIELDS = {
+    entry.path: entry
+    for task in ("train", "finetune", "infer")
+    for entry in plan_fields(PLAN, "transformer", task)
+    if entry.knob.kind != "table"
+}
+
+
+@pytest.mark.parametrize("entry", FIELDS.values(), ids=FIELDS.keys())
+def test_a_field_is_explained_in_two_sentences(entry: PlanField) -> None:
+    assert len(re.findall(r"[.!](?:\s|$)", entry.knob.help)) >= 2
+    assert len(entry.knob.help) < 260
+
+
+@pytest.mark.parametrize("entry", FIELDS.values(), ids=FIELDS.keys())
+def test_every_closed_choice_has_words(entry: PlanField) -> None:
+    assert [choice for choice in entry.knob.choices if not entry.choices.get(choice)] == []
+
+
+def test_batches_of_networks_count_samples() -> None:
+    plan = plan_from_data({"model": {"name": "mlp"}})
+    units = {entry.path: entry.knob.unit for entry in plan_fields(plan, "network", "train")}
+    assert units["training.micro_batch"] == units["training.global_batch"] == "samples"
+
+
+@pytest.mark.parametrize(
+    ("name", "row"),
+    [
+        ("meta-llama/Llama-3.1-70B-Instruct", "llama-3.1-70b"),
+        ("unsloth/Meta-Llama-3.1-8B-Instruct-bnb-4bit", "llama-3.1-8b"),
+        ("Qwen/Qwen2.5-72B-Instruct-AWQ", "qwen2.5-72b"),
+        ("google/gemma-2-9b-it", "gemma-2-9b"),
+        ("Llama-3.1-8B-Instruct-Q4_K_M.gguf", "llama-3.1-8b"),
+        ("llama-3.1-70b-chat", "llama-3.1-70b"),
+        ("meta-llama/Llama-3.1-70B-Insturct", None),
+        ("instruct", None),
+        ("/", None),
+    ],
+)
+def test_names_of_variants_stand_for_their_model(name: str, row: str | None) -> None:
+    table = load_catalog().architectures
+    assert table.find_id(name) == row
+    if name.endswith("Insturct"):
+        assert "llama-3.1-70b" in table.nearest(name)
+
+
+def test_every_model_is_still_found_by_its_own_names() -> None:
+    table = load_catalog().architectures
+    for row in table.values():
+        assert table.find_id(row.id) == row.id
+        assert not table.is_variant(row.id)

@@ -1,0 +1,70 @@
+"""One verdict on a run, wherever it is read."""
+
+from __future__ import annotations
+
+import json
+from io import StringIO
+
+import pytest
+from rich.console import Console
+
+from capacity_tui.engine.api import answer, compare, load_catalog
+from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.present.html import to_html
+from capacity_tui.engine.present.markdown import to_markdown
+from capacity_tui.engine.present.results import result_as_dict, to_json
+from capacity_tui.engine.verdict import Verdict
+from capacity_tui.tui.estimate_view import column
+from capacity_tui.tui.report import answer_tables
+
+MEMORY = {Verdict.FITS: 200_000, Verdict.TIGHT: 0, Verdict.OVER: 10_000}
+
+
+def plan_with(memory_mib: int) -> Plan:
+    return Plan.model_validate(
+        {
+            "model": {"name": "llama-3-8b"},
+            "training": {"micro_batch": 1},
+            "parallelism": {"zero": 3},
+            "hardware": {"name": "h100-sxm-80gb", "devices": 8, "spec": {"memory_mib": memory_mib}},
+        }
+    )
+
+
+def tight_memory_mib() -> int:
+    """Return a size between what the plan is expected to take and the upper end of the range."""
+    reserved = answer(plan_with(200_000)).estimate.memory.reserved_bytes
+    return round((float(reserved.value) + float(reserved.high)) / 2 / 2**20)
+
+
+@pytest.mark.parametrize("verdict", list(MEMORY))
+def test_screen_table_reports_and_json_give_one_verdict(verdict: Verdict) -> None:
+    wanted = plan_with(MEMORY[verdict] or tight_memory_mib())
+    found = answer(wanted)
+    plan, estimate = found.plan, found.estimate
+    assert estimate.verdict is verdict
+    assert column(compare(wanted).balanced, load_catalog()).verdict is verdict
+    assert json.loads(to_json(result_as_dict(plan, estimate)))["verdict"] == verdict.value
+    assert shown(plan, estimate).splitlines()[0].partition(": ")[2].startswith(verdict.words)
+    assert f"**{verdict.words.capitalize()}" in to_markdown(plan, estimate)
+    assert verdict.words.capitalize() in to_html(plan, estimate)
+
+
+def shown(plan: Plan, estimate: Estimate) -> str:
+    console = Console(width=200, file=StringIO())
+    with console.capture() as captured:
+        console.print(*answer_tables(plan, estimate))
+    return captured.get()
+
+
+def test_a_run_that_its_host_cannot_hold_does_not_fit() -> None:
+    plan = {
+        "model": {"name": "llama-3.1-70b"},
+        "training": {"micro_batch": 1, "checkpointing": "full"},
+        "parallelism": {"zero": 3, "offload": "parameters"},
+        "hardware": {"name": "h200-sxm-141gb", "devices": 8, "spec": {"host_memory_gib": 8}},
+    }
+    estimate = answer(Plan.model_validate(plan)).estimate
+    assert estimate.verdict is Verdict.OVER
+    assert "of host memory for each device, there are 8.0 GiB" in estimate.shortage
