@@ -147,11 +147,11 @@ def measure(case: Case) -> dict[str, object]:
 def predict(case: Case, rates: dict[str, float]) -> tuple[float, float]:
     """Return seconds and bytes as estimated for one core of this machine."""
     from capacity_tui.engine.catalog import load_catalog
-    from capacity_tui.engine.cluster.resolve import reach_of
+    from capacity_tui.engine.cluster.resolve import efficiency_of
     from capacity_tui.engine.estimate.estimate import estimate_plan
     from capacity_tui.engine.plan.files.loading import plan_from_data
 
-    reach = reach_of("CPU", load_catalog())
+    reach = efficiency_of("CPU", load_catalog())
     spec = {
         "units": 1,
         "fp64_tflops": rates["fp64"] / reach.gemm["fp64"] / 1e12,

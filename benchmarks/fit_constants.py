@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from capacity_tui.engine.accuracy.cases import Case, memory_bytes, step_seconds, training_cases
+from capacity_tui.engine.accuracy.cases import CalibrationRun, memory_bytes, step_seconds, training_cases
 from capacity_tui.engine.accuracy.constants import Constant, read_constants
 from capacity_tui.engine.accuracy.fit import Fit, Floats, Problem, current_value, fit
 from capacity_tui.engine.accuracy.ranges import (
@@ -83,7 +83,9 @@ def write_constants(values: dict[Constant, float]) -> None:
         path.write_text(text, "utf-8")
 
 
-def write_ranges(cases: Sequence[Case], ratios: Floats, class_of: Callable[[Case], str], tail: float) -> None:
+def write_ranges(
+    cases: Sequence[CalibrationRun], ratios: Floats, class_of: Callable[[CalibrationRun], str], tail: float
+) -> None:
     found = ranges_by_class(cases, ratios, class_of, tail)
     path = PROFILES / "reliability.yaml"
     text = path.read_text("utf-8")

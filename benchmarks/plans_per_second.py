@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.estimate.resolve import settle
+from capacity_tui.engine.estimate.resolve import resolve_plan
 from capacity_tui.engine.estimate.timing.schedule import step_time
 from capacity_tui.engine.estimate.transformer.resolve import transformer_run
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
@@ -56,9 +56,9 @@ def evaluate(run: TransformerRun) -> None:
 
 def main() -> None:
     catalog = load_catalog()
-    settled = settle(Plan.model_validate(PLAN), catalog)
-    assert settled.shape is not None
-    run = transformer_run(settled.plan, settled.shape, settled.cluster, catalog)
+    resolved = resolve_plan(Plan.model_validate(PLAN), catalog)
+    assert resolved.shape is not None
+    run = transformer_run(resolved.plan, resolved.shape, resolved.cluster, catalog)
     rates = {}
     for count in (1, 1024, 4096, 16384, 131072):
         varied = layouts(run, count)

@@ -10,6 +10,6 @@ from numpy.typing import NDArray
 Number: TypeAlias = float | NDArray[np.floating[Any]]
 
 
-def some(condition: object) -> bool:
+def any_true(condition: object) -> bool:
     """Return whether a condition holds anywhere; of a single number without the detour over an array."""
     return bool(np.any(condition)) if isinstance(condition, np.ndarray) else bool(condition)

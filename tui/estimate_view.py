@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.choose.advice.larger_devices import larger_devices_note
 from capacity_tui.engine.choose.modes.filled import ModePlan
-from capacity_tui.engine.choose.whatif.trials import Case
+from capacity_tui.engine.choose.whatif.trials import EstimatedPlan
 from capacity_tui.engine.estimate.figures import figure, interval_text, limit_label
 from capacity_tui.engine.estimate.result import Estimate, Interval
 from capacity_tui.engine.estimate.result import Note as EngineNote
@@ -47,7 +47,7 @@ def column(filled: ModePlan, catalog: Catalog, machine: Machine | None = None) -
         machine: what was detected, for plans that run on it.
     """
     estimate = filled.told
-    larger = larger_devices_note(Case(filled.plan, filled.settled, estimate, catalog, machine))
+    larger = larger_devices_note(EstimatedPlan(filled.plan, filled.resolved, estimate, catalog, machine))
     return Column(
         mode=filled.mode.id,
         verdict=estimate.verdict,

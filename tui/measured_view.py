@@ -13,10 +13,10 @@ from capacity_tui.engine.units import format_percent
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from capacity_tui.engine.machine.measured import MeasuredReach
+    from capacity_tui.engine.machine.measured import MeasuredEfficiency
 
 
-def measured_tables(measured: MeasuredReach) -> Iterator[RenderableType]:
+def measured_tables(measured: MeasuredEfficiency) -> Iterator[RenderableType]:
     """Yield the constants of a device and how well they fit."""
     software = ", ".join(f"{name} {version}" for name, version in measured.software.items())
     yield Text(f"{measured.device}, measured {measured.date}" + (f" with {software}" if software else ""))

@@ -9,9 +9,9 @@ from capacity_tui.engine.accuracy.published import Kind, Measurement
 from capacity_tui.engine.accuracy.report import scored_measurements
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.cluster.cluster import Cluster
-from capacity_tui.engine.cluster.devices import reach_of
+from capacity_tui.engine.cluster.devices import efficiency_of
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.estimate.resolve import Settled, settle
+from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
 from capacity_tui.engine.estimate.timing.schedule import step_time
 from capacity_tui.engine.estimate.transformer.memory import training_memory
 from capacity_tui.engine.estimate.transformer.resolve import transformer_run
@@ -22,7 +22,7 @@ from capacity_tui.engine.uncertainty.intervals import EXACT_PARTS
 
 
 @dataclass(frozen=True)
-class Case:
+class CalibrationRun:
     """A measured run with its plan settled.
 
     Attributes:
@@ -34,7 +34,7 @@ class Case:
     """
 
     measurement: Measurement
-    settled: Settled
+    resolved: ResolvedPlan
     generation: str
     efficiency: str
     framework: str
@@ -45,40 +45,40 @@ class Case:
 
     def cluster(self, catalog: Catalog) -> Cluster:
         """Return the hardware with what another catalogue says it reaches."""
-        device = replace(self.settled.cluster.device, reach=reach_of(self.generation, catalog))
-        return replace(self.settled.cluster, device=device)
+        device = replace(self.resolved.cluster.device, efficiency=efficiency_of(self.generation, catalog))
+        return replace(self.resolved.cluster, device=device)
 
     def run(self, catalog: Catalog) -> TransformerRun:
         """Return the run with another catalogue's constants."""
-        shape = self.settled.shape
+        shape = self.resolved.shape
         if shape is None:
             raise ValueError(f"{self.measurement.id} is no transformer")
-        return transformer_run(self.settled.plan, shape, self.cluster(catalog), catalog)
+        return transformer_run(self.resolved.plan, shape, self.cluster(catalog), catalog)
 
 
-def training_cases(kind: Kind, catalog: Catalog) -> tuple[Case, ...]:
+def training_cases(kind: Kind, catalog: Catalog) -> tuple[CalibrationRun, ...]:
     """Return the runs of a kind that can be estimated."""
     found = []
     for measurement in scored_measurements(kind):
         try:
-            settled = settle(Plan.model_validate(measurement.plan), catalog)
+            resolved = resolve_plan(Plan.model_validate(measurement.plan), catalog)
         except CapacityError:
             continue
-        if settled.shape is not None:
-            found.append(_case(measurement, settled, catalog))
+        if resolved.shape is not None:
+            found.append(_case(measurement, resolved, catalog))
     return tuple(found)
 
 
-def _case(measurement: Measurement, settled: Settled, catalog: Catalog) -> Case:
-    device = settled.cluster.device
+def _case(measurement: Measurement, resolved: ResolvedPlan, catalog: Catalog) -> CalibrationRun:
+    device = resolved.cluster.device
     row = catalog.accelerators.get(device.id)
     generation = "CPU" if row is None else row.generation or ""
     rows = catalog.efficiencies.items()
     efficiency = next((row_id for row_id, found in rows if generation in found.generations), "other")
-    return Case(measurement, settled, generation, efficiency, settled.plan.training.framework or "plain")
+    return CalibrationRun(measurement, resolved, generation, efficiency, resolved.plan.training.framework or "plain")
 
 
-def step_seconds(case: Case, catalog: Catalog) -> float:
+def step_seconds(case: CalibrationRun, catalog: Catalog) -> float:
     """Return the predicted step time, s."""
     work = training_work(case.run(catalog), None)
     time = step_time(work)
@@ -98,13 +98,13 @@ class CountedMemory:
     others: float
 
 
-def memory_bytes(case: Case, catalog: Catalog) -> float:
+def memory_bytes(case: CalibrationRun, catalog: Catalog) -> float:
     """Return the predicted memory in the way the publisher counted it, bytes."""
     found = counted_memory(case, catalog)
     return found.exact + found.others
 
 
-def counted_memory(case: Case, catalog: Catalog) -> CountedMemory:
+def counted_memory(case: CalibrationRun, catalog: Catalog) -> CountedMemory:
     """Return the predicted memory in the way the publisher counted it.
 
     ``allocated`` is what tensors took, ``reserved`` what the caching allocator held, ``device`` what the driver

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from capacity_tui.engine.accuracy.cases import Case
+from capacity_tui.engine.accuracy.cases import CalibrationRun
 from capacity_tui.engine.accuracy.constants import Constant
 from capacity_tui.engine.catalog import Catalog
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.catalog.table import Table
 
 Floats = NDArray[np.float64]
-Predict = Callable[[Case, Catalog], float]
+Predict = Callable[[CalibrationRun, Catalog], float]
 
 # A residual of this size weighs half as much as a small one.
 RESIDUAL_SCALE = 0.10
@@ -93,7 +93,7 @@ class Problem:
         catalog: everything that does not move.
     """
 
-    cases: Sequence[Case]
+    cases: Sequence[CalibrationRun]
     constants: Sequence[Constant]
     predict: Predict
     catalog: Catalog

@@ -8,7 +8,13 @@ from dataclasses import replace
 import numpy as np
 from pydantic import ValidationError
 
-from capacity_tui.engine.accuracy.cases import Case, counted_memory, memory_bytes, step_seconds, training_cases
+from capacity_tui.engine.accuracy.cases import (
+    CalibrationRun,
+    counted_memory,
+    memory_bytes,
+    step_seconds,
+    training_cases,
+)
 from capacity_tui.engine.accuracy.constants import read_constants
 from capacity_tui.engine.accuracy.fit import Problem, fit
 from capacity_tui.engine.accuracy.published import Kind, Measurement
@@ -104,7 +110,7 @@ def _output_rate(answer: Answer) -> Interval:
     return Interval(tokens / seconds.value, tokens / seconds.high, tokens / seconds.low)
 
 
-def _as_counted(prediction: Prediction, case: Case | None, catalog: Catalog) -> Prediction:
+def _as_counted(prediction: Prediction, case: CalibrationRun | None, catalog: Catalog) -> Prediction:
     """Return memory as the publisher counted it: some tell the last pipeline stage, or leave out the context."""
     if case is None or prediction.low is None or prediction.high is None:
         return prediction

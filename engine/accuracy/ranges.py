@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from capacity_tui.engine.accuracy.cases import Case, counted_memory
+from capacity_tui.engine.accuracy.cases import CalibrationRun, counted_memory
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.uncertainty.intervals import memory_class, step_class
 
@@ -43,22 +43,22 @@ class Range:
     frameworks: tuple[str, ...]
 
 
-def step_class_of(case: Case) -> str:
+def step_class_of(case: CalibrationRun) -> str:
     """Return the class of a case's step time."""
     return step_class(routed=_routed(case), nodes=_nodes(case))
 
 
-def memory_class_of(case: Case) -> str:
+def memory_class_of(case: CalibrationRun) -> str:
     """Return the class of a case's memory."""
-    return memory_class(adapter=case.settled.plan.training.adapter is not None, nodes=_nodes(case))
+    return memory_class(adapter=case.resolved.plan.training.adapter is not None, nodes=_nodes(case))
 
 
-def _routed(case: Case) -> bool:
-    return case.settled.shape is not None and float(case.settled.shape.experts) > 0
+def _routed(case: CalibrationRun) -> bool:
+    return case.resolved.shape is not None and float(case.resolved.shape.experts) > 0
 
 
-def _nodes(case: Case) -> bool:
-    return float(case.settled.cluster.devices) > float(case.settled.cluster.per_node)
+def _nodes(case: CalibrationRun) -> bool:
+    return float(case.resolved.cluster.devices) > float(case.resolved.cluster.per_node)
 
 
 def quantile(values: Floats, keys: Sequence[str], share: float) -> float:
@@ -70,7 +70,7 @@ def quantile(values: Floats, keys: Sequence[str], share: float) -> float:
     return float(values[order][min(int(np.searchsorted(reached, share)), len(values) - 1)])
 
 
-def memory_ratios(cases: Sequence[Case], residuals: Floats, catalog: Catalog) -> Floats:
+def memory_ratios(cases: Sequence[CalibrationRun], residuals: Floats, catalog: Catalog) -> Floats:
     """Return measured over predicted memory beyond its exact parts, from residuals ln(predicted / measured)."""
     exact = np.array([counted_memory(case, catalog).exact for case in cases])
     measured = np.array([case.measurement.value for case in cases])
@@ -79,7 +79,7 @@ def memory_ratios(cases: Sequence[Case], residuals: Floats, catalog: Catalog) ->
 
 
 def ranges_by_class(
-    cases: Sequence[Case], ratios: Floats, class_of: Callable[[Case], str], tail: float
+    cases: Sequence[CalibrationRun], ratios: Floats, class_of: Callable[[CalibrationRun], str], tail: float
 ) -> dict[str, Range]:
     """Return the range of each class from ratios of measured to predicted of unseen publishers."""
     keys = [case.measurement.source_key for case in cases]
@@ -99,7 +99,11 @@ def ranges_by_class(
 
 
 def coverage(
-    cases: Sequence[Case], ratios: Floats, class_of: Callable[[Case], str], widening: float, tail: float
+    cases: Sequence[CalibrationRun],
+    ratios: Floats,
+    class_of: Callable[[CalibrationRun], str],
+    widening: float,
+    tail: float,
 ) -> tuple[float, float]:
     """Return the share of runs inside ranges made without their publisher: of all runs, and by publisher.
 

@@ -11,9 +11,9 @@ from capacity_tui.engine.choose.advice.advice import advise
 from capacity_tui.engine.choose.modes.modes import fill
 from capacity_tui.engine.choose.scaling import scalability
 from capacity_tui.engine.choose.whatif.lever import Lever, strongest_lever
-from capacity_tui.engine.choose.whatif.trials import Case
+from capacity_tui.engine.choose.whatif.trials import EstimatedPlan
 from capacity_tui.engine.estimate.estimate import Answer
-from capacity_tui.engine.explain.explain import Explanation, explain_settled
+from capacity_tui.engine.explain.explain import Explanation, explain_resolved
 from capacity_tui.engine.plan.files.examples import example_names, example_text
 from capacity_tui.engine.plan.files.loading import load_plan, plan_from_text
 from capacity_tui.engine.plan.plan import Plan
@@ -35,8 +35,8 @@ def answer(plan: Plan, machine: Machine | None = None, catalog: Catalog | None =
     """
     facts = catalog or load_catalog()
     filled = fill(plan, "balanced", machine, facts)
-    settled, estimate = filled.settled, filled.told
-    case = Case(plan, settled, filled.estimate, facts, machine)
+    resolved, estimate = filled.resolved, filled.told
+    case = EstimatedPlan(plan, resolved, filled.estimate, facts, machine)
     recommendations, warnings = advise(case)
     advised = replace(
         estimate,
@@ -44,7 +44,7 @@ def answer(plan: Plan, machine: Machine | None = None, catalog: Catalog | None =
         warnings=(*estimate.warnings, *warnings),
         scalability=scalability(case),
     )
-    return Answer(settled.plan, advised)
+    return Answer(resolved.plan, advised)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +63,8 @@ def explain(plan: Plan, key: str, machine: Machine | None = None, catalog: Catal
     """
     facts = catalog or load_catalog()
     filled = fill(plan, "balanced", machine, facts)
-    found = explain_settled(filled.settled, key, facts)
-    case = Case(plan, filled.settled, filled.estimate, facts, machine)
+    found = explain_resolved(filled.resolved, key, facts)
+    case = EstimatedPlan(plan, filled.resolved, filled.estimate, facts, machine)
     return Explained(found, strongest_lever(case, found.key))
 
 

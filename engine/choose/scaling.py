@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from capacity_tui.engine.choose.candidates import powers_of_two
-from capacity_tui.engine.choose.whatif.trials import Case, Trial, again, has_room, unit_seconds
+from capacity_tui.engine.choose.whatif.trials import EstimatedPlan, Trial, has_room, re_estimate, unit_seconds
 from capacity_tui.engine.estimate.bottleneck import NETWORK
 from capacity_tui.engine.estimate.result import Estimate, Scaling
 
@@ -37,7 +37,7 @@ class Curve:
         return next((point.devices for point in self.points if point.limited_by == "network"), None)
 
 
-def scalability(case: Case) -> tuple[Scaling, ...]:
+def scalability(case: EstimatedPlan) -> tuple[Scaling, ...]:
     """Return the points a plan asks for; none where it does not ask.
 
     The batch stays the same over all device counts (strong scaling). Points that cannot be, such as a batch
@@ -46,7 +46,7 @@ def scalability(case: Case) -> tuple[Scaling, ...]:
     wanted = case.plan.scalability
     if not wanted.enabled or case.plan.task == "fit":
         return ()
-    divisible = case.settled.shape is not None
+    divisible = case.resolved.shape is not None
     asked: tuple[tuple[Parallelism, bool], ...] = (
         ("data", wanted.data_parallel),
         ("model", wanted.model_parallel and divisible),
@@ -71,17 +71,17 @@ def curves(points: Iterable[Scaling]) -> tuple[Curve, ...]:
     )
 
 
-def _device_counts(case: Case, kind: Parallelism) -> tuple[int, ...]:
+def _device_counts(case: EstimatedPlan, kind: Parallelism) -> tuple[int, ...]:
     """Return the counts the plan gives; where it gives none, powers of two around its own."""
     wanted = case.plan.scalability
-    parallel, devices = case.plan.parallelism, int(case.settled.cluster.devices)
+    parallel, devices = case.plan.parallelism, int(case.resolved.cluster.devices)
     least = int(parallel.tp or 1) * int(parallel.pp or 1) * parallel.cp if kind == "data" else 1
     if "device_counts" in case.wanted.scalability.model_fields_set or devices <= max(wanted.device_counts):
         return tuple(sorted(set(wanted.device_counts)))
     return tuple(least * size for size in powers_of_two(2.0 * devices / least))
 
 
-def _curve(case: Case, counts: Iterable[int], batch: int, kind: Parallelism) -> Iterator[Scaling]:
+def _curve(case: EstimatedPlan, counts: Iterable[int], batch: int, kind: Parallelism) -> Iterator[Scaling]:
     found = [(count, trial) for count in counts if (trial := _fastest(case, _spread(case, count, batch, kind)))]
     # One sample's device-seconds where they are fewest: usually on the fewest devices, unless these waste the most.
     least = min((count * unit_seconds(trial.estimate) for count, trial in found), default=0.0)
@@ -100,8 +100,8 @@ def _curve(case: Case, counts: Iterable[int], batch: int, kind: Parallelism) -> 
         )
 
 
-def _fastest(case: Case, changes: Iterable[Mapping[str, object]]) -> Trial | None:
-    trials = [trial for change in changes if (trial := again(case, change))]
+def _fastest(case: EstimatedPlan, changes: Iterable[Mapping[str, object]]) -> Trial | None:
+    trials = [trial for change in changes if (trial := re_estimate(case, change))]
     return min(trials, key=lambda trial: unit_seconds(trial.estimate), default=None)
 
 
@@ -112,16 +112,16 @@ def communication_share(estimate: Estimate) -> float:
     return waits / float(np.mean(estimate.computation.step_seconds.value))
 
 
-def _spread(case: Case, devices: int, batch: int, kind: Parallelism) -> Iterator[Mapping[str, object]]:
+def _spread(case: EstimatedPlan, devices: int, batch: int, kind: Parallelism) -> Iterator[Mapping[str, object]]:
     """Yield the changes that run a batch on so many devices."""
     change: dict[str, object] = {"hardware.devices": devices}
-    parallel, per_node = case.plan.parallelism, int(case.settled.cluster.per_node)
-    if case.settled.shape is None:
+    parallel, per_node = case.plan.parallelism, int(case.resolved.cluster.per_node)
+    if case.resolved.shape is None:
         yield from ({**change, **shared} for shared in _batches(case, batch, devices))
         return
     model = int(parallel.tp or 1) * int(parallel.pp or 1) * parallel.cp
     if kind == "model":
-        heads = int(case.settled.shape.heads)
+        heads = int(case.resolved.shape.heads)
         widest = max(per_node, int(parallel.tp or 1))
         tensor = max(size for size in powers_of_two(min(devices, widest)) if heads % size == 0 and devices % size == 0)
         model = devices
@@ -134,7 +134,7 @@ def _spread(case: Case, devices: int, batch: int, kind: Parallelism) -> Iterator
     yield from ({**change, **shared} for shared in _batches(case, batch, max(1, devices // model)))
 
 
-def _batches(case: Case, batch: int, replicas: int) -> Iterator[Mapping[str, object]]:
+def _batches(case: EstimatedPlan, batch: int, replicas: int) -> Iterator[Mapping[str, object]]:
     """Yield the changes to a batch of all replicas.
 
     Where the plan's micro-batch does not divide a replica's share, smaller ones waste less of the last pass and more
@@ -152,7 +152,7 @@ def _batches(case: Case, batch: int, replicas: int) -> Iterator[Mapping[str, obj
         yield {"training.global_batch": batch, "training.micro_batch": size}
 
 
-def _own_batch(case: Case) -> int:
+def _own_batch(case: EstimatedPlan) -> int:
     if case.plan.task == "infer":
         return int(case.plan.inference.batch) * int(case.plan.parallelism.dp or 1)
     return int(case.plan.training.global_batch or case.plan.training.micro_batch)

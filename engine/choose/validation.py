@@ -10,8 +10,8 @@ from capacity_tui.engine.catalog.reading import Document, Plain
 from capacity_tui.engine.choose.advice.warnings import ignored
 from capacity_tui.engine.choose.modes.modes import with_placeholders
 from capacity_tui.engine.errors import CapacityError, Place, PlanError
-from capacity_tui.engine.estimate.estimate import estimate_settled
-from capacity_tui.engine.estimate.resolve import settle
+from capacity_tui.engine.estimate.estimate import estimate_resolved
+from capacity_tui.engine.estimate.resolve import resolve_plan
 from capacity_tui.engine.plan.files.loading import place_in_document
 from capacity_tui.engine.plan.files.sources import PlanSource
 from capacity_tui.engine.plan.files.validation_errors import MOST_FAULTS
@@ -63,8 +63,8 @@ def remarks(
         machine: returns the detected machine for a plan that runs on it.
     """
     plan = source.plan()
-    settled = settle(with_placeholders(plan, catalog), catalog, machine(plan))
-    for path, reason in ignored(settled, plan, catalog):
+    resolved = resolve_plan(with_placeholders(plan, catalog), catalog, machine(plan))
+    for path, reason in ignored(resolved, plan, catalog):
         yield place_in_document(source.document, path), reason
 
 
@@ -74,7 +74,7 @@ def check(plan: Plan, catalog: Catalog, machine: Machine | None) -> None:
     Raises:
         CapacityError: it cannot be estimated.
     """
-    estimate_settled(settle(with_placeholders(plan, catalog), catalog, machine), catalog)
+    estimate_resolved(resolve_plan(with_placeholders(plan, catalog), catalog, machine), catalog)
 
 
 def _first_faults(

@@ -16,7 +16,7 @@ def with_benchmarks(device: Device, found: MeasuredFacts | None) -> Device:
     """
     if found is None:
         return device
-    reach = device.reach
+    reach = device.efficiency
     rates = {"fp32": found.fp32_flops, "fp64": found.fp64_flops}
     measured = {name: fact for name, fact in rates.items() if fact.value and name in device.peaks}
     shares = {name: (fact.value or 0.0) / device.peaks[name] for name, fact in measured.items()}
@@ -28,4 +28,4 @@ def with_benchmarks(device: Device, found: MeasuredFacts | None) -> Device:
     if not sources:
         return device
     gemm = {**reach.gemm, **shares}
-    return replace(device, reach=replace(reach, gemm=gemm, source=f"measured here: {'; '.join(sources)}"))
+    return replace(device, efficiency=replace(reach, gemm=gemm, source=f"measured here: {'; '.join(sources)}"))

@@ -31,7 +31,7 @@ WIDEST_FIRST = ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "int8", "fp4")
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class Efficiency:
     """Shares of the datasheet a generation reaches; see profiles/efficiency.yaml and coefficients.yaml.
 
     Times are in seconds here, sizes in bytes.
@@ -50,7 +50,7 @@ class Reach:
     attention_unfused: Number
     stream: Number
     elementwise: Number
-    launch_seconds: Number
+    kernel_launch_seconds: Number
     collective_share: Number
     switch_reduction: Number
     collective_half_bytes: Number
@@ -86,7 +86,7 @@ class Device:
         clock: share of the full clock that a lowered power limit leaves.
         link_bandwidth: link to a neighbour in the node, B/s in one direction.
         host_bandwidth: link to host memory, B/s in one direction.
-        reach: what of all this is reached.
+        efficiency: what of all this is reached.
         checked: date of the catalogue row.
         confidence: A, B or C as the catalogue says.
         known: how each of the figures came about, by field; peaks by ``peaks.bf16`` and the like.
@@ -103,7 +103,7 @@ class Device:
     clock: Number
     link_bandwidth: Number
     host_bandwidth: Number
-    reach: Reach
+    efficiency: Efficiency
     checked: str
     confidence: str
     known: Mapping[str, Provenance] = field(default_factory=dict)
@@ -155,7 +155,7 @@ class Device:
     def gemm_reach(self, precision: str) -> float:
         """Share of the peak that large matrix products of a type sustain."""
         native = self.native(precision)
-        return self.reach.gemm.get(native, min(self.reach.gemm.values()))
+        return self.efficiency.gemm.get(native, min(self.efficiency.gemm.values()))
 
 
 def figure_label(name: str) -> str:

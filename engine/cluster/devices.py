@@ -8,7 +8,7 @@ from fractions import Fraction
 from capacity_tui.engine.catalog import Accelerator, Catalog, Processor
 from capacity_tui.engine.catalog.rows.assumptions import Assumption
 from capacity_tui.engine.catalog.rows.base import FROM_USER, MIB, Row
-from capacity_tui.engine.cluster.cluster import Device, Reach
+from capacity_tui.engine.cluster.cluster import Device, Efficiency
 from capacity_tui.engine.errors import CatalogError, Place
 from capacity_tui.engine.machine.facts import Provenance
 
@@ -29,11 +29,11 @@ UNTOLD = Provenance("assumed", "nothing tells")
 DEVICE_FIGURES = ("memory_bytes", "bandwidth", "peaks", "units", "tdp_watts", "link_bandwidth", "host_bandwidth")
 
 
-def reach_of(generation: str, catalog: Catalog) -> Reach:
+def efficiency_of(generation: str, catalog: Catalog) -> Efficiency:
     """Return what a hardware generation reaches of its datasheet; the row ``other`` where none covers it."""
     table = catalog.efficiencies
     row = next((row for row in table.values() if generation in row.generations), table["other"])
-    return Reach(
+    return Efficiency(
         gemm=row.gemm,
         sustained=row.sustained,
         wave_fill=row.wave_fill,
@@ -47,7 +47,7 @@ def reach_of(generation: str, catalog: Catalog) -> Reach:
         attention_unfused=row.attention_unfused,
         stream=row.stream,
         elementwise=row.elementwise,
-        launch_seconds=row.launch_us * 1e-6,
+        kernel_launch_seconds=row.launch_us * 1e-6,
         collective_share=row.collective_share,
         switch_reduction=row.switch_reduction,
         collective_half_bytes=row.collective_half_mib * MIB,
@@ -96,7 +96,7 @@ def accelerator_device(row: Accelerator, catalog: Catalog) -> Device:
         clock=1.0,
         link_bandwidth=row.link_gbs * 1e9 if row.link_gbs else host,
         host_bandwidth=bandwidth if row.unified_memory else host,
-        reach=reach_of(row.generation or "", catalog),
+        efficiency=efficiency_of(row.generation or "", catalog),
         checked=row.checked.isoformat(),
         confidence=row.confidence,
     ).known_by(told, *DEVICE_FIGURES)
@@ -161,7 +161,7 @@ def processor_device(row: Processor, catalog: Catalog) -> Device:
         clock=1.0,
         link_bandwidth=bandwidth * 0.5,
         host_bandwidth=bandwidth,
-        reach=reach_of("CPU", catalog),
+        efficiency=efficiency_of("CPU", catalog),
         checked=row.checked.isoformat(),
         confidence=row.confidence,
     ).known_by(row_provenance(row), *DEVICE_FIGURES)

@@ -81,7 +81,7 @@ def assemble(work: Work, cluster: Cluster, pricing: PricingSection, iteration: I
         energy=energy(cluster, seconds, computing / time.seconds, moving / time.seconds, pricing.usd_per_kwh),
         basis=Basis(
             work.method,
-            cluster.device.reach.source,
+            cluster.device.efficiency.source,
             cluster.device.checked,
             work.assumed,
             cluster.figures(),

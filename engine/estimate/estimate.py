@@ -12,7 +12,7 @@ from capacity_tui.engine.estimate.assemble import assemble
 from capacity_tui.engine.estimate.classical.work import classical_work
 from capacity_tui.engine.estimate.networks.work import network_work
 from capacity_tui.engine.estimate.plugin import plugin_work
-from capacity_tui.engine.estimate.resolve import Settled, job_steps, settle
+from capacity_tui.engine.estimate.resolve import ResolvedPlan, job_steps, resolve_plan
 from capacity_tui.engine.estimate.result import Estimate, Iteration
 from capacity_tui.engine.estimate.serving.resolve import serving_run
 from capacity_tui.engine.estimate.serving.serve import serving_estimate
@@ -49,42 +49,42 @@ def estimate_plan(plan: Plan, machine: Machine | None = None, catalog: Catalog |
         PlanError, CatalogError, HardwareError: the plan cannot be estimated.
     """
     facts = catalog or load_catalog()
-    settled = settle(plan, facts, machine)
-    return Answer(settled.plan, estimate_settled(settled, facts))
+    resolved = resolve_plan(plan, facts, machine)
+    return Answer(resolved.plan, estimate_resolved(resolved, facts))
 
 
-def estimate_settled(settled: Settled, catalog: Catalog) -> Estimate:
+def estimate_resolved(resolved: ResolvedPlan, catalog: Catalog) -> Estimate:
     """Estimate a settled plan.
 
     Raises:
         PlanError: nothing is known about this kind of model.
     """
-    plan, shape = settled.plan, settled.shape
+    plan, shape = resolved.plan, resolved.shape
     if plan.task == "infer" and shape is not None:
-        return serving_estimate(serving_run(plan, shape, settled.cluster, catalog), plan.pricing)
-    work = work_of(settled, catalog)
+        return serving_estimate(serving_run(plan, shape, resolved.cluster, catalog), plan.pricing)
+    work = work_of(resolved, catalog)
     if work is None:
         raise PlanError(
-            f"{settled.family.id} cannot be estimated yet",
+            f"{resolved.family.id} cannot be estimated yet",
             hint="transformers can: capacity-tui models --list",
             place=Place(field="model.name"),
         )
     iterations: Mapping[str, Iteration] = {"infer": "batch", "fit": "fit"}
-    return assemble(work, settled.cluster, plan.pricing, iterations.get(str(plan.task), "step"))
+    return assemble(work, resolved.cluster, plan.pricing, iterations.get(str(plan.task), "step"))
 
 
-def work_of(settled: Settled, catalog: Catalog) -> Work | None:
+def work_of(resolved: ResolvedPlan, catalog: Catalog) -> Work | None:
     """Return a settled plan as neutral work; None where its family does not speak in operators."""
-    if isinstance(settled.spec, ClassicalSpec):
-        efficiency = settled.plan.hardware.efficiency
-        return classical_work(settled.spec, settled.family.id, settled.cluster, catalog, efficiency)
-    if isinstance(settled.spec, NetworkSpec):
-        steps = job_steps(settled.plan)
-        return network_work(settled.plan, settled.spec, settled.family.id, settled.cluster, catalog, steps)
-    if isinstance(settled.spec, PluginSpec):
-        return plugin_work(settled.plan, settled.spec, plugin_of(settled.family.id), settled.cluster)
-    if settled.shape is None or settled.plan.task == "infer":
+    if isinstance(resolved.spec, ClassicalSpec):
+        efficiency = resolved.plan.hardware.efficiency
+        return classical_work(resolved.spec, resolved.family.id, resolved.cluster, catalog, efficiency)
+    if isinstance(resolved.spec, NetworkSpec):
+        steps = job_steps(resolved.plan)
+        return network_work(resolved.plan, resolved.spec, resolved.family.id, resolved.cluster, catalog, steps)
+    if isinstance(resolved.spec, PluginSpec):
+        return plugin_work(resolved.plan, resolved.spec, plugin_of(resolved.family.id), resolved.cluster)
+    if resolved.shape is None or resolved.plan.task == "infer":
         return None
-    run = transformer_run(settled.plan, settled.shape, settled.cluster, catalog)
-    work = training_work(run, job_steps(settled.plan))
-    return as_measured(work, settled.cluster.device, str(settled.plan.training.precision))
+    run = transformer_run(resolved.plan, resolved.shape, resolved.cluster, catalog)
+    work = training_work(run, job_steps(resolved.plan))
+    return as_measured(work, resolved.cluster.device, str(resolved.plan.training.precision))

@@ -238,7 +238,7 @@ def energy(
     limit = cluster.device.tdp_watts
     if limit is None:
         return EnergyEstimate(None, None, None)
-    reach = cluster.device.reach
+    reach = cluster.device.efficiency
     watts = average_watts(
         cluster.devices,
         limit,

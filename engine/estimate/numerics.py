@@ -22,7 +22,7 @@ class Numerics:
     """Bytes of numbers in a training run.
 
     Attributes:
-        width: an activation.
+        element_bytes: an activation.
         weight_bytes: a parameter, between uses.
         master_bytes: its fp32 copy, 0 if none.
         gradient_bytes: a gradient as kept.
@@ -36,7 +36,7 @@ class Numerics:
         newton_schulz_steps: iterations that orthogonalize the update of a matrix, 0 without.
     """
 
-    width: float
+    element_bytes: float
     weight_bytes: float
     master_bytes: float
     gradient_bytes: float
@@ -59,7 +59,7 @@ def training_numerics(training: TrainingSection, row: Framework, catalog: Catalo
     optimizer = catalog.optimizers.find(training.optimizer)
     kept = catalog.precisions.find(training.precision)
     full = kept.master_bytes == 0.0
-    width = kept.activation_bytes
+    element_bytes = kept.activation_bytes
     mixed = training.master_weights == "fp32" and not full
     weight_bytes = kept.master_bytes if mixed and row.fp32_parameters else kept.weight_bytes
     master_bytes = kept.master_bytes if mixed and not row.fp32_parameters else 0.0
@@ -69,10 +69,10 @@ def training_numerics(training: TrainingSection, row: Framework, catalog: Catalo
     gradient_bytes = catalog.precisions.find(gradients).gradient_bytes
     lean = weight_bytes + master_bytes < 4.0
     each, vector = _state_bytes(optimizer, lean=lean), _vector_state_bytes(optimizer, lean=lean)
-    values = 2.0 * (master_bytes or weight_bytes) + (width if master_bytes else 0.0)
+    values = 2.0 * (master_bytes or weight_bytes) + (element_bytes if master_bytes else 0.0)
     traffic = optimizer.state_traffic_bytes + values + optimizer.gradient_passes * gradient_bytes
     return Numerics(
-        width=width,
+        element_bytes=element_bytes,
         weight_bytes=weight_bytes,
         master_bytes=master_bytes,
         gradient_bytes=gradient_bytes,

@@ -41,7 +41,7 @@ def plugin_work(plan: Plan, spec: Spec, plugin: ModelPlugin, cluster: Cluster) -
         flops=found.train_flops,
         bytes=traffic,
         rate=device.peak(precision) * reach,
-        bandwidth=device.bandwidth * device.reach.stream,
+        bandwidth=device.bandwidth * device.efficiency.stream,
     )
     on_cpu = device.kind == "cpu"
     return Work(
@@ -50,12 +50,12 @@ def plugin_work(plan: Plan, spec: Spec, plugin: ModelPlugin, cluster: Cluster) -
         host_bytes=0.0,
         peak="while it trains",
         fragmentation=0.0,
-        context_bytes=context_bytes(0.0 if on_cpu else device.reach.context_bytes, 0.0, 0.0),
+        context_bytes=context_bytes(0.0 if on_cpu else device.efficiency.context_bytes, 0.0, 0.0),
         operators=(training,),
         collectives=(),
         schedule=Schedule(),
-        launch_seconds=0.0,
-        fixed_seconds=device.reach.launch_seconds,
+        host_launch_seconds=0.0,
+        fixed_seconds=device.efficiency.kernel_launch_seconds,
         units_per_step=_samples(spec),
         units_per_sample=1.0,
         steps=1.0,
@@ -67,8 +67,8 @@ def plugin_work(plan: Plan, spec: Spec, plugin: ModelPlugin, cluster: Cluster) -
     )
 
 
-def _memory(found: Calculated, width: float) -> dict[str, float]:
-    model = found.params * width
+def _memory(found: Calculated, element_bytes: float) -> dict[str, float]:
+    model = found.params * element_bytes
     if found.memory_bytes is None:
         return {"model": model}
     return {"model": min(model, found.memory_bytes), "work": max(0.0, found.memory_bytes - model)}

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class ResolvedPlan:
     """A plan with nothing open, and what its names stand for.
 
     Attributes:
@@ -48,7 +48,9 @@ class Settled:
     spec: Spec | None = None
 
 
-def settle(plan: Plan, catalog: Catalog, machine: Machine | None = None, like: Settled | None = None) -> Settled:
+def resolve_plan(
+    plan: Plan, catalog: Catalog, machine: Machine | None = None, like: ResolvedPlan | None = None
+) -> ResolvedPlan:
     """Return the plan with every default filled in.
 
     Args:
@@ -69,10 +71,10 @@ def settle(plan: Plan, catalog: Catalog, machine: Machine | None = None, like: S
     plan = plan.model_copy(update={"task": task, "hardware": hardware})
     if family.kind == "classical":
         spec = settle_classical(plan, family.id, cluster.device)
-        return Settled(_with_spec(plan, spec), family, cluster, None, spec)
+        return ResolvedPlan(_with_spec(plan, spec), family, cluster, None, spec)
     if family.kind == "plugin":
         own = read_spec(plugin_of(family.id).spec_type, plan.model.spec)
-        return Settled(_with_spec(plan, own), family, cluster, None, own)
+        return ResolvedPlan(_with_spec(plan, own), family, cluster, None, own)
     shape, network = None, None
     if family.kind == "network":
         network = read_spec(network_spec_type(family.id), plan.model.spec)
@@ -92,10 +94,10 @@ def settle(plan: Plan, catalog: Catalog, machine: Machine | None = None, like: S
         require(BATCH_FOR_ALL, Layout(float(cluster.devices), dp=float(replicas), global_batch=float(global_batch)))
     method = training.method or (FULL if task == "finetune" else None)
     training = training.model_copy(update={"global_batch": global_batch, "method": method})
-    settled = plan.model_copy(update={"parallelism": parallel, "training": training})
+    resolved = plan.model_copy(update={"parallelism": parallel, "training": training})
     if shape is not None:
-        refuse_impossible(plan_layout(settled, shape, catalog))
-    return Settled(settled, family, cluster, shape, network)
+        refuse_impossible(plan_layout(resolved, shape, catalog))
+    return ResolvedPlan(resolved, family, cluster, shape, network)
 
 
 def job_steps(plan: Plan) -> float | None:

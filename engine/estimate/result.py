@@ -324,16 +324,16 @@ def _largest(value: Number | None) -> float:
     return float(np.max(np.asarray(0.0 if value is None else value)))
 
 
-def plain(value: object) -> object:
+def to_builtins(value: object) -> object:
     """Return a result as plain data: dataclasses to mappings, arrays to lists, non-finite numbers to None."""
     if is_dataclass(value) and not isinstance(value, type):
-        return {entry.name: plain(getattr(value, entry.name)) for entry in fields(value)}
+        return {entry.name: to_builtins(getattr(value, entry.name)) for entry in fields(value)}
     if isinstance(value, Mapping):
-        return {str(key): plain(entry) for key, entry in value.items()}
+        return {str(key): to_builtins(entry) for key, entry in value.items()}
     if isinstance(value, tuple | list):
-        return [plain(entry) for entry in value]
+        return [to_builtins(entry) for entry in value]
     if isinstance(value, np.ndarray | np.generic):
-        return plain(value.tolist())
+        return to_builtins(value.tolist())
     if isinstance(value, float) and not np.isfinite(value):
         return None
     return value

@@ -22,7 +22,7 @@ Part = Literal[
     "overhead",
 ]
 Phase = Literal["forward", "backward", "recompute", "step"]
-Where = Literal["layer", "first", "last", "step"]
+PipelinePosition = Literal["layer", "first", "last", "step"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Operator:
     name: str
     part: Part
     phase: Phase
-    where: Where
+    where: PipelinePosition
     flops: Number
     bytes: Number
     rate: Number
@@ -108,7 +108,7 @@ class Work:
         operators: kernels of a micro-batch and of the step.
         collectives: communication.
         schedule: micro-batches and pipeline.
-        launch_seconds: host time of one kernel launch.
+        host_launch_seconds: host time of one kernel launch.
         fixed_seconds: host time of one step.
         units_per_step: tokens or samples of one step.
         units_per_sample: tokens in one sample.
@@ -135,7 +135,7 @@ class Work:
     operators: tuple[Operator, ...]
     collectives: tuple[Collective, ...]
     schedule: Schedule
-    launch_seconds: Number
+    host_launch_seconds: Number
     fixed_seconds: Number
     units_per_step: Number
     units_per_sample: Number

@@ -9,9 +9,9 @@ import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.estimate.equation import Derivation, recording
-from capacity_tui.engine.estimate.estimate import estimate_settled, work_of
+from capacity_tui.engine.estimate.estimate import estimate_resolved, work_of
 from capacity_tui.engine.estimate.figures import Figure, figure, result_key
-from capacity_tui.engine.estimate.resolve import Settled
+from capacity_tui.engine.estimate.resolve import ResolvedPlan
 from capacity_tui.engine.estimate.result import Interval
 from capacity_tui.engine.explain.notes import remarks
 from capacity_tui.engine.explain.terms import Sum, Term, mean, sum_of
@@ -58,24 +58,24 @@ class Explanation:
         return () if self.sum is None else self.sum.terms
 
 
-def explain_settled(settled: Settled, name: str, catalog: Catalog) -> Explanation:
+def explain_resolved(resolved: ResolvedPlan, name: str, catalog: Catalog) -> Explanation:
     """Explain one figure of a settled plan.
 
     Raises:
         PlanError: no result has that key, or the plan cannot be estimated.
     """
     key = result_key(name)
-    hardware = ((told.value, str(told)) for told in settled.cluster.figures().values())
+    hardware = ((told.value, str(told)) for told in resolved.cluster.figures().values())
     with recording(hardware) as record:
-        estimate = estimate_settled(settled, catalog)
+        estimate = estimate_resolved(resolved, catalog)
         found = figure(estimate, key)
-        summed = sum_of(key, settled, estimate, catalog)
+        summed = sum_of(key, resolved, estimate, catalog)
     return Explanation(
         figure=found,
         sum=summed,
         derivations=_derivations(record, SAME_FORMULA.get(key, key), found.number),
-        remarks=tuple(remarks(found, settled, estimate, catalog)),
-        interval_basis=_interval_basis(key, settled, catalog) if isinstance(found.value, Interval) else "",
+        remarks=tuple(remarks(found, resolved, estimate, catalog)),
+        interval_basis=_interval_basis(key, resolved, catalog) if isinstance(found.value, Interval) else "",
         calibration="" if key.startswith(WITHOUT_CONSTANTS) else estimate.basis.calibration,
         assumed=estimate.basis.assumed,
     )
@@ -91,8 +91,8 @@ def _derivations(record: Iterable[Derivation], key: str, value: float | None) ->
     return tuple(exact[:1] or (found[:MOST_DERIVATIONS] if value else ()))
 
 
-def _interval_basis(key: str, settled: Settled, catalog: Catalog) -> str:
-    work = work_of(settled, catalog)
+def _interval_basis(key: str, resolved: ResolvedPlan, catalog: Catalog) -> str:
+    work = work_of(resolved, catalog)
     if work is None:
         return OF_MEMORY if key.startswith("memory.") else GENERAL
     return work.memory_basis if key.startswith("memory.") else work.step_basis

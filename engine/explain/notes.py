@@ -9,7 +9,7 @@ import numpy as np
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.cluster.cluster import figure_label
 from capacity_tui.engine.estimate.figures import Figure
-from capacity_tui.engine.estimate.resolve import Settled
+from capacity_tui.engine.estimate.resolve import ResolvedPlan
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.estimate.transformer.resolve import base_format
 from capacity_tui.engine.models.plugins import PluginSpec
@@ -31,7 +31,7 @@ _REMEDIES = {
 }
 
 
-def remarks(figure: Figure, settled: Settled, estimate: Estimate, catalog: Catalog) -> Iterator[str]:
+def remarks(figure: Figure, resolved: ResolvedPlan, estimate: Estimate, catalog: Catalog) -> Iterator[str]:
     """Yield what to know about a figure, one line each."""
     key, number = figure.metric.key, figure.number
     if number is None:
@@ -39,80 +39,80 @@ def remarks(figure: Figure, settled: Settled, estimate: Estimate, catalog: Catal
         yield f"{figure.absence}: {remedy}" if remedy else figure.absence
         return
     if number == 0:
-        yield _zero(key, settled, estimate)
+        yield _zero(key, resolved, estimate)
     if key.startswith("memory.") and key not in {"memory.capacity_bytes", "memory.host_bytes"} and estimate.memory.peak:
         yield f"at the peak of memory: {estimate.memory.peak}"
     if key == "memory.parts.weights":
-        yield from _stored(settled, catalog)
-    yield from _origin(key, settled, estimate)
+        yield from _stored(resolved, catalog)
+    yield from _origin(key, resolved, estimate)
 
 
-def _stored(settled: Settled, catalog: Catalog) -> Iterator[str]:
+def _stored(resolved: ResolvedPlan, catalog: Catalog) -> Iterator[str]:
     """Say how many bits the format of the layers' weights takes, block constants included."""
-    name = settled.plan.inference.weights if settled.plan.task == "infer" else base_format(settled.plan.training)
-    row = catalog.quantizations.find(name) if name and settled.shape is not None else None
+    name = resolved.plan.inference.weights if resolved.plan.task == "infer" else base_format(resolved.plan.training)
+    row = catalog.quantizations.find(name) if name and resolved.shape is not None else None
     if row is not None and row.block and row.body_bits:
         yield f"{row.name}: {row.block}, {row.body_bits:g} bits a weight in the layers"
 
 
-def _origin(key: str, settled: Settled, estimate: Estimate) -> Iterator[str]:
+def _origin(key: str, resolved: ResolvedPlan, estimate: Estimate) -> Iterator[str]:
     """Say where a number comes from that no formula gives."""
-    device = settled.cluster.device
+    device = resolved.cluster.device
     behind = HARDWARE_BEHIND.get(key, "")
     if behind in device.known:
         yield f"{figure_label(behind)} of {device.name}: {device.known[behind]}"
-    if key == "memory.host_bytes" and settled.plan.task == "fit":
+    if key == "memory.host_bytes" and resolved.plan.task == "fit":
         yield "the data lie in host memory until they are copied to the device"
     if key.startswith("cost."):
         usd = estimate.cost.usd_per_hour
         hour = format_money(None if usd is None else float(np.mean(usd)))
-        yield f"{hour} an hour for {settled.cluster.words}: {estimate.cost.source}"
-        price = settled.cluster.price
+        yield f"{hour} an hour for {resolved.cluster.words}: {estimate.cost.source}"
+        price = resolved.cluster.price
         if price.interruptions is not None and (key == "cost.usd_spot" or price.is_spot):
             between = format_seconds(price.interruptions.seconds_between)
             yield f"assumed: {price.interruptions.words}; this job is interrupted every {between}"
-    if isinstance(settled.spec, PluginSpec):
-        yield f"as the plug-in of {settled.family.id} says"
+    if isinstance(resolved.spec, PluginSpec):
+        yield f"as the plug-in of {resolved.family.id} says"
     elif key.startswith("model."):
-        model = settled.plan.model
-        name = f"read from {model.config}" if model.config else f"sizes of {settled.family.id} in the catalogue"
-        own = f", with {', '.join(model.spec)} of the plan" if model.spec and settled.shape is not None else ""
-        yield name + own if settled.shape is not None else f"complexity of the family: {estimate.model.complexity}"
+        model = resolved.plan.model
+        name = f"read from {model.config}" if model.config else f"sizes of {resolved.family.id} in the catalogue"
+        own = f", with {', '.join(model.spec)} of the plan" if model.spec and resolved.shape is not None else ""
+        yield name + own if resolved.shape is not None else f"complexity of the family: {estimate.model.complexity}"
 
 
-def _zero(key: str, settled: Settled, estimate: Estimate) -> str:
+def _zero(key: str, resolved: ResolvedPlan, estimate: Estimate) -> str:
     """Say in one line why a figure is zero."""
     group, _, part = key.rpartition(".")
     if group == "memory.parts":
-        return _no_memory(part, settled, estimate.memory.peak)
+        return _no_memory(part, resolved, estimate.memory.peak)
     if group == "computation.parts":
-        return _no_time(part, settled)
+        return _no_time(part, resolved)
     return {"memory.host_bytes": "nothing is kept in host memory"}.get(key, "nothing counts towards it")
 
 
-def _no_memory(part: str, settled: Settled, peak: str) -> str:
-    offload = settled.plan.parallelism.offload
+def _no_memory(part: str, resolved: ResolvedPlan, peak: str) -> str:
+    offload = resolved.plan.parallelism.offload
     if part == "optimizer" and offload in {"optimizer", "parameters"}:
         return f"the optimizer's states are kept in host memory: offload {offload}"
     if part == "weights" and offload == "parameters":
         return f"weights are kept in host memory: offload {offload}"
-    if part in {"gradients", "optimizer"} and settled.plan.task in {"infer", "fit"}:
+    if part in {"gradients", "optimizer"} and resolved.plan.task in {"infer", "fit"}:
         return "nothing is trained"
     reasons = {
         "optimizer": "the optimizer keeps no states, or memory peaks before they exist",
         "buffers": "nothing is gathered, and no buckets are reduced",
-        "kv_cache": "the model generates no tokens" if settled.plan.task == "infer" else "only serving keeps one",
+        "kv_cache": "the model generates no tokens" if resolved.plan.task == "infer" else "only serving keeps one",
         "copies": "the library works on the table itself",
         "context": "a processor has no driver context",
         "reserve": "the allocator holds nothing beyond its peak",
     }
-    if settled.plan.task == "fit":
+    if resolved.plan.task == "fit":
         return "a classical fit keeps its data, copies, work and model instead"
     return reasons.get(part, f"memory peaks {peak}, where there are none")
 
 
-def _no_time(part: str, settled: Settled) -> str:
-    parallel = settled.plan.parallelism
+def _no_time(part: str, resolved: ResolvedPlan) -> str:
+    parallel = resolved.plan.parallelism
     replicas = int(parallel.dp or 1) * int(parallel.cp)
     sizes = {
         "tensor_parallel": (parallel.tp, "tensor parallelism is 1: no layer is split over devices"),
@@ -121,14 +121,14 @@ def _no_time(part: str, settled: Settled) -> str:
         "data_parallel": (replicas, "one replica: there are no gradients to reduce"),
         "pipeline_bubble": (parallel.pp, "one pipeline stage: no device waits for another"),
     }
-    if settled.plan.task == "infer" and part in {"data_parallel", "optimizer"}:
+    if resolved.plan.task == "infer" and part in {"data_parallel", "optimizer"}:
         return "nothing is trained: replicas serve by themselves"
     if part in sizes:
         size, reason = sizes[part]
         return HIDDEN if int(size or 1) > 1 else reason
     reasons = {
         "attention": "the model has no attention",
-        "optimizer": "no optimizer runs" if settled.plan.task in {"infer", "fit"} else "no parameter is trained",
+        "optimizer": "no optimizer runs" if resolved.plan.task in {"infer", "fit"} else "no parameter is trained",
         "overhead": "kernels take longer than their launches",
     }
     return reasons.get(part, "nothing counts towards it")

@@ -10,7 +10,7 @@ import numpy as np
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.estimate.estimate import Answer, work_of
-from capacity_tui.engine.estimate.resolve import Settled, settle
+from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
 from capacity_tui.engine.estimate.serving.resolve import serving_run
 from capacity_tui.engine.estimate.serving.speed import decode, prefill
 from capacity_tui.engine.estimate.timing.roofline import operator_seconds
@@ -78,30 +78,30 @@ class Roofline:
 def roofline(answer: Answer, machine: Machine | None = None, catalog: Catalog | None = None) -> Roofline | None:
     """Return the roofline of an answered plan; None where its work moves no memory."""
     facts = catalog or load_catalog()
-    settled = settle(answer.plan, facts, machine)
-    operators, micro_batches = _operators(settled, facts)
+    resolved = resolve_plan(answer.plan, facts, machine)
+    operators, micro_batches = _operators(resolved, facts)
     computation, bottleneck = answer.estimate.computation, answer.estimate.bottleneck
     intensity, ridge = _number(bottleneck.arithmetic_intensity), _number(bottleneck.ridge_point)
-    bandwidth = _number(settled.cluster.device.bandwidth)
+    bandwidth = _number(resolved.cluster.device.bandwidth)
     if intensity <= 0 or ridge <= 0:
         return None
     reached = computation.model_flops_per_step / computation.step_seconds.value / computation.devices
     points = sorted(_points(operators, micro_batches), key=lambda point: -point.share)
-    name = settled.cluster.device.name
+    name = resolved.cluster.device.name
     return Roofline(name, ridge * bandwidth, bandwidth, intensity, _number(reached), tuple(points[:MOST_POINTS]))
 
 
-def _operators(settled: Settled, catalog: Catalog) -> tuple[tuple[Operator, ...], Number]:
+def _operators(resolved: ResolvedPlan, catalog: Catalog) -> tuple[tuple[Operator, ...], Number]:
     """Return the kernels of a run and how often those of a micro-batch run in a step."""
-    if settled.plan.task == "infer" and settled.shape is not None:
-        run = serving_run(settled.plan, settled.shape, settled.cluster, catalog)
+    if resolved.plan.task == "infer" and resolved.shape is not None:
+        run = serving_run(resolved.plan, resolved.shape, resolved.cluster, catalog)
         first = tuple(replace(operator, name=f"{operator.name} of the prompt") for operator in prefill(run).operators)
         each = tuple(
             replace(operator, name=f"{operator.name} of the output", count=operator.count * run.decode_steps)
             for operator in decode(run).operators
         )
         return (*first, *each), 1.0
-    work = work_of(settled, catalog)
+    work = work_of(resolved, catalog)
     return (work.operators, work.schedule.micro_batches) if work is not None else ((), 1.0)
 
 

@@ -11,7 +11,7 @@ from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.estimate.equation import Derivation, origin
 from capacity_tui.engine.estimate.estimate import work_of
 from capacity_tui.engine.estimate.figures import part_label
-from capacity_tui.engine.estimate.resolve import Settled
+from capacity_tui.engine.estimate.resolve import ResolvedPlan
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.estimate.serving.resolve import serving_run
 from capacity_tui.engine.estimate.serving.run import ServingRun
@@ -69,18 +69,18 @@ class Sum:
     name: str = ""
 
 
-def sum_of(key: str, settled: Settled, estimate: Estimate, catalog: Catalog) -> Sum | None:
+def sum_of(key: str, resolved: ResolvedPlan, estimate: Estimate, catalog: Catalog) -> Sum | None:
     """Return what a figure, or what its formula starts from, is the sum of; None where it is no sum."""
     group = key.partition(".")[0]
     if group == "memory":
         return _memory_sum(key, estimate)
     if group == "model":
         unit = "FLOP" if key == "model.forward_flops" else ""
-        return _sum(_model_terms(key, settled, estimate, catalog), unit)
+        return _sum(_model_terms(key, resolved, estimate, catalog), unit)
     if key.startswith(PART_SECONDS):
-        return _sum(_part_terms(key.removeprefix(PART_SECONDS), settled, estimate, catalog), "s")
+        return _sum(_part_terms(key.removeprefix(PART_SECONDS), resolved, estimate, catalog), "s")
     if key.startswith("computation.infer.") and not key.endswith("requests_per_second"):
-        return _serving_sum(key, settled, catalog)
+        return _serving_sum(key, resolved, catalog)
     if group == "computation" or key in {"cost.usd", "cost.usd_spot", "cost.usd_per_million_tokens", "energy.kwh"}:
         name = {f"computation.{STEP}": "", "computation.infer.requests_per_second": "seconds"}.get(key, STEP)
         return _sum(_parts(estimate.computation.parts), "s", name)
@@ -111,14 +111,14 @@ def _memory_sum(key: str, estimate: Estimate) -> Sum | None:
     return _sum(_parts(parts), "B", "reserved") if key == "memory.utilization_percent" else None
 
 
-def _model_terms(key: str, settled: Settled, estimate: Estimate, catalog: Catalog) -> Iterator[Term]:
-    if settled.shape is not None:
-        counts = count_parameters(settled.shape)
+def _model_terms(key: str, resolved: ResolvedPlan, estimate: Estimate, catalog: Catalog) -> Iterator[Term]:
+    if resolved.shape is not None:
+        counts = count_parameters(resolved.shape)
         if key == "model.forward_flops":
             return _flops_terms(counts, mean(estimate.model.forward_flops))
         return _parameter_terms(counts, mean(counts.experts_active if "active" in key else counts.experts))
-    if isinstance(settled.spec, NetworkSpec):
-        layers = settled.spec.network(catalog, settled.family.id).layers
+    if isinstance(resolved.spec, NetworkSpec):
+        layers = resolved.spec.network(catalog, resolved.family.id).layers
         return _layer_terms(layers, "flops" if key == "model.forward_flops" else "parameters")
     return iter(())
 
@@ -166,12 +166,12 @@ def _layer_terms(layers: Iterable[Layer], attribute: str) -> Iterator[Term]:
         )
 
 
-def _part_terms(part: str, settled: Settled, estimate: Estimate, catalog: Catalog) -> Iterator[Term]:
-    work = work_of(settled, catalog)
+def _part_terms(part: str, resolved: ResolvedPlan, estimate: Estimate, catalog: Catalog) -> Iterator[Term]:
+    work = work_of(resolved, catalog)
     if work is not None:
         yield from _work_terms(work, part, mean(estimate.computation.parts.get(part, 0.0)))
-    elif settled.shape is not None:
-        yield from _phase_terms(serving_run(settled.plan, settled.shape, settled.cluster, catalog), part)
+    elif resolved.shape is not None:
+        yield from _phase_terms(serving_run(resolved.plan, resolved.shape, resolved.cluster, catalog), part)
 
 
 def _work_terms(work: Work, part: str, value: float) -> Iterator[Term]:
@@ -256,11 +256,11 @@ def _phase_terms(run: ServingRun, part: str) -> Iterator[Term]:
             yield Term(name, seconds * times, _times(times, "time"))
 
 
-def _serving_sum(key: str, settled: Settled, catalog: Catalog) -> Sum | None:
+def _serving_sum(key: str, resolved: ResolvedPlan, catalog: Catalog) -> Sum | None:
     """Return the parts of prefill, of one step of decode, or of a whole batch."""
-    if settled.shape is None or settled.plan.task != "infer":
+    if resolved.shape is None or resolved.plan.task != "infer":
         return None
-    run = serving_run(settled.plan, settled.shape, settled.cluster, catalog)
+    run = serving_run(resolved.plan, resolved.shape, resolved.cluster, catalog)
     is_decode = key.endswith((".decode_tokens_per_second", ".time_per_output_token_seconds"))
     phase = decode(run) if is_decode else prefill(run)
     return _sum(_parts(phase.parts), "s", "" if key.endswith("_seconds") else "seconds")

@@ -52,7 +52,7 @@ from capacity_tui.engine.machine.vendors.nvidia.jetson import probe_jetson
 from capacity_tui.engine.machine.vendors.stacks import probe_stacks, with_drivers
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.machine.measured import MeasuredReach
+    from capacity_tui.engine.machine.measured import MeasuredEfficiency
 
 DETECT_SECONDS = 10.0  # a driver without persistence mode wakes eight GPUs in several seconds
 FILE_SECONDS = 2.0  # probes that only read the kernel's files take milliseconds
@@ -138,7 +138,7 @@ class _Detection:
         self._probes.append(probe)
         return found
 
-    def _constants(self, files: tuple[MeasuredReach | Probe, ...]) -> tuple[MeasuredReach, ...]:
+    def _constants(self, files: tuple[MeasuredEfficiency | Probe, ...]) -> tuple[MeasuredEfficiency, ...]:
         """Return the sound files of measured constants; each damaged one is named among the probes."""
         self._probes += [entry for entry in files if isinstance(entry, Probe)]
         return tuple(entry for entry in files if not isinstance(entry, Probe))
@@ -152,7 +152,7 @@ def _cpu(host: Host) -> Cpu:
     return probe_apple_cpu(host) if host.system == "Darwin" else probe_cpu(host)
 
 
-def _measured(host: Host) -> tuple[MeasuredReach | Probe, ...]:
+def _measured(host: Host) -> tuple[MeasuredEfficiency | Probe, ...]:
     """Return the measured constants of each file, or what is wrong with it."""
     from capacity_tui.engine.machine.measured import FOLDER, read_reach  # noqa: PLC0415 - loads numpy
 
@@ -160,7 +160,7 @@ def _measured(host: Host) -> tuple[MeasuredReach | Probe, ...]:
     if not folder.is_dir():
         raise NotPresentError("nothing was measured on this machine yet")
 
-    def found(path: Path) -> MeasuredReach | Probe:
+    def found(path: Path) -> MeasuredEfficiency | Probe:
         try:
             return read_reach(path)
         except StorageError as error:

@@ -12,7 +12,7 @@ from capacity_tui.engine.machine.facts import Fact, missing
 
 if TYPE_CHECKING:
     from capacity_tui.engine.machine.benchmark.report import MeasuredFacts
-    from capacity_tui.engine.machine.measured import MeasuredReach
+    from capacity_tui.engine.machine.measured import MeasuredEfficiency
 
 DiskKind = Literal["NVMe", "SSD", "HDD", "network", "tmpfs", "overlay"]
 SwapKind = Literal["NVMe", "SSD", "HDD", "file", "compressed memory"]
@@ -307,7 +307,7 @@ class Machine:
     container: Container
     platform: Platform
     probes: tuple[Probe, ...]
-    measured: tuple[MeasuredReach, ...] = ()
+    measured: tuple[MeasuredEfficiency, ...] = ()
     benchmarked: MeasuredFacts | None = None
 
     @property

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import cast
 
-from capacity_tui.engine.cluster.cluster import Device, Reach
+from capacity_tui.engine.cluster.cluster import Device, Efficiency
 from capacity_tui.engine.cluster.curve import Curve
 from capacity_tui.engine.errors import Place, StorageError
 from capacity_tui.engine.files import data_folder, reading_error
@@ -24,7 +24,7 @@ MOST_RATIO = 100.0
 """Measured over modelled rates of a curve."""
 MOST = {"_seconds": 1.0, "_bytes": 1e12, "_length": 1e6}
 """What constants of other kinds can be at most, by the end of their names."""
-_CONSTANTS = frozenset(part.name for part in fields(Reach)) - {"gemm", "source", "curves"}
+_CONSTANTS = frozenset(part.name for part in fields(Efficiency)) - {"gemm", "source", "curves"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class FitError:
 
 
 @dataclass(frozen=True, slots=True)
-class MeasuredReach:
+class MeasuredEfficiency:
     """Constants measured on one device.
 
     Attributes:
@@ -68,7 +68,7 @@ class MeasuredReach:
     curves: tuple[Curve, ...] = ()
     errors: tuple[FitError, ...] = ()
 
-    def applied(self, reach: Reach) -> Reach:
+    def applied(self, reach: Efficiency) -> Efficiency:
         """Return what a device reaches, with what was measured in place of the catalogue's constants."""
         numbers = {name: value for name, value in self.constants.items() if name in _CONSTANTS}
         changed = replace(reach, **numbers)  # type: ignore[arg-type]  # only names of numeric fields
@@ -89,7 +89,7 @@ def reach_file(key: str, folder: Path | None = None) -> Path:
     return (folder or data_folder()) / FOLDER / f"{key}.json"
 
 
-def read_reach(path: Path) -> MeasuredReach:
+def read_reach(path: Path) -> MeasuredEfficiency:
     """Return the constants in a file.
 
     Raises:
@@ -105,15 +105,15 @@ def read_reach(path: Path) -> MeasuredReach:
         raise StorageError("measured constants are damaged", str(error), hint, Place(str(path))) from error
 
 
-def with_measured(device: Device, found: tuple[MeasuredReach, ...]) -> Device:
+def with_measured(device: Device, found: tuple[MeasuredEfficiency, ...]) -> Device:
     """Return a device with what was measured on it, if anything was."""
     key = device_key(device)
     own = next((measured for measured in found if measured.device == key), None)
-    return device if own is None else replace(device, reach=own.applied(device.reach))
+    return device if own is None else replace(device, efficiency=own.applied(device.efficiency))
 
 
-def _reach(data: Mapping[str, object]) -> MeasuredReach:
-    return MeasuredReach(
+def _reach(data: Mapping[str, object]) -> MeasuredEfficiency:
+    return MeasuredEfficiency(
         device=str(data["device"]),
         date=str(data["date"]),
         software={name: str(value) for name, value in _table(data["software"]).items()},

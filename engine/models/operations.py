@@ -11,7 +11,7 @@ from capacity_tui.engine.models.transformer import Compression, TransformerShape
 from capacity_tui.engine.numeric import Number
 
 # Entries a token visits, given the most it may (0: no limit) and the tokens an entry stands for.
-Reach = Callable[[Number, Number], Number]
+Efficiency = Callable[[Number, Number], Number]
 
 
 def mean_context(seq_len: Number, window: Number = 0, causal: bool = True) -> Number:
@@ -28,7 +28,7 @@ def mean_context(seq_len: Number, window: Number = 0, causal: bool = True) -> Nu
     return limit - causal * limit * (limit - 1) / (2 * seq_len)
 
 
-def attention_flops(shape: TransformerShape, reach: Reach) -> Number:
+def attention_flops(shape: TransformerShape, reach: Efficiency) -> Number:
     """Operations of scores and weighted values in all layers, for one token.
 
     A layer takes ``2 · context · heads · (query width + value width)``, with the context its kind reaches.
@@ -42,7 +42,7 @@ def attention_flops(shape: TransformerShape, reach: Reach) -> Number:
     return flops
 
 
-def full_attention_flops(shape: TransformerShape, reach: Reach) -> Number:
+def full_attention_flops(shape: TransformerShape, reach: Efficiency) -> Number:
     """Operations of one layer that may attend to everything; an indexer narrows it to its best entries."""
     width = shape.head_dim + shape.v_head_dim
     if shape.latent:
@@ -61,7 +61,7 @@ def linear_attention_flops(shape: TransformerShape) -> Number:
     return 0 if linear is None else 6 * linear.value_heads * linear.key_dim * linear.value_dim
 
 
-def compressed_attention_flops(shape: TransformerShape, part: Compression, reach: Reach) -> Number:
+def compressed_attention_flops(shape: TransformerShape, part: Compression, reach: Efficiency) -> Number:
     """Operations of all compressed attentions: a window in each layer, and compressed entries in most."""
     entry = 4 * shape.heads * shape.head_dim
     window = shape.layers * entry * reach(shape.sliding_window, 1)

@@ -18,7 +18,7 @@ from capacity_tui.engine.models.transformer import (
     Vision,
     present,
 )
-from capacity_tui.engine.numeric import Number, some
+from capacity_tui.engine.numeric import Number, any_true
 
 LARGEST_SIZE = 10**9
 """Bound of every size: far beyond anything built, and no product of sizes overflows."""
@@ -114,7 +114,7 @@ def _check(shape: TransformerShape, where: Place) -> None:
         if np.any(np.less(size, 1)) or np.any(np.mod(size, 1)):
             raise PlanError("not a whole number of at least 1", place=_at(where, name))
     for name, needed in _needed(shape).items():
-        if some(needed * np.less(getattr(shape, name), 1)):
+        if any_true(needed * np.less(getattr(shape, name), 1)):
             raise PlanError("too small", hint="allowed: at least 1", place=_at(where, name))
     for name in PARTS:
         _check_part(name, getattr(shape, name), where)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from capacity_tui.engine.numeric import Number, some
+from capacity_tui.engine.numeric import Number, any_true
 
 
 def present(size: Number) -> Number:
@@ -223,7 +223,7 @@ class TransformerShape:
     @property
     def full_layers(self) -> Number:
         """Layers that attend to the whole context."""
-        if self.linear is None and not some(self.sliding_window):
+        if self.linear is None and not any_true(self.sliding_window):
             return self.layers
         every = self.full_attention_every
         return present(every) * (self.layers // (every + 1 - present(every)))
@@ -241,7 +241,7 @@ class TransformerShape:
     @property
     def latent(self) -> bool:
         """Whether keys and values are cached as one compressed vector (multi-head latent attention)."""
-        return some(self.kv_lora_rank) and self.compression is None
+        return any_true(self.kv_lora_rank) and self.compression is None
 
     @property
     def token_width(self) -> Number:

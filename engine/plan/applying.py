@@ -170,7 +170,7 @@ def circumstances(plan: Plan, kind: Kind, task: str, catalog: Catalog, **counts:
         counts.get("per_node", plan.hardware.per_node),
         _has_experts(plan, kind, catalog),
         _zero(plan, catalog),
-        any(row.takes != "needed" for row in engines),
+        any(row.memory_policy != "needed" for row in engines),
         counts.get("on_processor"),
         counts.get("has_spot_price"),
     )

@@ -8,7 +8,14 @@ from collections.abc import Iterator
 from dataclasses import fields
 
 from capacity_tui.engine.estimate.figures import METRICS, central, figure
-from capacity_tui.engine.estimate.result import CostEstimate, Estimate, Interval, MemoryEstimate, StageBytes, plain
+from capacity_tui.engine.estimate.result import (
+    CostEstimate,
+    Estimate,
+    Interval,
+    MemoryEstimate,
+    StageBytes,
+    to_builtins,
+)
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan.files.writing import yaml_text
 from capacity_tui.engine.plan.plan import Plan
@@ -56,7 +63,7 @@ def result_as_dict(plan: Plan, estimate: Estimate) -> dict[str, object]:
         "basis": estimate.basis,
         "details": estimate.details,
     }
-    return {key: plain(value) for key, value in result.items()}
+    return {key: to_builtins(value) for key, value in result.items()}
 
 
 def _items(cost: CostEstimate) -> Iterator[tuple[str, object]]:

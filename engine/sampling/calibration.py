@@ -16,7 +16,7 @@ from capacity_tui.engine.cluster.curve import Curve
 from capacity_tui.engine.errors import HardwareError
 from capacity_tui.engine.estimate.timing.roofline import attention_rate, gemm_rate
 from capacity_tui.engine.files import make_folder, write_atomically
-from capacity_tui.engine.machine.measured import FitError, MeasuredReach, device_key, reach_file
+from capacity_tui.engine.machine.measured import FitError, MeasuredEfficiency, device_key, reach_file
 from capacity_tui.engine.sampling.cases import ATTENTION_BACKWARD, ELEMENT_BYTES, MOVED
 from capacity_tui.engine.sampling.samples import Sample, SampleFile
 
@@ -31,7 +31,7 @@ HALF_BYTES = (0.0, 2.0**16, 2.0**20, 2.0**22, 2.0**23, 2.0**24)
 FEWEST = 3
 
 
-def fit_samples(device: Device, files: Sequence[SampleFile]) -> MeasuredReach:
+def fit_samples(device: Device, files: Sequence[SampleFile]) -> MeasuredEfficiency:
     """Return the constants that describe a device's samples best, with how well they do.
 
     Args:
@@ -58,7 +58,7 @@ def fit_samples(device: Device, files: Sequence[SampleFile]) -> MeasuredReach:
     if not found.errors:
         raise HardwareError("too few samples to fit anything", device.name, "run capacity-tui sample kernels first")
     software = {name: version for file in reversed(files) for name, version in file.software.items() if version}
-    return MeasuredReach(
+    return MeasuredEfficiency(
         device=device_key(device),
         date=max(sample.date for sample in samples),
         software=software,
@@ -80,7 +80,7 @@ def chosen_files(files: Sequence[SampleFile]) -> tuple[SampleFile, ...]:
     return (*(frameworks or plain)[:1], *passed[:1])
 
 
-def write_measured(measured: MeasuredReach, folder: Path | None = None) -> Path:
+def write_measured(measured: MeasuredEfficiency, folder: Path | None = None) -> Path:
     """Write a device's constants to the user's folder, and return the file.
 
     Raises:
@@ -104,7 +104,7 @@ class _Constants:
 
     def _now(self, name: str) -> float:
         """Return a constant as fitted so far."""
-        return self.constants.get(name, float(getattr(self._device.reach, name)))
+        return self.constants.get(name, float(getattr(self._device.efficiency, name)))
 
     def shares(self, name: str, bandwidths: Sequence[float]) -> None:
         """Fit a share of the memory bandwidth: bytes of all kernels over their time, each kernel alike."""
@@ -143,7 +143,7 @@ class _Constants:
 
         fill, ramp = _best(shape, rates, chosen, [(fill, ramp) for fill in FILLS for ramp in RAMPS])
         share = float(np.median((rates / shape((fill, ramp)))[chosen]))
-        self.gemm[dtype] = share / float(self._device.reach.sustained * self._device.clock)
+        self.gemm[dtype] = share / float(self._device.efficiency.sustained * self._device.clock)
         if len(self.gemm) == 1:
             # The constants of shape are the device's, not a type's: the first type sampled sets them.
             self.constants |= {"wave_fill": max(fill, 1e-6), "ramp_length": max(ramp, 1e-6)}
@@ -157,7 +157,8 @@ class _Constants:
         if dtype not in self._device.peaks or len(forward) < 2:
             return
         peak = self._device.peaks[dtype]
-        speed = float(self._device.reach.sustained * self._device.clock * self._device.reach.attention_portable)
+        efficiency = self._device.efficiency
+        speed = float(efficiency.sustained * self._device.clock * efficiency.attention_portable)
         flops, rates, span, head = _attention(forward)
 
         def shape(half: float) -> Floats:

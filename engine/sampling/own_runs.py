@@ -13,12 +13,12 @@ from typing import cast
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.cluster.cluster import Device
 from capacity_tui.engine.errors import Place, PlanError, StorageError
-from capacity_tui.engine.estimate.estimate import estimate_settled
-from capacity_tui.engine.estimate.resolve import Settled, settle
+from capacity_tui.engine.estimate.estimate import estimate_resolved
+from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.files import make_folder, reading_error, write_atomically
 from capacity_tui.engine.machine.machine import Machine
-from capacity_tui.engine.machine.measured import FitError, MeasuredReach, device_key, reach_file, with_measured
+from capacity_tui.engine.machine.measured import FitError, MeasuredEfficiency, device_key, reach_file, with_measured
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.sampling.samples import today
 
@@ -57,12 +57,14 @@ def own_run(plan: Plan, step_seconds: float | None, peak_bytes: float | None) ->
     return OwnRun(plan.data(), step_seconds, peak_bytes, today())
 
 
-def settled_run(plan: Plan, catalog: Catalog, machine: Machine) -> Settled:
+def resolved_run(plan: Plan, catalog: Catalog, machine: Machine) -> ResolvedPlan:
     """Return a run's plan with its hardware as the catalogue describes it, nothing measured."""
-    return settle(plan, catalog, replace(machine, measured=()))
+    return resolve_plan(plan, catalog, replace(machine, measured=()))
 
 
-def fit_runs(base: MeasuredReach | None, runs: Sequence[OwnRun], machine: Machine, catalog: Catalog) -> MeasuredReach:
+def fit_runs(
+    base: MeasuredEfficiency | None, runs: Sequence[OwnRun], machine: Machine, catalog: Catalog
+) -> MeasuredEfficiency:
     """Return constants that meet the user's runs: speed and memory outside the allocator, medians over the runs.
 
     Args:
@@ -74,12 +76,12 @@ def fit_runs(base: MeasuredReach | None, runs: Sequence[OwnRun], machine: Machin
     Raises:
         PlanError: a run is so far from its plan that something else must have run.
     """
-    cases = [(run, settled_run(Plan.model_validate(run.plan), catalog, machine)) for run in runs]
+    cases = [(run, resolved_run(Plan.model_validate(run.plan), catalog, machine)) for run in runs]
     device = cases[0][1].cluster.device
-    start = base or MeasuredReach(device_key(device), runs[-1].date, {})
-    factors = [_speed_factor(run, settled, start, catalog) for run, settled in cases if run.step_seconds]
+    start = base or MeasuredEfficiency(device_key(device), runs[-1].date, {})
+    factors = [_speed_factor(run, resolved, start, catalog) for run, resolved in cases if run.step_seconds]
     found = start if not factors else _faster(start, device, math.exp(median(math.log(each) for each in factors)))
-    contexts = [_context(run, settled, found, catalog) for run, settled in cases if run.peak_bytes]
+    contexts = [_context(run, resolved, found, catalog) for run, resolved in cases if run.peak_bytes]
     if contexts:
         found = replace(found, constants={**found.constants, "context_bytes": median(contexts)})
     errors = (
@@ -139,9 +141,9 @@ def _run(data: Mapping[str, object]) -> OwnRun:
                   str(data["date"]))  # fmt: skip
 
 
-def _estimate(settled: Settled, measured: MeasuredReach, catalog: Catalog) -> Estimate:
-    device = with_measured(settled.cluster.device, (measured,))
-    return estimate_settled(replace(settled, cluster=replace(settled.cluster, device=device)), catalog)
+def _estimate(resolved: ResolvedPlan, measured: MeasuredEfficiency, catalog: Catalog) -> Estimate:
+    device = with_measured(resolved.cluster.device, (measured,))
+    return estimate_resolved(replace(resolved, cluster=replace(resolved.cluster, device=device)), catalog)
 
 
 def _step(estimate: Estimate) -> float:
@@ -152,8 +154,8 @@ def _reserved(estimate: Estimate) -> float:
     return float(estimate.memory.reserved_bytes.value)
 
 
-def _faster(measured: MeasuredReach, device: Device, factor: float) -> MeasuredReach:
-    scaled = {name: measured.constants.get(name, float(getattr(device.reach, name))) * factor for name in SPEEDS}
+def _faster(measured: MeasuredEfficiency, device: Device, factor: float) -> MeasuredEfficiency:
+    scaled = {name: measured.constants.get(name, float(getattr(device.efficiency, name))) * factor for name in SPEEDS}
     # Curves of products and attention are relative to rates that scale with the constants; the others are not.
     curves = tuple(
         curve if "." in curve.name else replace(curve, ratios=tuple(ratio * factor for ratio in curve.ratios))
@@ -162,13 +164,13 @@ def _faster(measured: MeasuredReach, device: Device, factor: float) -> MeasuredR
     return replace(measured, constants={**measured.constants, **scaled}, curves=curves)
 
 
-def _speed_factor(run: OwnRun, settled: Settled, start: MeasuredReach, catalog: Catalog) -> float:
+def _speed_factor(run: OwnRun, resolved: ResolvedPlan, start: MeasuredEfficiency, catalog: Catalog) -> float:
     """Return how much faster the device must be for the run's step time, by halving the range."""
-    wanted, device = cast("float", run.step_seconds), settled.cluster.device
+    wanted, device = cast("float", run.step_seconds), resolved.cluster.device
     low, high = 1.0 / LARGEST_FACTOR, LARGEST_FACTOR
 
     def step(factor: float) -> float:
-        return _step(_estimate(settled, _faster(start, device, factor), catalog))
+        return _step(_estimate(resolved, _faster(start, device, factor), catalog))
 
     if not step(high) < wanted < step(low):
         detail = f"{wanted:.3g} s, estimated {step(1.0):.3g} s"
@@ -179,13 +181,13 @@ def _speed_factor(run: OwnRun, settled: Settled, start: MeasuredReach, catalog: 
     return math.sqrt(low * high)
 
 
-def _context(run: OwnRun, settled: Settled, measured: MeasuredReach, catalog: Catalog) -> float:
+def _context(run: OwnRun, resolved: ResolvedPlan, measured: MeasuredEfficiency, catalog: Catalog) -> float:
     """Return the memory outside the allocator that makes up for the difference."""
-    estimate = _estimate(settled, measured, catalog)
+    estimate = _estimate(resolved, measured, catalog)
     outside = (
         cast("float", run.peak_bytes)
         - _reserved(estimate)
-        + float(with_measured(settled.cluster.device, (measured,)).reach.context_bytes)
+        + float(with_measured(resolved.cluster.device, (measured,)).efficiency.context_bytes)
     )
     if outside <= 0:
         detail = f"{cast('float', run.peak_bytes):.4g} B, estimated {_reserved(estimate):.4g} B"
@@ -195,15 +197,15 @@ def _context(run: OwnRun, settled: Settled, measured: MeasuredReach, catalog: Ca
 
 def _judged(
     name: str,
-    cases: Sequence[tuple[OwnRun, Settled]],
-    measured: MeasuredReach,
+    cases: Sequence[tuple[OwnRun, ResolvedPlan]],
+    measured: MeasuredEfficiency,
     catalog: Catalog,
     figure: Callable[[Estimate], float],
     truth: Callable[[OwnRun], float | None],
 ) -> FitError | None:
     errors = [
-        abs(figure(_estimate(settled, measured, catalog)) / true - 1.0)
-        for run, settled in cases
+        abs(figure(_estimate(resolved, measured, catalog)) / true - 1.0)
+        for run, resolved in cases
         if (true := truth(run)) is not None
     ]
     return FitError(name, len(errors), median(errors), max(errors)) if errors else None

@@ -15,7 +15,7 @@ from capacity_tui.engine.choose.modes.warnings import mode_warnings
 from capacity_tui.engine.choose.whatif import trials
 from capacity_tui.engine.choose.whatif.deltas import value_of
 from capacity_tui.engine.estimate.estimate import estimate_plan
-from capacity_tui.engine.estimate.resolve import settle
+from capacity_tui.engine.estimate.resolve import resolve_plan
 from capacity_tui.engine.estimate.result import Estimate, Note
 from capacity_tui.engine.plan.files.examples import example_text
 from capacity_tui.engine.plan.files.loading import plan_from_text
@@ -201,16 +201,16 @@ def test_cheaper_instances_and_spot_capacity() -> None:
 
 def extreme_warnings(memory: float, watts: float) -> tuple[str, ...]:
     """What the extreme mode says of a run that takes these shares of memory and of the power limit."""
-    settled = settle(plan_of(model={"name": "gpt2"}, hardware={"name": "rtx-4090"}), load_catalog())
-    found = estimate_plan(settled.plan).estimate
-    device, capacity = settled.cluster.device, float(found.memory.capacity_bytes)
+    resolved = resolve_plan(plan_of(model={"name": "gpt2"}, hardware={"name": "rtx-4090"}), load_catalog())
+    found = estimate_plan(resolved.plan).estimate
+    device, capacity = resolved.cluster.device, float(found.memory.capacity_bytes)
     reserved = replace(found.memory.reserved_bytes, value=memory * capacity)
     run = replace(
         found,
         memory=replace(found.memory, reserved_bytes=reserved),
         energy=replace(found.energy, watts_average=watts * float(device.tdp_watts)),
     )
-    notes = mode_warnings(load_catalog().modes["extreme"], run, settled.cluster)
+    notes = mode_warnings(load_catalog().modes["extreme"], run, resolved.cluster)
     assert all("%" in note.detail or " W of " in note.detail for note in notes)
     return tuple(note.title for note in notes)
 
@@ -235,8 +235,8 @@ def test_comparing_modes_does_not_pay_for_advice() -> None:
 
 def test_what_no_number_of_devices_holds_is_not_tried_with_each(monkeypatch: pytest.MonkeyPatch) -> None:
     tried = []
-    estimate = trials.estimate_settled
-    monkeypatch.setattr(trials, "estimate_settled", lambda *found: tried.append(found) or estimate(*found))
+    estimate = trials.estimate_resolved
+    monkeypatch.setattr(trials, "estimate_resolved", lambda *found: tried.append(found) or estimate(*found))
     huge = {"name": "resnet-152", "spec": {"classes": 100_000_000}}
     found = answer(plan_of(model=huge, hardware={"name": "a100-sxm-80gb"})).estimate
     assert noted(found.warnings, "does_not_fit").detail.endswith("was found that makes it fit.")

@@ -9,7 +9,7 @@ from capacity_tui.engine.choose.answers import answer
 from capacity_tui.engine.choose.whatif.lever import neighbours
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate.estimate import estimate_plan
-from capacity_tui.engine.estimate.resolve import settle
+from capacity_tui.engine.estimate.resolve import resolve_plan
 from capacity_tui.engine.machine.vendors.generations import Setting
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.present.frameworks import framework_files
@@ -39,7 +39,7 @@ def warned(plan: Plan) -> set[str]:
 @pytest.mark.parametrize("hardware", ["t4", "v100-sxm2-32gb"])
 def test_flash_attention_is_not_written_for_a_device_without_it(hardware: str) -> None:
     plan = trained(hardware)
-    files = framework_files(settle(plan, load_catalog()), load_catalog())
+    files = framework_files(resolve_plan(plan, load_catalog()), load_catalog())
     text = files["training_arguments.yaml"]
     assert 'attn_implementation="sdpa"' in text
     assert "flash_attention_2" not in text
@@ -59,7 +59,7 @@ def test_no_framework_multiplies_in_a_type_that_the_device_lacks(
     framework: str, name: str, has: str, lacks: str
 ) -> None:
     plan = trained("v100-sxm2-32gb", "llama-3.1-8b", framework=framework, precision="bf16")
-    text = framework_files(settle(plan, load_catalog()), load_catalog())[name]
+    text = framework_files(resolve_plan(plan, load_catalog()), load_catalog())[name]
     assert has in text
     assert lacks not in text
     assert "this device has no units for it" in text or name.endswith(".json")
@@ -72,11 +72,11 @@ def test_a_network_in_a_type_that_the_device_lacks_is_warned_of() -> None:
 
 def test_no_lever_leaves_the_engine_or_the_device() -> None:
     catalog = load_catalog()
-    settled = settle(served("h100-sxm-80gb", engine="vllm"), catalog)
-    tried = {str(value) for field, value in neighbours(settled, catalog) if field.path == "inference.weights"}
+    resolved = resolve_plan(served("h100-sxm-80gb", engine="vllm"), catalog)
+    tried = {str(value) for field, value in neighbours(resolved, catalog) if field.path == "inference.weights"}
     assert tried
     assert not any(name.startswith(("mlx", "q4", "q5", "q6", "q8")) for name in tried)
-    volta = settle(served("v100-sxm2-32gb", engine="vllm"), catalog)
+    volta = resolve_plan(served("v100-sxm2-32gb", engine="vllm"), catalog)
     older = {str(value) for field, value in neighbours(volta, catalog) if field.path == "inference.weights"}
     assert not older & {"awq-4", "fp8"}
 
@@ -94,7 +94,7 @@ def test_a_format_that_the_engine_does_not_read_is_warned_of() -> None:
 
 def test_environment_says_what_the_plan_says() -> None:
     setting = Setting("compile", "on", "Triton runs here")
-    plan = settle(trained("h100-sxm-80gb", compile=False), load_catalog())
+    plan = resolve_plan(trained("h100-sxm-80gb", compile=False), load_catalog())
     text = framework_files(plan, load_catalog(), (setting,))["environment.sh"]
     assert "compile: off (as planned; on suits the device: Triton runs here)" in text
 

@@ -57,7 +57,7 @@ def test_every_open_field_says_why_it_got_its_value() -> None:
 
 def test_modes_order_their_reserve() -> None:
     filled = modes_of(open_plan("gpt2", name="rtx-4090")).values()
-    budgets = [memory_budget(plan.mode, plan.settled.cluster) or 0.0 for plan in filled]
+    budgets = [memory_budget(plan.mode, plan.resolved.cluster) or 0.0 for plan in filled]
     assert budgets == sorted(budgets)
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate.estimate import Answer, estimate_plan, work_of
-from capacity_tui.engine.estimate.resolve import settle
+from capacity_tui.engine.estimate.resolve import resolve_plan
 from capacity_tui.engine.models.classical.specs import SPECS
 from capacity_tui.engine.plan.fields import plan_fields
 from capacity_tui.engine.plan.files.loading import plan_from_data
@@ -226,7 +226,7 @@ def test_fields_show_the_parameters_of_the_algorithm() -> None:
 
 
 def test_work_is_made_of_operators_that_take_time() -> None:
-    settled = settle(plan_from_data({"model": {"name": "pca_svd"}, "hardware": {"name": CPU}}), load_catalog())
-    work = work_of(settled, load_catalog())
+    resolved = resolve_plan(plan_from_data({"model": {"name": "pca_svd"}, "hardware": {"name": CPU}}), load_catalog())
+    work = work_of(resolved, load_catalog())
     assert work is not None
     assert all(math.isfinite(float(each.rate)) and each.rate > 0 for each in work.operators)

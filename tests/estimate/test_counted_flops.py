@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.estimate.estimate import estimate_plan
-from capacity_tui.engine.estimate.resolve import settle
+from capacity_tui.engine.estimate.resolve import resolve_plan
 from capacity_tui.engine.estimate.serving.resolve import serving_run
 from capacity_tui.engine.estimate.serving.speed import decode, prefill
 from capacity_tui.engine.estimate.transformer.operators import training_operators
@@ -23,12 +23,12 @@ ENGINES = ("transformers", "vllm", "llamacpp")
 @pytest.mark.parametrize("name", MODELS)
 def test_forward_kernels_of_training_do_what_the_model_needs(name: str) -> None:
     plan = Plan.model_validate({"task": "train", "model": {"name": name}, "hardware": {"name": "a100-sxm-80gb"}})
-    settled = settle(plan, load_catalog())
-    assert settled.shape is not None
-    run = transformer_run(settled.plan, settled.shape, settled.cluster, load_catalog())
+    resolved = resolve_plan(plan, load_catalog())
+    assert resolved.shape is not None
+    run = transformer_run(resolved.plan, resolved.shape, resolved.cluster, load_catalog())
     forward = [operator for operator in training_operators(run) if operator.phase == "forward"]
     done = sum(float(operator.flops * operator.count) for operator in forward)
-    needed = float(forward_flops_per_token(settled.shape, run.seq_len, run.causal)) * float(run.tokens)
+    needed = float(forward_flops_per_token(resolved.shape, run.seq_len, run.causal)) * float(run.tokens)
     # The vocabulary is padded.
     assert done == pytest.approx(needed, rel=0.005)
 
@@ -37,17 +37,17 @@ def test_forward_kernels_of_training_do_what_the_model_needs(name: str) -> None:
 def test_kernels_of_serving_do_what_the_model_needs(name: str) -> None:
     inference = {"prompt_tokens": 1000, "output_tokens": 50, "batch": 3, "engine": "transformers"}
     sections = {"model": {"name": name}, "hardware": {"name": "a100-sxm-80gb"}, "inference": inference}
-    settled = settle(Plan.model_validate({"task": "infer", **sections}), load_catalog())
-    assert settled.shape is not None
-    run = serving_run(settled.plan, settled.shape, settled.cluster, load_catalog())
+    resolved = resolve_plan(Plan.model_validate({"task": "infer", **sections}), load_catalog())
+    assert resolved.shape is not None
+    run = serving_run(resolved.plan, resolved.shape, resolved.cluster, load_catalog())
     read, written = (
         sum(float(operator.flops * operator.count) for operator in phase(run).operators) for phase in (prefill, decode)
     )
-    assert read == pytest.approx(3 * float(prompt_flops(settled.shape, run.prompt, run.prompt_logits)), rel=0.001)
+    assert read == pytest.approx(3 * float(prompt_flops(resolved.shape, run.prompt, run.prompt_logits)), rel=0.001)
     # Latent attention decodes on the compressed keys and values: more arithmetic, less memory.
-    needed = 3 * float(decode_flops_per_token(settled.shape, run.decode_context))
+    needed = 3 * float(decode_flops_per_token(resolved.shape, run.decode_context))
     assert written >= 0.999 * needed
-    assert settled.shape.latent or written == pytest.approx(needed, rel=0.001)
+    assert resolved.shape.latent or written == pytest.approx(needed, rel=0.001)
 
 
 def test_an_encoder_takes_its_time() -> None:

@@ -14,14 +14,14 @@ import pytest
 from capacity_tui.engine import estimate as package
 from capacity_tui.engine.api import answer, explain, load_catalog
 from capacity_tui.engine.choose.answers import Explained
-from capacity_tui.engine.choose.modes.modes import closed
-from capacity_tui.engine.choose.whatif.trials import Case, again
+from capacity_tui.engine.choose.modes.modes import with_auto_resolved
+from capacity_tui.engine.choose.whatif.trials import EstimatedPlan, re_estimate
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate.equation import Derivation, Equation, recording
-from capacity_tui.engine.estimate.estimate import estimate_settled
+from capacity_tui.engine.estimate.estimate import estimate_resolved
 from capacity_tui.engine.estimate.figures import METRICS, figure, keys
-from capacity_tui.engine.estimate.resolve import settle
-from capacity_tui.engine.explain.explain import Explanation, explain_settled
+from capacity_tui.engine.estimate.resolve import resolve_plan
+from capacity_tui.engine.explain.explain import Explanation, explain_resolved
 from capacity_tui.engine.plan.files.examples import example_names, example_text
 from capacity_tui.engine.plan.files.loading import plan_from_text
 from capacity_tui.engine.plan.plan import ParallelismSection, Plan
@@ -106,7 +106,7 @@ def opened(request: pytest.FixtureRequest) -> list[Explanation]:
 def explained(plan: Plan, key: str) -> Explanation:
     """Explain a figure without the search for its lever, which has tests of its own."""
     catalog = load_catalog()
-    return explain_settled(settle(closed(plan, None, catalog), catalog), key, catalog)
+    return explain_resolved(resolve_plan(with_auto_resolved(plan, None, catalog), catalog), key, catalog)
 
 
 def test_every_figure_opens_into_something(opened: list[Explanation]) -> None:
@@ -237,10 +237,10 @@ def test_a_lever_improves_the_figure_by_what_it_says(name: str, key: str) -> Non
     found = explain(plan, key)
     if found.lever is None:
         return
-    settled = settle(closed(plan, None, catalog), catalog)
-    case = Case(plan, settled, estimate_settled(settled, catalog), catalog)
+    resolved = resolve_plan(with_auto_resolved(plan, None, catalog), catalog)
+    case = EstimatedPlan(plan, resolved, estimate_resolved(resolved, catalog), catalog)
     after = found.lever.after
-    moved = again(case, {found.lever.field: int(after) if after.isdigit() else after})
+    moved = re_estimate(case, {found.lever.field: int(after) if after.isdigit() else after})
     assert moved is not None
     change = (figure(moved.estimate, key).number or 0.0) / (found.explanation.figure.number or 1.0) - 1.0
     assert change == pytest.approx(found.lever.change)
@@ -252,13 +252,13 @@ def test_lever_and_advice_try_the_same_plan(size: int) -> None:
     """Sequence parallelism and the replicas follow from a tensor parallel size, whoever asks."""
     plan = Plan.model_validate({"model": {"name": "llama-3-8b"}, "hardware": {"name": "h100-sxm-80gb", "devices": 8}})
     catalog = load_catalog()
-    settled = settle(plan, catalog)
-    case = Case(plan, settled, estimate_settled(settled, catalog), catalog)
-    moved = again(case, {"parallelism.tp": size})
+    resolved = resolve_plan(plan, catalog)
+    case = EstimatedPlan(plan, resolved, estimate_resolved(resolved, catalog), catalog)
+    moved = re_estimate(case, {"parallelism.tp": size})
     assert moved is not None
     parallel = {"tp": size}
     written = plan.model_copy(
-        update={"parallelism": ParallelismSection.model_validate(parallel), "training": settled.plan.training}
+        update={"parallelism": ParallelismSection.model_validate(parallel), "training": resolved.plan.training}
     )
     asked = answer(written).estimate
     for key in ("computation.step_seconds", "memory.reserved_bytes", "computation.tokens_per_second"):

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate.assemble import memory_estimate
-from capacity_tui.engine.estimate.resolve import settle
+from capacity_tui.engine.estimate.resolve import resolve_plan
 from capacity_tui.engine.estimate.result import MemoryEstimate
 from capacity_tui.engine.estimate.serving.resolve import serving_run
 from capacity_tui.engine.estimate.serving.serve import memory_estimate as serving_memory_estimate
@@ -102,11 +102,11 @@ def changed(data: Mapping[str, Mapping[str, Any]], **changes: object) -> Data:
 def run_of(data: Data) -> TransformerRun:
     """Return the run of a plan; a layout that cannot be is no example."""
     try:
-        settled = settle(Plan.model_validate({"task": "train", **data}), CATALOG)
+        resolved = resolve_plan(Plan.model_validate({"task": "train", **data}), CATALOG)
     except (CapacityError, ValueError):
         assume(False)
-    assert settled.shape is not None
-    return transformer_run(settled.plan, settled.shape, settled.cluster, CATALOG)
+    assert resolved.shape is not None
+    return transformer_run(resolved.plan, resolved.shape, resolved.cluster, CATALOG)
 
 
 def memory_of(data: Data) -> MemoryEstimate:
@@ -196,9 +196,9 @@ def test_twice_the_devices_never_need_more_each_beyond_their_buffers(data: Data,
     if axis == "dp" and float(before.shard) == 1.0:
         beside.append("gradients")  # reduced gradients have a room of their own
     if axis == "tp":  # input and gradient of a product are gathered from the tensor-parallel group
-        room = 2.0 * float(after.width * after.tokens * after.shape.hidden)
+        room = 2.0 * float(after.element_bytes * after.tokens * after.shape.hidden)
     if axis == "pp":  # software that keeps a stage's outputs beside its inputs
-        room = float(after.software.stage_outputs * after.width * after.tokens * after.shape.hidden * after.pp)
+        room = float(after.software.stage_outputs * after.element_bytes * after.tokens * after.shape.hidden * after.pp)
     assert allocated(more, *beside) <= allocated(less) * ROUNDING + room
 
 
@@ -231,9 +231,9 @@ def servings(draw: st.DrawFn) -> Data:
 
 def served(data: Data) -> MemoryEstimate:
     try:
-        settled = settle(Plan.model_validate({"task": "infer", **data}), CATALOG)
-        assert settled.shape is not None
-        return serving_memory_estimate(serving_run(settled.plan, settled.shape, settled.cluster, CATALOG))
+        resolved = resolve_plan(Plan.model_validate({"task": "infer", **data}), CATALOG)
+        assert resolved.shape is not None
+        return serving_memory_estimate(serving_run(resolved.plan, resolved.shape, resolved.cluster, CATALOG))
     except (CapacityError, ValueError):
         assume(False)
         raise

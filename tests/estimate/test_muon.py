@@ -9,7 +9,7 @@ import pytest
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.estimate.estimate import estimate_plan
-from capacity_tui.engine.estimate.resolve import settle
+from capacity_tui.engine.estimate.resolve import resolve_plan
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.estimate.timing.schedule import step_time
 from capacity_tui.engine.estimate.transformer.operators import training_operators
@@ -37,9 +37,9 @@ def estimated(optimizer: str, zero: int = 1) -> Estimate:
 
 
 def run_of(optimizer: str, zero: int = 1, model: str = "llama-3-8b", **training: object) -> TransformerRun:
-    settled = settle(plan_of(optimizer, zero, model, **training), load_catalog())
-    assert settled.shape is not None
-    return transformer_run(settled.plan, settled.shape, settled.cluster, load_catalog())
+    resolved = resolve_plan(plan_of(optimizer, zero, model, **training), load_catalog())
+    assert resolved.shape is not None
+    return transformer_run(resolved.plan, resolved.shape, resolved.cluster, load_catalog())
 
 
 def product_flops(run: TransformerRun) -> float:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate.estimate import estimate_plan
-from capacity_tui.engine.estimate.resolve import settle
+from capacity_tui.engine.estimate.resolve import resolve_plan
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.estimate.serving.memory import kv_cache_bytes, rounded_up, serving_memory
 from capacity_tui.engine.estimate.serving.operators import distinct_experts
@@ -46,9 +46,9 @@ def plan(model: str, hardware: str = "h100-sxm-80gb", **changes: Any) -> Plan:
 def run_of(*arguments: Any, **changes: Any) -> ServingRun:
     """Return the numbers of a plan."""
     catalog = load_catalog()
-    settled = settle(plan(*arguments, **changes), catalog)
-    assert settled.shape is not None
-    return serving_run(settled.plan, settled.shape, settled.cluster, catalog)
+    resolved = resolve_plan(plan(*arguments, **changes), catalog)
+    assert resolved.shape is not None
+    return serving_run(resolved.plan, resolved.shape, resolved.cluster, catalog)
 
 
 def estimate_of(*arguments: Any, **changes: Any) -> Estimate:

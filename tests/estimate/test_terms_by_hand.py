@@ -9,7 +9,7 @@ from plans import SERVING, TRAINING, plan_of
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.estimate.estimate import estimate_plan, work_of
 from capacity_tui.engine.estimate.money import job_kwh
-from capacity_tui.engine.estimate.resolve import settle
+from capacity_tui.engine.estimate.resolve import resolve_plan
 from capacity_tui.engine.estimate.result import Verdict
 from capacity_tui.engine.estimate.serving.memory import serving_memory
 from capacity_tui.engine.estimate.serving.operators import decode_pass, pass_operators, prefill_pass
@@ -25,17 +25,19 @@ LAYERS, HIDDEN, FFN, KEYS_AND_VALUES = 32, 4096, 14336, 2 * 8 * 128
 LLAMA_8B, LLAMA_8B_LAYER, LLAMA_2_7B = 8_030_261_248, 218_112_000, 6_738_415_616
 
 
-def settled(base, **changes):
-    return settle(plan_of(base, {path.replace("__", "."): value for path, value in changes.items()}), load_catalog())
+def resolved(base, **changes):
+    return resolve_plan(
+        plan_of(base, {path.replace("__", "."): value for path, value in changes.items()}), load_catalog()
+    )
 
 
 def run_of(**changes):
-    found = settled(TRAINING, **changes)
+    found = resolved(TRAINING, **changes)
     return transformer_run(found.plan, found.shape, found.cluster, load_catalog())
 
 
 def work(**changes):
-    return work_of(settled(TRAINING, **changes), load_catalog())
+    return work_of(resolved(TRAINING, **changes), load_catalog())
 
 
 def collective(name, **changes):
@@ -47,7 +49,7 @@ def operator(name, **changes):
 
 
 def serving(**changes):
-    found = settled(SERVING, **changes)
+    found = resolved(SERVING, **changes)
     return serving_run(found.plan, found.shape, found.cluster, load_catalog())
 
 
@@ -218,7 +220,7 @@ class TestServing:
     def test_every_layer_adds_up_twice_and_mixtures_send_twice(self):
         dense = serving(hardware__devices=4, parallelism__tp=4)
         device = dense.cluster.device
-        hop, share = float(device.reach.collective_hop_seconds), float(device.reach.collective_share)
+        hop, share = float(device.efficiency.collective_hop_seconds), float(device.efficiency.collective_share)
         link = float(device.link_bandwidth)
         payload = 8 * 4096 * 2 * 3 / (link * share)
         # One shot among four: hops and three other payloads; 32 layers, two each.

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.estimate.equation import recording
 from capacity_tui.engine.estimate.estimate import estimate_plan
-from capacity_tui.engine.estimate.resolve import settle
+from capacity_tui.engine.estimate.resolve import resolve_plan
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.estimate.timing.collectives import crossing_share, one_pass_seconds
 from capacity_tui.engine.estimate.timing.roofline import alignment, gemm_rate, padded
@@ -60,8 +60,8 @@ def mfu(**changes: object) -> float:
 
 
 def run_of(**changes: object) -> TransformerRun:
-    settled = settle(plan(**changes), load_catalog())
-    return transformer_run(settled.plan, settled.shape, settled.cluster, load_catalog())
+    resolved = resolve_plan(plan(**changes), load_catalog())
+    return transformer_run(resolved.plan, resolved.shape, resolved.cluster, load_catalog())
 
 
 class TestDirections:

@@ -276,8 +276,8 @@ def test_measured_rates_replace_the_usual_shares(machine, tmp_path):
     found = detected(replace(bare, benchmarked=measured_facts(tmp_path, machine)), load_catalog()).device
     assert found.gemm_reach("fp32") == pytest.approx(0.5)
     assert found.peaks == usual.peaks
-    assert found.reach.stream == usual.reach.stream
-    assert "2026-01-01" in found.reach.source
+    assert found.efficiency.stream == usual.efficiency.stream
+    assert "2026-01-01" in found.efficiency.source
 
 
 def test_gpus_are_measured_by_type(machine, monkeypatch):

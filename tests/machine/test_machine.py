@@ -49,7 +49,9 @@ def ideal(device, share=0.5, half=100.0, stream=0.6):
             rate = gemm_rate(shape["m"], shape["n"], shape["k"], peak, share, device.units, 0.2, 32.0 / 2)
             seconds = max(case.flops / rate, case.bytes / (device.bandwidth * stream))
         elif case.kernel == "attention":
-            rate = attention_rate(shape["seq"], shape["head_dim"], peak, 0.3, half, device.reach.attention_half_width)
+            rate = attention_rate(
+                shape["seq"], shape["head_dim"], peak, 0.3, half, device.efficiency.attention_half_width
+            )
             seconds = case.flops / rate / (0.8 if case.step == "backward" else 1.0)
         else:
             seconds = case.bytes / (device.bandwidth * (stream if case.kernel == "copy" else 0.4))
@@ -63,7 +65,7 @@ def measured(device):
 
 
 def test_constants_are_found_again(device, measured):
-    assert measured.gemm["fp32"] * float(device.reach.sustained) == pytest.approx(0.5, rel=0.02)
+    assert measured.gemm["fp32"] * float(device.efficiency.sustained) == pytest.approx(0.5, rel=0.02)
     assert measured.constants["stream"] == pytest.approx(0.6, rel=0.01)
     assert measured.constants["elementwise"] == pytest.approx(0.4, rel=0.01)
     assert measured.constants["attention_half_length"] == 100
@@ -78,7 +80,7 @@ def test_constants_are_found_again(device, measured):
 def test_unsteady_medians_give_way_to_the_fastest(device):
     disturbed = [replace(sample, seconds=3 * sample.seconds, spread=0.9) for sample in ideal(device)]
     found = fit_samples(device, [SampleFile(None, {}, None, tuple(disturbed))])
-    assert found.gemm["fp32"] * float(device.reach.sustained) == pytest.approx(0.5, rel=0.02)
+    assert found.gemm["fp32"] * float(device.efficiency.sustained) == pytest.approx(0.5, rel=0.02)
 
 
 def test_too_few_samples_are_refused(device):

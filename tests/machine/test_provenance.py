@@ -14,7 +14,7 @@ from capacity_tui.engine.cluster.own_machine import detected as own_machine
 from capacity_tui.engine.cluster.score import score_machine
 from capacity_tui.engine.cluster.usable import usable_devices
 from capacity_tui.engine.estimate.estimate import estimate_plan
-from capacity_tui.engine.estimate.resolve import settle
+from capacity_tui.engine.estimate.resolve import resolve_plan
 from capacity_tui.engine.machine.benchmark.report import MeasuredFacts
 from capacity_tui.engine.machine.detect import detect
 from capacity_tui.engine.machine.facts import Fact, detected, missing
@@ -49,8 +49,8 @@ def unknown_cpu(tmp_path):
 
 
 def test_what_the_plan_gives_is_never_called_the_catalogues(given):
-    settled = settle(given, load_catalog())
-    origins = {row.label: row.origin for row in cluster_rows(given, settled.cluster, None)}
+    resolved = resolve_plan(given, load_catalog())
+    origins = {row.label: row.origin for row in cluster_rows(given, resolved.cluster, None)}
     assert {origins[name] for name in ("GPU", "Peak", "Memory", "Link", "Network")} == {"given"}
     found = estimate_plan(given)
     assert "given in the plan: memory, memory bandwidth, bf16 peak, link, network between nodes" in basis(
@@ -115,8 +115,10 @@ def test_measured_bandwidth_counts_everywhere_and_is_cited_alone(unknown_cpu):
     rate = Fact(2.5e10, "measured", "memory triad on 2026-11-21, 2 threads")
     machine = replace(unknown_cpu, benchmarked=MeasuredFacts(nothing, nothing, rate, nothing, nothing))
     usual, device = (own_machine(each, load_catalog()).device for each in (unknown_cpu, machine))
-    assert device.bandwidth * device.reach.stream == pytest.approx(2.5e10)
-    assert device.reach.elementwise / device.reach.stream == pytest.approx(usual.reach.elementwise / usual.reach.stream)
+    assert device.bandwidth * device.efficiency.stream == pytest.approx(2.5e10)
+    assert device.efficiency.elementwise / device.efficiency.stream == pytest.approx(
+        usual.efficiency.elementwise / usual.efficiency.stream
+    )
     found = explain(plan_of({"name": "detected"}, precision="fp32"), "bottleneck.ridge_point", machine)
     told = {entry.name: entry.told for entry in found.explanation.derivations[0].inputs}
     assert told["bandwidth"] == "measured here: memory triad on 2026-11-21, 2 threads"
@@ -135,15 +137,15 @@ def test_rows_that_lack_a_figure_name_what_stands_in(tmp_path):
         "h100-sxm-80gb: {bandwidth_gbs: 3000}\n"
     )
     catalog = Catalog(tmp_path)
-    device = settle(plan_of({"name": "mine"}), catalog).cluster.device
+    device = resolve_plan(plan_of({"name": "mine"}), catalog).cluster.device
     assert str(device.known["bandwidth"]) == "given in the plan: your own catalogue file, row mine"
     named = " ".join(device.assumptions())
     assert "units: units of an accelerator whose row does not tell, 64" in named
     assert "PCIe generation of a device whose row does not tell, 4" in named
-    h100 = settle(plan_of({"name": "h100-sxm-80gb"}), catalog).cluster.device
+    h100 = resolve_plan(plan_of({"name": "h100-sxm-80gb"}), catalog).cluster.device
     assert (h100.known["bandwidth"].origin, h100.known["tdp_watts"].origin) == ("given", "catalogue")
     spec = {"units": 30, "host_gbs": 10, "link_gbs": 10}
-    assert settle(plan_of({"name": "mine", "spec": spec}), catalog).cluster.device.assumptions() == ()
+    assert resolve_plan(plan_of({"name": "mine", "spec": spec}), catalog).cluster.device.assumptions() == ()
 
 
 def test_a_slice_that_tells_only_its_memory_is_not_taken_for_the_whole_device(tmp_path):

@@ -11,7 +11,7 @@ from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.choose.answers import answer
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate.estimate import estimate_plan
-from capacity_tui.engine.estimate.resolve import settle
+from capacity_tui.engine.estimate.resolve import resolve_plan
 from capacity_tui.engine.plan.layout_rules import LAYOUT_RULES, Layout, possible, refuse_impossible
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.present.frameworks import framework_files
@@ -80,7 +80,7 @@ def test_what_software_works_around_is_remarked_on_in_answers_and_files(
     wanted = plan("llama-3-8b", devices, **parallel)
     found = {note.code: note for note in answer(wanted).estimate.warnings}
     assert code in found
-    files = framework_files(settle(wanted, load_catalog()), load_catalog())
+    files = framework_files(resolve_plan(wanted, load_catalog()), load_catalog())
     assert any(found[code].title in text for text in files.values())
 
 

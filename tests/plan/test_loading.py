@@ -13,7 +13,7 @@ from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.catalog.reading import read_yaml
 from capacity_tui.engine.choose.validation import faults
 from capacity_tui.engine.errors import CapacityError, DocumentError, PlanError, StorageError
-from capacity_tui.engine.estimate.resolve import settle
+from capacity_tui.engine.estimate.resolve import resolve_plan
 from capacity_tui.engine.models.families import CLASSICAL, NETWORKS, TRANSFORMERS
 from capacity_tui.engine.plan.files.loading import (
     apply_settings,
@@ -408,4 +408,4 @@ def test_a_plan_of_endless_keys_is_refused_before_it_is_looked_at() -> None:
 def test_figures_of_hardware_beyond_all_bounds_are_refused(key: str, value: float) -> None:
     data = {"model": {"name": "gpt2"}, "hardware": {"name": "a100-sxm-80gb", "spec": {key: value}}}
     with pytest.raises(PlanError, match=rf"hardware\.spec\.{key}: (out of range|not allowed)"):
-        settle(plan_from_data(data), load_catalog())
+        resolve_plan(plan_from_data(data), load_catalog())

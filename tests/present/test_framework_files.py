@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.estimate.resolve import Settled, settle
+from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
 from capacity_tui.engine.machine.vendors.generations import Setting
 from capacity_tui.engine.plan.files.examples import example_names, example_text
 from capacity_tui.engine.plan.files.loading import plan_from_data, plan_from_text
@@ -22,24 +22,24 @@ from capacity_tui.engine.present.frameworks import framework_files
 FRAMEWORKS = (None, "transformers", "fsdp", "ddp", "deepspeed", "megatron", "nemo", "torchtitan")
 
 
-def settled(data: Mapping[str, object]) -> Settled:
-    return settle(plan_from_data(dict(data)), load_catalog())
+def resolved(data: Mapping[str, object]) -> ResolvedPlan:
+    return resolve_plan(plan_from_data(dict(data)), load_catalog())
 
 
-def job(framework: str | None = None, name: str = "llama-3.1-8b", devices: int = 8, **sections: Any) -> Settled:
+def job(framework: str | None = None, name: str = "llama-3.1-8b", devices: int = 8, **sections: Any) -> ResolvedPlan:
     training = {"micro_batch": 2, "global_batch": 64, "steps": 100, **sections.pop("training", {})}
     hardware = {"name": "h100-sxm-80gb", "devices": devices, "per_node": 8}
     data = {"model": {"name": name}, "training": {"framework": framework, **training}, "hardware": hardware}
-    return settled({**data, **sections})
+    return resolved({**data, **sections})
 
 
-def served(engine: str, devices: int = 4, **sections: Any) -> Settled:
+def served(engine: str, devices: int = 4, **sections: Any) -> ResolvedPlan:
     inference = {"engine": engine, "batch": 8, **sections.pop("inference", {})}
     model, hardware = {"name": "llama-3.1-70b"}, {"name": "h100-sxm-80gb", "devices": devices, "per_node": 8}
-    return settled({"task": "infer", "model": model, "hardware": hardware, "inference": inference, **sections})
+    return resolved({"task": "infer", "model": model, "hardware": hardware, "inference": inference, **sections})
 
 
-def files_of(plan: Settled, *settings: Setting) -> Mapping[str, str]:
+def files_of(plan: ResolvedPlan, *settings: Setting) -> Mapping[str, str]:
     return framework_files(plan, load_catalog(), settings)
 
 
@@ -65,7 +65,7 @@ def remarks(text: str) -> str:
     return "\n".join(line for line in text.splitlines() if line.startswith("# - "))
 
 
-def world_and_batch(name: str, data: Any, plan: Settled) -> tuple[int | None, int | None]:
+def world_and_batch(name: str, data: Any, plan: ResolvedPlan) -> tuple[int | None, int | None]:
     """Return the number of processes and the global batch that a file amounts to; None where it has none."""
     replicas = int(plan.plan.parallelism.dp or 1)
     if name == "megatron.sh":
@@ -100,7 +100,7 @@ def world_and_batch(name: str, data: Any, plan: Settled) -> tuple[int | None, in
     return None, None
 
 
-def check(plan: Settled) -> Mapping[str, str]:
+def check(plan: ResolvedPlan) -> Mapping[str, str]:
     found = files_of(plan)
     for name, text in found.items():
         world, batch = world_and_batch(name, read(name, text), plan)
@@ -111,7 +111,7 @@ def check(plan: Settled) -> Mapping[str, str]:
 
 @pytest.mark.parametrize("name", example_names())
 def test_every_example_reads_back_with_its_numbers(name: str) -> None:
-    plan = settle(plan_from_text(example_text(name), name), load_catalog())
+    plan = resolve_plan(plan_from_text(example_text(name), name), load_catalog())
     found = check(plan)
     assert "environment.sh" in found
     assert (len(found) > 1) == (plan.shape is not None)
@@ -134,7 +134,7 @@ def test_every_framework_keeps_the_precision_or_says_so(framework: str | None, p
 
 
 def test_megatron_has_layout_shape_and_recomputation() -> None:
-    plan = settle(plan_from_text(example_text("pretrain_70b_512_h100"), "example"), load_catalog())
+    plan = resolve_plan(plan_from_text(example_text("pretrain_70b_512_h100"), "example"), load_catalog())
     options = read("megatron.sh", files_of(plan)["megatron.sh"])
     assert options["--num-virtual-stages-per-pipeline-rank"] == "5"
     assert (options["--num-layers"], options["--hidden-size"], options["--num-query-groups"]) == ("80", "8192", "8")
@@ -184,7 +184,7 @@ def test_accelerate_runs_it_by(framework: str | None, parallelism: dict[str, obj
 
 
 def test_a_processor_needs_no_backend_and_no_flash_attention() -> None:
-    plan = settle(plan_from_text(example_text("cpu_smollm2"), "example"), load_catalog())
+    plan = resolve_plan(plan_from_text(example_text("cpu_smollm2"), "example"), load_catalog())
     found = files_of(plan)
     launch = read("accelerate.yaml", found["accelerate.yaml"])
     assert (launch["distributed_type"], launch["use_cpu"]) == ("NO", True)

@@ -17,7 +17,7 @@ KEY_NAMES = {
 }
 
 
-async def settle(pilot: Pilot[None]) -> None:
+async def resolve_plan(pilot: Pilot[None]) -> None:
     """Wait until the threads have reported and the screen has followed."""
     await pilot.pause()
     while not pilot.app.plan_screen.query("Prompt"):
@@ -30,7 +30,7 @@ async def settle(pilot: Pilot[None]) -> None:
 async def press(pilot: Pilot[None], *keys: str) -> None:
     """Press keys, then wait until the screen has followed."""
     await pilot.press(*(KEY_NAMES.get(key, key) for key in keys))
-    await settle(pilot)
+    await resolve_plan(pilot)
 
 
 async def type_text(pilot: Pilot[None], text: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from flow import press, settle
+from flow import press, resolve_plan
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.choose.answers import answer
@@ -70,7 +70,7 @@ async def test_lora_of_a_large_model_takes_few_keys() -> None:
     assert len(keys) <= 25
     app = CapacityApp(accelerator="8xH100-SXM")
     async with app.run_test(size=(120, 40)) as pilot:
-        await settle(pilot)
+        await resolve_plan(pilot)
         for key in keys:
             await press(pilot, "full_stop" if key == "." else key)
         screen = pilot.app.screen

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from fake_engine import FakeDocument, FakeEngine
-from flow import press, row, settle, shown
+from flow import press, resolve_plan, row, shown
 
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.tui.app import CapacityApp
@@ -47,7 +47,7 @@ async def test_screen_goes_on_after_a_mistake_anywhere(
     app: CapacityApp, monkeypatch: pytest.MonkeyPatch, own_folders: Path, place: str, keys: tuple[str, ...]
 ) -> None:
     async with app.run_test(size=SIZE) as pilot:
-        await settle(pilot)
+        await resolve_plan(pilot)
         await press(pilot, "2", "down", "+", "1")
         await press(pilot, "2")
         with monkeypatch.context() as broken:
@@ -69,7 +69,7 @@ async def test_screen_goes_on_after_a_mistake_anywhere(
 
 async def test_mistake_in_a_paint_is_told(app: CapacityApp, monkeypatch: pytest.MonkeyPatch) -> None:
     async with app.run_test(size=SIZE) as pilot:
-        await settle(pilot)
+        await resolve_plan(pilot)
         with monkeypatch.context() as broken:
             broken.setattr(Why, "build", break_down)
             await press(pilot, "4")
@@ -79,7 +79,7 @@ async def test_mistake_in_a_paint_is_told(app: CapacityApp, monkeypatch: pytest.
 
 async def test_endless_mistakes_end_the_program_with_the_plan_kept(app: CapacityApp, own_folders: Path) -> None:
     async with app.run_test(size=SIZE) as pilot:
-        await settle(pilot)
+        await resolve_plan(pilot)
         await press(pilot, "down", "+")
         for _ in range(30):
             app._handle_exception(ZeroDivisionError("again"))
@@ -95,7 +95,7 @@ async def test_code_that_ends_the_program_in_a_thread_is_a_mistake(
         raise SystemExit(1)
 
     async with app.run_test(size=SIZE) as pilot:
-        await settle(pilot)
+        await resolve_plan(pilot)
         with monkeypatch.context() as broken:
             broken.setattr(FakeDocument, "compare", leave)
             await press(pilot, "down", "+")
@@ -121,7 +121,7 @@ async def test_sensors_that_fail_once_are_read_again(
     monkeypatch.setattr(engine, "sampler", Failing)
     async with app.run_test(size=SIZE) as pilot:
         app.plan_screen.set_live_seconds(0.5)
-        await settle(pilot)
+        await resolve_plan(pilot)
         assert "the program made a mistake" in shown(pilot, "footer")
         for _ in range(80):
             await pilot.pause(0.05)
@@ -148,7 +148,7 @@ async def test_plan_opened_while_the_machine_is_looked_at_stays(
         await pilot.pause(0.3)
         assert "finetune-8b" in row(pilot, "config", "Model")
         looking.set()
-        await settle(pilot)
+        await resolve_plan(pilot)
         assert "finetune-8b" in row(pilot, "config", "Model")
         assert "H100 SXM" in shown(pilot, "hardware")
 
@@ -168,12 +168,12 @@ async def test_fault_of_an_older_estimate_is_not_told_of_the_present_plan(
 
     monkeypatch.setattr(FakeDocument, "compare", slow)
     async with app.run_test(size=SIZE) as pilot:
-        await settle(pilot)
+        await resolve_plan(pilot)
         await pilot.press("down", "plus")
         started.wait(10)
         await pilot.press("plus")  # at once: the first step is not shown yet
         failing.set()
-        await settle(pilot)
+        await resolve_plan(pilot)
         await pilot.pause(0.2)
         assert "the older one fails" not in shown(pilot, "plans")
         assert app.plan_screen.failure is None

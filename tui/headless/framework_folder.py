@@ -25,13 +25,13 @@ def write_framework_files(plan: Plan, folder: Path, force: bool, machine: Machin
         CapacityError: a file is there already, or cannot be written.
     """
     from capacity_tui.engine.api import load_catalog
-    from capacity_tui.engine.estimate.resolve import settle
+    from capacity_tui.engine.estimate.resolve import resolve_plan
     from capacity_tui.engine.files import make_folder, write_atomically
     from capacity_tui.engine.present.frameworks import framework_files
     from capacity_tui.tui.headless.machine_report import settings_of
 
     catalog = load_catalog()
-    files = framework_files(settle(plan, catalog, machine), catalog, settings_of(plan, machine))
+    files = framework_files(resolve_plan(plan, catalog, machine), catalog, settings_of(plan, machine))
     make_folder(folder)
     for name, text in files.items():
         path = folder / name

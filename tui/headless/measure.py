@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.catalog import Catalog
     from capacity_tui.engine.cluster.cluster import Device
     from capacity_tui.engine.machine.machine import Machine
-    from capacity_tui.engine.machine.measured import MeasuredReach
+    from capacity_tui.engine.machine.measured import MeasuredEfficiency
     from capacity_tui.engine.sampling.kernels import Progress, Where
 
 GIB = 2**30
@@ -122,7 +122,7 @@ def calibrate(
     tell(f"wrote {path}")
 
 
-def _from_samples(device: str) -> MeasuredReach:
+def _from_samples(device: str) -> MeasuredEfficiency:
     from capacity_tui.engine.sampling.own_runs import fit_runs, read_runs
 
     where: Where = "cpu" if device == "auto" and not _this_device("gpu")[2] else _named(device)
@@ -134,10 +134,10 @@ def _from_samples(device: str) -> MeasuredReach:
 
 def _from_run(
     plan_name: str, step_seconds: float | None, peak_gib: float | None, log_path: Path | None
-) -> MeasuredReach:
+) -> MeasuredEfficiency:
     from capacity_tui.engine.api import detect
-    from capacity_tui.engine.choose.modes.modes import closed
-    from capacity_tui.engine.sampling.own_runs import fit_runs, keep_run, own_run, settled_run
+    from capacity_tui.engine.choose.modes.modes import with_auto_resolved
+    from capacity_tui.engine.sampling.own_runs import fit_runs, keep_run, own_run, resolved_run
     from capacity_tui.engine.sampling.run_log import read_log
     from capacity_tui.tui.headless.plans import read_plan
 
@@ -147,16 +147,16 @@ def _from_run(
             told = read_log(lines)
         step_seconds, peak = step_seconds or told.step_seconds, peak or told.peak_bytes
     machine, catalog = replace(detect(), measured=()), _catalog()
-    plan = closed(read_plan(plan_name), machine, catalog)
+    plan = with_auto_resolved(read_plan(plan_name), machine, catalog)
     run = own_run(plan, step_seconds, peak)
-    device = settled_run(plan, catalog, machine).cluster.device
+    device = resolved_run(plan, catalog, machine).cluster.device
     base = _sampled(device, needed=False)
     # Fitted before it is kept, so that a run that cannot be is never kept.
     fit_runs(base, (run,), machine, catalog)
     return fit_runs(base, keep_run(_key(device), run), machine, catalog)
 
 
-def _sampled(device: Device, *, needed: bool) -> MeasuredReach | None:
+def _sampled(device: Device, *, needed: bool) -> MeasuredEfficiency | None:
     """Return what a device's samples say; None where there are none and none are needed."""
     from capacity_tui.engine.sampling.calibration import chosen_files, fit_samples
     from capacity_tui.engine.sampling.samples import read_samples, sample_files
@@ -168,7 +168,7 @@ def _sampled(device: Device, *, needed: bool) -> MeasuredReach | None:
     return fit_samples(device, chosen_files(files)) if files or needed else None
 
 
-def _needed(measured: MeasuredReach | None) -> MeasuredReach:
+def _needed(measured: MeasuredEfficiency | None) -> MeasuredEfficiency:
     if measured is None:
         raise click.UsageError("there is nothing to calibrate on")
     return measured

@@ -9,7 +9,7 @@ from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
 from capacity_tui.engine.catalog.rows.base import Row
 
 Share = Annotated[float, Field(gt=0, le=2.5)]
-Takes = Literal["needed", "share", "free"]
+MemoryPolicy = Literal["needed", "share", "free"]
 
 
 class InferenceEngine(Row):
@@ -43,7 +43,9 @@ class InferenceEngine(Row):
     activation_bytes: PositiveFloat = Field(description="of one element of the residual stream")
     logit_rows: NonNegativeFloat = Field(0.0, description="prompt positions that get logits: 0 the last, 1 all")
     block_tokens: PositiveInt = Field(description="tokens in one block of the cache")
-    takes: Takes = Field(description="device memory it takes: what it needs, a share of all, a share of the free")
+    memory_policy: MemoryPolicy = Field(
+        description="device memory it takes: what it needs, a share of all, a share of the free"
+    )
     whole_heads: bool = Field(True, description="tensor parallelism splits between heads, and has to divide them")
     workspace_mib: NonNegativeFloat = Field(description="kernel workspaces and captured graphs, MiB")
     fragmentation: NonNegativeFloat = Field(description="allocator's surplus over its peak, share")

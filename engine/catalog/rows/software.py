@@ -81,5 +81,5 @@ class Framework(Row):
     moe_launches: NonNegativeFloat = Field(description="further kernels of a mixture layer's routing")
     expert_launches: NonNegativeFloat = Field(description="further kernels for each expert on the device")
     launch_us: PositiveFloat = Field(description="host time of one launch, microseconds")
-    step_seconds: NonNegativeFloat = Field(description="fixed time of a step, seconds")
+    host_seconds_per_step: NonNegativeFloat = Field(description="fixed time of a step, seconds")
     fragmentation: NonNegativeFloat = Field(description="allocator's surplus over its peak, share")

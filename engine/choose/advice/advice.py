@@ -12,7 +12,14 @@ from capacity_tui.engine.choose.advice.recommendations import SPOT, Remedy, reme
 from capacity_tui.engine.choose.advice.warnings import cautions
 from capacity_tui.engine.choose.modes.modes import fill
 from capacity_tui.engine.choose.whatif.deltas import change_text, effect_text, plain_change, saves
-from capacity_tui.engine.choose.whatif.trials import Case, Trial, again, changed_plan, has_room, unit_cost
+from capacity_tui.engine.choose.whatif.trials import (
+    EstimatedPlan,
+    Trial,
+    changed_plan,
+    has_room,
+    re_estimate,
+    unit_cost,
+)
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate.result import Note
 from capacity_tui.engine.plan.plan import AUTO
@@ -34,7 +41,7 @@ _SEARCHED = {
 }
 
 
-def advise(case: Case) -> tuple[tuple[Note, ...], tuple[Note, ...]]:
+def advise(case: EstimatedPlan) -> tuple[tuple[Note, ...], tuple[Note, ...]]:
     """Return recommendations, the strongest first, and warnings.
 
     Every saving is the difference of two estimates: of the plan, and of the plan with the recommended change alone.
@@ -46,7 +53,7 @@ def advise(case: Case) -> tuple[tuple[Note, ...], tuple[Note, ...]]:
     return _recommendations(case, tried), warnings
 
 
-def _recommendations(case: Case, tried: Iterable[tuple[Remedy, Trial]]) -> tuple[Note, ...]:
+def _recommendations(case: EstimatedPlan, tried: Iterable[tuple[Remedy, Trial]]) -> tuple[Note, ...]:
     best: dict[str, tuple[float, Note]] = {}
     first: set[str] = set()
     alike: set[str] = set()
@@ -71,7 +78,7 @@ def _recommendations(case: Case, tried: Iterable[tuple[Remedy, Trial]]) -> tuple
     return tuple(note for _, note in distinct[:MOST_RECOMMENDATIONS])
 
 
-def _without_leading_spot(case: Case, ranked: list[tuple[float, Note]]) -> list[tuple[float, Note]]:
+def _without_leading_spot(case: EstimatedPlan, ranked: list[tuple[float, Note]]) -> list[tuple[float, Note]]:
     """Put spot capacity last where requests are served: an interruption drops them, so it never comes first."""
     if case.plan.task != "infer":
         return ranked
@@ -79,7 +86,7 @@ def _without_leading_spot(case: Case, ranked: list[tuple[float, Note]]) -> list[
     return [*others[: MOST_RECOMMENDATIONS - 1], *(pair for pair in ranked if pair[1].code == SPOT and others)]
 
 
-def _allowed(case: Case, trial: Trial) -> bool:
+def _allowed(case: EstimatedPlan, trial: Trial) -> bool:
     """No recommendation fills memory beyond what the boldest mode would, unless it saves some."""
     boldest = case.catalog.modes["extreme"].utilization
     if has_room(trial.estimate, boldest):
@@ -88,7 +95,7 @@ def _allowed(case: Case, trial: Trial) -> bool:
     return lighter and (case.estimate.fits is False or has_room(trial.estimate))
 
 
-def _effect(case: Case, trial: Trial, gentle: bool) -> float:
+def _effect(case: EstimatedPlan, trial: Trial, gentle: bool) -> float:
     """Return what a change is worth, to rank it: the share of cost it saves for a token or sample.
 
     Where memory is short, the share of memory it saves counts too; where the plan does not fit, what makes it fit
@@ -104,9 +111,9 @@ def _effect(case: Case, trial: Trial, gentle: bool) -> float:
     return 1.0 - ratio
 
 
-def _searched(case: Case) -> Iterator[tuple[Remedy, Trial]]:
+def _searched(case: EstimatedPlan) -> Iterator[tuple[Remedy, Trial]]:
     """Yield the layout and settings that the balanced mode would choose on the same devices."""
-    if case.settled.shape is None or case.plan.task == "infer" or any(case.is_open(path) for path in _SEARCHED):
+    if case.resolved.shape is None or case.plan.task == "infer" or any(case.is_open(path) for path in _SEARCHED):
         return
     try:
         opened = changed_plan(case, dict.fromkeys(_SEARCHED, AUTO))
@@ -114,13 +121,13 @@ def _searched(case: Case) -> Iterator[tuple[Remedy, Trial]]:
     except CapacityError:
         return
     change = {path: plan.value(path) for path in _SEARCHED if plan.value(path) != case.plan.value(path)}
-    trial = again(case, change) if change else None
+    trial = re_estimate(case, change) if change else None
     if trial is not None:
         words = ", ".join(f"{_SEARCHED[path]} {value}" for path, value in change.items())
         yield Remedy("settings", f"Set {words}", change), trial
 
 
-def _note(case: Case, remedy: Remedy, trial: Trial) -> Note:
+def _note(case: EstimatedPlan, remedy: Remedy, trial: Trial) -> Note:
     said = effect_text(case.estimate, trial.estimate)
     alone = "" if has_room(trial.estimate) else "; this alone does not make it fit"
     detail = f"{said}{alone} ({change_text(trial.change)})."
@@ -133,7 +140,7 @@ def _note(case: Case, remedy: Remedy, trial: Trial) -> Note:
     )
 
 
-def _does_not_fit(case: Case, found: Trial | None) -> Note:
+def _does_not_fit(case: EstimatedPlan, found: Trial | None) -> Note:
     lacks = f"The fullest device {case.estimate.shortage}."
     if found is None:
         nothing = "No change of settings or of the number of devices was found that makes it fit."

@@ -8,7 +8,7 @@ import numpy as np
 
 from capacity_tui.engine.catalog import Accelerator
 from capacity_tui.engine.choose.whatif.deltas import change_text, plain_change
-from capacity_tui.engine.choose.whatif.trials import Case, Trial, again, has_room
+from capacity_tui.engine.choose.whatif.trials import EstimatedPlan, Trial, has_room, re_estimate
 from capacity_tui.engine.estimate.result import Note
 
 # What a row says of its release before the device can be had.
@@ -16,7 +16,7 @@ _ANNOUNCED = "announced"
 TITLE = "Smallest devices that would hold it"
 
 
-def larger_devices(case: Case) -> tuple[Trial, ...]:
+def larger_devices(case: EstimatedPlan) -> tuple[Trial, ...]:
     """Return the plan on as many of the smallest devices that hold it: of the same maker, and of another if smaller.
 
     Devices that can be had come before those that are only announced.
@@ -25,12 +25,12 @@ def larger_devices(case: Case) -> tuple[Trial, ...]:
         case: a plan that does not fit.
     """
     rows = case.catalog.accelerators
-    device = case.settled.cluster.device
+    device = case.resolved.cluster.device
     found = _smallest(case, rows.values())
     if found is None:
         return ()
     vendor = rows[device.id].vendor if device.id in rows else None
-    if vendor in (None, rows[found.settled.cluster.device.id].vendor):
+    if vendor in (None, rows[found.resolved.cluster.device.id].vendor):
         return (found,)
     same = _smallest(case, (row for row in rows.values() if row.vendor == vendor))
     return (found,) if same is None else (same, found)
@@ -38,11 +38,11 @@ def larger_devices(case: Case) -> tuple[Trial, ...]:
 
 def larger_devices_text(found: Iterable[Trial]) -> str:
     """Return which devices would hold a plan, with what to set; empty where none was found."""
-    named = (f"{trial.settled.cluster.device.name} ({change_text(trial.change)})" for trial in found)
+    named = (f"{trial.resolved.cluster.device.name} ({change_text(trial.change)})" for trial in found)
     return " or ".join(named)
 
 
-def larger_devices_note(case: Case) -> Note | None:
+def larger_devices_note(case: EstimatedPlan) -> Note | None:
     """Return what is missing and which devices have it; None where the plan fits or none has."""
     if case.estimate.fits is not False:
         return None
@@ -52,12 +52,12 @@ def larger_devices_note(case: Case) -> Note | None:
     return Note("larger_devices", TITLE, larger_devices_text(found), None, plain_change(found[0].change))
 
 
-def _smallest(case: Case, rows: Iterable[Accelerator]) -> Trial | None:
+def _smallest(case: EstimatedPlan, rows: Iterable[Accelerator]) -> Trial | None:
     memory = case.estimate.memory
     needed = float(np.max(memory.reserved_bytes.value))
     larger = (row for row in rows if row.memory_bytes >= needed)
     for row in sorted(larger, key=_order):
-        trial = again(case, _change(case, row))
+        trial = re_estimate(case, _change(case, row))
         if trial is not None and has_room(trial.estimate):
             return trial
     return None
@@ -67,7 +67,7 @@ def _order(row: Accelerator) -> tuple[bool, int, float]:
     return _ANNOUNCED in (row.released or ""), row.memory_bytes, row.tdp_w or np.inf
 
 
-def _change(case: Case, row: Accelerator) -> Mapping[str, object]:
-    change: dict[str, object] = {"hardware.name": row.id, "hardware.devices": int(case.settled.cluster.devices)}
+def _change(case: EstimatedPlan, row: Accelerator) -> Mapping[str, object]:
+    change: dict[str, object] = {"hardware.name": row.id, "hardware.devices": int(case.resolved.cluster.devices)}
     # Figures that were given for the present device are not those of another.
     return change | {"hardware.spec": {}} if case.plan.hardware.spec else change

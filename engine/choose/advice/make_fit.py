@@ -8,7 +8,14 @@ import numpy as np
 
 from capacity_tui.engine.choose.advice.recommendations import Remedy, remedies
 from capacity_tui.engine.choose.modes.modes import fill
-from capacity_tui.engine.choose.whatif.trials import Case, Trial, again, changed_plan, has_room, unit_cost
+from capacity_tui.engine.choose.whatif.trials import (
+    EstimatedPlan,
+    Trial,
+    changed_plan,
+    has_room,
+    re_estimate,
+    unit_cost,
+)
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.plan.plan import AUTO
 
@@ -19,10 +26,10 @@ _DOUBLINGS = 10
 # After so many doublings whatever fits is good enough.
 _ENOUGH = 3
 # A single change that makes work so much dearer is compared with combinations.
-_DEAR = 2.0
+MAX_COST_RATIO = 2.0
 
 
-def smallest_fit(case: Case, tried: Iterable[tuple[Remedy, Trial]] | None = None) -> Trial | None:
+def smallest_fit(case: EstimatedPlan, tried: Iterable[tuple[Remedy, Trial]] | None = None) -> Trial | None:
     """Return the plan that fits with the fewest changed fields, as long as that is not much dearer than others.
 
     Another layout, or recomputation, comes before what changes the results or the hardware.
@@ -32,27 +39,27 @@ def smallest_fit(case: Case, tried: Iterable[tuple[Remedy, Trial]] | None = None
         tried: remedies that were estimated already.
     """
     each = estimated(case, remedies(case)) if tried is None else tuple(tried)
-    gentle = min((trial for remedy, trial in each if remedy.is_gentle and _holds(trial)), key=_cost, default=None)
+    gentle = min((trial for remedy, trial in each if remedy.is_gentle and _fits(trial)), key=_cost, default=None)
     if gentle is not None:
         return gentle
-    single = min((trial for _, trial in each if _holds(trial)), key=_cost, default=None)
-    if single is not None and _cost(single) <= _DEAR * unit_cost(case.estimate):
+    single = min((trial for _, trial in each if _fits(trial)), key=_cost, default=None)
+    if single is not None and _cost(single) <= MAX_COST_RATIO * unit_cost(case.estimate):
         return single
     combined = _combined(case)
     return min((trial for trial in (single, combined) if trial is not None), key=_cost, default=None)
 
 
-def estimated(case: Case, tried: Iterable[Remedy]) -> tuple[tuple[Remedy, Trial], ...]:
+def estimated(case: EstimatedPlan, tried: Iterable[Remedy]) -> tuple[tuple[Remedy, Trial], ...]:
     """Return the remedies that make a plan at all, with their estimates."""
-    trials = ((remedy, again(case, remedy.change)) for remedy in tried)
+    trials = ((remedy, re_estimate(case, remedy.change)) for remedy in tried)
     return tuple((remedy, trial) for remedy, trial in trials if trial is not None)
 
 
-def _combined(case: Case) -> Trial | None:
+def _combined(case: EstimatedPlan) -> Trial | None:
     """Return a combination of changes that fits, on as few times the devices as will do without being dear."""
-    devices = int(case.settled.cluster.devices)
-    can_grow = case.plan.hardware.name != "detected" and case.settled.cluster.device.kind != "cpu"
-    searched = case.settled.shape is not None and case.plan.task != "infer"
+    devices = int(case.resolved.cluster.devices)
+    can_grow = case.plan.hardware.name != "detected" and case.resolved.cluster.device.kind != "cpu"
+    searched = case.resolved.shape is not None and case.plan.task != "infer"
     cheapest: Trial | None = None
     for doubling in range(_DOUBLINGS + 1 if can_grow else 1):
         base: dict[str, object] = {"hardware.devices": devices * 2**doubling} if doubling else {}
@@ -60,21 +67,23 @@ def _combined(case: Case) -> Trial | None:
             return cheapest
         trial = _search(case, base) if searched else None
         if trial is None and not (searched and doubling):
-            trial = _heaped(case, base)
+            trial = _greedy_combination(case, base)
         if trial is not None and (cheapest is None or _cost(trial) < _cost(cheapest)):
-            cheapest = _trimmed(case, trial, base)
-        if cheapest is not None and (_cost(cheapest) <= _DEAR * unit_cost(case.estimate) or doubling >= _ENOUGH):
+            cheapest = _drop_redundant(case, trial, base)
+        if cheapest is not None and (
+            _cost(cheapest) <= MAX_COST_RATIO * unit_cost(case.estimate) or doubling >= _ENOUGH
+        ):
             return cheapest
     return cheapest
 
 
-def _is_out_of_reach(case: Case, devices: int) -> bool:
+def _is_out_of_reach(case: EstimatedPlan, devices: int) -> bool:
     """Whether not even the most devices hold the plan, whatever else saves memory: then fewer need no trial."""
     most: dict[str, object] = {"hardware.devices": devices}
-    return again(case, most) is not None and _heaped(case, most) is None
+    return re_estimate(case, most) is not None and _greedy_combination(case, most) is None
 
 
-def _search(case: Case, base: Mapping[str, object]) -> Trial | None:
+def _search(case: EstimatedPlan, base: Mapping[str, object]) -> Trial | None:
     """Let the extreme mode choose layout, sharding, micro-batch and checkpointing."""
     try:
         opened = changed_plan(case, {**base, **dict.fromkeys(_SEARCHED, AUTO)})
@@ -82,19 +91,21 @@ def _search(case: Case, base: Mapping[str, object]) -> Trial | None:
     except CapacityError:
         return None
     found = {path: plan.value(path) for path in _SEARCHED if plan.value(path) != case.plan.value(path)}
-    trial = again(case, {**base, **found})
-    return trial if trial is not None and _holds(trial) else None
+    trial = re_estimate(case, {**base, **found})
+    return trial if trial is not None and _fits(trial) else None
 
 
-def _heaped(case: Case, base: Mapping[str, object]) -> Trial | None:
+def _greedy_combination(case: EstimatedPlan, base: Mapping[str, object]) -> Trial | None:
     """Add remedies that save memory, the strongest first, until the plan fits."""
-    best = again(case, base)
+    best = re_estimate(case, base)
     if best is None:
         return None
-    grown = Case(case.wanted, best.settled, best.estimate, case.catalog, case.machine)
+    grown = EstimatedPlan(case.wanted, best.resolved, best.estimate, case.catalog, case.machine)
     usable = [remedy for remedy in remedies(grown) if "hardware.devices" not in remedy.change]
-    while not _holds(best):
-        trials = [(trial, remedy) for remedy in usable if (trial := again(case, {**best.change, **remedy.change}))]
+    while not _fits(best):
+        trials = [
+            (trial, remedy) for remedy in usable if (trial := re_estimate(case, {**best.change, **remedy.change}))
+        ]
         trial, remedy = min(trials, key=lambda pair: _reserved(pair[0]), default=(best, None))
         if remedy is None or _reserved(trial) >= _reserved(best):
             return None
@@ -103,19 +114,19 @@ def _heaped(case: Case, base: Mapping[str, object]) -> Trial | None:
     return best
 
 
-def _trimmed(case: Case, trial: Trial, base: Mapping[str, object]) -> Trial:
+def _drop_redundant(case: EstimatedPlan, trial: Trial, base: Mapping[str, object]) -> Trial:
     """Leave out every changed field without which the plan still fits."""
     for path in tuple(trial.change):
         rest = {key: value for key, value in trial.change.items() if key != path}
         if path in base or not rest:
             continue
-        smaller = again(case, rest)
-        if smaller is not None and _holds(smaller):
+        smaller = re_estimate(case, rest)
+        if smaller is not None and _fits(smaller):
             trial = smaller
     return trial
 
 
-def _holds(trial: Trial) -> bool:
+def _fits(trial: Trial) -> bool:
     return has_room(trial.estimate)
 
 

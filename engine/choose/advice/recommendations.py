@@ -9,7 +9,7 @@ import numpy as np
 
 from capacity_tui.engine.catalog import Instance
 from capacity_tui.engine.choose.candidates import divisors
-from capacity_tui.engine.choose.whatif.trials import Case
+from capacity_tui.engine.choose.whatif.trials import EstimatedPlan
 from capacity_tui.engine.estimate.timing.kernels import attention_in_place_of, why_not_read
 from capacity_tui.engine.plan.layout_rules import EQUAL_STAGES, plan_layout
 from capacity_tui.engine.units import devices_in_words
@@ -58,9 +58,9 @@ class Remedy:
         return not self.caution and not any(path.startswith("hardware.") for path in self.change)
 
 
-def remedies(case: Case) -> tuple[Remedy, ...]:
+def remedies(case: EstimatedPlan) -> tuple[Remedy, ...]:
     """Return what could be changed about a plan, apart from fields that the modes chose."""
-    if case.settled.family.kind == "network" and case.plan.task != "infer":
+    if case.resolved.family.kind == "network" and case.plan.task != "infer":
         found = (
             *_numerics(case),
             *_kernels(case),
@@ -69,7 +69,7 @@ def remedies(case: Case) -> tuple[Remedy, ...]:
             *_devices(case),
             *_instances(case),
         )
-    elif case.settled.shape is None:
+    elif case.resolved.shape is None:
         found = (*_one_fit(case), *_devices(case), *_instances(case))
     elif case.plan.task == "infer":
         found = (*_serving(case), *_tensor_parallel(case), *_devices(case), *_instances(case))
@@ -89,9 +89,9 @@ def remedies(case: Case) -> tuple[Remedy, ...]:
     return tuple(remedy for remedy in found if not any(case.is_open(path) for path in remedy.change))
 
 
-def _one_fit(case: Case) -> Iterator[Remedy]:
+def _one_fit(case: EstimatedPlan) -> Iterator[Remedy]:
     """Remedies for what is fitted in one go: its own parameters."""
-    spec, device = case.settled.spec, case.settled.cluster.device
+    spec, device = case.resolved.spec, case.resolved.cluster.device
     if getattr(spec, "precision", None) == "fp64" and "fp32" in device.peaks:
         yield Remedy("single_precision", "Fit in single precision", {"model.spec.precision": "fp32"}, ROUNDS_MORE)
     cores = getattr(spec, "n_jobs", None)
@@ -100,8 +100,8 @@ def _one_fit(case: Case) -> Iterator[Remedy]:
         yield Remedy("cores", f"Use all {every} cores", {"model.spec.n_jobs": every})
 
 
-def _numerics(case: Case) -> Iterator[Remedy]:
-    training, device = case.plan.training, case.settled.cluster.device
+def _numerics(case: EstimatedPlan) -> Iterator[Remedy]:
+    training, device = case.plan.training, case.resolved.cluster.device
     if training.precision in ("fp32", "tf32"):
         half = "bf16" if device.native("bf16") == "bf16" else "fp16"
         if device.native(half) == half:
@@ -112,8 +112,8 @@ def _numerics(case: Case) -> Iterator[Remedy]:
         yield Remedy("eight_bit_optimizer", "Keep optimizer states in 8 bits", change, ROUNDS_MORE)
 
 
-def _transformer_numerics(case: Case) -> Iterator[Remedy]:
-    training, device = case.plan.training, case.settled.cluster.device
+def _transformer_numerics(case: EstimatedPlan) -> Iterator[Remedy]:
+    training, device = case.plan.training, case.resolved.cluster.device
     if training.adapter is not None:
         return
     if training.precision in ("bf16", "fp16") and device.native("fp8") == "fp8":
@@ -123,16 +123,16 @@ def _transformer_numerics(case: Case) -> Iterator[Remedy]:
         yield Remedy("adapters", title, {"training.method": "lora"}, ONLY_ADAPTERS)
 
 
-def _kernels(case: Case) -> Iterator[Remedy]:
+def _kernels(case: EstimatedPlan) -> Iterator[Remedy]:
     training, parallel = case.plan.training, case.plan.parallelism
     if training.attention == "eager":
-        instead = attention_in_place_of("flash", case.settled.cluster.device, case.catalog)
+        instead = attention_in_place_of("flash", case.resolved.cluster.device, case.catalog)
         kernel = "flash" if instead is None else instead.value
         if kernel != "eager":
             yield Remedy("fused_attention", "Use fused attention", {"training.attention": kernel})
     if not training.compile:
         yield Remedy("compile", "Compile the model", {"training.compile": True})
-    partly = ("selective", "selective-ops") if case.settled.shape is not None else ()
+    partly = ("selective", "selective-ops") if case.resolved.shape is not None else ()
     if training.checkpointing == "none":
         for name in (*partly, "full"):
             yield Remedy("checkpointing", f"Checkpoint activations ({name})", {"training.checkpointing": name})
@@ -148,7 +148,7 @@ def _kernels(case: Case) -> Iterator[Remedy]:
         yield Remedy("no_offload", "Keep everything on the device", {"parallelism.offload": "none"})
 
 
-def _batches(case: Case) -> Iterator[Remedy]:
+def _batches(case: EstimatedPlan) -> Iterator[Remedy]:
     training = case.plan.training
     micro_batch, replicas = int(training.micro_batch), int(case.plan.parallelism.dp or 1)
     room = int(training.global_batch or 1) // replicas
@@ -163,7 +163,7 @@ def _batches(case: Case) -> Iterator[Remedy]:
         size //= 2
 
 
-def _sharding(case: Case) -> Iterator[Remedy]:
+def _sharding(case: EstimatedPlan) -> Iterator[Remedy]:
     parallel = case.plan.parallelism
     ranks, stage = int(parallel.dp or 1) * parallel.cp, int(parallel.zero or 0)
     words = {
@@ -179,15 +179,15 @@ def _sharding(case: Case) -> Iterator[Remedy]:
     if int(parallel.tp or 1) > 1 and not parallel.sequence_parallel:
         change: Mapping[str, object] = {"parallelism.sequence_parallel": True}
         yield Remedy("sequence_parallel", "Split norms and dropout along the sequence", change)
-    stages, layers = int(parallel.pp or 1), int(case.settled.shape.layers) if case.settled.shape else 0
+    stages, layers = int(parallel.pp or 1), int(case.resolved.shape.layers) if case.resolved.shape else 0
     if stages > 1 and layers % (stages * parallel.interleave * 2) == 0:
         chunks = parallel.interleave * 2
         yield Remedy("interleave", f"Interleave {chunks} chunks a stage", {"parallelism.interleave": chunks})
 
 
-def _tensor_parallel(case: Case) -> Iterator[Remedy]:
+def _tensor_parallel(case: EstimatedPlan) -> Iterator[Remedy]:
     """Layouts with other tensor- and pipeline-parallel sizes on the same devices."""
-    parallel, cluster, shape = case.plan.parallelism, case.settled.cluster, case.settled.shape
+    parallel, cluster, shape = case.plan.parallelism, case.resolved.cluster, case.resolved.shape
     if shape is None:
         return
     tensor, stages, devices = int(parallel.tp or 1), int(parallel.pp or 1), int(cluster.devices)
@@ -214,15 +214,15 @@ def _tensor_parallel(case: Case) -> Iterator[Remedy]:
         yield Remedy("layout", f"Lay out as TP {size}, PP {pipeline}, {words}", change)
 
 
-def _sequence(case: Case) -> Iterator[Remedy]:
+def _sequence(case: EstimatedPlan) -> Iterator[Remedy]:
     length = int(case.plan.training.seq_len)
     if case.plan.task == "train" and length >= 2048:
         change = {"training.seq_len": length // 2}
         yield Remedy("sequence_length", f"Train on sequences of {length // 2} tokens", change, OTHER_DATA)
 
 
-def _serving(case: Case) -> Iterator[Remedy]:
-    inference, device = case.plan.inference, case.settled.cluster.device
+def _serving(case: EstimatedPlan) -> Iterator[Remedy]:
+    inference, device = case.plan.inference, case.resolved.cluster.device
     formats = case.catalog.quantizations
     bits = formats.find(inference.weights).bits_per_weight or 16.0
     for name in ENGINE_WEIGHTS.get(inference.engine, ()):
@@ -247,11 +247,11 @@ def _serving(case: Case) -> Iterator[Remedy]:
         yield Remedy("gpu_layers", "Put all layers on the accelerator", {"inference.gpu_layers": None})
 
 
-def _devices(case: Case) -> Iterator[Remedy]:
-    count = int(case.settled.cluster.devices)
+def _devices(case: EstimatedPlan) -> Iterator[Remedy]:
+    count = int(case.resolved.cluster.devices)
     if count > 1:
         yield Remedy("fewer_devices", f"Use {devices_in_words(count // 2)}", {"hardware.devices": count // 2})
-    if case.plan.hardware.name != "detected" and case.settled.cluster.device.kind != "cpu":
+    if case.plan.hardware.name != "detected" and case.resolved.cluster.device.kind != "cpu":
         yield Remedy("more_devices", f"Use {devices_in_words(count * 2)}", {"hardware.devices": count * 2})
     if case.plan.task == "infer" and case.estimate.fits is False and case.plan.hardware.name != "detected":
         tensor = int(case.plan.parallelism.tp or 1)
@@ -260,7 +260,7 @@ def _devices(case: Case) -> Iterator[Remedy]:
             yield Remedy("more_devices", f"Split it over {count * times} devices, TP {tensor * times}", change)
 
 
-def _instances(case: Case) -> Iterator[Remedy]:
+def _instances(case: EstimatedPlan) -> Iterator[Remedy]:
     """Cheaper instances with the same accelerator; an accelerator by its own name is priced at the cheapest."""
     plan, catalog = case.plan, case.catalog
     row_id = catalog.instances.find_id(plan.hardware.name)
@@ -278,9 +278,9 @@ def _instances(case: Case) -> Iterator[Remedy]:
         yield Remedy("cheaper_instance", f"Rent {row.name} ({row.provider})", {"hardware.name": row.id})
 
 
-def _spot(case: Case) -> Iterator[Remedy]:
+def _spot(case: EstimatedPlan) -> Iterator[Remedy]:
     """Spot capacity, where a price of it is known; its interruptions are in the estimate."""
-    price = case.settled.cluster.price
+    price = case.resolved.cluster.price
     if not price.is_spot and price.spot_usd_per_hour is not None:
         caution = DROPS_REQUESTS if case.plan.task == "infer" else WAITS_FOR_CAPACITY
         yield Remedy(SPOT, "Use spot capacity", {"pricing.spot": True}, f"{caution} Price of {price.spot_source}.")

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog, Row
-from capacity_tui.engine.choose.whatif.trials import Case, again, unit_seconds
+from capacity_tui.engine.choose.whatif.trials import EstimatedPlan, re_estimate, unit_seconds
 from capacity_tui.engine.estimate.bottleneck import NETWORK
-from capacity_tui.engine.estimate.resolve import Settled
+from capacity_tui.engine.estimate.resolve import ResolvedPlan
 from capacity_tui.engine.estimate.result import Note
 from capacity_tui.engine.estimate.timing.kernels import attention_in_place_of, why_not_read
 from capacity_tui.engine.plan.applying import Counts, circumstances, given_in_vain
@@ -33,14 +33,14 @@ OPTIMAL_TOKENS, FAR = 20.0, 5.0
 MATTERS = 0.05
 
 
-def cautions(case: Case) -> tuple[Note, ...]:
+def cautions(case: EstimatedPlan) -> tuple[Note, ...]:
     """Return what to know about a plan beyond whether it fits, the gravest first."""
     found = [*_memory(case)]
-    if case.settled.family.kind in ("transformer", "network"):
+    if case.resolved.family.kind in ("transformer", "network"):
         found += _precision(case)
-    if case.settled.shape is not None:
+    if case.resolved.shape is not None:
         found += [*_context(case), *_layout(case), *_unread(case)]
-    if case.settled.shape is not None and case.plan.task != "infer":
+    if case.resolved.shape is not None and case.plan.task != "infer":
         found += [*_batch(case), *_tokens(case)]
     if case.plan.task == "fit" and case.plan.scalability.enabled:
         found.append(Note("no_scaling", "A fit runs on one device", "There is nothing to vary for scalability."))
@@ -53,23 +53,23 @@ def cautions(case: Case) -> tuple[Note, ...]:
     )
 
 
-def ignored(settled: Settled, wanted: Plan, catalog: Catalog) -> Iterator[tuple[str, str]]:
+def ignored(resolved: ResolvedPlan, wanted: Plan, catalog: Catalog) -> Iterator[tuple[str, str]]:
     """Yield each field that a plan sets in vain, and why."""
-    cluster, task = settled.cluster, settled.plan.task or "train"
+    cluster, task = resolved.cluster, resolved.plan.task or "train"
     counts = Counts(
         devices=int(np.max(cluster.devices)),
         per_node=int(np.max(cluster.per_node)),
         on_processor=cluster.device.kind == "cpu",
     )
-    return given_in_vain(circumstances(wanted, settled.family.kind, task, catalog, **counts))
+    return given_in_vain(circumstances(wanted, resolved.family.kind, task, catalog, **counts))
 
 
-def _ignored(case: Case) -> Iterator[Note]:
-    for path, reason in ignored(case.settled, case.wanted, case.catalog):
+def _ignored(case: EstimatedPlan) -> Iterator[Note]:
+    for path, reason in ignored(case.resolved, case.wanted, case.catalog):
         yield Note("ignored", f"{path} changes nothing here", f"It {reason}.")
 
 
-def _memory(case: Case) -> Iterator[Note]:
+def _memory(case: EstimatedPlan) -> Iterator[Note]:
     memory, host = case.estimate.memory, case.estimate.memory.host_capacity_bytes
     capacity = memory.capacity_bytes
     if capacity is not None and case.estimate.verdict is Verdict.TIGHT:
@@ -84,8 +84,8 @@ def _memory(case: Case) -> Iterator[Note]:
         yield Note("host_memory", "Host memory does not hold what is kept there", detail)
 
 
-def _context(case: Case) -> Iterator[Note]:
-    shape, plan = case.settled.shape, case.plan
+def _context(case: EstimatedPlan) -> Iterator[Note]:
+    shape, plan = case.resolved.shape, case.plan
     if shape is None or not _number(shape.max_context):
         return
     length = float(plan.training.seq_len)
@@ -96,12 +96,12 @@ def _context(case: Case) -> Iterator[Note]:
         yield Note("beyond_context", "Sequences are longer than the model's context", detail)
 
 
-def _layout(case: Case) -> Iterator[Note]:
-    if case.settled.shape is not None:
-        layout = plan_layout(case.plan, case.settled.shape, case.catalog)
+def _layout(case: EstimatedPlan) -> Iterator[Note]:
+    if case.resolved.shape is not None:
+        layout = plan_layout(case.plan, case.resolved.shape, case.catalog)
         for rule in remarked(layout):
             yield Note(f"layout_{rule.id}", rule.broken, rule.figures(layout))
-    tensor, cluster = int(case.plan.parallelism.tp or 1), case.settled.cluster
+    tensor, cluster = int(case.plan.parallelism.tp or 1), case.resolved.cluster
     inside = int(cluster.per_node)
     if tensor <= inside and inside % tensor == 0:
         return
@@ -117,7 +117,7 @@ def _layout(case: Case) -> Iterator[Note]:
         yield Note("tensor_parallel_across_nodes", "Tensor parallelism crosses nodes", detail)
 
 
-def _batch(case: Case) -> Iterator[Note]:
+def _batch(case: EstimatedPlan) -> Iterator[Note]:
     training, replicas = case.plan.training, int(case.plan.parallelism.dp or 1)
     each = int(training.micro_batch) * replicas
     batch = int(training.global_batch or each)
@@ -132,8 +132,8 @@ def _batch(case: Case) -> Iterator[Note]:
         yield Note("global_batch_not_divisible", "The global batch does not divide", detail)
 
 
-def _precision(case: Case) -> Iterator[Note]:
-    device, plan = case.settled.cluster.device, case.plan
+def _precision(case: EstimatedPlan) -> Iterator[Note]:
+    device, plan = case.resolved.cluster.device, case.plan
     wanted = str(plan.training.precision)
     if plan.task == "infer":
         wanted = case.catalog.quantizations.find(plan.inference.weights).compute
@@ -144,9 +144,9 @@ def _precision(case: Case) -> Iterator[Note]:
         yield Note("precision_not_native", f"{device.name} has no {wanted} units", detail)
 
 
-def _unread(case: Case) -> Iterator[Note]:
+def _unread(case: EstimatedPlan) -> Iterator[Note]:
     """Say which kernels the device or the engine lacks."""
-    device, plan, catalog = case.settled.cluster.device, case.plan, case.catalog
+    device, plan, catalog = case.resolved.cluster.device, case.plan, case.catalog
     if plan.task == "infer":
         weights = catalog.quantizations.find(plan.inference.weights)
         why = why_not_read(weights, plan.inference.engine, device, catalog)
@@ -158,7 +158,7 @@ def _unread(case: Case) -> Iterator[Note]:
         yield Note("attention_kernel", f"Attention runs as {instead.value} on {device.name}", instead.reason)
 
 
-def _tokens(case: Case) -> Iterator[Note]:
+def _tokens(case: EstimatedPlan) -> Iterator[Note]:
     computation, model = case.estimate.computation, case.estimate.model
     if case.plan.task != "train" or computation.steps is None:
         return
@@ -176,9 +176,9 @@ def _tokens(case: Case) -> Iterator[Note]:
     yield Note("tokens_per_parameter", f"{words.capitalize()} tokens for the size of the model", detail)
 
 
-def _power(case: Case) -> Iterator[Note]:
+def _power(case: EstimatedPlan) -> Iterator[Note]:
     """Say when devices draw as much as only the boldest mode lets them."""
-    cluster, watts = case.settled.cluster, case.estimate.energy.watts_average
+    cluster, watts = case.resolved.cluster, case.estimate.energy.watts_average
     boldest = case.catalog.modes["extreme"]
     limit, share, alarm = cluster.device.tdp_watts, boldest.power_share_range[0], boldest.watch.temperature_c
     if watts is None or limit is None or share is None:
@@ -193,12 +193,12 @@ def _power(case: Case) -> Iterator[Note]:
         yield Note("power", "Devices run near their power limit", detail)
 
 
-def _unverified(case: Case) -> Iterator[Note]:
+def _unverified(case: EstimatedPlan) -> Iterator[Note]:
     catalog, plan = case.catalog, case.plan
     rows: list[Row] = []
     for table, name in (
-        (catalog.accelerators, case.settled.cluster.device.id),
-        (catalog.processors, case.settled.cluster.device.id),
+        (catalog.accelerators, case.resolved.cluster.device.id),
+        (catalog.processors, case.resolved.cluster.device.id),
         (catalog.instances, plan.hardware.name),
         (catalog.architectures, plan.model.name or ""),
     ):
@@ -211,15 +211,15 @@ def _unverified(case: Case) -> Iterator[Note]:
             yield Note("unverified", f"{row.name} is not verified", detail)
 
 
-def _assumed(case: Case) -> Iterator[Note]:
+def _assumed(case: EstimatedPlan) -> Iterator[Note]:
     """Say how much an assumed network between nodes matters, by halving it."""
-    cluster, parts = case.settled.cluster, case.estimate.computation.parts
+    cluster, parts = case.resolved.cluster, case.estimate.computation.parts
     assumed = [text for text in cluster.assumed if text.startswith("network between nodes")]
     waits = sum(_number(parts.get(part, 0.0)) for part in NETWORK)
     if not assumed or waits < MATTERS / 2 * _number(case.estimate.computation.step_seconds.value):
         return
     ports = _number(cluster.node_bandwidth) / 1e9
-    slower = again(case, {"hardware.spec": {**case.plan.hardware.spec, "node_gbs": ports / 2.0}})
+    slower = re_estimate(case, {"hardware.spec": {**case.plan.hardware.spec, "node_gbs": ports / 2.0}})
     if slower is None:
         return
     change = unit_seconds(slower.estimate) / unit_seconds(case.estimate) - 1.0

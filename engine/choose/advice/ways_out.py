@@ -88,7 +88,7 @@ class Taken:
     def change(self, search: Search) -> Values:
         """Return the fields that differ from what they would be, besides those the plan leaves open."""
         paths = dict.fromkeys(path for way in self.ways for path in way.paths)
-        given = {path: (search.plan.value(path), search.settled.plan.value(path)) for path in paths}
+        given = {path: (search.plan.value(path), search.resolved.plan.value(path)) for path in paths}
         values = self.searched.values
         return {path: values[path] for path in paths if path in values and not {AUTO, values[path]} & set(given[path])}
 
@@ -107,7 +107,7 @@ def with_ways_out(search: Search, base: Values, wanted: tuple[str, ...]) -> Take
     first = best = search.settings(base, wanted)
     free: tuple[WayOut, ...] = ()
     given_up: tuple[WayOut, ...] = ()
-    seq_len = int(str(base.get("training.seq_len", search.settled.plan.training.seq_len)))
+    seq_len = int(str(base.get("training.seq_len", search.resolved.plan.training.seq_len)))
     for way in ways_out(search.plan, seq_len):
         if best.inside or (best.fits and not way.same_result):
             break
@@ -151,7 +151,7 @@ def explained(search: Search, taken: Taken) -> tuple[dict[str, str], tuple[Note,
         taken: what it arrived at.
     """
     change = taken.change(search)
-    capacity = search.settled.cluster.device.memory_bytes
+    capacity = search.resolved.cluster.device.memory_bytes
     if capacity is not None and not taken.searched.fits:
         lacks = format_bytes(taken.least - float(capacity))
         detail = (

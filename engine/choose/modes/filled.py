@@ -11,7 +11,7 @@ import numpy as np
 from capacity_tui.engine.catalog.rows.modes import Mode
 from capacity_tui.engine.choose.modes.warnings import mode_warnings
 from capacity_tui.engine.cluster.cluster import Cluster
-from capacity_tui.engine.estimate.resolve import Settled
+from capacity_tui.engine.estimate.resolve import ResolvedPlan
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.plan.sections.training import adapter_of
@@ -37,20 +37,20 @@ class ModePlan:
     """
 
     mode: Mode
-    settled: Settled
+    resolved: ResolvedPlan
     estimate: Estimate
     reasons: Mapping[str, str]
 
     @property
     def plan(self) -> Plan:
         """The plan with everything filled in."""
-        return self.settled.plan
+        return self.resolved.plan
 
     @property
     def told(self) -> Estimate:
         """The estimate with what the mode warns of, and why it filled open fields as it did."""
         found = self.estimate
-        warnings = (*found.warnings, *mode_warnings(self.mode, found, self.settled.cluster))
+        warnings = (*found.warnings, *mode_warnings(self.mode, found, self.resolved.cluster))
         return replace(found, warnings=warnings, basis=replace(found.basis, chosen=self.reasons))
 
 

@@ -11,7 +11,7 @@ from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.choose.candidates import divisors
 from capacity_tui.engine.choose.modes.modes import with_placeholders
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.estimate.resolve import settle
+from capacity_tui.engine.estimate.resolve import resolve_plan
 from capacity_tui.engine.plan.layout_rules import plan_layout, possible
 from capacity_tui.engine.plan.plan import Plan
 
@@ -38,12 +38,12 @@ def possible_sizes(plan: Plan, path: str, catalog: Catalog, machine: Machine | N
     if name is None:
         return ()
     try:
-        settled = settle(with_placeholders(plan, catalog), catalog, machine)
+        resolved = resolve_plan(with_placeholders(plan, catalog), catalog, machine)
     except CapacityError:
         return ()
-    if settled.shape is None:
+    if resolved.shape is None:
         return ()
-    layout = plan_layout(settled.plan, settled.shape, catalog)
+    layout = plan_layout(resolved.plan, resolved.shape, catalog)
     sizes = np.array(divisors(int(layout.devices)), dtype=np.float64)
     tried = replace(layout, **{name: sizes}, micro_batches=0.0, global_batch=0.0)
     if not isinstance(plan.parallelism.dp, int):

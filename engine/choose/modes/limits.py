@@ -12,8 +12,8 @@ from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.choose.candidates import Flags, Floats, each, evaluate
 from capacity_tui.engine.choose.modes.filled import with_values
 from capacity_tui.engine.errors import CapacityError, Place, PlanError
-from capacity_tui.engine.estimate.estimate import estimate_settled
-from capacity_tui.engine.estimate.resolve import Settled, settle
+from capacity_tui.engine.estimate.estimate import estimate_resolved
+from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
 from capacity_tui.engine.estimate.serving.resolve import serving_run
 from capacity_tui.engine.estimate.serving.run import ServingRun
 from capacity_tui.engine.estimate.serving.serve import claim, memory_estimate
@@ -96,26 +96,26 @@ def to_the_limit(plan: Plan, path: str, machine: Machine | None = None, catalog:
         PlanError: the field is no whole number, or nothing is known that limits it.
     """
     facts = catalog or load_catalog()
-    settled = settle(plan, facts, machine)
-    field = next((field for field in plan_fields(settled.plan, settled.family.kind) if field.path == path), None)
+    resolved = resolve_plan(plan, facts, machine)
+    field = next((field for field in plan_fields(resolved.plan, resolved.family.kind) if field.path == path), None)
     if field is None or field.knob.kind not in WHOLE or field.knob.maximum is None:
         raise PlanError("only whole numbers go to a limit", path, place=Place(field=path))
-    if settled.cluster.device.memory_bytes is None:
+    if resolved.cluster.device.memory_bytes is None:
         raise PlanError("the memory of this hardware is not known", hint="give hardware.spec.memory_mib")
     low, high = int(field.knob.minimum or 1), int(field.knob.maximum)
 
     def verdict(value: float) -> Verdict:
-        same = None if path.startswith(("model.", "hardware.")) else settled
+        same = None if path.startswith(("model.", "hardware.")) else resolved
         try:
-            changed = settle(with_values(plan, {path: int(value)}), facts, machine, same)
-            return estimate_settled(changed, facts).verdict
+            changed = resolve_plan(with_values(plan, {path: int(value)}), facts, machine, same)
+            return estimate_resolved(changed, facts).verdict
         except CapacityError:
             return Verdict.OVER
 
     def one_by_one(values: Floats) -> Flags:
         return np.array([verdict(value) is not Verdict.OVER for value in values], dtype=np.bool_)
 
-    holds = _judge(settled, path, facts) or one_by_one
+    holds = _judge(resolved, path, facts) or one_by_one
     if isinstance(field.value, int) and holds(np.array([float(field.value)]))[0]:
         low = field.value
     value = largest_that_fits(holds, low, high)
@@ -124,23 +124,23 @@ def to_the_limit(plan: Plan, path: str, machine: Machine | None = None, catalog:
     return Limit(path, value, value + 1 if value < high else None, verdict(value))
 
 
-def _judge(settled: Settled, path: str, catalog: Catalog) -> Holds | None:
+def _judge(resolved: ResolvedPlan, path: str, catalog: Catalog) -> Holds | None:
     """Return what judges many values of a field in one call; None where each needs an estimate of its own."""
-    shape, cluster = settled.shape, settled.cluster
+    shape, cluster = resolved.shape, resolved.cluster
     capacity = np.max(np.asarray(cluster.device.memory_bytes))
     host = np.inf if cluster.host_memory_bytes is None else np.max(np.asarray(cluster.host_memory_bytes))
     if shape is None:
         return None
-    if settled.plan.task == "infer" and path in SERVED:
-        served = serving_run(settled.plan, shape, cluster, catalog)
+    if resolved.plan.task == "infer" and path in SERVED:
+        served = serving_run(resolved.plan, shape, cluster, catalog)
 
         def holds_served(values: Floats) -> Flags:
             needed, held = serving_needs(_with_array(served, path, values))
             return np.asarray(held & (needed <= capacity), dtype=np.bool_)
 
         return holds_served
-    if settled.plan.task != "infer" and path in TRAINED:
-        run = transformer_run(settled.plan, shape, cluster, catalog)
+    if resolved.plan.task != "infer" and path in TRAINED:
+        run = transformer_run(resolved.plan, shape, cluster, catalog)
 
         def holds_trained(values: Floats) -> Flags:
             evaluated = evaluate(run, each(path, values.tolist()), None)

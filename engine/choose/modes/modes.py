@@ -22,8 +22,8 @@ from capacity_tui.engine.choose.modes.serving_settings import choose_serving
 from capacity_tui.engine.choose.modes.spec_fields import choose_own_parameters, choose_served_batch
 from capacity_tui.engine.choose.modes.training_settings import WISH, Search
 from capacity_tui.engine.cluster.resolve import resolve_cluster
-from capacity_tui.engine.estimate.estimate import estimate_settled
-from capacity_tui.engine.estimate.resolve import Settled, settle
+from capacity_tui.engine.estimate.estimate import estimate_resolved
+from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
 from capacity_tui.engine.estimate.result import Estimate, Note
 from capacity_tui.engine.plan.plan import AUTO, Plan
 
@@ -82,11 +82,11 @@ def compare(plan: Plan, machine: Machine | None = None, catalog: Catalog | None 
     facts = catalog or load_catalog()
     if plan.model.name == AUTO:
         return Comparison(*(_fill_model(plan, mode, machine, facts) for mode in MODES))
-    settled = settle(with_placeholders(plan, facts), facts, machine)
+    resolved = resolve_plan(with_placeholders(plan, facts), facts, machine)
     if not open_fields(plan):
-        estimate = estimate_settled(settled, facts)
-        return Comparison(*(_as_given(facts.modes[mode], settled, estimate) for mode in MODES))
-    balanced = _fill(plan, "balanced", machine, facts, settled)
+        estimate = estimate_resolved(resolved, facts)
+        return Comparison(*(_as_given(facts.modes[mode], resolved, estimate) for mode in MODES))
+    balanced = _fill(plan, "balanced", machine, facts, resolved)
     return Comparison(
         _alike(plan, "conservative", balanced, machine, facts),
         balanced,
@@ -99,12 +99,12 @@ def fill(plan: Plan, mode_name: ModeName, machine: Machine | None = None, catalo
     facts = catalog or load_catalog()
     if plan.model.name == AUTO:
         return _fill_model(plan, mode_name, machine, facts)
-    settled = settle(with_placeholders(plan, facts), facts, machine)
+    resolved = resolve_plan(with_placeholders(plan, facts), facts, machine)
     if not open_fields(plan):
-        return _as_given(facts.modes[mode_name], settled, estimate_settled(settled, facts))
+        return _as_given(facts.modes[mode_name], resolved, estimate_resolved(resolved, facts))
     if mode_name == "balanced" or not _open_wish(plan):
-        return _fill(plan, mode_name, machine, facts, settled)
-    return _alike(plan, mode_name, _fill(plan, "balanced", machine, facts, settled), machine, facts)
+        return _fill(plan, mode_name, machine, facts, resolved)
+    return _alike(plan, mode_name, _fill(plan, "balanced", machine, facts, resolved), machine, facts)
 
 
 def with_placeholders(plan: Plan, catalog: Catalog) -> Plan:
@@ -122,48 +122,48 @@ def _open_wish(plan: Plan) -> tuple[str, ...]:
     return tuple(path for path in WISH if plan.value(path) == AUTO)
 
 
-def _as_given(mode: Mode, settled: Settled, estimate: Estimate) -> ModePlan:
-    return ModePlan(mode, settled, estimate, {})
+def _as_given(mode: Mode, resolved: ResolvedPlan, estimate: Estimate) -> ModePlan:
+    return ModePlan(mode, resolved, estimate, {})
 
 
 def _alike(plan: Plan, mode_name: ModeName, balanced: ModePlan, machine: Machine | None, facts: Catalog) -> ModePlan:
     """Fill a plan as a mode would, for the job that the balanced mode chose."""
     wish = {path: balanced.plan.value(path) for path in _open_wish(plan)}
     wished = with_values(plan, wish)
-    settled = settle(with_placeholders(wished, facts), facts, machine, balanced.settled)
-    filled = _fill(wished, mode_name, machine, facts, settled)
+    resolved = resolve_plan(with_placeholders(wished, facts), facts, machine, balanced.resolved)
+    filled = _fill(wished, mode_name, machine, facts, resolved)
     job = {path: why for path, why in balanced.reasons.items() if path in wish}
     return replace(filled, reasons={**job, **filled.reasons})
 
 
-def _fill(plan: Plan, mode_name: ModeName, machine: Machine | None, facts: Catalog, settled: Settled) -> ModePlan:
-    """Fill the open fields of a plan that names its model; ``settled`` holds placeholders in them."""
-    mode, wanted, shape = facts.modes[mode_name], open_fields(plan), settled.shape
-    budget = memory_budget(mode, settled.cluster)
+def _fill(plan: Plan, mode_name: ModeName, machine: Machine | None, facts: Catalog, resolved: ResolvedPlan) -> ModePlan:
+    """Fill the open fields of a plan that names its model; ``resolved`` holds placeholders in them."""
+    mode, wanted, shape = facts.modes[mode_name], open_fields(plan), resolved.shape
+    budget = memory_budget(mode, resolved.cluster)
     base = with_placeholders(plan, facts)
     notes: tuple[Note, ...] = ()
 
     def estimated(values: Mapping[str, object]) -> Estimate:
-        return estimate_settled(settle(with_values(base, values), facts, machine, settled), facts)
+        return estimate_resolved(resolve_plan(with_values(base, values), facts, machine, resolved), facts)
 
-    if settled.plan.task == "infer":
+    if resolved.plan.task == "infer":
         replicas = plan.parallelism.dp if isinstance(plan.parallelism.dp, int) else None
         if shape is None:
             values, reasons = choose_served_batch(wanted, mode, budget, estimated)
         else:
-            values, reasons = choose_serving(settled, shape, wanted, replicas, mode, facts)
+            values, reasons = choose_serving(resolved, shape, wanted, replicas, mode, facts)
         if replicas is not None:
             values["parallelism.dp"] = replicas
     elif shape is None:
-        values, reasons = choose_own_parameters(settled, wanted, mode, budget, estimated)
+        values, reasons = choose_own_parameters(resolved, wanted, mode, budget, estimated)
     else:
-        values, reasons, notes = _training(Search(plan, settled, mode, facts, machine), wanted)
+        values, reasons, notes = _training(Search(plan, resolved, mode, facts, machine), wanted)
     if isinstance(plan.training.global_batch, int):
         values["training.global_batch"] = plan.training.global_batch
-    settled = settle(with_values(base, values), facts, machine, settled)
-    estimate = estimate_settled(settled, facts)
+    resolved = resolve_plan(with_values(base, values), facts, machine, resolved)
+    estimate = estimate_resolved(resolved, facts)
     estimate = replace(estimate, warnings=(*estimate.warnings, *notes))
-    return ModePlan(mode, settled, estimate, reasons)
+    return ModePlan(mode, resolved, estimate, reasons)
 
 
 def _training(search: Search, wanted: tuple[str, ...]) -> tuple[Values, Reasons, tuple[Note, ...]]:
@@ -180,13 +180,13 @@ def _fill_model(plan: Plan, mode_name: ModeName, machine: Machine | None, facts:
     cluster = resolve_cluster(plan.hardware, plan.pricing, facts, machine)
 
     def filled(named: Plan) -> ModePlan:
-        return _fill(named, mode_name, machine, facts, settle(with_placeholders(named, facts), facts, machine))
+        return _fill(named, mode_name, machine, facts, resolve_plan(with_placeholders(named, facts), facts, machine))
 
     named, reason = choose_model(plan, facts.modes[mode_name], cluster, facts, filled)
     chosen = filled(named)
     return replace(chosen, reasons={"model.name": reason, **chosen.reasons})
 
 
-def closed(plan: Plan, machine: Machine | None, catalog: Catalog) -> Plan:
+def with_auto_resolved(plan: Plan, machine: Machine | None, catalog: Catalog) -> Plan:
     """Return the plan with open fields filled as the balanced mode would."""
     return fill(plan, "balanced", machine, catalog).plan if open_fields(plan) else plan

@@ -12,7 +12,7 @@ from capacity_tui.engine.catalog.rows.modes import Mode
 from capacity_tui.engine.choose.candidates import Choice, Flags, Floats, layouts
 from capacity_tui.engine.choose.modes.filled import Reasons, Values, budget_text, memory_budget, with_values
 from capacity_tui.engine.choose.modes.limits import largest_that_fits, serving_needs
-from capacity_tui.engine.estimate.resolve import Settled, settle
+from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
 from capacity_tui.engine.estimate.serving.resolve import serving_run
 from capacity_tui.engine.estimate.serving.run import ServingRun
 from capacity_tui.engine.models.transformer import TransformerShape
@@ -31,13 +31,13 @@ class Layouts:
     """Layouts of one replica with the memory that each needs; arrays run over layouts.
 
     Attributes:
-        settled: the plan, in one format of weights.
+        resolved: the plan, in one format of weights.
         choices: tensor- and pipeline-parallel sizes, the fewest devices first.
         needed: bytes of the fullest device.
         held: whether the cache holds the batch inside the share of memory that the engine takes.
     """
 
-    settled: Settled
+    resolved: ResolvedPlan
     choices: tuple[Choice, ...]
     needed: Floats
     held: Flags
@@ -51,7 +51,7 @@ class Layouts:
 
 
 def choose_serving(
-    settled: Settled,
+    resolved: ResolvedPlan,
     shape: TransformerShape,
     wanted: tuple[str, ...],
     replicas: int | None,
@@ -61,16 +61,16 @@ def choose_serving(
     """Return values and reasons: the least quantized weights that fit, the fewest devices, then the largest batch.
 
     Args:
-        settled: the plan with placeholders where it is open.
+        resolved: the plan with placeholders where it is open.
         shape: sizes of the model.
         wanted: paths of the open fields.
         replicas: replicas where the plan gives them.
         mode: whose figures decide.
         catalog: facts.
     """
-    device, budget = settled.cluster.device, memory_budget(mode, settled.cluster)
+    device, budget = resolved.cluster.device, memory_budget(mode, resolved.cluster)
     capacity = None if device.memory_bytes is None else float(np.max(device.memory_bytes))
-    tried = [_tried(chosen, shape, wanted, replicas, catalog) for chosen in _formats(settled, wanted, catalog)]
+    tried = [_tried(chosen, shape, wanted, replicas, catalog) for chosen in _formats(resolved, wanted, catalog)]
     # Inside the mode's share if anything is, else what fits at all, else what needs least.
     fitting = [
         (each, place)
@@ -82,7 +82,7 @@ def choose_serving(
     values: Values = {}
     reasons: Reasons = {}
     if "inference.weights" in wanted:
-        values["inference.weights"] = found.settled.plan.inference.weights
+        values["inference.weights"] = found.resolved.plan.inference.weights
         reasons["inference.weights"] = _weights_reason(found, place, bool(fitting), mode)
     layout = found.choices[place]
     why = _layout_reason(found, place, bool(fitting), mode, replicas)
@@ -90,7 +90,7 @@ def choose_serving(
         if path in wanted:
             values[path], reasons[path] = layout[path], why
     if "inference.batch" in wanted:
-        run = _spread(serving_run(found.settled.plan, shape, settled.cluster, catalog), (layout,), replicas)
+        run = _spread(serving_run(found.resolved.plan, shape, resolved.cluster, catalog), (layout,), replicas)
         limit = capacity if budget is not None and found.needed[place] > budget else budget
         batch = _largest_batch(run, limit, int(mode.batch_range[1] or LARGEST_BATCH))
         values["inference.batch"] = batch
@@ -109,24 +109,26 @@ def _largest_batch(run: ServingRun, limit: float | None, most: int) -> int:
     return largest_that_fits(holds, 1, most) or 1
 
 
-def _formats(settled: Settled, wanted: Sequence[str], catalog: Catalog) -> list[Settled]:
+def _formats(resolved: ResolvedPlan, wanted: Sequence[str], catalog: Catalog) -> list[ResolvedPlan]:
     """Return the plan in each format of weights that may be chosen."""
     if "inference.weights" not in wanted:
-        return [settled]
-    names = GGUF_FORMATS if settled.plan.inference.engine == "llamacpp" else FORMATS
-    plans = (with_values(settled.plan, {"inference.weights": name}) for name in names)
-    return [settle(plan, catalog, like=settled) for plan in plans]
+        return [resolved]
+    names = GGUF_FORMATS if resolved.plan.inference.engine == "llamacpp" else FORMATS
+    plans = (with_values(resolved.plan, {"inference.weights": name}) for name in names)
+    return [resolve_plan(plan, catalog, like=resolved) for plan in plans]
 
 
 def _tried(
-    settled: Settled, shape: TransformerShape, wanted: Sequence[str], replicas: int | None, catalog: Catalog
+    resolved: ResolvedPlan, shape: TransformerShape, wanted: Sequence[str], replicas: int | None, catalog: Catalog
 ) -> Layouts:
     tensor, pipeline = "parallelism.tp" in wanted, "parallelism.pp" in wanted
-    inside = int(settled.cluster.per_node)
-    choices = layouts(plan_layout(settled.plan, shape, catalog), inside, tensor, pipeline, replicas, equal=False)
-    needed, held = serving_needs(_spread(serving_run(settled.plan, shape, settled.cluster, catalog), choices, replicas))
+    inside = int(resolved.cluster.per_node)
+    choices = layouts(plan_layout(resolved.plan, shape, catalog), inside, tensor, pipeline, replicas, equal=False)
+    needed, held = serving_needs(
+        _spread(serving_run(resolved.plan, shape, resolved.cluster, catalog), choices, replicas)
+    )
     size = (len(choices),)
-    return Layouts(settled, choices, np.broadcast_to(needed, size), np.broadcast_to(held, size))
+    return Layouts(resolved, choices, np.broadcast_to(needed, size), np.broadcast_to(held, size))
 
 
 def _spread(run: ServingRun, choices: Sequence[Choice], replicas: int | None) -> ServingRun:
@@ -140,12 +142,12 @@ def _weights_reason(tried: Layouts, place: int, fits: bool, mode: Mode) -> str:
     needed = format_bytes(float(tried.needed[place]))
     if not fits:
         return f"no format of the engine fits; this one needs least: {needed}"
-    return f"least quantized format that stays inside {budget_text(mode, tried.settled.cluster)}: {needed}"
+    return f"least quantized format that stays inside {budget_text(mode, tried.resolved.cluster)}: {needed}"
 
 
 def _layout_reason(tried: Layouts, place: int, fits: bool, mode: Mode, replicas: int | None) -> str:
     """Say which layout fits and, where it is not the smallest, why that one does not."""
-    cluster = tried.settled.cluster
+    cluster = tried.resolved.cluster
     needed = format_bytes(float(tried.needed[place]))
     chosen = _named(tried.choices[place])
     if cluster.device.memory_bytes is None:

@@ -12,7 +12,7 @@ from capacity_tui.engine.choose.modes.filled import Reasons, Values
 from capacity_tui.engine.choose.modes.limits import largest_that_fits
 from capacity_tui.engine.choose.modes.serving_settings import FORMATS, LARGEST_BATCH
 from capacity_tui.engine.cluster.cluster import Cluster
-from capacity_tui.engine.estimate.resolve import Settled
+from capacity_tui.engine.estimate.resolve import ResolvedPlan
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.models.classical.specs import ClassicalSpec, LinearRegressionNormal
 from capacity_tui.engine.units import format_bytes, format_percent
@@ -22,7 +22,7 @@ NETWORK_CHECKPOINTING = ("none", "full")
 
 
 def choose_own_parameters(
-    settled: Settled,
+    resolved: ResolvedPlan,
     wanted: tuple[str, ...],
     mode: Mode,
     budget: float | None,
@@ -31,15 +31,15 @@ def choose_own_parameters(
     """Return values and reasons for the open fields of a classical algorithm or a network.
 
     Args:
-        settled: the plan with placeholders where it is open.
+        resolved: the plan with placeholders where it is open.
         wanted: paths of the open fields.
         mode: whose figures decide.
         budget: device memory the mode allows itself, None where unknown.
         estimate: estimates the plan with values at dotted paths.
     """
-    if isinstance(settled.spec, ClassicalSpec):
-        return _classical(settled.spec, settled.cluster, wanted, mode)
-    return _network(settled, wanted, mode, budget, estimate)
+    if isinstance(resolved.spec, ClassicalSpec):
+        return _classical(resolved.spec, resolved.cluster, wanted, mode)
+    return _network(resolved, wanted, mode, budget, estimate)
 
 
 def choose_served_batch(
@@ -86,23 +86,23 @@ def _classical(spec: ClassicalSpec, cluster: Cluster, wanted: tuple[str, ...], m
 
 
 def _network(
-    settled: Settled,
+    resolved: ResolvedPlan,
     wanted: tuple[str, ...],
     mode: Mode,
     budget: float | None,
     estimate: Callable[[Mapping[str, object]], Estimate],
 ) -> tuple[Values, Reasons]:
     """Choose the type first, then the fastest micro-batch and checkpointing that stay inside the mode's memory."""
-    device, dp = settled.cluster.device, int(settled.plan.parallelism.dp or 1)
+    device, dp = resolved.cluster.device, int(resolved.plan.parallelism.dp or 1)
     values: Values = {}
     reasons: Reasons = {}
     if "training.precision" in wanted:
         values["training.precision"] = device.native("bf16")
         reasons["training.precision"] = f"widest range of the 16-bit types {device.name} runs natively"
-    micro_batches: tuple[object, ...] = (settled.plan.training.micro_batch,)
+    micro_batches: tuple[object, ...] = (resolved.plan.training.micro_batch,)
     if "training.micro_batch" in wanted:
         micro_batches = powers_of_two(mode.batch_range[1] or LARGEST_MICRO_BATCH)
-    ways = NETWORK_CHECKPOINTING if "training.checkpointing" in wanted else (settled.plan.training.checkpointing,)
+    ways = NETWORK_CHECKPOINTING if "training.checkpointing" in wanted else (resolved.plan.training.checkpointing,)
     trials: list[tuple[float, float, Values]] = []
     for checkpointing in ways:
         for micro_batch in micro_batches:

@@ -22,7 +22,7 @@ from capacity_tui.engine.choose.candidates import (
 )
 from capacity_tui.engine.choose.modes.filled import Reasons, Values, budget_text, memory_budget, with_values
 from capacity_tui.engine.cluster.cluster import Cluster
-from capacity_tui.engine.estimate.resolve import Settled, settle
+from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
 from capacity_tui.engine.estimate.transformer.resolve import transformer_run
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.plan.layout_rules import Layout, plan_layout
@@ -68,7 +68,7 @@ class Search:
     """
 
     plan: Plan
-    settled: Settled
+    resolved: ResolvedPlan
     mode: Mode
     catalog: Catalog
     machine: Machine | None
@@ -77,7 +77,7 @@ class Search:
         """Choose what memory does not decide: precision and sequence."""
         values: Values = {}
         reasons: Reasons = {}
-        device, shape = self.settled.cluster.device, self.settled.shape
+        device, shape = self.resolved.cluster.device, self.resolved.shape
         if "training.precision" in wanted:
             native = device.native("bf16")
             values["training.precision"] = native
@@ -98,10 +98,10 @@ class Search:
             base: values besides the plan's own, which the search leaves alone.
             wanted: paths of the fields it may set.
         """
-        settled = settle(with_values(self.settled.plan, base), self.catalog, self.machine, self.settled)
-        assert settled.shape is not None  # noqa: S101 - only transformers come here
-        run = transformer_run(settled.plan, settled.shape, settled.cluster, self.catalog)
-        layout = plan_layout(settled.plan, settled.shape, self.catalog)
+        resolved = resolve_plan(with_values(self.resolved.plan, base), self.catalog, self.machine, self.resolved)
+        assert resolved.shape is not None  # noqa: S101 - only transformers come here
+        run = transformer_run(resolved.plan, resolved.shape, resolved.cluster, self.catalog)
+        layout = plan_layout(resolved.plan, resolved.shape, self.catalog)
         batch = self.plan.training.global_batch
         layout = replace(layout, global_batch=float(batch) if isinstance(batch, int) else 0.0)
         if isinstance(batch, int):

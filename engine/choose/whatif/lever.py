@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.choose.whatif.trials import Case, again
+from capacity_tui.engine.choose.whatif.trials import EstimatedPlan, re_estimate
 from capacity_tui.engine.estimate.figures import LESS, METRICS, figure
-from capacity_tui.engine.estimate.resolve import Settled
+from capacity_tui.engine.estimate.resolve import ResolvedPlan
 from capacity_tui.engine.estimate.timing.kernels import why_not_read
 from capacity_tui.engine.plan.fields import PlanField, plan_fields
 
@@ -56,7 +56,7 @@ class Lever:
     change: float
 
 
-def strongest_lever(case: Case, key: str) -> Lever | None:
+def strongest_lever(case: EstimatedPlan, key: str) -> Lever | None:
     """Estimate again with each knob one step away, and return the one that improves a figure most.
 
     Args:
@@ -72,10 +72,10 @@ def strongest_lever(case: Case, key: str) -> Lever | None:
     if not value or not better:
         return None
     strongest: Lever | None = None
-    for field, after in neighbours(case.settled, case.catalog):
+    for field, after in neighbours(case.resolved, case.catalog):
         if not _concerns(field.path, key, short=case.estimate.fits is False):
             continue
-        trial = again(case, {field.path: after})
+        trial = re_estimate(case, {field.path: after})
         moved = None if trial is None else figure(trial.estimate, key).number
         if moved is None or not np.isfinite(moved):
             continue
@@ -92,24 +92,24 @@ def _concerns(path: str, key: str, *, short: bool) -> bool:
     return path != "training.precision" or key not in MEASURES
 
 
-def neighbours(settled: Settled, catalog: Catalog) -> Iterator[tuple[PlanField, object]]:
+def neighbours(resolved: ResolvedPlan, catalog: Catalog) -> Iterator[tuple[PlanField, object]]:
     """Yield every knob that can be stepped, with each value one step away."""
-    for field in plan_fields(settled.plan, settled.family.kind, catalog=catalog):
+    for field in plan_fields(resolved.plan, resolved.family.kind, catalog=catalog):
         if _is_lever(field):
             for value in _steps(field):
-                if _has_kernels(settled, field.path, value, catalog):
+                if _has_kernels(resolved, field.path, value, catalog):
                     yield field, value
 
 
-def _has_kernels(settled: Settled, path: str, value: object, catalog: Catalog) -> bool:
+def _has_kernels(resolved: ResolvedPlan, path: str, value: object, catalog: Catalog) -> bool:
     """Whether the device and the engine run a value as it is named."""
-    device = settled.cluster.device
+    device = resolved.cluster.device
     if path == "training.precision":
         # A type the device has no units for runs as another one, which is tried itself.
         return value in device.peaks
     if path == "inference.weights":
         weights = catalog.quantizations.find(str(value))
-        return not why_not_read(weights, settled.plan.inference.engine, device, catalog)
+        return not why_not_read(weights, resolved.plan.inference.engine, device, catalog)
     return True
 
 

@@ -11,8 +11,8 @@ import numpy as np
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.choose.modes.filled import SERVING_LAYOUT, with_values
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.estimate.estimate import estimate_settled
-from capacity_tui.engine.estimate.resolve import Settled, settle
+from capacity_tui.engine.estimate.estimate import estimate_resolved
+from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.plan.plan import AUTO, Plan
 
@@ -24,7 +24,7 @@ _FOLLOWING = ("parallelism.shard", "parallelism.etp", "parallelism.sequence_para
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class EstimatedPlan:
     """An estimated plan and all it takes to estimate it again.
 
     Attributes:
@@ -36,7 +36,7 @@ class Case:
     """
 
     wanted: Plan
-    settled: Settled
+    resolved: ResolvedPlan
     estimate: Estimate
     catalog: Catalog
     machine: Machine | None = None
@@ -44,7 +44,7 @@ class Case:
     @property
     def plan(self) -> Plan:
         """The settled plan."""
-        return self.settled.plan
+        return self.resolved.plan
 
     def gives(self, path: str) -> bool:
         """Whether the user gave a field's value."""
@@ -60,11 +60,11 @@ class Trial:
     """A changed plan and its estimate."""
 
     change: Mapping[str, object]
-    settled: Settled
+    resolved: ResolvedPlan
     estimate: Estimate
 
 
-def completed(case: Case, change: Mapping[str, object]) -> dict[str, object]:
+def completed(case: EstimatedPlan, change: Mapping[str, object]) -> dict[str, object]:
     """Return a change with what has to change along: a ``dp`` that filled the devices, a price, a server's layout."""
     values = dict(change)
     if _touches_layout(change) and case.gives("parallelism.dp"):
@@ -73,14 +73,14 @@ def completed(case: Case, change: Mapping[str, object]) -> dict[str, object]:
     if price is not None and "hardware.devices" in change:
         values["pricing.usd_per_hour"] = price * _growth(case, change)
     moved = any(path.startswith(("inference.", "parallelism.", "hardware.")) for path in change)
-    if moved and case.plan.task == "infer" and case.settled.shape is not None and case.settled.cluster.devices > 1:
+    if moved and case.plan.task == "infer" and case.resolved.shape is not None and case.resolved.cluster.devices > 1:
         # A layout that was left out would be chosen anew for the changed plan: the change says which one it is.
         absent = (path for path in SERVING_LAYOUT if case.wanted.value(path) is None)
         values = {**{path: case.plan.value(path) for path in absent}, **values}
     return values
 
 
-def changed_plan(case: Case, change: Mapping[str, object]) -> Plan:
+def changed_plan(case: EstimatedPlan, change: Mapping[str, object]) -> Plan:
     """Return the case's plan with values at dotted paths; what follows from others is settled again."""
     values = dict(change)
     if _touches_layout(change):
@@ -95,18 +95,18 @@ def changed_plan(case: Case, change: Mapping[str, object]) -> Plan:
     return with_values(case.plan, values)
 
 
-def again(case: Case, change: Mapping[str, object]) -> Trial | None:
+def re_estimate(case: EstimatedPlan, change: Mapping[str, object]) -> Trial | None:
     """Return the changed plan's estimate; None where such a plan cannot be."""
     whole = completed(case, change)
     try:
-        like = case.settled if _same_facts(whole) else None
-        settled = settle(changed_plan(case, whole), case.catalog, case.machine, like)
-        return Trial(whole, settled, estimate_settled(settled, case.catalog))
+        like = case.resolved if _same_facts(whole) else None
+        resolved = resolve_plan(changed_plan(case, whole), case.catalog, case.machine, like)
+        return Trial(whole, resolved, estimate_resolved(resolved, case.catalog))
     except CapacityError:
         return None
 
 
-def _same_batch(case: Case, values: Mapping[str, object]) -> int | None:
+def _same_batch(case: EstimatedPlan, values: Mapping[str, object]) -> int | None:
     """Return the settled global batch where the changed plan divides it; None lets it follow from the replicas."""
     batch = case.plan.training.global_batch
     changed = with_values(case.plan, values)
@@ -114,7 +114,7 @@ def _same_batch(case: Case, values: Mapping[str, object]) -> int | None:
     if AUTO in sizes or "hardware.devices" in values or not batch:
         return None
     tp, pp, cp, micro_batch = (int(size or 1) for size in sizes)
-    replicas = float(np.max(case.settled.cluster.devices)) // (tp * pp * cp)
+    replicas = float(np.max(case.resolved.cluster.devices)) // (tp * pp * cp)
     return None if int(batch) % max(1.0, micro_batch * replicas) else int(batch)
 
 
@@ -127,9 +127,9 @@ def _touches_layout(change: Mapping[str, object]) -> bool:
     return any(path.startswith(("parallelism.", "hardware.")) for path in change)
 
 
-def _growth(case: Case, change: Mapping[str, object]) -> float:
+def _growth(case: EstimatedPlan, change: Mapping[str, object]) -> float:
     """Return by how much the number of devices grows."""
-    devices = float(np.max(case.settled.cluster.devices))
+    devices = float(np.max(case.resolved.cluster.devices))
     return float(str(change.get("hardware.devices", devices))) / devices
 
 

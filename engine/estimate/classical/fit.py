@@ -34,22 +34,22 @@ class Fit:
 
 
 @equation(
-    "data = n · p · width if density = 1 else n · p · density · (width + 4) + 4 · n",
+    "data = n · p · element_bytes if density = 1 else n · p · density · (element_bytes + 4) + 4 · n",
     unit="B",
     source="contiguous array; compressed sparse rows with 32-bit indices",
 )
-def table_bytes(n: Number, p: Number, density: Number, width: Number) -> Number:
+def table_bytes(n: Number, p: Number, density: Number, element_bytes: Number) -> Number:
     """Bytes of the training table.
 
     Args:
         n: rows.
         p: features.
         density: share of the values that are not zero.
-        width: bytes of a number.
+        element_bytes: bytes of a number.
     """
     if density >= 1.0:
-        return n * p * width
-    return n * p * density * (width + INDEX_BYTES) + n * INDEX_BYTES
+        return n * p * element_bytes
+    return n * p * density * (element_bytes + INDEX_BYTES) + n * INDEX_BYTES
 
 
 @equation("{addends}", unit="B", source="arrays the usual library holds at the peak of a fit")
@@ -75,7 +75,7 @@ def memory_parts(**parts: Mapping[str, Number]) -> dict[str, Number]:
     return {part: held_bytes.for_part(f"memory.parts.{part}")(**addends) for part, addends in parts.items()}
 
 
-def data_bytes(spec: ClassicalSpec, width: Number) -> Number:
+def data_bytes(spec: ClassicalSpec, element_bytes: Number) -> Number:
     """Bytes of the training table of a plan; the smaller of its dense and its sparse form."""
-    dense = table_bytes(spec.n, spec.p, 1.0, width)
-    return dense if spec.density >= 1.0 else min(dense, table_bytes(spec.n, spec.p, spec.density, width))
+    dense = table_bytes(spec.n, spec.p, 1.0, element_bytes)
+    return dense if spec.density >= 1.0 else min(dense, table_bytes(spec.n, spec.p, spec.density, element_bytes))

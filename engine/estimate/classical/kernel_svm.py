@@ -33,9 +33,9 @@ def kernel_columns(support: Number, cached: Number, again: Number) -> Number:
 def minimal_optimization(spec: KernelSVM, rates: Rates) -> Fit:
     """Iterations grow with the support vectors; each looks at all rows and needs two kernel columns."""
     n, p, support = float(spec.n), float(spec.p), spec.support_vectors
-    row, width = rates.row, rates.width
+    row, element_bytes = rates.row, rates.element_bytes
     values = n * p * spec.density
-    data, cache = data_bytes(spec, width), spec.cache_mb * 2.0**20
+    data, cache = data_bytes(spec, element_bytes), spec.cache_mb * 2.0**20
     iterations = row.ratios["iterations"] * support
     columns = kernel_columns(row.ratios["columns"] * support, cache / (CACHED_BYTES * n), row.ratios["again"])
     return Fit(

@@ -17,7 +17,7 @@ from capacity_tui.engine.models.classical.specs import (
 
 def centred_copy(spec: ClassicalSpec, rates: Rates) -> Operator:
     """Return the passes that copy the data and subtract its means."""
-    moved = rates.row.passes["centre"] * data_bytes(spec, rates.width)
+    moved = rates.row.passes["centre"] * data_bytes(spec, rates.element_bytes)
     return rates.stream("centre a copy of the data", moved, flops=2.0 * spec.n * spec.p * spec.density)
 
 
@@ -31,23 +31,23 @@ def sparse_work(spec: ClassicalSpec, rates: Rates, power: int) -> float:
 
 def normal_equations(spec: LinearRegressionNormal, rates: Rates) -> Fit:
     """Gram matrix ``n p²`` FLOPs, Cholesky ``p³/3``, two triangular solves (Golub and Van Loan, 5.3.2)."""
-    n, p, width = float(spec.n), float(spec.p), rates.width
-    data = data_bytes(spec, width)
+    n, p, element_bytes = float(spec.n), float(spec.p), rates.element_bytes
+    data = data_bytes(spec, element_bytes)
     return Fit(
         parameters=kept_numbers(coefficients=p, intercept=1.0),
         inference_flops=prediction_flops(products=2.0 * p),
         operators=(
             centred_copy(spec, rates),
             rates.product("Gram matrix", p, p, n, kernel="gram", work=0.5 * sparse_work(spec, rates, 2)),
-            rates.stream("right-hand side", data + n * width, flops=2.0 * n * p * spec.density),
+            rates.stream("right-hand side", data + n * element_bytes, flops=2.0 * n * p * spec.density),
             rates.product("Cholesky factorization", p, p, p, kernel="cholesky", work=1.0 / 6.0),
-            rates.stream("triangular solves", 2.0 * p * p * width, flops=2.0 * p * p),
+            rates.stream("triangular solves", 2.0 * p * p * element_bytes, flops=2.0 * p * p),
         ),
         memory=memory_parts(
-            data={"table": data, "targets": n * width},
-            copies={"centred table": data, "centred targets": n * width},
-            work={"Gram matrix and its factor": 2.0 * p * p * width},
-            model={"coefficients": p * width, "intercept": width},
+            data={"table": data, "targets": n * element_bytes},
+            copies={"centred table": data, "centred targets": n * element_bytes},
+            work={"Gram matrix and its factor": 2.0 * p * p * element_bytes},
+            model={"coefficients": p * element_bytes, "intercept": element_bytes},
         ),
         peak="while the Gram matrix is formed",
     )
@@ -59,7 +59,7 @@ def orthogonal_factorization(spec: LinearRegressionQR, rates: Rates) -> Fit:
     With m the longer and s the shorter side (Golub and Van Loan, 5.3.3; LAPACK gelsd).
     """
     long, short = float(max(spec.n, spec.p)), float(min(spec.n, spec.p))
-    width, data = rates.width, data_bytes(spec, rates.width)
+    element_bytes, data = rates.element_bytes, data_bytes(spec, rates.element_bytes)
     return Fit(
         parameters=kept_numbers(coefficients=spec.p, intercept=1.0),
         inference_flops=prediction_flops(products=2.0 * spec.p),
@@ -69,10 +69,10 @@ def orthogonal_factorization(spec: LinearRegressionQR, rates: Rates) -> Fit:
             rates.product("singular values of the triangle", short, short, short, kernel="bidiagonal", work=4.0 / 3.0),
         ),
         memory=memory_parts(
-            data={"table": data, "targets": spec.n * width},
-            copies={"copies of the table": rates.row.bytes["copies"] * data, "centred targets": spec.n * width},
-            work={"triangle and its inverse": 2.0 * short * short * width},
-            model={"coefficients": spec.p * width, "intercept": width},
+            data={"table": data, "targets": spec.n * element_bytes},
+            copies={"copies of the table": rates.row.bytes["copies"] * data, "centred targets": spec.n * element_bytes},
+            work={"triangle and its inverse": 2.0 * short * short * element_bytes},
+            model={"coefficients": spec.p * element_bytes, "intercept": element_bytes},
         ),
         peak="while the copy of the data is factorized",
     )
@@ -80,8 +80,8 @@ def orthogonal_factorization(spec: LinearRegressionQR, rates: Rates) -> Fit:
 
 def newton(spec: LogisticRegressionNewton, rates: Rates) -> Fit:
     """Each iteration: gradient ``4 n p``, Hessian ``2 n p²``, Cholesky ``p³/3``."""
-    n, p, width, steps = float(spec.n), float(spec.p), rates.width, float(spec.iterations)
-    data = data_bytes(spec, width)
+    n, p, element_bytes, steps = float(spec.n), float(spec.p), rates.element_bytes, float(spec.iterations)
+    data = data_bytes(spec, element_bytes)
     moved, flops = rates.row.passes["step"] * data, 6.0 * n * p * spec.density
     return Fit(
         parameters=kept_numbers(coefficients=p, intercept=1.0),
@@ -95,8 +95,11 @@ def newton(spec: LogisticRegressionNewton, rates: Rates) -> Fit:
         memory=memory_parts(
             data={"table": data, "targets": 8.0 * n},
             copies={"copy of the table": data},
-            work={"Hessian and its factor": 2.0 * p * p * width, "vectors over the rows": rates.row.bytes["row"] * n},
-            model={"coefficients": p * width, "intercept": width},
+            work={
+                "Hessian and its factor": 2.0 * p * p * element_bytes,
+                "vectors over the rows": rates.row.bytes["row"] * n,
+            },
+            model={"coefficients": p * element_bytes, "intercept": element_bytes},
         ),
         peak="while the Hessian is formed",
     )
@@ -108,7 +111,7 @@ def stochastic_gradient(spec: LogisticRegressionSGD, rates: Rates) -> Fit:
     Batches beyond one row run as products of matrix and vector, with the fixed time of an update.
     """
     n, values, epochs = float(spec.n), float(spec.n) * spec.p * spec.density, float(spec.epochs)
-    width, data = rates.width, data_bytes(spec, rates.width)
+    element_bytes, data = rates.element_bytes, data_bytes(spec, rates.element_bytes)
     if spec.batch_size > 1:
         steps = -(-spec.n // spec.batch_size)
         kernels: tuple[Operator, ...] = (
@@ -128,7 +131,7 @@ def stochastic_gradient(spec: LogisticRegressionSGD, rates: Rates) -> Fit:
         memory=memory_parts(
             data={"table": data, "targets": 8.0 * n},
             work={"vectors over the rows": rates.row.bytes["row"] * n},
-            model={"coefficients": spec.p * width, "intercept": width},
+            model={"coefficients": spec.p * element_bytes, "intercept": element_bytes},
         ),
         peak="during the epochs",
     )
@@ -137,7 +140,7 @@ def stochastic_gradient(spec: LogisticRegressionSGD, rates: Rates) -> Fit:
 def coordinate_descent(spec: LinearSVM, rates: Rates) -> Fit:
     """Each pass visits every value twice; values are first copied with their index (Fan et al. 2008)."""
     n, values, passes = float(spec.n), float(spec.n) * spec.p * spec.density, float(spec.iterations)
-    width, data = rates.width, data_bytes(spec, rates.width)
+    element_bytes, data = rates.element_bytes, data_bytes(spec, rates.element_bytes)
     copied = rates.row.bytes["value"] * (values + 2.0 * n)
     return Fit(
         parameters=kept_numbers(coefficients=spec.p, intercept=1.0),
@@ -152,7 +155,7 @@ def coordinate_descent(spec: LinearSVM, rates: Rates) -> Fit:
             data={"table": data, "targets": 8.0 * n},
             copies={"rows of index and value": copied},
             work={"vectors over the rows": rates.row.bytes["row"] * n},
-            model={"coefficients": spec.p * width, "intercept": width},
+            model={"coefficients": spec.p * element_bytes, "intercept": element_bytes},
         ),
         peak="during the passes",
     )

@@ -56,7 +56,7 @@ class Rates:
 
     Attributes:
         row: constants of the algorithm.
-        width: bytes of a number.
+        element_bytes: bytes of a number.
         peak: dense peak of the cores used, FLOP/s.
         reach: share of it that large matrix products sustain.
         bandwidth: what the cores used stream, B/s.
@@ -69,7 +69,7 @@ class Rates:
     """
 
     row: Algorithm
-    width: Number
+    element_bytes: Number
     peak: Number
     reach: Number
     bandwidth: Number
@@ -106,7 +106,7 @@ class Rates:
         share = self.row.shares.get(kernel, 1.0) * narrow_share(np.minimum(m, n), half)
         rate = gemm_rate(m, n, k, self.peak, self.reach, self.cores, self.fill, self.half_sizes["inner"]) * share
         flops = 2.0 * m * n * k * work
-        moved = gemm_bytes(m, n, k, self.width)
+        moved = gemm_bytes(m, n, k, self.element_bytes)
         return Operator(name, "compute", "step", "layer", flops, moved, rate, self.bandwidth, count)
 
     def stream(self, name: str, moved: Number, *, flops: Number = 0.0, count: Number = 1.0) -> Operator:
@@ -144,16 +144,16 @@ def rates_of(device: Device, row: Algorithm, common: Algorithm, precision: str, 
     """
     on_cpu = device.kind == "cpu"
     used = 1.0 if row.single_threaded and on_cpu else cores
-    stream = device.bandwidth * device.reach.stream
+    stream = device.bandwidth * device.efficiency.stream
     return Rates(
         row=row,
-        width=8.0 if precision == "fp64" else 4.0,
+        element_bytes=8.0 if precision == "fp64" else 4.0,
         peak=device.peak(precision) * used / device.units,
         reach=device.gemm_reach(precision),
         bandwidth=np.minimum(stream, used * common.bytes["core_bandwidth"]) if on_cpu else stream,
         cores=used,
         workers=effective_cores(used, row.serial) if on_cpu else used * common.ratios["multiprocessor"],
-        fill=device.reach.wave_fill,
+        fill=device.efficiency.wave_fill,
         half_sizes=common.half_sizes,
         cache=common.bytes["cache"],
         sparse_slowdown=common.ratios["sparse_slowdown"],

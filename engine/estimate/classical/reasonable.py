@@ -25,12 +25,12 @@ def reasonable_rows(family: str, device: Device, catalog: Catalog) -> int:
     Raises:
         PlanError: the device has no rate for the algorithm's numbers.
     """
-    settled = settle_classical(Plan(model=ModelSection(name=family)), family, device)
-    rates = fit_rates(settled, family, device, catalog, None)
+    resolved = settle_classical(Plan(model=ModelSection(name=family)), family, device)
+    rates = fit_rates(resolved, family, device, catalog, None)
     memory = np.inf if device.memory_bytes is None else float(np.max(device.memory_bytes))
 
     def is_reasonable(trial: ClassicalSpec) -> bool:
         fit = fit_of(trial, rates)
         return float(fit_seconds(fit, rates)) <= rates.row.reasonable_seconds and float(fit_bytes(fit)) <= memory
 
-    return largest_rows(settled.model_copy(update={"n": LARGEST_ROWS}), is_reasonable)
+    return largest_rows(resolved.model_copy(update={"n": LARGEST_ROWS}), is_reasonable)

@@ -91,7 +91,7 @@ def boosted_trees(spec: BoostedTrees, rates: Rates) -> Fit:
     rows = float(spec.n) * spec.subsample
     operators = _histogram_splits if spec.method == "hist" else _sorted_splits
     nodes = 2.0 * leaves - 1.0
-    row, data = rates.row, data_bytes(spec, rates.width)
+    row, data = rates.row, data_bytes(spec, rates.element_bytes)
     bins = 1.0 if spec.n_bins <= 256 else 2.0
     copies = row.bytes["binned"] * bins * values if spec.method == "hist" else row.bytes["sorted"] * values
     histograms = row.bytes["bin"] * spec.n_bins * spec.p * leaves if spec.method == "hist" else 0.0
@@ -158,9 +158,9 @@ def _tree_memory(
 ) -> dict[str, dict[str, Number]]:
     """Return data, the library's fp32 copy and the arrays of the trees that grow at once."""
     row = rates.row
-    copied = 0.0 if rates.width == 4.0 and spec.density >= 1.0 else 4.0 * spec.n * spec.p * spec.density
+    copied = 0.0 if rates.element_bytes == 4.0 and spec.density >= 1.0 else 4.0 * spec.n * spec.p * spec.density
     return {
-        "data": {"table": data_bytes(spec, rates.width), "targets": 8.0 * spec.n},
+        "data": {"table": data_bytes(spec, rates.element_bytes), "targets": 8.0 * spec.n},
         "copies": {"fp32 table": copied, "targets": row.bytes["target"] * spec.n},
         "work": {"vectors of growing trees": row.bytes["row"] * spec.n * at_once},
     }

@@ -14,11 +14,11 @@ from capacity_tui.engine.numeric import Number
 
 def lloyd(spec: KMeans, rates: Rates) -> Fit:
     """Each iteration: distances ``2 n k p``, nearest centre, new means (Lloyd 1982; Arthur and Vassilvitskii 2007)."""
-    n, p, k, width = float(spec.n), float(spec.p), float(min(spec.k, spec.n)), rates.width
+    n, p, k, element_bytes = float(spec.n), float(spec.p), float(min(spec.k, spec.n)), rates.element_bytes
     expected = float(min(spec.max_iter, spec.iterations or rates.row.ratios["expected_iterations"]))
     starts, iterations = float(spec.n_init), expected * spec.n_init
     trials = 2.0 + math.floor(math.log(k))
-    data = data_bytes(spec, width)
+    data = data_bytes(spec, element_bytes)
     return Fit(
         parameters=kept_numbers(centres=k * p),
         inference_flops=prediction_flops(distances=2.0 * k * p),
@@ -41,10 +41,10 @@ def lloyd(spec: KMeans, rates: Rates) -> Fit:
             copies={"centred table": data},
             work={
                 "vectors over the rows": rates.row.bytes["row"] * n,
-                "distances to candidates": trials * n * width,
-                "old and new centres": 2.0 * k * p * width,
+                "distances to candidates": trials * n * element_bytes,
+                "old and new centres": 2.0 * k * p * element_bytes,
             },
-            model={"centres": k * p * width},
+            model={"centres": k * p * element_bytes},
         ),
         peak="during the starts",
     )
@@ -53,7 +53,7 @@ def lloyd(spec: KMeans, rates: Rates) -> Fit:
 def principal_components(spec: PCA, rates: Rates) -> Fit:
     """Return the fit by all singular values, by the covariance, or by a random projection."""
     kernels, work = {"full": _full, "covariance": _covariance, "randomized": _randomized}[spec.method](spec, rates)
-    data, kept = data_bytes(spec, rates.width), spec.components
+    data, kept = data_bytes(spec, rates.element_bytes), spec.components
     copies = rates.row.bytes[f"copies_{spec.method}"] * data
     return Fit(
         parameters=kept_numbers(components=kept * spec.p, means=spec.p),
@@ -63,7 +63,7 @@ def principal_components(spec: PCA, rates: Rates) -> Fit:
             data={"table": data},
             copies={"copies of the table": copies},
             work={"decomposition": work},
-            model={"components": kept * spec.p * rates.width, "means": spec.p * rates.width},
+            model={"components": kept * spec.p * rates.element_bytes, "means": spec.p * rates.element_bytes},
         ),
         peak="during the decomposition",
     )
@@ -81,18 +81,18 @@ def _full(spec: PCA, rates: Rates) -> tuple[tuple[Operator, ...], Number]:
         rates.product("singular value decomposition", short, short, short, kernel="svd", work=4.5),
         rates.product("left singular vectors", long, short, short),
     )
-    return kernels, (long * short + 5.0 * short * short) * rates.width
+    return kernels, (long * short + 5.0 * short * short) * rates.element_bytes
 
 
 def _covariance(spec: PCA, rates: Rates) -> tuple[tuple[Operator, ...], Number]:
     """Covariance ``n p²``, eigenvalues ``9 p³`` (Golub and Van Loan, 8.3)."""
     n, p = float(spec.n), float(spec.p)
     kernels = (
-        rates.stream("means", data_bytes(spec, rates.width), flops=n * p),
+        rates.stream("means", data_bytes(spec, rates.element_bytes), flops=n * p),
         rates.product("covariance", p, p, n, kernel="gram", work=0.5 * sparse_work(spec, rates, 2)),
         rates.product("eigenvalue decomposition", p, p, p, kernel="eigen", work=4.5),
     )
-    return kernels, 4.0 * p * p * rates.width
+    return kernels, 4.0 * p * p * rates.element_bytes
 
 
 def _randomized(spec: PCA, rates: Rates) -> tuple[tuple[Operator, ...], Number]:
@@ -109,4 +109,4 @@ def _randomized(spec: PCA, rates: Rates) -> tuple[tuple[Operator, ...], Number]:
         rates.product("factorizations of thin matrices", thin, thin, n + p, kernel="thin_qr", count=power + 1.0),
         rates.product("left singular vectors", n, thin, thin),
     )
-    return kernels, 3.0 * (n + p) * thin * rates.width
+    return kernels, 3.0 * (n + p) * thin * rates.element_bytes

@@ -54,7 +54,7 @@ def classical_work(
     device, on_cpu = cluster.device, cluster.device.kind == "cpu"
     rates = fit_rates(spec, family, device, catalog, efficiency)
     fit = fit_of(spec, rates)
-    outside = catalog.algorithms[COMMON].bytes["process"] if on_cpu else device.reach.context_bytes
+    outside = catalog.algorithms[COMMON].bytes["process"] if on_cpu else device.efficiency.context_bytes
     return Work(
         facts=ModelFacts(fit.parameters, fit.parameters, fit.inference_flops, "sample", rates.row.complexity, "rows"),
         memory=fit.memory,
@@ -65,7 +65,7 @@ def classical_work(
         operators=fit.operators if on_cpu else (*fit.operators, _transfer(fit.memory["data"], device)),
         collectives=(),
         schedule=Schedule(),
-        launch_seconds=0.0,
+        host_launch_seconds=0.0,
         fixed_seconds=rates.row.seconds,
         units_per_step=float(spec.n),
         units_per_sample=1.0,

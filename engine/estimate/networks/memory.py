@@ -14,13 +14,13 @@ WEIGHTS = "memory.parts.weights"
 
 
 @equation(
-    "activations = batch · (kept · (elements · width + further) + working · width)",
+    "activations = batch · (kept · (elements · element_bytes + further) + working · element_bytes)",
     unit="B",
     source="tensors the backward pass of each layer reads; those that two layers share once",
     part="memory.parts.activations",
 )
 def activation_bytes(
-    batch: Number, kept: Number, elements: Number, further: Number, working: Number, width: Number
+    batch: Number, kept: Number, elements: Number, further: Number, working: Number, element_bytes: Number
 ) -> Number:
     """Bytes of activations at their peak.
 
@@ -30,26 +30,26 @@ def activation_bytes(
         elements: elements of one sample that the backward pass reads.
         further: bytes of indices and masks of one sample.
         working: elements of one sample in the layer at work.
-        width: bytes of an element.
+        element_bytes: bytes of an element.
     """
-    return batch * (kept * (elements * width + further) + working * width)
+    return batch * (kept * (elements * element_bytes + further) + working * element_bytes)
 
 
 @equation(
-    "buffers = width · parameters · reduced",
+    "buffers = element_bytes · parameters · reduced",
     unit="B",
     source="gradients are copied into buckets before they are reduced",
     part="memory.parts.buffers",
 )
-def bucket_bytes(width: Number, parameters: Number, reduced: Number) -> Number:
+def bucket_bytes(element_bytes: Number, parameters: Number, reduced: Number) -> Number:
     """Bytes of communication buckets.
 
     Args:
-        width: bytes of an element.
+        element_bytes: bytes of an element.
         parameters: parameters of the network.
         reduced: 1 where several devices reduce gradients.
     """
-    return width * parameters * reduced
+    return element_bytes * parameters * reduced
 
 
 def network_memory(run: NetworkRun) -> tuple[Mapping[str, Number], Number]:
@@ -70,8 +70,8 @@ def network_memory(run: NetworkRun) -> tuple[Mapping[str, Number], Number]:
             float(network.kept_elements),
             float(network.kept_bytes),
             float(network.largest),
-            numerics.width,
+            numerics.element_bytes,
         ),
-        "buffers": bucket_bytes(numerics.width, parameters, trains * float(run.dp > 1)),
+        "buffers": bucket_bytes(numerics.element_bytes, parameters, trains * float(run.dp > 1)),
     }
     return parts, host_bytes(states * run.offload_optimizer, 0.0, 0.0)

@@ -50,14 +50,14 @@ def _multiplied(
     run: NetworkRun, layer: Layer, name: str, phase: Phase, m: Number, n: Number, k: Number, count: float
 ) -> Operator:
     device = run.cluster.device
-    reach, width = device.reach, run.numerics.width
+    reach, element_bytes = device.efficiency, run.numerics.element_bytes
     reached = run.reach * reach.sustained * device.clock
-    ramp = reach.ramp_length * 2.0 / width
+    ramp = reach.ramp_length * 2.0 / element_bytes
     parts = split_depth(m * layer.groups, n, k, device.units)
     rate = gemm_rate(m * layer.groups * parts, n, k / parts, run.peak, reached, device.units, reach.wave_fill, ramp)
     weights = layer.columns * layer.depth * layer.groups
     # The windows of a kernel overlap: caches deliver the unfolded input, memory each element once.
-    moved = width * (run.micro_batch * (layer.moved + layer.output.elements) + weights)
+    moved = element_bytes * (run.micro_batch * (layer.moved + layer.output.elements) + weights)
     flops = 2.0 * m * n * k * layer.groups
     return Operator(name, "compute", phase, "layer", flops, moved, rate, device.bandwidth * reach.stream, count)
 
@@ -84,8 +84,8 @@ def _moves(run: NetworkRun, layer: Layer, count: float) -> Iterator[Operator]:
     """A kernel bound by memory: norms, activations, pooling, sums and copies."""
     device, row = run.cluster.device, run.framework
     fused = row.compiled_passes if run.compiled else 1.0
-    moved = run.micro_batch * layer.moved * run.numerics.width * fused
-    bandwidth = device.bandwidth * device.reach.elementwise
+    moved = run.micro_batch * layer.moved * run.numerics.element_bytes * fused
+    bandwidth = device.bandwidth * device.efficiency.elementwise
     yield Operator(layer.name, "compute", "forward", "layer", 0.0, moved, 1.0, bandwidth, count)
     if run.trains:
         yield Operator(

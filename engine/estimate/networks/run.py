@@ -110,7 +110,7 @@ def network_run(plan: Plan, network: LayerList, cluster: Cluster, catalog: Catal
         stored = catalog.quantizations.find(plan.inference.weights)
         precision = stored.compute
         weight_bytes = (stored.bits_per_weight or 16.0) / 8.0
-        numerics = replace(numerics, weight_bytes=weight_bytes, width=4.0 if precision == "fp32" else 2.0)
+        numerics = replace(numerics, weight_bytes=weight_bytes, element_bytes=4.0 if precision == "fp32" else 2.0)
     batch = float(training.micro_batch if trains else plan.inference.batch)
     dp = float(parallel.dp or 1)
     return NetworkRun(

@@ -41,7 +41,7 @@ def network_work(
     network = spec.network(catalog, family)
     run = network_run(plan, network, cluster, catalog)
     parts, host = network_memory(run)
-    parameters, flops, reach = float(network.parameters), float(network.flops), cluster.device.reach
+    parameters, flops, reach = float(network.parameters), float(network.flops), cluster.device.efficiency
     return Work(
         facts=ModelFacts(parameters, parameters, flops, "sample", spec.complexity, _samples(spec)),
         memory=parts,
@@ -52,7 +52,7 @@ def network_work(
         operators=network_operators(run),
         collectives=tuple(_collectives(run)) if run.trains else (),
         schedule=Schedule(run.micro_batches),
-        launch_seconds=run.framework.launch_us * 1e-6,
+        host_launch_seconds=run.framework.launch_us * 1e-6,
         fixed_seconds=STEP_LAUNCHES * run.framework.launch_us * 1e-6 if run.trains else 0.0,
         units_per_step=run.global_batch,
         units_per_sample=1.0,
@@ -75,7 +75,7 @@ def _collectives(run: NetworkRun) -> Iterator[Collective]:
     if run.dp <= 1:
         return
     overlap, parameters = run.framework.dp_overlap, float(run.network.parameters)
-    gradients, values = parameters * run.numerics.gradient_bytes, parameters * run.numerics.width
+    gradients, values = parameters * run.numerics.gradient_bytes, parameters * run.numerics.element_bytes
     if run.zero < 1:
         seconds = all_reduce_seconds(gradients, run.dp, 1.0, run.cluster)
         yield Collective("reduce gradients", "data_parallel", seconds, 1.0, overlap, per_step=True, bytes=gradients)

@@ -52,22 +52,22 @@ def weight_bytes(
 
 
 @equation(
-    "kv_cache = batch · elements · width / shards / stages",
+    "kv_cache = batch · elements · element_bytes / shards / stages",
     unit="B",
     source="keys and values of every token and layer; context rounded up to whole blocks",
     part="memory.parts.kv_cache",
 )
-def kv_cache_bytes(batch: Number, elements: Number, width: Number, shards: Number, stages: Number) -> Number:
+def kv_cache_bytes(batch: Number, elements: Number, element_bytes: Number, shards: Number, stages: Number) -> Number:
     """Bytes of the key-value cache on one device.
 
     Args:
         batch: sequences.
         elements: elements one sequence keeps in all layers.
-        width: bytes of an element.
+        element_bytes: bytes of an element.
         shards: devices of a tensor-parallel group that hold different heads.
         stages: pipeline stages.
     """
-    return batch * elements * width / shards / stages
+    return batch * elements * element_bytes / shards / stages
 
 
 @equation("rounded = block · ceil(tokens / block)", unit="tokens", source="Kwon et al. 2023, paged attention")
@@ -82,21 +82,21 @@ def rounded_up(tokens: Number, block: Number) -> Number:
 
 
 @equation(
-    "activations = tokens · width · (2 · hidden + widest)",
+    "activations = tokens · element_bytes · (2 · hidden + widest)",
     unit="B",
     source="a forward pass keeps the residual stream, one layer's input and its widest intermediate",
     part="memory.parts.activations",
 )
-def activation_bytes(tokens: Number, width: Number, hidden: Number, widest: Number) -> Number:
+def activation_bytes(tokens: Number, element_bytes: Number, hidden: Number, widest: Number) -> Number:
     """Bytes of activations of one forward pass, ``tokens`` wide.
 
     Args:
         tokens: tokens of a forward pass.
-        width: bytes of an element.
+        element_bytes: bytes of an element.
         hidden: width of the model.
         widest: elements a token has in the widest intermediate, after tensor parallelism.
     """
-    return tokens * width * (2.0 * hidden + widest)
+    return tokens * element_bytes * (2.0 * hidden + widest)
 
 
 @equation(
@@ -203,7 +203,7 @@ def serving_memory(run: ServingRun) -> ServingMemory:
     parts = {
         "weights": weights,
         "kv_cache": cache,
-        "activations": activation_bytes(tokens, run.width, shape.hidden, widest),
+        "activations": activation_bytes(tokens, run.element_bytes, shape.hidden, widest),
         "logits": logit_bytes(rows, shape.vocab, run.tp),
         "buffers": workspace_bytes(run.runtime.workspace_bytes) + 0.0 * weights,
     }

@@ -26,7 +26,7 @@ from capacity_tui.engine.models.parameters import (
     matmul_per_token,
 )
 from capacity_tui.engine.models.transformer import present
-from capacity_tui.engine.numeric import Number, some
+from capacity_tui.engine.numeric import Number, any_true
 
 # Attention and feed-forward, each with a norm before and an addition after it.
 SUBLAYERS = 2.0
@@ -123,9 +123,9 @@ def prefill_pass(run: ServingRun, rows: Number) -> Pass:
         flops = rows * encoder_attention_flops(shape, run.prompt)
     else:
         flops = rows * forward_attention_flops(shape, run.prompt, causal)
-    reach = device.reach.attention_forward * run.runtime.attention_prefill
-    half, width = device.reach.attention_half_length, device.reach.attention_half_width
-    rate = attention_rate(run.prompt, shape.head_dim, run.attention_peak, reach, half, width) * device.clock
+    reach = device.efficiency.attention_forward * run.runtime.attention_prefill
+    half, element_bytes = device.efficiency.attention_half_length, device.efficiency.attention_half_width
+    rate = attention_rate(run.prompt, shape.head_dim, run.attention_peak, reach, half, element_bytes) * device.clock
     written = rows / run.prompt * cache_elements(shape, run.prompt) * run.cache_bytes
     logits = rows / run.prompt * run.prompt_logits
     layers = shape.encoder_layers if encodes else shape.layers
@@ -193,32 +193,32 @@ def layer_products(run: ServingRun, rows: Number, *, encodes: bool = False) -> t
         Product("router and shared experts", rows, always / run.tp, mixture),
         Product("routed experts", each, counts.expert / run.etp, mixture, visited / run.ep),
     )
-    return tuple(product for product in products if some(product.runs > 0))
+    return tuple(product for product in products if any_true(product.runs > 0))
 
 
-def _bandwidth(run: ServingRun, width: Number) -> Number:
-    """Bandwidth of reading weights of ``width`` bytes."""
+def _bandwidth(run: ServingRun, element_bytes: Number) -> Number:
+    """Bandwidth of reading weights of ``element_bytes`` bytes."""
     device, runtime = run.cluster.device, run.runtime
     operations = np.maximum(run.packed * runtime.unpack_flops, TINY)
-    unpacked = width * run.vector_peak / operations
-    reach = device.reach.stream
+    unpacked = element_bytes * run.vector_peak / operations
+    reach = device.efficiency.stream
     share = runtime.weight_bandwidth
     return weight_bandwidth(device.bandwidth, reach, share, device.units, runtime.unit_bandwidth, unpacked)
 
 
-def _operator(run: ServingRun, product: Product, share: Number, width: Number) -> Operator:
-    """Return a matrix product as an operator; its weights have ``width`` bytes."""
+def _operator(run: ServingRun, product: Product, share: Number, element_bytes: Number) -> Operator:
+    """Return a matrix product as an operator; its weights have ``element_bytes`` bytes."""
     device, inner = run.cluster.device, run.shape.hidden
     reached = np.minimum(run.gemm_reach * share, 1.0) * device.clock
-    reach, outputs = device.reach, product.weights / inner
+    reach, outputs = device.efficiency, product.weights / inner
     rate = gemm_rate(
         product.rows * product.groups, outputs, inner, run.peak, reached,
         device.units, reach.wave_fill, reach.ramp_length,
     )  # fmt: skip
-    traffic = product.groups * (product.weights * width + product.rows * (inner + outputs) * run.width)
+    traffic = product.groups * (product.weights * element_bytes + product.rows * (inner + outputs) * run.element_bytes)
     flops = 2.0 * product.rows * product.weights * product.groups
     return Operator(
-        product.name, "compute", "forward", "layer", flops, traffic, rate, _bandwidth(run, width), product.runs
+        product.name, "compute", "forward", "layer", flops, traffic, rate, _bandwidth(run, element_bytes), product.runs
     )
 
 
@@ -232,12 +232,12 @@ def _layers(run: ServingRun, step: Pass, share: Number) -> Iterator[Operator]:
     first = np.where(step.rows >= runtime.unpack_rows, run.packed, 0.0)
     yield Operator("unpacking of weights", "compute", "forward", "layer", 0.0,
                    first * weights * (run.body_bytes + UNPACKED_BYTES), 1.0,
-                   device.bandwidth * device.reach.stream)  # fmt: skip
+                   device.bandwidth * device.efficiency.stream)  # fmt: skip
     layers = (shape.encoder_layers if step.encodes else shape.layers) * (1.0 - run.host.share)
     streams = SUBLAYERS * FORWARD_PASSES * shape.hidden + (2.0 + shape.gated) * run.active_ffn / run.tp
     yield Operator("norms, residuals and activations", "compute", "forward", "layer", 0.0,
-                   runtime.elementwise_passes * step.rows * run.width * streams, 1.0,
-                   device.bandwidth * device.reach.elementwise, layers)  # fmt: skip
+                   runtime.elementwise_passes * step.rows * run.element_bytes * streams, 1.0,
+                   device.bandwidth * device.efficiency.elementwise, layers)  # fmt: skip
 
 
 def _ends(run: ServingRun, step: Pass, share: Number) -> Iterator[Operator]:
@@ -249,18 +249,18 @@ def _ends(run: ServingRun, step: Pass, share: Number) -> Iterator[Operator]:
 
 def _attention(run: ServingRun, step: Pass) -> Iterator[Operator]:
     device = run.cluster.device
-    reachable = device.bandwidth * device.reach.stream * run.runtime.cache_bandwidth
+    reachable = device.bandwidth * device.efficiency.stream * run.runtime.cache_bandwidth
     yield Operator("attention", "attention", "forward", "layer", step.attention_flops / run.tp,
                    step.cache_read / run.cache_shards, step.attention_rate, reachable,
                    1.0 - run.host.share)  # fmt: skip
     stored = run.runtime.score_passes * step.scores / run.tp
     yield Operator("stored attention scores", "attention", "forward", "layer", 0.0, stored, 1.0,
-                   device.bandwidth * device.reach.elementwise, 1.0 - run.host.share)  # fmt: skip
+                   device.bandwidth * device.efficiency.elementwise, 1.0 - run.host.share)  # fmt: skip
 
 
 def _host(run: ServingRun, step: Pass) -> Iterator[Operator]:
     """Layers the host runs itself, or, for long prompts, sends to the device first."""
-    if not some(run.host.share > 0):
+    if not any_true(run.host.share > 0):
         return
     host = run.host
     weights = run.shape.layers * (run.dense_per_layer + run.experts_per_layer) * run.body_bytes

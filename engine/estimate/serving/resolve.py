@@ -98,14 +98,14 @@ def serving_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catalog: 
         embedding_bytes=embedding * exact,
         head_bytes=head * exact,
         cache_bytes=(catalog.quantizations.find(inference.kv_cache).base_bits or 16.0) / BITS,
-        width=engine.activation_bytes,
+        element_bytes=engine.activation_bytes,
         peak=_peak(device, compute, engine, catalog),
         gemm_reach=device.gemm_reach(compute) if efficiency is None else efficiency,
         attention_peak=device.peak(attention),
         attention_reach=device.gemm_reach(attention),
         vector_peak=device.peaks.get("fp32", min(device.peaks.values())),
         packed=packed,
-        calibration=f"{engine.name}: {engine.source} ({engine.confidence}); {device.reach.source}",
+        calibration=f"{engine.name}: {engine.source} ({engine.confidence}); {device.efficiency.source}",
         assumed=(*cluster.assumed, *shape.assumed, *_assumed(plan, quantization, shape, device, catalog)),
     )
 
@@ -141,8 +141,8 @@ def runtime(engine: InferenceEngine, *, packed: float, claim: float) -> Runtime:
         workspace_bytes=engine.workspace_mib * MIB,
         fragmentation=engine.fragmentation,
         embedding_on_host=float(engine.embedding_on_host),
-        claim=0.0 if engine.takes == "needed" else claim,
-        claims_free=float(engine.takes == "free"),
+        claim=0.0 if engine.memory_policy == "needed" else claim,
+        claims_free=float(engine.memory_policy == "free"),
     )
 
 
@@ -179,7 +179,7 @@ def _widths(quantization: Quantization) -> tuple[float, float, float]:
 
 
 def stored_bytes(counts: ParameterCounts, shape: TransformerShape, widths: tuple[float, float, float]) -> Number:
-    """Bytes of all weights of a model: layers, embedding and head each in its own width."""
+    """Bytes of all weights of a model: layers, embedding and head each in its own format."""
     body, embedding, head = widths
     entry = counts.token_embedding + counts.position_embedding
     rest = counts.total - entry - counts.head
@@ -206,5 +206,5 @@ def _host(gpu_layers: int | None, shape: TransformerShape, device: Device, catal
     return Host(
         share=1.0 - held / shape.layers,
         rate=processor.peak("fp32") * processor.gemm_reach("fp32"),
-        bandwidth=processor.bandwidth * processor.reach.stream,
+        bandwidth=processor.bandwidth * processor.efficiency.stream,
     )

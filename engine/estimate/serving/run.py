@@ -81,7 +81,7 @@ class ServingRun:
         embedding_bytes: bytes of a weight of the token embedding.
         head_bytes: bytes of a weight of the output head, or of an embedding that is also the head.
         cache_bytes: bytes of an element of the key-value cache.
-        width: bytes of an activation.
+        element_bytes: bytes of an activation.
         peak: dense peak of the linear layers, FLOP/s.
         gemm_reach: share of it that large products sustain.
         attention_peak: dense peak of attention, FLOP/s.
@@ -109,7 +109,7 @@ class ServingRun:
     embedding_bytes: Number
     head_bytes: Number
     cache_bytes: Number
-    width: Number
+    element_bytes: Number
     peak: Number
     gemm_reach: Number
     attention_peak: Number

@@ -24,7 +24,7 @@ from capacity_tui.engine.estimate.serving.run import ServingRun
 from capacity_tui.engine.estimate.serving.speed import PARTS, PhaseTime, decode, prefill
 from capacity_tui.engine.estimate.work import Operator
 from capacity_tui.engine.models.operations import decode_flops_per_token, forward_flops_per_token, prompt_flops
-from capacity_tui.engine.numeric import Number, some
+from capacity_tui.engine.numeric import Number, any_true
 from capacity_tui.engine.plan.plan import PricingSection
 from capacity_tui.engine.uncertainty.intervals import DECODE, PREFILL, SERVED_MEMORY, STEP, interval, memory_interval
 
@@ -38,7 +38,7 @@ def memory_estimate(run: ServingRun) -> MemoryEstimate:
     memory = serving_memory(run)
     allocated: Number = sum(memory.parts.values(), start=0.0)
     groups = (run.tp > 1) * 1.0 + (run.pp > 1) * 1.0 + (run.ep > 1) * 1.0
-    reach = run.cluster.device.reach
+    reach = run.cluster.device.efficiency
     outside = context_bytes(reach.context_bytes, reach.communicator_bytes, groups)
     reserve = reserve_bytes(allocated, run.runtime.fragmentation)
     parts = {**memory.parts, "context": outside, "reserve": reserve}
@@ -56,7 +56,7 @@ def memory_estimate(run: ServingRun) -> MemoryEstimate:
 def claim(run: ServingRun, memory: MemoryEstimate) -> tuple[dict[str, Number], tuple[Note, ...]]:
     """Return what an engine takes beyond its need, how many sequences fit into that, and a warning if too few do."""
     share, capacity = run.runtime.claim, memory.capacity_bytes
-    if capacity is None or not some(share > 0):
+    if capacity is None or not any_true(share > 0):
         return {}, ()
     cache = memory.parts["kv_cache"]
     needed = memory.reserved_bytes.value - cache
@@ -139,7 +139,7 @@ def inference_speed(run: ServingRun, first: PhaseTime, each: PhaseTime, seconds:
     """Return the speeds of serving; ``seconds`` is the time of a whole batch."""
     prompt = interval(prefill_rate(run.batch, run.prompt, first.seconds), PREFILL)
     output = between = None
-    if some(run.output > 0):
+    if any_true(run.output > 0):
         output = interval(decode_rate(run.batch, each.seconds), DECODE)
         between = interval(output_token_seconds(each.seconds), DECODE_SECONDS)
     return InferenceSpeed(

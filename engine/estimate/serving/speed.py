@@ -82,17 +82,17 @@ def one_shot_all_reduce(payload: Number, devices: Number, hop: Number, link: Num
 def tensor_parallel_seconds(run: ServingRun, rows: Number) -> Number:
     """Seconds of the two all-reduces of every layer: small ones in one shot, large ones around a ring."""
     device = run.cluster.device
-    payload = rows * run.shape.hidden * run.width
+    payload = rows * run.shape.hidden * run.element_bytes
     ring = all_reduce_seconds(payload, run.tp, 1.0, run.cluster)
-    link = device.link_bandwidth * device.reach.collective_share
-    small = one_shot_all_reduce(payload, run.tp, device.reach.collective_hop_seconds, link)
+    link = device.link_bandwidth * device.efficiency.collective_share
+    small = one_shot_all_reduce(payload, run.tp, device.efficiency.collective_hop_seconds, link)
     each = np.where(run.tp <= run.cluster.per_node, np.minimum(ring, small), ring)
     return np.where(run.tp > 1, 2.0 * run.shape.layers * each, 0.0)
 
 
 def expert_parallel_seconds(run: ServingRun, rows: Number) -> Number:
     """Seconds of sending tokens to their experts and back, in every layer that has them."""
-    payload = rows / run.tp * run.shape.experts_active * run.shape.hidden * run.width
+    payload = rows / run.tp * run.shape.experts_active * run.shape.hidden * run.element_bytes
     each = all_to_all_seconds(payload, run.ep, run.etp, run.cluster)
     return np.where(run.ep > 1, 2.0 * run.counts.moe_layers * each, 0.0)
 
@@ -108,14 +108,14 @@ def _pass_parts(run: ServingRun, operators: tuple[Operator, ...], rows: Number) 
     busy = sum(parts.values(), start=0.0)
     runtime = run.runtime
     kernels = (runtime.kernels_per_layer + runtime.unpack_kernels) * run.shape.layers
-    gap = runtime.kernel_gap * run.cluster.device.reach.launch_seconds
+    gap = runtime.kernel_gap * run.cluster.device.efficiency.kernel_launch_seconds
     parts["overhead"] = pass_overhead(kernels, gap, runtime.host_seconds, busy, runtime.step_seconds)
     return parts
 
 
 def _hand_over(run: ServingRun, rows: Number) -> Number:
     """Seconds in which the activations of one pass go from stage to stage."""
-    send = point_to_point_seconds(rows * run.shape.hidden * run.width / run.tp, run.tp, run.cluster)
+    send = point_to_point_seconds(rows * run.shape.hidden * run.element_bytes / run.tp, run.tp, run.cluster)
     return np.where(run.pp > 1, (run.pp - 1.0) * (send + run.runtime.stage_seconds), 0.0)
 
 

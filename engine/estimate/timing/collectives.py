@@ -6,7 +6,7 @@ import numpy as np
 
 from capacity_tui.engine.cluster.cluster import Cluster
 from capacity_tui.engine.estimate.equation import equation
-from capacity_tui.engine.numeric import Number, some
+from capacity_tui.engine.numeric import Number, any_true
 
 SOURCE = "Thakur et al. 2005; NCCL tests' bus bandwidth; constants from published collective timings"
 
@@ -70,7 +70,7 @@ def one_pass_seconds(payload: Number, group: Number, bandwidth: Number, latency:
         latency: seconds before the first byte is through.
         half: bytes at which the protocols change.
     """
-    protocol = 1.0 + half / (payload + half) if some(half > 0) else 1.0
+    protocol = 1.0 + half / (payload + half) if any_true(half > 0) else 1.0
     seconds = latency + payload * (group - 1.0) / group / bandwidth * protocol
     return np.where(group > 1, seconds, 0.0)
 
@@ -80,7 +80,7 @@ def all_gather_seconds(payload: Number, group: Number, stride: Number, cluster: 
 
     A ring passes every node once, so that its latency grows with their number.
     """
-    reach = cluster.device.reach
+    reach = cluster.device.efficiency
     within = members_in_node(group, stride, cluster.per_node)
     bandwidth = _ring_bandwidth(group, within, cluster)
     latency = ring_latency(within, group / within - 1.0, reach.collective_hop_seconds, cluster.node_hop_seconds)
@@ -102,7 +102,7 @@ def all_reduce_seconds(payload: Number, group: Number, stride: Number, cluster: 
 
     Where the switch of a node adds, a group inside the node gains ``switch_reduction``.
     """
-    reach = cluster.device.reach
+    reach = cluster.device.efficiency
     within = members_in_node(group, stride, cluster.per_node)
     bandwidth = _ring_bandwidth(group, within, cluster)
     adding = np.where((group > 4.0) & (group <= within), reach.switch_reduction, 1.0)
@@ -112,7 +112,7 @@ def all_reduce_seconds(payload: Number, group: Number, stride: Number, cluster: 
 
 
 def _ring_bandwidth(group: Number, within: Number, cluster: Cluster) -> Number:
-    reach = cluster.device.reach
+    reach = cluster.device.efficiency
     link = cluster.device.link_bandwidth * reach.collective_share
     return bus_bandwidth(group, within, link, cluster.node_bandwidth * reach.network_share)
 
@@ -140,7 +140,7 @@ def all_to_all_seconds(
     Inside a node every pair has the full link; between nodes each device sends through its own port, and what
     is sent to several members of a node (``copies`` of each token in all) crosses once.
     """
-    reach = cluster.device.reach
+    reach = cluster.device.efficiency
     within = members_in_node(group, stride, cluster.per_node)
     nodes = group / within
     link = cluster.device.link_bandwidth * reach.collective_share
@@ -152,7 +152,7 @@ def all_to_all_seconds(
 
 def point_to_point_seconds(payload: Number, stride: Number, cluster: Cluster) -> Number:
     """Seconds to send ``payload`` bytes to the rank ``stride`` further on."""
-    reach = cluster.device.reach
+    reach = cluster.device.efficiency
     crosses = stride >= cluster.per_node
     bandwidth = np.where(
         crosses,

@@ -9,7 +9,7 @@ import numpy as np
 from capacity_tui.engine.cluster.cluster import Device
 from capacity_tui.engine.cluster.curve import Curve
 from capacity_tui.engine.estimate.work import Operator, Work
-from capacity_tui.engine.numeric import Number, some
+from capacity_tui.engine.numeric import Number, any_true
 
 
 def as_measured(work: Work, device: Device, precision: str) -> Work:
@@ -20,7 +20,7 @@ def as_measured(work: Work, device: Device, precision: str) -> Work:
         device: what it runs on, with the curves measured there.
         precision: type of the linear layers, as the plan gives it.
     """
-    curves = {curve.name: curve for curve in device.reach.curves}
+    curves = {curve.name: curve for curve in device.efficiency.curves}
     if not curves:
         return work
     native = device.native(precision)
@@ -42,7 +42,7 @@ def curve_name(operator: Operator, precision: str) -> str:
 
 
 def _computes(operator: Operator) -> bool:
-    return operator.part != "optimizer" and some(operator.flops > 0)
+    return operator.part != "optimizer" and any_true(operator.flops > 0)
 
 
 def _size(operator: Operator) -> Number:

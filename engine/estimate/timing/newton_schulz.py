@@ -29,7 +29,7 @@ def iterations(name: str, rows: Number, columns: Number, runs: Number, device: D
         runs: iterations of all such matrices on the device in one step.
         device: where they run.
     """
-    reach, narrow, wide = device.reach, np.minimum(rows, columns), np.maximum(rows, columns)
+    reach, narrow, wide = device.efficiency, np.minimum(rows, columns), np.maximum(rows, columns)
     share = reached_share(device.gemm_reach(TYPE), reach.sustained, device.clock, 1.0, 1.0)
 
     def product(label: str, n: Number, k: Number) -> Operator:

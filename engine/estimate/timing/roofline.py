@@ -61,43 +61,43 @@ def gemm_rate(
 
 
 @equation(
-    "share = 1 if 64 divides width else misaligned if 8 divides width else unaligned",
+    "share = 1 if 64 divides dimension else misaligned if 8 divides dimension else unaligned",
     unit="",
     source="vendors' matrix performance guides; products of 2-byte types off 16 bytes leave the matrix units",
 )
-def alignment(width: Number, misaligned: Number, unaligned: Number) -> Number:
-    """Share of the rate that a dimension of ``width`` elements leaves.
+def alignment(dimension: Number, misaligned: Number, unaligned: Number) -> Number:
+    """Share of the rate that a ``dimension`` of so many elements leaves.
 
     Args:
-        width: elements of the dimension.
+        dimension: elements of the dimension.
         misaligned: share of the rate off full lines.
         unaligned: share of the rate off what matrix units load at once.
     """
-    rest = np.mod(width, FULL_LINE)
+    rest = np.mod(dimension, FULL_LINE)
     return np.where(rest > 0, np.where(np.mod(rest, FULL_FRAGMENT) > 0, unaligned, misaligned), 1.0)
 
 
-@equation("padded = 64 · ceil(width / 64)", unit="", source="frameworks pad the vocabulary to full lines")
-def padded(width: Number) -> Number:
+@equation("padded = 64 · ceil(dimension / 64)", unit="", source="frameworks pad the vocabulary to full lines")
+def padded(dimension: Number) -> Number:
     """Elements of a dimension that is padded to full lines.
 
     Args:
-        width: elements before padding.
+        dimension: elements before padding.
     """
-    return FULL_LINE * np.ceil(width / FULL_LINE)
+    return FULL_LINE * np.ceil(dimension / FULL_LINE)
 
 
-@equation("bytes = width · (m·k + k·n + m·n)", unit="B", source="each operand moved once")
-def gemm_bytes(m: Number, n: Number, k: Number, width: Number) -> Number:
-    """Device memory traffic of a matrix product, in bytes, with elements of ``width`` bytes.
+@equation("bytes = element_bytes · (m·k + k·n + m·n)", unit="B", source="each operand moved once")
+def gemm_bytes(m: Number, n: Number, k: Number, element_bytes: Number) -> Number:
+    """Device memory traffic of a matrix product, in bytes, with elements of ``element_bytes`` bytes.
 
     Args:
         m: rows.
         n: columns.
         k: inner length.
-        width: bytes of an element.
+        element_bytes: bytes of an element.
     """
-    return width * (m * k + k * n + m * n)
+    return element_bytes * (m * k + k * n + m * n)
 
 
 @equation(
@@ -118,13 +118,13 @@ def attention_rate(
         half: tokens at which half the rate is reached.
         half_width: width of a head that reaches half the rate of very wide ones.
     """
-    width = head_dim / (head_dim + half_width) * (COMMON_HEAD + half_width) / COMMON_HEAD
-    return peak * reach * (span / (span + half)) * width
+    narrowing = head_dim / (head_dim + half_width) * (COMMON_HEAD + half_width) / COMMON_HEAD
+    return peak * reach * (span / (span + half)) * narrowing
 
 
 def optimizer_bandwidth(device: Device, offloaded: Number) -> Number:
     """Bytes an optimizer's step moves in a second: in device memory, or over the link to the host."""
-    reach = device.reach
+    reach = device.efficiency
     own = device.bandwidth * reach.stream * reach.optimizer_stream
     return np.where(np.asarray(offloaded) > 0, device.host_bandwidth * reach.host_stream, own)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.timing.roofline import operator_seconds
-from capacity_tui.engine.estimate.work import Collective, Operator, Where, Work
+from capacity_tui.engine.estimate.work import Collective, Operator, PipelinePosition, Work
 from capacity_tui.engine.numeric import Number
 
 # Stands for no seconds at all where something is divided by them.
@@ -51,7 +51,7 @@ class BusyTime:
 
 def busy_time(operators: Iterable[Operator]) -> BusyTime:
     """Add up the runs of all operators."""
-    places: dict[Where, dict[str, Number]] = {"layer": {}, "first": {}, "last": {}, "step": {}}
+    places: dict[PipelinePosition, dict[str, Number]] = {"layer": {}, "first": {}, "last": {}, "step": {}}
     launches: Number = 0.0
     for operator in operators:
         parts = places[operator.where]
@@ -140,7 +140,7 @@ def overlapped(work: Work, busy: BusyTime) -> Overlap:
     """Let communication hide behind kernels and launches: first that of a micro-batch, then that of the step."""
     layer = total(busy.layer)
     blocking, hideable = _divided(collective for collective in work.collectives if not collective.per_step)
-    idle = launch_bound(busy.launches, work.launch_seconds, layer + blocking)
+    idle = launch_bound(busy.launches, work.host_launch_seconds, layer + blocking)
     room = layer + idle
     _, hideable_once = _divided(collective for collective in work.collectives if collective.per_step)
     left = np.maximum(room - hideable, 0.0)

@@ -6,7 +6,7 @@ import numpy as np
 
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.transformer.run import Recompute, TransformerRun
-from capacity_tui.engine.numeric import Number, some
+from capacity_tui.engine.numeric import Number, any_true
 
 SOURCE = "Korthikanti et al. 2022, with fused attention; what autograd saves, operation by operation"
 # Bytes of the log-sum-exp of a query, and of its five bytes of scores (softmax, dropped softmax, dropout mask) in
@@ -15,12 +15,12 @@ SOFTMAX_BYTES, SCORE_COPIES = 4.0, 2.5
 
 
 @equation(
-    "layer = width · (norms + projections + feed_forward + adapters) + softmax + scores",
+    "layer = element_bytes · (norms + projections + feed_forward + adapters) + softmax + scores",
     unit="B per token",
     source=SOURCE,
 )
 def layer_activation(
-    width: Number,
+    element_bytes: Number,
     norms: Number,
     projections: Number,
     feed_forward: Number,
@@ -31,7 +31,7 @@ def layer_activation(
     """Bytes one layer keeps for the backward pass, for each token.
 
     Args:
-        width: bytes of an element.
+        element_bytes: bytes of an element.
         norms: elements in and out of the norms, after sequence parallelism.
         projections: queries, keys, values and attention output, after tensor parallelism.
         feed_forward: feed-forward elements, after tensor parallelism.
@@ -39,7 +39,7 @@ def layer_activation(
         softmax: bytes of the log-sum-exp.
         scores: bytes of stored score matrices, 0 with fused attention.
     """
-    return width * (norms + projections + feed_forward + adapters) + softmax + scores
+    return element_bytes * (norms + projections + feed_forward + adapters) + softmax + scores
 
 
 @equation(
@@ -72,7 +72,7 @@ def feed_forward_elements(run: TransformerRun, recompute: Recompute) -> Number:
     frozen = np.where(run.frozen_bytes > 0, 1.0, 0.0)
     kept = (run.software.saved_activation - recompute.activation - frozen) * (1.0 - recompute.mlp)
     dense = kept * shape.ffn / run.tp
-    if not some(run.moe_share > 0):
+    if not any_true(run.moe_share > 0):
         return dense
     routed = shape.experts_active * (kept * shape.moe_ffn + 2.0 * shape.hidden) / run.tp
     shared = kept * shape.experts_shared * shape.shared_ffn / run.tp
@@ -88,7 +88,7 @@ def norm_elements(run: TransformerRun, recompute: Recompute) -> Number:
     saved = np.where(fused, software.saved_norm_fused, software.saved_norm)
     inputs = np.where(run.frozen_bytes > 0, 0.0, 2.0)
     # The masks of both residual dropouts, one byte an element, of models that have them (not gated ones).
-    masks = 0.0 if run.shape.gated else 2.0 / run.width
+    masks = 0.0 if run.shape.gated else 2.0 / run.element_bytes
     return (saved * (1.0 - recompute.norm) + masks) * run.shape.hidden / run.split + inputs * run.column_input
 
 
@@ -107,7 +107,7 @@ def adapter_elements(run: TransformerRun, recompute: Recompute) -> Number:
 
 def layer_input(run: TransformerRun) -> Number:
     """Bytes a token keeps in a layer of which only the input is kept."""
-    return run.width * run.shape.hidden / run.split
+    return run.element_bytes * run.shape.hidden / run.split
 
 
 def kept_per_token(run: TransformerRun, recompute: Recompute) -> Number:
@@ -117,11 +117,11 @@ def kept_per_token(run: TransformerRun, recompute: Recompute) -> Number:
     latent = np.minimum(expanded, (shape.q_lora_rank + shape.kv_lora_rank + shape.qk_rope_head_dim) * run.tp)
     projections = (np.where(recompute.latent > 0, latent, expanded) + run.value_width) / run.tp
     scores: Number = 0.0
-    if some(run.fused_attention < 1):
+    if any_true(run.fused_attention < 1):
         stored = (1.0 - run.fused_attention) * (1.0 - recompute.attention)
-        scores = stored * SCORE_COPIES * run.width * shape.heads * run.seq_len / run.tp
+        scores = stored * SCORE_COPIES * run.element_bytes * shape.heads * run.seq_len / run.tp
     everything = layer_activation(
-        run.width,
+        run.element_bytes,
         norm_elements(run, recompute),
         projections,
         feed_forward_elements(run, recompute),
@@ -130,13 +130,13 @@ def kept_per_token(run: TransformerRun, recompute: Recompute) -> Number:
         scores,
     )
     least = layer_input(run)
-    kept = np.maximum(everything, least) if some(everything < least) else everything
-    if not some(recompute.operations > 0):
+    kept = np.maximum(everything, least) if any_true(everything < least) else everything
+    if not any_true(recompute.operations > 0):
         return kept
     # Op-level checkpointing keeps the layer input, the attention output and every second matrix product.
     products = shape.hidden / run.split + (expanded + run.value_width + (1 + shape.gated) * shape.ffn) / run.tp
     eager = np.where(run.compiled > 0, 0.0, 1.0) * shape.hidden / run.split
-    operations = run.width * (shape.hidden / run.split + run.value_width / run.tp + 0.5 * products + eager)
+    operations = run.element_bytes * (shape.hidden / run.split + run.value_width / run.tp + 0.5 * products + eager)
     return np.where(recompute.operations > 0, np.minimum(operations, kept), kept)
 
 
@@ -161,11 +161,11 @@ def working_bytes(tokens: Number, gradients: Number, layer: Number, kept: Number
 def gradients_per_token(run: TransformerRun) -> Number:
     """Bytes a token has in gradients on their way through a layer.
 
-    With sequence parallelism, input and gradient of a product are gathered to their full width.
+    With sequence parallelism, input and gradient of a product are gathered to their full element_bytes.
     """
     shape = run.shape
     gradients = 2.0 * shape.hidden / run.split + (1 + shape.gated) * shape.ffn / run.tp
-    return run.width * (gradients + np.where(run.split > 1, 2.0 * shape.hidden, 0.0))
+    return run.element_bytes * (gradients + np.where(run.split > 1, 2.0 * shape.hidden, 0.0))
 
 
 def gathered_bytes(run: TransformerRun, layer: Number, stage: Number) -> Number:
@@ -179,22 +179,24 @@ def gathered_bytes(run: TransformerRun, layer: Number, stage: Number) -> Number:
         layer: parameters of the mean layer on the device, unsharded.
         stage: parameters of the stage's layers.
     """
-    if not some(run.zero >= 2) and not some(run.offload_parameters > 0):
+    if not any_true(run.zero >= 2) and not any_true(run.offload_parameters > 0):
         return 0.0
     trained = run.trained_share
-    stored = np.where(run.frozen_bytes > 0, np.minimum(run.frozen_bytes, run.width), run.width)
+    stored = np.where(run.frozen_bytes > 0, np.minimum(run.frozen_bytes, run.element_bytes), run.element_bytes)
     sharded = (run.zero >= 3) & (run.shard > 1)
     whole = sharded & (run.pp > 1) & np.asarray(run.software.stage_gather > 0)
     used = np.where(sharded | np.asarray(run.offload_parameters > 0), np.minimum(2.0 * layer, stage), 0.0)
-    reduced = np.where((run.zero >= 2) & (run.shard > 1), layer * trained * (run.width + run.gradient_bytes), 0.0)
+    reduced = np.where(
+        (run.zero >= 2) & (run.shard > 1), layer * trained * (run.element_bytes + run.gradient_bytes), 0.0
+    )
     return np.where(whole, stage * (stored + trained * run.gradient_bytes), used * stored + reduced)
 
 
-def end_buffers(run: TransformerRun, embedding: Number, head: Number) -> Number:
+def embedding_and_head_buffers(run: TransformerRun, embedding: Number, head: Number) -> Number:
     """Bytes of sharded or offloaded embedding and head around the loss, with the head's gradient on its way."""
     used = ((run.zero >= 3) & (run.shard > 1)) | np.asarray(run.offload_parameters > 0)
-    if not some(used):
+    if not any_true(used):
         return 0.0
     projection = np.maximum(head, embedding) if run.shape.tied_embeddings else head
-    gathered = run.width * (embedding + head) + run.trained_share * (run.width + 4.0) * projection
+    gathered = run.element_bytes * (embedding + head) + run.trained_share * (run.element_bytes + 4.0) * projection
     return np.where(used, gathered, 0.0)

@@ -16,7 +16,7 @@ from capacity_tui.engine.estimate.timing.collectives import (
 from capacity_tui.engine.estimate.transformer.optimizer import optimizer_collectives
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.estimate.work import Collective
-from capacity_tui.engine.numeric import Number, some
+from capacity_tui.engine.numeric import Number, any_true
 
 
 def training_collectives(run: TransformerRun) -> tuple[Collective, ...]:
@@ -68,32 +68,34 @@ def sharded_seconds(full: Number, gather: Number, reduce: Number) -> Number:
 
 
 @equation(
-    "seconds = replicated · plain + scattered · reduce + (1 - replicated) · across",
+    "seconds = replicated · all_reduced + scattered · reduce + (1 - replicated) · across",
     unit="s",
     source="Rajbhandari et al. 2020",
 )
-def reduction_seconds(replicated: Number, plain: Number, scattered: Number, reduce: Number, across: Number) -> Number:
+def reduction_seconds(
+    replicated: Number, all_reduced: Number, scattered: Number, reduce: Number, across: Number
+) -> Number:
     """Seconds a step spends on reducing gradients.
 
     Args:
         replicated: 1 where nothing is sharded.
-        plain: seconds of one all-reduce over all replicas.
+        all_reduced: seconds of one all-reduce over all replicas.
         scattered: 1 where optimizer or gradients are sharded, but not parameters.
         reduce: seconds to reduce and scatter gradients inside a sharding group.
         across: seconds to reduce them across sharding groups.
     """
-    return replicated * plain + scattered * reduce + (1.0 - replicated) * across
+    return replicated * all_reduced + scattered * reduce + (1.0 - replicated) * across
 
 
 def _used(size: Number) -> bool:
-    return some(size > 1)
+    return any_true(size > 1)
 
 
 def _tensor_parallel(run: TransformerRun) -> Iterator[Collective]:
     """One all-reduce forward and one backward around attention and feed-forward; recomputation repeats the former."""
     if not _used(run.tp):
         return
-    payload = run.tokens * run.shape.hidden * run.width
+    payload = run.tokens * run.shape.hidden * run.element_bytes
     seconds = all_reduce_seconds(payload, run.tp, 1.0, run.cluster)
     seconds = stalled_seconds(seconds, np.where(run.tp > 1, run.software.tp_stall_seconds, 0.0))
     blocks = 2.0 * (1.0 + run.encoder_blocks) + run.cross_attentions
@@ -108,8 +110,8 @@ def _context_parallel(run: TransformerRun) -> Iterator[Collective]:
     """Keys and values travel around the group: once forward, and backward once more and once as gradients."""
     if not _used(run.cp):
         return
-    width = run.shape.kv_heads * (run.shape.head_dim + run.shape.v_head_dim)
-    payload = run.tokens * run.cp * width * run.width / run.tp
+    element_bytes = run.shape.kv_heads * (run.shape.head_dim + run.shape.v_head_dim)
+    payload = run.tokens * run.cp * element_bytes * run.element_bytes / run.tp
     seconds = all_gather_seconds(payload, run.cp, run.tp, run.cluster)
     yield Collective("exchange of keys and values", "context_parallel", seconds,
                      run.layers_per_stage * (3.0 + run.recompute.full_layers), run.software.context_overlap,
@@ -118,9 +120,9 @@ def _context_parallel(run: TransformerRun) -> Iterator[Collective]:
 
 def _expert_parallel(run: TransformerRun) -> Iterator[Collective]:
     """Tokens travel to their experts and back, forward and backward."""
-    if not _used(run.ep) or not some(run.moe_share > 0):
+    if not _used(run.ep) or not any_true(run.moe_share > 0):
         return
-    payload = run.tokens / run.tp * run.shape.experts_active * run.shape.hidden * run.width
+    payload = run.tokens / run.tp * run.shape.experts_active * run.shape.hidden * run.element_bytes
     seconds = all_to_all_seconds(payload, run.ep, run.etp, run.cluster, run.shape.experts_active)
     count = run.layers_per_stage * run.moe_share * (4.0 + 2.0 * run.recompute.full_layers)
     yield Collective("all-to-all of tokens", "expert_parallel", seconds, count, run.software.ep_overlap,
@@ -131,7 +133,7 @@ def _pipeline(run: TransformerRun) -> Iterator[Collective]:
     """Activations to the next stage and their gradients back, for every chunk."""
     if not _used(run.pp):
         return
-    payload = run.tokens * run.shape.hidden * run.width / run.tp
+    payload = run.tokens * run.shape.hidden * run.element_bytes / run.tp
     stride = run.tp * run.cp * run.dp
     seconds = np.where(run.pp > 1, point_to_point_seconds(payload, stride, run.cluster), 0.0)
     yield Collective("activations between stages", "pipeline_bubble", seconds, 2.0 * run.interleave,
@@ -149,7 +151,7 @@ def _data_parallel(run: TransformerRun) -> Iterator[Collective]:
         (" of experts", experts, run.expert_ranks, run.ep * run.etp),
     )
     for suffix, parameters, ranks, stride in groups:
-        if not some(parameters > 0) or not _used(ranks):
+        if not any_true(parameters > 0) or not _used(ranks):
             continue
         yield from _reduction(run, suffix, parameters, trained, ranks, stride)
 
@@ -161,21 +163,21 @@ def _reduction(
     shard = np.minimum(run.shard, ranks)
     replicas = np.maximum(ranks / shard, 1.0)
     gradient = parameters * run.gradient_bytes * trained
-    stored = np.where(run.frozen_bytes > 0, np.minimum(run.frozen_bytes, run.width), run.width)
+    stored = np.where(run.frozen_bytes > 0, np.minimum(run.frozen_bytes, run.element_bytes), run.element_bytes)
     values = parameters * stored
     layers = run.layers_per_stage
     gather = layered_seconds(layers, all_gather_seconds(values / layers, shard, stride, run.cluster))
     reduce = layered_seconds(layers, all_gather_seconds(gradient / layers, shard, stride, run.cluster))
     across = all_reduce_seconds(gradient / shard, replicas, stride * shard, run.cluster)
-    plain = all_reduce_seconds(gradient, ranks, stride, run.cluster)
+    all_reduced = all_reduce_seconds(gradient, ranks, stride, run.cluster)
     full = np.where(run.zero >= 3, 1.0, 0.0)
-    some = np.where((run.zero >= 1) & (run.zero < 3), 1.0, 0.0)
+    scattered = np.where((run.zero >= 1) & (run.zero < 3), 1.0, 0.0)
     none = np.where(run.zero < 1, 1.0, 0.0)
     passes = sharded_seconds(full, gather, reduce)
-    reduced = reduction_seconds(none, plain, some, reduce, across)
+    reduced = reduction_seconds(none, all_reduced, scattered, reduce, across)
     yield Collective(f"gather and reduce sharded parameters{suffix}", "data_parallel", passes, 1.0, overlap,
                      bytes=values)  # fmt: skip
     yield Collective(f"reduce gradients{suffix}", "data_parallel", reduced, 1.0, overlap, per_step=True,
                      bytes=gradient)  # fmt: skip
-    yield Collective(f"gather updated parameters{suffix}", "data_parallel", some * gather, 1.0, overlap,
+    yield Collective(f"gather updated parameters{suffix}", "data_parallel", scattered * gather, 1.0, overlap,
                      per_step=True, bytes=values)  # fmt: skip

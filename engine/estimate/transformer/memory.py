@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from capacity_tui.engine.estimate.transformer.activations import (
-    end_buffers,
+    embedding_and_head_buffers,
     gathered_bytes,
     gradients_per_token,
     kept_per_token,
@@ -32,7 +32,7 @@ from capacity_tui.engine.estimate.transformer.memory_terms import (
     weight_bytes,
 )
 from capacity_tui.engine.estimate.transformer.run import Recompute, TransformerRun
-from capacity_tui.engine.numeric import Number, some
+from capacity_tui.engine.numeric import Number, any_true
 
 PHASES = {
     "load": "while the checkpoint is loaded",
@@ -189,7 +189,7 @@ def stage_memory(run: TransformerRun, stage: str) -> StageMemory:
 
     each = run.dense_parameters_per_layer / run.tp + run.expert_parameters_per_layer / (run.ep * run.etp)
     gathered = gathered_bytes(run, each, held.dense + held.experts)
-    ends = end_buffers(run, held.embedding, held.head)
+    ends = embedding_and_head_buffers(run, held.embedding, held.head)
     buckets = np.minimum(software.bucket_bytes, kept["weights"] + kept["gradients"])
     # Gradients of one micro-batch come to be while its activations go; with several they stay in between. Those that
     # are reduced and sharded on a stream of their own cannot use the room that activations leave.
@@ -207,9 +207,9 @@ def stage_memory(run: TransformerRun, stage: str) -> StageMemory:
     at_end = alive_activations(0.0, 0.0, 0.0, alone_at_work)
     resting = np.asarray(software.gradient_buffer) * kept["gradients"]
     loading = software.loads_whole * ((run.zero >= 3) & (run.shard > 1))
-    whole_stage = run.stored_bytes * (held.dense + held.experts) + run.end_bytes * held.ends
+    whole_stage = run.stored_bytes * (held.dense + held.experts) + run.embedding_and_head_bytes * held.ends
     # The largest unit, that of embedding and head, is copied when it is flattened.
-    read = loading * (whole_stage + run.end_bytes * held.ends)
+    read = loading * (whole_stage + run.embedding_and_head_bytes * held.ends)
     phases = {
         "load": {**phase(0.0, 0.0, 0.0, buffer_bytes(read, 0.0, 0.0, 0.0)), "optimizer": 0.0},
         "loss": phase(waiting, at_loss, logits, buffer_bytes(gathered, ends, beside, buckets)),
@@ -232,8 +232,8 @@ def _kept(run: TransformerRun, held: Parameters, layers: Number) -> dict[str, Nu
     base = sharded_bytes(run.stored_bytes, held.dense, held.experts, shards[2], expert_shards[2])
     beside = run.adapter_parameters * layers / run.shape.layers
     adapters = np.where(run.frozen_bytes > 0, run.weight_bytes, 0.0) * beside / run.tp
-    weights = weight_bytes(base, run.end_bytes, held.ends, shards[2], adapters)
-    copied = run.software.gradient_copies * np.where(run.gradient_bytes > run.width, run.width, 0.0)
+    weights = weight_bytes(base, run.embedding_and_head_bytes, held.ends, shards[2], adapters)
+    copied = run.software.gradient_copies * np.where(run.gradient_bytes > run.element_bytes, run.element_bytes, 0.0)
     gradients = sharded_bytes.for_part(GRADIENTS)(
         (run.gradient_bytes + copied) * trained, dense, held.experts, shards[1], expert_shards[1]
     )
@@ -260,8 +260,8 @@ def _cast_gradients(run: TransformerRun, held: Parameters) -> Number:
 def training_memory(run: TransformerRun) -> TrainingMemory:
     """Memory of the first and the last pipeline stage, and of the second where it has more layers, phase by phase."""
     stages = [FIRST]
-    if some(run.end_layers < run.fullest_layers):
+    if any_true(run.end_layers < run.fullest_layers):
         stages.append(SECOND)
-    if some(run.pp > 1):
+    if any_true(run.pp > 1):
         stages.append(LAST)
     return TrainingMemory({stage: stage_memory(run, stage) for stage in stages})

@@ -24,9 +24,9 @@ from capacity_tui.engine.estimate.timing.roofline import (
 )
 from capacity_tui.engine.estimate.transformer.optimizer import optimizer_operators
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
-from capacity_tui.engine.estimate.work import Operator, Phase, Where
+from capacity_tui.engine.estimate.work import Operator, Phase, PipelinePosition
 from capacity_tui.engine.models.operations import forward_attention_flops
-from capacity_tui.engine.numeric import Number, some
+from capacity_tui.engine.numeric import Number, any_true
 
 # Passes over stored attention scores: they are written, masked and normalized in place (read and written each), and
 # read for the weighted values; backward both gradients pass the same way, and scores are read once for each.
@@ -51,13 +51,13 @@ def training_operators(run: TransformerRun) -> tuple[Operator, ...]:
 
 def narrow_where_it_pays(run: TransformerRun) -> TransformerRun:
     """Return the run with its linear layers in 16 bits where casts to the narrow type cost more than they save."""
-    if not some(run.casts > 0):
+    if not any_true(run.fp8_linears > 0):
         return run
-    wide = replace(run, casts=0.0, peak=run.attention_peak, gemm_reach=run.wide_gemm_reach)
+    wide = replace(run, fp8_linears=0.0, peak=run.attention_peak, gemm_reach=run.wide_gemm_reach)
     narrow = _product_seconds(run) < _product_seconds(wide)
     return replace(
         run,
-        casts=np.where(narrow, run.casts, 0.0),
+        fp8_linears=np.where(narrow, run.fp8_linears, 0.0),
         peak=np.where(narrow, run.peak, wide.peak),
         gemm_reach=np.where(narrow, run.gemm_reach, wide.gemm_reach),
     )
@@ -84,11 +84,11 @@ def gemm(
     k: Number,
     *,
     count: Number,
-    where: Where = "layer",
+    where: PipelinePosition = "layer",
     recompute: Number = 0.0,
-    trained: bool = True,
+    has_weight_gradient: bool = True,
     groups: Number = 1.0,
-    low: bool = True,
+    in_plan_precision: bool = True,
 ) -> Iterator[Operator]:
     """Yield forward, backward and recomputed products of one linear layer.
 
@@ -101,64 +101,66 @@ def gemm(
         count: layers of this kind on the device.
         where: place in the pipeline.
         recompute: share of the forward pass that runs again.
-        trained: whether the weights have gradients.
+        has_weight_gradient: whether the weights have gradients.
         groups: products side by side (experts).
-        low: whether the layer runs in the plan's precision; the head and router stay in 16 bits.
+        in_plan_precision: whether the layer runs in the plan's precision; the head and router stay in 16 bits.
     """
     device = run.cluster.device
-    reach = device.reach
-    peak = run.peak if low else run.attention_peak
-    share = run.gemm_reach if low else run.wide_gemm_reach
+    reach = device.efficiency
+    peak = run.peak if in_plan_precision else run.attention_peak
+    share = run.gemm_reach if in_plan_precision else run.wide_gemm_reach
     reached = reached_share(share, reach.sustained, device.clock, _aligned(run, k), _aligned(run, n))
-    width = run.operand_bytes if low else run.width
+    element_bytes = run.operand_bytes if in_plan_precision else run.element_bytes
     # The start and end of a tile cost the same time in every type, and so more of a faster product.
-    ramp = reach.ramp_length * 2.0 / width
+    ramp = reach.ramp_length * 2.0 / element_bytes
     bandwidth = device.bandwidth * reach.stream
 
     def product(label: str, phase: Phase, rows: Number, columns: Number, depth: Number, runs: Number) -> Operator:
         rate = gemm_rate(rows * groups, columns, depth, peak, reached, device.units, reach.wave_fill, ramp)
         return Operator(
             label, "compute", phase, where, 2.0 * rows * columns * depth * groups,
-            gemm_bytes(rows, columns, depth, width) * groups, rate, bandwidth, runs,
+            gemm_bytes(rows, columns, depth, element_bytes) * groups, rate, bandwidth, runs,
         )  # fmt: skip
 
     yield product(name, "forward", m, n, k, count)
     yield product(f"{name}, input gradient", "backward", m, k, n, count)
-    if trained:
+    if has_weight_gradient:
         full = run.trained_share
         yield product(f"{name}, weight gradient", "backward", k, n, m, count * full)
-    if some(recompute > 0):
+    if any_true(recompute > 0):
         yield product(f"{name}, recomputed", "recompute", m, n, k, count * recompute)
 
 
-def _aligned(run: TransformerRun, width: Number) -> Number:
-    reach = run.cluster.device.reach
-    return alignment(width, reach.misaligned, reach.unaligned)
+def _aligned(run: TransformerRun, element_bytes: Number) -> Number:
+    reach = run.cluster.device.efficiency
+    return alignment(element_bytes, reach.misaligned, reach.unaligned)
 
 
 def _linear_layers(run: TransformerRun) -> Iterator[Operator]:
     shape, layers, tokens = run.shape, run.layers_per_stage, run.tokens
-    again = recomputed_share(run, run.recompute.latent, product=True)
+    recompute_fraction = recomputed_share(run, run.recompute.latent, product=True)
     if shape.latent:
         rank = np.where(shape.q_lora_rank > 0, shape.q_lora_rank, 0.0)
         down = rank + shape.kv_lora_rank + shape.qk_rope_head_dim
         query_in = np.where(shape.q_lora_rank > 0, shape.q_lora_rank, shape.hidden)
-        yield from gemm(run, "attention down projection", tokens, down, shape.hidden, count=layers, recompute=again)
+        yield from gemm(
+            run, "attention down projection", tokens, down, shape.hidden, count=layers, recompute=recompute_fraction
+        )
         yield from gemm(run, "query up projection", tokens, run.query_width / run.tp, query_in, count=layers,
-                        recompute=again)  # fmt: skip
+                        recompute=recompute_fraction)  # fmt: skip
         up = shape.heads * (shape.qk_nope_head_dim + shape.v_head_dim) / run.tp
         yield from gemm(run, "key and value up projection", tokens, up, shape.kv_lora_rank, count=layers,
-                        recompute=again)  # fmt: skip
+                        recompute=recompute_fraction)  # fmt: skip
     else:
         outputs = (run.query_width + run.key_value_width) / run.tp
         yield from gemm(run, "query, key and value projection", tokens, outputs, shape.hidden,
-                        count=layers * (1.0 + run.encoder_blocks), recompute=again)  # fmt: skip
-    if some(run.cross_attentions > 0):
+                        count=layers * (1.0 + run.encoder_blocks), recompute=recompute_fraction)  # fmt: skip
+    if any_true(run.cross_attentions > 0):
         crosses = layers * run.cross_attentions
         yield from gemm(run, "query projection for the encoder", tokens, run.query_width / run.tp, shape.hidden,
-                        count=crosses, recompute=again)  # fmt: skip
+                        count=crosses, recompute=recompute_fraction)  # fmt: skip
         yield from gemm(run, "key and value projection of the encoder", tokens, run.key_value_width / run.tp,
-                        shape.hidden, count=crosses, recompute=again)  # fmt: skip
+                        shape.hidden, count=crosses, recompute=recompute_fraction)  # fmt: skip
     attentions = 1.0 + run.encoder_blocks + run.cross_attentions
     yield from gemm(run, "attention output projection", tokens, shape.hidden, run.value_width / run.tp,
                     count=layers * attentions, recompute=recomputed_share(run, 0.0, product=True))  # fmt: skip
@@ -167,30 +169,32 @@ def _linear_layers(run: TransformerRun) -> Iterator[Operator]:
 
 def _feed_forward(run: TransformerRun) -> Iterator[Operator]:
     shape, tokens = run.shape, run.tokens
-    again = recomputed_share(run, run.recompute.mlp, product=True)
+    recompute_fraction = recomputed_share(run, run.recompute.mlp, product=True)
     dense = run.layers_per_stage * (1.0 - run.moe_share + run.encoder_blocks)
-    mixture = run.layers_per_stage * run.moe_share
+    moe_layers = run.layers_per_stage * run.moe_share
     up, expert_up = (1 + shape.gated) * shape.ffn, (1 + shape.gated) * shape.moe_ffn
-    if some(dense > 0):
+    if any_true(dense > 0):
         yield from gemm(run, "feed-forward up projection", tokens, up / run.tp, shape.hidden, count=dense,
-                        recompute=again)  # fmt: skip
+                        recompute=recompute_fraction)  # fmt: skip
         yield from gemm(run, "feed-forward down projection", tokens, shape.hidden, shape.ffn / run.tp, count=dense,
-                        recompute=again)  # fmt: skip
-    if not some(mixture > 0):
+                        recompute=recompute_fraction)  # fmt: skip
+    if not any_true(moe_layers > 0):
         return
     groups = np.maximum(shape.experts / run.ep, 1.0)
     rows = tokens * shape.experts_active * run.etp / run.tp / groups
-    yield from gemm(run, "router", tokens / run.tp, shape.experts, shape.hidden, count=mixture, low=False)
-    yield from gemm(run, "experts, up projection", rows, expert_up / run.etp, shape.hidden, count=mixture,
-                    recompute=again, groups=groups)  # fmt: skip
-    yield from gemm(run, "experts, down projection", rows, shape.hidden, shape.moe_ffn / run.etp, count=mixture,
-                    recompute=again, groups=groups)  # fmt: skip
-    if some(shape.experts_shared > 0):
+    yield from gemm(
+        run, "router", tokens / run.tp, shape.experts, shape.hidden, count=moe_layers, in_plan_precision=False
+    )
+    yield from gemm(run, "experts, up projection", rows, expert_up / run.etp, shape.hidden, count=moe_layers,
+                    recompute=recompute_fraction, groups=groups)  # fmt: skip
+    yield from gemm(run, "experts, down projection", rows, shape.hidden, shape.moe_ffn / run.etp, count=moe_layers,
+                    recompute=recompute_fraction, groups=groups)  # fmt: skip
+    if any_true(shape.experts_shared > 0):
         shared = shape.experts_shared * shape.shared_ffn / run.tp
         yield from gemm(run, "shared expert, up projection", tokens, (1 + shape.gated) * shared, shape.hidden,
-                        count=mixture, recompute=again)  # fmt: skip
-        yield from gemm(run, "shared expert, down projection", tokens, shape.hidden, shared, count=mixture,
-                        recompute=again)  # fmt: skip
+                        count=moe_layers, recompute=recompute_fraction)  # fmt: skip
+        yield from gemm(run, "shared expert, down projection", tokens, shape.hidden, shared, count=moe_layers,
+                        recompute=recompute_fraction)  # fmt: skip
 
 
 def _attention(run: TransformerRun) -> Iterator[Operator]:
@@ -200,32 +204,35 @@ def _attention(run: TransformerRun) -> Iterator[Operator]:
     flops = run.tokens * forward_attention_flops(shape, run.seq_len, run.causal) / shape.layers / run.tp
     span = np.minimum(run.seq_len, 2.0 * run.attended if run.causal else run.attended)
     head = run.query_width / shape.heads
-    reach = device.reach
+    reach = device.efficiency
     speed = reach.sustained * device.clock
     kernel = np.where(run.software.native_attention > 0, 1.0, reach.attention_portable)
     rate = attention_rate(span, head, run.attention_peak, reach.attention_forward * kernel * speed,
                           reach.attention_half_length, reach.attention_half_width)  # fmt: skip
     # Stored scores are computed in full, then masked, and pass through memory several times.
     attentions = 1.0 + run.encoder_blocks + run.cross_attentions
-    stored = attentions * run.tokens * shape.heads * run.seq_len * run.width / run.tp
-    square = np.where(run.fused_attention > 0, 1.0, run.seq_len / run.attended)
-    plain = run.attention_peak * run.wide_gemm_reach * reach.attention_unfused * speed
-    plain = plain * _aligned(run, head)
-    forward_rate = np.where(run.fused_attention > 0, rate, plain)
-    backward_rate = np.where(run.fused_attention > 0, rate * reach.attention_backward, plain)
-    traffic = attentions * run.tokens * (run.query_width + run.key_value_width + run.value_width) * run.width / run.tp
+    score_bytes = attentions * run.tokens * shape.heads * run.seq_len * run.element_bytes / run.tp
+    masked_compute_factor = np.where(run.fused_attention > 0, 1.0, run.seq_len / run.attended)
+    unfused_rate = run.attention_peak * run.wide_gemm_reach * reach.attention_unfused * speed
+    unfused_rate = unfused_rate * _aligned(run, head)
+    forward_rate = np.where(run.fused_attention > 0, rate, unfused_rate)
+    backward_rate = np.where(run.fused_attention > 0, rate * reach.attention_backward, unfused_rate)
+    traffic = (
+        attentions * run.tokens * (run.query_width + run.key_value_width + run.value_width) * run.element_bytes / run.tp
+    )
     unfused = 1.0 - run.fused_attention
     bandwidth = device.bandwidth * reach.elementwise
-    again = recomputed_share(run, run.recompute.attention * unfused, product=False)
-    again = np.where(run.recompute.operations > 0, run.recompute.full_layers, again)
-    through = traffic + unfused * SCORE_FORWARD * stored
-    yield Operator("attention", "attention", "forward", "layer", flops * square, through,
+    recompute_fraction = recomputed_share(run, run.recompute.attention * unfused, product=False)
+    recompute_fraction = np.where(run.recompute.operations > 0, run.recompute.full_layers, recompute_fraction)
+    through = traffic + unfused * SCORE_FORWARD * score_bytes
+    yield Operator("attention", "attention", "forward", "layer", flops * masked_compute_factor, through,
                    forward_rate, bandwidth, layers)  # fmt: skip
-    backward_flops = flops * np.where(run.fused_attention > 0, FUSED_BACKWARD, 2.0 * square)
+    backward_flops = flops * np.where(run.fused_attention > 0, FUSED_BACKWARD, 2.0 * masked_compute_factor)
     yield Operator("attention, backward", "attention", "backward", "layer", backward_flops,
-                   2.0 * traffic + unfused * SCORE_BACKWARD * stored, backward_rate, bandwidth, layers)  # fmt: skip
-    yield Operator("attention, recomputed", "attention", "recompute", "layer", flops * square, through,
-                   forward_rate, bandwidth, layers * again)  # fmt: skip
+                   2.0 * traffic + unfused * SCORE_BACKWARD * score_bytes, backward_rate,
+                   bandwidth, layers)  # fmt: skip
+    yield Operator("attention, recomputed", "attention", "recompute", "layer", flops * masked_compute_factor,
+                   through, forward_rate, bandwidth, layers * recompute_fraction)  # fmt: skip
 
 
 def _elementwise(run: TransformerRun) -> Iterator[Operator]:
@@ -236,29 +243,31 @@ def _elementwise(run: TransformerRun) -> Iterator[Operator]:
     rotary = (blocks + run.cross_attentions) * (run.query_width + run.key_value_width) / run.tp
     sublayers = 2.0 * blocks + run.cross_attentions
     passes = software.elementwise_passes * np.where(run.compiled > 0, software.compiled_passes, 1.0)
-    bandwidth = device.bandwidth * device.reach.elementwise
-    mixture = software.moe_launches + software.expert_launches * shape.experts / run.ep
-    launches = software.layer_launches * sublayers / 2.0 + run.moe_share * mixture
+    bandwidth = device.bandwidth * device.efficiency.elementwise
+    moe_layers = software.moe_launches + software.expert_launches * shape.experts / run.ep
+    launches = software.layer_launches * sublayers / 2.0 + run.moe_share * moe_layers
 
     def moved(around: float, *, backward: bool) -> Number:
         activation = activation_passes(shape.gated, backward=backward)
         elements = layer_elements(around, sublayers, _hidden_share(run), rotary, software.feed_forward_traffic,
                                   activation, blocks * _active_ffn(run), software.moe_passes, routed)  # fmt: skip
-        return passes * run.tokens * run.width * elements
+        return passes * run.tokens * run.element_bytes * elements
 
     forward, backward = moved(FORWARD_PASSES, backward=False), moved(BACKWARD_PASSES, backward=True)
-    again = recomputed_share(run, np.maximum(run.recompute.norm, run.recompute.activation) * 0.5, product=False)
+    recompute_fraction = recomputed_share(
+        run, np.maximum(run.recompute.norm, run.recompute.activation) * 0.5, product=False
+    )
     layers = run.layers_per_stage
     yield Operator("norms, residuals and activations", "compute", "forward", "layer", 0.0, forward, 1.0, bandwidth,
                    layers, launches)  # fmt: skip
     yield Operator("norms, residuals and activations, backward", "compute", "backward", "layer", 0.0, backward, 1.0,
                    bandwidth, layers, 2.0 * launches)  # fmt: skip
     yield Operator("norms, residuals and activations, recomputed", "compute", "recompute", "layer", 0.0, forward, 1.0,
-                   bandwidth, layers * again, launches)  # fmt: skip
+                   bandwidth, layers * recompute_fraction, launches)  # fmt: skip
     weights = run.stacked_parameters_per_layer / run.tp + run.expert_parameters_per_layer / (run.ep * run.etp)
     trained = run.trained_share
     yield Operator("gradient accumulation", "compute", "backward", "layer", 0.0,
-                   weights * trained * 2.0 * run.gradient_bytes, 1.0, device.bandwidth * device.reach.stream,
+                   weights * trained * 2.0 * run.gradient_bytes, 1.0, device.bandwidth * device.efficiency.stream,
                    layers)  # fmt: skip
 
 
@@ -267,15 +276,15 @@ def _casts(run: TransformerRun) -> Iterator[Operator]:
 
     Weights are cast in the first micro-batch of a step, or each time they were gathered.
     """
-    if not some(run.casts > 0):
+    if not any_true(run.fp8_linears > 0):
         return
     shape = run.shape
     weights = run.stacked_parameters_per_layer / run.tp + run.expert_parameters_per_layer / (run.ep * run.etp)
     narrow, routed = _hidden_share(run), run.moe_share * shape.experts_active * shape.hidden / run.tp
     operands = (4.0 * narrow + routed + run.query_width / run.tp + 2.0 * _active_ffn(run)) * run.tokens
     repeats = np.where(run.zero >= 3, 1.0, 1.0 / run.micro_batches)
-    moving = 2.0 * run.casts * (run.width + run.operand_bytes)
-    bandwidth = run.cluster.device.bandwidth * run.cluster.device.reach.elementwise
+    moving = 2.0 * run.fp8_linears * (run.element_bytes + run.operand_bytes)
+    bandwidth = run.cluster.device.bandwidth * run.cluster.device.efficiency.elementwise
     yield Operator("casts to the narrow type", "compute", "forward", "layer", 0.0,
                    moving * (operands + repeats * weights), 1.0, bandwidth, run.layers_per_stage, 0.0)  # fmt: skip
 
@@ -295,12 +304,12 @@ def _active_ffn(run: TransformerRun) -> Number:
 def _ends(run: TransformerRun) -> Iterator[Operator]:
     """Embedding, output head and loss."""
     device, shape = run.cluster.device, run.shape
-    if some(shape.vocab > 0) and shape.kind != "vit":
+    if any_true(shape.vocab > 0) and shape.kind != "vit":
         yield from gemm(run, "output head", run.tokens, padded(shape.vocab / run.tp), shape.hidden, count=1.0,
-                        where="last", low=False)  # fmt: skip
-    bandwidth = device.bandwidth * device.reach.elementwise
+                        where="last", in_plan_precision=False)  # fmt: skip
+    bandwidth = device.bandwidth * device.efficiency.elementwise
     loss = run.tokens * shape.vocab / run.tp * (2.0 * run.software.logit_bytes)
     yield Operator("loss", "compute", "backward", "last", 0.0, loss, 1.0, bandwidth, 1.0, LOSS_LAUNCHES)
-    embedding = run.tokens * shape.hidden * (2.0 * run.width + 2.0 * run.gradient_bytes)
+    embedding = run.tokens * shape.hidden * (2.0 * run.element_bytes + 2.0 * run.gradient_bytes)
     yield Operator("embedding", "compute", "forward", "first", 0.0, embedding, 1.0, bandwidth, 1.0,
                    EMBEDDING_LAUNCHES)  # fmt: skip

@@ -13,7 +13,7 @@ from capacity_tui.engine.estimate.timing.roofline import optimizer_bandwidth
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.estimate.work import Collective, Operator
 from capacity_tui.engine.models.matrices import Matrix, layer_matrices
-from capacity_tui.engine.numeric import Number, some
+from capacity_tui.engine.numeric import Number, any_true
 
 WHOLE_MATRICES = (
     "Newton-Schulz iterations on whole matrices, shared out among the ranks that split a weight; embedding, head and "
@@ -61,7 +61,7 @@ def optimizer_operators(run: TransformerRun) -> Iterator[Operator]:
     for shared in _shared(run):
         share = shared.share(run.layers_per_stage)
         for matrix in shared.matrices:
-            if some(matrix.number * matrix.columns > 0):
+            if any_true(matrix.number * matrix.columns > 0):
                 runs = run.newton_schulz_steps * matrix.number * run.layers_per_stage * share
                 yield from iterations(matrix.name, matrix.rows, matrix.columns, runs, device)
 
@@ -69,7 +69,7 @@ def optimizer_operators(run: TransformerRun) -> Iterator[Operator]:
 def optimizer_collectives(run: TransformerRun) -> Iterator[Collective]:
     """Slices of matrices travel to the rank that works on the whole, and slices of the update back."""
     for shared in _shared(run):
-        if some(shared.ranks > 1):
+        if any_true(shared.ranks > 1):
             payload = WIDTH * shared.weights(run.layers_per_stage) / shared.ranks
             seconds = all_to_all_seconds(payload, shared.ranks, 1.0, run.cluster)
             yield Collective("matrices made whole for Newton-Schulz", "data_parallel", seconds, 2.0, per_step=True,
@@ -78,12 +78,12 @@ def optimizer_collectives(run: TransformerRun) -> Iterator[Collective]:
 
 def _shared(run: TransformerRun) -> Iterator[Shared]:
     """Yield the matrices that are orthogonalized; those of adapters are too narrow to take time."""
-    if not some(run.newton_schulz_steps > 0) or some(run.frozen_bytes > 0):
+    if not any_true(run.newton_schulz_steps > 0) or any_true(run.frozen_bytes > 0):
         return
     sharded = run.zero >= 1
     matrices = layer_matrices(run.shape)
     dense, experts = (tuple(matrix for matrix in matrices if matrix.routed is routed) for routed in (False, True))
     yield Shared(dense, run.tp * np.where(sharded, run.shard, 1.0))
-    if some(run.shape.experts > 0):
+    if any_true(run.shape.experts > 0):
         group = np.where(sharded, np.minimum(run.shard, run.expert_ranks), 1.0)
         yield Shared(experts, run.ep * run.etp * group)

@@ -15,7 +15,7 @@ from capacity_tui.engine.models.checkpointing import checkpointing
 from capacity_tui.engine.models.matrices import layer_matrices
 from capacity_tui.engine.models.parameters import count_parameters
 from capacity_tui.engine.models.transformer import TransformerShape
-from capacity_tui.engine.numeric import Number, some
+from capacity_tui.engine.numeric import Number, any_true
 from capacity_tui.engine.plan.layout_rules import (
     EXPERT_GROUPS,
     MODEL_DIVIDES_DEVICES,
@@ -156,13 +156,13 @@ def transformer_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catal
     frozen: Number = 0.0
     if training.adapter is not None:
         trainable = adapter_parameters(shape, training.adapter)
-        frozen = _frozen_bytes(base_format(training), numerics.width, catalog)
+        frozen = _frozen_bytes(base_format(training), numerics.element_bytes, catalog)
     device = cluster.device
     efficiency = plan.hardware.efficiency
     # A share the plan gives is what training reaches; the benchmarks' share is not yet sustained.
     wide = "fp32" if full else ("fp16" if precision == "fp16" else "bf16")
     reaches = [
-        device.gemm_reach(name) if efficiency is None else efficiency / device.reach.sustained
+        device.gemm_reach(name) if efficiency is None else efficiency / device.efficiency.sustained
         for name in (precision, wide)
     ]
     return TransformerRun(
@@ -185,7 +185,7 @@ def transformer_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catal
         zero=float(parallel.zero or 0),
         shard=float(parallel.shard or 1),
         sequence_parallel=float(bool(parallel.sequence_parallel)),
-        width=numerics.width,
+        element_bytes=numerics.element_bytes,
         weight_bytes=numerics.weight_bytes,
         master_bytes=numerics.master_bytes,
         gradient_bytes=numerics.gradient_bytes,
@@ -199,23 +199,23 @@ def transformer_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catal
         gemm_reach=reaches[0],
         attention_peak=device.peak(wide),
         wide_gemm_reach=reaches[1],
-        casts=float(device.native(precision) in {"fp8", "fp4"}),
+        fp8_linears=float(device.native(precision) in {"fp8", "fp4"}),
         fused_attention=float(training.attention != "eager"),
         compiled=float(training.compile),
         trainable=trainable,
         frozen_bytes=frozen,
-        frozen_end_bytes=numerics.width if frozen else 0.0,
+        frozen_end_bytes=numerics.element_bytes if frozen else 0.0,
         adapter_inputs=adapter_inputs(shape, training.adapter, row.adapter_copies),
-        quantized=float(0.0 < frozen < numerics.width),
+        quantized=float(0.0 < frozen < numerics.element_bytes),
         offload_optimizer=float(parallel.offload in {"optimizer", "parameters"}),
         offload_parameters=float(parallel.offload == "parameters"),
         offload_activations=float(parallel.offload == "activations"),
         ranges=training_ranges(
             catalog.reliabilities,
-            device.reach.row,
+            device.efficiency.row,
             row.id,
-            routed=some(shape.experts > 0),
-            nodes=some(cluster.devices > cluster.per_node),
+            routed=any_true(shape.experts > 0),
+            nodes=any_true(cluster.devices > cluster.per_node),
             adapter=training.adapter is not None,
         ),
     )
@@ -228,10 +228,10 @@ def base_format(training: TrainingSection) -> str | None:
     return training.quantization or ("nf4" if training.adapter.kind == "qlora" else None)
 
 
-def _frozen_bytes(name: str | None, width: float, catalog: Catalog) -> Number:
+def _frozen_bytes(name: str | None, element_bytes: float, catalog: Catalog) -> Number:
     """Bytes of a frozen parameter of the layers by its format; that of the activations where none is named."""
     bits = catalog.quantizations.find(name).body_bits if name else None
-    return stored_weight_bytes(bits) if bits else width
+    return stored_weight_bytes(bits) if bits else element_bytes
 
 
 def _software(row: Framework, shape: TransformerShape, catalog: Catalog) -> Software:
@@ -264,7 +264,7 @@ def _software(row: Framework, shape: TransformerShape, catalog: Catalog) -> Soft
         layer_launches=row.layer_launches,
         moe_launches=row.moe_launches,
         expert_launches=row.expert_launches,
-        launch_seconds=row.launch_us * 1e-6,
-        step_seconds=row.step_seconds,
+        host_launch_seconds=row.launch_us * 1e-6,
+        host_seconds_per_step=row.host_seconds_per_step,
         fragmentation=row.fragmentation,
     )

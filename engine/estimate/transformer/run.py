@@ -9,7 +9,7 @@ import numpy as np
 from capacity_tui.engine.cluster.cluster import Cluster
 from capacity_tui.engine.models.parameters import ParameterCounts
 from capacity_tui.engine.models.transformer import TransformerShape, present
-from capacity_tui.engine.numeric import Number, some
+from capacity_tui.engine.numeric import Number, any_true
 from capacity_tui.engine.uncertainty.intervals import Ranges
 
 
@@ -45,8 +45,8 @@ class Software:
     layer_launches: Number
     moe_launches: Number
     expert_launches: Number
-    launch_seconds: Number
-    step_seconds: Number
+    host_launch_seconds: Number
+    host_seconds_per_step: Number
     fragmentation: Number
 
 
@@ -99,7 +99,7 @@ class TransformerRun:
         zero: sharding stage 0 to 3.
         shard: ranks in one sharding group.
         sequence_parallel: 1 where norms are split over the tensor-parallel group.
-        width: bytes of an activation.
+        element_bytes: bytes of an activation.
         weight_bytes: bytes kept for a parameter between uses.
         master_bytes: bytes of its fp32 copy, 0 if none.
         gradient_bytes: bytes of a gradient as kept.
@@ -144,7 +144,7 @@ class TransformerRun:
     zero: Number
     shard: Number
     sequence_parallel: Number
-    width: Number
+    element_bytes: Number
     weight_bytes: Number
     master_bytes: Number
     gradient_bytes: Number
@@ -158,7 +158,7 @@ class TransformerRun:
     gemm_reach: Number
     attention_peak: Number
     wide_gemm_reach: Number
-    casts: Number
+    fp8_linears: Number
     fused_attention: Number
     compiled: Number
     trainable: Number
@@ -184,12 +184,12 @@ class TransformerRun:
     @property
     def stored_bytes(self) -> Number:
         """Bytes of a base parameter in the layers, between uses."""
-        if not some(self.frozen_bytes <= 0):
+        if not any_true(self.frozen_bytes <= 0):
             return self.frozen_bytes  # the very number, so that its derivation is found
         return np.where(self.frozen_bytes > 0, self.frozen_bytes, self.weight_bytes)
 
     @property
-    def end_bytes(self) -> Number:
+    def embedding_and_head_bytes(self) -> Number:
         """Bytes of a base parameter outside the layers, between uses."""
         return np.where(self.frozen_bytes > 0, self.frozen_end_bytes, self.weight_bytes)
 
@@ -213,7 +213,7 @@ class TransformerRun:
     @property
     def operand_bytes(self) -> Number:
         """Bytes of an operand of a linear layer."""
-        return np.where(self.casts > 0, self.width / 2.0, self.width)
+        return np.where(self.fp8_linears > 0, self.element_bytes / 2.0, self.element_bytes)
 
     @property
     def tokens(self) -> Number:

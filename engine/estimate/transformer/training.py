@@ -15,7 +15,7 @@ from capacity_tui.engine.estimate.transformer.optimizer import WHOLE_MATRICES
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.estimate.work import Schedule, Work
 from capacity_tui.engine.models.operations import forward_flops_per_token
-from capacity_tui.engine.numeric import Number, some
+from capacity_tui.engine.numeric import Number, any_true
 
 METHOD = "operator roofline with collectives and pipeline schedule; memory term by term"
 
@@ -52,12 +52,12 @@ def training_work(run: TransformerRun, steps: Number | None) -> Work:
         host_bytes=memory.fullest.host,
         peak=memory.words(),
         fragmentation=run.software.fragmentation,
-        context_bytes=context_bytes(device.reach.context_bytes, device.reach.communicator_bytes, groups),
+        context_bytes=context_bytes(device.efficiency.context_bytes, device.efficiency.communicator_bytes, groups),
         operators=training_operators(chosen),
         collectives=training_collectives(run),
         schedule=Schedule(run.micro_batches, run.pp, run.interleave, run.fullest_layers / run.layers_per_stage),
-        launch_seconds=run.software.launch_seconds,
-        fixed_seconds=run.software.step_seconds,
+        host_launch_seconds=run.software.host_launch_seconds,
+        fixed_seconds=run.software.host_seconds_per_step,
         units_per_step=units,
         units_per_sample=run.seq_len,
         steps=steps,
@@ -78,13 +78,13 @@ def training_work(run: TransformerRun, steps: Number | None) -> Work:
 def _state_bytes(run: TransformerRun, parts: Mapping[str, Number], host: Number) -> Number:
     """Bytes of weights that are trained and of their optimizer, wherever they lie; a frozen base is not written."""
     on_host = np.where((run.offload_optimizer > 0) | (run.offload_parameters > 0), host, 0.0)
-    weights = np.where(run.frozen_bytes > 0, run.adapter_parameters * run.width, parts["weights"])
+    weights = np.where(run.frozen_bytes > 0, run.adapter_parameters * run.element_bytes, parts["weights"])
     return weights + parts["optimizer"] + on_host
 
 
 def _assumed(run: TransformerRun, chosen: TransformerRun) -> Iterator[str]:
     """Say which choices the software is taken to make."""
-    if some(chosen.casts < run.casts):
+    if any_true(chosen.fp8_linears < run.fp8_linears):
         yield "linear layers in 16 bits: casts to the narrow type would cost more than its products save"
-    if some(run.newton_schulz_steps > 0):
+    if any_true(run.newton_schulz_steps > 0):
         yield WHOLE_MATRICES

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.estimate.resolve import Settled
+from capacity_tui.engine.estimate.resolve import ResolvedPlan
 from capacity_tui.engine.machine.vendors.generations import Setting
 from capacity_tui.engine.present.frameworks import accelerate, deepspeed, megatron, serving, torchtitan, trainer
 from capacity_tui.engine.present.frameworks.environment import environment_script
@@ -16,27 +16,27 @@ _BY_ACCELERATE = (None, "transformers", "fsdp", "ddp", "deepspeed")
 _BY_MEGATRON = ("megatron", "nemo")
 
 
-def framework_files(settled: Settled, catalog: Catalog, settings: Sequence[Setting] = ()) -> Mapping[str, str]:
+def framework_files(resolved: ResolvedPlan, catalog: Catalog, settings: Sequence[Setting] = ()) -> Mapping[str, str]:
     """Return the files that run a plan in its framework or inference engine, by name.
 
     Args:
-        settled: a plan with nothing open.
+        resolved: a plan with nothing open.
         catalog: facts about models.
         settings: what suits the hardware.
 
     Returns:
         texts by file name; there is always ``environment.sh``, which says why there are no others.
     """
-    job = job_of(settled, catalog)
+    job = job_of(resolved, catalog)
     found = {} if job is None else dict(_serving(job) if job.plan.task == "infer" else _training(job))
     missing = [] if found else [_why_none(job)]
-    return {**found, ENVIRONMENT: environment_script(_as_planned(settled, settings), missing)}
+    return {**found, ENVIRONMENT: environment_script(_as_planned(resolved, settings), missing)}
 
 
-def _as_planned(settled: Settled, settings: Sequence[Setting]) -> list[Setting]:
+def _as_planned(resolved: ResolvedPlan, settings: Sequence[Setting]) -> list[Setting]:
     """Return the settings with those that the plan decides as it decides them, and what would suit beside it."""
-    training = settled.plan.training
-    if settled.plan.task in {"infer", "fit"}:
+    training = resolved.plan.training
+    if resolved.plan.task in {"infer", "fit"}:
         return list(settings)
     planned = {"compile": "on" if training.compile else "off", "precision": str(training.precision)}
     return [

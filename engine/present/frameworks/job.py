@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.estimate.resolve import Settled, job_steps
+from capacity_tui.engine.estimate.resolve import ResolvedPlan, job_steps
 from capacity_tui.engine.estimate.timing.kernels import attention_in_place_of
 from capacity_tui.engine.models.transformer import TransformerShape
 from capacity_tui.engine.plan.layout_rules import Layout, plan_layout, remarked
@@ -115,26 +115,26 @@ class Job:
         return int(self.shape.layers)
 
 
-def job_of(settled: Settled, catalog: Catalog) -> Job | None:
+def job_of(resolved: ResolvedPlan, catalog: Catalog) -> Job | None:
     """Return the job of a settled plan; None for models that are no transformers."""
-    if settled.shape is None:
+    if resolved.shape is None:
         return None
-    row = catalog.architectures.get(settled.family.id)
-    plan = settled.plan
-    device = settled.cluster.device
+    row = catalog.architectures.get(resolved.family.id)
+    plan = resolved.plan
+    device = resolved.cluster.device
     instead = attention_in_place_of(plan.training.attention, device, catalog)
     hub = row.hf_id if row is not None and plan.model.config is None else None
     return Job(
         plan=plan,
-        shape=settled.shape,
-        model=hub or plan.model.config or plan.model.name or settled.family.id,
+        shape=resolved.shape,
+        model=hub or plan.model.config or plan.model.name or resolved.family.id,
         on_hub=hub is not None and not plan.model.spec,
         on_cpu=device.kind == "cpu",
         steps=_steps(plan),
         attention=plan.training.attention if instead is None else instead.value,
         precision=device.native(str(plan.training.precision)),
         has_bf16=device.native("bf16") == "bf16",
-        layout=plan_layout(plan, settled.shape, catalog),
+        layout=plan_layout(plan, resolved.shape, catalog),
     )
 
 
