@@ -147,7 +147,7 @@ def measure(case: Case) -> dict[str, object]:
 def predict(case: Case, rates: dict[str, float]) -> tuple[float, float]:
     """Return seconds and bytes as estimated for one core of this machine."""
     from capacity_tui.engine.catalog import load_catalog
-    from capacity_tui.engine.cluster.resolve import efficiency_of
+    from capacity_tui.engine.cluster.resolve_cluster import efficiency_of
     from capacity_tui.engine.estimate.estimate import estimate_plan
     from capacity_tui.engine.plan.files.loading import plan_from_data
 

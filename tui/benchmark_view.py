@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
+from capacity_tui.engine.machine.benchmark.all_benchmarks import Progress
+from capacity_tui.engine.machine.benchmark.benchmark_report import BenchmarkReport, busy_text
 from capacity_tui.engine.machine.benchmark.measurement import Measurement, Skipped, Unit
-from capacity_tui.engine.machine.benchmark.report import BenchmarkReport, busy_text
-from capacity_tui.engine.machine.benchmark.run import Progress
 from capacity_tui.engine.units import format_bandwidth, format_flops, format_rate, format_seconds
 from capacity_tui.tui.tables import table
 from capacity_tui.tui.view import BenchmarkStep

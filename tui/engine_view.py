@@ -15,7 +15,7 @@ from capacity_tui.engine.choose.modes.layout_sizes import possible_sizes
 from capacity_tui.engine.choose.modes.modes import MODES
 from capacity_tui.engine.choose.modes.modes import Comparison as EngineComparison
 from capacity_tui.engine.cluster.cluster import Cluster
-from capacity_tui.engine.cluster.resolve import resolve_cluster
+from capacity_tui.engine.cluster.resolve_cluster import resolve_cluster
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.machine.machine import Machine
 from capacity_tui.engine.machine.sample import Sampler as EngineSampler
@@ -48,8 +48,8 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from capacity_tui.engine.machine.benchmark.report import BenchmarkReport
-    from capacity_tui.engine.machine.benchmark.run import Progress
+    from capacity_tui.engine.machine.benchmark.all_benchmarks import Progress
+    from capacity_tui.engine.machine.benchmark.benchmark_report import BenchmarkReport
 
 # What is proposed on a machine with an accelerator: the first of these models that fits.
 _LADDER = ("llama-3.1-8b", "llama-3.2-3b", "llama-3.2-1b", "smollm2-360m", "smollm2-135m")
@@ -202,8 +202,8 @@ class CapacityEngine:
 
     def benchmark(self, progress: Callable[[BenchmarkStep], None], cancelled: Event) -> BenchmarkOutcome:
         """Measure this machine, keep what was measured, and look at the machine again."""
-        from capacity_tui.engine.machine.benchmark.report import benchmarks_folder, save_report
-        from capacity_tui.engine.machine.benchmark.run import run_benchmarks
+        from capacity_tui.engine.machine.benchmark.all_benchmarks import run_benchmarks
+        from capacity_tui.engine.machine.benchmark.benchmark_report import benchmarks_folder, save_report
         from capacity_tui.tui.benchmark_view import step_of
 
         def told(step: Progress) -> None:

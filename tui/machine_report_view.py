@@ -9,7 +9,7 @@ from rich.text import Text
 
 from capacity_tui.engine.api import answer
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.machine.benchmark.report import BenchmarkReport
+from capacity_tui.engine.machine.benchmark.benchmark_report import BenchmarkReport
 from capacity_tui.engine.machine.machine import Machine
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.tui.benchmark_view import report_tables

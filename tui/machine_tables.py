@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import RenderableType
 from rich.text import Text
 
-from capacity_tui.engine.machine.benchmark.report import MeasuredFacts
+from capacity_tui.engine.machine.benchmark.benchmark_report import MeasuredFacts
 from capacity_tui.engine.machine.facts import Fact
 from capacity_tui.engine.machine.machine import Accelerator, Machine, MemoryModule, NetworkInterface, Process
 from capacity_tui.engine.units import (

@@ -7,9 +7,9 @@ from itertools import groupby
 
 from capacity_tui.engine.cluster.cluster import Cluster
 from capacity_tui.engine.machine.facts import Fact, Quantity
+from capacity_tui.engine.machine.gpu_sensors import GpuSample
 from capacity_tui.engine.machine.machine import Accelerator, Disk, Machine, NetworkInterface
 from capacity_tui.engine.machine.sample import Sample as EngineSample
-from capacity_tui.engine.machine.vendors.gpu_sensors import GpuSample
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.units import (
     format_bandwidth,

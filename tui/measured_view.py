@@ -13,7 +13,7 @@ from capacity_tui.engine.units import format_percent
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from capacity_tui.engine.machine.measured import MeasuredEfficiency
+    from capacity_tui.engine.machine.measured_constants import MeasuredEfficiency
 
 
 def measured_tables(measured: MeasuredEfficiency) -> Iterator[RenderableType]:

@@ -13,8 +13,8 @@ from capacity_tui.engine.choose.answers import Explained
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.explain.roofline import Roofline
 from capacity_tui.engine.plan.plan import Plan
-from capacity_tui.engine.present.report import SCALING_HEADS, scaling_rows, scaling_text
-from capacity_tui.engine.present.roofline import Glyphs, limit_text, roofline_lines
+from capacity_tui.engine.present.plan_report import SCALING_HEADS, scaling_rows, scaling_text
+from capacity_tui.engine.present.roofline_chart import Glyphs, limit_text, roofline_lines
 from capacity_tui.engine.present.summary import Block, basis, blocks, chosen, headline, note_text, notes, verdict
 from capacity_tui.engine.units import format_count
 from capacity_tui.engine.verdict import Verdict

@@ -8,8 +8,8 @@ from capacity_tui.engine.accuracy.constants import Constant
 from capacity_tui.engine.accuracy.published import Kind, Measurement
 from capacity_tui.engine.accuracy.report import scored_measurements
 from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.cluster.catalogue_devices import efficiency_of
 from capacity_tui.engine.cluster.cluster import Cluster
-from capacity_tui.engine.cluster.devices import efficiency_of
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
 from capacity_tui.engine.estimate.timing.schedule import step_time

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from capacity_tui.engine.cluster.cluster import Device
-from capacity_tui.engine.machine.benchmark.report import MeasuredFacts
+from capacity_tui.engine.machine.benchmark.benchmark_report import MeasuredFacts
 
 
 def with_benchmarks(device: Device, found: MeasuredFacts | None) -> Device:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from capacity_tui.engine.cluster.curve import Curve
+from capacity_tui.engine.machine.curve import Curve
 from capacity_tui.engine.machine.facts import Provenance, Quantity
 from capacity_tui.engine.numeric import Number
 

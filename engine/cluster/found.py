@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import Accelerator, Catalog, Fabric, Instance, Processor
+from capacity_tui.engine.cluster.catalogue_devices import UNTOLD, accelerator_device, part_of_device, processor_device
 from capacity_tui.engine.cluster.cluster import Device
-from capacity_tui.engine.cluster.devices import UNTOLD, accelerator_device, part_of_device, processor_device
 from capacity_tui.engine.cluster.fabric import (
     Network,
     fabric_of,

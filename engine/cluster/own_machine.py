@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.cluster.catalogue_devices import accelerator_device, power_limited
 from capacity_tui.engine.cluster.cluster import Device
-from capacity_tui.engine.cluster.devices import accelerator_device, power_limited
 from capacity_tui.engine.cluster.fabric import machine_network
 from capacity_tui.engine.cluster.found import Found
 from capacity_tui.engine.cluster.own_processor import own_processor
 from capacity_tui.engine.cluster.usable import slice_of, usable_devices
 from capacity_tui.engine.machine.facts import Provenance
 from capacity_tui.engine.machine.machine import Accelerator, Machine
-from capacity_tui.engine.machine.measured import with_measured
+from capacity_tui.engine.machine.measured_constants import with_measured
 
 # Below this an idle device's "used" memory is the driver's own reserve (nvidia-smi shows up to some hundred MiB).
 HELD_BY_OTHERS = 2**30

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.cluster.devices import PCIE_LANE_GBS
+from capacity_tui.engine.cluster.catalogue_devices import PCIE_LANE_GBS
 from capacity_tui.engine.machine.machine import Accelerator, Machine
 from capacity_tui.engine.units import format_bandwidth, format_bytes, format_seconds
 

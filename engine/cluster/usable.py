@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from capacity_tui.engine.cluster.catalogue_devices import shared
 from capacity_tui.engine.cluster.cluster import Device
-from capacity_tui.engine.cluster.devices import shared
 from capacity_tui.engine.machine.facts import Provenance, detected, missing
 from capacity_tui.engine.machine.machine import Accelerator, Machine
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.cluster.cluster import Cluster
-from capacity_tui.engine.cluster.resolve import resolve_cluster
+from capacity_tui.engine.cluster.resolve_cluster import resolve_cluster
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.estimate.classical.work import settle_classical
 from capacity_tui.engine.estimate.transformer.resolve import framework_row, resolve_parallelism

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 from capacity_tui.engine.errors import StorageError
 from capacity_tui.engine.files import CORRUPT, data_folder
-from capacity_tui.engine.machine.benchmark.report import FOLDER as BENCHMARKS
-from capacity_tui.engine.machine.benchmark.report import MeasuredFacts, measured_facts
+from capacity_tui.engine.machine.benchmark.benchmark_report import FOLDER as BENCHMARKS
+from capacity_tui.engine.machine.benchmark.benchmark_report import MeasuredFacts, measured_facts
 from capacity_tui.engine.machine.facts import missing
+from capacity_tui.engine.machine.generations import with_abilities
 from capacity_tui.engine.machine.host.cpu import probe_cpu
 from capacity_tui.engine.machine.host.disk import probe_disks
 from capacity_tui.engine.machine.host.memory import probe_memory
@@ -40,19 +41,18 @@ from capacity_tui.engine.machine.machine import (
     unknown,
 )
 from capacity_tui.engine.machine.probing import NotPresentError, Running
+from capacity_tui.engine.machine.stacks import probe_stacks, with_drivers
 from capacity_tui.engine.machine.topology.links import complete_topology
 from capacity_tui.engine.machine.vendors.amd.probe import probe_amd
 from capacity_tui.engine.machine.vendors.apple.probe import probe_apple_cpu, probe_apple_gpu
 from capacity_tui.engine.machine.vendors.aws.probe import probe_neuron
-from capacity_tui.engine.machine.vendors.generations import with_abilities
 from capacity_tui.engine.machine.vendors.google.probe import probe_tpu
-from capacity_tui.engine.machine.vendors.intel.gaudi import probe_gaudi
+from capacity_tui.engine.machine.vendors.habana.probe import probe_gaudi
 from capacity_tui.engine.machine.vendors.intel.probe import probe_intel
 from capacity_tui.engine.machine.vendors.nvidia.jetson import probe_jetson
-from capacity_tui.engine.machine.vendors.stacks import probe_stacks, with_drivers
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.machine.measured import MeasuredEfficiency
+    from capacity_tui.engine.machine.measured_constants import MeasuredEfficiency
 
 DETECT_SECONDS = 10.0  # a driver without persistence mode wakes eight GPUs in several seconds
 FILE_SECONDS = 2.0  # probes that only read the kernel's files take milliseconds
@@ -154,7 +154,7 @@ def _cpu(host: Host) -> Cpu:
 
 def _measured(host: Host) -> tuple[MeasuredEfficiency | Probe, ...]:
     """Return the measured constants of each file, or what is wrong with it."""
-    from capacity_tui.engine.machine.measured import FOLDER, read_reach  # noqa: PLC0415 - loads numpy
+    from capacity_tui.engine.machine.measured_constants import FOLDER, read_reach  # noqa: PLC0415 - loads numpy
 
     folder = host.path(str(data_folder(host.environment).absolute())) / FOLDER
     if not folder.is_dir():
@@ -175,8 +175,8 @@ def _benchmarked(machine: Machine, host: Host) -> MeasuredFacts:
 
 def _nvidia(host: Host) -> tuple[tuple[Accelerator, ...], Topology]:
     """Return the NVIDIA GPUs through NVML; where that cannot be loaded, through nvidia-smi or as a Jetson's."""
+    from capacity_tui.engine.machine.vendors.nvidia.nvidia_smi import probe_nvidia_smi  # noqa: PLC0415
     from capacity_tui.engine.machine.vendors.nvidia.probe import probe_nvidia  # noqa: PLC0415 - loads NVML's bindings
-    from capacity_tui.engine.machine.vendors.nvidia.smi import probe_nvidia_smi  # noqa: PLC0415
 
     try:
         return probe_nvidia(host)

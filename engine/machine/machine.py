@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 from capacity_tui.engine.machine.facts import Fact, missing
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.machine.benchmark.report import MeasuredFacts
-    from capacity_tui.engine.machine.measured import MeasuredEfficiency
+    from capacity_tui.engine.machine.benchmark.benchmark_report import MeasuredFacts
+    from capacity_tui.engine.machine.measured_constants import MeasuredEfficiency
 
 DiskKind = Literal["NVMe", "SSD", "HDD", "network", "tmpfs", "overlay"]
 SwapKind = Literal["NVMe", "SSD", "HDD", "file", "compressed memory"]

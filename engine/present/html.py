@@ -12,9 +12,9 @@ from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.explain.roofline import Roofline
 from capacity_tui.engine.plan.files.writing import dump_plan
 from capacity_tui.engine.plan.plan import Plan
-from capacity_tui.engine.present import report
+from capacity_tui.engine.present import plan_report
 from capacity_tui.engine.present.charts import bar_chart, curve_name, roofline_chart, scaling_chart
-from capacity_tui.engine.present.roofline import limit_text
+from capacity_tui.engine.present.roofline_chart import limit_text
 from capacity_tui.engine.present.summary import blocks, chosen, headline, verdict
 from capacity_tui.engine.printable import printable_lines
 from capacity_tui.engine.verdict import Verdict
@@ -40,19 +40,19 @@ def to_html(plan: Plan, estimate: Estimate, roofline: Roofline | None = None) ->
         state=_STATES[estimate.verdict],
         blocks=blocks(plan.model_copy(update={"report": brief}), estimate),
         detailed=plan.report.detailed_breakdown,
-        open_length=report.open_length(plan, estimate),
+        open_length=plan_report.open_length(plan, estimate),
         warnings=estimate.warnings,
         recommendations=estimate.recommendations if plan.report.include_recommendations else (),
-        savings=partial(report.savings, estimate=estimate),
-        memory=report.shares(report.memory_slices(estimate)),
-        time=report.shares(report.time_slices(estimate)),
+        savings=partial(plan_report.savings, estimate=estimate),
+        memory=plan_report.shares(plan_report.memory_slices(estimate)),
+        time=plan_report.shares(plan_report.time_slices(estimate)),
         roofline=roofline,
         limit=limit_text(roofline, estimate) if roofline else "",
-        kernel_heads=report.KERNEL_HEADS,
-        kernels=report.kernel_rows(roofline) if roofline else (),
-        scaling_heads=report.SCALING_HEADS,
-        scaling=report.scaling_rows(estimate.scalability),
-        scaling_text=report.scaling_text(estimate.scalability),
+        kernel_heads=plan_report.KERNEL_HEADS,
+        kernels=plan_report.kernel_rows(roofline) if roofline else (),
+        scaling_heads=plan_report.SCALING_HEADS,
+        scaling=plan_report.scaling_rows(estimate.scalability),
+        scaling_text=plan_report.scaling_text(estimate.scalability),
         curve_names=[curve_name(curve) for curve in curves(estimate.scalability)],
         charts=_charts(estimate, roofline) if drawn else dict.fromkeys(CHARTS, ""),
         basis=estimate.basis,
@@ -66,8 +66,10 @@ def to_html(plan: Plan, estimate: Estimate, roofline: Roofline | None = None) ->
 def _charts(estimate: Estimate, roofline: Roofline | None) -> dict[str, Markup]:
     """Return the charts by name; their texts are escaped where they are made."""
     drawn = {
-        "memory": bar_chart("Memory of a device", report.memory_slices(estimate), report.capacity_slice(estimate)),
-        "time": bar_chart("Time of a step", report.time_slices(estimate)),
+        "memory": bar_chart(
+            "Memory of a device", plan_report.memory_slices(estimate), plan_report.capacity_slice(estimate)
+        ),
+        "time": bar_chart("Time of a step", plan_report.time_slices(estimate)),
         "roofline": roofline_chart(roofline) if roofline else "",
         "scaling": scaling_chart(curves(estimate.scalability)),
     }

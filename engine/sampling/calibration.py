@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity_tui.engine.cluster.cluster import Device
-from capacity_tui.engine.cluster.curve import Curve
 from capacity_tui.engine.errors import HardwareError
 from capacity_tui.engine.estimate.timing.roofline import attention_rate, gemm_rate
 from capacity_tui.engine.files import make_folder, write_atomically
-from capacity_tui.engine.machine.measured import FitError, MeasuredEfficiency, device_key, reach_file
-from capacity_tui.engine.sampling.cases import ATTENTION_BACKWARD, ELEMENT_BYTES, MOVED
+from capacity_tui.engine.machine.curve import Curve
+from capacity_tui.engine.machine.measured_constants import FitError, MeasuredEfficiency, device_key, reach_file
+from capacity_tui.engine.sampling.kernel_cases import ATTENTION_BACKWARD, ELEMENT_BYTES, MOVED
 from capacity_tui.engine.sampling.samples import Sample, SampleFile
 
 T = TypeVar("T")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from capacity_tui.engine.sampling.cases import Kernel, KernelCase
+from capacity_tui.engine.sampling.kernel_cases import Kernel, KernelCase
 from capacity_tui.engine.sampling.timing import Clock, HostClock
 
 Run = Callable[[], object]

@@ -18,7 +18,13 @@ from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.files import make_folder, reading_error, write_atomically
 from capacity_tui.engine.machine.machine import Machine
-from capacity_tui.engine.machine.measured import FitError, MeasuredEfficiency, device_key, reach_file, with_measured
+from capacity_tui.engine.machine.measured_constants import (
+    FitError,
+    MeasuredEfficiency,
+    device_key,
+    reach_file,
+    with_measured,
+)
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.sampling.samples import today
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 import psutil
 
 from capacity_tui.engine.errors import MissingPartError
-from capacity_tui.engine.sampling.cases import KERNELS, Kernel, KernelCase
+from capacity_tui.engine.sampling.kernel_cases import KERNELS, Kernel, KernelCase
 from capacity_tui.engine.sampling.timing import Clock, HostClock
 
 Run = Callable[[], object]

@@ -10,7 +10,7 @@ from capacity_tui.engine.choose.whatif.lever import neighbours
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate.estimate import estimate_plan
 from capacity_tui.engine.estimate.resolve import resolve_plan
-from capacity_tui.engine.machine.vendors.generations import Setting
+from capacity_tui.engine.machine.generations import Setting
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.present.frameworks import framework_files
 

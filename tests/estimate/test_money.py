@@ -13,7 +13,7 @@ from capacity_tui.engine.api import explain
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.choose.answers import answer
 from capacity_tui.engine.choose.whatif.deltas import value_of
-from capacity_tui.engine.cluster.resolve import resolve_cluster
+from capacity_tui.engine.cluster.resolve_cluster import resolve_cluster
 from capacity_tui.engine.estimate.estimate import estimate_plan
 from capacity_tui.engine.estimate.figures import figure
 from capacity_tui.engine.estimate.money import checkpoint_period, interruption_surplus, spot_surplus

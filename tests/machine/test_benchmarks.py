@@ -15,18 +15,18 @@ from hypothesis import strategies as st
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.cluster.own_machine import detected
-from capacity_tui.engine.machine.benchmark import accelerators, disk, measurement, network, watching
-from capacity_tui.engine.machine.benchmark import run as running
-from capacity_tui.engine.machine.benchmark.load import Moment, busy_share
-from capacity_tui.engine.machine.benchmark.measurement import Measurement, Skipped, spread
-from capacity_tui.engine.machine.benchmark.network import web_address
-from capacity_tui.engine.machine.benchmark.report import (
+from capacity_tui.engine.machine.benchmark import accelerators, disk_speed, measurement, network_speed, watching
+from capacity_tui.engine.machine.benchmark import all_benchmarks as running
+from capacity_tui.engine.machine.benchmark.all_benchmarks import run_benchmarks
+from capacity_tui.engine.machine.benchmark.benchmark_report import (
     BenchmarkReport,
     measured_facts,
     read_reports,
     save_report,
 )
-from capacity_tui.engine.machine.benchmark.run import run_benchmarks
+from capacity_tui.engine.machine.benchmark.load import Moment, busy_share
+from capacity_tui.engine.machine.benchmark.measurement import Measurement, Skipped, spread
+from capacity_tui.engine.machine.benchmark.network_speed import web_address
 from capacity_tui.engine.machine.detect import detect
 from capacity_tui.engine.machine.sample import Counters
 from capacity_tui.tui.benchmark_view import report_tables
@@ -36,8 +36,8 @@ from capacity_tui.tui.cli import main
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
     monkeypatch.setattr(measurement, "ENOUGH_SECONDS", 0.02)
-    monkeypatch.setattr(disk, "FILE_BYTES", 32 << 20)
-    monkeypatch.setattr(disk, "RANDOM_SECONDS", 0.05)
+    monkeypatch.setattr(disk_speed, "FILE_BYTES", 32 << 20)
+    monkeypatch.setattr(disk_speed, "RANDOM_SECONDS", 0.05)
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +81,7 @@ def test_what_is_stopped_keeps_what_is_complete(machine, tmp_path):
 
 
 def test_a_full_disk_is_left_alone(machine, tmp_path, monkeypatch):
-    monkeypatch.setattr(disk, "FILE_BYTES", 1 << 60)
+    monkeypatch.setattr(disk_speed, "FILE_BYTES", 1 << 60)
     report = run_benchmarks(machine, ("disk",), folder=tmp_path)
     (skipped,) = report.skipped
     assert "free in" in skipped.reason
@@ -146,7 +146,7 @@ def test_a_path_may_hold_any_letter():
 
 
 def test_a_server_that_drips_holds_nothing_up(machine, monkeypatch):
-    monkeypatch.setattr(network, "REMOTE_SECONDS", 1.0)
+    monkeypatch.setattr(network_speed, "REMOTE_SECONDS", 1.0)
     with socket.create_server(("127.0.0.1", 0)) as server:
         ended = threading.Event()
 
@@ -302,6 +302,6 @@ def test_sensors_are_watched_under_load(monkeypatch):
 
 
 def test_a_killed_program_leaves_no_file(tmp_path):
-    with disk._nameless_file(Path(tmp_path)) as (handle, _):
+    with disk_speed._nameless_file(Path(tmp_path)) as (handle, _):
         assert handle > 0
         assert list(tmp_path.iterdir()) == []

@@ -18,8 +18,8 @@ from capacity_tui.engine.machine.host.memory import probe_memory
 from capacity_tui.engine.machine.host.power import probe_power
 from capacity_tui.engine.machine.host.swap import probe_swap
 from capacity_tui.engine.machine.host_files import Host
+from capacity_tui.engine.machine.plain_data import machine_as_dict
 from capacity_tui.engine.machine.probing import NotPresentError, Running
-from capacity_tui.engine.machine.report import machine_as_dict
 from capacity_tui.engine.machine.vendors.apple.probe import probe_apple_cpu, probe_apple_gpu
 
 MAC = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.machine.vendors.matching import (
+from capacity_tui.engine.machine.device_names import (
     device_names,
     match_accelerator,
     match_cpu,

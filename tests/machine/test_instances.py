@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.cluster.cluster import Cluster
 from capacity_tui.engine.cluster.fabric import fabric_of
-from capacity_tui.engine.cluster.resolve import resolve_cluster
+from capacity_tui.engine.cluster.resolve_cluster import resolve_cluster
 from capacity_tui.engine.estimate.estimate import estimate_plan
 from capacity_tui.engine.plan.plan import HardwareSection, Plan, PricingSection
 from capacity_tui.engine.present.summary import headline

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from capacity_tui.engine.api import answer, detect, load_catalog, plan_from_data
-from capacity_tui.engine.cluster.curve import Curve
 from capacity_tui.engine.cluster.own_machine import detected
 from capacity_tui.engine.errors import HardwareError, PlanError, StorageError
 from capacity_tui.engine.estimate.timing.roofline import attention_rate, gemm_rate
-from capacity_tui.engine.machine.measured import device_key, read_reach, with_measured
+from capacity_tui.engine.machine.curve import Curve
+from capacity_tui.engine.machine.measured_constants import device_key, read_reach, with_measured
 from capacity_tui.engine.sampling.calibration import chosen_files, fit_samples, write_measured
-from capacity_tui.engine.sampling.cases import CPU, KernelCase, kernel_grid
+from capacity_tui.engine.sampling.kernel_cases import CPU, KernelCase, kernel_grid
 from capacity_tui.engine.sampling.own_runs import fit_runs, keep_run, own_run, read_runs
 from capacity_tui.engine.sampling.run_log import read_log
 from capacity_tui.engine.sampling.samples import Sample, SampleFile

@@ -11,8 +11,8 @@ from capacity_tui.engine.machine import detect as detection
 from capacity_tui.engine.machine.detect import detect
 from capacity_tui.engine.machine.host.cpu import probe_cpu
 from capacity_tui.engine.machine.machine import Accelerator
-from capacity_tui.engine.machine.vendors.nvidia.smi import probe_nvidia_smi
-from capacity_tui.engine.machine.vendors.smi_tables import topology_matrix
+from capacity_tui.engine.machine.vendors.nvidia.nvidia_smi import probe_nvidia_smi
+from capacity_tui.engine.machine.vendors.tool_tables import topology_matrix
 
 GIB = 1 << 30
 MIB = 1 << 20

@@ -6,6 +6,7 @@ import pytest
 from recorded import GIB, replay, write, write_cpus
 
 from capacity_tui.engine.machine.detect import detect
+from capacity_tui.engine.machine.gpu_sensors import GpuSensors
 from capacity_tui.engine.machine.host.cgroup import cpu_quota
 from capacity_tui.engine.machine.host.cpu import probe_cpu
 from capacity_tui.engine.machine.host.disk import probe_disks
@@ -15,7 +16,6 @@ from capacity_tui.engine.machine.host.platform_probe import probe_container, pro
 from capacity_tui.engine.machine.host.power import probe_power
 from capacity_tui.engine.machine.host.swap import probe_swap
 from capacity_tui.engine.machine.vendors.amd.probe import probe_amd
-from capacity_tui.engine.machine.vendors.gpu_sensors import GpuSensors
 
 
 @pytest.fixture

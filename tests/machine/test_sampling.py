@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from capacity_tui.engine.errors import MissingPartError, StorageError
-from capacity_tui.engine.sampling.cases import (
+from capacity_tui.engine.sampling.kernel_cases import (
     CPU,
     CPU_QUICK,
     GPU,
@@ -19,7 +19,7 @@ from capacity_tui.engine.sampling.cases import (
     Scale,
     kernel_grid,
 )
-from capacity_tui.engine.sampling.kernels import choose_backend, grid_of, sample_kernels
+from capacity_tui.engine.sampling.kernel_samples import choose_backend, grid_of, sample_kernels
 from capacity_tui.engine.sampling.numpy_kernels import NumpyBackend
 from capacity_tui.engine.sampling.samples import open_samples, read_samples, sample_files
 from capacity_tui.engine.sampling.timing import HostClock, summary, time_kernel
@@ -153,7 +153,7 @@ def test_torch_runs_every_kernel_on_a_cpu(tmp_path):
 
 @needs_torch
 def test_collectives_run_between_real_processes(tmp_path):
-    from capacity_tui.engine.sampling.collectives import COLLECTIVES, collective_groups, sample_collectives
+    from capacity_tui.engine.sampling.collective_samples import COLLECTIVES, collective_groups, sample_collectives
 
     groups = collective_groups("cpu", 2)
     told = list(sample_collectives("cpu-test", groups, (4096,), folder=tmp_path, timeout_seconds=60))
@@ -166,7 +166,7 @@ def test_collectives_run_between_real_processes(tmp_path):
 def test_no_rank_outlives_cancelling(tmp_path):
     import psutil
 
-    from capacity_tui.engine.sampling.collectives import Group, sample_collectives
+    from capacity_tui.engine.sampling.collective_samples import Group, sample_collectives
 
     cancelled = threading.Event()
     cancelled.set()

@@ -15,9 +15,9 @@ from capacity_tui.engine.machine import detect as detection
 from capacity_tui.engine.machine.cooling import judge_cooling
 from capacity_tui.engine.machine.detect import detect
 from capacity_tui.engine.machine.facts import detected, missing
+from capacity_tui.engine.machine.gpu_sensors import GpuSample
 from capacity_tui.engine.machine.machine import unknown_accelerator
-from capacity_tui.engine.machine.vendors.gpu_sensors import GpuSample
-from capacity_tui.engine.machine.vendors.nvidia.smi import probe_nvidia_smi
+from capacity_tui.engine.machine.vendors.nvidia.nvidia_smi import probe_nvidia_smi
 
 
 @pytest.fixture

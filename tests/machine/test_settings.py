@@ -13,6 +13,7 @@ from capacity_tui.engine.choose.modes.proposed import settings_for, settings_for
 from capacity_tui.engine.machine import detect as detection
 from capacity_tui.engine.machine.detect import detect
 from capacity_tui.engine.machine.facts import detected, missing
+from capacity_tui.engine.machine.generations import generations
 from capacity_tui.engine.machine.machine import (
     LinkPeer,
     MigInstance,
@@ -20,8 +21,7 @@ from capacity_tui.engine.machine.machine import (
     unknown_accelerator,
 )
 from capacity_tui.engine.machine.topology.links import complete_topology
-from capacity_tui.engine.machine.vendors.generations import generations
-from capacity_tui.engine.machine.vendors.nvidia.smi import probe_nvidia_smi
+from capacity_tui.engine.machine.vendors.nvidia.nvidia_smi import probe_nvidia_smi
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from capacity_tui.engine.machine.host.power import probe_power
 from capacity_tui.engine.machine.host.processes import probe_processes
 from capacity_tui.engine.machine.host.swap import probe_swap
 from capacity_tui.engine.machine.host_files import Host
-from capacity_tui.engine.machine.vendors.stacks import probe_stacks
+from capacity_tui.engine.machine.stacks import probe_stacks
 
 GIB = 1 << 30
 

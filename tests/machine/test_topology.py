@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from recorded import replay
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.cluster.devices import accelerator_device
+from capacity_tui.engine.cluster.catalogue_devices import accelerator_device
 from capacity_tui.engine.cluster.placement import linked_groups, placement_advice
 from capacity_tui.engine.cluster.usable import slice_of, usable_devices
 from capacity_tui.engine.machine.detect import detect

@@ -14,7 +14,7 @@ import yaml
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
-from capacity_tui.engine.machine.vendors.generations import Setting
+from capacity_tui.engine.machine.generations import Setting
 from capacity_tui.engine.plan.files.examples import example_names, example_text
 from capacity_tui.engine.plan.files.loading import plan_from_data, plan_from_text
 from capacity_tui.engine.present.frameworks import framework_files

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from rich.text import Text
 
+from capacity_tui.engine.machine.benchmark.all_benchmarks import Progress
+from capacity_tui.engine.machine.benchmark.benchmark_report import BenchmarkReport
 from capacity_tui.engine.machine.benchmark.measurement import Measurement, Skipped, Spread
-from capacity_tui.engine.machine.benchmark.report import BenchmarkReport
-from capacity_tui.engine.machine.benchmark.run import Progress
 from capacity_tui.engine.machine.machine import Machine
 from capacity_tui.tui.engine_view import CapacityEngine
 from capacity_tui.tui.rich_lines import rich_lines

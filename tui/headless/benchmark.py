@@ -15,8 +15,8 @@ from capacity_tui.engine.errors import StorageError
 from capacity_tui.tui.headless.output import as_text, format_of, tell, write
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.machine.benchmark.report import BenchmarkReport
-    from capacity_tui.engine.machine.benchmark.run import Progress
+    from capacity_tui.engine.machine.benchmark.all_benchmarks import Progress
+    from capacity_tui.engine.machine.benchmark.benchmark_report import BenchmarkReport
 
 
 def measured(folder: Path | None, url: str | None) -> BenchmarkReport:
@@ -26,9 +26,9 @@ def measured(folder: Path | None, url: str | None) -> BenchmarkReport:
         HardwareError: the address is none.
     """
     from capacity_tui.engine.api import detect
-    from capacity_tui.engine.machine.benchmark.network import web_address
-    from capacity_tui.engine.machine.benchmark.report import benchmarks_folder, save_report
-    from capacity_tui.engine.machine.benchmark.run import run_benchmarks
+    from capacity_tui.engine.machine.benchmark.all_benchmarks import run_benchmarks
+    from capacity_tui.engine.machine.benchmark.benchmark_report import benchmarks_folder, save_report
+    from capacity_tui.engine.machine.benchmark.network_speed import web_address
 
     if url is not None:
         web_address(url)

@@ -71,7 +71,7 @@ def _limit(model: KnownModel, catalog: Catalog) -> Mapping[str, object]:
     if model.kind != "classical":
         return {"reasonable_up_to": _ANY_NUMBER}
     from capacity_tui.engine.api import detect
-    from capacity_tui.engine.cluster.resolve import resolve_cluster
+    from capacity_tui.engine.cluster.resolve_cluster import resolve_cluster
     from capacity_tui.engine.estimate.classical.reasonable import reasonable_rows
     from capacity_tui.engine.plan.plan import HardwareSection, PricingSection
     from capacity_tui.engine.units import format_count, format_seconds

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.choose.modes.filled import ModePlan
     from capacity_tui.engine.choose.modes.modes import Comparison
     from capacity_tui.engine.estimate.estimate import Answer
-    from capacity_tui.engine.machine.benchmark.report import BenchmarkReport
+    from capacity_tui.engine.machine.benchmark.benchmark_report import BenchmarkReport
     from capacity_tui.engine.machine.machine import Machine
 
 DEFAULT_MODEL = "smollm2-135m"
@@ -99,7 +99,7 @@ def _write_machine(
 ) -> None:
     """Write the facts of this machine; unless they alone are wanted, its score and what a job meets here too."""
     from capacity_tui.engine.api import detect as look
-    from capacity_tui.engine.machine.report import machine_as_dict
+    from capacity_tui.engine.machine.plain_data import machine_as_dict
     from capacity_tui.tui.headless import machine_report
 
     machine = look()

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from capacity_tui.engine.cluster.score import Score
     from capacity_tui.engine.estimate.estimate import Answer
     from capacity_tui.engine.estimate.result import Note
+    from capacity_tui.engine.machine.generations import Setting
     from capacity_tui.engine.machine.machine import Machine
-    from capacity_tui.engine.machine.vendors.generations import Setting
     from capacity_tui.engine.plan.plan import Plan
 
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from capacity_tui.engine.catalog import Catalog
     from capacity_tui.engine.cluster.cluster import Device
     from capacity_tui.engine.machine.machine import Machine
-    from capacity_tui.engine.machine.measured import MeasuredEfficiency
-    from capacity_tui.engine.sampling.kernels import Progress, Where
+    from capacity_tui.engine.machine.measured_constants import MeasuredEfficiency
+    from capacity_tui.engine.sampling.kernel_samples import Progress, Where
 
 GIB = 2**30
 _INTERRUPTED = "stopped; what was timed is kept, the same command goes on from there"
@@ -40,8 +40,8 @@ def kernels(device: str, quick: bool, software: Literal["torch", "numpy"] | None
 
     May be stopped at any time; the same command goes on where it stopped.
     """
-    from capacity_tui.engine.sampling.cases import KERNELS
-    from capacity_tui.engine.sampling.kernels import (
+    from capacity_tui.engine.sampling.kernel_cases import KERNELS
+    from capacity_tui.engine.sampling.kernel_samples import (
         LIMIT_SECONDS,
         QUICK_LIMIT_SECONDS,
         choose_backend,
@@ -67,7 +67,7 @@ def kernels(device: str, quick: bool, software: Literal["torch", "numpy"] | None
 @click.option("--ranks", type=click.IntRange(2, 1024), help="Processes of the largest group; default all devices.")
 def collectives(device: str, quick: bool, ranks: int | None) -> None:
     """Time all-reduce, all-gather, reduce-scatter, all-to-all and send/recv between processes on this machine."""
-    from capacity_tui.engine.sampling.collectives import (
+    from capacity_tui.engine.sampling.collective_samples import (
         QUICK_SIZES,
         SIZES,
         collective_groups,
@@ -205,7 +205,7 @@ def _this_device(where: Where) -> tuple[Device, Machine, int]:
 
 
 def _key(device: Device) -> str:
-    from capacity_tui.engine.machine.measured import device_key
+    from capacity_tui.engine.machine.measured_constants import device_key
 
     return device_key(device)
 

@@ -200,7 +200,7 @@ def _explained(plan: Plan, key: str, output: Path | None) -> str:
 
 def _bottleneck(plan: Plan, output: Path | None) -> str:
     from capacity_tui.engine.errors import PlanError
-    from capacity_tui.engine.present.roofline import ASCII, UNICODE
+    from capacity_tui.engine.present.roofline_chart import ASCII, UNICODE
     from capacity_tui.tui.report import bottleneck_lines
 
     answer = _estimated(plan)

@@ -21,7 +21,7 @@ from capacity_tui.engine.choose.modes.model_choice import choose_model, smallest
 from capacity_tui.engine.choose.modes.serving_settings import choose_serving
 from capacity_tui.engine.choose.modes.spec_fields import choose_own_parameters, choose_served_batch
 from capacity_tui.engine.choose.modes.training_settings import WISH, Search
-from capacity_tui.engine.cluster.resolve import resolve_cluster
+from capacity_tui.engine.cluster.resolve_cluster import resolve_cluster
 from capacity_tui.engine.estimate.estimate import estimate_resolved
 from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
 from capacity_tui.engine.estimate.result import Estimate, Note

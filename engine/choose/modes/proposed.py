@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from capacity_tui.engine.catalog import Accelerator as CatalogueAccelerator
 from capacity_tui.engine.cluster.usable import usable_devices
+from capacity_tui.engine.machine.generations import Setting, find_generation, generation_of, templates
 from capacity_tui.engine.machine.machine import Accelerator, Machine, NetworkInterface
-from capacity_tui.engine.machine.vendors.generations import Setting, find_generation, generation_of, templates
 
 BESIDE = ("PIX", "PXB")  # how an adapter must be reached to carry a device's traffic past the host bridge
 RDMA = ("infiniband", "roce")

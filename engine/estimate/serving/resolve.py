@@ -9,8 +9,8 @@ import numpy as np
 from capacity_tui.engine.catalog import Catalog, Quantization
 from capacity_tui.engine.catalog.rows.base import MIB
 from capacity_tui.engine.catalog.rows.engines import InferenceEngine
+from capacity_tui.engine.cluster.catalogue_devices import processor_device
 from capacity_tui.engine.cluster.cluster import Cluster, Device
-from capacity_tui.engine.cluster.devices import processor_device
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.estimate.serving.run import Host, Runtime, ServingRun
 from capacity_tui.engine.models.parameters import ParameterCounts, count_parameters

@@ -5,7 +5,7 @@ from __future__ import annotations
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.rows.numerics import Quantization
 from capacity_tui.engine.cluster.cluster import Device
-from capacity_tui.engine.machine.vendors.generations import Setting, find_generation
+from capacity_tui.engine.machine.generations import Setting, find_generation
 
 FLASH = "flash"
 

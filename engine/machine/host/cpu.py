@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable
 
+from capacity_tui.engine.machine.device_names import device_names, match_cpu
 from capacity_tui.engine.machine.facts import Fact, detected, missing
 from capacity_tui.engine.machine.host import cgroup
 from capacity_tui.engine.machine.host.cpu_features import feature_flags, microarchitecture, simd_bits, simd_names
@@ -19,7 +20,6 @@ from capacity_tui.engine.machine.host.cpu_topology import (
 )
 from capacity_tui.engine.machine.host_files import Host, parse_cpu_list, parse_pairs
 from capacity_tui.engine.machine.machine import Cpu
-from capacity_tui.engine.machine.vendors.matching import device_names, match_cpu
 
 CPUINFO = "/proc/cpuinfo"
 STATUS = "/proc/self/status"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from capacity_tui.engine.machine.device_names import device_names
 from capacity_tui.engine.machine.facts import Fact, detected, missing
 from capacity_tui.engine.machine.host_files import Host
-from capacity_tui.engine.machine.vendors.matching import device_names
 
 if TYPE_CHECKING:
     from archspec.cpu import Microarchitecture

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from capacity_tui.engine.machine.device_names import match_disk
 from capacity_tui.engine.machine.facts import Fact, detected, missing
 from capacity_tui.engine.machine.host_files import Host, Space
 from capacity_tui.engine.machine.machine import Disk, DiskKind
 from capacity_tui.engine.machine.probing import Running
-from capacity_tui.engine.machine.vendors.matching import match_disk
 
 MOUNTS = "/proc/self/mountinfo"
 SHARES = ("afs", "beegfs", "ceph", "cifs", "glusterfs", "gpfs", "lustre", "nfs", "nfs4", "smb3", "wekafs")

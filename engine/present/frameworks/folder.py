@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.estimate.resolve import ResolvedPlan
-from capacity_tui.engine.machine.vendors.generations import Setting
+from capacity_tui.engine.machine.generations import Setting
 from capacity_tui.engine.present.frameworks import accelerate, deepspeed, megatron, serving, torchtitan, trainer
 from capacity_tui.engine.present.frameworks.environment import environment_script
 from capacity_tui.engine.present.frameworks.job import Job, job_of

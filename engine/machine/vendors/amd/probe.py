@@ -6,17 +6,17 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from capacity_tui.engine.machine.device_names import match_accelerator, match_pci
 from capacity_tui.engine.machine.facts import Fact, detected, missing
+from capacity_tui.engine.machine.generations import BY_GENERATION
 from capacity_tui.engine.machine.host.processes import gpu_process
 from capacity_tui.engine.machine.host_files import Host
 from capacity_tui.engine.machine.machine import Accelerator, GpuProcess, LinkPeer
 from capacity_tui.engine.machine.probing import NotPresentError
 from capacity_tui.engine.machine.topology import drm, pci
-from capacity_tui.engine.machine.vendors.amd import smi as amd_smi
-from capacity_tui.engine.machine.vendors.amd.smi import listed_accelerators
-from capacity_tui.engine.machine.vendors.generations import BY_GENERATION
-from capacity_tui.engine.machine.vendors.matching import match_accelerator, match_pci
-from capacity_tui.engine.machine.vendors.smi_tables import told
+from capacity_tui.engine.machine.vendors.amd import rocm_smi as amd_tools
+from capacity_tui.engine.machine.vendors.amd.rocm_smi import listed_accelerators
+from capacity_tui.engine.machine.vendors.tool_tables import told
 
 VENDOR = "AMD"
 PCI_VENDOR = "1002"
@@ -112,8 +112,8 @@ def _product_names(host: Host, found: tuple[drm.Card, ...]) -> tuple[Fact[str], 
     names = [host.text(f"{card.base}/product_name") for card in found]
     if all(name.value is not None for name in names):
         return tuple(names)
-    library = amd_smi.library_names()
-    report = amd_smi.rocm_smi(host) if any(card.address not in library for card in found) else None
+    library = amd_tools.library_names()
+    report = amd_tools.rocm_smi(host) if any(card.address not in library for card in found) else None
     return tuple(name.or_else(_tool_name(library, report, card)) for name, card in zip(names, found, strict=True))
 
 
@@ -125,7 +125,7 @@ def _tool_name(
     if report is None or report.value is None:
         return missing("rocm-smi", report.reason if report else "not asked")
     row = next((row for row in report.value if row.get("PCI Bus", "").lower() == card.address), {})
-    name = told(row, *amd_smi.NAMES)
+    name = told(row, *amd_tools.NAMES)
     return detected(name, report.source) if name else missing(report.source, "not in its answer")
 
 

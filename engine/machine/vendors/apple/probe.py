@@ -6,13 +6,13 @@ import json
 import re
 from dataclasses import replace
 
+from capacity_tui.engine.machine.device_names import match_accelerator, match_cpu
 from capacity_tui.engine.machine.facts import Fact, assumed, detected, missing
+from capacity_tui.engine.machine.generations import unified_shares
 from capacity_tui.engine.machine.host.memory import probe_memory
 from capacity_tui.engine.machine.host_files import Host, parse_pairs
 from capacity_tui.engine.machine.machine import Accelerator, Cache, Cpu, unknown, unknown_accelerator
 from capacity_tui.engine.machine.probing import NotPresentError
-from capacity_tui.engine.machine.vendors.generations import unified_shares
-from capacity_tui.engine.machine.vendors.matching import match_accelerator, match_cpu
 
 VENDOR = "Apple"
 SYSCTL = ("sysctl", "hw", "machdep.cpu")

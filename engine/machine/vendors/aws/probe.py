@@ -9,12 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
+from capacity_tui.engine.machine.device_names import match_accelerator
 from capacity_tui.engine.machine.facts import Fact, detected, missing
 from capacity_tui.engine.machine.host.processes import gpu_process
 from capacity_tui.engine.machine.host_files import Host
 from capacity_tui.engine.machine.machine import Accelerator, LinkPeer, unknown_accelerator
 from capacity_tui.engine.machine.probing import NotPresentError
-from capacity_tui.engine.machine.vendors.matching import match_accelerator
 
 VENDOR = "AWS"
 TOOL = ("neuron-ls", "--json-output")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from capacity_tui.engine.machine.device_names import match_accelerator, match_pci
 from capacity_tui.engine.machine.facts import Fact, detected, missing
 from capacity_tui.engine.machine.host_files import Host
 from capacity_tui.engine.machine.machine import Accelerator, unknown_accelerator
 from capacity_tui.engine.machine.probing import NotPresentError
 from capacity_tui.engine.machine.topology import pci
-from capacity_tui.engine.machine.vendors.matching import match_accelerator, match_pci
 
 VENDOR = "Google"
 PCI_VENDOR = "0x1ae0"

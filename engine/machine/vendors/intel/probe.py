@@ -6,14 +6,14 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 
+from capacity_tui.engine.machine.device_names import match_accelerator, match_pci
 from capacity_tui.engine.machine.facts import Fact, detected, missing
 from capacity_tui.engine.machine.host.memory import probe_memory, shared_memory
 from capacity_tui.engine.machine.host_files import Host
 from capacity_tui.engine.machine.machine import Accelerator, unknown_accelerator
 from capacity_tui.engine.machine.probing import NotPresentError
 from capacity_tui.engine.machine.topology import drm, pci
-from capacity_tui.engine.machine.vendors.matching import match_accelerator, match_pci
-from capacity_tui.engine.machine.vendors.smi_tables import number, told
+from capacity_tui.engine.machine.vendors.tool_tables import number, told
 
 VENDOR = "Intel"
 PCI_VENDOR = "8086"

@@ -9,7 +9,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import takewhile
 
+from capacity_tui.engine.machine.device_names import match_accelerator
 from capacity_tui.engine.machine.facts import Fact, detected, missing
+from capacity_tui.engine.machine.generations import BY_GENERATION
 from capacity_tui.engine.machine.host.memory import probe_memory, shared_memory
 from capacity_tui.engine.machine.host.processes import gpu_process
 from capacity_tui.engine.machine.host_files import Host
@@ -24,8 +26,6 @@ from capacity_tui.engine.machine.machine import (
 )
 from capacity_tui.engine.machine.probing import NotPresentError, Running
 from capacity_tui.engine.machine.topology import pci
-from capacity_tui.engine.machine.vendors.generations import BY_GENERATION
-from capacity_tui.engine.machine.vendors.matching import match_accelerator
 from capacity_tui.engine.machine.vendors.nvidia import nvml
 
 DEVICE_SECONDS = 3.0  # a healthy GPU answers all questions in under 0.1 s

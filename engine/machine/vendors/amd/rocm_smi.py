@@ -7,12 +7,12 @@ from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
 
+from capacity_tui.engine.machine.device_names import match_accelerator
 from capacity_tui.engine.machine.facts import Fact, detected, missing
 from capacity_tui.engine.machine.host_files import Host
 from capacity_tui.engine.machine.machine import Accelerator, unknown_accelerator
 from capacity_tui.engine.machine.probing import NotPresentError
-from capacity_tui.engine.machine.vendors.matching import match_accelerator
-from capacity_tui.engine.machine.vendors.smi_tables import json_cards, number, told
+from capacity_tui.engine.machine.vendors.tool_tables import json_cards, number, told
 
 ROCM_SMI = (
     "rocm-smi",

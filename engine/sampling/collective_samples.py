@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from capacity_tui.engine.errors import HardwareError
-from capacity_tui.engine.sampling.kernels import Progress
+from capacity_tui.engine.sampling.kernel_samples import Progress
 from capacity_tui.engine.sampling.samples import Sample, append, open_samples, sample_path, today
 from capacity_tui.engine.sampling.timing import Timing
 from capacity_tui.engine.sampling.torch_kernels import load_torch

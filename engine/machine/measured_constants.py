@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import cast
 
 from capacity_tui.engine.cluster.cluster import Device, Efficiency
-from capacity_tui.engine.cluster.curve import Curve
 from capacity_tui.engine.errors import Place, StorageError
 from capacity_tui.engine.files import data_folder, reading_error
+from capacity_tui.engine.machine.curve import Curve
 
 FOLDER = "measured"
 MOST_SHARE = 2.0

@@ -12,23 +12,23 @@ from importlib import import_module
 from pathlib import Path
 from typing import cast
 
+from capacity_tui.engine.machine.benchmark.benchmark_report import BenchmarkReport
 from capacity_tui.engine.machine.benchmark.load import busy_share, moment
 from capacity_tui.engine.machine.benchmark.measurement import CancelledError, Conditions, Measurement, Skipped
-from capacity_tui.engine.machine.benchmark.report import BenchmarkReport
 from capacity_tui.engine.machine.benchmark.watching import Moments, watched
 from capacity_tui.engine.machine.cooling import Cooling, judge_cooling
+from capacity_tui.engine.machine.gpu_sensors import GpuSensors
 from capacity_tui.engine.machine.host_files import Host
 from capacity_tui.engine.machine.machine import Machine
 from capacity_tui.engine.machine.sample import Counters, KernelCounters
-from capacity_tui.engine.machine.vendors.gpu_sensors import GpuSensors
 
 Benchmark = Callable[[Conditions], Iterator[Measurement | Skipped]]
 MODULES = {
-    "memory": ("memory", "measure_memory"),
+    "memory": ("memory_bandwidth", "measure_memory"),
     "cpu": ("arithmetic", "measure_processor"),
     "gpu": ("accelerators", "measure_accelerators"),
-    "disk": ("disk", "measure_disk"),
-    "network": ("network", "measure_network"),
+    "disk": ("disk_speed", "measure_disk"),
+    "network": ("network_speed", "measure_network"),
 }
 GROUPS = tuple(MODULES)
 LEAST_CACHE_BYTES = 32 << 20  # where the machine does not tell its caches

@@ -6,13 +6,13 @@ import re
 from dataclasses import replace
 from itertools import pairwise
 
+from capacity_tui.engine.machine.device_names import match_accelerator
 from capacity_tui.engine.machine.facts import Fact, detected, missing
 from capacity_tui.engine.machine.host_files import Host
 from capacity_tui.engine.machine.machine import Accelerator, unknown_accelerator
 from capacity_tui.engine.machine.probing import NotPresentError
 from capacity_tui.engine.machine.topology import pci
-from capacity_tui.engine.machine.vendors.matching import match_accelerator
-from capacity_tui.engine.machine.vendors.smi_tables import MEBIBYTE
+from capacity_tui.engine.machine.vendors.tool_tables import MEBIBYTE
 
 VENDOR = "Intel"
 TOOL = "hl-smi"

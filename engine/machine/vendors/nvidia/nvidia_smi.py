@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from capacity_tui.engine.machine.device_names import match_accelerator
 from capacity_tui.engine.machine.facts import Fact, detected, missing
 from capacity_tui.engine.machine.host.memory import probe_memory, shared_memory
 from capacity_tui.engine.machine.host_files import Host
 from capacity_tui.engine.machine.machine import Accelerator, MigInstance, Topology, unknown_accelerator
 from capacity_tui.engine.machine.probing import NotPresentError
-from capacity_tui.engine.machine.vendors.matching import match_accelerator
 from capacity_tui.engine.machine.vendors.nvidia.probe import UNIFIED_NAMES, VENDOR, slice_share, visible
-from capacity_tui.engine.machine.vendors.smi_tables import (
+from capacity_tui.engine.machine.vendors.tool_tables import (
     MEBIBYTE,
     csv_rows,
     mig_profiles,

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.names import nearest
 from capacity_tui.engine.catalog.rows.base import MIB
+from capacity_tui.engine.cluster.catalogue_devices import CLUSTER_FIGURES, SPEC_FIGURES, part_words, power_limited
 from capacity_tui.engine.cluster.cluster import Cluster, Device, Price
-from capacity_tui.engine.cluster.devices import CLUSTER_FIGURES, SPEC_FIGURES, part_words, power_limited
 from capacity_tui.engine.cluster.fabric import Network, named_network
 from capacity_tui.engine.cluster.found import Found, found_hardware
 from capacity_tui.engine.cluster.pricing import (

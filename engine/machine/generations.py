@@ -9,9 +9,9 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import cast
 
+from capacity_tui.engine.machine.device_names import plain_name
 from capacity_tui.engine.machine.facts import Fact, missing
 from capacity_tui.engine.machine.machine import Accelerator
-from capacity_tui.engine.machine.vendors.matching import plain_name
 
 SOURCE = "profiles/hardware_settings.yaml"
 BY_GENERATION = missing(SOURCE, "no row for this generation")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
-from capacity_tui.engine.sampling.cases import (
+from capacity_tui.engine.sampling.kernel_cases import (
     CPU,
     CPU_QUICK,
     GPU,

@@ -1,0 +1,1 @@
+"""How Habana accelerators are found and read."""
