@@ -100,7 +100,8 @@ MUTATIONS = (
     Mutation("energy of one device", "engine/estimate/money.py", "return devices * limit * (", "return limit * ("),
     Mutation("price of a million tokens of one", "engine/estimate/money.py", "unit_seconds * 1e6",
              "unit_seconds * 1e3"),
-    Mutation("nothing tight", "engine/estimate/result.py", "Verdict.TIGHT if np.any(", "Verdict.FITS if np.any("),
+    Mutation("nothing tight", "engine/estimate/result.py", "Verdict.TIGHT: np.greater(self",
+             "Verdict.TIGHT: np.greater(0.0 * self"),
     Mutation("memory without what lies outside the allocator", "engine/estimate/assemble.py",
              "reserved_bytes=memory_interval(parts,", "reserved_bytes=memory_interval(work.memory,"),
 )  # fmt: skip

@@ -1,13 +1,65 @@
-"""The type every formula speaks: one number, or an array of them that broadcasts."""
+"""The types every formula speaks: one number, or an array of them that broadcasts; one word, or an array of them."""
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 Number: TypeAlias = float | NDArray[np.floating[Any]]
+Flags: TypeAlias = NDArray[np.bool_]
+Label = TypeVar("Label", bound=str)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Labels(Generic[Label]):
+    """One of a few words for each of several plans, as arrays.
+
+    Attributes:
+        words: the words there are.
+        positions: which of them each plan has; of shape () for a single plan.
+    """
+
+    words: tuple[Label, ...]
+    positions: NDArray[np.intp]
+
+    @property
+    def single(self) -> Label:
+        """The word of a single plan.
+
+        Raises:
+            ValueError: there are several plans.
+        """
+        return self.words[int(self.positions.item())]
+
+    def are(self, word: Label) -> Flags:
+        """Return which plans have a word."""
+        return np.asarray(self.positions == self.words.index(word))
+
+
+def same_label(word: Label) -> Labels[Label]:
+    """Return the word of a single plan."""
+    return Labels((word,), np.asarray(0))
+
+
+def first_label(choices: Mapping[Label, object], otherwise: Label) -> Labels[Label]:
+    """Return the first word whose condition holds, plan by plan.
+
+    Args:
+        choices: conditions by word; they broadcast.
+        otherwise: the word where none holds.
+    """
+    words = (*choices, otherwise)
+    conditions = np.broadcast_arrays(*(np.asarray(condition, dtype=np.bool_) for condition in choices.values()))
+    return Labels(words, np.select(conditions, [*range(len(choices))], len(choices)))
+
+
+def largest_label(values: Mapping[Label, Number]) -> Labels[Label]:
+    """Return the word of the largest number, plan by plan; the first of equals."""
+    return Labels(tuple(values), np.asarray(np.argmax(np.stack(np.broadcast_arrays(*values.values())), axis=0)))
 
 
 def any_true(condition: object) -> bool:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from capacity_tui.engine.cluster.cluster import Cluster
 from capacity_tui.engine.estimate.bottleneck import bottleneck, kernel_seconds, model_flops_utilization
 from capacity_tui.engine.estimate.derived import job_seconds
@@ -35,7 +33,7 @@ def memory_estimate(work: Work, cluster: Cluster) -> MemoryEstimate:
         parts=parts,
         capacity_bytes=cluster.device.memory_bytes,
         host_bytes=work.host_bytes,
-        peak=work.peak,
+        places=work.places,
         stages={
             name: StageBytes(bytes_, bytes_ + reserve_bytes(bytes_, work.fragmentation) + work.context_bytes)
             for name, bytes_ in work.stages.items()
@@ -71,12 +69,11 @@ def assemble(work: Work, cluster: Cluster, pricing: PricingSection, iteration: I
     seconds = None if work.steps is None else job_seconds(work.steps, time.seconds)
     computing, moving = kernel_seconds(work.operators, time.parts)
     job = None if seconds is None else interval(seconds, work.step_range)
-    known = cluster.device.memory_bytes is not None
-    draft = Estimate(
+    return Estimate(
         model=work.facts,
         memory=memory,
         computation=computation,
-        bottleneck=bottleneck(work.operators, time.parts, cluster, work.peak_flops, None),
+        bottleneck=bottleneck(work.operators, time.parts, cluster, work.peak_flops, memory.held),
         cost=cost(cluster, job, time.seconds / work.units_per_step, state_bytes=work.state_bytes),
         energy=energy(cluster, seconds, computing / time.seconds, moving / time.seconds, pricing.usd_per_kwh),
         basis=Basis(
@@ -89,7 +86,3 @@ def assemble(work: Work, cluster: Cluster, pricing: PricingSection, iteration: I
         ),
         warnings=work.warnings,
     )
-    if not known or draft.fits:
-        return draft
-    limited = bottleneck(work.operators, time.parts, cluster, work.peak_flops, draft.fits)
-    return replace(draft, bottleneck=limited)

@@ -12,10 +12,11 @@ from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.result import Bottleneck, BottleneckKind
 from capacity_tui.engine.estimate.timing.schedule import SHORTEST
 from capacity_tui.engine.estimate.work import Operator
-from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.numeric import Flags, Number, first_label
 
 # Other parts of a step are named from this share on.
 LEAST_TOLD = 0.01
+KERNELS = frozenset({"compute", "attention", "optimizer"})
 NETWORK = ("tensor_parallel", "context_parallel", "expert_parallel", "data_parallel", "pipeline_bubble")
 
 
@@ -122,37 +123,50 @@ def bottleneck(
     parts: Mapping[str, Number],
     cluster: Cluster,
     peak_flops: Number,
-    fits: bool | None,
+    held: Flags | None,
 ) -> Bottleneck:
-    """Return what limits a run: memory capacity, or what most of a step goes to.
+    """Return what limits each run: memory capacity, or what most of a step goes to.
 
     That is communication, the host that launches kernels, or the kernels themselves: then their arithmetic or their
     memory traffic.
+
+    Args:
+        operators: kernels.
+        parts: seconds of a step by part.
+        cluster: what it runs on.
+        peak_flops: dense peak of one device in the type used, FLOP/s.
+        held: which runs memory holds; None where its size is unknown.
     """
     totals = balance(operators)
-    intensity = arithmetic_intensity(totals.flops, totals.bytes)
-    ridge = ridge_point(peak_flops, cluster.device.bandwidth)
-    computing, moving = (float(np.mean(seconds)) for seconds in kernel_seconds(operators, parts))
-    network = sum(float(np.mean(parts.get(part, 0.0))) for part in NETWORK)
-    overhead = float(np.mean(parts.get("overhead", 0.0)))
-    kind: BottleneckKind = "compute" if computing >= moving else "memory_bandwidth"
-    if fits is False:
-        kind = "capacity"
-    elif max(network, overhead) > computing + moving:
-        kind = "network" if network >= overhead else "overhead"
-    return Bottleneck(kind, intensity, ridge, _detail(totals, parts))
+    computing, moving = kernel_seconds(operators, parts)
+    network: Number = sum((parts.get(part, 0.0) for part in NETWORK), start=0.0)
+    overhead = parts.get("overhead", 0.0)
+    beside = np.maximum(network, overhead) > computing + moving
+    kinds: dict[BottleneckKind, object] = {
+        "capacity": False if held is None else ~held,
+        "network": beside & np.greater_equal(network, overhead),
+        "overhead": beside,
+        "compute": np.greater_equal(computing, moving),
+    }
+    step = np.maximum(sum(parts.values(), start=0.0), SHORTEST)
+    return Bottleneck(
+        kinds=first_label(kinds, "memory_bandwidth"),
+        arithmetic_intensity=arithmetic_intensity(totals.flops, totals.bytes),
+        ridge_point=ridge_point(peak_flops, cluster.device.bandwidth),
+        shares={part: seconds / step for part, seconds in parts.items()},
+        memory_bound=totals.memory_bound / np.maximum(totals.memory_bound + totals.compute_bound, SHORTEST),
+    )
 
 
-def _detail(totals: Balance, parts: Mapping[str, Number]) -> str:
-    """Say how the step divides: kernels by what limits them, and the largest other part."""
-    step = max(float(np.mean(sum(parts.values(), start=0.0))), 1e-30)
-    kernels = {"compute", "attention", "optimizer"}
-    inside = sum(float(np.mean(seconds)) for part, seconds in parts.items() if part in kernels)
-    memory, arithmetic = float(np.mean(totals.memory_bound)), float(np.mean(totals.compute_bound))
-    share = memory / max(memory + arithmetic, 1e-30)
-    words = f"kernels {inside / step:.0%} of the step, {share:.0%} of their time bound by memory"
-    others = {part: float(np.mean(seconds)) for part, seconds in parts.items() if part not in kernels}
+def bottleneck_text(found: Bottleneck) -> str:
+    """Say how the step of a single plan divides: kernels by what limits them, and the largest other part."""
+    if not found.shares:
+        return ""
+    shares = {part: float(share) for part, share in found.shares.items()}
+    inside = sum(share for part, share in shares.items() if part in KERNELS)
+    words = f"kernels {inside:.0%} of the step, {float(found.memory_bound):.0%} of their time bound by memory"
+    others = {part: share for part, share in shares.items() if part not in KERNELS}
     largest = max(others, key=lambda part: others[part], default="")
-    if not largest or others[largest] < LEAST_TOLD * step:
+    if not largest or others[largest] < LEAST_TOLD:
         return words
-    return f"{words}; {largest.replace('_', ' ')} {others[largest] / step:.0%}"
+    return f"{words}; {largest.replace('_', ' ')} {others[largest]:.0%}"

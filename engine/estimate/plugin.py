@@ -48,7 +48,7 @@ def plugin_work(plan: Plan, spec: Spec, plugin: ModelPlugin, cluster: Cluster) -
         facts=ModelFacts(found.params, found.params, found.infer_flops_per_sample, "sample", found.complexity_class),
         memory=memory,
         host_bytes=0.0,
-        peak="while it trains",
+        places={"while it trains": peak},
         fragmentation=0.0,
         context_bytes=context_bytes(0.0 if on_cpu else device.efficiency.context_bytes, 0.0, 0.0),
         operators=(training,),

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from capacity_tui.engine.machine.facts import Quantity
-from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.numeric import Flags, Labels, Number, first_label, largest_label, same_label
 from capacity_tui.engine.units import format_bytes
 from capacity_tui.engine.verdict import Verdict
 
@@ -82,7 +82,7 @@ class MemoryEstimate:
         capacity_bytes: what the driver reports as usable, None where unknown.
         host_bytes: host memory for one device's share.
         host_capacity_bytes: host memory there is for one device, None where unknown.
-        peak: where the peak lies: phase and pipeline stage.
+        places: bytes inside the allocator at each place that may be the peak, by phase and pipeline stage in words.
         stages: bytes on the first, last and fullest pipeline stage; empty without a pipeline.
         timeline: bytes inside the allocator on the fullest device by moment of a step; empty where only the peak is
             known.
@@ -93,10 +93,30 @@ class MemoryEstimate:
     parts: Mapping[str, Number]
     capacity_bytes: Number | None
     host_bytes: Number
-    peak: str = ""
+    places: Mapping[str, Number] = field(default_factory=dict)
     stages: Mapping[str, StageBytes] = field(default_factory=dict)
     timeline: Mapping[str, Number] = field(default_factory=dict)
     host_capacity_bytes: Number | None = None
+
+    @property
+    def peaks(self) -> Labels[str]:
+        """Where each plan's peak lies."""
+        return largest_label(self.places or {"": 0.0})
+
+    @property
+    def peak(self) -> str:
+        """Where the peak of a single plan lies; empty where only its size is known."""
+        return self.peaks.single
+
+    @property
+    def held(self) -> Flags | None:
+        """Which plans the fullest device and its host hold; None where a device's memory is unknown."""
+        if self.capacity_bytes is None:
+            return None
+        by_device = np.less_equal(self.reserved_bytes.value, self.capacity_bytes)
+        if self.host_capacity_bytes is None:
+            return by_device
+        return by_device & np.less_equal(self.host_bytes, self.host_capacity_bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,16 +174,23 @@ class Bottleneck:
     """Which resource limits.
 
     Attributes:
-        kind: compute, memory_bandwidth, network, capacity, input, or overhead: the host that launches kernels.
+        kinds: compute, memory_bandwidth, network, capacity, input, or overhead: the host that launches kernels.
         arithmetic_intensity: FLOPs per byte of device memory traffic.
         ridge_point: FLOPs per byte above which the device is compute-bound.
-        detail: the largest term, in words.
+        shares: share of a step of each of its parts.
+        memory_bound: share of the kernels' time that memory traffic bounds.
     """
 
-    kind: BottleneckKind
+    kinds: Labels[BottleneckKind]
     arithmetic_intensity: Number
     ridge_point: Number
-    detail: str = ""
+    shares: Mapping[str, Number] = field(default_factory=dict)
+    memory_bound: Number = 0.0
+
+    @property
+    def kind(self) -> BottleneckKind:
+        """What limits a single plan."""
+        return self.kinds.single
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +301,11 @@ class Basis:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """The answer for one plan (arrays of answers where the plan's fields were arrays)."""
+    """The answer for one plan, or for several where the plan's fields were arrays.
+
+    Numbers, and words such as verdict, bottleneck and peak, then have the shape to which those fields broadcast. Texts,
+    and the properties that hold one word, are those of a single plan.
+    """
 
     model: ModelFacts
     memory: MemoryEstimate
@@ -290,22 +321,23 @@ class Estimate:
 
     @property
     def fits(self) -> bool | None:
-        """Whether the fullest device and its host hold the run; None where a device's memory is unknown."""
-        memory, host = self.memory, self.memory.host_capacity_bytes
-        if memory.capacity_bytes is None:
-            return None
-        held_by_host = host is None or bool(np.all(np.asarray(memory.host_bytes) <= host))
-        return held_by_host and bool(np.all(np.asarray(memory.reserved_bytes.value) <= memory.capacity_bytes))
+        """Whether the fullest device and its host hold a single plan; None where a device's memory is unknown."""
+        held = self.memory.held
+        return None if held is None else bool(held.item())
+
+    @property
+    def verdicts(self) -> Labels[Verdict]:
+        """Whether each plan fits, and whether it still would at the upper end of the range of its memory."""
+        held, capacity = self.memory.held, self.memory.capacity_bytes
+        if held is None or capacity is None:
+            return same_label(Verdict.UNKNOWN)
+        beyond = {Verdict.OVER: ~held, Verdict.TIGHT: np.greater(self.memory.reserved_bytes.high, capacity)}
+        return first_label(beyond, Verdict.FITS)
 
     @property
     def verdict(self) -> Verdict:
-        """Whether the run fits, and whether it still would at the upper end of the range of its memory."""
-        if self.fits is None or self.memory.capacity_bytes is None:
-            return Verdict.UNKNOWN
-        if not self.fits:
-            return Verdict.OVER
-        high = np.asarray(self.memory.reserved_bytes.high)
-        return Verdict.TIGHT if np.any(high > self.memory.capacity_bytes) else Verdict.FITS
+        """The verdict of a single plan."""
+        return self.verdicts.single
 
     @property
     def shortage(self) -> str:

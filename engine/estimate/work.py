@@ -102,7 +102,7 @@ class Work:
         facts: size and work of the model.
         memory: bytes inside the framework's allocator on the fullest device, by part.
         host_bytes: bytes in host memory for one device.
-        peak: where memory peaks, in words.
+        places: bytes inside the allocator at each place that may be the peak, in words.
         fragmentation: what the allocator holds beyond its peak, as a share of it.
         context_bytes: driver context and communication buffers outside the allocator.
         operators: kernels of a micro-batch and of the step.
@@ -129,7 +129,7 @@ class Work:
     facts: ModelFacts
     memory: Mapping[str, Number]
     host_bytes: Number
-    peak: str
+    places: Mapping[str, Number]
     fragmentation: Number
     context_bytes: Number
     operators: tuple[Operator, ...]

@@ -7,8 +7,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import fields
 
+from capacity_tui.engine.estimate.bottleneck import bottleneck_text
 from capacity_tui.engine.estimate.figures import METRICS, central, figure
 from capacity_tui.engine.estimate.result import (
+    Bottleneck,
     CostEstimate,
     Estimate,
     Interval,
@@ -54,7 +56,7 @@ def result_as_dict(plan: Plan, estimate: Estimate) -> dict[str, object]:
         "memory": _memory(estimate),
         "computation": _computation(estimate),
         "ranges": _ranges(estimate),
-        "bottleneck": estimate.bottleneck,
+        "bottleneck": _bottleneck(estimate.bottleneck),
         "scalability": estimate.scalability,
         "cost": {name: value for name, value in _items(estimate.cost) if not name.endswith("interval")},
         "energy": estimate.energy,
@@ -132,6 +134,15 @@ def _stage(memory: MemoryEstimate, name: str) -> dict[str, object]:
     whole = StageBytes(memory.per_device_bytes.value, memory.reserved_bytes.value)
     stage = memory.stages.get(name, whole)
     return {"per_device_bytes": _whole(stage.per_device_bytes), "reserved_bytes": _whole(stage.reserved_bytes)}
+
+
+def _bottleneck(bottleneck: Bottleneck) -> dict[str, object]:
+    return {
+        "kind": bottleneck.kind,
+        "arithmetic_intensity": bottleneck.arithmetic_intensity,
+        "ridge_point": bottleneck.ridge_point,
+        "detail": bottleneck_text(bottleneck),
+    }
 
 
 def _computation(estimate: Estimate) -> dict[str, object]:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from capacity_tui.engine.estimate.bottleneck import bottleneck_text
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.explain.roofline import Point, Roofline
 from capacity_tui.engine.units import format_bandwidth, format_flops, format_number, format_percent
@@ -102,8 +103,8 @@ def limit_text(roofline: Roofline, estimate: Estimate) -> str:
     }[bottleneck.kind]
     reached = format_percent(roofline.flops_per_second / roofline.peak)
     text = (
-        f"{said} ({bottleneck.detail}). The run does {intensity_text(roofline.intensity)}, {side} the ridge point of "
-        f"{intensity_text(roofline.ridge)}, and reaches {reached} of peak."
+        f"{said} ({bottleneck_text(bottleneck)}). The run does {intensity_text(roofline.intensity)}, {side} the ridge "
+        f"point of {intensity_text(roofline.ridge)}, and reaches {reached} of peak."
     )
     if estimate.recommendations:
         best = estimate.recommendations[0]

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from capacity_tui.engine.cluster.cluster import figure_label
+from capacity_tui.engine.estimate.bottleneck import bottleneck_text
 from capacity_tui.engine.estimate.figures import Figure, figure, limit_label, part_label
 from capacity_tui.engine.estimate.result import Estimate, Note
 from capacity_tui.engine.machine.facts import ORIGINS, Origin
@@ -156,7 +157,7 @@ def _time(plan: Plan, estimate: Estimate) -> Iterator[Row]:
         # One fit is the whole job.
         hidden.add("computation.estimated_train_time_seconds")
     yield from _figures(estimate, (key for key in _TIME if key not in hidden))
-    yield Row("limited by", limit_label(estimate.bottleneck.kind), estimate.bottleneck.detail)
+    yield Row("limited by", limit_label(estimate.bottleneck.kind), bottleneck_text(estimate.bottleneck))
 
 
 def _cost(estimate: Estimate) -> Iterator[Row]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from capacity_tui.engine.estimate.bottleneck import bottleneck_text
 from capacity_tui.engine.estimate.estimate import estimate_plan
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.plan.plan import Plan
@@ -34,7 +35,7 @@ def test_a_step_of_launches_is_not_limited_by_compute() -> None:
     assert TINY.bottleneck.kind == "overhead"
     parts = TINY.computation.parts
     assert parts["overhead"] > 0.5 * float(TINY.computation.step_seconds.value)
-    assert "overhead" in TINY.bottleneck.detail
+    assert "overhead" in bottleneck_text(TINY.bottleneck)
     assert estimated(task="train", model={"name": "mlp"}).bottleneck.kind == "overhead"
 
 

@@ -20,6 +20,7 @@ from capacity_tui.engine.estimate.result import (
     Note,
     Scaling,
 )
+from capacity_tui.engine.numeric import same_label
 from capacity_tui.engine.plan.plan import Plan
 
 GIB = 2.0**30
@@ -48,7 +49,7 @@ def training() -> Estimate:
             parts={"weights": 20 * GIB, "activations": 30 * GIB, "context": 10 * GIB, "kv_cache": 0.0},
             capacity_bytes=80 * GIB,
             host_bytes=0.0,
-            peak="backward, stage 0",
+            places={"backward, stage 0": 50 * GIB},
         ),
         computation=ComputationEstimate(
             step_seconds=Interval(10.0, 9.0, 12.0),
@@ -60,7 +61,7 @@ def training() -> Estimate:
             mfu=0.42,
             units_per_sample=8192.0,
         ),
-        bottleneck=Bottleneck("compute", 400.0, 295.0, "matrix products"),
+        bottleneck=Bottleneck(same_label("compute"), 400.0, 295.0, {"compute": 0.9, "data_parallel": 0.1}),
         cost=CostEstimate(123.456, 0.0294, None, 444.4, "aws us-east-1, 2026-07"),
         energy=EnergyEstimate(None, 44_800.0, None),
         basis=Basis("equations", "hopper", "2026-11-21", ("8 devices in a node",)),

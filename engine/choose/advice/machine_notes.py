@@ -10,6 +10,7 @@ from capacity_tui.engine.choose.modes.filled import with_values
 from capacity_tui.engine.choose.whatif.deltas import effect_text, saves
 from capacity_tui.engine.cluster.catalogue_devices import PCIE_LANE_GBS
 from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.estimate.bottleneck import bottleneck_text
 from capacity_tui.engine.estimate.estimate import Answer, estimate_plan
 from capacity_tui.engine.estimate.result import Note
 from capacity_tui.engine.machine.cooling import temperature_limit
@@ -45,7 +46,8 @@ def predicted_bottleneck(found: Answer) -> str:
     limit = found.estimate.bottleneck
     named = {"memory_bandwidth": "memory bandwidth", "input": "reading the data", "overhead": "host overhead"}
     words = named.get(limit.kind, limit.kind)
-    return limit.detail if limit.detail.startswith(words) else f"{words}: {limit.detail}".removesuffix(": ")
+    detail = bottleneck_text(limit)
+    return detail if detail.startswith(words) else f"{words}: {detail}".removesuffix(": ")
 
 
 def _device(gpu: Accelerator) -> Iterator[Note]:

@@ -59,7 +59,7 @@ def classical_work(
         facts=ModelFacts(fit.parameters, fit.parameters, fit.inference_flops, "sample", rates.row.complexity, "rows"),
         memory=fit.memory,
         host_bytes=0.0 if on_cpu else fit.memory["data"],
-        peak=fit.peak,
+        places={fit.peak: sum(fit.memory.values(), start=0.0)},
         fragmentation=0.0,
         context_bytes=context_bytes(outside, 0.0, 0.0),
         operators=fit.operators if on_cpu else (*fit.operators, _transfer(fit.memory["data"], device)),

@@ -46,7 +46,7 @@ def network_work(
         facts=ModelFacts(parameters, parameters, flops, "sample", spec.complexity, _samples(spec)),
         memory=parts,
         host_bytes=host,
-        peak="at the start of the backward pass" if run.trains else "in the widest layer",
+        places={"at the start of the backward pass" if run.trains else "in the widest layer": sum(parts.values())},
         fragmentation=run.framework.fragmentation,
         context_bytes=context_bytes(reach.context_bytes, reach.communicator_bytes, float(run.dp > 1)),
         operators=network_operators(run),

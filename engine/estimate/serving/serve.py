@@ -48,7 +48,7 @@ def memory_estimate(run: ServingRun) -> MemoryEstimate:
         parts=parts,
         capacity_bytes=run.cluster.device.memory_bytes,
         host_bytes=memory.host,
-        peak="when every sequence has reached its full length",
+        places={"when every sequence has reached its full length": allocated},
         host_capacity_bytes=run.cluster.host_memory_bytes,
     )
 
@@ -181,20 +181,17 @@ def serving_estimate(run: ServingRun, pricing: PricingSection) -> Estimate:
     device = run.cluster.device
     memory = memory_estimate(run)
     details, warnings = claim(run, memory)
-    draft = Estimate(
+    return Estimate(
         model=facts,
         memory=memory,
         computation=computation,
-        bottleneck=bottleneck(operators, parts, run.cluster, run.peak, None),
+        bottleneck=bottleneck(operators, parts, run.cluster, run.peak, memory.held),
         cost=cost(run.cluster, None, seconds / units, keeps_state=False),
         energy=energy(run.cluster, None, computing / seconds, moving / seconds, pricing.usd_per_kwh),
         basis=Basis(METHOD, run.calibration, device.checked, run.assumed, run.cluster.figures(), run.cluster.words),
         warnings=warnings,
         details=details,
     )
-    if device.memory_bytes is None or draft.fits:
-        return draft
-    return replace(draft, bottleneck=bottleneck(operators, parts, run.cluster, run.peak, draft.fits))
 
 
 def _times(operator: Operator, passes: Number) -> Operator:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -51,7 +52,7 @@ MOMENTS = {
 FIRST, SECOND, LAST = "first", "second", "last"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class StageMemory:
     """Bytes on one device of a pipeline stage.
 
@@ -63,12 +64,12 @@ class StageMemory:
     phases: Mapping[str, Mapping[str, Number]]
     host: Number
 
-    @property
+    @cached_property
     def timeline(self) -> dict[str, Number]:
         """Bytes by phase."""
         return {phase: total(parts) for phase, parts in self.phases.items()}
 
-    @property
+    @cached_property
     def peak(self) -> Number:
         """Bytes in the fullest phase."""
         return largest(tuple(self.timeline.values()))
@@ -83,7 +84,7 @@ class StageMemory:
         return chosen
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TrainingMemory:
     """Bytes on the devices of the pipeline stages that may be the fullest (one, without a pipeline)."""
 
@@ -94,7 +95,7 @@ class TrainingMemory:
         """Bytes in the fullest phase of the fullest stage."""
         return largest(tuple(stage.peak for stage in self.stages.values()))
 
-    @property
+    @cached_property
     def fullest(self) -> StageMemory:
         """The fullest stage: chosen place by place where arrays are estimated."""
         found, *others = self.stages.values()
@@ -118,14 +119,15 @@ class TrainingMemory:
         first = self.stages[FIRST]
         return {FIRST: first, LAST: self.stages.get(LAST, first), "fullest": self.fullest}
 
-    def words(self) -> str:
-        """Return phase and stage of the peak (of the first one, where arrays are estimated)."""
-        timeline = {phase: float(np.ravel(bytes_)[0]) for phase, bytes_ in self.fullest.timeline.items()}
-        phase = PHASES[max(timeline, key=lambda name: timeline[name])]
-        if len(self.stages) == 1:
-            return phase
-        peaks = {name: float(np.ravel(stage.peak)[0]) for name, stage in self.stages.items()}
-        return f"{phase}, on the {max(peaks, key=lambda name: peaks[name])} pipeline stage"
+    @property
+    def places(self) -> dict[str, Number]:
+        """Bytes by phase and stage, in words."""
+        ending = ", on the {} pipeline stage" if len(self.stages) > 1 else ""
+        return {
+            f"{PHASES[phase]}{ending.format(name)}": bytes_
+            for name, stage in self.stages.items()
+            for phase, bytes_ in stage.timeline.items()
+        }
 
 
 def total(parts: Mapping[str, Number]) -> Number:

@@ -50,7 +50,7 @@ def training_work(run: TransformerRun, steps: Number | None) -> Work:
         stages={name: stage.peak for name, stage in memory.ends.items()},
         timeline={MOMENTS[phase]: bytes_ for phase, bytes_ in memory.fullest.timeline.items()},
         host_bytes=memory.fullest.host,
-        peak=memory.words(),
+        places=memory.places,
         fragmentation=run.software.fragmentation,
         context_bytes=context_bytes(device.efficiency.context_bytes, device.efficiency.communicator_bytes, groups),
         operators=training_operators(chosen),
