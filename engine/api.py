@@ -1,6 +1,6 @@
-"""The public names of the engine: what scripts, the screen and the command line use.
+"""The public names of the engine: what scripts, the screen and the command line use, and all that they use.
 
-Names below are loaded when they are first used, so that importing the package costs nothing.
+Names are loaded when they are first used, so that importing this module costs nothing.
 """
 
 from __future__ import annotations
@@ -9,60 +9,367 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.catalog import load_catalog
-    from capacity_tui.engine.choose.answers import answer, explain, step_seconds
-    from capacity_tui.engine.choose.modes.modes import compare, fill
-    from capacity_tui.engine.errors import CapacityError
-    from capacity_tui.engine.machine.detect import detect
-    from capacity_tui.engine.machine.sample import Sampler
-    from capacity_tui.engine.plan.fields import plan_fields
-    from capacity_tui.engine.plan.files.loading import apply_settings, load_plan, plan_from_data, with_value
-    from capacity_tui.engine.plan.files.writing import dump_plan
-    from capacity_tui.engine.plan.plan import Plan
-    from capacity_tui.engine.present.results import result_as_dict
+    from capacity_tui.engine import catalog as _catalog
+    from capacity_tui.engine.accuracy import published as _accuracy_published
+    from capacity_tui.engine.accuracy import render as _accuracy_render
+    from capacity_tui.engine.accuracy import scoring as _accuracy_scoring
+    from capacity_tui.engine.accuracy.predicting import accuracy_of as accuracy_of
+    from capacity_tui.engine.accuracy.predicting import unseen_scores as unseen_scores
+    from capacity_tui.engine.accuracy.published import COMPARED_KINDS as COMPARED_KINDS
+    from capacity_tui.engine.accuracy.report import AccuracyReport as AccuracyReport
+    from capacity_tui.engine.catalog import Catalog as Catalog
+    from capacity_tui.engine.catalog import load_catalog as load_catalog
+    from capacity_tui.engine.catalog import table as _catalog_table
+    from capacity_tui.engine.choose import validation as _choose_validation
+    from capacity_tui.engine.choose.advice.host_requirements import power_text as power_text
+    from capacity_tui.engine.choose.advice.host_requirements import run_space as run_space
+    from capacity_tui.engine.choose.advice.host_requirements import space_text as space_text
+    from capacity_tui.engine.choose.advice.larger_devices import larger_devices_note as larger_devices_note
+    from capacity_tui.engine.choose.advice.machine_notes import job_notes as job_notes
+    from capacity_tui.engine.choose.advice.machine_notes import machine_warnings as machine_warnings
+    from capacity_tui.engine.choose.advice.machine_notes import predicted_bottleneck as predicted_bottleneck
+    from capacity_tui.engine.choose.answers import Explained as Explained
+    from capacity_tui.engine.choose.answers import answer as answer
+    from capacity_tui.engine.choose.answers import explain as explain
+    from capacity_tui.engine.choose.answers import step_seconds as step_seconds
+    from capacity_tui.engine.choose.modes.filled import ModePlan as ModePlan
+    from capacity_tui.engine.choose.modes.layout_sizes import possible_sizes as possible_sizes
+    from capacity_tui.engine.choose.modes.modes import MODES as MODES
+    from capacity_tui.engine.choose.modes.modes import Comparison as Comparison
+    from capacity_tui.engine.choose.modes.modes import compare as compare
+    from capacity_tui.engine.choose.modes.modes import fill as fill
+    from capacity_tui.engine.choose.modes.modes import with_auto_resolved as with_auto_resolved
+    from capacity_tui.engine.choose.modes.proposed import settings_for as settings_for
+    from capacity_tui.engine.choose.modes.proposed import settings_for_row as settings_for_row
+    from capacity_tui.engine.choose.whatif.lever import Lever as Lever
+    from capacity_tui.engine.choose.whatif.trials import EstimatedPlan as EstimatedPlan
+    from capacity_tui.engine.cluster import own_machine as _cluster_own_machine
+    from capacity_tui.engine.cluster.cluster import Cluster as Cluster
+    from capacity_tui.engine.cluster.cluster import Device as Device
+    from capacity_tui.engine.cluster.placement import placement_advice as placement_advice
+    from capacity_tui.engine.cluster.resolve_cluster import resolve_cluster as resolve_cluster
+    from capacity_tui.engine.cluster.score import Score as Score
+    from capacity_tui.engine.cluster.score import score_machine as score_machine
+    from capacity_tui.engine.errors import CapacityError as CapacityError
+    from capacity_tui.engine.errors import Place as Place
+    from capacity_tui.engine.errors import PlanError as PlanError
+    from capacity_tui.engine.errors import StorageError as StorageError
+    from capacity_tui.engine.estimate import equation as _estimate_equation
+    from capacity_tui.engine.estimate.classical.reasonable import reasonable_rows as reasonable_rows
+    from capacity_tui.engine.estimate.equation import Derivation as Derivation
+    from capacity_tui.engine.estimate.estimate import Answer as Answer
+    from capacity_tui.engine.estimate.figures import figure as figure
+    from capacity_tui.engine.estimate.figures import interval_text as interval_text
+    from capacity_tui.engine.estimate.figures import limit_label as limit_label
+    from capacity_tui.engine.estimate.resolve import resolve_plan as resolve_plan
+    from capacity_tui.engine.estimate.result import Estimate as Estimate
+    from capacity_tui.engine.estimate.result import Interval as Interval
+    from capacity_tui.engine.estimate.result import Note as Note
+    from capacity_tui.engine.explain import terms as _explain_terms
+    from capacity_tui.engine.explain.explain import Explanation as Explanation
+    from capacity_tui.engine.explain.roofline import Roofline as Roofline
+    from capacity_tui.engine.explain.roofline import roofline as roofline
+    from capacity_tui.engine.files import config_folder as config_folder
+    from capacity_tui.engine.files import make_folder as make_folder
+    from capacity_tui.engine.files import set_aside as set_aside
+    from capacity_tui.engine.files import state_folder as state_folder
+    from capacity_tui.engine.files import storage_error as storage_error
+    from capacity_tui.engine.files import typed_path as typed_path
+    from capacity_tui.engine.files import write_atomically as write_atomically
+    from capacity_tui.engine.machine import doctor as _machine_doctor
+    from capacity_tui.engine.machine import sample as _machine_sample
+    from capacity_tui.engine.machine.benchmark import all_benchmarks as _machine_benchmark_all_benchmarks
+    from capacity_tui.engine.machine.benchmark.all_benchmarks import run_benchmarks as run_benchmarks
+    from capacity_tui.engine.machine.benchmark.benchmark_report import BenchmarkReport as BenchmarkReport
+    from capacity_tui.engine.machine.benchmark.benchmark_report import MeasuredFacts as MeasuredFacts
+    from capacity_tui.engine.machine.benchmark.benchmark_report import benchmarks_folder as benchmarks_folder
+    from capacity_tui.engine.machine.benchmark.benchmark_report import busy_text as busy_text
+    from capacity_tui.engine.machine.benchmark.benchmark_report import save_report as save_report
+    from capacity_tui.engine.machine.benchmark.measurement import Measurement as Measurement
+    from capacity_tui.engine.machine.benchmark.measurement import Skipped as Skipped
+    from capacity_tui.engine.machine.benchmark.measurement import Unit as Unit
+    from capacity_tui.engine.machine.benchmark.network_speed import web_address as web_address
+    from capacity_tui.engine.machine.detect import detect as detect
+    from capacity_tui.engine.machine.doctor import DoctorReport as DoctorReport
+    from capacity_tui.engine.machine.facts import Fact as Fact
+    from capacity_tui.engine.machine.facts import Quantity as Quantity
+    from capacity_tui.engine.machine.generations import Setting as Setting
+    from capacity_tui.engine.machine.gpu_sensors import GpuSample as GpuSample
+    from capacity_tui.engine.machine.machine import Accelerator as Accelerator
+    from capacity_tui.engine.machine.machine import Disk as Disk
+    from capacity_tui.engine.machine.machine import Machine as Machine
+    from capacity_tui.engine.machine.machine import MemoryModule as MemoryModule
+    from capacity_tui.engine.machine.machine import NetworkInterface as NetworkInterface
+    from capacity_tui.engine.machine.machine import Process as Process
+    from capacity_tui.engine.machine.measured_constants import MeasuredEfficiency as MeasuredEfficiency
+    from capacity_tui.engine.machine.measured_constants import device_key as device_key
+    from capacity_tui.engine.machine.plain_data import machine_as_dict as machine_as_dict
+    from capacity_tui.engine.machine.sample import Sampler as Sampler
+    from capacity_tui.engine.machine.topology.tree import topology_lines as topology_lines
+    from capacity_tui.engine.models import families as _models_families
+    from capacity_tui.engine.models.architecture import read_overrides as read_overrides
+    from capacity_tui.engine.models.families import family_of as family_of
+    from capacity_tui.engine.models.families import plugin_problems as plugin_problems
+    from capacity_tui.engine.models.families import presumed_family as presumed_family
+    from capacity_tui.engine.models.known_models import KnownModel as KnownModel
+    from capacity_tui.engine.models.known_models import find_known_model as find_known_model
+    from capacity_tui.engine.models.known_models import known_models as known_models
+    from capacity_tui.engine.models.spec import read_spec as read_spec
+    from capacity_tui.engine.models.spec_types import spec_type_of as spec_type_of
+    from capacity_tui.engine.plan.fields import PlanField as PlanField
+    from capacity_tui.engine.plan.fields import plan_fields as plan_fields
+    from capacity_tui.engine.plan.fields import plan_values as plan_values
+    from capacity_tui.engine.plan.files.examples import example_names as example_names
+    from capacity_tui.engine.plan.files.examples import example_text as example_text
+    from capacity_tui.engine.plan.files.examples import example_title as example_title
+    from capacity_tui.engine.plan.files.loading import apply_settings as apply_settings
+    from capacity_tui.engine.plan.files.loading import load_plan as load_plan
+    from capacity_tui.engine.plan.files.loading import plan_from_data as plan_from_data
+    from capacity_tui.engine.plan.files.loading import plan_from_text as plan_from_text
+    from capacity_tui.engine.plan.files.loading import with_hardware as with_hardware
+    from capacity_tui.engine.plan.files.loading import with_value as with_value
+    from capacity_tui.engine.plan.files.saved import delete_plan as delete_plan
+    from capacity_tui.engine.plan.files.saved import list_plans as list_plans
+    from capacity_tui.engine.plan.files.saved import plans_folder as plans_folder
+    from capacity_tui.engine.plan.files.saved import read_plan_file as read_plan_file
+    from capacity_tui.engine.plan.files.saved import rename_plan as rename_plan
+    from capacity_tui.engine.plan.files.saved import write_plan_file as write_plan_file
+    from capacity_tui.engine.plan.files.sources import PlanSource as PlanSource
+    from capacity_tui.engine.plan.files.sources import locate_plan as locate_plan
+    from capacity_tui.engine.plan.files.sources import read_source as read_source
+    from capacity_tui.engine.plan.files.validation_errors import field_names as field_names
+    from capacity_tui.engine.plan.files.writing import dump_plan as dump_plan
+    from capacity_tui.engine.plan.plan import AUTO as AUTO
+    from capacity_tui.engine.plan.plan import HardwareSection as HardwareSection
+    from capacity_tui.engine.plan.plan import Plan as Plan
+    from capacity_tui.engine.plan.plan import PricingSection as PricingSection
+    from capacity_tui.engine.plan.plan import TrainingSection as TrainingSection
+    from capacity_tui.engine.present import roofline_chart as _present_roofline_chart
+    from capacity_tui.engine.present import summary as _present_summary
+    from capacity_tui.engine.present.frameworks import framework_files as framework_files
+    from capacity_tui.engine.present.html import to_html as to_html
+    from capacity_tui.engine.present.markdown import to_markdown as to_markdown
+    from capacity_tui.engine.present.plan_report import SCALING_HEADS as SCALING_HEADS
+    from capacity_tui.engine.present.plan_report import scaling_rows as scaling_rows
+    from capacity_tui.engine.present.plan_report import scaling_text as scaling_text
+    from capacity_tui.engine.present.results import result_as_dict as result_as_dict
+    from capacity_tui.engine.present.results import to_json as to_json
+    from capacity_tui.engine.present.results import to_yaml as to_yaml
+    from capacity_tui.engine.present.roofline_chart import roofline_lines as roofline_lines
+    from capacity_tui.engine.present.summary import headline as headline
+    from capacity_tui.engine.present.summary import note_text as note_text
+    from capacity_tui.engine.printable import printable as printable
+    from capacity_tui.engine.printable import printable_lines as printable_lines
+    from capacity_tui.engine.sampling import calibration as _sampling_calibration
+    from capacity_tui.engine.sampling import collective_samples as _sampling_collective_samples
+    from capacity_tui.engine.sampling import kernel_cases as _sampling_kernel_cases
+    from capacity_tui.engine.sampling import kernel_samples as _sampling_kernel_samples
+    from capacity_tui.engine.sampling import run_log as _sampling_run_log
+    from capacity_tui.engine.sampling.calibration import fit_samples as fit_samples
+    from capacity_tui.engine.sampling.calibration import write_measured as write_measured
+    from capacity_tui.engine.sampling.collective_samples import collective_groups as collective_groups
+    from capacity_tui.engine.sampling.collective_samples import sample_collectives as sample_collectives
+    from capacity_tui.engine.sampling.kernel_samples import sample_kernels as sample_kernels
+    from capacity_tui.engine.sampling.own_runs import fit_runs as fit_runs
+    from capacity_tui.engine.sampling.own_runs import keep_run as keep_run
+    from capacity_tui.engine.sampling.own_runs import own_run as own_run
+    from capacity_tui.engine.sampling.own_runs import read_runs as read_runs
+    from capacity_tui.engine.sampling.own_runs import resolved_run as resolved_run
+    from capacity_tui.engine.sampling.samples import read_samples as read_samples
+    from capacity_tui.engine.sampling.samples import sample_files as sample_files
+    from capacity_tui.engine.sampling.torch_kernels import gpu_usable as gpu_usable
+    from capacity_tui.engine.schema.field_meta import Knob as Knob
+    from capacity_tui.engine.units import format_bandwidth as format_bandwidth
+    from capacity_tui.engine.units import format_bytes as format_bytes
+    from capacity_tui.engine.units import format_count as format_count
+    from capacity_tui.engine.units import format_flops as format_flops
+    from capacity_tui.engine.units import format_money as format_money
+    from capacity_tui.engine.units import format_number as format_number
+    from capacity_tui.engine.units import format_percent as format_percent
+    from capacity_tui.engine.units import format_power as format_power
+    from capacity_tui.engine.units import format_quantity as format_quantity
+    from capacity_tui.engine.units import format_rate as format_rate
+    from capacity_tui.engine.units import format_seconds as format_seconds
+    from capacity_tui.engine.units import format_temperature as format_temperature
+    from capacity_tui.engine.units import parse_count as parse_count
+    from capacity_tui.engine.verdict import Verdict as Verdict
 
-_HOMES = {
-    "load_catalog": "catalog",
-    "answer": "choose.answers",
-    "explain": "choose.answers",
-    "step_seconds": "choose.answers",
-    "compare": "choose.modes.modes",
-    "fill": "choose.modes.modes",
-    "CapacityError": "errors",
-    "result_as_dict": "present.results",
-    "detect": "machine.detect",
-    "Sampler": "machine.sample",
-    "plan_fields": "plan.fields",
-    "apply_settings": "plan.files.loading",
-    "load_plan": "plan.files.loading",
-    "plan_from_data": "plan.files.loading",
-    "with_value": "plan.files.loading",
-    "Plan": "plan.plan",
-    "dump_plan": "plan.files.writing",
+    AcceleratorRow = _catalog.Accelerator
+    ArchitectureRow = _catalog.Architecture
+    CatalogRow = _catalog.Row
+    InstanceRow = _catalog.Instance
+    ProcessorRow = _catalog.Processor
+    CatalogTable = _catalog_table.Table
+    ModelKind = _models_families.Kind
+    cluster_of_machine = _cluster_own_machine.detected
+    BenchmarkProgress = _machine_benchmark_all_benchmarks.Progress
+    doctor_lines = _machine_doctor.report_lines
+    doctor_report = _machine_doctor.examine
+    MachineSample = _machine_sample.Sample
+    EquationInput = _estimate_equation.Input
+    SumOfTerms = _explain_terms.Sum
+    plan_faults = _choose_validation.faults
+    plan_remarks = _choose_validation.remarks
+    ROOFLINE_ASCII = _present_roofline_chart.ASCII
+    ROOFLINE_UNICODE = _present_roofline_chart.UNICODE
+    RooflineGlyphs = _present_roofline_chart.Glyphs
+    roofline_limit_text = _present_roofline_chart.limit_text
+    FigureBlock = _present_summary.Block
+    answer_notes = _present_summary.notes
+    basis_text = _present_summary.basis
+    chosen_settings = _present_summary.chosen
+    figure_blocks = _present_summary.blocks
+    verdict_text = _present_summary.verdict
+    MeasurementKind = _accuracy_published.Kind
+    ACCURACY_PAIR_HEADINGS = _accuracy_render.PAIR_HEADINGS
+    ACCURACY_SCORE_HEADINGS = _accuracy_render.SCORE_HEADINGS
+    ACCURACY_TITLES = _accuracy_render.TITLES
+    accuracy_as_data = _accuracy_render.reports_as_data
+    accuracy_as_markdown = _accuracy_render.reports_as_markdown
+    accuracy_pair_cells = _accuracy_render.pair_cells
+    accuracy_plot = _accuracy_render.scatter_svg
+    accuracy_score_cells = _accuracy_render.score_cells
+    accuracy_score_rows = _accuracy_render.score_rows
+    AccuracyScores = _accuracy_scoring.Scores
+    newest_samples = _sampling_calibration.chosen_files
+    SAMPLED_KERNELS = _sampling_kernel_cases.KERNELS
+    COLLECTIVE_SIZES = _sampling_collective_samples.SIZES
+    QUICK_COLLECTIVE_SIZES = _sampling_collective_samples.QUICK_SIZES
+    QUICK_SAMPLING_LIMIT_SECONDS = _sampling_kernel_samples.QUICK_LIMIT_SECONDS
+    SAMPLING_LIMIT_SECONDS = _sampling_kernel_samples.LIMIT_SECONDS
+    SampledDevice = _sampling_kernel_samples.Where
+    SamplingProgress = _sampling_kernel_samples.Progress
+    sampling_backend = _sampling_kernel_samples.choose_backend
+    sampling_grid = _sampling_kernel_samples.grid_of
+    read_run_log = _sampling_run_log.read_log
+
+_NAMES = {
+    # Errors, files and words
+    "errors": "CapacityError Place PlanError StorageError",
+    "files": "config_folder make_folder set_aside state_folder storage_error typed_path write_atomically",
+    "printable": "printable printable_lines",
+    "units": (
+        "format_bandwidth format_bytes format_count format_flops format_money format_number format_percent "
+        "format_power format_quantity format_rate format_seconds format_temperature parse_count"
+    ),
+    "verdict": "Verdict",
+    # Catalogues
+    "catalog": (
+        "Accelerator:AcceleratorRow Architecture:ArchitectureRow Catalog Row:CatalogRow Instance:InstanceRow "
+        "Processor:ProcessorRow load_catalog"
+    ),
+    "catalog.table": "Table:CatalogTable",
+    # Models
+    "models.architecture": "read_overrides",
+    "models.families": "Kind:ModelKind family_of plugin_problems presumed_family",
+    "models.known_models": "KnownModel find_known_model known_models",
+    "models.spec": "read_spec",
+    "models.spec_types": "spec_type_of",
+    # Plans
+    "plan.fields": "PlanField plan_fields plan_values",
+    "plan.files.examples": "example_names example_text example_title",
+    "plan.files.loading": "apply_settings load_plan plan_from_data plan_from_text with_hardware with_value",
+    "plan.files.saved": "delete_plan list_plans plans_folder read_plan_file rename_plan write_plan_file",
+    "plan.files.sources": "PlanSource locate_plan read_source",
+    "plan.files.validation_errors": "field_names",
+    "plan.files.writing": "dump_plan",
+    "plan.plan": "AUTO HardwareSection Plan PricingSection TrainingSection",
+    "schema.field_meta": "Knob",
+    # Machines and clusters
+    "cluster.cluster": "Cluster Device",
+    "cluster.own_machine": "detected:cluster_of_machine",
+    "cluster.placement": "placement_advice",
+    "cluster.resolve_cluster": "resolve_cluster",
+    "cluster.score": "Score score_machine",
+    "machine.benchmark.measurement": "Measurement Skipped Unit",
+    "machine.benchmark.network_speed": "web_address",
+    "machine.benchmark.benchmark_report": "BenchmarkReport MeasuredFacts benchmarks_folder busy_text save_report",
+    "machine.benchmark.all_benchmarks": "Progress:BenchmarkProgress run_benchmarks",
+    "machine.detect": "detect",
+    "machine.doctor": "DoctorReport report_lines:doctor_lines examine:doctor_report",
+    "machine.facts": "Fact Quantity",
+    "machine.machine": "Accelerator Disk Machine MemoryModule NetworkInterface Process",
+    "machine.measured_constants": "MeasuredEfficiency device_key",
+    "machine.plain_data": "machine_as_dict",
+    "machine.sample": "Sample:MachineSample Sampler",
+    "machine.topology.tree": "topology_lines",
+    "machine.generations": "Setting",
+    "machine.gpu_sensors": "GpuSample",
+    # Estimates
+    "estimate.classical.reasonable": "reasonable_rows",
+    "estimate.equation": "Derivation Input:EquationInput",
+    "estimate.estimate": "Answer",
+    "estimate.figures": "figure interval_text limit_label",
+    "estimate.resolve": "resolve_plan",
+    "estimate.result": "Estimate Interval Note",
+    "explain.explain": "Explanation",
+    "explain.roofline": "Roofline roofline",
+    "explain.terms": "Sum:SumOfTerms",
+    # Choices
+    "choose.advice.host_requirements": "power_text run_space space_text",
+    "choose.advice.larger_devices": "larger_devices_note",
+    "choose.advice.machine_notes": "job_notes machine_warnings predicted_bottleneck",
+    "choose.answers": "Explained answer explain step_seconds",
+    "choose.modes.filled": "ModePlan",
+    "choose.modes.layout_sizes": "possible_sizes",
+    "choose.modes.modes": "Comparison MODES compare fill with_auto_resolved",
+    "choose.modes.proposed": "settings_for settings_for_row",
+    "choose.validation": "faults:plan_faults remarks:plan_remarks",
+    "choose.whatif.lever": "Lever",
+    "choose.whatif.trials": "EstimatedPlan",
+    # Presentation
+    "present.frameworks": "framework_files",
+    "present.html": "to_html",
+    "present.markdown": "to_markdown",
+    "present.plan_report": "SCALING_HEADS scaling_rows scaling_text",
+    "present.results": "result_as_dict to_json to_yaml",
+    "present.roofline_chart": (
+        "ASCII:ROOFLINE_ASCII UNICODE:ROOFLINE_UNICODE Glyphs:RooflineGlyphs limit_text:roofline_limit_text "
+        "roofline_lines"
+    ),
+    "present.summary": (
+        "Block:FigureBlock notes:answer_notes basis:basis_text chosen:chosen_settings blocks:figure_blocks "
+        "headline note_text verdict:verdict_text"
+    ),
+    # Measuring, and comparing with what was measured
+    "accuracy.predicting": "accuracy_of unseen_scores",
+    "accuracy.published": "COMPARED_KINDS Kind:MeasurementKind",
+    "accuracy.render": (
+        "PAIR_HEADINGS:ACCURACY_PAIR_HEADINGS SCORE_HEADINGS:ACCURACY_SCORE_HEADINGS TITLES:ACCURACY_TITLES "
+        "reports_as_data:accuracy_as_data reports_as_markdown:accuracy_as_markdown pair_cells:accuracy_pair_cells "
+        "scatter_svg:accuracy_plot score_cells:accuracy_score_cells score_rows:accuracy_score_rows"
+    ),
+    "accuracy.report": "AccuracyReport",
+    "accuracy.scoring": "Scores:AccuracyScores",
+    "sampling.calibration": "fit_samples chosen_files:newest_samples write_measured",
+    "sampling.kernel_cases": "KERNELS:SAMPLED_KERNELS",
+    "sampling.collective_samples": (
+        "SIZES:COLLECTIVE_SIZES QUICK_SIZES:QUICK_COLLECTIVE_SIZES collective_groups sample_collectives"
+    ),
+    "sampling.kernel_samples": (
+        "QUICK_LIMIT_SECONDS:QUICK_SAMPLING_LIMIT_SECONDS LIMIT_SECONDS:SAMPLING_LIMIT_SECONDS "
+        "Where:SampledDevice Progress:SamplingProgress sample_kernels choose_backend:sampling_backend "
+        "grid_of:sampling_grid"
+    ),
+    "sampling.own_runs": "fit_runs keep_run own_run read_runs resolved_run",
+    "sampling.run_log": "read_log:read_run_log",
+    "sampling.samples": "read_samples sample_files",
+    "sampling.torch_kernels": "gpu_usable",
 }
-
-__all__ = [
-    "CapacityError",
-    "Plan",
-    "Sampler",
-    "answer",
-    "apply_settings",
-    "compare",
-    "detect",
-    "dump_plan",
-    "explain",
-    "fill",
-    "load_catalog",
-    "load_plan",
-    "plan_fields",
-    "plan_from_data",
-    "result_as_dict",
-    "step_seconds",
-    "with_value",
-]
+"""Names by the module that defines them; behind a colon the one here, where the one there says too little."""
+_HOMES = {
+    public or name: (home, name)
+    for home, names in _NAMES.items()
+    for name, _, public in (entry.partition(":") for entry in names.split())
+}
 
 
 def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__package__}.{_HOMES[name]}"), name)
+    home, name_there = _HOMES[name]
+    return getattr(import_module(f"{__package__}.{home}"), name_there)
+
+
+def __dir__() -> list[str]:
+    return sorted(_HOMES)

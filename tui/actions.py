@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from textual.binding import Binding, BindingType
 from textual.keys import key_to_character
 
-from capacity_tui.engine.errors import CapacityError, Place
+from capacity_tui.engine.api import CapacityError, Place
 
 
 @dataclass(frozen=True, slots=True)

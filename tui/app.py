@@ -19,8 +19,7 @@ from textual.driver import Driver
 from textual.screen import Screen
 from textual.widgets import Input
 
-from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.files import config_folder
+from capacity_tui.engine.api import CapacityError, config_folder
 from capacity_tui.tui import glyphs, themes
 from capacity_tui.tui.actions import bindings, check_keymap
 from capacity_tui.tui.guarded import Guarded

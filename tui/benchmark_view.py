@@ -7,10 +7,18 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
-from capacity_tui.engine.machine.benchmark.all_benchmarks import Progress
-from capacity_tui.engine.machine.benchmark.benchmark_report import BenchmarkReport, busy_text
-from capacity_tui.engine.machine.benchmark.measurement import Measurement, Skipped, Unit
-from capacity_tui.engine.units import format_bandwidth, format_flops, format_rate, format_seconds
+from capacity_tui.engine.api import (
+    BenchmarkProgress,
+    BenchmarkReport,
+    Measurement,
+    Skipped,
+    Unit,
+    busy_text,
+    format_bandwidth,
+    format_flops,
+    format_rate,
+    format_seconds,
+)
 from capacity_tui.tui.tables import table
 from capacity_tui.tui.view import BenchmarkStep
 
@@ -27,7 +35,7 @@ def report_tables(report: BenchmarkReport) -> Iterator[RenderableType]:
         yield Text(f"{entry.id}: not measured, {entry.reason}", style="dim")
 
 
-def step_of(step: Progress) -> BenchmarkStep:
+def step_of(step: BenchmarkProgress) -> BenchmarkStep:
     """Return how far the benchmarks are, in the words of the screen."""
     return BenchmarkStep(step.group, step.done + 1, step.total, _latest(step.latest))
 

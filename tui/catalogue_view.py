@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from capacity_tui.engine.catalog import Architecture, Catalog, Instance
-from capacity_tui.engine.machine.machine import Machine
-from capacity_tui.engine.models.known_models import known_models
-from capacity_tui.engine.plan.files.examples import example_names, example_title
-from capacity_tui.engine.plan.files.saved import list_plans
-from capacity_tui.engine.units import format_bytes, format_count, format_flops, format_money
+from capacity_tui.engine.api import (
+    ArchitectureRow,
+    Catalog,
+    InstanceRow,
+    Machine,
+    example_names,
+    example_title,
+    format_bytes,
+    format_count,
+    format_flops,
+    format_money,
+    known_models,
+    list_plans,
+)
 from capacity_tui.tui.view import Choice
 
 _MIB = 2**20
@@ -35,7 +43,7 @@ def _models(catalog: Catalog) -> Iterator[Choice]:
         yield Choice(model.id, model.id, f"{model.title} · {model.best_use}".rstrip(" ·"), model.kind)
 
 
-def _size(row: Architecture) -> str:
+def _size(row: ArchitectureRow) -> str:
     size = format_count(row.params_total) if row.params_total else ""
     active = f"{format_count(row.params_active)} active" if row.params_active else ""
     context = f"{format_count(row.max_context, decimals=0)} tokens" if row.max_context else ""
@@ -57,7 +65,7 @@ def _hardware(catalog: Catalog, machine: Machine | None) -> Iterator[Choice]:
         yield Choice(instance.id, instance.id, _offer(instance))
 
 
-def _offer(row: Instance) -> str:
+def _offer(row: InstanceRow) -> str:
     """Return what an instance has, what it costs and where."""
     usd = row.on_demand_usd_per_hour or row.spot_usd_per_hour
     spot = "" if row.on_demand_usd_per_hour else " on spot capacity"

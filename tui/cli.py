@@ -8,8 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.printable import printable
+from capacity_tui.engine.api import CapacityError, printable
 
 PROGRAM = "capacity-tui"
 DEBUG_VARIABLE = "CAPACITY_TUI_DEBUG"

@@ -9,22 +9,32 @@ from threading import Event
 from typing import TYPE_CHECKING, cast
 
 from capacity_tui.engine import api as engine
-from capacity_tui.engine.catalog import Catalog, load_catalog
-from capacity_tui.engine.choose.modes.filled import ModePlan
-from capacity_tui.engine.choose.modes.layout_sizes import possible_sizes
-from capacity_tui.engine.choose.modes.modes import MODES
-from capacity_tui.engine.choose.modes.modes import Comparison as EngineComparison
-from capacity_tui.engine.cluster.cluster import Cluster
-from capacity_tui.engine.cluster.resolve_cluster import resolve_cluster
-from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.machine.machine import Machine
-from capacity_tui.engine.machine.sample import Sampler as EngineSampler
-from capacity_tui.engine.plan.files.examples import example_names, example_text
-from capacity_tui.engine.plan.files.loading import load_plan, plan_from_text, with_hardware, with_value
-from capacity_tui.engine.plan.files.saved import plans_folder, read_plan_file, write_plan_file
-from capacity_tui.engine.plan.files.sources import locate_plan
-from capacity_tui.engine.plan.files.writing import dump_plan
-from capacity_tui.engine.plan.plan import AUTO, Plan
+from capacity_tui.engine.api import (
+    AUTO,
+    MODES,
+    CapacityError,
+    Catalog,
+    Cluster,
+    Machine,
+    ModePlan,
+    Plan,
+    dump_plan,
+    example_names,
+    example_text,
+    load_catalog,
+    load_plan,
+    locate_plan,
+    plan_from_text,
+    plans_folder,
+    possible_sizes,
+    read_plan_file,
+    resolve_cluster,
+    with_hardware,
+    with_value,
+    write_plan_file,
+)
+from capacity_tui.engine.api import Comparison as EngineComparison
+from capacity_tui.engine.api import Sampler as EngineSampler
 from capacity_tui.tui.catalogue_view import choices
 from capacity_tui.tui.estimate_view import column, warning_lines
 from capacity_tui.tui.explanation_view import explanation, reason
@@ -48,8 +58,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from capacity_tui.engine.machine.benchmark.all_benchmarks import Progress
-    from capacity_tui.engine.machine.benchmark.benchmark_report import BenchmarkReport
+    from capacity_tui.engine.api import BenchmarkProgress, BenchmarkReport
 
 # What is proposed on a machine with an accelerator: the first of these models that fits.
 _LADDER = ("llama-3.1-8b", "llama-3.2-3b", "llama-3.2-1b", "smollm2-360m", "smollm2-135m")
@@ -202,11 +211,10 @@ class CapacityEngine:
 
     def benchmark(self, progress: Callable[[BenchmarkStep], None], cancelled: Event) -> BenchmarkOutcome:
         """Measure this machine, keep what was measured, and look at the machine again."""
-        from capacity_tui.engine.machine.benchmark.all_benchmarks import run_benchmarks
-        from capacity_tui.engine.machine.benchmark.benchmark_report import benchmarks_folder, save_report
+        from capacity_tui.engine.api import benchmarks_folder, run_benchmarks, save_report
         from capacity_tui.tui.benchmark_view import step_of
 
-        def told(step: Progress) -> None:
+        def told(step: BenchmarkProgress) -> None:
             progress(step_of(step))
 
         report = run_benchmarks(self._found(), progress=told, cancelled=cancelled)

@@ -6,24 +6,29 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.choose.advice.larger_devices import larger_devices_note
-from capacity_tui.engine.choose.modes.filled import ModePlan
-from capacity_tui.engine.choose.whatif.trials import EstimatedPlan
-from capacity_tui.engine.estimate.figures import figure, interval_text, limit_label
-from capacity_tui.engine.estimate.result import Estimate, Interval
-from capacity_tui.engine.estimate.result import Note as EngineNote
-from capacity_tui.engine.models.families import family_of
-from capacity_tui.engine.models.known_models import find_known_model
-from capacity_tui.engine.plan.fields import plan_values
-from capacity_tui.engine.plan.plan import Plan
-from capacity_tui.engine.units import format_bytes
+from capacity_tui.engine.api import (
+    Catalog,
+    Estimate,
+    EstimatedPlan,
+    Interval,
+    ModePlan,
+    Plan,
+    family_of,
+    figure,
+    find_known_model,
+    format_bytes,
+    interval_text,
+    larger_devices_note,
+    limit_label,
+    plan_values,
+)
+from capacity_tui.engine.api import Note as EngineNote
 from capacity_tui.tui.field_view import value_text
 from capacity_tui.tui.model_edit import SPEC
 from capacity_tui.tui.view import Chosen, Column, Note, Row
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.machine.machine import Machine
+    from capacity_tui.engine.api import Machine
 
 _JOB = "computation.estimated_train_time_seconds"
 _SERVING = (

@@ -6,15 +6,18 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from capacity_tui.engine.choose.answers import Explained
-from capacity_tui.engine.choose.modes.filled import ModePlan
-from capacity_tui.engine.choose.whatif.lever import Lever
-from capacity_tui.engine.estimate.equation import Derivation
-from capacity_tui.engine.estimate.equation import Input as EngineInput
-from capacity_tui.engine.estimate.figures import interval_text
-from capacity_tui.engine.explain.explain import Explanation as EngineExplanation
-from capacity_tui.engine.explain.terms import Sum
-from capacity_tui.engine.units import format_percent, format_quantity
+from capacity_tui.engine.api import (
+    Derivation,
+    Explained,
+    Lever,
+    ModePlan,
+    SumOfTerms,
+    format_percent,
+    format_quantity,
+    interval_text,
+)
+from capacity_tui.engine.api import EquationInput as EngineInput
+from capacity_tui.engine.api import Explanation as EngineExplanation
 from capacity_tui.tui.view import Explanation, Input, Step
 
 _MOST_TERMS = 12
@@ -100,7 +103,7 @@ def _value(value: object, unit: str) -> str:
     return str(value)
 
 
-def _sum(found: Sum) -> Step:
+def _sum(found: SumOfTerms) -> Step:
     """Return a sum as a step, its smallest terms together."""
     shown, rest = found.terms[:_MOST_TERMS], found.terms[_MOST_TERMS:]
     inputs = [Input(term.name, format_quantity(term.value, found.unit), term.detail) for term in shown]

@@ -6,12 +6,18 @@ from typing import cast
 
 from pydantic import BaseModel
 
-from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.cluster.cluster import Cluster
-from capacity_tui.engine.models.families import presumed_family
-from capacity_tui.engine.plan.fields import PlanField, plan_fields
-from capacity_tui.engine.plan.plan import AUTO, Plan
-from capacity_tui.engine.units import format_count, format_number, parse_count
+from capacity_tui.engine.api import (
+    AUTO,
+    Catalog,
+    Cluster,
+    Plan,
+    PlanField,
+    format_count,
+    format_number,
+    parse_count,
+    plan_fields,
+    presumed_family,
+)
 from capacity_tui.tui.view import Field, Kind
 
 _KINDS = {

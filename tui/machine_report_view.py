@@ -7,11 +7,7 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
-from capacity_tui.engine.api import answer
-from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.machine.benchmark.benchmark_report import BenchmarkReport
-from capacity_tui.engine.machine.machine import Machine
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.api import BenchmarkReport, CapacityError, Machine, Plan, answer
 from capacity_tui.tui.benchmark_view import report_tables
 from capacity_tui.tui.headless.machine_report import job_parts, score_of, score_parts, surroundings_parts
 from capacity_tui.tui.machine_tables import machine_tables

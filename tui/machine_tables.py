@@ -9,10 +9,14 @@ from typing import Any
 from rich.console import RenderableType
 from rich.text import Text
 
-from capacity_tui.engine.machine.benchmark.benchmark_report import MeasuredFacts
-from capacity_tui.engine.machine.facts import Fact
-from capacity_tui.engine.machine.machine import Accelerator, Machine, MemoryModule, NetworkInterface, Process
-from capacity_tui.engine.units import (
+from capacity_tui.engine.api import (
+    Accelerator,
+    Fact,
+    Machine,
+    MeasuredFacts,
+    MemoryModule,
+    NetworkInterface,
+    Process,
     format_bandwidth,
     format_bytes,
     format_flops,

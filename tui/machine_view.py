@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
-from capacity_tui.engine.cluster.cluster import Cluster
-from capacity_tui.engine.machine.facts import Fact, Quantity
-from capacity_tui.engine.machine.gpu_sensors import GpuSample
-from capacity_tui.engine.machine.machine import Accelerator, Disk, Machine, NetworkInterface
-from capacity_tui.engine.machine.sample import Sample as EngineSample
-from capacity_tui.engine.plan.plan import Plan
-from capacity_tui.engine.units import (
+from capacity_tui.engine.api import (
+    Accelerator,
+    Cluster,
+    Disk,
+    Fact,
+    GpuSample,
+    Machine,
+    NetworkInterface,
+    Plan,
+    Quantity,
     format_bandwidth,
     format_bytes,
     format_flops,
@@ -20,6 +23,7 @@ from capacity_tui.engine.units import (
     format_power,
     format_temperature,
 )
+from capacity_tui.engine.api import MachineSample as EngineSample
 from capacity_tui.tui.view import HardwareRow, Reading, Sample
 
 _PEAKS = ("bf16", "fp16", "fp32")

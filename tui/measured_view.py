@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from capacity_tui.engine.units import format_percent
+from capacity_tui.engine.api import format_percent
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from capacity_tui.engine.machine.measured_constants import MeasuredEfficiency
+    from capacity_tui.engine.api import MeasuredEfficiency
 
 
 def measured_tables(measured: MeasuredEfficiency) -> Iterator[RenderableType]:

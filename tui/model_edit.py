@@ -5,17 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 
-from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.files import typed_path
-from capacity_tui.engine.models.architecture import read_overrides
-from capacity_tui.engine.models.families import Kind, family_of, presumed_family
-from capacity_tui.engine.models.known_models import find_known_model
-from capacity_tui.engine.models.spec import read_spec
-from capacity_tui.engine.models.spec_types import spec_type_of
-from capacity_tui.engine.plan.fields import plan_fields
-from capacity_tui.engine.plan.files.loading import with_value
-from capacity_tui.engine.plan.plan import AUTO, Plan, TrainingSection
-from capacity_tui.engine.schema.field_meta import Knob
+from capacity_tui.engine.api import (
+    AUTO,
+    Catalog,
+    Knob,
+    ModelKind,
+    Plan,
+    TrainingSection,
+    family_of,
+    find_known_model,
+    plan_fields,
+    presumed_family,
+    read_overrides,
+    read_spec,
+    spec_type_of,
+    typed_path,
+    with_value,
+)
 
 SPEC = "model.spec."
 METHOD = "training.method"
@@ -24,11 +30,11 @@ _FILES = (".json", ".gguf")
 _EXAMPLE_STEPS = 1000
 # What training begins with where it was not planned before: the modes choose what they can.
 _OPEN = {"micro_batch": AUTO, "global_batch": AUTO, "precision": AUTO, "checkpointing": AUTO}
-_FIRST_TRAINING: Mapping[Kind, Mapping[str, object]] = {
+_FIRST_TRAINING: Mapping[ModelKind, Mapping[str, object]] = {
     "transformer": {**_OPEN, "seq_len": AUTO, "tokens": AUTO},
     "network": {**_OPEN, "steps": _EXAMPLE_STEPS},
 }
-_TASKS: Mapping[Kind, tuple[str | None, ...]] = {
+_TASKS: Mapping[ModelKind, tuple[str | None, ...]] = {
     "transformer": ("train", "finetune", "infer"),
     "network": ("train", "infer"),
 }
@@ -97,7 +103,7 @@ def _is_path(name: str) -> bool:
     return False
 
 
-def _kind(name: str | None, catalog: Catalog) -> Kind:
+def _kind(name: str | None, catalog: Catalog) -> ModelKind:
     """Return the kind of the model that a plan names so far."""
     return presumed_family(name, catalog).kind
 
@@ -111,7 +117,7 @@ def _typed(text: str, knob: Knob | None) -> object:
     return text
 
 
-def _read(plan: Plan, kind: Kind, name: str, value: object) -> object:
+def _read(plan: Plan, kind: ModelKind, name: str, value: object) -> object:
     """Return a checked value as plain data.
 
     Raises:
@@ -124,7 +130,7 @@ def _read(plan: Plan, kind: Kind, name: str, value: object) -> object:
     return int(number) if isinstance(number, float) and number.is_integer() else number
 
 
-def _first_parameters(plan: Plan, name: str, kind: Kind, catalog: Catalog) -> dict[str, object]:
+def _first_parameters(plan: Plan, name: str, kind: ModelKind, catalog: Catalog) -> dict[str, object]:
     """Return the parameters to begin with: the data of the model before, sizes of the catalogue, open fields."""
     known = None if name == AUTO else find_known_model(name, catalog)
     if known is None:
@@ -139,7 +145,7 @@ def _first_parameters(plan: Plan, name: str, kind: Kind, catalog: Catalog) -> di
     return {**is_open, **known.sizes, **(kept if kind != "transformer" else {})}
 
 
-def _of_kind(changed: Plan, before: Plan, kind: Kind, catalog: Catalog) -> Plan:
+def _of_kind(changed: Plan, before: Plan, kind: ModelKind, catalog: Catalog) -> Plan:
     """Return the plan with the task and the settings that this kind of model has."""
     was = _kind(before.model.name, catalog)
     if kind == was:

@@ -9,15 +9,28 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from capacity_tui.engine.choose.answers import Explained
-from capacity_tui.engine.estimate.result import Estimate
-from capacity_tui.engine.explain.roofline import Roofline
-from capacity_tui.engine.plan.plan import Plan
-from capacity_tui.engine.present.plan_report import SCALING_HEADS, scaling_rows, scaling_text
-from capacity_tui.engine.present.roofline_chart import Glyphs, limit_text, roofline_lines
-from capacity_tui.engine.present.summary import Block, basis, blocks, chosen, headline, note_text, notes, verdict
-from capacity_tui.engine.units import format_count
-from capacity_tui.engine.verdict import Verdict
+from capacity_tui.engine.api import (
+    SCALING_HEADS,
+    Estimate,
+    Explained,
+    FigureBlock,
+    Plan,
+    Roofline,
+    RooflineGlyphs,
+    Verdict,
+    answer_notes,
+    basis_text,
+    chosen_settings,
+    figure_blocks,
+    format_count,
+    headline,
+    note_text,
+    roofline_limit_text,
+    roofline_lines,
+    scaling_rows,
+    scaling_text,
+    verdict_text,
+)
 from capacity_tui.tui.explanation_view import explanation
 from capacity_tui.tui.tables import table
 from capacity_tui.tui.view import Input, Step
@@ -33,19 +46,19 @@ _VERDICT_STYLES = {
 def answer_tables(plan: Plan, estimate: Estimate) -> Iterator[RenderableType]:
     """Yield what an answer says, from the verdict to where the numbers come from."""
     yield Text.assemble((headline(plan, estimate), "bold"), ": ", _verdict(estimate))
-    yield _figures(blocks(plan, estimate))
+    yield _figures(figure_blocks(plan, estimate))
     if estimate.scalability:
         heads = [head.lower() for head in SCALING_HEADS]
         yield table(heads, scaling_rows(estimate.scalability), right=range(len(heads) - 1))
         yield from (Text(line) for line in scaling_text(estimate.scalability))
-    for title, entries in notes(plan, estimate):
+    for title, entries in answer_notes(plan, estimate):
         yield Text(f"{title}:", style="bold")
         for note in entries:
             yield Text(f"  - {note_text(note)}")
-    if told := chosen(plan, estimate):
+    if told := chosen_settings(plan, estimate):
         yield Text("Chosen:", style="bold")
         yield from (Text(f"  - {line}") for line in told)
-    yield Text(f"Basis: {basis(estimate)}", style="dim")
+    yield Text(f"Basis: {basis_text(estimate)}", style="dim")
 
 
 def comparison_table(columns: Sequence[tuple[str, Plan, Estimate]]) -> Table:
@@ -64,7 +77,12 @@ def comparison_table(columns: Sequence[tuple[str, Plan, Estimate]]) -> Table:
     for label in dict.fromkeys(label for settings in filled for label in settings):
         found.add_row(Text(label), *(Text(settings.get(label, "")) for settings in filled))
     figures = [
-        {(block.title, row.label): row.value for block in blocks(plan, estimate) for row in block.rows if row.value}
+        {
+            (block.title, row.label): row.value
+            for block in figure_blocks(plan, estimate)
+            for row in block.rows
+            if row.value
+        }
         for _, plan, estimate in columns
     ]
     title = ""
@@ -95,10 +113,10 @@ def _settings(plan: Plan) -> dict[str, str]:
     }
 
 
-def bottleneck_lines(roofline: Roofline, estimate: Estimate, glyphs: Glyphs) -> Iterator[RenderableType]:
+def bottleneck_lines(roofline: Roofline, estimate: Estimate, glyphs: RooflineGlyphs) -> Iterator[RenderableType]:
     """Yield a roofline and what limits the run, in words."""
     yield from (Text(line) for line in roofline_lines(roofline, glyphs=glyphs))
-    yield Text(limit_text(roofline, estimate), style="bold")
+    yield Text(roofline_limit_text(roofline, estimate), style="bold")
 
 
 def explanation_tables(found: Explained) -> Iterator[RenderableType]:
@@ -127,7 +145,7 @@ def _inputs(entries: Iterable[Input]) -> Table:
     return found
 
 
-def _figures(found: Iterable[Block]) -> Table:
+def _figures(found: Iterable[FigureBlock]) -> Table:
     figures = Table(box=None, show_header=False, pad_edge=False)
     figures.add_column(no_wrap=True)
     figures.add_column(no_wrap=True, justify="right")
@@ -141,4 +159,4 @@ def _figures(found: Iterable[Block]) -> Table:
 
 
 def _verdict(estimate: Estimate) -> Text:
-    return Text(verdict(estimate), style=_VERDICT_STYLES[estimate.verdict])
+    return Text(verdict_text(estimate), style=_VERDICT_STYLES[estimate.verdict])

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from capacity_tui.engine.errors import CapacityError, Place
-from capacity_tui.engine.files import config_folder, make_folder, write_atomically
+from capacity_tui.engine.api import CapacityError, Place, config_folder, make_folder, write_atomically
 from capacity_tui.tui import toml_file
 from capacity_tui.tui.glyphs import Glyphs
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Protocol
 
-from capacity_tui.engine.verdict import Verdict
+from capacity_tui.engine.api import Verdict
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from capacity_tui.engine.accuracy.published import COMPARED_KINDS
+from capacity_tui.engine.api import COMPARED_KINDS
 from capacity_tui.tui.headless.output import as_text, format_of, format_option, output_option, tell, write
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from capacity_tui.engine.accuracy.published import Kind
-    from capacity_tui.engine.accuracy.report import AccuracyReport
-    from capacity_tui.engine.accuracy.scoring import Scores
+    from capacity_tui.engine.api import AccuracyReport, AccuracyScores, MeasurementKind
 
 TAGS = ("source", "hardware", "size", "length", "parallelism", "framework", "precision", "routing")
 _WORST = 5
@@ -38,75 +36,72 @@ def accuracy(
     output: Path | None,
 ) -> None:
     """Show how far estimates are from published measurements."""
-    from capacity_tui.engine.accuracy.predicting import accuracy_of, unseen_scores
-    from capacity_tui.engine.accuracy.render import reports_as_data, reports_as_markdown
-    from capacity_tui.engine.api import load_catalog
+    from capacity_tui.engine.api import accuracy_as_data, accuracy_as_markdown, accuracy_of, load_catalog, unseen_scores
 
-    chosen = cast("tuple[Kind, ...]", kinds or COMPARED_KINDS)
+    chosen = cast("tuple[MeasurementKind, ...]", kinds or COMPARED_KINDS)
     catalog = load_catalog()
     reports = accuracy_of(chosen, catalog)
     left_out = {kind: unseen_scores(kind, catalog) for kind in chosen} if unseen else {}
     drawn = _plotted(reports, plots, output)
     form = wanted or format_of(output) or "table"
     if form == "json":
-        from capacity_tui.engine.present import to_json
+        from capacity_tui.engine.api import to_json
 
-        write(to_json(reports_as_data(reports, left_out)), output)
+        write(to_json(accuracy_as_data(reports, left_out)), output)
     elif form == "markdown":
-        write(reports_as_markdown(reports, left_out, drawn), output)
+        write(accuracy_as_markdown(reports, left_out, drawn), output)
     else:
         write(as_text(_tables(reports, left_out, tag), output is not None), output)
 
 
-def _plotted(reports: Sequence[AccuracyReport], folder: Path | None, page: Path | None) -> dict[Kind, str]:
+def _plotted(reports: Sequence[AccuracyReport], folder: Path | None, page: Path | None) -> dict[MeasurementKind, str]:
     """Write a plot a kind, and return their addresses from the page."""
     if folder is None:
         return {}
-    from capacity_tui.engine.accuracy.render import scatter_svg
-    from capacity_tui.engine.files import make_folder, write_atomically
+    from capacity_tui.engine.api import accuracy_plot, make_folder, write_atomically
 
     make_folder(folder)
     home = page.parent if page else Path()
-    addresses: dict[Kind, str] = {}
+    addresses: dict[MeasurementKind, str] = {}
     for report in reports:
         if report.pairs:
             path = folder / f"accuracy-{report.kind.replace('_', '-')}.svg"
-            write_atomically(path, scatter_svg(report), overwrite=True)
+            write_atomically(path, accuracy_plot(report), overwrite=True)
             tell(f"wrote {path}")
             addresses[report.kind] = (path.relative_to(home) if path.is_relative_to(home) else path).as_posix()
     return addresses
 
 
 def _tables(
-    reports: Sequence[AccuracyReport], unseen: Mapping[Kind, Scores | None], tag: str
+    reports: Sequence[AccuracyReport], unseen: Mapping[MeasurementKind, AccuracyScores | None], tag: str
 ) -> Iterator[RenderableType]:
     from rich.table import Table
     from rich.text import Text
 
-    from capacity_tui.engine.accuracy.render import (
-        PAIR_HEADINGS,
-        SCORE_HEADINGS,
-        TITLES,
-        pair_cells,
-        score_cells,
-        score_rows,
+    from capacity_tui.engine.api import (
+        ACCURACY_PAIR_HEADINGS,
+        ACCURACY_SCORE_HEADINGS,
+        ACCURACY_TITLES,
+        accuracy_pair_cells,
+        accuracy_score_cells,
+        accuracy_score_rows,
     )
 
     for report in reports:
-        yield Text(TITLES.get(report.kind, report.kind), style="bold")
+        yield Text(ACCURACY_TITLES.get(report.kind, report.kind), style="bold")
         if report.overall is None:
             yield Text(f"none of {len(report.refused)} published runs can be estimated yet")
             continue
-        table = Table("", *SCORE_HEADINGS)
-        for row in score_rows(report, unseen.get(report.kind)):
+        table = Table("", *ACCURACY_SCORE_HEADINGS)
+        for row in accuracy_score_rows(report, unseen.get(report.kind)):
             table.add_row(*row)
         table.add_section()
         for name, scores in report.groups.get(tag, {}).items():
-            table.add_row(name or "n/a", *score_cells(scores))
+            table.add_row(name or "n/a", *accuracy_score_cells(scores))
         yield table
-        worst = Table(*PAIR_HEADINGS, title="furthest off", title_justify="left")
+        worst = Table(*ACCURACY_PAIR_HEADINGS, title="furthest off", title_justify="left")
         for pair in report.worst[:_WORST]:
-            worst.add_row(*pair_cells(pair))
+            worst.add_row(*accuracy_pair_cells(pair))
         yield worst
         if report.refused:
             yield Text(f"{len(report.refused)} not estimated, such as: {report.refused[0].reason}")

@@ -11,12 +11,11 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from capacity_tui.engine.errors import StorageError
+from capacity_tui.engine.api import StorageError
 from capacity_tui.tui.headless.output import as_text, format_of, tell, write
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.machine.benchmark.all_benchmarks import Progress
-    from capacity_tui.engine.machine.benchmark.benchmark_report import BenchmarkReport
+    from capacity_tui.engine.api import BenchmarkProgress, BenchmarkReport
 
 
 def measured(folder: Path | None, url: str | None) -> BenchmarkReport:
@@ -25,10 +24,7 @@ def measured(folder: Path | None, url: str | None) -> BenchmarkReport:
     Raises:
         HardwareError: the address is none.
     """
-    from capacity_tui.engine.api import detect
-    from capacity_tui.engine.machine.benchmark.all_benchmarks import run_benchmarks
-    from capacity_tui.engine.machine.benchmark.benchmark_report import benchmarks_folder, save_report
-    from capacity_tui.engine.machine.benchmark.network_speed import web_address
+    from capacity_tui.engine.api import benchmarks_folder, detect, run_benchmarks, save_report, web_address
 
     if url is not None:
         web_address(url)
@@ -44,7 +40,7 @@ def measured(folder: Path | None, url: str | None) -> BenchmarkReport:
 
 def write_benchmark(report: BenchmarkReport, wanted: str | None, output: Path | None) -> int:
     """Write what was measured; returns the exit code."""
-    from capacity_tui.engine.present import to_json, to_yaml
+    from capacity_tui.engine.api import to_json, to_yaml
     from capacity_tui.tui.benchmark_view import report_tables
 
     form = wanted or format_of(output)
@@ -72,6 +68,6 @@ def _stop_on_interrupt() -> Iterator[threading.Event]:
         signal.signal(signal.SIGINT, before)
 
 
-def _tell_progress(step: Progress) -> None:
+def _tell_progress(step: BenchmarkProgress) -> None:
     if step.latest is None:
         tell(f"{step.done + 1}/{step.total} {step.group}")

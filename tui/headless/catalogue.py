@@ -23,10 +23,17 @@ from capacity_tui.tui.headless.output import (
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from capacity_tui.engine.catalog import Accelerator, Architecture, Catalog, Instance, Processor, Row
-    from capacity_tui.engine.catalog.table import Table
+    from capacity_tui.engine.api import (
+        AcceleratorRow,
+        ArchitectureRow,
+        Catalog,
+        CatalogRow,
+        CatalogTable,
+        InstanceRow,
+        ProcessorRow,
+    )
 
-RowT = TypeVar("RowT", bound="Row")
+RowT = TypeVar("RowT", bound="CatalogRow")
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 
 
@@ -48,9 +55,7 @@ def _listing_options(command: CommandT) -> CommandT:
 def models(listing: bool, details: str | None, text: str, wanted: str | None, output: Path | None) -> None:
     """List the models a plan can name."""
     del listing
-    from capacity_tui.engine.catalog import load_catalog
-    from capacity_tui.engine.models.families import plugin_problems
-    from capacity_tui.engine.models.known_models import known_models
+    from capacity_tui.engine.api import known_models, load_catalog, plugin_problems
 
     catalog = load_catalog()
     tell_problems((*catalog.architectures.problems, *catalog.networks.problems, *plugin_problems(catalog)))
@@ -76,8 +81,7 @@ def models(listing: bool, details: str | None, text: str, wanted: str | None, ou
 
 
 def _write_model(name: str, catalog: Catalog, form: str | None, output: Path | None) -> None:
-    from capacity_tui.engine.models.families import family_of
-    from capacity_tui.engine.models.known_models import find_known_model
+    from capacity_tui.engine.api import family_of, find_known_model
 
     model = find_known_model(name, catalog)
     if model is None:
@@ -94,7 +98,7 @@ def _write_model(name: str, catalog: Catalog, form: str | None, output: Path | N
 def hardware(listing: bool, details: str | None, text: str, wanted: str | None, output: Path | None) -> None:
     """List the accelerators and processors a plan can name."""
     del listing
-    from capacity_tui.engine.catalog import load_catalog
+    from capacity_tui.engine.api import load_catalog
 
     catalog = load_catalog()
     tell_problems((*catalog.accelerators.problems, *catalog.processors.problems))
@@ -119,7 +123,7 @@ def hardware(listing: bool, details: str | None, text: str, wanted: str | None, 
 def instances(listing: bool, details: str | None, text: str, wanted: str | None, output: Path | None) -> None:
     """List the cloud instances a plan can name, with prices."""
     del listing
-    from capacity_tui.engine.catalog import load_catalog
+    from capacity_tui.engine.api import load_catalog
 
     catalog = load_catalog()
     tell_problems(catalog.instances.problems)
@@ -136,8 +140,8 @@ def instances(listing: bool, details: str | None, text: str, wanted: str | None,
     _write_table(heads, cells, (1, 2, 3, 5), {0, 1, 2}, output, catalog.instances.nearest(text))
 
 
-def _model_cells(row: Architecture) -> Sequence[str]:
-    from capacity_tui.engine.units import format_count, format_number
+def _model_cells(row: ArchitectureRow) -> Sequence[str]:
+    from capacity_tui.engine.api import format_count, format_number
 
     active = row.params_active if row.params_active != row.params_total else None
     return (
@@ -150,8 +154,8 @@ def _model_cells(row: Architecture) -> Sequence[str]:
     )
 
 
-def _accelerator_cells(row: Accelerator) -> Sequence[str]:
-    from capacity_tui.engine.units import format_bandwidth, format_bytes, format_flops, format_power
+def _accelerator_cells(row: AcceleratorRow) -> Sequence[str]:
+    from capacity_tui.engine.api import format_bandwidth, format_bytes, format_flops, format_power
 
     peak = row.bf16_tflops or row.fp16_tflops or row.fp32_tflops
     return (
@@ -165,8 +169,8 @@ def _accelerator_cells(row: Accelerator) -> Sequence[str]:
     )
 
 
-def _processor_cells(row: Processor) -> Sequence[str]:
-    from capacity_tui.engine.units import format_bandwidth, format_flops, format_power
+def _processor_cells(row: ProcessorRow) -> Sequence[str]:
+    from capacity_tui.engine.api import format_bandwidth, format_flops, format_power
 
     peak = row.fp32_gflops_base
     return (
@@ -180,8 +184,8 @@ def _processor_cells(row: Processor) -> Sequence[str]:
     )
 
 
-def _instance_cells(row: Instance) -> Sequence[str]:
-    from capacity_tui.engine.units import format_money
+def _instance_cells(row: InstanceRow) -> Sequence[str]:
+    from capacity_tui.engine.api import format_money
 
     memory, network = row.accelerator_memory_gb, row.rdma_gbit or row.network_gbit
     return (
@@ -197,14 +201,14 @@ def _instance_cells(row: Instance) -> Sequence[str]:
     )
 
 
-def _named_or_matching(rows: Table[RowT], text: str) -> list[RowT]:
+def _named_or_matching(rows: CatalogTable[RowT], text: str) -> list[RowT]:
     """Return the rows whose fields, but for remarks and sources, contain every word; else the one of that name."""
     found = [row for row in rows.values() if _contains(" ".join(map(str, _searched(row))), text)]
     named = None if found else rows.find_id(text)
     return found if named is None else [rows[named]]
 
 
-def _searched(row: Row) -> Iterable[object]:
+def _searched(row: CatalogRow) -> Iterable[object]:
     return (value for name, value in row if not name.endswith(("notes", "source", "used_by")))
 
 
@@ -213,11 +217,11 @@ def _contains(row: str, text: str) -> bool:
     return all(word in folded for word in text.casefold().split())
 
 
-def _fields(row: Row) -> Mapping[str, object]:
+def _fields(row: CatalogRow) -> Mapping[str, object]:
     return row.model_dump(mode="json", exclude_none=True)
 
 
-def _write_details(row: Row, form: str | None, output: Path | None) -> None:
+def _write_details(row: CatalogRow, form: str | None, output: Path | None) -> None:
     if form in ("json", "yaml"):
         _write_data(_fields(row), form, output)
         return
@@ -232,7 +236,7 @@ def _cell(value: object) -> str:
 
 
 def _write_data(data: object, form: str, output: Path | None) -> None:
-    from capacity_tui.engine.present import to_json, to_yaml
+    from capacity_tui.engine.api import to_json, to_yaml
 
     write(to_json(data) if form == "json" else to_yaml(data), output)
 

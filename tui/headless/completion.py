@@ -8,15 +8,14 @@ import click
 def architectures(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     """Return the models that begin like this."""
     del context, parameter
-    from capacity_tui.engine.catalog import load_catalog
+    from capacity_tui.engine.api import load_catalog
 
     return [name for name in load_catalog().architectures if name.startswith(incomplete)]
 
 
 def models(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     """Return the models and families that begin like this."""
-    from capacity_tui.engine.catalog import load_catalog
-    from capacity_tui.engine.models.known_models import known_models
+    from capacity_tui.engine.api import known_models, load_catalog
 
     known = [model.id for model in known_models(load_catalog())]
     found = [name for name in known if name.startswith(incomplete)]
@@ -26,7 +25,7 @@ def models(context: click.Context, parameter: click.Parameter, incomplete: str) 
 def devices(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     """Return the accelerators and processors that begin like this."""
     del context, parameter
-    from capacity_tui.engine.catalog import load_catalog
+    from capacity_tui.engine.api import load_catalog
 
     catalog = load_catalog()
     return [name for name in (*catalog.accelerators, *catalog.processors) if name.startswith(incomplete)]
@@ -35,7 +34,7 @@ def devices(context: click.Context, parameter: click.Parameter, incomplete: str)
 def fields(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     """Return the plan fields that begin like this, ready for a value."""
     del context, parameter
-    from capacity_tui.engine.plan.files.validation_errors import field_names
+    from capacity_tui.engine.api import field_names
 
     return [f"{name}=" for name in field_names() if name.startswith(incomplete)]
 
@@ -43,6 +42,6 @@ def fields(context: click.Context, parameter: click.Parameter, incomplete: str) 
 def saved_plans(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     """Return the saved plans that begin like this."""
     del context, parameter
-    from capacity_tui.engine.plan.files.saved import list_plans
+    from capacity_tui.engine.api import list_plans
 
     return [plan.name for plan in list_plans() if plan.name.startswith(incomplete)]

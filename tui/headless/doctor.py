@@ -10,25 +10,23 @@ from typing import TYPE_CHECKING
 from capacity_tui.tui.headless.output import format_of, write
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.machine.doctor import DoctorReport
+    from capacity_tui.engine.api import DoctorReport
 
 
 def write_doctor(private: bool, wanted: str | None, output: Path | None) -> None:
     """Detect this machine and write how every probe went, with the catalogue rows that cannot be used."""
-    from capacity_tui.engine.api import detect, load_catalog
-    from capacity_tui.engine.machine.doctor import examine, report_lines
-    from capacity_tui.engine.present import to_json, to_yaml
+    from capacity_tui.engine.api import detect, doctor_lines, doctor_report, load_catalog, to_json, to_yaml
 
     started = time.perf_counter()
     machine = detect()
-    report = examine(machine, time.perf_counter() - started, private)
+    report = doctor_report(machine, time.perf_counter() - started, private)
     problems = [problem.one_line() for problem in load_catalog().problems]
     form = wanted or format_of(output)
     if form in ("json", "yaml"):
         data = {**_data(report), "catalogue_problems": problems}
         write(to_json(data) if form == "json" else to_yaml(data), output)
         return
-    lines = [*report_lines(report), "", f"catalogue: {len(problems)} problems", *(f"  {line}" for line in problems)]
+    lines = [*doctor_lines(report), "", f"catalogue: {len(problems)} problems", *(f"  {line}" for line in problems)]
     write("\n".join(lines) + "\n", output)
 
 

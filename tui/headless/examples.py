@@ -18,7 +18,7 @@ from capacity_tui.tui.headless.output import as_text, format_option, tell, write
 def examples(listing: bool, show: str | None, folder: Path | None, force: bool, wanted: str | None) -> None:
     """List, print or write the example plans; `plan NAME` estimates one."""
     del listing
-    from capacity_tui.engine.plan.files.examples import example_names, example_text, example_title
+    from capacity_tui.engine.api import example_names, example_text, example_title
 
     if show is not None:
         write(example_text(show), None)
@@ -28,7 +28,7 @@ def examples(listing: bool, show: str | None, folder: Path | None, force: bool, 
         return
     titles = {name: example_title(name) for name in example_names()}
     if wanted == "json":
-        from capacity_tui.engine.present import to_json
+        from capacity_tui.engine.api import to_json
 
         write(to_json(titles), None)
         return
@@ -39,8 +39,7 @@ def examples(listing: bool, show: str | None, folder: Path | None, force: bool, 
 
 def _write_all(folder: Path, force: bool) -> None:
     """Write every example that is not there yet, or all of them."""
-    from capacity_tui.engine.files import make_folder, write_atomically
-    from capacity_tui.engine.plan.files.examples import example_names, example_text
+    from capacity_tui.engine.api import example_names, example_text, make_folder, write_atomically
 
     make_folder(folder)
     for name in example_names():

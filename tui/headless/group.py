@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.api import CapacityError
 from capacity_tui.tui.headless.accuracy import accuracy
 from capacity_tui.tui.headless.catalogue import hardware, instances, models
 from capacity_tui.tui.headless.examples import examples

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from capacity_tui.engine.catalog import Catalog
-    from capacity_tui.engine.models.known_models import KnownModel
-    from capacity_tui.engine.schema.field_meta import Knob
+    from capacity_tui.engine.api import Catalog, Knob, KnownModel
 
 HEADS = ("id", "what it is", "complexity", "best use")
 _PARAMETER_HEADS = ("parameter", "default", "unit", "range", "meaning")
@@ -48,7 +46,7 @@ def detail_parts(model: KnownModel, catalog: Catalog) -> Iterator[RenderableType
     """Yield the same for people: what it is, its parameters, a plan to begin with."""
     from rich.text import Text
 
-    from capacity_tui.engine.present import to_yaml
+    from capacity_tui.engine.api import to_yaml
     from capacity_tui.tui.tables import pairs, table
 
     entries = {**listed(model), **_limit(model, catalog)}
@@ -70,11 +68,15 @@ def _limit(model: KnownModel, catalog: Catalog) -> Mapping[str, object]:
         return {"reasonable_up_to": "n/a (its package does not say)"}
     if model.kind != "classical":
         return {"reasonable_up_to": _ANY_NUMBER}
-    from capacity_tui.engine.api import detect
-    from capacity_tui.engine.cluster.resolve_cluster import resolve_cluster
-    from capacity_tui.engine.estimate.classical.reasonable import reasonable_rows
-    from capacity_tui.engine.plan.plan import HardwareSection, PricingSection
-    from capacity_tui.engine.units import format_count, format_seconds
+    from capacity_tui.engine.api import (
+        HardwareSection,
+        PricingSection,
+        detect,
+        format_count,
+        format_seconds,
+        reasonable_rows,
+        resolve_cluster,
+    )
 
     device = resolve_cluster(HardwareSection(), PricingSection(), catalog, detect()).device
     rows = format_count(float(reasonable_rows(model.id, device, catalog)), decimals=0)
@@ -104,7 +106,7 @@ def _parameter_cells(name: str, knob: Knob, default: object) -> Sequence[str]:
 
 
 def _range(knob: Knob) -> str:
-    from capacity_tui.engine.units import format_number
+    from capacity_tui.engine.api import format_number
 
     if knob.kind == "switch":
         return "on, off"

@@ -15,11 +15,7 @@ from capacity_tui.tui.headless.output import as_text, format_of, format_option, 
 from capacity_tui.tui.headless.plans import machine_for
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.choose.modes.filled import ModePlan
-    from capacity_tui.engine.choose.modes.modes import Comparison
-    from capacity_tui.engine.estimate.estimate import Answer
-    from capacity_tui.engine.machine.benchmark.benchmark_report import BenchmarkReport
-    from capacity_tui.engine.machine.machine import Machine
+    from capacity_tui.engine.api import Answer, BenchmarkReport, Comparison, Machine, ModePlan
 
 DEFAULT_MODEL = "smollm2-135m"
 """Small enough for any machine, so that the modes differ by what they make of it."""
@@ -99,7 +95,7 @@ def _write_machine(
 ) -> None:
     """Write the facts of this machine; unless they alone are wanted, its score and what a job meets here too."""
     from capacity_tui.engine.api import detect as look
-    from capacity_tui.engine.machine.plain_data import machine_as_dict
+    from capacity_tui.engine.api import machine_as_dict
     from capacity_tui.tui.headless import machine_report
 
     machine = look()
@@ -107,7 +103,7 @@ def _write_machine(
     comparison = _comparison(None, None, machine) if generate_configs else None
     form = wanted or format_of(output)
     if form in ("json", "yaml"):
-        from capacity_tui.engine.present import result_as_dict, to_json, to_yaml
+        from capacity_tui.engine.api import result_as_dict, to_json, to_yaml
 
         data: dict[str, object] = machine_as_dict(machine)
         if not profile_only:
@@ -162,12 +158,12 @@ def configs(
         _write_plans(chosen, folder, force, machine)
         return
     if wanted == "yaml":
-        from capacity_tui.engine.present import dump_plan
+        from capacity_tui.engine.api import dump_plan
 
         texts = [dump_plan(entry.plan, _comment(entry, machine)) for entry in chosen]
         write("---\n".join(texts), None)
     elif wanted == "json":
-        from capacity_tui.engine.present import result_as_dict, to_json
+        from capacity_tui.engine.api import result_as_dict, to_json
 
         results: dict[str, object] = {
             entry.mode.id: {**result_as_dict(entry.plan, entry.told), "settings": settings_data(entry, machine)}
@@ -184,8 +180,7 @@ def configs(
 
 def _comparison(model: str | None, gpu: str | None, machine: Machine | None) -> Comparison:
     """Return three configurations on named hardware or this machine; without a model each mode chooses one."""
-    from capacity_tui.engine.api import compare, plan_from_data
-    from capacity_tui.engine.plan.files.loading import with_hardware
+    from capacity_tui.engine.api import compare, plan_from_data, with_hardware
 
     plan = plan_from_data({"model": {"name": model or "auto"}, **_EVERYTHING_OPEN})
     if gpu is not None:
@@ -207,7 +202,7 @@ def _entries(comparison: Comparison) -> tuple[ModePlan, ...]:
 
 
 def _warning_lines(entry: ModePlan) -> list[str]:
-    from capacity_tui.engine.present.summary import note_text
+    from capacity_tui.engine.api import note_text
 
     return [note_text(note) for note in entry.told.warnings]
 
@@ -221,8 +216,7 @@ def _comment(entry: ModePlan, machine: Machine | None) -> str:
 
 
 def _write_plans(entries: list[ModePlan], folder: Path, force: bool, machine: Machine | None) -> None:
-    from capacity_tui.engine.files import make_folder, write_atomically
-    from capacity_tui.engine.present import dump_plan
+    from capacity_tui.engine.api import dump_plan, make_folder, write_atomically
     from capacity_tui.tui.headless.framework_folder import write_framework_files
 
     make_folder(folder)

@@ -9,19 +9,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from capacity_tui.engine.choose.modes.filled import ModePlan
-    from capacity_tui.engine.cluster.score import Score
-    from capacity_tui.engine.estimate.estimate import Answer
-    from capacity_tui.engine.estimate.result import Note
-    from capacity_tui.engine.machine.generations import Setting
-    from capacity_tui.engine.machine.machine import Machine
-    from capacity_tui.engine.plan.plan import Plan
+    from capacity_tui.engine.api import Answer, Machine, ModePlan, Note, Plan, Score, Setting
 
 
 def score_of(machine: Machine) -> Score:
     """Return the machine's score, with the disk as measured where it was."""
-    from capacity_tui.engine.api import load_catalog
-    from capacity_tui.engine.cluster.score import score_machine
+    from capacity_tui.engine.api import load_catalog, score_machine
 
     disk = machine.benchmarked.disk_read.value if machine.benchmarked else None
     return score_machine(machine, load_catalog(), disk)
@@ -52,9 +45,7 @@ def job_parts(machine: Machine, found: Answer) -> Iterator[RenderableType]:
     """Yield what limits a job on this machine, and what to do and to know about it."""
     from rich.text import Text
 
-    from capacity_tui.engine.api import load_catalog
-    from capacity_tui.engine.choose.advice.host_requirements import power_text, run_space, space_text
-    from capacity_tui.engine.choose.advice.machine_notes import job_notes, predicted_bottleneck
+    from capacity_tui.engine.api import job_notes, load_catalog, power_text, predicted_bottleneck, run_space, space_text
 
     suggestions, warnings = job_notes(machine, found, load_catalog())
     name = found.plan.model.name or "the model"
@@ -72,10 +63,7 @@ def surroundings_parts(machine: Machine, ascii_only: bool) -> Iterator[Renderabl
     """Yield topology and settings."""
     from rich.text import Text
 
-    from capacity_tui.engine.api import load_catalog
-    from capacity_tui.engine.choose.modes.proposed import settings_for
-    from capacity_tui.engine.cluster.placement import placement_advice
-    from capacity_tui.engine.machine.topology.tree import topology_lines
+    from capacity_tui.engine.api import load_catalog, placement_advice, settings_for, topology_lines
     from capacity_tui.tui.tables import table
 
     yield Text("Topology:", style="bold")
@@ -88,11 +76,15 @@ def surroundings_parts(machine: Machine, ascii_only: bool) -> Iterator[Renderabl
 
 def report_data(machine: Machine, found: Answer | None) -> dict[str, object]:
     """Return all of this as plain data."""
-    from capacity_tui.engine.api import load_catalog
-    from capacity_tui.engine.choose.advice.host_requirements import run_space
-    from capacity_tui.engine.choose.advice.machine_notes import job_notes, machine_warnings, predicted_bottleneck
-    from capacity_tui.engine.choose.modes.proposed import settings_for
-    from capacity_tui.engine.cluster.placement import placement_advice
+    from capacity_tui.engine.api import (
+        job_notes,
+        load_catalog,
+        machine_warnings,
+        placement_advice,
+        predicted_bottleneck,
+        run_space,
+        settings_for,
+    )
 
     data: dict[str, object] = {
         "score": asdict(score_of(machine)),
@@ -114,9 +106,7 @@ def report_data(machine: Machine, found: Answer | None) -> dict[str, object]:
 
 def settings_of(plan: Plan, machine: Machine | None) -> tuple[Setting, ...]:
     """Return what suits a plan's hardware; what the plan decides otherwise is left out."""
-    from capacity_tui.engine.api import load_catalog
-    from capacity_tui.engine.catalog import Accelerator, Instance
-    from capacity_tui.engine.choose.modes.proposed import settings_for, settings_for_row
+    from capacity_tui.engine.api import AcceleratorRow, InstanceRow, load_catalog, settings_for, settings_for_row
 
     training = plan.training
     decided = {"precision": training.precision, "attention": training.attention}
@@ -125,9 +115,9 @@ def settings_of(plan: Plan, machine: Machine | None) -> tuple[Setting, ...]:
     else:
         catalog = load_catalog()
         row = catalog.find_hardware(plan.hardware.name)
-        if isinstance(row, Instance):
+        if isinstance(row, InstanceRow):
             row = catalog.accelerators.find(row.accelerator)
-        found = settings_for_row(row) if isinstance(row, Accelerator) else ()
+        found = settings_for_row(row) if isinstance(row, AcceleratorRow) else ()
     return tuple(setting for setting in found if decided.get(setting.name, setting.value) == setting.value)
 
 

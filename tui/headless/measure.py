@@ -12,11 +12,7 @@ import click
 from capacity_tui.tui.headless.output import as_text, format_option, tell, write
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.catalog import Catalog
-    from capacity_tui.engine.cluster.cluster import Device
-    from capacity_tui.engine.machine.machine import Machine
-    from capacity_tui.engine.machine.measured_constants import MeasuredEfficiency
-    from capacity_tui.engine.sampling.kernel_samples import Progress, Where
+    from capacity_tui.engine.api import Catalog, Device, Machine, MeasuredEfficiency, SampledDevice, SamplingProgress
 
 GIB = 2**30
 _INTERRUPTED = "stopped; what was timed is kept, the same command goes on from there"
@@ -40,24 +36,24 @@ def kernels(device: str, quick: bool, software: Literal["torch", "numpy"] | None
 
     May be stopped at any time; the same command goes on where it stopped.
     """
-    from capacity_tui.engine.sampling.kernel_cases import KERNELS
-    from capacity_tui.engine.sampling.kernel_samples import (
-        LIMIT_SECONDS,
-        QUICK_LIMIT_SECONDS,
-        choose_backend,
-        grid_of,
+    from capacity_tui.engine.api import (
+        QUICK_SAMPLING_LIMIT_SECONDS,
+        SAMPLED_KERNELS,
+        SAMPLING_LIMIT_SECONDS,
         sample_kernels,
+        sampling_backend,
+        sampling_grid,
     )
 
-    if unknown := [name for name in only if name not in KERNELS]:
-        raise click.UsageError(f"no kernel is called {unknown[0]!r}; known: {', '.join(KERNELS)}")
+    if unknown := [name for name in only if name not in SAMPLED_KERNELS]:
+        raise click.UsageError(f"no kernel is called {unknown[0]!r}; known: {', '.join(SAMPLED_KERNELS)}")
     where = _where(device) if software != "numpy" else "cpu"
-    backend = choose_backend(where, software)
-    wanted = frozenset(name for name in KERNELS if not only or name in only)
+    backend = sampling_backend(where, software)
+    wanted = frozenset(name for name in SAMPLED_KERNELS if not only or name in only)
     found, _, _ = _this_device(where)
     tell(f"sampling {found.name} through {backend.name}")
-    limit = QUICK_LIMIT_SECONDS if quick else LIMIT_SECONDS
-    _show(sample_kernels(backend, _key(found), grid_of(backend, quick, wanted), limit_seconds=limit))
+    limit = QUICK_SAMPLING_LIMIT_SECONDS if quick else SAMPLING_LIMIT_SECONDS
+    _show(sample_kernels(backend, _key(found), sampling_grid(backend, quick, wanted), limit_seconds=limit))
     tell("done: capacity-tui calibrate makes constants of the samples")
 
 
@@ -67,12 +63,7 @@ def kernels(device: str, quick: bool, software: Literal["torch", "numpy"] | None
 @click.option("--ranks", type=click.IntRange(2, 1024), help="Processes of the largest group; default all devices.")
 def collectives(device: str, quick: bool, ranks: int | None) -> None:
     """Time all-reduce, all-gather, reduce-scatter, all-to-all and send/recv between processes on this machine."""
-    from capacity_tui.engine.sampling.collective_samples import (
-        QUICK_SIZES,
-        SIZES,
-        collective_groups,
-        sample_collectives,
-    )
+    from capacity_tui.engine.api import COLLECTIVE_SIZES, QUICK_COLLECTIVE_SIZES, collective_groups, sample_collectives
 
     where = _where(device)
     found, machine, count = _this_device(where)
@@ -81,7 +72,7 @@ def collectives(device: str, quick: bool, ranks: int | None) -> None:
     if not groups:
         raise click.UsageError("one device alone has nobody to pass messages to")
     tell(f"sampling collectives of {found.name}, up to {most} ranks")
-    _show(sample_collectives(_key(found), groups, QUICK_SIZES if quick else SIZES))
+    _show(sample_collectives(_key(found), groups, QUICK_COLLECTIVE_SIZES if quick else COLLECTIVE_SIZES))
     tell("done: capacity-tui calibrate makes constants of the samples")
 
 
@@ -102,7 +93,7 @@ def calibrate(
     wanted: str | None,
 ) -> None:
     """Turn samples, and runs of your own, into constants that estimates for this machine use."""
-    from capacity_tui.engine.sampling.calibration import write_measured
+    from capacity_tui.engine.api import write_measured
 
     if plan_name is None:
         if step_seconds or peak_gib or log_path:
@@ -112,7 +103,7 @@ def calibrate(
         measured = _from_run(plan_name, step_seconds, peak_gib, log_path)
     path = write_measured(measured)
     if wanted == "json":
-        from capacity_tui.engine.present import to_json
+        from capacity_tui.engine.api import to_json
 
         write(to_json(asdict(measured)), None)
     else:
@@ -123,9 +114,9 @@ def calibrate(
 
 
 def _from_samples(device: str) -> MeasuredEfficiency:
-    from capacity_tui.engine.sampling.own_runs import fit_runs, read_runs
+    from capacity_tui.engine.api import fit_runs, read_runs
 
-    where: Where = "cpu" if device == "auto" and not _this_device("gpu")[2] else _named(device)
+    where: SampledDevice = "cpu" if device == "auto" and not _this_device("gpu")[2] else _named(device)
     found, machine, _ = _this_device(where)
     runs = read_runs(_key(found))
     measured = _sampled(found, needed=not runs)
@@ -135,16 +126,21 @@ def _from_samples(device: str) -> MeasuredEfficiency:
 def _from_run(
     plan_name: str, step_seconds: float | None, peak_gib: float | None, log_path: Path | None
 ) -> MeasuredEfficiency:
-    from capacity_tui.engine.api import detect
-    from capacity_tui.engine.choose.modes.modes import with_auto_resolved
-    from capacity_tui.engine.sampling.own_runs import fit_runs, keep_run, own_run, resolved_run
-    from capacity_tui.engine.sampling.run_log import read_log
+    from capacity_tui.engine.api import (
+        detect,
+        fit_runs,
+        keep_run,
+        own_run,
+        read_run_log,
+        resolved_run,
+        with_auto_resolved,
+    )
     from capacity_tui.tui.headless.plans import read_plan
 
     peak = None if peak_gib is None else peak_gib * GIB
     if log_path is not None:
         with log_path.open(encoding="utf-8", errors="replace") as lines:
-            told = read_log(lines)
+            told = read_run_log(lines)
         step_seconds, peak = step_seconds or told.step_seconds, peak or told.peak_bytes
     machine, catalog = replace(detect(), measured=()), _catalog()
     plan = with_auto_resolved(read_plan(plan_name), machine, catalog)
@@ -158,14 +154,13 @@ def _from_run(
 
 def _sampled(device: Device, *, needed: bool) -> MeasuredEfficiency | None:
     """Return what a device's samples say; None where there are none and none are needed."""
-    from capacity_tui.engine.sampling.calibration import chosen_files, fit_samples
-    from capacity_tui.engine.sampling.samples import read_samples, sample_files
+    from capacity_tui.engine.api import fit_samples, newest_samples, read_samples, sample_files
 
     files = [read_samples(path) for path in sample_files(_key(device))]
     for file in files:
         if file.set_aside is not None:
             tell(f"{file.path} was damaged: kept as {file.set_aside}, what could be read is used")
-    return fit_samples(device, chosen_files(files)) if files or needed else None
+    return fit_samples(device, newest_samples(files)) if files or needed else None
 
 
 def _needed(measured: MeasuredEfficiency | None) -> MeasuredEfficiency:
@@ -174,11 +169,11 @@ def _needed(measured: MeasuredEfficiency | None) -> MeasuredEfficiency:
     return measured
 
 
-def _where(device: str) -> Where:
+def _where(device: str) -> SampledDevice:
     """Return what to sample; ``auto`` takes the GPU only where torch can use it."""
     if device != "auto":
         return _named(device)
-    from capacity_tui.engine.sampling.torch_kernels import gpu_usable
+    from capacity_tui.engine.api import gpu_usable
 
     if not _this_device("gpu")[2]:
         return "cpu"
@@ -188,24 +183,23 @@ def _where(device: str) -> Where:
     return "cpu"
 
 
-def _named(device: str) -> Where:
+def _named(device: str) -> SampledDevice:
     return "gpu" if device in ("auto", "gpu") else "cpu"
 
 
-def _this_device(where: Where) -> tuple[Device, Machine, int]:
+def _this_device(where: SampledDevice) -> tuple[Device, Machine, int]:
     """Return this machine's accelerator or CPU, the machine, and how many accelerators it has (0 without)."""
-    from capacity_tui.engine.api import detect
-    from capacity_tui.engine.cluster.own_machine import detected
+    from capacity_tui.engine.api import cluster_of_machine, detect
 
     machine = replace(detect(), measured=())
     if where == "cpu":
         machine = replace(machine, accelerators=())
-    found = detected(machine, _catalog())
+    found = cluster_of_machine(machine, _catalog())
     return found.device, machine, found.devices if found.device.kind != "cpu" else 0
 
 
 def _key(device: Device) -> str:
-    from capacity_tui.engine.machine.measured_constants import device_key
+    from capacity_tui.engine.api import device_key
 
     return device_key(device)
 
@@ -216,9 +210,9 @@ def _catalog() -> Catalog:
     return load_catalog()
 
 
-def _show(progress: Iterator[Progress]) -> None:
+def _show(progress: Iterator[SamplingProgress]) -> None:
     """Tell each timing as it comes; Ctrl-C ends it in good order."""
-    from capacity_tui.engine.units import format_seconds
+    from capacity_tui.engine.api import format_seconds
 
     try:
         for step in progress:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.api import CapacityError
 from capacity_tui.tui.headless import completion
 from capacity_tui.tui.headless.framework_folder import write_framework_files
 from capacity_tui.tui.headless.output import (
@@ -22,12 +22,7 @@ from capacity_tui.tui.headless.output import (
 )
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.catalog import Catalog
-    from capacity_tui.engine.estimate.estimate import Answer
-    from capacity_tui.engine.explain.roofline import Roofline
-    from capacity_tui.engine.machine.machine import Machine
-    from capacity_tui.engine.plan.files.sources import PlanSource
-    from capacity_tui.engine.plan.plan import Plan
+    from capacity_tui.engine.api import Answer, Catalog, Machine, Plan, PlanSource, Roofline
 
 BOTTLENECK = "bottleneck"
 DOES_NOT_FIT = 1
@@ -104,8 +99,7 @@ def plan(
 @click.argument("files", nargs=-1, metavar="[FILE...]", type=click.Path())
 def validate(files: tuple[str, ...]) -> int:
     """Check plans and say what is wrong where; without a FILE, only in your own catalogue."""
-    from capacity_tui.engine.catalog import load_catalog
-    from capacity_tui.engine.models.families import plugin_problems
+    from capacity_tui.engine.api import load_catalog, plugin_problems
 
     catalog = load_catalog()
     problems = (*catalog.problems, *plugin_problems(catalog))
@@ -120,12 +114,12 @@ def validate(files: tuple[str, ...]) -> int:
 
 def _validated(name: str, catalog: Catalog) -> int:
     """Say what is wrong with a plan, or that it is valid and what it sets in vain; return the exit code."""
-    from capacity_tui.engine.choose.validation import faults, remarks
+    from capacity_tui.engine.api import plan_faults, plan_remarks
 
     try:
         source = _source(name)
-        found = faults(source, catalog, machine_for)
-        vain = () if found else tuple(remarks(source, catalog, machine_for))
+        found = plan_faults(source, catalog, machine_for)
+        vain = () if found else tuple(plan_remarks(source, catalog, machine_for))
     except CapacityError as error:
         found, vain = [error], ()
     for fault in found:
@@ -139,10 +133,9 @@ def _validated(name: str, catalog: Catalog) -> int:
 
 def _further(source: PlanSource | None, name: str) -> str:
     """Return how many more faults a plan's file has; empty where the one that was told is all."""
-    from capacity_tui.engine.catalog import load_catalog
-    from capacity_tui.engine.choose.validation import faults
+    from capacity_tui.engine.api import load_catalog, plan_faults
 
-    more = len(faults(source, load_catalog(), machine_for)) - 1 if source else 0
+    more = len(plan_faults(source, load_catalog(), machine_for)) - 1 if source else 0
     return f"; and {more} more: capacity-tui validate {name}" if more > 0 else ""
 
 
@@ -161,7 +154,7 @@ def changed_plan(plan: Plan, gpu: str | None, settings: tuple[str, ...]) -> Plan
     Raises:
         PlanError: a setting that makes no sense.
     """
-    from capacity_tui.engine.plan.files.loading import apply_settings, with_hardware
+    from capacity_tui.engine.api import apply_settings, with_hardware
 
     if gpu:
         plan = with_hardware(plan, gpu)
@@ -169,7 +162,7 @@ def changed_plan(plan: Plan, gpu: str | None, settings: tuple[str, ...]) -> Plan
 
 
 def _source(name: str) -> PlanSource:
-    from capacity_tui.engine.plan.files.sources import read_source
+    from capacity_tui.engine.api import read_source
 
     return read_source(name, sys.stdin.buffer)
 
@@ -199,8 +192,7 @@ def _explained(plan: Plan, key: str, output: Path | None) -> str:
 
 
 def _bottleneck(plan: Plan, output: Path | None) -> str:
-    from capacity_tui.engine.errors import PlanError
-    from capacity_tui.engine.present.roofline_chart import ASCII, UNICODE
+    from capacity_tui.engine.api import ROOFLINE_ASCII, ROOFLINE_UNICODE, PlanError
     from capacity_tui.tui.report import bottleneck_lines
 
     answer = _estimated(plan)
@@ -208,11 +200,13 @@ def _bottleneck(plan: Plan, output: Path | None) -> str:
     if drawn is None:
         raise PlanError("no roofline", "nothing is known of this model's kernels", "explain bottleneck.ridge_point")
     wide = output is not None or "utf" in (sys.stdout.encoding or "").lower()
-    return as_text(bottleneck_lines(drawn, answer.estimate, UNICODE if wide else ASCII), output is not None)
+    return as_text(
+        bottleneck_lines(drawn, answer.estimate, ROOFLINE_UNICODE if wide else ROOFLINE_ASCII), output is not None
+    )
 
 
 def _roofline(answer: Answer) -> Roofline | None:
-    from capacity_tui.engine.explain.roofline import roofline
+    from capacity_tui.engine.api import roofline
 
     return roofline(answer, machine_for(answer.plan))
 
@@ -227,12 +221,12 @@ def _default_format(files: tuple[str, ...], output: Path | None, answer: Answer)
 
 
 def _report(answer: Answer, form: str, many: bool, output: Path | None) -> str:
-    from capacity_tui.engine.present import result_as_dict, to_json, to_markdown, to_yaml
+    from capacity_tui.engine.api import result_as_dict, to_json, to_markdown, to_yaml
 
     if form == "markdown":
         return to_markdown(answer.plan, answer.estimate, _roofline(answer))
     if form == "html":
-        from capacity_tui.engine.present.html import to_html
+        from capacity_tui.engine.api import to_html
 
         return to_html(answer.plan, answer.estimate, _roofline(answer))
     if form == "table":

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from textual.timer import Timer
 
-from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.api import CapacityError
 from capacity_tui.tui.glyphs import Glyphs
 from capacity_tui.tui.messages import Failed
 from capacity_tui.tui.screens.picker import COUNTED, PATH, Picker

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.files import config_folder, make_folder, storage_error, write_atomically
+from capacity_tui.engine.api import CapacityError, config_folder, make_folder, storage_error, write_atomically
 from capacity_tui.tui.screens.editing import Editing
 from capacity_tui.tui.screens.picker import PATH, Picker
 from capacity_tui.tui.settings import save_setting, settings_file

@@ -7,7 +7,7 @@ from typing import ClassVar
 from rich.cells import cell_len
 from textual.binding import BindingType
 
-from capacity_tui.engine.verdict import Verdict
+from capacity_tui.engine.api import Verdict
 from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.store import Baseline
 from capacity_tui.tui.text import Line, Span, clip, left, line, right

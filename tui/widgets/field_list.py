@@ -8,7 +8,7 @@ from typing import ClassVar
 from rich.cells import cell_len
 from textual.binding import BindingType
 
-from capacity_tui.engine.units import format_count, format_number
+from capacity_tui.engine.api import format_count, format_number
 from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.stepping import position
 from capacity_tui.tui.text import Line, Span, clip, left, line, wrap

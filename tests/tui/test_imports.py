@@ -1,0 +1,66 @@
+"""What may import what above the engine, and that the engine's public names are what they say."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import capacity_tui.tui
+from capacity_tui.engine import api
+
+TUI = Path(capacity_tui.tui.__file__).parent
+API = Path(api.__file__)
+
+
+def imported(file: Path) -> Iterator[tuple[str, str, str]]:
+    """Yield module, name and alias of all that a file imports by name, in functions and for types too."""
+    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            yield from ((node.module, alias.name, alias.asname or alias.name) for alias in node.names)
+
+
+@pytest.mark.parametrize("file", sorted(TUI.rglob("*.py")), ids=lambda file: str(file.relative_to(TUI)))
+def test_the_engine_is_reached_through_its_public_names_alone(file: Path) -> None:
+    of_engine = {(module, name) for module, name, _ in imported(file) if module.startswith("capacity_tui.engine")}
+    assert {entry for entry in of_engine if entry[0] != api.__name__ and entry[1] != "api"} == set()
+
+
+def test_the_command_line_needs_no_textual_and_screens_need_no_command_line() -> None:
+    for room, banned in (
+        ("headless", ("textual", "capacity_tui.tui.screens")),
+        ("screens", ("capacity_tui.tui.headless", "click")),
+    ):
+        for file in sorted((TUI / room).rglob("*.py")):
+            assert not [module for module, _, _ in imported(file) if module.startswith(banned)], file
+
+
+def test_a_command_runs_without_textual() -> None:
+    code = (
+        "import sys; from capacity_tui.tui.cli import main;"
+        "sys.stdout = sys.stderr;"
+        "main(['plan', 'linear_regression', '--explain', 'cost.usd']); main(['models', '--filter', 'llama']);"
+        "assert 'textual' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, timeout=120)
+
+
+def test_every_public_name_is_what_type_checkers_take_it_for() -> None:
+    for module, name, alias in imported(API):
+        if alias in dir(api):
+            assert getattr(api, alias) is getattr(importlib.import_module(module), name), alias
+    for name in dir(api):
+        assert getattr(api, name) is not None
+    declared = {alias for _, _, alias in imported(API)} | {
+        target.id
+        for node in ast.walk(ast.parse(API.read_text("utf-8")))
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    assert set(dir(api)) <= declared
