@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar
 
@@ -65,3 +65,22 @@ def largest_label(values: Mapping[Label, Number]) -> Labels[Label]:
 def any_true(condition: object) -> bool:
     """Return whether a condition holds anywhere; of a single number without the detour over an array."""
     return bool(np.any(condition)) if isinstance(condition, np.ndarray) else bool(condition)
+
+
+def where(condition: object, yes: Number, no: Number) -> Number:
+    """Choose between two numbers, place by place; of a single number without the detour over an array.
+
+    What is chosen for all places is the very object, so that its derivation is found.
+    """
+    if isinstance(condition, np.ndarray) and condition.ndim:
+        return yes if yes is no else np.where(condition, yes, no)
+    return yes if condition else no
+
+
+def added(numbers: Iterable[Number]) -> Number:
+    """Add numbers that broadcast, small arrays first: what an axis does not change is added up once for all of it."""
+    return sum(sorted(numbers, key=_places), start=0.0)
+
+
+def _places(number: Number) -> int:
+    return number.size if isinstance(number, np.ndarray) else 1

@@ -112,7 +112,7 @@ def counted_memory(case: CalibrationRun, catalog: Catalog) -> CountedMemory:
     """
     run = case.run(catalog)
     memory = training_memory(run)
-    stage = memory.stages.get(case.measurement.tags.get("rank", ""), memory.fullest)
+    stage = memory.stages.get(case.measurement.tags.get("rank", ""), memory)
     exact = float(sum((bytes_ for part, bytes_ in stage.parts.items() if part in EXACT_PARTS), start=0.0))
     allocated = float(stage.peak)
     counted = case.measurement.quantity.removesuffix("_bytes")

@@ -168,7 +168,7 @@ class TestSums:
 
     def test_the_peak_is_the_largest_of_its_phases_and_is_named(self) -> None:
         memory = training_memory(run_of(parallelism__pp=4))
-        largest = max(float(value) for value in memory.fullest.timeline.values())
+        largest = max(float(value) for value in memory.timeline.values())
         assert sum(map(float, memory.parts.values())) == pytest.approx(largest)
         peak = largest_label(memory.places).single
         assert any(words in peak for words in PHASES.values())
@@ -183,14 +183,14 @@ class TestSums:
 
     def test_a_gradient_buffer_stays_during_the_only_forward_pass(self) -> None:
         once = {"hardware__devices": 8, "training__global_batch": 8}
-        megatron = training_memory(run_of(**once)).fullest.phases["loss"]
-        deepspeed = training_memory(run_of(**once, training__framework="deepspeed")).fullest.phases["loss"]
+        megatron = training_memory(run_of(**once)).stages["first"].phases["loss"]
+        deepspeed = training_memory(run_of(**once, training__framework="deepspeed")).stages["first"].phases["loss"]
         assert float(megatron["gradients"]) > 0.0
         assert float(deepspeed["gradients"]) == 0.0
 
     def test_a_flat_gradient_buffer_is_held_beside_the_activations(self) -> None:
         run = run_of(training__framework="deepspeed", training__gradients="bf16")
-        phases = training_memory(run).fullest.phases
+        phases = training_memory(run).stages["first"].phases
         assert float(phases["loss"]["buffers"]) >= float(phases["optimizer"]["buffers"]) > 0.0
 
     def test_every_equation_tells_its_inputs(self) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 
 from capacity_tui.engine.cluster.cluster import Cluster
 from capacity_tui.engine.estimate.equation import equation
-from capacity_tui.engine.numeric import Number, any_true
+from capacity_tui.engine.numeric import Number, any_true, where
 
 SOURCE = "Thakur et al. 2005; NCCL tests' bus bandwidth; constants from published collective timings"
 
@@ -37,8 +37,8 @@ def bus_bandwidth(group: Number, within: Number, link: Number, network: Number) 
         link: what collectives reach inside a node, B/s in one direction.
         network: what they reach through one member's port, B/s in one direction.
     """
-    across = np.minimum(np.where(within > 1, link, np.inf), within * network)
-    return np.where(group > within, across, link)
+    across = np.minimum(where(within > 1, link, np.inf), within * network)
+    return where(group > within, across, link)
 
 
 @equation("latency = hop · (within - 1) + node_hop · steps", unit="s", source=SOURCE)
@@ -72,7 +72,7 @@ def one_pass_seconds(payload: Number, group: Number, bandwidth: Number, latency:
     """
     protocol = 1.0 + half / (payload + half) if any_true(half > 0) else 1.0
     seconds = latency + payload * (group - 1.0) / group / bandwidth * protocol
-    return np.where(group > 1, seconds, 0.0)
+    return where(group > 1, seconds, 0.0)
 
 
 def all_gather_seconds(payload: Number, group: Number, stride: Number, cluster: Cluster) -> Number:
@@ -105,7 +105,7 @@ def all_reduce_seconds(payload: Number, group: Number, stride: Number, cluster: 
     reach = cluster.device.efficiency
     within = members_in_node(group, stride, cluster.per_node)
     bandwidth = _ring_bandwidth(group, within, cluster)
-    adding = np.where((group > 4.0) & (group <= within), reach.switch_reduction, 1.0)
+    adding = where((group > 4.0) & (group <= within), reach.switch_reduction, 1.0)
     steps = np.log2(group / within)
     latency = ring_latency(within, steps, reach.collective_hop_seconds, cluster.node_hop_seconds)
     return two_passes(one_pass_seconds(payload, group, bandwidth * adding, latency, reach.collective_half_bytes))
@@ -147,17 +147,17 @@ def all_to_all_seconds(
     network = cluster.node_bandwidth * reach.network_share
     hops = ring_latency(within, np.log2(nodes), reach.collective_hop_seconds, cluster.node_hop_seconds)
     inside, outside = payload * (within - 1.0) / within / link, payload * crossing_share(nodes, copies) / network
-    return np.where(group > 1, hops + np.maximum(inside, outside), 0.0)
+    return where(group > 1, hops + np.maximum(inside, outside), 0.0)
 
 
 def point_to_point_seconds(payload: Number, stride: Number, cluster: Cluster) -> Number:
     """Seconds to send ``payload`` bytes to the rank ``stride`` further on."""
     reach = cluster.device.efficiency
     crosses = stride >= cluster.per_node
-    bandwidth = np.where(
+    bandwidth = where(
         crosses,
         cluster.node_bandwidth * reach.network_share,
         cluster.device.link_bandwidth * reach.collective_share,
     )
-    hop = np.where(crosses, cluster.node_hop_seconds, reach.collective_hop_seconds)
+    hop = where(crosses, cluster.node_hop_seconds, reach.collective_hop_seconds)
     return hop + payload / bandwidth

@@ -9,7 +9,7 @@ import numpy as np
 from capacity_tui.engine.cluster.cluster import Device
 from capacity_tui.engine.estimate.work import Operator, Work
 from capacity_tui.engine.machine.curve import Curve
-from capacity_tui.engine.numeric import Number, any_true
+from capacity_tui.engine.numeric import Number, any_true, where
 
 
 def as_measured(work: Work, device: Device, precision: str) -> Work:
@@ -54,4 +54,4 @@ def _timed(operator: Operator, curve: Curve, nominal: Number) -> Operator:
     if _computes(operator):
         return replace(operator, rate=operator.rate * curve.at(operator.flops))
     inside = curve.covers(operator.bytes) > 0
-    return replace(operator, bandwidth=np.where(inside, nominal * curve.at(operator.bytes), operator.bandwidth))
+    return replace(operator, bandwidth=where(inside, nominal * curve.at(operator.bytes), operator.bandwidth))

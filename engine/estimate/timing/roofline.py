@@ -7,7 +7,7 @@ import numpy as np
 from capacity_tui.engine.cluster.cluster import Device
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.work import Operator
-from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.numeric import Number, where
 
 # A thread block's tile of the output, the common shape of vendor libraries' large kernels (rows × columns).
 TILE_ROWS, TILE_COLUMNS = 128.0, 128.0
@@ -74,7 +74,7 @@ def alignment(dimension: Number, misaligned: Number, unaligned: Number) -> Numbe
         unaligned: share of the rate off what matrix units load at once.
     """
     rest = np.mod(dimension, FULL_LINE)
-    return np.where(rest > 0, np.where(np.mod(rest, FULL_FRAGMENT) > 0, unaligned, misaligned), 1.0)
+    return where(rest > 0, where(np.mod(rest, FULL_FRAGMENT) > 0, unaligned, misaligned), 1.0)
 
 
 @equation("padded = 64 · ceil(dimension / 64)", unit="", source="frameworks pad the vocabulary to full lines")
@@ -126,7 +126,7 @@ def optimizer_bandwidth(device: Device, offloaded: Number) -> Number:
     """Bytes an optimizer's step moves in a second: in device memory, or over the link to the host."""
     reach = device.efficiency
     own = device.bandwidth * reach.stream * reach.optimizer_stream
-    return np.where(np.asarray(offloaded) > 0, device.host_bandwidth * reach.host_stream, own)
+    return where(np.asarray(offloaded) > 0, device.host_bandwidth * reach.host_stream, own)
 
 
 def operator_seconds(operator: Operator) -> Number:

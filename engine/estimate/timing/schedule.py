@@ -10,7 +10,7 @@ import numpy as np
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.timing.roofline import operator_seconds
 from capacity_tui.engine.estimate.work import Collective, Operator, PipelinePosition, Work
-from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.numeric import Number, added, where
 
 # Stands for no seconds at all where something is divided by them.
 SHORTEST = 1e-30
@@ -65,7 +65,7 @@ def busy_time(operators: Iterable[Operator]) -> BusyTime:
 
 def total(parts: Mapping[str, Number]) -> Number:
     """Sum of all parts."""
-    return sum(parts.values(), start=0.0)
+    return added(parts.values())
 
 
 @equation(
@@ -181,7 +181,7 @@ def step_time(work: Work) -> StepTime:
         visible.append(exposed * repeats)
         parts[collective.part] = parts.get(collective.part, 0.0) + exposed * repeats
     mean = each + (busy.first + busy.last) / stages
-    ends = np.where(stages > 1, np.maximum(busy.first, busy.last), busy.first + busy.last)
+    ends = where(stages > 1, np.maximum(busy.first, busy.last), busy.first + busy.last)
     slowest = np.maximum(each * work.schedule.fullest_over_mean + ends, mean)
     for part in ("compute", "attention"):
         parts[part] = (busy.layer.get(part, 0.0) + busy.ends.get(part, 0.0) / stages) * micro_batches

@@ -6,7 +6,7 @@ import numpy as np
 
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.transformer.run import Recompute, TransformerRun
-from capacity_tui.engine.numeric import Number, any_true
+from capacity_tui.engine.numeric import Number, any_true, where
 
 SOURCE = "Korthikanti et al. 2022, with fused attention; what autograd saves, operation by operation"
 # Bytes of the log-sum-exp of a query, and of its five bytes of scores (softmax, dropped softmax, dropout mask) in
@@ -60,7 +60,7 @@ def micro_batches_in_flight(stages: Number, stage: Number, micro_batches: Number
     plain = np.minimum(micro_batches, stages - stage)
     chunks = 2.0 * (stages - stage - 1.0) + (interleave - 1.0) * stages + 1.0
     interleaved = np.minimum(micro_batches * interleave, chunks) / interleave
-    return np.where(interleave > 1, interleaved, plain)
+    return where(interleave > 1, interleaved, plain)
 
 
 def feed_forward_elements(run: TransformerRun, recompute: Recompute) -> Number:
@@ -69,7 +69,7 @@ def feed_forward_elements(run: TransformerRun, recompute: Recompute) -> Number:
     A frozen matrix keeps no input of its own: the adapters' inputs are counted apart.
     """
     shape = run.shape
-    frozen = np.where(run.frozen_bytes > 0, 1.0, 0.0)
+    frozen = where(run.frozen_bytes > 0, 1.0, 0.0)
     kept = (run.software.saved_activation - recompute.activation - frozen) * (1.0 - recompute.mlp)
     dense = kept * shape.ffn / run.tp
     if not any_true(run.moe_share > 0):
@@ -85,8 +85,8 @@ def norm_elements(run: TransformerRun, recompute: Recompute) -> Number:
     software = run.software
     # A norm with a bias is one kernel that saves its input; one without is often computed in separate fp32 steps.
     fused = (run.compiled > 0) | (run.shape.norm_vectors > 1)
-    saved = np.where(fused, software.saved_norm_fused, software.saved_norm)
-    inputs = np.where(run.frozen_bytes > 0, 0.0, 2.0)
+    saved = where(fused, software.saved_norm_fused, software.saved_norm)
+    inputs = where(run.frozen_bytes > 0, 0.0, 2.0)
     # The masks of both residual dropouts, one byte an element, of models that have them (not gated ones).
     masks = 0.0 if run.shape.gated else 2.0 / run.element_bytes
     return (saved * (1.0 - recompute.norm) + masks) * run.shape.hidden / run.split + inputs * run.column_input
@@ -115,7 +115,7 @@ def kept_per_token(run: TransformerRun, recompute: Recompute) -> Number:
     shape = run.shape
     expanded = run.query_width + run.key_value_width
     latent = np.minimum(expanded, (shape.q_lora_rank + shape.kv_lora_rank + shape.qk_rope_head_dim) * run.tp)
-    projections = (np.where(recompute.latent > 0, latent, expanded) + run.value_width) / run.tp
+    projections = (where(recompute.latent > 0, latent, expanded) + run.value_width) / run.tp
     scores: Number = 0.0
     if any_true(run.fused_attention < 1):
         stored = (1.0 - run.fused_attention) * (1.0 - recompute.attention)
@@ -135,9 +135,9 @@ def kept_per_token(run: TransformerRun, recompute: Recompute) -> Number:
         return kept
     # Op-level checkpointing keeps the layer input, the attention output and every second matrix product.
     products = shape.hidden / run.split + (expanded + run.value_width + (1 + shape.gated) * shape.ffn) / run.tp
-    eager = np.where(run.compiled > 0, 0.0, 1.0) * shape.hidden / run.split
+    eager = where(run.compiled > 0, 0.0, 1.0) * shape.hidden / run.split
     operations = run.element_bytes * (shape.hidden / run.split + run.value_width / run.tp + 0.5 * products + eager)
-    return np.where(recompute.operations > 0, np.minimum(operations, kept), kept)
+    return where(recompute.operations > 0, np.minimum(operations, kept), kept)
 
 
 @equation(
@@ -165,7 +165,7 @@ def gradients_per_token(run: TransformerRun) -> Number:
     """
     shape = run.shape
     gradients = 2.0 * shape.hidden / run.split + (1 + shape.gated) * shape.ffn / run.tp
-    return run.element_bytes * (gradients + np.where(run.split > 1, 2.0 * shape.hidden, 0.0))
+    return run.element_bytes * (gradients + where(run.split > 1, 2.0 * shape.hidden, 0.0))
 
 
 def gathered_bytes(run: TransformerRun, layer: Number, stage: Number) -> Number:
@@ -182,14 +182,12 @@ def gathered_bytes(run: TransformerRun, layer: Number, stage: Number) -> Number:
     if not any_true(run.zero >= 2) and not any_true(run.offload_parameters > 0):
         return 0.0
     trained = run.trained_share
-    stored = np.where(run.frozen_bytes > 0, np.minimum(run.frozen_bytes, run.element_bytes), run.element_bytes)
+    stored = where(run.frozen_bytes > 0, np.minimum(run.frozen_bytes, run.element_bytes), run.element_bytes)
     sharded = (run.zero >= 3) & (run.shard > 1)
     whole = sharded & (run.pp > 1) & np.asarray(run.software.stage_gather > 0)
-    used = np.where(sharded | np.asarray(run.offload_parameters > 0), np.minimum(2.0 * layer, stage), 0.0)
-    reduced = np.where(
-        (run.zero >= 2) & (run.shard > 1), layer * trained * (run.element_bytes + run.gradient_bytes), 0.0
-    )
-    return np.where(whole, stage * (stored + trained * run.gradient_bytes), used * stored + reduced)
+    used = where(sharded | np.asarray(run.offload_parameters > 0), np.minimum(2.0 * layer, stage), 0.0)
+    reduced = where((run.zero >= 2) & (run.shard > 1), layer * trained * (run.element_bytes + run.gradient_bytes), 0.0)
+    return where(whole, stage * (stored + trained * run.gradient_bytes), used * stored + reduced)
 
 
 def embedding_and_head_buffers(run: TransformerRun, embedding: Number, head: Number) -> Number:
@@ -199,4 +197,4 @@ def embedding_and_head_buffers(run: TransformerRun, embedding: Number, head: Num
         return 0.0
     projection = np.maximum(head, embedding) if run.shape.tied_embeddings else head
     gathered = run.element_bytes * (embedding + head) + run.trained_share * (run.element_bytes + 4.0) * projection
-    return np.where(used, gathered, 0.0)
+    return where(used, gathered, 0.0)

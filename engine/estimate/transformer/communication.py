@@ -16,7 +16,7 @@ from capacity_tui.engine.estimate.timing.collectives import (
 from capacity_tui.engine.estimate.transformer.optimizer import optimizer_collectives
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.estimate.work import Collective
-from capacity_tui.engine.numeric import Number, any_true
+from capacity_tui.engine.numeric import Number, any_true, where
 
 
 def training_collectives(run: TransformerRun) -> tuple[Collective, ...]:
@@ -97,11 +97,11 @@ def _tensor_parallel(run: TransformerRun) -> Iterator[Collective]:
         return
     payload = run.tokens * run.shape.hidden * run.element_bytes
     seconds = all_reduce_seconds(payload, run.tp, 1.0, run.cluster)
-    seconds = stalled_seconds(seconds, np.where(run.tp > 1, run.software.tp_stall_seconds, 0.0))
+    seconds = stalled_seconds(seconds, where(run.tp > 1, run.software.tp_stall_seconds, 0.0))
     blocks = 2.0 * (1.0 + run.encoder_blocks) + run.cross_attentions
     count = run.layers_per_stage * blocks * (2.0 + run.recompute.full_layers)
     # Pieces of a product hide behind its other pieces where the sequence is split and the fast link holds the group.
-    inside = np.where(run.tp <= run.cluster.per_node, run.sequence_parallel, 0.0)
+    inside = where(run.tp <= run.cluster.per_node, run.sequence_parallel, 0.0)
     overlap = run.software.tp_overlap * inside
     yield Collective("all-reduce of activations", "tensor_parallel", seconds, count, overlap, bytes=payload)
 
@@ -135,7 +135,7 @@ def _pipeline(run: TransformerRun) -> Iterator[Collective]:
         return
     payload = run.tokens * run.shape.hidden * run.element_bytes / run.tp
     stride = run.tp * run.cp * run.dp
-    seconds = np.where(run.pp > 1, point_to_point_seconds(payload, stride, run.cluster), 0.0)
+    seconds = where(run.pp > 1, point_to_point_seconds(payload, stride, run.cluster), 0.0)
     yield Collective("activations between stages", "pipeline_bubble", seconds, 2.0 * run.interleave,
                      run.software.pipeline_overlap, bytes=payload)  # fmt: skip
 
@@ -163,16 +163,16 @@ def _reduction(
     shard = np.minimum(run.shard, ranks)
     replicas = np.maximum(ranks / shard, 1.0)
     gradient = parameters * run.gradient_bytes * trained
-    stored = np.where(run.frozen_bytes > 0, np.minimum(run.frozen_bytes, run.element_bytes), run.element_bytes)
+    stored = where(run.frozen_bytes > 0, np.minimum(run.frozen_bytes, run.element_bytes), run.element_bytes)
     values = parameters * stored
     layers = run.layers_per_stage
     gather = layered_seconds(layers, all_gather_seconds(values / layers, shard, stride, run.cluster))
     reduce = layered_seconds(layers, all_gather_seconds(gradient / layers, shard, stride, run.cluster))
     across = all_reduce_seconds(gradient / shard, replicas, stride * shard, run.cluster)
     all_reduced = all_reduce_seconds(gradient, ranks, stride, run.cluster)
-    full = np.where(run.zero >= 3, 1.0, 0.0)
-    scattered = np.where((run.zero >= 1) & (run.zero < 3), 1.0, 0.0)
-    none = np.where(run.zero < 1, 1.0, 0.0)
+    full = where(run.zero >= 3, 1.0, 0.0)
+    scattered = where((run.zero >= 1) & (run.zero < 3), 1.0, 0.0)
+    none = where(run.zero < 1, 1.0, 0.0)
     passes = sharded_seconds(full, gather, reduce)
     reduced = reduction_seconds(none, all_reduced, scattered, reduce, across)
     yield Collective(f"gather and reduce sharded parameters{suffix}", "data_parallel", passes, 1.0, overlap,

@@ -6,7 +6,7 @@ made all gradients, or in the optimizer; frameworks that read the whole checkpoi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -33,7 +33,7 @@ from capacity_tui.engine.estimate.transformer.memory_terms import (
     weight_bytes,
 )
 from capacity_tui.engine.estimate.transformer.run import Recompute, TransformerRun
-from capacity_tui.engine.numeric import Number, any_true
+from capacity_tui.engine.numeric import Number, added, any_true, where
 
 PHASES = {
     "load": "while the checkpoint is loaded",
@@ -67,20 +67,22 @@ class StageMemory:
     @cached_property
     def timeline(self) -> dict[str, Number]:
         """Bytes by phase."""
-        return {phase: total(parts) for phase, parts in self.phases.items()}
+        return {phase: added(parts.values()) for phase, parts in self.phases.items()}
 
     @cached_property
     def peak(self) -> Number:
         """Bytes in the fullest phase."""
-        return largest(tuple(self.timeline.values()))
+        return largest(self.timeline.values())
 
-    @property
+    @cached_property
     def parts(self) -> dict[str, Number]:
         """Bytes by part in the fullest phase."""
-        peak, chosen = self.peak, dict[str, Number]()
-        for phase, parts in self.phases.items():
-            here = self.timeline[phase] >= peak
-            chosen = {part: np.where(here, bytes_, chosen.get(part, 0.0)) for part, bytes_ in parts.items()}
+        first, *others = self.phases
+        chosen = dict(self.phases[first])
+        for phase in others:
+            here = self.timeline[phase] >= self.peak
+            if any_true(here):
+                chosen = {part: where(here, bytes_, chosen[part]) for part, bytes_ in self.phases[phase].items()}
         return chosen
 
 
@@ -90,34 +92,31 @@ class TrainingMemory:
 
     stages: Mapping[str, StageMemory]
 
-    @property
+    @cached_property
     def peak(self) -> Number:
         """Bytes in the fullest phase of the fullest stage."""
-        return largest(tuple(stage.peak for stage in self.stages.values()))
+        return largest(stage.peak for stage in self.stages.values())
 
     @cached_property
-    def fullest(self) -> StageMemory:
-        """The fullest stage: chosen place by place where arrays are estimated."""
-        found, *others = self.stages.values()
-        for other in others:
-            fuller = other.peak > found.peak
-            phases = {
-                phase: {part: np.where(fuller, other.phases[phase][part], bytes_) for part, bytes_ in parts.items()}
-                for phase, parts in found.phases.items()
-            }
-            found = StageMemory(phases, np.where(fuller, other.host, found.host))
-        return found
-
-    @property
     def parts(self) -> dict[str, Number]:
         """Bytes by part in the fullest phase of the fullest stage."""
-        return self.fullest.parts
+        return self._on_fullest(lambda stage: stage.parts)
+
+    @cached_property
+    def timeline(self) -> dict[str, Number]:
+        """Bytes by phase on the fullest stage."""
+        return self._on_fullest(lambda stage: stage.timeline)
+
+    @cached_property
+    def host(self) -> Number:
+        """Bytes in host memory for a device of the fullest stage."""
+        return self._on_fullest(lambda stage: {"host": stage.host})["host"]
 
     @property
-    def ends(self) -> dict[str, StageMemory]:
-        """The first, the last and the fullest stage; all the same without a pipeline."""
+    def ends(self) -> dict[str, Number]:
+        """Peaks of the first, the last and the fullest stage; all the same without a pipeline."""
         first = self.stages[FIRST]
-        return {FIRST: first, LAST: self.stages.get(LAST, first), "fullest": self.fullest}
+        return {FIRST: first.peak, LAST: self.stages.get(LAST, first).peak, "fullest": self.peak}
 
     @property
     def places(self) -> dict[str, Number]:
@@ -129,16 +128,22 @@ class TrainingMemory:
             for phase, bytes_ in stage.timeline.items()
         }
 
+    def _on_fullest(self, read: Callable[[StageMemory], Mapping[str, Number]]) -> dict[str, Number]:
+        """Return what is read of the fullest stage: chosen place by place where arrays are estimated."""
+        first, *others = self.stages.values()
+        found, peak = dict(read(first)), first.peak
+        for other in others:
+            fuller = other.peak > peak
+            if any_true(fuller):
+                found = {name: where(fuller, value, found[name]) for name, value in read(other).items()}
+                peak = np.maximum(peak, other.peak)
+        return found
 
-def total(parts: Mapping[str, Number]) -> Number:
-    """Sum of all parts."""
-    return sum(parts.values(), start=0.0)
 
-
-def largest(values: tuple[Number, ...]) -> Number:
+def largest(values: Iterable[Number]) -> Number:
     """The largest of some numbers, place by place."""
-    found = values[0]
-    for value in values[1:]:
+    found, *others = values
+    for value in others:
         found = np.maximum(found, value)
     return found
 
@@ -170,7 +175,7 @@ def stage_parameters(run: TransformerRun, layers: Number, *, first: Number, last
 
 def stage_memory(run: TransformerRun, stage: str) -> StageMemory:
     """Memory of one device of the first, second or last pipeline stage; without a pipeline they are one."""
-    alone = np.where(run.pp > 1, 0.0, 1.0)
+    alone = where(run.pp > 1, 0.0, 1.0)
     first, last = np.maximum(alone, float(stage == FIRST)), np.maximum(alone, float(stage == LAST))
     layers = run.fullest_layers if stage == SECOND else run.end_layers
     held = stage_parameters(run, layers, first=first, last=last)
@@ -182,7 +187,7 @@ def stage_memory(run: TransformerRun, stage: str) -> StageMemory:
     recompute, inputs = run.recompute, layer_input(run)
     layer = kept_per_token(run, recompute)
     activations = activation_bytes(run.tokens, layers * in_flight, recompute.full_layers, layer, inputs)
-    outputs = software.stage_outputs * np.where(run.pp > 1, run.tokens * in_flight * inputs, 0.0)
+    outputs = software.stage_outputs * where(run.pp > 1, run.tokens * in_flight * inputs, 0.0)
     mean = (1.0 - recompute.full_layers) * layer + recompute.full_layers * inputs
     gradients, whole = gradients_per_token(run), kept_per_token(run, Recompute())
     at_work = working_bytes(run.tokens, gradients, whole, mean, run.offload_activations)
@@ -197,7 +202,7 @@ def stage_memory(run: TransformerRun, stage: str) -> StageMemory:
     # are reduced and sharded on a stream of their own cannot use the room that activations leave.
     unsharded = (run.zero < 2) | (run.shard <= 1)
     fleeting = (run.micro_batches <= 1) & unsharded & (np.asarray(software.gradient_buffer) < 1)
-    waiting = np.where(fleeting, 0.0, kept["gradients"])
+    waiting = where(fleeting, 0.0, kept["gradients"])
     casts = _cast_gradients(run, held) + outputs * 0.0
     beside = software.flat_gradients * casts
     static = {"weights": kept["weights"], "optimizer": kept["optimizer"]}
@@ -226,16 +231,16 @@ def stage_memory(run: TransformerRun, stage: str) -> StageMemory:
 
 def _kept(run: TransformerRun, held: Parameters, layers: Number) -> dict[str, Number]:
     """Bytes of weights, gradients and optimizer states on the device, and what lies in host memory."""
-    shards = [np.where(run.zero >= stage, run.shard, 1.0) for stage in (1, 2, 3)]
+    shards = [where(run.zero >= stage, run.shard, 1.0) for stage in (1, 2, 3)]
     group = np.minimum(run.shard, run.expert_ranks)
-    expert_shards = [np.where(run.zero >= stage, group, 1.0) for stage in (1, 2, 3)]
+    expert_shards = [where(run.zero >= stage, group, 1.0) for stage in (1, 2, 3)]
     dense = held.dense + held.ends
     trained = run.trained_share
     base = sharded_bytes(run.stored_bytes, held.dense, held.experts, shards[2], expert_shards[2])
     beside = run.adapter_parameters * layers / run.shape.layers
-    adapters = np.where(run.frozen_bytes > 0, run.weight_bytes, 0.0) * beside / run.tp
+    adapters = where(run.frozen_bytes > 0, run.weight_bytes, 0.0) * beside / run.tp
     weights = weight_bytes(base, run.embedding_and_head_bytes, held.ends, shards[2], adapters)
-    copied = run.software.gradient_copies * np.where(run.gradient_bytes > run.element_bytes, run.element_bytes, 0.0)
+    copied = run.software.gradient_copies * where(run.gradient_bytes > run.element_bytes, run.element_bytes, 0.0)
     gradients = sharded_bytes.for_part(GRADIENTS)(
         (run.gradient_bytes + copied) * trained, dense, held.experts, shards[1], expert_shards[1]
     )
@@ -253,9 +258,9 @@ def _kept(run: TransformerRun, held: Parameters, layers: Number) -> dict[str, Nu
 
 def _cast_gradients(run: TransformerRun, held: Parameters) -> Number:
     """The optimizer's own fp32 gradients, where low-precision ones meet a separate fp32 copy of the weights."""
-    cast = np.where((run.master_bytes > 0) & (run.gradient_bytes < 4), 4.0 * (1.0 - run.offload_optimizer), 0.0)
-    shard = np.where(run.zero >= 1, run.shard, 1.0)
-    expert_shard = np.where(run.zero >= 1, np.minimum(run.shard, run.expert_ranks), 1.0)
+    cast = where((run.master_bytes > 0) & (run.gradient_bytes < 4), 4.0 * (1.0 - run.offload_optimizer), 0.0)
+    shard = where(run.zero >= 1, run.shard, 1.0)
+    expert_shard = where(run.zero >= 1, np.minimum(run.shard, run.expert_ranks), 1.0)
     return sharded_bytes(cast * run.trained_share, held.dense + held.ends, held.experts, shard, expert_shard)
 
 

@@ -26,7 +26,7 @@ from capacity_tui.engine.estimate.transformer.optimizer import optimizer_operato
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.estimate.work import Operator, Phase, PipelinePosition
 from capacity_tui.engine.models.operations import forward_attention_flops
-from capacity_tui.engine.numeric import Number, any_true
+from capacity_tui.engine.numeric import Number, any_true, where
 
 # Passes over stored attention scores: they are written, masked and normalized in place (read and written each), and
 # read for the weighted values; backward both gradients pass the same way, and scores are read once for each.
@@ -57,9 +57,9 @@ def narrow_where_it_pays(run: TransformerRun) -> TransformerRun:
     narrow = _product_seconds(run) < _product_seconds(wide)
     return replace(
         run,
-        fp8_linears=np.where(narrow, run.fp8_linears, 0.0),
-        peak=np.where(narrow, run.peak, wide.peak),
-        gemm_reach=np.where(narrow, run.gemm_reach, wide.gemm_reach),
+        fp8_linears=where(narrow, run.fp8_linears, 0.0),
+        peak=where(narrow, run.peak, wide.peak),
+        gemm_reach=where(narrow, run.gemm_reach, wide.gemm_reach),
     )
 
 
@@ -140,9 +140,9 @@ def _linear_layers(run: TransformerRun) -> Iterator[Operator]:
     shape, layers, tokens = run.shape, run.layers_per_stage, run.tokens
     recompute_fraction = recomputed_share(run, run.recompute.latent, product=True)
     if shape.latent:
-        rank = np.where(shape.q_lora_rank > 0, shape.q_lora_rank, 0.0)
+        rank = where(shape.q_lora_rank > 0, shape.q_lora_rank, 0.0)
         down = rank + shape.kv_lora_rank + shape.qk_rope_head_dim
-        query_in = np.where(shape.q_lora_rank > 0, shape.q_lora_rank, shape.hidden)
+        query_in = where(shape.q_lora_rank > 0, shape.q_lora_rank, shape.hidden)
         yield from gemm(
             run, "attention down projection", tokens, down, shape.hidden, count=layers, recompute=recompute_fraction
         )
@@ -206,28 +206,28 @@ def _attention(run: TransformerRun) -> Iterator[Operator]:
     head = run.query_width / shape.heads
     reach = device.efficiency
     speed = reach.sustained * device.clock
-    kernel = np.where(run.software.native_attention > 0, 1.0, reach.attention_portable)
+    kernel = where(run.software.native_attention > 0, 1.0, reach.attention_portable)
     rate = attention_rate(span, head, run.attention_peak, reach.attention_forward * kernel * speed,
                           reach.attention_half_length, reach.attention_half_width)  # fmt: skip
     # Stored scores are computed in full, then masked, and pass through memory several times.
     attentions = 1.0 + run.encoder_blocks + run.cross_attentions
     score_bytes = attentions * run.tokens * shape.heads * run.seq_len * run.element_bytes / run.tp
-    masked_compute_factor = np.where(run.fused_attention > 0, 1.0, run.seq_len / run.attended)
+    masked_compute_factor = where(run.fused_attention > 0, 1.0, run.seq_len / run.attended)
     unfused_rate = run.attention_peak * run.wide_gemm_reach * reach.attention_unfused * speed
     unfused_rate = unfused_rate * _aligned(run, head)
-    forward_rate = np.where(run.fused_attention > 0, rate, unfused_rate)
-    backward_rate = np.where(run.fused_attention > 0, rate * reach.attention_backward, unfused_rate)
+    forward_rate = where(run.fused_attention > 0, rate, unfused_rate)
+    backward_rate = where(run.fused_attention > 0, rate * reach.attention_backward, unfused_rate)
     traffic = (
         attentions * run.tokens * (run.query_width + run.key_value_width + run.value_width) * run.element_bytes / run.tp
     )
     unfused = 1.0 - run.fused_attention
     bandwidth = device.bandwidth * reach.elementwise
     recompute_fraction = recomputed_share(run, run.recompute.attention * unfused, product=False)
-    recompute_fraction = np.where(run.recompute.operations > 0, run.recompute.full_layers, recompute_fraction)
+    recompute_fraction = where(run.recompute.operations > 0, run.recompute.full_layers, recompute_fraction)
     through = traffic + unfused * SCORE_FORWARD * score_bytes
     yield Operator("attention", "attention", "forward", "layer", flops * masked_compute_factor, through,
                    forward_rate, bandwidth, layers)  # fmt: skip
-    backward_flops = flops * np.where(run.fused_attention > 0, FUSED_BACKWARD, 2.0 * masked_compute_factor)
+    backward_flops = flops * where(run.fused_attention > 0, FUSED_BACKWARD, 2.0 * masked_compute_factor)
     yield Operator("attention, backward", "attention", "backward", "layer", backward_flops,
                    2.0 * traffic + unfused * SCORE_BACKWARD * score_bytes, backward_rate,
                    bandwidth, layers)  # fmt: skip
@@ -242,7 +242,7 @@ def _elementwise(run: TransformerRun) -> Iterator[Operator]:
     routed = run.moe_share * shape.experts_active * shape.hidden / run.tp
     rotary = (blocks + run.cross_attentions) * (run.query_width + run.key_value_width) / run.tp
     sublayers = 2.0 * blocks + run.cross_attentions
-    passes = software.elementwise_passes * np.where(run.compiled > 0, software.compiled_passes, 1.0)
+    passes = software.elementwise_passes * where(run.compiled > 0, software.compiled_passes, 1.0)
     bandwidth = device.bandwidth * device.efficiency.elementwise
     moe_layers = software.moe_launches + software.expert_launches * shape.experts / run.ep
     launches = software.layer_launches * sublayers / 2.0 + run.moe_share * moe_layers
@@ -282,7 +282,7 @@ def _casts(run: TransformerRun) -> Iterator[Operator]:
     weights = run.stacked_parameters_per_layer / run.tp + run.expert_parameters_per_layer / (run.ep * run.etp)
     narrow, routed = _hidden_share(run), run.moe_share * shape.experts_active * shape.hidden / run.tp
     operands = (4.0 * narrow + routed + run.query_width / run.tp + 2.0 * _active_ffn(run)) * run.tokens
-    repeats = np.where(run.zero >= 3, 1.0, 1.0 / run.micro_batches)
+    repeats = where(run.zero >= 3, 1.0, 1.0 / run.micro_batches)
     moving = 2.0 * run.fp8_linears * (run.element_bytes + run.operand_bytes)
     bandwidth = run.cluster.device.bandwidth * run.cluster.device.efficiency.elementwise
     yield Operator("casts to the narrow type", "compute", "forward", "layer", 0.0,
@@ -291,7 +291,7 @@ def _casts(run: TransformerRun) -> Iterator[Operator]:
 
 def _hidden_share(run: TransformerRun) -> Number:
     """Elements of the residual stream that a device works on for a token."""
-    return run.shape.hidden / np.where(run.sequence_parallel > 0, run.tp, 1.0)
+    return run.shape.hidden / where(run.sequence_parallel > 0, run.tp, 1.0)
 
 
 def _active_ffn(run: TransformerRun) -> Number:

@@ -13,7 +13,7 @@ from capacity_tui.engine.estimate.timing.roofline import optimizer_bandwidth
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.estimate.work import Collective, Operator
 from capacity_tui.engine.models.matrices import Matrix, layer_matrices
-from capacity_tui.engine.numeric import Number, any_true
+from capacity_tui.engine.numeric import Number, any_true, where
 
 WHOLE_MATRICES = (
     "Newton-Schulz iterations on whole matrices, shared out among the ranks that split a weight; embedding, head and "
@@ -47,14 +47,14 @@ class Shared:
 def optimizer_operators(run: TransformerRun) -> Iterator[Operator]:
     """Read gradients and states, write parameters and states, once a step; Muon multiplies matrices before."""
     device = run.cluster.device
-    shard = np.where(run.zero >= 1, run.shard, 1.0)
-    expert_shard = np.where(run.zero >= 1, np.minimum(run.shard, run.expert_ranks), 1.0)
+    shard = where(run.zero >= 1, run.shard, 1.0)
+    expert_shard = where(run.zero >= 1, np.minimum(run.shard, run.expert_ranks), 1.0)
     dense = run.layers_per_stage * run.stacked_parameters_per_layer / run.tp
     experts = run.layers_per_stage * run.expert_parameters_per_layer / (run.ep * run.etp)
     inner = (dense / shard + experts / expert_shard) * run.trained_share
     outer = run.outer_parameters / run.tp / np.minimum(run.pp, 2.0) / shard * run.trained_share
     # The processor that updates offloaded states keeps up with the link.
-    arithmetic = np.where(np.asarray(run.offload_optimizer) > 0, np.inf, device.peak("fp32"))
+    arithmetic = where(np.asarray(run.offload_optimizer) > 0, np.inf, device.peak("fp32"))
     yield Operator("optimizer", "optimizer", "step", "step", (inner + outer) * run.optimizer_flops,
                    inner * run.optimizer_traffic + outer * run.outer_traffic, arithmetic,
                    optimizer_bandwidth(device, run.offload_optimizer))  # fmt: skip
@@ -83,7 +83,7 @@ def _shared(run: TransformerRun) -> Iterator[Shared]:
     sharded = run.zero >= 1
     matrices = layer_matrices(run.shape)
     dense, experts = (tuple(matrix for matrix in matrices if matrix.routed is routed) for routed in (False, True))
-    yield Shared(dense, run.tp * np.where(sharded, run.shard, 1.0))
+    yield Shared(dense, run.tp * where(sharded, run.shard, 1.0))
     if any_true(run.shape.experts > 0):
-        group = np.where(sharded, np.minimum(run.shard, run.expert_ranks), 1.0)
+        group = where(sharded, np.minimum(run.shard, run.expert_ranks), 1.0)
         yield Shared(experts, run.ep * run.etp * group)

@@ -9,7 +9,7 @@ import numpy as np
 from capacity_tui.engine.cluster.cluster import Cluster
 from capacity_tui.engine.models.parameters import ParameterCounts
 from capacity_tui.engine.models.transformer import TransformerShape, present
-from capacity_tui.engine.numeric import Number, any_true
+from capacity_tui.engine.numeric import Number, any_true, where
 from capacity_tui.engine.uncertainty.intervals import Ranges
 
 
@@ -174,34 +174,34 @@ class TransformerRun:
     @property
     def trained_share(self) -> Number:
         """Share of the parameters that have gradients."""
-        return np.where(self.frozen_bytes > 0, self.trainable / self.counts.total, 1.0)
+        return where(self.frozen_bytes > 0, self.trainable / self.counts.total, 1.0)
 
     @property
     def adapter_parameters(self) -> Number:
         """Parameters beside the base model's."""
-        return np.where(self.frozen_bytes > 0, self.trainable, 0.0)
+        return where(self.frozen_bytes > 0, self.trainable, 0.0)
 
     @property
     def stored_bytes(self) -> Number:
         """Bytes of a base parameter in the layers, between uses."""
         if not any_true(self.frozen_bytes <= 0):
             return self.frozen_bytes  # the very number, so that its derivation is found
-        return np.where(self.frozen_bytes > 0, self.frozen_bytes, self.weight_bytes)
+        return where(self.frozen_bytes > 0, self.frozen_bytes, self.weight_bytes)
 
     @property
     def embedding_and_head_bytes(self) -> Number:
         """Bytes of a base parameter outside the layers, between uses."""
-        return np.where(self.frozen_bytes > 0, self.frozen_end_bytes, self.weight_bytes)
+        return where(self.frozen_bytes > 0, self.frozen_end_bytes, self.weight_bytes)
 
     @property
     def split(self) -> Number:
         """Ranks that share what lies between tensor-parallel products."""
-        return np.where(self.sequence_parallel > 0, self.tp, 1.0)
+        return where(self.sequence_parallel > 0, self.tp, 1.0)
 
     @property
     def column_input(self) -> Number:
         """Elements a token keeps of the input of a product split by columns: whole where it is not gathered again."""
-        return self.shape.hidden / np.where(np.asarray(self.software.gathered_inputs) > 0, 1.0, self.split)
+        return self.shape.hidden / where(np.asarray(self.software.gathered_inputs) > 0, 1.0, self.split)
 
     @property
     def active_ffn(self) -> Number:
@@ -213,7 +213,7 @@ class TransformerRun:
     @property
     def operand_bytes(self) -> Number:
         """Bytes of an operand of a linear layer."""
-        return np.where(self.fp8_linears > 0, self.element_bytes / 2.0, self.element_bytes)
+        return where(self.fp8_linears > 0, self.element_bytes / 2.0, self.element_bytes)
 
     @property
     def tokens(self) -> Number:
@@ -240,7 +240,7 @@ class TransformerRun:
     def end_layers(self) -> Number:
         """Layers of the first and of the last pipeline stage: the fewer ones, beside embedding and head."""
         rest = self.shape.layers - (self.pp - 2.0) * self.fullest_layers
-        return np.where(self.pp > 2, np.clip(np.ceil(rest / 2.0), 1.0, self.fullest_layers), self.fullest_layers)
+        return where(self.pp > 2, np.clip(np.ceil(rest / 2.0), 1.0, self.fullest_layers), self.fullest_layers)
 
     @property
     def replica_ranks(self) -> Number:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-import numpy as np
-
 from capacity_tui.engine.estimate.non_allocator_memory import context_bytes
 from capacity_tui.engine.estimate.result import ModelFacts
 from capacity_tui.engine.estimate.transformer.communication import training_collectives
@@ -15,7 +13,7 @@ from capacity_tui.engine.estimate.transformer.optimizer import WHOLE_MATRICES
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.estimate.work import Schedule, Work
 from capacity_tui.engine.models.operations import forward_flops_per_token
-from capacity_tui.engine.numeric import Number, any_true
+from capacity_tui.engine.numeric import Number, any_true, where
 
 METHOD = "operator roofline with collectives and pipeline schedule; memory term by term"
 
@@ -47,9 +45,9 @@ def training_work(run: TransformerRun, steps: Number | None) -> Work:
     return Work(
         facts=facts,
         memory=memory.parts,
-        stages={name: stage.peak for name, stage in memory.ends.items()},
-        timeline={MOMENTS[phase]: bytes_ for phase, bytes_ in memory.fullest.timeline.items()},
-        host_bytes=memory.fullest.host,
+        stages=memory.ends,
+        timeline={MOMENTS[phase]: bytes_ for phase, bytes_ in memory.timeline.items()},
+        host_bytes=memory.host,
         places=memory.places,
         fragmentation=run.software.fragmentation,
         context_bytes=context_bytes(device.efficiency.context_bytes, device.efficiency.communicator_bytes, groups),
@@ -71,14 +69,14 @@ def training_work(run: TransformerRun, steps: Number | None) -> Work:
         memory_range=run.ranges.memory,
         step_basis=run.ranges.step_basis,
         memory_basis=run.ranges.memory_basis,
-        state_bytes=_state_bytes(run, memory.parts, memory.fullest.host),
+        state_bytes=_state_bytes(run, memory.parts, memory.host),
     )
 
 
 def _state_bytes(run: TransformerRun, parts: Mapping[str, Number], host: Number) -> Number:
     """Bytes of weights that are trained and of their optimizer, wherever they lie; a frozen base is not written."""
-    on_host = np.where((run.offload_optimizer > 0) | (run.offload_parameters > 0), host, 0.0)
-    weights = np.where(run.frozen_bytes > 0, run.adapter_parameters * run.element_bytes, parts["weights"])
+    on_host = where((run.offload_optimizer > 0) | (run.offload_parameters > 0), host, 0.0)
+    weights = where(run.frozen_bytes > 0, run.adapter_parameters * run.element_bytes, parts["weights"])
     return weights + parts["optimizer"] + on_host
 
 
