@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.cluster import own_machine as _cluster_own_machine
     from capacity_tui.engine.cluster.cluster import Cluster as Cluster
     from capacity_tui.engine.cluster.cluster import Device as Device
+    from capacity_tui.engine.cluster.measured_here import device_key as device_key
     from capacity_tui.engine.cluster.placement import placement_advice as placement_advice
     from capacity_tui.engine.cluster.resolve_cluster import resolve_cluster as resolve_cluster
     from capacity_tui.engine.cluster.score import Score as Score
@@ -81,7 +82,6 @@ if TYPE_CHECKING:
     from capacity_tui.engine.machine.benchmark import all_benchmarks as _machine_benchmark_all_benchmarks
     from capacity_tui.engine.machine.benchmark.all_benchmarks import run_benchmarks as run_benchmarks
     from capacity_tui.engine.machine.benchmark.benchmark_report import BenchmarkReport as BenchmarkReport
-    from capacity_tui.engine.machine.benchmark.benchmark_report import MeasuredFacts as MeasuredFacts
     from capacity_tui.engine.machine.benchmark.benchmark_report import benchmarks_folder as benchmarks_folder
     from capacity_tui.engine.machine.benchmark.benchmark_report import busy_text as busy_text
     from capacity_tui.engine.machine.benchmark.benchmark_report import save_report as save_report
@@ -98,11 +98,11 @@ if TYPE_CHECKING:
     from capacity_tui.engine.machine.machine import Accelerator as Accelerator
     from capacity_tui.engine.machine.machine import Disk as Disk
     from capacity_tui.engine.machine.machine import Machine as Machine
+    from capacity_tui.engine.machine.machine import MeasuredFacts as MeasuredFacts
     from capacity_tui.engine.machine.machine import MemoryModule as MemoryModule
     from capacity_tui.engine.machine.machine import NetworkInterface as NetworkInterface
     from capacity_tui.engine.machine.machine import Process as Process
     from capacity_tui.engine.machine.measured_constants import MeasuredEfficiency as MeasuredEfficiency
-    from capacity_tui.engine.machine.measured_constants import device_key as device_key
     from capacity_tui.engine.machine.plain_data import machine_as_dict as machine_as_dict
     from capacity_tui.engine.machine.sample import Sampler as Sampler
     from capacity_tui.engine.machine.topology.tree import topology_lines as topology_lines
@@ -277,19 +277,20 @@ _NAMES = {
     "schema.field_meta": "Knob",
     # Machines and clusters
     "cluster.cluster": "Cluster Device",
+    "cluster.measured_here": "device_key",
     "cluster.own_machine": "detected:cluster_of_machine",
     "cluster.placement": "placement_advice",
     "cluster.resolve_cluster": "resolve_cluster",
     "cluster.score": "Score score_machine",
     "machine.benchmark.measurement": "Measurement Skipped Unit",
     "machine.benchmark.network_speed": "web_address",
-    "machine.benchmark.benchmark_report": "BenchmarkReport MeasuredFacts benchmarks_folder busy_text save_report",
+    "machine.benchmark.benchmark_report": "BenchmarkReport benchmarks_folder busy_text save_report",
     "machine.benchmark.all_benchmarks": "Progress:BenchmarkProgress run_benchmarks",
     "machine.detect": "detect",
     "machine.doctor": "DoctorReport report_lines:doctor_lines examine:doctor_report",
     "machine.facts": "Fact Quantity",
-    "machine.machine": "Accelerator Disk Machine MemoryModule NetworkInterface Process",
-    "machine.measured_constants": "MeasuredEfficiency device_key",
+    "machine.machine": "Accelerator Disk Machine MeasuredFacts MemoryModule NetworkInterface Process",
+    "machine.measured_constants": "MeasuredEfficiency",
     "machine.plain_data": "machine_as_dict",
     "machine.sample": "Sample:MachineSample Sampler",
     "machine.topology.tree": "topology_lines",

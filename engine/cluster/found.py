@@ -1,9 +1,8 @@
-"""The hardware a plan names: an accelerator, a processor, an instance, or this machine."""
+"""The hardware a plan names: an accelerator, a processor or an instance."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import Accelerator, Catalog, Fabric, Instance, Processor
 from capacity_tui.engine.cluster.catalogue_devices import UNTOLD, accelerator_device, part_of_device, processor_device
@@ -15,12 +14,9 @@ from capacity_tui.engine.cluster.fabric import (
     machine_network,
     usual_network,
 )
-from capacity_tui.engine.errors import CatalogError, HardwareError, Place, PlanError
+from capacity_tui.engine.errors import CatalogError, Place, PlanError
 from capacity_tui.engine.machine.facts import Provenance
 from capacity_tui.engine.plan.plan import HardwareSection
-
-if TYPE_CHECKING:
-    from capacity_tui.engine.machine.machine import Machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,20 +46,13 @@ class Found:
     host_memory_known: Provenance = UNTOLD
 
 
-def found_hardware(section: HardwareSection, catalog: Catalog, machine: Machine | None = None) -> Found:
-    """Return what a plan's hardware names.
+def found_hardware(section: HardwareSection, catalog: Catalog) -> Found:
+    """Return what a plan's hardware names in the catalogue.
 
     Raises:
-        HardwareError: nothing was detected that could run anything.
         PlanError: nothing has that name.
         CatalogError: its peaks are not published.
     """
-    if section.name == "detected":
-        if machine is None:
-            raise HardwareError("no machine was detected", hint="name the hardware in hardware.name")
-        from capacity_tui.engine.cluster.own_machine import detected  # noqa: PLC0415 - other plans need none of it
-
-        return detected(machine, catalog)
     try:
         row = catalog.find_hardware(section.name)
     except CatalogError as error:

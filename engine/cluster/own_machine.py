@@ -9,11 +9,11 @@ from capacity_tui.engine.cluster.catalogue_devices import accelerator_device, po
 from capacity_tui.engine.cluster.cluster import Device
 from capacity_tui.engine.cluster.fabric import machine_network
 from capacity_tui.engine.cluster.found import Found
+from capacity_tui.engine.cluster.measured_here import with_measured
 from capacity_tui.engine.cluster.own_processor import own_processor
 from capacity_tui.engine.cluster.usable import slice_of, usable_devices
 from capacity_tui.engine.machine.facts import Provenance
 from capacity_tui.engine.machine.machine import Accelerator, Machine
-from capacity_tui.engine.machine.measured_constants import with_measured
 
 # Below this an idle device's "used" memory is the driver's own reserve (nvidia-smi shows up to some hundred MiB).
 HELD_BY_OTHERS = 2**30

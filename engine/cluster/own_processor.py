@@ -6,9 +6,9 @@ import math
 from dataclasses import replace
 
 from capacity_tui.engine.catalog import Catalog, Processor
-from capacity_tui.engine.cluster.benchmarked import with_benchmarks
 from capacity_tui.engine.cluster.catalogue_devices import processor_device
 from capacity_tui.engine.cluster.cluster import Device
+from capacity_tui.engine.cluster.measured_here import with_benchmarks
 from capacity_tui.engine.machine.device_names import device_names
 from capacity_tui.engine.machine.facts import Provenance
 from capacity_tui.engine.machine.machine import Machine

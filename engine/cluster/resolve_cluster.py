@@ -21,7 +21,7 @@ from capacity_tui.engine.cluster.pricing import (
     instances_for,
     price_assumptions,
 )
-from capacity_tui.engine.errors import Place, PlanError
+from capacity_tui.engine.errors import HardwareError, Place, PlanError
 from capacity_tui.engine.machine.facts import Provenance
 from capacity_tui.engine.plan.plan import HardwareSection, PricingSection
 from capacity_tui.engine.units import parse_count
@@ -50,7 +50,7 @@ def resolve_cluster(
         PlanError: an unknown or unreadable override.
     """
     spec = _overrides(section.spec)
-    found = found_hardware(section, catalog, machine)
+    found = _own_machine(machine, catalog) if section.name == "detected" else found_hardware(section, catalog)
     device = _overridden(found.device, spec)
     devices = section.devices or found.devices
     per_node = min(section.per_node or found.per_node, devices)
@@ -88,6 +88,14 @@ def resolve_cluster(
             "host_memory_bytes": _given("host_memory_gib") if "host_memory_gib" in spec else found.host_memory_known,
         },
     )
+
+
+def _own_machine(machine: Machine | None, catalog: Catalog) -> Found:
+    if machine is None:
+        raise HardwareError("no machine was detected", hint="name the hardware in hardware.name")
+    from capacity_tui.engine.cluster.own_machine import detected  # noqa: PLC0415 - other plans need none of it
+
+    return detected(machine, catalog)
 
 
 def _assumed(section: HardwareSection, found: Found, devices: int, per_node: int, network: Network) -> Iterator[str]:

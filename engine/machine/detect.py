@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 from capacity_tui.engine.errors import StorageError
 from capacity_tui.engine.files import CORRUPT, data_folder
 from capacity_tui.engine.machine.benchmark.benchmark_report import FOLDER as BENCHMARKS
-from capacity_tui.engine.machine.benchmark.benchmark_report import MeasuredFacts, measured_facts
+from capacity_tui.engine.machine.benchmark.benchmark_report import measured_facts
 from capacity_tui.engine.machine.facts import missing
 from capacity_tui.engine.machine.generations import with_abilities
 from capacity_tui.engine.machine.host.cpu import probe_cpu
@@ -31,6 +31,7 @@ from capacity_tui.engine.machine.machine import (
     Container,
     Cpu,
     Machine,
+    MeasuredFacts,
     Memory,
     MemoryModules,
     Platform,
@@ -154,7 +155,7 @@ def _cpu(host: Host) -> Cpu:
 
 def _measured(host: Host) -> tuple[MeasuredEfficiency | Probe, ...]:
     """Return the measured constants of each file, or what is wrong with it."""
-    from capacity_tui.engine.machine.measured_constants import FOLDER, read_reach  # noqa: PLC0415 - loads numpy
+    from capacity_tui.engine.machine.measured_constants import FOLDER, read_constants  # noqa: PLC0415 - loads numpy
 
     folder = host.path(str(data_folder(host.environment).absolute())) / FOLDER
     if not folder.is_dir():
@@ -162,7 +163,7 @@ def _measured(host: Host) -> tuple[MeasuredEfficiency | Probe, ...]:
 
     def found(path: Path) -> MeasuredEfficiency | Probe:
         try:
-            return read_reach(path)
+            return read_constants(path)
         except StorageError as error:
             return Probe("measured constants", 0.0, "failed", error.one_line())
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 from capacity_tui.engine.machine.facts import Fact, missing
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.machine.benchmark.benchmark_report import MeasuredFacts
     from capacity_tui.engine.machine.measured_constants import MeasuredEfficiency
 
 DiskKind = Literal["NVMe", "SSD", "HDD", "network", "tmpfs", "overlay"]
@@ -287,6 +286,17 @@ class Probe:
     seconds: float
     outcome: ProbeOutcome
     detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredFacts:
+    """What benchmarks say about the machine, where they were run: rates in FLOP/s and bytes a second."""
+
+    fp32_flops: Fact[float]
+    fp64_flops: Fact[float]
+    memory_bandwidth: Fact[float]
+    disk_read: Fact[float]
+    disk_write: Fact[float]
 
 
 @dataclass(frozen=True, slots=True)

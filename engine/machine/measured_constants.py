@@ -6,13 +6,11 @@ Each device has one file, ``measured/<device>.json`` in the folder of the progra
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
-from capacity_tui.engine.cluster.cluster import Device, Efficiency
 from capacity_tui.engine.errors import Place, StorageError
 from capacity_tui.engine.files import data_folder, reading_error
 from capacity_tui.engine.machine.curve import Curve
@@ -24,7 +22,6 @@ MOST_RATIO = 100.0
 """Measured over modelled rates of a curve."""
 MOST = {"_seconds": 1.0, "_bytes": 1e12, "_length": 1e6}
 """What constants of other kinds can be at most, by the end of their names."""
-_CONSTANTS = frozenset(part.name for part in fields(Efficiency)) - {"gemm", "source", "curves"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +48,11 @@ class MeasuredEfficiency:
     """Constants measured on one device.
 
     Attributes:
-        device: key of the device, see ``device_key``.
+        device: name that the device's measurements go by.
         date: day of the newest sample or run, ISO.
         software: versions by name.
         gemm: share of the dense peak that large products reach, by type.
-        constants: other fields of Reach, in its units.
+        constants: other constants of the efficiency table, in its units.
         curves: measured over modelled rates by size.
         errors: how well all of this fits.
     """
@@ -68,28 +65,13 @@ class MeasuredEfficiency:
     curves: tuple[Curve, ...] = ()
     errors: tuple[FitError, ...] = ()
 
-    def applied(self, reach: Efficiency) -> Efficiency:
-        """Return what a device reaches, with what was measured in place of the catalogue's constants."""
-        numbers = {name: value for name, value in self.constants.items() if name in _CONSTANTS}
-        changed = replace(reach, **numbers)  # type: ignore[arg-type]  # only names of numeric fields
-        source = f"measured on this machine, {self.date}"
-        return replace(changed, gemm={**reach.gemm, **self.gemm}, source=source, curves=self.curves)
 
-
-def device_key(device: Device) -> str:
-    """Return the name a device's measurements go by: its catalogue id, or CPU model and usable cores."""
-    if device.kind != "cpu":
-        return device.id
-    words = re.sub(r"[^a-z0-9]+", "-", device.name.lower()).strip("-")
-    return f"cpu-{words}-{device.units:g}"
-
-
-def reach_file(key: str, folder: Path | None = None) -> Path:
+def constants_file(key: str, folder: Path | None = None) -> Path:
     """Return the file that holds what was measured on a device."""
     return (folder or data_folder()) / FOLDER / f"{key}.json"
 
 
-def read_reach(path: Path) -> MeasuredEfficiency:
+def read_constants(path: Path) -> MeasuredEfficiency:
     """Return the constants in a file.
 
     Raises:
@@ -97,7 +79,7 @@ def read_reach(path: Path) -> MeasuredEfficiency:
     """
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
-        return _reach(cast("Mapping[str, object]", data))
+        return _constants(cast("Mapping[str, object]", data))
     except OSError as error:
         raise reading_error(error, path) from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -105,14 +87,7 @@ def read_reach(path: Path) -> MeasuredEfficiency:
         raise StorageError("measured constants are damaged", str(error), hint, Place(str(path))) from error
 
 
-def with_measured(device: Device, found: tuple[MeasuredEfficiency, ...]) -> Device:
-    """Return a device with what was measured on it, if anything was."""
-    key = device_key(device)
-    own = next((measured for measured in found if measured.device == key), None)
-    return device if own is None else replace(device, efficiency=own.applied(device.efficiency))
-
-
-def _reach(data: Mapping[str, object]) -> MeasuredEfficiency:
+def _constants(data: Mapping[str, object]) -> MeasuredEfficiency:
     return MeasuredEfficiency(
         device=str(data["device"]),
         date=str(data["date"]),

@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity_tui.engine.cluster.cluster import Device
+from capacity_tui.engine.cluster.measured_here import device_key
 from capacity_tui.engine.errors import HardwareError
 from capacity_tui.engine.estimate.timing.roofline import attention_rate, gemm_rate
 from capacity_tui.engine.files import make_folder, write_atomically
 from capacity_tui.engine.machine.curve import Curve
-from capacity_tui.engine.machine.measured_constants import FitError, MeasuredEfficiency, device_key, reach_file
+from capacity_tui.engine.machine.measured_constants import FitError, MeasuredEfficiency, constants_file
 from capacity_tui.engine.sampling.kernel_cases import ATTENTION_BACKWARD, ELEMENT_BYTES, MOVED
 from capacity_tui.engine.sampling.samples import Sample, SampleFile
 
@@ -86,7 +87,7 @@ def write_measured(measured: MeasuredEfficiency, folder: Path | None = None) -> 
     Raises:
         StorageError: it cannot be written.
     """
-    path = reach_file(measured.device, folder)
+    path = constants_file(measured.device, folder)
     make_folder(path.parent)
     write_atomically(path, json.dumps(asdict(measured), indent=1) + "\n", overwrite=True)
     return path

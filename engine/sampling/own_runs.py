@@ -12,19 +12,14 @@ from typing import cast
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.cluster.cluster import Device
+from capacity_tui.engine.cluster.measured_here import device_key, with_measured
 from capacity_tui.engine.errors import Place, PlanError, StorageError
 from capacity_tui.engine.estimate.estimate import estimate_resolved
 from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.files import make_folder, reading_error, write_atomically
 from capacity_tui.engine.machine.machine import Machine
-from capacity_tui.engine.machine.measured_constants import (
-    FitError,
-    MeasuredEfficiency,
-    device_key,
-    reach_file,
-    with_measured,
-)
+from capacity_tui.engine.machine.measured_constants import FitError, MeasuredEfficiency, constants_file
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.sampling.samples import today
 
@@ -101,7 +96,7 @@ def fit_runs(
 
 def runs_file(key: str, folder: Path | None = None) -> Path:
     """Return the file of a device's own runs."""
-    return reach_file(key, folder).with_suffix(".runs.jsonl")
+    return constants_file(key, folder).with_suffix(".runs.jsonl")
 
 
 def read_runs(key: str, folder: Path | None = None) -> tuple[OwnRun, ...]:

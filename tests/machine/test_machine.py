@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 from capacity_tui.engine.api import answer, detect, load_catalog, plan_from_data
+from capacity_tui.engine.cluster.measured_here import device_key, with_measured
 from capacity_tui.engine.cluster.own_machine import detected
 from capacity_tui.engine.errors import HardwareError, PlanError, StorageError
 from capacity_tui.engine.estimate.timing.roofline import attention_rate, gemm_rate
 from capacity_tui.engine.machine.curve import Curve
-from capacity_tui.engine.machine.measured_constants import device_key, read_reach, with_measured
+from capacity_tui.engine.machine.measured_constants import read_constants
 from capacity_tui.engine.sampling.calibration import chosen_files, fit_samples, write_measured
 from capacity_tui.engine.sampling.kernel_cases import CPU, KernelCase, kernel_grid
 from capacity_tui.engine.sampling.own_runs import fit_runs, keep_run, own_run, read_runs
@@ -99,7 +100,7 @@ def test_torch_counts_before_numpy(tmp_path):
 
 def test_what_is_written_is_read_again(tmp_path, measured):
     path = write_measured(measured, tmp_path)
-    assert read_reach(path) == measured
+    assert read_constants(path) == measured
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[1]", '{"device": "x"}', "\x00"])
@@ -107,7 +108,7 @@ def test_a_damaged_file_is_refused_with_a_remedy(tmp_path, text):
     path = tmp_path / "x.json"
     path.write_text(text)
     with pytest.raises(StorageError, match="calibrate"):
-        read_reach(path)
+        read_constants(path)
 
 
 def test_detection_survives_damaged_constants(tmp_path, monkeypatch):

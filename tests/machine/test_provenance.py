@@ -15,12 +15,11 @@ from capacity_tui.engine.cluster.score import score_machine
 from capacity_tui.engine.cluster.usable import usable_devices
 from capacity_tui.engine.estimate.estimate import estimate_plan
 from capacity_tui.engine.estimate.resolve import resolve_plan
-from capacity_tui.engine.machine.benchmark.benchmark_report import MeasuredFacts
 from capacity_tui.engine.machine.detect import detect
 from capacity_tui.engine.machine.facts import Fact, detected, missing
 from capacity_tui.engine.machine.host.cpu import probe_cpu
 from capacity_tui.engine.machine.host_files import Host
-from capacity_tui.engine.machine.machine import MigInstance
+from capacity_tui.engine.machine.machine import MeasuredFacts, MigInstance
 from capacity_tui.engine.present import result_as_dict
 from capacity_tui.engine.present.summary import basis
 from capacity_tui.tui.explanation_view import explanation

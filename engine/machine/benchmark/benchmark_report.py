@@ -13,7 +13,7 @@ from capacity_tui.engine.machine.benchmark.load import BUSY_SHARE
 from capacity_tui.engine.machine.benchmark.measurement import Measurement, Skipped, Spread
 from capacity_tui.engine.machine.cooling import Cooling
 from capacity_tui.engine.machine.facts import Fact, missing
-from capacity_tui.engine.machine.machine import Machine
+from capacity_tui.engine.machine.machine import Machine, MeasuredFacts
 
 FOLDER = "benchmarks"
 MOST = 1e18  # FLOP/s, B/s: no machine of today has a thousandth of it
@@ -47,17 +47,6 @@ class BenchmarkReport:
     def find(self, identifier: str) -> Measurement | None:
         """Return one figure by its id."""
         return next((figure for figure in self.measured if figure.id == identifier), None)
-
-
-@dataclass(frozen=True, slots=True)
-class MeasuredFacts:
-    """What benchmarks say about the machine, where they were run: rates in FLOP/s and bytes a second."""
-
-    fp32_flops: Fact[float]
-    fp64_flops: Fact[float]
-    memory_bandwidth: Fact[float]
-    disk_read: Fact[float]
-    disk_write: Fact[float]
 
 
 def benchmarks_folder() -> Path:
