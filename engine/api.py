@@ -152,6 +152,8 @@ if TYPE_CHECKING:
     from capacity_tui.engine.present.plan_report import SCALING_HEADS as SCALING_HEADS
     from capacity_tui.engine.present.plan_report import scaling_rows as scaling_rows
     from capacity_tui.engine.present.plan_report import scaling_text as scaling_text
+    from capacity_tui.engine.present.plan_values import SWITCH as SWITCH
+    from capacity_tui.engine.present.plan_values import plan_value_text as plan_value_text
     from capacity_tui.engine.present.results import result_as_dict as result_as_dict
     from capacity_tui.engine.present.results import to_json as to_json
     from capacity_tui.engine.present.results import to_yaml as to_yaml
@@ -321,6 +323,7 @@ _NAMES = {
     # Presentation
     "present.frameworks": "framework_files",
     "present.html": "to_html",
+    "present.plan_values": "SWITCH plan_value_text",
     "present.markdown": "to_markdown",
     "present.plan_report": "SCALING_HEADS scaling_rows scaling_text",
     "present.results": "result_as_dict to_json to_yaml",

@@ -16,7 +16,7 @@ from capacity_tui.engine.machine.host_files import Host
 from capacity_tui.engine.printable import printable, printable_data, printable_lines
 from capacity_tui.tui.headless.group import group
 from capacity_tui.tui.headless.output import as_text
-from capacity_tui.tui.machine_tables import machine_tables
+from capacity_tui.tui.headless.tables.machine import machine_tables
 
 EVIL = "\x1b]0;PWNED\x07\x1b[31mEvil\x9b0m\u202e"
 SIZES = {"num_hidden_layers": 32, "hidden_size": 4096, "num_attention_heads": 32, "vocab_size": 32000}

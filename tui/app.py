@@ -20,21 +20,22 @@ from textual.screen import Screen
 from textual.widgets import Input
 
 from capacity_tui.engine.api import CapacityError, config_folder
-from capacity_tui.tui import glyphs, themes
+from capacity_tui.tui import themes
 from capacity_tui.tui.actions import bindings, check_keymap
-from capacity_tui.tui.guarded import Guarded
 from capacity_tui.tui.mistakes import failure
-from capacity_tui.tui.screens.plan import PlanScreen
+from capacity_tui.tui.screens.plan.screen import PlanScreen
+from capacity_tui.tui.screens.plan.workers import EngineRoom, kept_plans
 from capacity_tui.tui.settings import Settings, settings_file
 from capacity_tui.tui.settings import load as load_settings
 from capacity_tui.tui.store import Store
+from capacity_tui.tui.terminal import glyphs
 from capacity_tui.tui.view import Engine
-from capacity_tui.tui.workers import EngineRoom, kept_plans
+from capacity_tui.tui.widgets.guarded import Guarded
 
 if TYPE_CHECKING:
     from textual.command import Provider
 
-    from capacity_tui.tui.text import Line
+    from capacity_tui.tui.terminal.text import Line
 
 
 _FLOOD, _FLOOD_SECONDS = 20, 2.0
@@ -49,7 +50,7 @@ def load_engine() -> Engine:
 
 
 def _data_commands() -> type[Provider]:
-    from capacity_tui.tui.commands import DataCommands
+    from capacity_tui.tui.screens.dialogs.palette import DataCommands
 
     return DataCommands
 
@@ -103,7 +104,7 @@ class CapacityApp(Guarded, App[None]):
         chosen = super().get_driver_class()
         if chosen.__name__ != "LinuxDriver":
             return chosen
-        from capacity_tui.tui.driver import PromptDriver
+        from capacity_tui.tui.terminal.driver import PromptDriver
 
         return PromptDriver
 
@@ -125,7 +126,7 @@ class CapacityApp(Guarded, App[None]):
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:  # noqa: ARG002
         """Offer every action of the registry in the palette."""
-        from capacity_tui.tui.commands import action_commands
+        from capacity_tui.tui.screens.dialogs.palette import action_commands
 
         return action_commands(self, self.settings.keys)
 
@@ -144,15 +145,15 @@ class CapacityApp(Guarded, App[None]):
 
     def action_command_palette(self) -> None:
         """Find a command by a part of its name."""
-        from capacity_tui.tui.commands import Palette
+        from capacity_tui.tui.screens.dialogs.palette import Palette
 
         if not isinstance(self.screen, Palette):
             self.push_screen(Palette(id="--command-palette"))
 
     def action_help(self) -> None:
         """Show all keys."""
-        from capacity_tui.tui.screens.dialogs import TextDialog
-        from capacity_tui.tui.screens.help import help_lines
+        from capacity_tui.tui.screens.dialogs.help import help_lines
+        from capacity_tui.tui.screens.dialogs.text_dialog import TextDialog
 
         plan = self.plan_screen
         name = (self.screen.TITLE or plan.current.TITLE).lower()
@@ -260,7 +261,7 @@ def run(
         Exception: a mistake of the program that leaves no screen to go on with.
     """
     # Textual reads stdin and draws on stderr.
-    from capacity_tui.tui.signals import heed_signals
+    from capacity_tui.tui.terminal.signals import heed_signals
 
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise CapacityError("the screen needs a terminal", hint="see `capacity-tui --help` for commands without one")

@@ -19,7 +19,7 @@ from capacity_tui.engine.api import (
     format_rate,
     format_seconds,
 )
-from capacity_tui.tui.tables import table
+from capacity_tui.tui.headless.tables.layout import table
 from capacity_tui.tui.view import BenchmarkStep
 
 

@@ -35,12 +35,12 @@ from capacity_tui.engine.api import (
 )
 from capacity_tui.engine.api import Comparison as EngineComparison
 from capacity_tui.engine.api import Sampler as EngineSampler
-from capacity_tui.tui.catalogue_view import choices
-from capacity_tui.tui.estimate_view import column, warning_lines
 from capacity_tui.tui.explanation_view import explanation, reason
-from capacity_tui.tui.field_view import field_lines, reset_value
-from capacity_tui.tui.machine_view import cluster_rows, machine_rows, reading_of, simulated
 from capacity_tui.tui.model_edit import METHOD, SPEC, with_method, with_model, with_parameter
+from capacity_tui.tui.screens.dialogs.catalogue_view import choices
+from capacity_tui.tui.screens.plan.estimate_view import column, warning_lines
+from capacity_tui.tui.screens.plan.field_view import field_lines, reset_value
+from capacity_tui.tui.screens.plan.hardware_view import cluster_rows, machine_rows, reading_of, simulated
 from capacity_tui.tui.view import (
     BenchmarkOutcome,
     BenchmarkStep,

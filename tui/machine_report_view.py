@@ -10,7 +10,7 @@ from rich.text import Text
 from capacity_tui.engine.api import BenchmarkReport, CapacityError, Machine, Plan, answer
 from capacity_tui.tui.benchmark_view import report_tables
 from capacity_tui.tui.headless.machine_report import job_parts, score_of, score_parts, surroundings_parts
-from capacity_tui.tui.machine_tables import machine_tables
+from capacity_tui.tui.headless.tables.machine import machine_tables
 
 
 def report_parts(

@@ -8,7 +8,7 @@ from io import StringIO
 from rich.console import Console, RenderableType
 from rich.style import Style
 
-from capacity_tui.tui.text import Line, Span
+from capacity_tui.tui.terminal.text import Line, Span
 
 _LEAST_WIDTH = 20
 """Tables lay themselves out badly below this; lines are cut instead."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from capacity_tui.engine.api import CapacityError, Place, config_folder, make_folder, write_atomically
 from capacity_tui.tui import toml_file
-from capacity_tui.tui.glyphs import Glyphs
+from capacity_tui.tui.terminal.glyphs import Glyphs
 
 SLOWEST_SECONDS = 60.0
 FASTEST_SECONDS = 0.5

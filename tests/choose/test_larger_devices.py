@@ -10,7 +10,7 @@ from capacity_tui.engine.choose.answers import answer
 from capacity_tui.engine.choose.modes.modes import compare, fill
 from capacity_tui.engine.choose.whatif.trials import EstimatedPlan, has_room, re_estimate
 from capacity_tui.engine.plan.plan import Plan
-from capacity_tui.tui.estimate_view import column
+from capacity_tui.tui.screens.plan.estimate_view import column
 
 SERVED = {
     "task": "infer",

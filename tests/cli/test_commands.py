@@ -384,7 +384,7 @@ def test_a_fraction_of_a_device_is_listed_with_its_own_memory(run) -> None:
 
 def test_instances_are_picked_by_provider_devices_price_and_region() -> None:
     from capacity_tui.engine.catalog import load_catalog
-    from capacity_tui.tui.catalogue_view import choices
+    from capacity_tui.tui.screens.dialogs.catalogue_view import choices
 
     details = {choice.id: choice.detail for choice in choices("accelerator", load_catalog(), None)}
     assert details["aws-p5-48xlarge"] == "AWS p5.48xlarge · 8 x h100-sxm-80gb · $55.04 an hour · us-east-1"
@@ -392,7 +392,7 @@ def test_instances_are_picked_by_provider_devices_price_and_region() -> None:
 
 def test_an_unknown_peak_is_not_zero(run) -> None:
     from capacity_tui.engine.catalog import load_catalog
-    from capacity_tui.tui.catalogue_view import choices
+    from capacity_tui.tui.screens.dialogs.catalogue_view import choices
 
     details = {choice.id: choice.detail for choice in choices("accelerator", load_catalog(), None)}
     assert details["mi308x"].endswith("n/a")

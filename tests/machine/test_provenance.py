@@ -23,7 +23,7 @@ from capacity_tui.engine.machine.machine import MeasuredFacts, MigInstance
 from capacity_tui.engine.present import result_as_dict
 from capacity_tui.engine.present.summary import basis
 from capacity_tui.tui.explanation_view import explanation
-from capacity_tui.tui.machine_view import cluster_rows
+from capacity_tui.tui.screens.plan.hardware_view import cluster_rows
 
 SPEC = {"bf16_tflops": 77, "bandwidth_gbs": 1230, "memory_mib": 1000, "link_gbs": 11, "node_gbs": 2}
 

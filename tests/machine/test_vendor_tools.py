@@ -14,8 +14,8 @@ from capacity_tui.engine.machine.commands import run_command
 from capacity_tui.engine.machine.detect import detect
 from capacity_tui.engine.machine.facts import Fact
 from capacity_tui.engine.machine.host_files import Host, parse_cpu_list
-from capacity_tui.tui.machine_tables import machine_tables
-from capacity_tui.tui.machine_view import machine_rows
+from capacity_tui.tui.headless.tables.machine import machine_tables
+from capacity_tui.tui.screens.plan.hardware_view import machine_rows
 
 
 @pytest.fixture

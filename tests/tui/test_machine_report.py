@@ -14,8 +14,8 @@ from capacity_tui.engine.machine.benchmark.benchmark_report import BenchmarkRepo
 from capacity_tui.engine.machine.benchmark.measurement import Measurement, Skipped, Spread
 from capacity_tui.engine.machine.machine import Machine
 from capacity_tui.tui.engine_view import CapacityEngine
+from capacity_tui.tui.headless.tables.layout import table
 from capacity_tui.tui.rich_lines import rich_lines
-from capacity_tui.tui.tables import table
 from capacity_tui.tui.view import BenchmarkStep
 
 TRIAD = Measurement("memory.triad", "memory triad", "B/s", Spread(41.4e9, 34.7e9, 44.6e9, 60), "2 threads")

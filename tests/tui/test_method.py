@@ -12,7 +12,7 @@ from capacity_tui.engine.plan.files.loading import plan_from_data, plan_from_tex
 from capacity_tui.engine.plan.files.writing import dump_plan
 from capacity_tui.tui.app import CapacityApp
 from capacity_tui.tui.engine_view import PlanDocument
-from capacity_tui.tui.screens.plan import PlanScreen
+from capacity_tui.tui.screens.plan.screen import PlanScreen
 
 BASE = {"model": {"name": "llama-3.1-8b"}, "hardware": {"name": "8xH100-SXM"}}
 

@@ -11,10 +11,10 @@ from flow import press, resolve_plan, row, shown
 
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.tui.app import CapacityApp
+from capacity_tui.tui.screens.plan.field_list import FieldList
+from capacity_tui.tui.screens.plan.why import Why
 from capacity_tui.tui.settings import Settings
 from capacity_tui.tui.view import Comparison
-from capacity_tui.tui.widgets.field_list import FieldList
-from capacity_tui.tui.widgets.why import Why
 
 SIZE = (120, 40)
 
@@ -31,12 +31,12 @@ def app(engine: FakeEngine) -> CapacityApp:
 @pytest.mark.parametrize(
     ("place", "keys"),
     [
-        ("capacity_tui.tui.screens.editing.Editing.action_step", ("+",)),
-        ("capacity_tui.tui.widgets.field_list.FieldList.action_move", ("j",)),
-        ("capacity_tui.tui.screens.editing.Editing.ask_why", ("3", "j")),
+        ("capacity_tui.tui.screens.plan.editing.Editing.action_step", ("+",)),
+        ("capacity_tui.tui.screens.plan.field_list.FieldList.action_move", ("j",)),
+        ("capacity_tui.tui.screens.plan.editing.Editing.ask_why", ("3", "j")),
         ("capacity_tui.tui.widgets.prompt.Prompt.action_close", ("/", "enter")),
-        ("capacity_tui.tui.screens.picker.Picker.dismiss", ("o", "enter")),
-        ("capacity_tui.tui.screens.dialogs.TextDialog.action_copy", ("?", "y")),
+        ("capacity_tui.tui.screens.dialogs.picker.Picker.dismiss", ("o", "enter")),
+        ("capacity_tui.tui.screens.dialogs.text_dialog.TextDialog.action_copy", ("?", "y")),
         ("capacity_tui.tui.app.CapacityApp.action_next_theme", ("t",)),
         ("fake_engine.FakeDocument.explain", ("3", "j")),
         ("fake_engine.FakeEngine.catalogue", ("o", "escape")),
@@ -108,7 +108,7 @@ async def test_code_that_ends_the_program_in_a_thread_is_a_mistake(
 async def test_sensors_that_fail_once_are_read_again(
     app: CapacityApp, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("capacity_tui.tui.workers.RETRY_SECONDS", 0.0)
+    monkeypatch.setattr("capacity_tui.tui.screens.plan.workers.RETRY_SECONDS", 0.0)
     readings = [NotImplementedError("no counter"), PermissionError("no counter")]
     sampler = engine.sampler()
 

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from capacity_tui.tui.glyphs import Glyphs, to_ascii
+from capacity_tui.tui.screens.plan.field_list import FieldList
 from capacity_tui.tui.stepping import position, stepped
-from capacity_tui.tui.text import clip, fit, left, line, right, wrap
+from capacity_tui.tui.terminal.glyphs import Glyphs, to_ascii
+from capacity_tui.tui.terminal.text import clip, fit, left, line, right, wrap
 from capacity_tui.tui.view import AUTO, Chosen, Field, Kind
-from capacity_tui.tui.widgets.field_list import FieldList
 from capacity_tui.tui.widgets.graph import plot
 
 

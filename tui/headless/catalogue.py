@@ -69,7 +69,7 @@ def models(listing: bool, details: str | None, text: str, wanted: str | None, ou
     if form in ("json", "yaml"):
         _write_data([*map(_fields, rows), *map(known.listed, own)], form, output)
         return
-    from capacity_tui.tui.tables import Listing, table
+    from capacity_tui.tui.headless.tables.layout import Listing, table
 
     heads = ("id", "name", "kind", "parameters", "active", "context")
     cells = [_model_cells(row) for row in rows]
@@ -225,7 +225,7 @@ def _write_details(row: CatalogRow, form: str | None, output: Path | None) -> No
     if form in ("json", "yaml"):
         _write_data(_fields(row), form, output)
         return
-    from capacity_tui.tui.tables import pairs
+    from capacity_tui.tui.headless.tables.layout import pairs
 
     entries = [(key.replace("_", " "), _cell(value)) for key, value in _fields(row).items() if value != []]
     write(as_text([pairs(entries)], output is not None), output)
@@ -249,7 +249,7 @@ def _write_table(
     output: Path | None,
     near: Sequence[str],
 ) -> None:
-    from capacity_tui.tui.tables import Listing
+    from capacity_tui.tui.headless.tables.layout import Listing
 
     write(as_text([Listing(heads, rows, frozenset(right), frozenset(kept))], output is not None), output)
     if not rows:

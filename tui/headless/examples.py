@@ -32,7 +32,7 @@ def examples(listing: bool, show: str | None, folder: Path | None, force: bool, 
 
         write(to_json(titles), None)
         return
-    from capacity_tui.tui.tables import pairs
+    from capacity_tui.tui.headless.tables.layout import pairs
 
     write(as_text([pairs(titles.items())]), None)
 

@@ -47,7 +47,7 @@ def detail_parts(model: KnownModel, catalog: Catalog) -> Iterator[RenderableType
     from rich.text import Text
 
     from capacity_tui.engine.api import to_yaml
-    from capacity_tui.tui.tables import pairs, table
+    from capacity_tui.tui.headless.tables.layout import pairs, table
 
     entries = {**listed(model), **_limit(model, catalog)}
     yield pairs((key.replace("_", " "), str(value) or "n/a (nobody says)") for key, value in entries.items())
@@ -100,9 +100,9 @@ def _parameter(name: str, knob: Knob, default: object) -> dict[str, object]:
 
 
 def _parameter_cells(name: str, knob: Knob, default: object) -> Sequence[str]:
-    from capacity_tui.tui.field_view import value_text
+    from capacity_tui.engine.api import plan_value_text
 
-    return (name, value_text(default), knob.unit, _range(knob), knob.help or knob.label.lower())
+    return (name, plan_value_text(default), knob.unit, _range(knob), knob.help or knob.label.lower())
 
 
 def _range(knob: Knob) -> str:

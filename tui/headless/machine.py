@@ -116,7 +116,7 @@ def _write_machine(
             }
         write(to_json(data) if form == "json" else to_yaml(data), output)
         return
-    from capacity_tui.tui.machine_tables import machine_tables
+    from capacity_tui.tui.headless.tables.machine import machine_tables
 
     parts = [*machine_tables(machine)]
     if report:
@@ -129,7 +129,7 @@ def _write_machine(
         wide = output is not None or "utf" in (sys.stdout.encoding or "").lower()
         parts += machine_report.surroundings_parts(machine, ascii_only=not wide)
     if comparison:
-        from capacity_tui.tui.report import comparison_table
+        from capacity_tui.tui.headless.tables.answer import comparison_table
 
         parts.append(comparison_table([(e.mode.id, e.plan, e.estimate) for e in _entries(comparison)]))
     write(as_text(parts, output is not None), output)
@@ -171,7 +171,7 @@ def configs(
         }
         write(to_json(results), None)
     else:
-        from capacity_tui.tui.report import comparison_table
+        from capacity_tui.tui.headless.tables.answer import comparison_table
 
         table = comparison_table([(e.mode.id, e.plan, e.estimate) for e in chosen])
         warnings = (f"{entry.mode.id}: {text}" for entry in chosen for text in _warning_lines(entry))

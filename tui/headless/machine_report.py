@@ -24,7 +24,7 @@ def score_parts(score: Score) -> Iterator[RenderableType]:
     """Yield the score with the rule behind it."""
     from rich.text import Text
 
-    from capacity_tui.tui.tables import table
+    from capacity_tui.tui.headless.tables.layout import table
 
     yield Text(f"Performance score: {score.value:.1f}/10, tier {score.tier} ({score.verdict})", style="bold")
     rows = [
@@ -64,7 +64,7 @@ def surroundings_parts(machine: Machine, ascii_only: bool) -> Iterator[Renderabl
     from rich.text import Text
 
     from capacity_tui.engine.api import load_catalog, placement_advice, settings_for, topology_lines
-    from capacity_tui.tui.tables import table
+    from capacity_tui.tui.headless.tables.layout import table
 
     yield Text("Topology:", style="bold")
     yield from (Text(f"  {line}") for line in topology_lines(machine, ascii_only))

@@ -107,7 +107,7 @@ def calibrate(
 
         write(to_json(asdict(measured)), None)
     else:
-        from capacity_tui.tui.measured_view import measured_tables
+        from capacity_tui.tui.headless.tables.measured import measured_tables
 
         write(as_text(measured_tables(measured)), None)
     tell(f"wrote {path}")

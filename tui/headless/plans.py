@@ -184,7 +184,7 @@ def _estimated(plan: Plan) -> Answer:
 
 def _explained(plan: Plan, key: str, output: Path | None) -> str:
     from capacity_tui.engine.api import explain
-    from capacity_tui.tui.report import explanation_tables
+    from capacity_tui.tui.headless.tables.answer import explanation_tables
 
     if key == BOTTLENECK:
         return _bottleneck(plan, output)
@@ -193,7 +193,7 @@ def _explained(plan: Plan, key: str, output: Path | None) -> str:
 
 def _bottleneck(plan: Plan, output: Path | None) -> str:
     from capacity_tui.engine.api import ROOFLINE_ASCII, ROOFLINE_UNICODE, PlanError
-    from capacity_tui.tui.report import bottleneck_lines
+    from capacity_tui.tui.headless.tables.answer import bottleneck_lines
 
     answer = _estimated(plan)
     drawn = _roofline(answer)
@@ -230,7 +230,7 @@ def _report(answer: Answer, form: str, many: bool, output: Path | None) -> str:
 
         return to_html(answer.plan, answer.estimate, _roofline(answer))
     if form == "table":
-        from capacity_tui.tui.report import answer_tables
+        from capacity_tui.tui.headless.tables.answer import answer_tables
 
         return as_text(answer_tables(answer.plan, answer.estimate), output is not None)
     result = result_as_dict(answer.plan, answer.estimate)

@@ -40,7 +40,7 @@ def _list(wanted: str | None) -> None:
         data = [{"name": plan.name, "changed": plan.changed.isoformat(), "path": str(plan.path)} for plan in found]
         write(to_json(data) if wanted == "json" else to_yaml(data), None)
         return
-    from capacity_tui.tui.tables import table
+    from capacity_tui.tui.headless.tables.layout import table
 
     if not found:
         tell(_NOTHING)

@@ -8,7 +8,7 @@ from rich.cells import cell_len
 
 from capacity_tui.engine.api import printable
 from capacity_tui.tui.actions import ACTIONS, Action, key_names
-from capacity_tui.tui.text import Line, Span, clip, line
+from capacity_tui.tui.terminal.text import Line, Span, clip, line
 from capacity_tui.tui.widgets.lines import Lines
 
 _NAME = " capacity-tui "

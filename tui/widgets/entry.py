@@ -8,7 +8,7 @@ from textual import events
 from textual.binding import Binding
 from textual.widgets import Input
 
-from capacity_tui.tui.guarded import Guarded
+from capacity_tui.tui.widgets.guarded import Guarded
 
 
 class Entry(Guarded, Input):

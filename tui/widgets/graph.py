@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import repeat
 
-from capacity_tui.tui.glyphs import Glyphs
+from capacity_tui.tui.terminal.glyphs import Glyphs
 
 # Dots of a braille cell from the bottom up, in its left and its right half.
 _LEFT_DOTS = (0x40, 0x04, 0x02, 0x01)

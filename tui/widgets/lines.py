@@ -14,9 +14,9 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from capacity_tui.engine.api import printable
-from capacity_tui.tui.glyphs import to_ascii
-from capacity_tui.tui.guarded import Guarded
-from capacity_tui.tui.text import Line
+from capacity_tui.tui.terminal.glyphs import to_ascii
+from capacity_tui.tui.terminal.text import Line
+from capacity_tui.tui.widgets.guarded import Guarded
 
 _NO_LINE = Line()
 

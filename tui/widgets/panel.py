@@ -10,8 +10,8 @@ from textual.binding import BindingType
 from textual.message import Message
 
 from capacity_tui.tui.actions import bindings
-from capacity_tui.tui.glyphs import to_ascii
-from capacity_tui.tui.text import Line, Span, fit, line
+from capacity_tui.tui.terminal.glyphs import to_ascii
+from capacity_tui.tui.terminal.text import Line, Span, fit, line
 from capacity_tui.tui.widgets.lines import Lines
 
 

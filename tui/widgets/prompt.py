@@ -12,9 +12,9 @@ from textual.containers import Vertical
 from textual.message import Message
 from textual.widgets import Input
 
-from capacity_tui.tui.guarded import Guarded
-from capacity_tui.tui.text import Line, Span, line
+from capacity_tui.tui.terminal.text import Line, Span, line
 from capacity_tui.tui.widgets.entry import Entry
+from capacity_tui.tui.widgets.guarded import Guarded
 from capacity_tui.tui.widgets.lines import Lines
 
 Answer = Callable[[str], str]

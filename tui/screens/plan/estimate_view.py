@@ -20,10 +20,10 @@ from capacity_tui.engine.api import (
     interval_text,
     larger_devices_note,
     limit_label,
+    plan_value_text,
     plan_values,
 )
 from capacity_tui.engine.api import Note as EngineNote
-from capacity_tui.tui.field_view import value_text
 from capacity_tui.tui.model_edit import SPEC
 from capacity_tui.tui.view import Chosen, Column, Note, Row
 
@@ -89,24 +89,24 @@ def _setting_rows(plan: Plan, estimate: Estimate) -> Iterator[Row]:
     """What the modes decide, whether they did or the plan said so."""
     parallel, training = plan.parallelism, plan.training
     if plan.task == "infer":
-        yield Row("inference.batch", "batch", value_text(plan.inference.batch))
-        yield Row("inference.weights", "weights as", value_text(plan.inference.weights))
+        yield Row("inference.batch", "batch", plan_value_text(plan.inference.batch))
+        yield Row("inference.weights", "weights as", plan_value_text(plan.inference.weights))
         return
     if plan.task == "fit":
         for name, label in (("n_jobs", "cores"), ("precision", "precision")):
             if plan.model.spec.get(name) is not None:
-                yield Row(f"model.spec.{name}", label, value_text(plan.model.spec[name]))
+                yield Row(f"model.spec.{name}", label, plan_value_text(plan.model.spec[name]))
         return
     replicas = int(parallel.dp or 1)
     accumulation = int(training.global_batch or 1) / (int(training.micro_batch) * replicas)
     if estimate.computation.unit == "token":
-        yield Row("training.seq_len", "sequence", value_text(training.seq_len))
+        yield Row("training.seq_len", "sequence", plan_value_text(training.seq_len))
     yield Row("training.micro_batch", "micro × accum", f"{training.micro_batch} × {accumulation:g}")
     yield Row("training.checkpointing", "checkpointing", training.checkpointing)
     if replicas * int(parallel.tp or 1) * int(parallel.pp or 1) * int(parallel.cp) == 1:
         return
     yield Row("parallelism.dp", "dp × tp × pp", f"{parallel.dp} × {parallel.tp} × {parallel.pp}")
-    yield Row("parallelism.zero", "ZeRO", value_text(parallel.zero))
+    yield Row("parallelism.zero", "ZeRO", plan_value_text(parallel.zero))
 
 
 def _time_rows(plan: Plan, estimate: Estimate) -> Iterator[Row]:
@@ -160,7 +160,7 @@ def _chosen(filled: ModePlan, catalog: Catalog) -> dict[str, Chosen]:
             continue
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         number = float(str(value)) if is_number else None
-        chosen[path] = Chosen(value_text(value), filled.reasons.get(path, ""), number)
+        chosen[path] = Chosen(plan_value_text(value), filled.reasons.get(path, ""), number)
     return chosen
 
 

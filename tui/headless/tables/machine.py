@@ -23,7 +23,7 @@ from capacity_tui.engine.api import (
     format_power,
     format_temperature,
 )
-from capacity_tui.tui.tables import table
+from capacity_tui.tui.headless.tables.layout import table
 
 Row = tuple[str, Fact[Any], Callable[[Any], str]]
 

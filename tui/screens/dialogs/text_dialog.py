@@ -11,9 +11,9 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
 
-from capacity_tui.tui.glyphs import to_ascii
-from capacity_tui.tui.guarded import ClosesOnce
-from capacity_tui.tui.text import Line
+from capacity_tui.tui.terminal.glyphs import to_ascii
+from capacity_tui.tui.terminal.text import Line
+from capacity_tui.tui.widgets.guarded import ClosesOnce
 from capacity_tui.tui.widgets.lines import Lines
 
 

@@ -32,7 +32,7 @@ from capacity_tui.engine.api import (
     verdict_text,
 )
 from capacity_tui.tui.explanation_view import explanation
-from capacity_tui.tui.tables import table
+from capacity_tui.tui.headless.tables.layout import table
 from capacity_tui.tui.view import Input, Step
 
 _VERDICT_STYLES = {

@@ -6,12 +6,12 @@ import os
 from pathlib import Path
 
 from capacity_tui.engine.api import CapacityError, config_folder, make_folder, storage_error, write_atomically
-from capacity_tui.tui.screens.editing import Editing
-from capacity_tui.tui.screens.picker import PATH, Picker
+from capacity_tui.tui.screens.dialogs.picker import PATH, Picker
+from capacity_tui.tui.screens.plan.comparison import ComparisonTable
+from capacity_tui.tui.screens.plan.editing import Editing
 from capacity_tui.tui.settings import save_setting, settings_file
 from capacity_tui.tui.swap import LeftBehind
 from capacity_tui.tui.view import Choice
-from capacity_tui.tui.widgets.comparison import ComparisonTable
 
 _LATER, _DISCARD = "decide later", "throw away"
 

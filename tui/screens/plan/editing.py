@@ -7,20 +7,20 @@ from pathlib import Path
 from textual.timer import Timer
 
 from capacity_tui.engine.api import CapacityError
-from capacity_tui.tui.glyphs import Glyphs
 from capacity_tui.tui.messages import Failed
-from capacity_tui.tui.screens.picker import COUNTED, PATH, Picker
+from capacity_tui.tui.screens.dialogs.picker import COUNTED, PATH, Picker
+from capacity_tui.tui.screens.plan.comparison import ComparisonTable
+from capacity_tui.tui.screens.plan.field_list import FieldList
+from capacity_tui.tui.screens.plan.why import Why
+from capacity_tui.tui.screens.plan.workers import HARDWARE_KEY, EngineRoom, PlanWorkers
 from capacity_tui.tui.settings import FASTEST_SECONDS, SLOWEST_SECONDS, Settings
 from capacity_tui.tui.stepping import stepped
 from capacity_tui.tui.store import OPENED, Store
+from capacity_tui.tui.terminal.glyphs import Glyphs
 from capacity_tui.tui.view import AUTO, Choice, Field, Kind
 from capacity_tui.tui.widgets.bars import Footer, Header
-from capacity_tui.tui.widgets.comparison import ComparisonTable
-from capacity_tui.tui.widgets.field_list import FieldList
 from capacity_tui.tui.widgets.panel import Panel
 from capacity_tui.tui.widgets.prompt import Answer, Prompt
-from capacity_tui.tui.widgets.why import Why
-from capacity_tui.tui.workers import HARDWARE_KEY, EngineRoom, PlanWorkers
 
 DETECTED = "detected"
 DEVICES_KEY = "hardware.devices"

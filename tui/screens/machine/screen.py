@@ -12,20 +12,20 @@ from textual.containers import Vertical
 from textual.content import Content
 
 from capacity_tui.tui.actions import MACHINE, bindings
-from capacity_tui.tui.guarded import ClosesOnce
 from capacity_tui.tui.messages import Failed, MachineChanged, Measured, Measuring, Reported
 from capacity_tui.tui.mistakes import reported
 from capacity_tui.tui.rich_lines import rich_lines
-from capacity_tui.tui.screens.dialogs import TextLines
-from capacity_tui.tui.text import Line, Span, line
+from capacity_tui.tui.screens.dialogs.text_dialog import TextLines
+from capacity_tui.tui.screens.machine.measuring import MeasuringBar
+from capacity_tui.tui.terminal.text import Line, Span, line
 from capacity_tui.tui.view import BenchmarkStep
 from capacity_tui.tui.widgets.bars import Footer
-from capacity_tui.tui.widgets.measuring import MeasuringBar
+from capacity_tui.tui.widgets.guarded import ClosesOnce
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from capacity_tui.tui.screens.plan import PlanScreen
+    from capacity_tui.tui.screens.plan.screen import PlanScreen
 
 
 class MachineScreen(ClosesOnce[None]):

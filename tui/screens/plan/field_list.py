@@ -11,7 +11,7 @@ from textual.binding import BindingType
 from capacity_tui.engine.api import format_count, format_number
 from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.stepping import position
-from capacity_tui.tui.text import Line, Span, clip, left, line, wrap
+from capacity_tui.tui.terminal.text import Line, Span, clip, left, line, wrap
 from capacity_tui.tui.view import Chosen, Field, Kind
 from capacity_tui.tui.widgets.panel import Panel
 

@@ -10,7 +10,7 @@ from textual.binding import BindingType
 from capacity_tui.engine.api import Verdict
 from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.store import Baseline
-from capacity_tui.tui.text import Line, Span, clip, left, line, right
+from capacity_tui.tui.terminal.text import Line, Span, clip, left, line, right
 from capacity_tui.tui.view import Column, Comparison, Row
 from capacity_tui.tui.widgets.panel import Panel
 

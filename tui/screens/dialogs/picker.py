@@ -17,12 +17,12 @@ from textual.fuzzy import FuzzySearch
 from textual.screen import ModalScreen
 from textual.widgets import Input
 
-from capacity_tui.tui.guarded import ClosesOnce
 from capacity_tui.tui.messages import CatalogueRead, Failed
 from capacity_tui.tui.mistakes import reported
-from capacity_tui.tui.text import Line, Span, clip, left, line
+from capacity_tui.tui.terminal.text import Line, Span, clip, left, line
 from capacity_tui.tui.view import Choice
 from capacity_tui.tui.widgets.entry import Entry
+from capacity_tui.tui.widgets.guarded import ClosesOnce
 from capacity_tui.tui.widgets.lines import Lines
 
 _TITLE_WIDTH = 30

@@ -21,18 +21,18 @@ from capacity_tui.tui.messages import (
     Restored,
     Sampled,
 )
-from capacity_tui.tui.screens.dialogs import TextDialog
-from capacity_tui.tui.screens.filing import Filing
-from capacity_tui.tui.text import Line, Span, line, wrap
+from capacity_tui.tui.screens.dialogs.text_dialog import TextDialog
+from capacity_tui.tui.screens.plan.comparison import ComparisonTable
+from capacity_tui.tui.screens.plan.field_list import FieldList
+from capacity_tui.tui.screens.plan.filing import Filing
+from capacity_tui.tui.screens.plan.hardware import Hardware
+from capacity_tui.tui.screens.plan.live import Live
+from capacity_tui.tui.screens.plan.why import Why, explain_lines
+from capacity_tui.tui.screens.plan.workers import UNFOCUSED_SLOWDOWN
+from capacity_tui.tui.terminal.text import Line, Span, line, wrap
 from capacity_tui.tui.widgets.bars import Header, Hint
-from capacity_tui.tui.widgets.comparison import ComparisonTable
-from capacity_tui.tui.widgets.field_list import FieldList
-from capacity_tui.tui.widgets.hardware import Hardware
-from capacity_tui.tui.widgets.live import Live
 from capacity_tui.tui.widgets.panel import Panel
 from capacity_tui.tui.widgets.prompt import Prompt
-from capacity_tui.tui.widgets.why import Why, explain_lines
-from capacity_tui.tui.workers import UNFOCUSED_SLOWDOWN
 
 
 class PlanScreen(Filing):
@@ -235,7 +235,7 @@ class PlanScreen(Filing):
 
     def action_machine(self) -> None:
         """Show all about this machine, and measure it."""
-        from capacity_tui.tui.screens.machine import MachineScreen
+        from capacity_tui.tui.screens.machine.screen import MachineScreen
 
         self.app.push_screen(MachineScreen(self))
 

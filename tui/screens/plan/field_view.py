@@ -8,14 +8,14 @@ from pydantic import BaseModel
 
 from capacity_tui.engine.api import (
     AUTO,
+    SWITCH,
     Catalog,
     Cluster,
     Plan,
     PlanField,
-    format_count,
     format_number,
-    parse_count,
     plan_fields,
+    plan_value_text,
     presumed_family,
 )
 from capacity_tui.tui.view import Field, Kind
@@ -34,8 +34,6 @@ _CATALOGUES = {
     "hardware.name": "accelerator",
     "hardware.interconnect": "interconnect",
 }
-_SWITCH = ("off", "on")
-_LONG_FROM = 10**6
 
 
 def field_lines(plan: Plan, catalog: Catalog, cluster: Cluster | None = None) -> tuple[Field, ...]:
@@ -67,14 +65,14 @@ def _line(entry: PlanField) -> Field:
         key=entry.path,
         label=knob.label,
         group=knob.group,
-        text=_length_text(entry.value) if knob.is_length else value_text(entry.value),
+        text=_length_text(entry.value) if knob.is_length else plan_value_text(entry.value),
         value=float(cast("float", entry.value)) if is_number else None,
         unit=knob.unit,
         kind=_KINDS[knob.kind],
         minimum=knob.minimum,
         maximum=knob.maximum,
         step=knob.step,
-        choices=_SWITCH if knob.kind == "switch" else knob.choices,
+        choices=SWITCH if knob.kind == "switch" else knob.choices,
         catalogue=_CATALOGUES.get(entry.path, ""),
         can_be_auto=knob.automatic,
         is_auto=entry.is_auto,
@@ -86,19 +84,4 @@ def _line(entry: PlanField) -> Field:
 
 def _length_text(value: object) -> str:
     """Return a length in full: its ``M`` would be read as another number."""
-    return format_number(value) if isinstance(value, int) else value_text(value)
-
-
-def value_text(value: object) -> str:
-    """Return a value of a plan as it is shown; empty where the plan gives none."""
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return _SWITCH[value]
-    if isinstance(value, list | tuple):
-        return ", ".join(map(str, value))
-    if isinstance(value, int) or (isinstance(value, float) and value.is_integer()):
-        short = format_count(value)
-        is_exact = value >= _LONG_FROM and parse_count(short) == value
-        return short if is_exact else format_number(value)
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return format_number(value) if isinstance(value, int) else plan_value_text(value)

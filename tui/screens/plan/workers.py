@@ -11,7 +11,6 @@ from textual import work
 from textual.screen import Screen
 from textual.worker import get_current_worker
 
-from capacity_tui.tui.guarded import Guarded
 from capacity_tui.tui.messages import (
     Compared,
     Detected,
@@ -28,6 +27,7 @@ from capacity_tui.tui.mistakes import reported
 from capacity_tui.tui.store import Store
 from capacity_tui.tui.swap import KeptPlan, LeftBehind, Swap
 from capacity_tui.tui.view import Document, Engine
+from capacity_tui.tui.widgets.guarded import Guarded
 
 Unsaved = Sequence[tuple[Document, Path | None]]
 """Plans with changes that no file holds, and the files they belong to."""

@@ -8,7 +8,7 @@ from rich.cells import cell_len
 from textual.binding import BindingType
 
 from capacity_tui.tui.actions import bindings
-from capacity_tui.tui.text import Line, Span, fit, left, line, spread, wrap
+from capacity_tui.tui.terminal.text import Line, Span, fit, left, line, spread, wrap
 from capacity_tui.tui.view import Explanation, Input
 from capacity_tui.tui.widgets.panel import Panel
 

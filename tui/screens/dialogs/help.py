@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from itertools import groupby
 
 from capacity_tui.tui.actions import ACTIONS, Action, key_names
-from capacity_tui.tui.text import Line, Span, left, line, wrap
+from capacity_tui.tui.terminal.text import Line, Span, left, line, wrap
 
 _ABOUT = {
     "hardware": "The machine that is planned for. Each fact says whether it was detected, measured, "

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 
-from capacity_tui.tui.glyphs import Glyphs
-from capacity_tui.tui.text import Line, Span, left, line, wrap
+from capacity_tui.tui.terminal.glyphs import Glyphs
+from capacity_tui.tui.terminal.text import Line, Span, left, line, wrap
 from capacity_tui.tui.view import Reading, Sample
 from capacity_tui.tui.widgets.graph import plot
 from capacity_tui.tui.widgets.panel import Panel

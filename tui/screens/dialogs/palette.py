@@ -11,16 +11,16 @@ from textual.await_complete import AwaitComplete
 from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
 
 from capacity_tui.tui.actions import ACTIONS, MACHINE, PANELS, Action, key_names
-from capacity_tui.tui.guarded import ClosesOnce
 from capacity_tui.tui.mistakes import reported
+from capacity_tui.tui.screens.plan.workers import HARDWARE_KEY
 from capacity_tui.tui.view import Choice
-from capacity_tui.tui.workers import HARDWARE_KEY
+from capacity_tui.tui.widgets.guarded import ClosesOnce
 
 if TYPE_CHECKING:
     from textual.screen import Screen
 
     from capacity_tui.tui.app import CapacityApp
-    from capacity_tui.tui.screens.plan import PlanScreen
+    from capacity_tui.tui.screens.plan.screen import PlanScreen
 
 MODEL_KEY = "model.name"
 _CATALOGUES = (

@@ -1,0 +1,1 @@
+"""Rich tables of the command line."""

@@ -1,0 +1,1 @@
+"""What lies over a screen: texts, help, pickers, the command palette."""
