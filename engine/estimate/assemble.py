@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from capacity_tui.engine.cluster.cluster import Cluster
-from capacity_tui.engine.estimate.bottleneck import bottleneck, kernel_seconds, model_flops_utilization
+from capacity_tui.engine.estimate.bottleneck import balance, bottleneck, kernel_seconds, model_flops_utilization
 from capacity_tui.engine.estimate.derived import job_seconds
 from capacity_tui.engine.estimate.money import cost, energy
 from capacity_tui.engine.estimate.non_allocator_memory import reserve_bytes
@@ -17,14 +17,14 @@ from capacity_tui.engine.estimate.result import (
 )
 from capacity_tui.engine.estimate.timing.schedule import step_time
 from capacity_tui.engine.estimate.work import Work
-from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.numeric import added
 from capacity_tui.engine.plan.plan import PricingSection
 from capacity_tui.engine.uncertainty.intervals import interval, memory_interval
 
 
 def memory_estimate(work: Work, cluster: Cluster) -> MemoryEstimate:
     """Add what lies outside the allocator and return memory with its intervals."""
-    allocated: Number = sum(work.memory.values(), start=0.0)
+    allocated = added(work.memory.values())
     reserve = reserve_bytes(allocated, work.fragmentation)
     parts = {**work.memory, "context": work.context_bytes, "reserve": reserve}
     return MemoryEstimate(
@@ -67,13 +67,14 @@ def assemble(work: Work, cluster: Cluster, pricing: PricingSection, iteration: I
         iteration=iteration,
     )
     seconds = None if work.steps is None else job_seconds(work.steps, time.seconds)
-    computing, moving = kernel_seconds(work.operators, time.parts)
+    totals = balance(work.operators)
+    computing, moving = kernel_seconds(totals, time.parts)
     job = None if seconds is None else interval(seconds, work.step_range)
     return Estimate(
         model=work.facts,
         memory=memory,
         computation=computation,
-        bottleneck=bottleneck(work.operators, time.parts, cluster, work.peak_flops, memory.held),
+        bottleneck=bottleneck(totals, time.parts, cluster, work.peak_flops, memory.held),
         cost=cost(cluster, job, time.seconds / work.units_per_step, state_bytes=work.state_bytes),
         energy=energy(cluster, seconds, computing / time.seconds, moving / time.seconds, pricing.usd_per_kwh),
         basis=Basis(

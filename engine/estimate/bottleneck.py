@@ -12,7 +12,7 @@ from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.result import Bottleneck, BottleneckKind
 from capacity_tui.engine.estimate.timing.schedule import SHORTEST
 from capacity_tui.engine.estimate.work import Operator
-from capacity_tui.engine.numeric import Flags, Number, first_label
+from capacity_tui.engine.numeric import Flags, Number, added, first_label, where
 
 # Other parts of a step are named from this share on.
 LEAST_TOLD = 0.01
@@ -39,21 +39,18 @@ class Balance:
 
 def balance(operators: tuple[Operator, ...]) -> Balance:
     """Add up arithmetic, traffic and time of the operators of a micro-batch."""
-    flops: Number = 0.0
-    traffic: Number = 0.0
-    arithmetic: Number = 0.0
-    memory: Number = 0.0
+    sums: dict[str, list[Number]] = {"flops": [], "bytes": [], "arithmetic": [], "memory": []}
     for operator in operators:
         if operator.where == "step":
             continue
         compute_seconds = operator.flops / operator.rate
         memory_seconds = operator.bytes / operator.bandwidth
         bound = compute_seconds >= memory_seconds
-        flops = flops + operator.flops * operator.count
-        traffic = traffic + operator.bytes * operator.count
-        arithmetic = arithmetic + np.where(bound, compute_seconds, 0.0) * operator.count
-        memory = memory + np.where(bound, 0.0, memory_seconds) * operator.count
-    return Balance(flops, traffic, arithmetic, memory)
+        sums["flops"].append(operator.flops * operator.count)
+        sums["bytes"].append(operator.bytes * operator.count)
+        sums["arithmetic"].append(where(bound, compute_seconds, 0.0) * operator.count)
+        sums["memory"].append(where(bound, 0.0, memory_seconds) * operator.count)
+    return Balance(*(added(numbers) for numbers in sums.values()))
 
 
 ROOFLINE = "Williams et al. 2009"
@@ -110,16 +107,15 @@ def arithmetic_share(arithmetic: Number, memory: Number) -> Number:
     return arithmetic / np.maximum(arithmetic + memory, SHORTEST)
 
 
-def kernel_seconds(operators: tuple[Operator, ...], parts: Mapping[str, Number]) -> tuple[Number, Number]:
+def kernel_seconds(totals: Balance, parts: Mapping[str, Number]) -> tuple[Number, Number]:
     """Return the seconds of a step in kernels bound by arithmetic, and in kernels bound by memory."""
-    totals = balance(operators)
     arithmetic = arithmetic_share(totals.compute_bound, totals.memory_bound)
     layers = parts.get("compute", 0.0) + parts.get("attention", 0.0)
     return layers * arithmetic, layers * (1.0 - arithmetic) + parts.get("optimizer", 0.0)
 
 
 def bottleneck(
-    operators: tuple[Operator, ...],
+    totals: Balance,
     parts: Mapping[str, Number],
     cluster: Cluster,
     peak_flops: Number,
@@ -131,15 +127,14 @@ def bottleneck(
     memory traffic.
 
     Args:
-        operators: kernels.
+        totals: arithmetic and memory of the kernels.
         parts: seconds of a step by part.
         cluster: what it runs on.
         peak_flops: dense peak of one device in the type used, FLOP/s.
         held: which runs memory holds; None where its size is unknown.
     """
-    totals = balance(operators)
-    computing, moving = kernel_seconds(operators, parts)
-    network: Number = sum((parts.get(part, 0.0) for part in NETWORK), start=0.0)
+    computing, moving = kernel_seconds(totals, parts)
+    network = added(parts.get(part, 0.0) for part in NETWORK)
     overhead = parts.get("overhead", 0.0)
     beside = np.maximum(network, overhead) > computing + moving
     kinds: dict[BottleneckKind, object] = {
@@ -148,21 +143,21 @@ def bottleneck(
         "overhead": beside,
         "compute": np.greater_equal(computing, moving),
     }
-    step = np.maximum(sum(parts.values(), start=0.0), SHORTEST)
     return Bottleneck(
         kinds=first_label(kinds, "memory_bandwidth"),
         arithmetic_intensity=arithmetic_intensity(totals.flops, totals.bytes),
         ridge_point=ridge_point(peak_flops, cluster.device.bandwidth),
-        shares={part: seconds / step for part, seconds in parts.items()},
+        parts=parts,
         memory_bound=totals.memory_bound / np.maximum(totals.memory_bound + totals.compute_bound, SHORTEST),
     )
 
 
 def bottleneck_text(found: Bottleneck) -> str:
     """Say how the step of a single plan divides: kernels by what limits them, and the largest other part."""
-    if not found.shares:
+    if not found.parts:
         return ""
-    shares = {part: float(share) for part, share in found.shares.items()}
+    step = max(float(added(found.parts.values())), SHORTEST)
+    shares = {part: float(seconds) / step for part, seconds in found.parts.items()}
     inside = sum(share for part, share in shares.items() if part in KERNELS)
     words = f"kernels {inside:.0%} of the step, {float(found.memory_bound):.0%} of their time bound by memory"
     others = {part: share for part, share in shares.items() if part not in KERNELS}

@@ -118,6 +118,15 @@ class MemoryEstimate:
             return by_device
         return by_device & np.less_equal(self.host_bytes, self.host_capacity_bytes)
 
+    @property
+    def verdicts(self) -> Labels[Verdict]:
+        """Whether each plan fits, and whether it still would at the upper end of the range of its memory."""
+        held, capacity = self.held, self.capacity_bytes
+        if held is None or capacity is None:
+            return same_label(Verdict.UNKNOWN)
+        beyond = {Verdict.OVER: ~held, Verdict.TIGHT: np.greater(self.reserved_bytes.high, capacity)}
+        return first_label(beyond, Verdict.FITS)
+
 
 @dataclass(frozen=True, slots=True)
 class InferenceSpeed:
@@ -177,14 +186,14 @@ class Bottleneck:
         kinds: compute, memory_bandwidth, network, capacity, input, or overhead: the host that launches kernels.
         arithmetic_intensity: FLOPs per byte of device memory traffic.
         ridge_point: FLOPs per byte above which the device is compute-bound.
-        shares: share of a step of each of its parts.
+        parts: exposed seconds of a step by part.
         memory_bound: share of the kernels' time that memory traffic bounds.
     """
 
     kinds: Labels[BottleneckKind]
     arithmetic_intensity: Number
     ridge_point: Number
-    shares: Mapping[str, Number] = field(default_factory=dict)
+    parts: Mapping[str, Number] = field(default_factory=dict)
     memory_bound: Number = 0.0
 
     @property
@@ -328,11 +337,7 @@ class Estimate:
     @property
     def verdicts(self) -> Labels[Verdict]:
         """Whether each plan fits, and whether it still would at the upper end of the range of its memory."""
-        held, capacity = self.memory.held, self.memory.capacity_bytes
-        if held is None or capacity is None:
-            return same_label(Verdict.UNKNOWN)
-        beyond = {Verdict.OVER: ~held, Verdict.TIGHT: np.greater(self.memory.reserved_bytes.high, capacity)}
-        return first_label(beyond, Verdict.FITS)
+        return self.memory.verdicts
 
     @property
     def verdict(self) -> Verdict:

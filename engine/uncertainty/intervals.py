@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from capacity_tui.engine.catalog.rows.reliability import Reliability
 from capacity_tui.engine.estimate.result import Interval
-from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.numeric import Number, added
 
 # Parts of memory that follow from sizes and types alone; ranges lie on the others.
 EXACT_PARTS = frozenset({"weights", "gradients", "optimizer", "kv_cache"})
@@ -32,9 +32,9 @@ def interval(value: Number, ratios: tuple[float, float]) -> Interval:
 
 def memory_interval(parts: Mapping[str, Number], ratios: tuple[float, float]) -> Interval:
     """Return the sum of parts of memory with its range: exact parts as they are, the others times the ratios."""
-    exact: Number = sum((bytes_ for name, bytes_ in parts.items() if name in EXACT_PARTS), start=0.0)
-    others: Number = sum((bytes_ for name, bytes_ in parts.items() if name not in EXACT_PARTS), start=0.0)
-    return Interval(sum(parts.values(), start=0.0), exact + others * ratios[0], exact + others * ratios[1])
+    exact = added(bytes_ for name, bytes_ in parts.items() if name in EXACT_PARTS)
+    others = added(bytes_ for name, bytes_ in parts.items() if name not in EXACT_PARTS)
+    return Interval(exact + others, exact + others * ratios[0], exact + others * ratios[1])
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from capacity_tui.engine.estimate.bottleneck import bottleneck, kernel_seconds, model_flops_utilization
+from capacity_tui.engine.estimate.bottleneck import balance, bottleneck, kernel_seconds, model_flops_utilization
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.money import cost, energy
 from capacity_tui.engine.estimate.non_allocator_memory import context_bytes, reserve_bytes
@@ -177,7 +177,8 @@ def serving_estimate(run: ServingRun, pricing: PricingSection) -> Estimate:
         iteration="batch",
     )
     operators = (*first.operators, *(_times(operator, steps) for operator in each.operators))
-    computing, moving = kernel_seconds(operators, parts)
+    totals = balance(operators)
+    computing, moving = kernel_seconds(totals, parts)
     device = run.cluster.device
     memory = memory_estimate(run)
     details, warnings = claim(run, memory)
@@ -185,7 +186,7 @@ def serving_estimate(run: ServingRun, pricing: PricingSection) -> Estimate:
         model=facts,
         memory=memory,
         computation=computation,
-        bottleneck=bottleneck(operators, parts, run.cluster, run.peak, memory.held),
+        bottleneck=bottleneck(totals, parts, run.cluster, run.peak, memory.held),
         cost=cost(run.cluster, None, seconds / units, keeps_state=False),
         energy=energy(run.cluster, None, computing / seconds, moving / seconds, pricing.usd_per_kwh),
         basis=Basis(METHOD, run.calibration, device.checked, run.assumed, run.cluster.figures(), run.cluster.words),

@@ -88,20 +88,34 @@ def pipeline_bubble(stages: Number, interleave: Number, micro_batches: Number, m
 
 
 @equation(
-    "exposed = seconds - overlap · seconds · min(1, room / hideable)",
-    unit="s",
+    "hidden = min(1, room / hideable)",
+    unit="share",
     source="communication hides behind work that goes on meanwhile; all that could hide shares the room there is",
 )
-def exposed_seconds(seconds: Number, overlap: Number, room: Number, hideable: Number) -> Number:
+def hidden_share(room: Number, hideable: Number) -> Number:
+    """Share of the communication that could hide behind kernels which does.
+
+    Args:
+        room: seconds in which kernels run or wait to be launched.
+        hideable: seconds of all communication that would hide there.
+    """
+    return np.minimum(1.0, room / np.maximum(hideable, SHORTEST))
+
+
+@equation(
+    "exposed = seconds · (1 - overlap · hidden)",
+    unit="s",
+    source="what of a collective may overlap kernels, and finds room to",
+)
+def exposed_seconds(seconds: Number, overlap: Number, hidden: Number) -> Number:
     """Communication that nothing hides.
 
     Args:
         seconds: seconds of the communication.
         overlap: share of it that may hide.
-        room: seconds in which kernels run or wait to be launched.
-        hideable: seconds of all communication that would hide there.
+        hidden: share of that which finds kernels to hide behind.
     """
-    return seconds - overlap * seconds * np.minimum(1.0, room / np.maximum(hideable, SHORTEST))
+    return seconds * (1.0 - overlap * hidden)
 
 
 @equation(
@@ -143,14 +157,10 @@ def overlapped(work: Work, busy: BusyTime) -> Overlap:
     idle = launch_bound(busy.launches, work.host_launch_seconds, layer + blocking)
     room = layer + idle
     _, hideable_once = _divided(collective for collective in work.collectives if collective.per_step)
-    left = np.maximum(room - hideable, 0.0)
+    hidden = hidden_share(room, hideable)
+    hidden_once = hidden_share(np.maximum(room - hideable, 0.0), hideable_once)
     exposed = tuple(
-        exposed_seconds(
-            each.seconds * each.count,
-            each.overlap,
-            left if each.per_step else room,
-            hideable_once if each.per_step else hideable,
-        )
+        exposed_seconds(each.seconds * each.count, each.overlap, hidden_once if each.per_step else hidden)
         for each in work.collectives
     )
     return Overlap(exposed, idle)
