@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from capacity_tui.engine.accuracy import published as _accuracy_published
     from capacity_tui.engine.accuracy import render as _accuracy_render
     from capacity_tui.engine.accuracy import scoring as _accuracy_scoring
+    from capacity_tui.engine.accuracy.fits import fitted_constants as fitted_constants
+    from capacity_tui.engine.accuracy.fits import unseen_scores as unseen_scores
     from capacity_tui.engine.accuracy.predicting import accuracy_of as accuracy_of
-    from capacity_tui.engine.accuracy.predicting import unseen_scores as unseen_scores
     from capacity_tui.engine.accuracy.published import COMPARED_KINDS as COMPARED_KINDS
     from capacity_tui.engine.accuracy.report import AccuracyReport as AccuracyReport
     from capacity_tui.engine.catalog import Catalog as Catalog
@@ -336,7 +337,8 @@ _NAMES = {
         "headline note_text verdict:verdict_text"
     ),
     # Measuring, and comparing with what was measured
-    "accuracy.predicting": "accuracy_of unseen_scores",
+    "accuracy.fits": "fitted_constants unseen_scores",
+    "accuracy.predicting": "accuracy_of",
     "accuracy.published": "COMPARED_KINDS Kind:MeasurementKind",
     "accuracy.render": (
         "PAIR_HEADINGS:ACCURACY_PAIR_HEADINGS SCORE_HEADINGS:ACCURACY_SCORE_HEADINGS TITLES:ACCURACY_TITLES "

@@ -44,6 +44,15 @@ def test_wheel_holds_every_module_and_data_file(wheel: Path) -> None:
                 assert f"capacity_tui/{file.relative_to(ROOT)}" in held
 
 
+def test_wheel_holds_no_tool_that_makes_its_data(wheel: Path) -> None:
+    """What fits the constants is part of the repository, and what it needs no part of the program."""
+    archive = zipfile.ZipFile(wheel)
+    assert not [name for name in archive.namelist() if "calibrate" in name]
+    assert not [name for name in archive.namelist() if name.endswith(".py") and b"scipy" in archive.read(name)]
+    metadata = next(name for name in archive.namelist() if name.endswith("METADATA"))
+    assert b"scipy" not in archive.read(metadata)
+
+
 def test_installed_program_is_not_shadowed(wheel: Path, tmp_path: Path) -> None:
     """A bare environment, with a PYTHONPATH whose project has an engine.py and a tui.py of its own."""
     environment = tmp_path / "environment"

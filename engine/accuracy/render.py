@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from html import escape
 
+from capacity_tui.engine.accuracy.fits import FittedConstant
 from capacity_tui.engine.accuracy.published import Kind
 from capacity_tui.engine.accuracy.report import AccuracyReport
 from capacity_tui.engine.accuracy.scoring import Pair, Scores
@@ -33,12 +34,23 @@ predicted over measured, less one; *in the interval* is the share of the runs in
 *by publisher* the mean of that over publishers.
 *Each publisher once* averages over publishers, so that many rows of one do not outweigh the others. The constant rate
 is the simplest model there is: every device of a kind reaches one share of its peak, always.
-The shipped constants and intervals of training were made from these very runs. *Unseen* figures are the ones to trust:
-they predict each publisher's runs with constants and intervals made from all others. Constants of fine-tuning time and
-of serving were set with these runs in view, and nothing says how they would do on others.
+The shipped constants and intervals of training and fine-tuning were made from these very runs. *Unseen* figures are
+the ones to trust: they predict each publisher's runs with constants and intervals made from all others. Constants of
+serving were set with these runs in view, and nothing says how they would do on others.
 
 This page is written by `capacity-tui accuracy --unseen --format markdown --plots docs -o docs/accuracy.md`.
 """
+CONSTANTS = """## Fitted constants
+
+What each constant of training rests on: the published runs whose estimate it changes, their publishers, and how much of
+the uncertainty of its prior (what operator timings, or the method itself, give without any run) these runs remove.
+Below {least:.0%} they say nothing about it: such a constant is its prior, and published runs cannot tell whether the
+term it stands in is right. {unidentified} of {all} are of that kind, and {alone} rest on one publisher, so that leaving
+it out leaves the prior. `{command}` makes this table.
+"""
+COMMAND = "uv run python -m tools.calibrate ranges --write"
+# Below this share of a prior's variance removed, runs do not identify a constant.
+IDENTIFIED = 0.1
 _SIZE, _MARGIN = 360, 46
 _MOST_GROUPS = 12
 
@@ -103,7 +115,10 @@ def _data(report: AccuracyReport, unseen: Scores | None) -> dict[str, object]:
 
 
 def reports_as_markdown(
-    reports: Sequence[AccuracyReport], unseen: Mapping[Kind, Scores | None], plots: Mapping[Kind, str]
+    reports: Sequence[AccuracyReport],
+    unseen: Mapping[Kind, Scores | None],
+    plots: Mapping[Kind, str],
+    constants: Sequence[FittedConstant] = (),
 ) -> str:
     """Return the reports as one page.
 
@@ -111,11 +126,30 @@ def reports_as_markdown(
         reports: one a kind.
         unseen: scores on publishers left out of the fit, by kind.
         plots: addresses of plots, relative to the page, by kind.
+        constants: what was fitted, told at the end.
     """
     parts = [INTRODUCTION]
     for report in reports:
         parts.extend(_section(report, unseen.get(report.kind), plots.get(report.kind)))
+    if constants:
+        parts.extend(_constants(constants))
     return "\n".join(parts)
+
+
+def _constants(constants: Sequence[FittedConstant]) -> Iterable[str]:
+    unidentified = sum(constant.learned < IDENTIFIED for constant in constants)
+    alone = sum(constant.publishers == 1 for constant in constants)
+    yield CONSTANTS.format(
+        least=IDENTIFIED, unidentified=unidentified, all=len(constants), alone=alone, command=COMMAND
+    )
+    yield _table(
+        ("constant", "fitted to", "field", "prior", "ships", "runs", "publishers", "learned from them"),
+        [
+            (each.name, each.fits, f"`{each.field}`", f"{each.prior:g}", f"{each.value:g}", str(each.runs),
+             str(each.publishers), f"{each.learned:.0%}" if each.learned >= IDENTIFIED else "nothing")
+            for each in constants
+        ],
+    )  # fmt: skip
 
 
 def _section(report: AccuracyReport, unseen: Scores | None, plot: str | None) -> Iterable[str]:

@@ -152,6 +152,14 @@ class Catalog:
         """Conservative, balanced and extreme."""
         return self._table("modes", "mode", Mode)
 
+    def with_tables(self, tables: Mapping[str, Table[Row]]) -> Catalog:
+        """Return the catalogue with other tables in place of some, by the names of its attributes."""
+        changed = Catalog(self.user_directory)
+        read = {name: table for name, table in vars(self).items() if not name.startswith("_")}
+        for name, table in {**read, **tables}.items():
+            setattr(changed, name, table)
+        return changed
+
     def tables(self) -> Iterator[tuple[str, Table[Row]]]:
         """Yield the name and the table of each catalogue."""
         for name, attribute in vars(Catalog).items():

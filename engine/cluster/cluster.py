@@ -155,7 +155,8 @@ class Device:
     def gemm_reach(self, precision: str) -> float:
         """Share of the peak that large matrix products of a type sustain."""
         native = self.native(precision)
-        return self.efficiency.gemm.get(native, min(self.efficiency.gemm.values()))
+        shares = self.efficiency.gemm
+        return shares[native] if native in shares else min(shares.values())
 
 
 def figure_label(name: str) -> str:

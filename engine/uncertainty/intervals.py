@@ -30,9 +30,14 @@ def interval(value: Number, ratios: tuple[float, float]) -> Interval:
     return Interval(value, value * ratios[0], value * ratios[1])
 
 
+def exact_bytes(parts: Mapping[str, Number]) -> Number:
+    """Return the bytes of parts of memory that follow from sizes and types alone."""
+    return added(bytes_ for name, bytes_ in parts.items() if name in EXACT_PARTS)
+
+
 def memory_interval(parts: Mapping[str, Number], ratios: tuple[float, float]) -> Interval:
     """Return the sum of parts of memory with its range: exact parts as they are, the others times the ratios."""
-    exact = added(bytes_ for name, bytes_ in parts.items() if name in EXACT_PARTS)
+    exact = exact_bytes(parts)
     others = added(bytes_ for name, bytes_ in parts.items() if name not in EXACT_PARTS)
     return Interval(exact + others, exact + others * ratios[0], exact + others * ratios[1])
 

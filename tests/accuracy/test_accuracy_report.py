@@ -20,7 +20,7 @@ from capacity_tui.tui.cli import main
 @pytest.fixture(scope="module")
 def report():
     rows = scored_measurements("train_memory")[:12]
-    return evaluate(predictor("train_memory", load_catalog()), "train_memory", rows)
+    return evaluate(predictor(load_catalog()), "train_memory", rows)
 
 
 def test_every_run_is_predicted_or_refused_with_a_reason(report):
@@ -76,7 +76,7 @@ def test_one_call_gives_the_seconds_of_a_batch():
 def test_memory_of_inference_is_what_serving_takes():
     catalog = load_catalog()
     rows = scored_measurements("inference_memory")
-    predict = predictor("inference_memory", catalog)
+    predict = predictor(catalog)
     for row in rows[::20]:
         memory = estimate_plan(Plan.model_validate(row.plan), None, catalog).estimate.memory
         counted = memory.per_device_bytes if row.quantity == "allocated_bytes" else memory.reserved_bytes
@@ -90,7 +90,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "accuracy.md").read_text("utf-8")
 @pytest.mark.parametrize("kind", COMPARED_KINDS)
 def test_the_page_tells_what_is(kind):
     """Within two points: the page is written anew with a change that moves more than a few runs."""
-    report = evaluate(predictor(kind, load_catalog()), kind)
+    report = evaluate(predictor(load_catalog()), kind)
     section = PAGE.split(f"## {TITLES[kind]}\n")[1]
     row = next(line for line in section.splitlines() if line.startswith("| estimates |"))
     runs, publishers, median, _, _, _, inside, by_publisher = (cell.strip(" %") for cell in row.split("|")[2:-1])

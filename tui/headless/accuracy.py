@@ -23,7 +23,7 @@ _WORST = 5
 @click.command()
 @click.option("--kind", "kinds", multiple=True, type=click.Choice(COMPARED_KINDS), help="Only this; may be repeated.")
 @click.option("--by", "tag", type=click.Choice(TAGS), default="source", show_default=True, help="Rows of the tables.")
-@click.option("--unseen", is_flag=True, help="Also fit without each publisher in turn; takes half a minute.")
+@click.option("--unseen", is_flag=True, help="Also what constants and ranges made without each publisher predict.")
 @click.option("--plots", type=click.Path(path_type=Path, file_okay=False), help="Write SVG plots to this folder.")
 @format_option("table", "markdown", "json")
 @output_option
@@ -36,12 +36,18 @@ def accuracy(
     output: Path | None,
 ) -> None:
     """Show how far estimates are from published measurements."""
-    from capacity_tui.engine.api import accuracy_as_data, accuracy_as_markdown, accuracy_of, load_catalog, unseen_scores
+    from capacity_tui.engine.api import (
+        accuracy_as_data,
+        accuracy_as_markdown,
+        accuracy_of,
+        fitted_constants,
+        load_catalog,
+        unseen_scores,
+    )
 
     chosen = cast("tuple[MeasurementKind, ...]", kinds or COMPARED_KINDS)
-    catalog = load_catalog()
-    reports = accuracy_of(chosen, catalog)
-    left_out = {kind: unseen_scores(kind, catalog) for kind in chosen} if unseen else {}
+    reports = accuracy_of(chosen, load_catalog())
+    left_out = {kind: unseen_scores(kind) for kind in chosen} if unseen else {}
     drawn = _plotted(reports, plots, output)
     form = wanted or format_of(output) or "table"
     if form == "json":
@@ -49,7 +55,7 @@ def accuracy(
 
         write(to_json(accuracy_as_data(reports, left_out)), output)
     elif form == "markdown":
-        write(accuracy_as_markdown(reports, left_out, drawn), output)
+        write(accuracy_as_markdown(reports, left_out, drawn, fitted_constants() if unseen else ()), output)
     else:
         write(as_text(_tables(reports, left_out, tag), output is not None), output)
 

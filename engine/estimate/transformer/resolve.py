@@ -121,7 +121,7 @@ def adapter_parameters(shape: TransformerShape, adapter: Adapter) -> Number:
     return shape.layers * each
 
 
-def adapter_inputs(shape: TransformerShape, adapter: Adapter | None, copies: float) -> AdapterInputs:
+def adapter_inputs(shape: TransformerShape, adapter: Adapter | None, copies: Number) -> AdapterInputs:
     """Return what a layer keeps for its adapters: inputs nothing else keeps, or dropped-out copies.
 
     Args:
@@ -134,7 +134,7 @@ def adapter_inputs(shape: TransformerShape, adapter: Adapter | None, copies: flo
     targets = TARGETS[adapter.targets]
     attention = float(bool(targets & {"query", "key", "value"}))
     output, up, down = (float(name in targets) for name in ("output", "up", "down"))
-    if copies:
+    if any_true(copies > 0):
         return AdapterInputs(copies * attention, copies * output, copies * (1 + shape.gated) * up, copies * down)
     return AdapterInputs(attention, 0.0, up, down)
 

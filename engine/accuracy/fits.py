@@ -1,0 +1,101 @@
+"""What the fits of the constants left: predictions without each publisher, and what every constant rests on.
+
+``profiles/fits/*.csv`` are written by ``tools/calibrate``, which fits; here they are only read.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+
+from capacity_tui.engine.accuracy.published import Kind
+from capacity_tui.engine.accuracy.report import scored_measurements
+from capacity_tui.engine.accuracy.scoring import Pair, Prediction, Scores, score
+
+FOLDER = "fits"
+
+
+@dataclass(frozen=True, slots=True)
+class Unseen:
+    """One run, in the unit of its measurement.
+
+    Attributes:
+        estimated: by the constants as they were when the file was written.
+        prediction: by constants and ranges from all other publishers' runs.
+    """
+
+    estimated: float
+    prediction: Prediction
+
+
+def unseen_predictions(kind: Kind) -> Mapping[str, Unseen]:
+    """Return the predictions of one kind of figure by the run's id; empty where no constant is fitted to it."""
+    return {run: unseen for (own, run), unseen in _predictions().items() if own == kind}
+
+
+def unseen_scores(kind: Kind) -> Scores | None:
+    """Return the scores of these predictions; None where no constant is fitted to the kind."""
+    known = unseen_predictions(kind)
+    rows = (row for row in scored_measurements(kind) if row.id in known)
+    pairs = [Pair(row, known[row.id].prediction) for row in rows]
+    return score(pairs) if pairs else None
+
+
+@dataclass(frozen=True, slots=True)
+class FittedConstant:
+    """One constant and what its fit rests on.
+
+    Attributes:
+        fits: ``time`` or ``memory`` of training, ``speed`` or ``memory`` of serving.
+        name: what the fit calls it.
+        field: field of the catalogue that holds it.
+        value: what ships.
+        prior: what is known without any run.
+        runs: published runs whose estimate it changes.
+        publishers: publishers of these runs.
+        learned: share of the prior's variance that the runs remove: 0 where they say nothing about it.
+    """
+
+    fits: str
+    name: str
+    field: str
+    value: float
+    prior: float
+    runs: int
+    publishers: int
+    learned: float
+
+
+def fitted_constants() -> tuple[FittedConstant, ...]:
+    """Return what the constants of every fit rest on, as ``profiles/fits/constants.csv`` has it."""
+    return tuple(
+        FittedConstant(
+            row["fits"],
+            row["name"],
+            row["field"],
+            float(row["value"]),
+            float(row["prior"]),
+            int(row["runs"]),
+            int(row["publishers"]),
+            float(row["learned"]),
+        )
+        for row in _rows("constants")
+    )
+
+
+@cache
+def _predictions() -> Mapping[tuple[str, str], Unseen]:
+    return {
+        (row["kind"], row["id"]): Unseen(
+            float(row["estimated"]), Prediction(float(row["unseen"]), float(row["low"]), float(row["high"]))
+        )
+        for row in _rows("unseen")
+    }
+
+
+def _rows(name: str) -> tuple[Mapping[str, str], ...]:
+    text = resources.files("capacity_tui.profiles").joinpath(FOLDER, f"{name}.csv").read_text("utf-8")
+    return tuple(csv.DictReader(text.splitlines()))

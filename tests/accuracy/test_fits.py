@@ -1,0 +1,52 @@
+"""What the fits left in profiles/fits is of the constants that ship."""
+
+from __future__ import annotations
+
+import csv
+from importlib.resources import files
+from pathlib import Path
+from statistics import median
+
+import pytest
+
+from capacity_tui.engine.accuracy.fits import fitted_constants, unseen_predictions, unseen_scores
+from capacity_tui.engine.accuracy.published import COMPARED_KINDS
+from capacity_tui.engine.accuracy.report import scored_measurements
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+FITTED = {"train_time": "train_time", "train_memory": "train_memory", "finetune_time": "finetune"}
+AGAIN = "uv run python -m tools.calibrate ranges --write"
+
+
+@pytest.mark.parametrize("kind", sorted(FITTED))
+def test_unseen_figures_are_those_of_what_is_estimated_now(kind):
+    with (GOLDEN / f"{FITTED[kind]}.csv").open(encoding="utf-8", newline="") as file:
+        now = {row["id"]: row for row in csv.DictReader(file)}
+    known = unseen_predictions(kind)
+    assert set(known) <= {row.id for row in scored_measurements(kind)}
+    assert len(known) > 0.95 * len(scored_measurements(kind))
+    if kind.endswith("time"):
+        moved = [abs(float(now[run]["step_seconds"]) / unseen.estimated - 1.0) for run, unseen in known.items()]
+        assert median(moved) < 0.01, f"estimates moved since the fits were judged: {AGAIN}"
+
+
+def test_kinds_without_a_fit_have_no_unseen_scores():
+    scored = {kind for kind in COMPARED_KINDS if unseen_scores(kind) is not None}
+    assert scored == {"train_time", "train_memory", "finetune_time", "finetune_memory"}
+
+
+def test_unseen_publishers_are_predicted_worse_than_seen_ones_but_not_much():
+    scores = unseen_scores("train_time")
+    assert scores is not None
+    assert 0.06 < scores.median < 0.10
+    assert scores.coverage is not None and scores.coverage > 0.7
+
+
+def test_every_fitted_constant_tells_what_it_rests_on():
+    rows = fitted_constants()
+    assert len({row.name for row in rows}) == len(rows) > 60
+    for row in rows:
+        assert 0.0 <= row.learned <= 1.0
+        assert row.publishers <= row.runs
+        table = row.field.partition(".")[0]
+        assert files("capacity_tui.profiles").joinpath(f"{table}.yaml").is_file()

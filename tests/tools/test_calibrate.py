@@ -1,0 +1,108 @@
+"""Fits of the shipped constants: each finds the values its runs were made with, and leaves the program alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from capacity_tui.engine.catalog import load_catalog
+from tools.calibrate.__main__ import SERVING, TRAINING
+from tools.calibrate.constants import Constant, serving_constants, training_constants, with_values
+from tools.calibrate.fitting import Problem, as_shipped, fit
+from tools.calibrate.ranges import coverage, ranges_by_class, ratios_of, unseen_runs
+from tools.calibrate.runs import Run, published_runs
+from tools.calibrate.telling import fit_in_words
+from tools.calibrate.writing import replaced
+
+CATALOG = load_catalog()
+EVERY = {"train_time": 100, "finetune_time": 20, "train_memory": 12, "finetune_memory": 10, "inference_memory": 12}
+
+
+def some_runs(kinds: tuple[str, ...]) -> tuple[Run, ...]:
+    """Return a few runs of several publishers."""
+    runs = []
+    for kind in kinds:
+        runs += published_runs((kind,), CATALOG, every=EVERY.get(kind, 90))
+    return tuple(runs)
+
+
+def constants_of(fits: str, where: str) -> tuple[Constant, ...]:
+    return training_constants(fits) if where == "training" else serving_constants(fits, CATALOG)
+
+
+@pytest.fixture(scope="module")
+def memory() -> Problem:
+    return Problem(some_runs(TRAINING["memory"]), training_constants("memory"), CATALOG)
+
+
+FITS = [("training", *each) for each in TRAINING.items()] + [("serving", *each) for each in SERVING.items()]
+
+
+@pytest.mark.parametrize(("where", "fits", "kinds"), FITS)
+def test_a_fit_finds_the_values_its_runs_were_made_with(where, fits, kinds):
+    runs = some_runs(kinds)
+    read = [each for each in constants_of(fits, where) if any(run.reads(each) for run in runs)]
+    wanted = {each: float(each.value(0.3 * each.spread)) for each in read}
+    changed = with_values(CATALOG, wanted)
+    made = tuple(replace(run, measurement=replace(run.measurement, value=float(run.figure(changed)))) for run in runs)
+    problem = Problem(made, [each.model_copy(update={"spread": 10.0 * each.spread}) for each in read], CATALOG)
+    before = np.abs(problem.errors(problem.shipped).residuals)
+    after = np.abs(fit(problem, evaluations=6).errors.residuals)
+    assert before.max() > 0.01
+    assert np.median(after) < 0.5 * np.median(before)
+    assert after.max() < before.max()
+
+
+def test_slopes_are_those_of_single_estimates(memory):
+    errors = memory.errors(memory.shipped)
+    for column in range(0, len(memory.constants), 3):
+        moved = memory.shipped.copy()
+        moved[column] += 0.02
+        single = (memory.residuals(moved, range(len(memory.runs))) - errors.residuals) / 0.02
+        assert single == pytest.approx(errors.slopes[:, column], abs=1e-9)
+
+
+def test_other_values_of_constants_move_the_runs_they_touch(memory):
+    constant = next(each for each in memory.constants if each.field == "bucket_mib")
+    run = next(run for run in memory.runs if run.reads(constant))
+    before = run.figure(CATALOG)
+    changed = with_values(CATALOG, {constant: 2.0 * constant.shipped(CATALOG)})
+    assert run.figure(changed) > before
+    assert run.figure(CATALOG) == before
+    assert changed.frameworks.find_id("Megatron-LM") == CATALOG.frameworks.find_id("Megatron-LM")
+
+
+def test_runs_left_out_have_a_range_of_their_class(memory):
+    found = as_shipped(memory)
+    ratios = ratios_of(found, "memory")
+    left_out = unseen_runs(ratios)
+    assert all(each.low < each.value < each.high or each.low == each.value for each in left_out)
+    assert all(row.low < row.high for row in ranges_by_class(ratios).values())
+    assert 0.0 <= coverage(left_out)[1] <= 1.0
+    assert any("of 1" in line for line in fit_in_words(found, found.errors.residuals))
+
+
+def test_what_runs_say_nothing_about_stays_its_prior(memory):
+    silent = [column for column, each in enumerate(memory.constants) if not any(run.reads(each) for run in memory.runs)]
+    found = as_shipped(memory)
+    assert found.learned[silent] == pytest.approx(0.0, abs=1e-9)
+    assert all(0.0 <= share <= 1.0 for share in found.learned)
+
+
+@pytest.mark.parametrize(
+    ("field", "wanted"),
+    [
+        ("sustained", "  sustained: 0.5\n"),
+        ("gemm.fp16", "gemm: {fp32: 0.9, fp16: 0.5}"),
+        ("pair.1", "pair: [3.0, 0.5]"),
+    ],
+)
+def test_one_value_is_written_and_nothing_else(field, wanted):
+    text = "a:\n  gemm: {fp32: 0.9, fp16: 0.72}\n  sustained: 0.968\n  pair: [3.0, 2.0]\nb:\n  sustained: 1\n"
+    changed = replaced(text, "a", field, 0.5)
+    assert wanted in changed
+    assert sum(new != old for new, old in zip(changed.splitlines(), text.splitlines(), strict=True)) == 1
+    with pytest.raises(KeyError):
+        replaced(text, "a", "no_such", 0.5)

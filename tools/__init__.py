@@ -1,0 +1,1 @@
+"""What makes the data that the program ships; none of it is part of the program."""

@@ -1,0 +1,1 @@
+"""Fits of the constants and ranges in ``profiles/`` to published and own measurements."""

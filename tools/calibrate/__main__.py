@@ -1,0 +1,99 @@
+"""Fit the constants and ranges in ``profiles/`` to measurements, and say how sure they are.
+
+    uv run python -m tools.calibrate training     step times: efficiency.yaml, frameworks.yaml, coefficients.yaml
+    uv run python -m tools.calibrate memory       memory of training and fine-tuning: frameworks.yaml
+    uv run python -m tools.calibrate serving      speed and memory of inference engines: engines.yaml
+    uv run python -m tools.calibrate ranges       what ships, with each publisher left out: reliability.yaml, fits/
+
+Nothing is written without ``--write``.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from capacity_tui.engine.accuracy.published import Kind
+from capacity_tui.engine.catalog import Catalog, load_catalog
+from tools.calibrate.constants import Fits, serving_constants, training_constants
+from tools.calibrate.fitting import Problem, as_shipped, fit
+from tools.calibrate.ranges import CLASSES, UnseenRun, coverage, ranges_by_class, ratios_of, unseen_runs
+from tools.calibrate.runs import published_runs
+from tools.calibrate.telling import evidence, fit_in_words
+from tools.calibrate.writing import write_constants, write_evidence, write_ranges, write_unseen
+
+TRAINING: dict[Fits, tuple[Kind, ...]] = {
+    "time": ("train_time", "finetune_time"),
+    "memory": ("train_memory", "finetune_memory"),
+}
+SERVING: dict[Fits, tuple[Kind, ...]] = {
+    "speed": ("prefill", "decode", "generate"),
+    "memory": ("inference_memory",),
+}
+
+
+def training_problem(fits: Fits, catalog: Catalog) -> Problem:
+    """Return the problem of step times or of memory of training."""
+    return Problem(published_runs(TRAINING[fits], catalog), training_constants(fits), catalog)
+
+
+def serving_problem(fits: Fits, catalog: Catalog) -> Problem:
+    """Return the problem of speeds or of memory of serving, of the engines that anyone measured."""
+    runs = published_runs(SERVING[fits], catalog)
+    read = [each for each in serving_constants(fits, catalog) if any(run.reads(each) for run in runs)]
+    return Problem(runs, read, catalog)
+
+
+def fit_and_tell(problem: Problem, *, write: bool) -> None:
+    """Fit a problem, print what was found, and write it where that is asked for."""
+    shipped = problem.errors(problem.shipped).residuals
+    found = fit(problem)
+    print("\n".join(fit_in_words(found, shipped)))
+    if write:
+        write_constants(found.values)
+
+
+def ranges(catalog: Catalog, *, write: bool) -> None:
+    """Make ranges and unseen figures of what ships, print them, and write them where that is asked for."""
+    rows: list[tuple[str, ...]] = []
+    unseen: list[UnseenRun] = []
+    for fits in CLASSES:
+        found = as_shipped(training_problem("time" if fits == "time" else "memory", catalog))
+        ratios = ratios_of(found, fits)
+        classes, left_out = ranges_by_class(ratios), unseen_runs(ratios)
+        for name, row in classes.items():
+            kept = catalog.reliabilities[name]
+            print(f"{name:20s} {row.low:5.3g} {row.high:5.3g} of {row.measurements} runs; ships {kept.low} {kept.high}")
+        inside, by_publisher = coverage(left_out)
+        print(f"ranges of {fits} hold {inside:.0%} of the runs left out, {by_publisher:.0%} by publisher")
+        rows += evidence(found)
+        unseen += left_out
+        if write:
+            write_ranges(classes)
+    if write:
+        write_unseen(unseen)
+        write_evidence(rows)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run what the command line asks for."""
+    parser = argparse.ArgumentParser(
+        "tools.calibrate", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("what", choices=("training", "memory", "serving", "ranges"))
+    parser.add_argument("--write", action="store_true", help="put what was found into profiles/")
+    chosen = parser.parse_args(arguments)
+    catalog = load_catalog()
+    if chosen.what == "training":
+        fit_and_tell(training_problem("time", catalog), write=chosen.write)
+    elif chosen.what == "memory":
+        fit_and_tell(training_problem("memory", catalog), write=chosen.write)
+    elif chosen.what == "serving":
+        for fits in SERVING:
+            fit_and_tell(serving_problem(fits, catalog), write=chosen.write)
+    else:
+        ranges(catalog, write=chosen.write)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,83 @@
+"""Published runs made ready for repeated estimates with changing constants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from capacity_tui.engine.accuracy.predicting import estimated_figure
+from capacity_tui.engine.accuracy.published import Kind, Measurement
+from capacity_tui.engine.accuracy.report import scored_measurements
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.estimate.resolve import resolve_plan
+from capacity_tui.engine.estimate.serving.resolve import engine_row
+from capacity_tui.engine.estimate.transformer.resolve import framework_row
+from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.plan.plan import Plan
+from tools.calibrate.constants import Constant
+
+
+@dataclass(frozen=True)
+class Run:
+    """A measured run and the catalogue rows its estimate reads.
+
+    Attributes:
+        measurement: what was measured.
+        rows: row by table; of coefficients, which all training reads, none is named.
+        routed: whether the model has routed experts.
+        nodes: whether it runs on several nodes.
+        adapter: whether only adapters are trained.
+    """
+
+    measurement: Measurement
+    rows: Mapping[str, str]
+    routed: bool
+    nodes: bool
+    adapter: bool
+
+    @property
+    def publisher(self) -> str:
+        """Who measured it."""
+        return self.measurement.source_key
+
+    def reads(self, constant: Constant) -> bool:
+        """Whether a constant may change the run's estimate."""
+        if constant.table == "coefficients":
+            return "frameworks" in self.rows
+        return self.rows.get(constant.table) in constant.rows
+
+    def figure(self, catalog: Catalog) -> Number:
+        """Return the measured figure as estimated with a catalogue, in the unit of the measurement."""
+        return estimated_figure(self.measurement, catalog).value
+
+
+def published_runs(kinds: Iterable[Kind], catalog: Catalog, every: int = 1) -> tuple[Run, ...]:
+    """Return the transformer runs of some kinds that can be estimated, or one in so many of each kind."""
+    found = []
+    for measurement in (row for kind in kinds for row in scored_measurements(kind)[::every]):
+        try:
+            run = _run(measurement, catalog)
+            run.figure(catalog)
+        except CapacityError:
+            continue
+        found.append(run)
+    return tuple(found)
+
+
+def _run(measurement: Measurement, catalog: Catalog) -> Run:
+    resolved = resolve_plan(Plan.model_validate(measurement.plan), catalog)
+    plan, cluster, shape = resolved.plan, resolved.cluster, resolved.shape
+    rows = {"efficiency": cluster.device.efficiency.row}
+    if plan.task == "infer":
+        family = catalog.quantizations.find(plan.inference.weights).family
+        rows["engines"] = engine_row(plan.inference.engine, cluster.device, family, catalog).id
+    else:
+        rows["frameworks"] = framework_row(plan, catalog).id
+    return Run(
+        measurement=measurement,
+        rows=rows,
+        routed=shape is not None and float(shape.experts) > 0,
+        nodes=float(cluster.devices) > float(cluster.per_node),
+        adapter=plan.training.adapter is not None,
+    )

@@ -1,0 +1,57 @@
+"""What a fit found, in words for whoever runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from capacity_tui.engine.accuracy.render import IDENTIFIED
+from tools.calibrate.fitting import Fit, Floats
+from tools.calibrate.writing import shown
+
+
+def errors_in_words(residuals: Floats) -> str:
+    """Return median and 90th percentile of the relative errors, and the bias."""
+    errors = np.abs(np.expm1(residuals))
+    return f"{np.median(errors):6.1%} {np.percentile(errors, 90):6.1%} {np.median(residuals):+6.1%}"
+
+
+def fit_in_words(found: Fit, shipped: Floats) -> Iterator[str]:
+    """Yield the errors of each publisher's runs, then the constants.
+
+    Args:
+        found: the fit.
+        shipped: residuals with what ships.
+    """
+    problem = found.problem
+    yield f"{'publisher':24s}{'runs':>5s}  median, 90th percentile, bias: shipped | fitted | left out"
+    for publisher in ("", *problem.publishers):
+        own = problem.places(publisher) if publisher else list(range(len(problem.runs)))
+        parts = " | ".join(errors_in_words(each[own]) for each in (shipped, found.errors.residuals, found.unseen))
+        yield f"{publisher or 'all':24s}{len(own):5d}  {parts}"
+    yield f"\n{'constant':32s}{'prior':>10s}{'shipped':>10s}{'fitted':>10s}{'moved':>8s}  runs of publishers, learned"
+    for _, name, _, _, prior, runs, publishers, learned in evidence(found):
+        constant = next(each for each in problem.constants if each.id == name)
+        old = constant.shipped(problem.catalog)
+        new = found.values[constant]
+        moved = f"{new / old - 1.0:+.1%}" if old else "n/a"
+        told = f"{float(learned):.0%}" if float(learned) >= IDENTIFIED else f"{float(learned):.0%}: the prior"
+        yield f"{name:32s}{prior:>10s}{shown(old):>10s}{shown(new):>10s}{moved:>8s}  {runs} of {publishers}, {told}"
+
+
+def evidence(found: Fit) -> Iterator[tuple[str, str, str, str, str, str, str, str]]:
+    """Yield what each constant rests on, as ``fits/constants.csv`` holds it; its value is the one that ships."""
+    problem = found.problem
+    for constant, learned in zip(problem.constants, found.learned, strict=True):
+        readers = [run for run in problem.runs if run.reads(constant)]
+        yield (
+            constant.fits,
+            constant.id,
+            f"{constant.table}.{constant.field}",
+            shown(constant.shipped(problem.catalog)),
+            shown(constant.prior),
+            str(len(readers)),
+            str(len({run.publisher for run in readers})),
+            f"{learned:.2f}",
+        )
