@@ -115,7 +115,7 @@ def communication_share(estimate: Estimate) -> float:
 def _spread(case: EstimatedPlan, devices: int, batch: int, kind: Parallelism) -> Iterator[Mapping[str, object]]:
     """Yield the changes that run a batch on so many devices."""
     change: dict[str, object] = {"hardware.devices": devices}
-    parallel, per_node = case.plan.parallelism, int(case.resolved.cluster.per_node)
+    parallel, per_node = case.plan.parallelism, int(case.resolved.cluster.direct_devices)
     if case.resolved.shape is None:
         yield from ({**change, **shared} for shared in _batches(case, batch, devices))
         return

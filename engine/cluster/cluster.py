@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from capacity_tui.engine.cluster.level import Level
 from capacity_tui.engine.machine.curve import Curve
 from capacity_tui.engine.machine.facts import Provenance, Quantity
 from capacity_tui.engine.numeric import Number
@@ -162,7 +163,7 @@ class Device:
 def figure_label(name: str) -> str:
     """Return what a figure is called in a sentence, such as ``bf16 peak``."""
     group, _, kind = name.partition(".")
-    return f"{kind} peak" if group == "peaks" else FIGURES[name]
+    return {"peaks": f"{kind} peak", "levels": f"link of the {kind}"}.get(group) or FIGURES[name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,34 +225,58 @@ class Cluster:
     Attributes:
         device: one of the devices, all alike.
         devices: how many.
-        per_node: devices that share a node's fast link.
-        node_bandwidth: network between nodes, B/s in one direction for each device.
-        node_hop_seconds: one step of a collective between nodes.
+        levels: what joins them, from the innermost out: the devices' own links first, a network last.
         host_memory_bytes: host memory for each device; None where unknown.
         price: what it costs.
-        network: name of the network between nodes.
         part: what part of a device each one is, as ``1/8 ``; empty for whole ones.
         rented: instances rented whole for it, as ``2 x aws-p5-48xlarge``; empty where none is named.
         assumed: what was not given.
-        known: how the network between nodes and the host memory came about, by field.
+        host_memory_known: how the host memory came about.
     """
 
     device: Device
     devices: Number
-    per_node: Number
-    node_bandwidth: Number
-    node_hop_seconds: Number
+    levels: tuple[Level, ...]
     host_memory_bytes: Number | None = None
     price: Price = field(default_factory=Price)
-    network: str = ""
     part: str = ""
     rented: str = ""
     assumed: tuple[str, ...] = ()
-    known: Mapping[str, Provenance] = field(default_factory=dict)
+    host_memory_known: Provenance = field(default_factory=lambda: Provenance("assumed", "nothing tells"))
+
+    @property
+    def per_node(self) -> Number:
+        """Devices that share the fast link of the innermost level: of a node, or of a rack that is one."""
+        return self.levels[0].devices
+
+    @property
+    def direct(self) -> tuple[Level, ...]:
+        """The inner levels, over which devices reach each other without a network adapter."""
+        return tuple(level for level in self.levels if level.is_direct)
+
+    @property
+    def networks(self) -> tuple[Level, ...]:
+        """The outer levels, which devices reach through network adapters; one at least."""
+        return tuple(level for level in self.levels if not level.is_direct)
+
+    @property
+    def direct_devices(self) -> Number:
+        """Devices that reach each other without a network adapter."""
+        return self.direct[-1].devices
+
+    @property
+    def node_bandwidth(self) -> Number:
+        """Network between nodes, B/s in one direction for each device."""
+        return self.networks[0].bandwidth
 
     def figures(self) -> dict[str, Quantity]:
         """Return the hardware's figures by field, each with how it came about."""
-        own = ((name, getattr(self, name), by) for name, by in self.known.items())
+        network, *outer = self.networks
+        own = (
+            ("node_bandwidth", network.bandwidth, network.known),
+            ("host_memory_bytes", self.host_memory_bytes, self.host_memory_known),
+            *((f"levels.{level.name}", level.bandwidth, level.known) for level in (*self.direct[1:], *outer)),
+        )
         device = ((name, value, self.device.known[name]) for name, value in self.device.figures())
         return {name: Quantity(value, by.origin, by.source) for name, value, by in (*device, *own) if value is not None}
 

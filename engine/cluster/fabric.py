@@ -84,8 +84,8 @@ def instance_network(row: Instance, catalog: Catalog) -> Network:
     return Network(_at("Ethernet (TCP)", row.network_gbit), usual.link, told, row.network_gbit * GBIT)
 
 
-def named_network(name: str, ports_per_node: int | None, catalog: Catalog) -> Network:
-    """Return the network a plan names.
+def named_network(name: str, ports_per_node: int | None, catalog: Catalog, field: str) -> Network:
+    """Return the network that a field of a plan names.
 
     Raises:
         PlanError: no link has that name.
@@ -93,8 +93,8 @@ def named_network(name: str, ports_per_node: int | None, catalog: Catalog) -> Ne
     try:
         link = catalog.links.find(name)
     except CatalogError as error:
-        raise PlanError(error.title, error.detail, error.hint, Place(field="hardware.interconnect")) from error
-    known = Provenance("catalogue", f"link {link.id}, named in hardware.interconnect")
+        raise PlanError(error.title, error.detail, error.hint, Place(field=field)) from error
+    known = Provenance("catalogue", f"link {link.id}, named in {field}")
     return Network(link.name, link, known, ports_per_node=ports_per_node)
 
 

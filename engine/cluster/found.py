@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from capacity_tui.engine.catalog import Accelerator, Catalog, Fabric, Instance, Processor
+from capacity_tui.engine.catalog.rows.levels import NODE, LevelRow
 from capacity_tui.engine.cluster.catalogue_devices import UNTOLD, accelerator_device, part_of_device, processor_device
 from capacity_tui.engine.cluster.cluster import Device
 from capacity_tui.engine.cluster.fabric import (
@@ -27,6 +28,8 @@ class Found:
         device: one device.
         devices: how many there are where a plan does not say.
         per_node: devices that share a node's fast link.
+        unit: what holds those: node, or a rack or slice that is one.
+        levels: what usually stands around them.
         network: what joins nodes.
         host_memory_bytes: host memory for each device; None where unknown.
         accelerator: its id where it was named itself and so has no price of its own.
@@ -39,6 +42,8 @@ class Found:
     devices: int
     per_node: int
     network: Network
+    unit: str = NODE
+    levels: tuple[LevelRow, ...] = ()
     host_memory_bytes: float | None = None
     accelerator: str | None = None
     instance: Instance | None = None
@@ -67,7 +72,15 @@ def found_hardware(section: HardwareSection, catalog: Catalog) -> Found:
 def _accelerator(row: Accelerator, catalog: Catalog) -> Found:
     fabric: Fabric = fabric_of(row, catalog)
     network = usual_network(fabric, catalog)
-    return Found(accelerator_device(row, catalog), 1, fabric.node_devices, network, accelerator=row.id)
+    return Found(
+        device=accelerator_device(row, catalog),
+        devices=1,
+        per_node=fabric.node_devices,
+        network=network,
+        unit=fabric.unit,
+        levels=fabric.levels,
+        accelerator=row.id,
+    )
 
 
 def _instance(row: Instance, catalog: Catalog) -> Found:

@@ -34,10 +34,11 @@ def detected(machine: Machine, catalog: Catalog) -> Found:
         host = memory / len(alike) if memory else None
         count = len(alike)
         network = machine_network(catalog)
-        return Found(slice_of(device, first), count, count, network, host, host_memory_known=told)
+        return Found(slice_of(device, first), count, count, network, host_memory_bytes=host, host_memory_known=told)
     unmatched = tuple(f"{found.accelerator.name} is not in the catalogue" for found in visible)
     processor = with_measured(own_processor(machine, catalog), machine.measured)
-    return Found(processor, 1, 1, machine_network(catalog), memory, assumed=unmatched, host_memory_known=told)
+    network = machine_network(catalog)
+    return Found(processor, 1, 1, network, host_memory_bytes=memory, assumed=unmatched, host_memory_known=told)
 
 
 def _detected_accelerator(found: Accelerator, catalog: Catalog) -> Device:

@@ -10,10 +10,18 @@ from typing import TYPE_CHECKING
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.names import nearest
 from capacity_tui.engine.catalog.rows.base import MIB
-from capacity_tui.engine.cluster.catalogue_devices import CLUSTER_FIGURES, SPEC_FIGURES, part_words, power_limited
+from capacity_tui.engine.cluster.catalogue_devices import (
+    CLUSTER_FIGURES,
+    SPEC_FIGURES,
+    UNTOLD,
+    part_words,
+    power_limited,
+)
 from capacity_tui.engine.cluster.cluster import Cluster, Device, Price
-from capacity_tui.engine.cluster.fabric import Network, named_network
+from capacity_tui.engine.cluster.fabric import named_network
 from capacity_tui.engine.cluster.found import Found, found_hardware
+from capacity_tui.engine.cluster.level import Level
+from capacity_tui.engine.cluster.levels import cluster_levels, slower_outside
 from capacity_tui.engine.cluster.pricing import (
     chosen_price,
     device_price,
@@ -53,40 +61,53 @@ def resolve_cluster(
     found = _own_machine(machine, catalog) if section.name == "detected" else found_hardware(section, catalog)
     device = _overridden(found.device, spec)
     devices = section.devices or found.devices
-    per_node = min(section.per_node or found.per_node, devices)
+    unit = section.per_node or found.per_node
+    per_node = min(unit, devices)
     network = found.network
     if section.interconnect is not None:
-        network = named_network(section.interconnect, section.ports_per_node, catalog)
+        network = named_network(section.interconnect, section.ports_per_node, catalog, "hardware.interconnect")
     elif section.ports_per_node is not None:
         network = replace(network, ports_per_node=section.ports_per_node)
     host = spec["host_memory_gib"] * 2**30 if "host_memory_gib" in spec else found.host_memory_bytes
     nodes = math.ceil(devices / per_node)
     # Devices of one instance share its ports, also where a whole rack shares the fast link.
     sharing = per_node if found.instance is None else min(per_node, found.instance.sold_devices)
-    bandwidth = spec["node_gbs"] * 1e9 if "node_gbs" in spec else network.device_bandwidth(sharing)
+    if "node_gbs" in spec:
+        network = replace(network, node_bandwidth=spec["node_gbs"] * 1e9 * sharing, known=_given("node_gbs"))
+    inner = Level(
+        name=found.unit,
+        devices=float(unit),
+        bandwidth=device.link_bandwidth,
+        hop_seconds=device.efficiency.collective_hop_seconds,
+        link="the devices' own",
+        known=device.known.get("link_bandwidth", UNTOLD),
+        is_direct=True,
+    )
+    levels = cluster_levels(
+        inner,
+        section.levels or found.levels,
+        network,
+        devices,
+        sharing,
+        lambda name, field: named_network(name, section.ports_per_node, catalog, field),
+    )
     price = chosen_price(_known_price(found, devices, section.per_node, nodes, catalog), pricing, nodes, catalog)
     by_device = found.instance is None
     return Cluster(
         device=device,
         devices=float(devices),
-        per_node=float(per_node),
-        node_bandwidth=bandwidth,
-        node_hop_seconds=network.hop_seconds,
+        levels=levels,
         host_memory_bytes=host,
         price=price,
-        network=network.name,
         part="" if found.instance is None else part_words(found.instance.device_share),
         rented=_rented(found, devices, section.per_node),
         assumed=(
             *found.assumed,
             *device.assumptions(),
-            *_assumed(section, found, devices, per_node, network),
+            *_assumed(section, found, devices, levels),
             *price_assumptions(price, pricing, by_device),
         ),
-        known={
-            "node_bandwidth": _given("node_gbs") if "node_gbs" in spec else network.known,
-            "host_memory_bytes": _given("host_memory_gib") if "host_memory_gib" in spec else found.host_memory_known,
-        },
+        host_memory_known=_given("host_memory_gib") if "host_memory_gib" in spec else found.host_memory_known,
     )
 
 
@@ -98,12 +119,14 @@ def _own_machine(machine: Machine | None, catalog: Catalog) -> Found:
     return detected(machine, catalog)
 
 
-def _assumed(section: HardwareSection, found: Found, devices: int, per_node: int, network: Network) -> Iterator[str]:
+def _assumed(section: HardwareSection, found: Found, devices: int, levels: tuple[Level, ...]) -> Iterator[str]:
     """Yield what the plan does not say about nodes and the network between them."""
+    innermost, networks = levels[0], [level for level in levels if not level.is_direct]
     if devices > 1 and section.per_node is None and section.name != "detected" and found.instance is None:
-        yield f"{per_node} devices in a node"
-    if devices > per_node and network.known.origin == "assumed" and "node_gbs" not in section.spec:
-        yield f"network between nodes: {network.name}"
+        yield f"{innermost.devices:g} devices in a {innermost.name}"
+    if devices > innermost.devices and networks[0].known.origin == "assumed":
+        yield f"network between {innermost.name}s: {networks[0].link}"
+    yield from slower_outside(levels)
     if found.instance is not None:
         idle = _instances(found, devices, section.per_node) * found.instance.sold_devices - devices
         if idle:

@@ -84,6 +84,7 @@ def assemble(work: Work, cluster: Cluster, pricing: PricingSection, iteration: I
             work.assumed,
             cluster.figures(),
             cluster.words,
+            levels=cluster.levels,
         ),
         warnings=work.warnings,
     )

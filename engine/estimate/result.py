@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from capacity_tui.engine.cluster.level import Level
 from capacity_tui.engine.machine.facts import Quantity
 from capacity_tui.engine.numeric import Flags, Labels, Number, first_label, largest_label, same_label
 from capacity_tui.engine.units import format_bytes
@@ -297,6 +298,7 @@ class Basis:
         hardware: the figures of the hardware that went in, by field, each with how it came about.
         devices: the devices, and the instances that are rented for them.
         chosen: why each field that the plan left open got its value, by its path.
+        levels: what joins the devices, from the innermost out.
     """
 
     method: str
@@ -306,6 +308,7 @@ class Basis:
     hardware: Mapping[str, Quantity] = field(default_factory=dict)
     devices: str = ""
     chosen: Mapping[str, str] = field(default_factory=dict)
+    levels: tuple[Level, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,7 +124,7 @@ def _counts(plan: Plan, cluster: Cluster | None) -> Counts:
         return {}
     return {
         "devices": int(cluster.devices),
-        "per_node": int(cluster.per_node),
+        "per_node": int(cluster.direct_devices),
         "on_processor": cluster.device.kind == "cpu",
         "has_spot_price": cluster.price.spot_usd_per_hour is not None or plan.pricing.usd_per_hour is not None,
     }

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
+from capacity_tui.engine.catalog.rows.levels import LevelRow
 from capacity_tui.engine.plan.sections.inference import InferenceSection
 from capacity_tui.engine.plan.sections.parallelism import ParallelismSection
 from capacity_tui.engine.plan.sections.training import Adapter, TrainingSection
@@ -31,6 +32,8 @@ __all__ = [
 ]
 
 
+MOST_LEVELS = 8
+"""Levels of a cluster around its nodes."""
 MOST_COMPARED = 64
 """Device counts or batch sizes of one analysis: each pair of them is an estimate of its own."""
 _COUNTED = re.compile(r"\s*(?P<count>\d{1,9})\s*[xX×*]\s*(?P<name>\S.*)")
@@ -66,6 +69,7 @@ class HardwareSection(Section):
     devices: Annotated[Count | None, Knob("Devices", "power-of-two", "hardware", "", 1, LARGEST_COUNT)] = None
     per_node: Annotated[Count | None, Knob("Per node", "power-of-two", "hardware", "", 1, 1024)] = None
     interconnect: Annotated[str | None, Knob("Interconnect", "text", "hardware")] = None
+    levels: Annotated[tuple[LevelRow, ...], Field(max_length=MOST_LEVELS), Knob("Levels", "table", "hardware")] = ()
     ports_per_node: Annotated[Count | None, Knob("Ports", "power-of-two", "hardware", "", 1, 64)] = None
     spec: Annotated[dict[str, SpecValue], Knob("Overrides", "table", "hardware")] = Field(default_factory=dict)
     efficiency: Annotated[

@@ -85,6 +85,7 @@ def blocks(plan: Plan, estimate: Estimate) -> tuple[Block, ...]:
         Block("Model", tuple(_model(estimate))),
         Block("Memory per device", tuple(_memory(plan, estimate))),
         Block("Time", tuple(_time(plan, estimate))),
+        Block("Cluster", tuple(_levels(estimate))),
         Block("Cost and energy", tuple(_cost(estimate))),
     )
     return tuple(block for block in found if block.rows)
@@ -158,6 +159,15 @@ def _time(plan: Plan, estimate: Estimate) -> Iterator[Row]:
         hidden.add("computation.estimated_train_time_seconds")
     yield from _figures(estimate, (key for key in _TIME if key not in hidden))
     yield Row("limited by", limit_label(estimate.bottleneck.kind), bottleneck_text(estimate.bottleneck))
+
+
+def _levels(estimate: Estimate) -> Iterator[Row]:
+    """Yield the levels that the devices fill; one alone goes without saying."""
+    devices = float(estimate.computation.devices)
+    levels = estimate.basis.levels
+    inside = next((n for n, level in enumerate(levels) if float(level.devices) >= devices), len(levels) - 1)
+    for level in levels[: inside + 1] if inside else ():
+        yield Row(level.name, level.holds, level.speed)
 
 
 def _cost(estimate: Estimate) -> Iterator[Row]:

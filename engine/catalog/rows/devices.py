@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
 
 from capacity_tui.engine.catalog.rows.base import CHECKS, IDENTIFIES, MIB, Informational, Row
+from capacity_tui.engine.catalog.rows.levels import NODE, LevelRow
 
 EVIDENCE = Informational("is evidence for the shares of links in efficiency.yaml")
 
@@ -112,6 +113,7 @@ class Link(Row):
     marketed_as: Annotated[str | None, IDENTIFIES] = None
     lanes: Annotated[str | None, IDENTIFIES] = None
     latency_us: PositiveFloat | None = None
+    direct: bool = Field(False, description="devices reach each other over it without a network adapter")
     latency_kind: Annotated[str | None, CHECKS] = None
     used_by: Annotated[str | None, IDENTIFIES] = None
 
@@ -137,6 +139,8 @@ class Fabric(Row):
     generations: tuple[str, ...] = Field((), description="catalogue generations the row covers")
     least_link_gbs: NonNegativeFloat = Field(0.0, description="link a device needs to belong here, GB/s per direction")
     node_devices: PositiveInt = Field(description="devices that share the fast link of a node, rack or slice")
+    unit: str = Field(NODE, description="what these devices make up: node, rack, slice")
+    levels: tuple[LevelRow, ...] = Field((), description="what usually stands around it, from the innermost out")
     network: str = Field(description="id in the links catalogue of what joins nodes")
     ports_per_node: PositiveInt | None = Field(None, description="ports of a node; one a device where None")
 

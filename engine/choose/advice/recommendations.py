@@ -192,7 +192,7 @@ def _tensor_parallel(case: EstimatedPlan) -> Iterator[Remedy]:
         return
     tensor, stages, devices = int(parallel.tp or 1), int(parallel.pp or 1), int(cluster.devices)
     serving = case.plan.task == "infer"
-    inside = int(cluster.per_node)
+    inside = int(cluster.direct_devices)
     near = [(tensor // 2, stages), (tensor * 2, stages), (tensor // 2, stages * 2), (tensor * 2, stages // 2)]
     if tensor > inside:
         near.append((inside, stages * tensor // inside))

@@ -58,7 +58,7 @@ def ignored(resolved: ResolvedPlan, wanted: Plan, catalog: Catalog) -> Iterator[
     cluster, task = resolved.cluster, resolved.plan.task or "train"
     counts = Counts(
         devices=int(np.max(cluster.devices)),
-        per_node=int(np.max(cluster.per_node)),
+        per_node=int(np.max(cluster.direct_devices)),
         on_processor=cluster.device.kind == "cpu",
     )
     return given_in_vain(circumstances(wanted, resolved.family.kind, task, catalog, **counts))
@@ -102,7 +102,7 @@ def _layout(case: EstimatedPlan) -> Iterator[Note]:
         for rule in remarked(layout):
             yield Note(f"layout_{rule.id}", rule.broken, rule.figures(layout))
     tensor, cluster = int(case.plan.parallelism.tp or 1), case.resolved.cluster
-    inside = int(cluster.per_node)
+    inside = int(cluster.direct_devices)
     if tensor <= inside and inside % tensor == 0:
         return
     if tensor > 1 and int(cluster.devices) > inside:

@@ -122,7 +122,7 @@ def _tried(
     resolved: ResolvedPlan, shape: TransformerShape, wanted: Sequence[str], replicas: int | None, catalog: Catalog
 ) -> Layouts:
     tensor, pipeline = "parallelism.tp" in wanted, "parallelism.pp" in wanted
-    inside = int(resolved.cluster.per_node)
+    inside = int(resolved.cluster.direct_devices)
     choices = layouts(plan_layout(resolved.plan, shape, catalog), inside, tensor, pipeline, replicas, equal=False)
     needed, held = serving_needs(
         _spread(serving_run(resolved.plan, shape, resolved.cluster, catalog), choices, replicas)

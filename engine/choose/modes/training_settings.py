@@ -145,7 +145,7 @@ def _options(
     tensor, pipeline = "parallelism.tp" in wanted, "parallelism.pp" in wanted
     if tensor or pipeline:
         replicas = plan.parallelism.dp if isinstance(plan.parallelism.dp, int) else None
-        found = layouts(layout, int(run.cluster.per_node), tensor, pipeline, replicas)
+        found = layouts(layout, int(run.cluster.direct_devices), tensor, pipeline, replicas)
         options.append(_with_sharding_groups(found, plan.parallelism.shard or 1, run))
     if "parallelism.zero" in wanted:
         options.append(each("parallelism.zero", (0, 1, 2, 3) if run.cluster.devices > 1 else (0,)))

@@ -189,7 +189,15 @@ def serving_estimate(run: ServingRun, pricing: PricingSection) -> Estimate:
         bottleneck=bottleneck(totals, parts, run.cluster, run.peak, memory.held),
         cost=cost(run.cluster, None, seconds / units, keeps_state=False),
         energy=energy(run.cluster, None, computing / seconds, moving / seconds, pricing.usd_per_kwh),
-        basis=Basis(METHOD, run.calibration, device.checked, run.assumed, run.cluster.figures(), run.cluster.words),
+        basis=Basis(
+            METHOD,
+            run.calibration,
+            device.checked,
+            run.assumed,
+            run.cluster.figures(),
+            run.cluster.words,
+            levels=run.cluster.levels,
+        ),
         warnings=warnings,
         details=details,
     )

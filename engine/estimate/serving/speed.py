@@ -86,7 +86,7 @@ def tensor_parallel_seconds(run: ServingRun, rows: Number) -> Number:
     ring = all_reduce_seconds(payload, run.tp, 1.0, run.cluster)
     link = device.link_bandwidth * device.efficiency.collective_share
     small = one_shot_all_reduce(payload, run.tp, device.efficiency.collective_hop_seconds, link)
-    each = np.where(run.tp <= run.cluster.per_node, np.minimum(ring, small), ring)
+    each = np.where(run.tp <= run.cluster.direct_devices, np.minimum(ring, small), ring)
     return np.where(run.tp > 1, 2.0 * run.shape.layers * each, 0.0)
 
 

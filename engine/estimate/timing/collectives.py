@@ -1,10 +1,21 @@
-"""Collectives: seconds by payload, group and links (latency plus bandwidth, NCCL's own model)."""
+"""Collectives: seconds by payload, group and links (latency plus bandwidth, NCCL's own model).
+
+A group of ranks spans the levels of a cluster from the innermost out. On the direct levels its members reach each
+other over their own links; every level around them is crossed by all members of the units inside it at once, each
+through its own port, and the level with the least bandwidth left for the group sets the pace. A level that is divided
+in two of the same link changes nothing, so that two levels are the case of one network.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import reduce
+from itertools import pairwise
 
 import numpy as np
 
 from capacity_tui.engine.cluster.cluster import Cluster
+from capacity_tui.engine.cluster.level import Level
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.numeric import Number, any_true, where
 
@@ -18,7 +29,7 @@ def members_in_node(group: Number, stride: Number, per_node: Number) -> Number:
     Args:
         group: members of the group.
         stride: ranks between neighbours in the group.
-        per_node: devices of a node.
+        per_node: devices of a node, or of a unit of a level around it.
     """
     return np.minimum(np.maximum(per_node / stride, 1.0), group)
 
@@ -33,8 +44,8 @@ def bus_bandwidth(group: Number, within: Number, link: Number, network: Number) 
 
     Args:
         group: members.
-        within: members in one node.
-        link: what collectives reach inside a node, B/s in one direction.
+        within: members in one node, or in one unit of the level inside.
+        link: what collectives reach inside it, B/s in one direction.
         network: what they reach through one member's port, B/s in one direction.
     """
     across = np.minimum(where(within > 1, link, np.inf), within * network)
@@ -52,6 +63,18 @@ def ring_latency(within: Number, steps: Number, hop: Number, node_hop: Number) -
         node_hop: seconds of one step between nodes.
     """
     return hop * (within - 1.0) + node_hop * steps
+
+
+@equation("latency = inside + hop · steps", unit="s", source=SOURCE)
+def outer_latency(inside: Number, steps: Number, hop: Number) -> Number:
+    """Latency of one pass that crosses one more level.
+
+    Args:
+        inside: seconds of the levels inside it.
+        steps: steps between its units.
+        hop: seconds of one step between them.
+    """
+    return inside + hop * steps
 
 
 @equation(
@@ -81,9 +104,13 @@ def all_gather_seconds(payload: Number, group: Number, stride: Number, cluster: 
     A ring passes every node once, so that its latency grows with their number.
     """
     reach = cluster.device.efficiency
-    within = members_in_node(group, stride, cluster.per_node)
-    bandwidth = _ring_bandwidth(group, within, cluster)
-    latency = ring_latency(within, group / within - 1.0, reach.collective_hop_seconds, cluster.node_hop_seconds)
+    within = members_in_node(group, stride, cluster.direct_devices)
+    crossed = tuple(_crossings(group, stride, within, cluster))
+    bandwidth = _ring_bandwidth(group, stride, crossed, cluster)
+    steps = [
+        (level, group / inside - (1.0 if members is group else group / members)) for level, inside, members in crossed
+    ]
+    latency = _latency(within, steps, cluster)
     return one_pass_seconds(payload, group, bandwidth, latency, reach.collective_half_bytes)
 
 
@@ -103,18 +130,49 @@ def all_reduce_seconds(payload: Number, group: Number, stride: Number, cluster: 
     Where the switch of a node adds, a group inside the node gains ``switch_reduction``.
     """
     reach = cluster.device.efficiency
-    within = members_in_node(group, stride, cluster.per_node)
-    bandwidth = _ring_bandwidth(group, within, cluster)
+    within = members_in_node(group, stride, cluster.direct_devices)
+    crossed = tuple(_crossings(group, stride, within, cluster))
+    bandwidth = _ring_bandwidth(group, stride, crossed, cluster)
     adding = where((group > 4.0) & (group <= within), reach.switch_reduction, 1.0)
-    steps = np.log2(group / within)
-    latency = ring_latency(within, steps, reach.collective_hop_seconds, cluster.node_hop_seconds)
+    steps = [(level, np.log2(members / inside)) for level, inside, members in crossed]
+    latency = _latency(within, steps, cluster)
     return two_passes(one_pass_seconds(payload, group, bandwidth * adding, latency, reach.collective_half_bytes))
 
 
-def _ring_bandwidth(group: Number, within: Number, cluster: Cluster) -> Number:
-    reach = cluster.device.efficiency
-    link = cluster.device.link_bandwidth * reach.collective_share
-    return bus_bandwidth(group, within, link, cluster.node_bandwidth * reach.network_share)
+def _crossings(
+    group: Number, stride: Number, within: Number, cluster: Cluster
+) -> Iterator[tuple[Level, Number, Number]]:
+    """Yield each network from the innermost out, with the members in a unit inside it and in one of its own."""
+    *inner, outermost = cluster.networks
+    inside = within
+    for level in inner:
+        members = members_in_node(group, stride, level.devices)
+        yield level, inside, members
+        inside = members
+    yield outermost, inside, group
+
+
+def _ring_bandwidth(
+    group: Number, stride: Number, crossed: Sequence[tuple[Level, Number, Number]], cluster: Cluster
+) -> Number:
+    """Bus bandwidth of a group's rings, B/s: that of the slowest level they cross."""
+    efficiency = cluster.device.efficiency
+    bandwidth: Number = cluster.levels[0].bandwidth * efficiency.collective_share
+    for below, level in pairwise(cluster.direct):
+        inside, members = (members_in_node(group, stride, each.devices) for each in (below, level))
+        bandwidth = bus_bandwidth(members, inside, bandwidth, level.bandwidth * efficiency.collective_share)
+    for level, inside, members in crossed:
+        bandwidth = bus_bandwidth(members, inside, bandwidth, level.bandwidth * efficiency.network_share)
+    return bandwidth
+
+
+def _latency(within: Number, steps: Sequence[tuple[Level, Number]], cluster: Cluster) -> Number:
+    """Seconds before the first byte is through, by the steps between units of each network."""
+    (first, count), *outer = steps
+    latency = ring_latency(within, count, cluster.device.efficiency.collective_hop_seconds, first.hop_seconds)
+    for level, count in outer:
+        latency = outer_latency(latency, count, level.hop_seconds)
+    return latency
 
 
 @equation(
@@ -138,26 +196,30 @@ def all_to_all_seconds(
     """Seconds of an all-to-all of ``payload`` bytes held by each member.
 
     Inside a node every pair has the full link; between nodes each device sends through its own port, and what
-    is sent to several members of a node (``copies`` of each token in all) crosses once.
+    is sent to several members of a node (``copies`` of each token in all) crosses once. Levels work side by side.
     """
-    reach = cluster.device.efficiency
-    within = members_in_node(group, stride, cluster.per_node)
-    nodes = group / within
-    link = cluster.device.link_bandwidth * reach.collective_share
-    network = cluster.node_bandwidth * reach.network_share
-    hops = ring_latency(within, np.log2(nodes), reach.collective_hop_seconds, cluster.node_hop_seconds)
-    inside, outside = payload * (within - 1.0) / within / link, payload * crossing_share(nodes, copies) / network
-    return where(group > 1, hops + np.maximum(inside, outside), 0.0)
+    efficiency = cluster.device.efficiency
+    within = members_in_node(group, stride, cluster.direct_devices)
+    crossed = tuple(_crossings(group, stride, within, cluster))
+    steps = [(level, np.log2(members / inside)) for level, inside, members in crossed]
+    sent = []
+    for level in cluster.direct:
+        members = members_in_node(group, stride, level.devices) if level is not cluster.direct[-1] else within
+        sent.append(payload * (members - 1.0) / members / (level.bandwidth * efficiency.collective_share))
+    for level, inside, _ in crossed:
+        share = crossing_share(group / inside, copies)
+        sent.append(payload * share / (level.bandwidth * efficiency.network_share))
+    return where(group > 1, _latency(within, steps, cluster) + reduce(np.maximum, sent), 0.0)
 
 
 def point_to_point_seconds(payload: Number, stride: Number, cluster: Cluster) -> Number:
-    """Seconds to send ``payload`` bytes to the rank ``stride`` further on."""
-    reach = cluster.device.efficiency
-    crosses = stride >= cluster.per_node
-    bandwidth = where(
-        crosses,
-        cluster.node_bandwidth * reach.network_share,
-        cluster.device.link_bandwidth * reach.collective_share,
-    )
-    hop = where(crosses, cluster.node_hop_seconds, reach.collective_hop_seconds)
+    """Seconds to send ``payload`` bytes to the rank ``stride`` further on, over the first level that holds both."""
+    efficiency = cluster.device.efficiency
+    bandwidth: Number = cluster.levels[0].bandwidth * efficiency.collective_share
+    hop: Number = efficiency.collective_hop_seconds
+    for below, level in pairwise(cluster.levels):
+        crosses = stride >= below.devices
+        share = efficiency.collective_share if level.is_direct else efficiency.network_share
+        bandwidth = where(crosses, level.bandwidth * share, bandwidth)
+        hop = where(crosses, efficiency.collective_hop_seconds if level.is_direct else level.hop_seconds, hop)
     return hop + payload / bandwidth

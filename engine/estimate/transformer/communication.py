@@ -101,7 +101,7 @@ def _tensor_parallel(run: TransformerRun) -> Iterator[Collective]:
     blocks = 2.0 * (1.0 + run.encoder_blocks) + run.cross_attentions
     count = run.layers_per_stage * blocks * (2.0 + run.recompute.full_layers)
     # Pieces of a product hide behind its other pieces where the sequence is split and the fast link holds the group.
-    inside = where(run.tp <= run.cluster.per_node, run.sequence_parallel, 0.0)
+    inside = where(run.tp <= run.cluster.direct_devices, run.sequence_parallel, 0.0)
     overlap = run.software.tp_overlap * inside
     yield Collective("all-reduce of activations", "tensor_parallel", seconds, count, overlap, bytes=payload)
 

@@ -215,7 +215,7 @@ def transformer_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catal
             device.efficiency.row,
             row.id,
             routed=any_true(shape.experts > 0),
-            nodes=any_true(cluster.devices > cluster.per_node),
+            nodes=any_true(cluster.devices > cluster.direct_devices),
             adapter=training.adapter is not None,
         ),
     )

@@ -44,7 +44,7 @@ def plan_error(error: ValidationError, document: Document, origins: Mapping[Path
     for details in error.errors(include_url=False):
         path = _known_part(details["loc"])
         known = origins.get(path, path)
-        line = document.lines.get(known) or place_of(document, *known).line or 0
+        line = place_of(document, *known).line or 0
         # A misspelt section is also a missing one: the misspelling says more.
         entry = (line, details["type"] == "missing", details)
         if path not in found or entry[:2] < found[path][:2]:
@@ -62,7 +62,7 @@ def _refusal(path: Path, details: ErrorDetails, place: Place) -> PlanError:
 def place_of(document: Document, *path: str | int) -> Place:
     """Return file, line and field of a key path; a document that was never text has no lines."""
     if document.lines:
-        return document.place(*path)
+        return document.place(*(int(part) if str(part).isdecimal() else part for part in path))
     return Place(document.file, None, ".".join(map(str, path)) or None)
 
 
@@ -77,7 +77,7 @@ def _words(path: Path, details: ErrorDetails) -> tuple[str, str, str]:
     if kind == "extra_forbidden":
         return "unknown key", "", _keys_hint(path)
     if kind == "missing":
-        return "is missing", "", "write model: {name: ...}; `capacity-tui models` lists the names"
+        return "is missing", "", _missing_hint(path)
     section = _section(path)
     if section is not None:
         reason = _reason(details)
@@ -104,6 +104,13 @@ def _reason(details: ErrorDetails) -> str:
     return cause.hint if isinstance(cause, CapacityError) else str(cause) if cause else ""
 
 
+def _missing_hint(path: Path) -> str:
+    section = _section(path[:-1])
+    if section is None or section is Plan:
+        return "write model: {name: ...}; `capacity-tui models` lists the names"
+    return f"keys: {_listed(section)}"
+
+
 def _keys_hint(path: Path) -> str:
     section = _section(path[:-1]) or Plan
     close = nearest(path[-1], section.model_fields, 1)
@@ -127,13 +134,13 @@ def _shown(value: object) -> str:
 def _known_part(location: Sequence[str | int]) -> Path:
     """Return the plan's part of an error's location: pydantic appends the branches of unions."""
     path: list[str] = []
-    section: type[BaseModel] | None = Plan
-    for part in location:
-        if section is None:
+    annotation: object = Plan
+    for part in map(str, location):
+        inside = _inside(annotation, part)
+        if inside is None and _section_type(annotation) is None:
             break
-        path.append(str(part))
-        found = section.model_fields.get(str(part))
-        section = _section_type(found.annotation) if found else None
+        path.append(part)
+        annotation = inside
     return tuple(path)
 
 
@@ -144,11 +151,20 @@ def _field(path: Path) -> FieldInfo | None:
 
 def _section(path: Path) -> type[BaseModel] | None:
     """Return the section at a path; None where the path names no section."""
-    section: type[BaseModel] | None = Plan
+    annotation: object = Plan
     for part in path:
-        found = section.model_fields.get(part) if section else None
-        section = _section_type(found.annotation) if found else None
-    return section
+        annotation = _inside(annotation, part)
+    return _section_type(annotation)
+
+
+def _inside(annotation: object, part: str) -> object:
+    """Return the type of a field of a section, or of an entry of a list of sections; None where there is none."""
+    section = _section_type(annotation)
+    if section is not None:
+        found = section.model_fields.get(part)
+        return found.annotation if found else None
+    entries = (get_args(kind)[0] for kind in _branches(annotation) if get_origin(kind) in (list, tuple))
+    return next((entry for entry in entries if part.isdecimal() and _section_type(entry) is not None), None)
 
 
 def _section_type(annotation: object) -> type[BaseModel] | None:
@@ -235,6 +251,8 @@ def _gather(annotation: object, allowed: _Allowed) -> None:
             allowed.others.append(f"a list, each {each.words()}")
         elif plain in _NUMBER_WORDS:
             allowed.number = _NUMBER_WORDS[plain]
+        elif isinstance(plain, type) and issubclass(plain, BaseModel):
+            allowed.others.append(f"a block of {_listed(plain)}")
         elif plain in _KIND_WORDS:
             allowed.others.append(_KIND_WORDS[plain])
 

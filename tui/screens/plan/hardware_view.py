@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 
 from capacity_tui.engine.api import (
     Accelerator,
@@ -48,8 +48,8 @@ def cluster_rows(plan: Plan, cluster: Cluster, machine: Machine | None) -> tuple
         size = f"  {format_bytes(float(memory))}" if memory is not None else ""
         rows.append(HardwareRow(device.kind.upper(), f"{count}{device.name}{size}", _origin(known, "memory_bytes")))
         if cluster.devices > cluster.per_node:
-            nodes = cluster.devices / cluster.per_node
-            rows.append(HardwareRow("Nodes", f"{nodes:g} of {cluster.per_node:g}", "given"))
+            nodes, unit = cluster.devices / cluster.per_node, cluster.levels[0].name
+            rows.append(HardwareRow(f"{unit.capitalize()}s", f"{nodes:g} of {cluster.per_node:g}", "given"))
     peak = next((name for name in _PEAKS if name in device.peaks), None)
     if peak is not None:
         text = f"{format_flops(device.peaks[peak], per_second=True)} {peak}"
@@ -58,9 +58,10 @@ def cluster_rows(plan: Plan, cluster: Cluster, machine: Machine | None) -> tuple
     if cluster.per_node > 1:
         text = f"{format_bandwidth(float(device.link_bandwidth))} a direction"
         rows.append(HardwareRow("Link", text, _origin(known, "link_bandwidth")))
-    if cluster.devices > cluster.per_node:
-        text = f"{format_bandwidth(float(cluster.node_bandwidth))} a device, {cluster.network}"
-        rows.append(HardwareRow("Network", text, _origin(known, "node_bandwidth")))
+    for below, level in pairwise(cluster.levels):
+        if cluster.devices > below.devices:
+            label = "Network" if len(cluster.levels) == 2 else level.name.capitalize()
+            rows.append(HardwareRow(label, f"{level.holds}, {level.speed}", level.known.origin))
     if cluster.price.rate is not None:
         rented = f"{cluster.rented}, " if cluster.rented else ""
         origin = "catalogue" if plan.pricing.usd_per_hour is None else "given"
