@@ -46,7 +46,7 @@ def per_node_gbit(found: Cluster) -> float:
 def test_nodes_are_joined_by_the_instances_own_network(name: str, devices: int, gbit: float) -> None:
     found = cluster(name, devices)
     assert per_node_gbit(found) == pytest.approx(gbit)
-    assert found.known["node_bandwidth"].origin == "catalogue"
+    assert found.figures()["node_bandwidth"].origin == "catalogue"
     assert not any("network" in text for text in found.assumed)
 
 
@@ -69,7 +69,7 @@ def test_what_joins_nodes_is_data_for_every_device_with_a_fast_link() -> None:
             assert fabric_of(row, CATALOG).id != "other", row.id
     mi455x = resolve_cluster(HardwareSection(name="mi455x", devices=144), PricingSection(), CATALOG, None)
     assert float(mi455x.node_bandwidth) >= 50e9
-    assert "network between nodes: RoCE v2 800GbE" in mi455x.assumed
+    assert "network between racks: RoCE v2 800GbE" in mi455x.assumed
 
 
 def test_a_slower_network_of_the_instance_makes_a_sharded_step_slower() -> None:

@@ -214,18 +214,18 @@ def _unverified(case: EstimatedPlan) -> Iterator[Note]:
 def _assumed(case: EstimatedPlan) -> Iterator[Note]:
     """Say how much an assumed network between nodes matters, by halving it."""
     cluster, parts = case.resolved.cluster, case.estimate.computation.parts
-    assumed = [text for text in cluster.assumed if text.startswith("network between nodes")]
+    network = cluster.networks[0]
     waits = sum(_number(parts.get(part, 0.0)) for part in NETWORK)
-    if not assumed or waits < MATTERS / 2 * _number(case.estimate.computation.step_seconds.value):
+    if network.known.origin != "assumed" or waits < MATTERS / 2 * _number(case.estimate.computation.step_seconds.value):
         return
-    ports = _number(cluster.node_bandwidth) / 1e9
+    ports = _number(network.bandwidth) / 1e9
     slower = re_estimate(case, {"hardware.spec": {**case.plan.hardware.spec, "node_gbs": ports / 2.0}})
     if slower is None:
         return
     change = unit_seconds(slower.estimate) / unit_seconds(case.estimate) - 1.0
     if change >= MATTERS:
         detail = (
-            f"{assumed[0]}, {format_bandwidth(_number(cluster.node_bandwidth))} a device. With half of it a step takes "
+            f"{network.link}, {format_bandwidth(_number(network.bandwidth))} a device. With half of it a step takes "
             f"{format_percent(change)} longer; give hardware.interconnect."
         )
         yield Note("assumed", "The time rests on an assumed network", detail)
