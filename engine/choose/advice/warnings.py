@@ -216,7 +216,12 @@ def _assumed(case: EstimatedPlan) -> Iterator[Note]:
     cluster, parts = case.resolved.cluster, case.estimate.computation.parts
     network = cluster.networks[0]
     waits = sum(_number(parts.get(part, 0.0)) for part in NETWORK)
-    if network.known.origin != "assumed" or waits < MATTERS / 2 * _number(case.estimate.computation.step_seconds.value):
+    crosses = _number(cluster.devices) > _number(cluster.direct_devices)
+    if (
+        not crosses
+        or network.known.origin != "assumed"
+        or waits < MATTERS / 2 * _number(case.estimate.computation.step_seconds.value)
+    ):
         return
     ports = _number(network.bandwidth) / 1e9
     slower = re_estimate(case, {"hardware.spec": {**case.plan.hardware.spec, "node_gbs": ports / 2.0}})
