@@ -95,7 +95,6 @@ if TYPE_CHECKING:
     from capacity_tui.engine.machine.facts import Fact as Fact
     from capacity_tui.engine.machine.facts import Quantity as Quantity
     from capacity_tui.engine.machine.generations import Setting as Setting
-    from capacity_tui.engine.machine.gpu_sensors import GpuSample as GpuSample
     from capacity_tui.engine.machine.machine import Accelerator as Accelerator
     from capacity_tui.engine.machine.machine import Disk as Disk
     from capacity_tui.engine.machine.machine import Machine as Machine
@@ -107,6 +106,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.machine.plain_data import machine_as_dict as machine_as_dict
     from capacity_tui.engine.machine.sample import Sampler as Sampler
     from capacity_tui.engine.machine.topology.tree import topology_lines as topology_lines
+    from capacity_tui.engine.machine.vendors.vendor import GpuSample as GpuSample
     from capacity_tui.engine.models import families as _models_families
     from capacity_tui.engine.models.architecture import read_overrides as read_overrides
     from capacity_tui.engine.models.families import family_of as family_of
@@ -298,7 +298,7 @@ _NAMES = {
     "machine.sample": "Sample:MachineSample Sampler",
     "machine.topology.tree": "topology_lines",
     "machine.generations": "Setting",
-    "machine.gpu_sensors": "GpuSample",
+    "machine.vendors.vendor": "GpuSample",
     # Estimates
     "estimate.classical.reasonable": "reasonable_rows",
     "estimate.equation": "Derivation Input:EquationInput",

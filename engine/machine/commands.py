@@ -10,9 +10,8 @@ import time
 from contextlib import suppress
 from typing import IO
 
-# Where sysctl, rocm-smi, neuron-ls and WSL's nvidia-smi lie, often outside PATH.
-TOOLS = ("/usr/sbin", "/sbin", "/opt/rocm/bin", "/opt/aws/neuron/bin", "/usr/lib/wsl/lib")
-MOST_BYTES = 1 << 20  # nvidia-smi -q prints some 20 KiB for a GPU
+TOOLS = ("/usr/sbin", "/sbin")  # where sysctl and its like lie, often outside PATH
+MOST_BYTES = 1 << 20  # the longest reports of tools have some 20 KiB for a device
 PIECE_BYTES = 1 << 16
 KILLED_SECONDS = 0.2  # a process that waits inside a driver outlives even SIGKILL: it is left behind
 

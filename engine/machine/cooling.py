@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from capacity_tui.engine.machine.gpu_sensors import GpuSample
 from capacity_tui.engine.machine.machine import Accelerator, Machine
+from capacity_tui.engine.machine.vendors.vendor import GpuSample
 
 Verdict = Literal["adequate", "at its limit", "inadequate", "not known"]
 

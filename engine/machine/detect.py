@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -27,7 +27,6 @@ from capacity_tui.engine.machine.host.processes import probe_processes
 from capacity_tui.engine.machine.host.swap import probe_swap
 from capacity_tui.engine.machine.host_files import COMMAND_SECONDS, NO_ANSWER, Host
 from capacity_tui.engine.machine.machine import (
-    Accelerator,
     Container,
     Cpu,
     Machine,
@@ -37,20 +36,15 @@ from capacity_tui.engine.machine.machine import (
     Platform,
     Power,
     Probe,
+    Stack,
     Swap,
-    Topology,
     unknown,
 )
 from capacity_tui.engine.machine.probing import NotPresentError, Running
-from capacity_tui.engine.machine.stacks import probe_stacks, with_drivers
+from capacity_tui.engine.machine.stacks import open_stacks
 from capacity_tui.engine.machine.topology.links import complete_topology
-from capacity_tui.engine.machine.vendors.amd.probe import probe_amd
-from capacity_tui.engine.machine.vendors.apple.probe import probe_apple_cpu, probe_apple_gpu
-from capacity_tui.engine.machine.vendors.aws.probe import probe_neuron
-from capacity_tui.engine.machine.vendors.google.probe import probe_tpu
-from capacity_tui.engine.machine.vendors.habana.probe import probe_gaudi
-from capacity_tui.engine.machine.vendors.intel.probe import probe_intel
-from capacity_tui.engine.machine.vendors.nvidia.jetson import probe_jetson
+from capacity_tui.engine.machine.vendors.registry import VENDORS
+from capacity_tui.engine.machine.vendors.vendor import Vendor
 
 if TYPE_CHECKING:
     from capacity_tui.engine.machine.measured_constants import MeasuredEfficiency
@@ -60,20 +54,12 @@ FILE_SECONDS = 2.0  # probes that only read the kernel's files take milliseconds
 
 T = TypeVar("T")
 
-DEVICE_PROBES: dict[str, Callable[[Host], tuple[Accelerator, ...]]] = {
-    "amd": probe_amd,
-    "intel": probe_intel,
-    "gaudi": probe_gaudi,
-    "apple": probe_apple_gpu,
-    "tpu": probe_tpu,
-    "neuron": probe_neuron,
-}
-
 
 def detect(
     timeout_seconds: float = DETECT_SECONDS,
     host: Host | None = None,
     cancelled: threading.Event | None = None,
+    vendors: Sequence[Vendor] = VENDORS,
 ) -> Machine:
     """Return what this machine is; nothing is measured and no connection is opened.
 
@@ -81,34 +67,38 @@ def detect(
         timeout_seconds: how long the slowest probe (a driver waking its GPUs) may take; others have less.
         host: the machine to look at; this one by default.
         cancelled: when set, probes still running are given up at once.
+        vendors: whose accelerators are looked for.
     """
-    return _Detection(host or Host(), timeout_seconds, cancelled).machine()
+    return _Detection(host or Host(), timeout_seconds, cancelled, vendors).machine()
 
 
 class _Detection:
     """One run of all probes: started together, then waited for one by one."""
 
-    def __init__(self, host: Host, seconds: float, cancelled: threading.Event | None) -> None:
+    def __init__(
+        self, host: Host, seconds: float, cancelled: threading.Event | None, vendors: Sequence[Vendor]
+    ) -> None:
         self._host = host
+        self._vendors = vendors
         self._seconds = seconds
         self._cancelled = cancelled
         self._probes: list[Probe] = []
 
     def machine(self) -> Machine:
-        nvidia = self._start("nvidia", _nvidia, self._seconds)
-        others = [self._start(name, probe, self._seconds) for name, probe in DEVICE_PROBES.items()]
-        cpu, power = self._start("cpu", _cpu), self._start("power", probe_power)
+        devices = [self._start(vendor.id, vendor.probe, self._seconds) for vendor in self._vendors]
+        cpu, power = self._start("cpu", self._processor), self._start("power", probe_power)
         memory, swap = self._start("memory", probe_memory), self._start("swap", probe_swap)
         modules = self._start("memory modules", probe_memory_modules)
         processes = self._start("processes", probe_processes)
         disks, networks = self._start("disks", probe_disks), self._start("networks", probe_networks)
         container = self._start("container", probe_container)
         platform = self._start("platform", probe_platform)
-        stacks = self._start("stacks", probe_stacks)
+        stacks = self._start("stacks", self._stacks)
         measured = self._start("measured", _measured)
-        gpus, topology = self._wait(nvidia) or ((), None)
-        found = [*gpus, *(gpu for other in others for gpu in self._wait(other) or ())]
-        accelerators = tuple(with_abilities(replace(gpu, index=index)) for index, gpu in enumerate(found))
+        found = [present for device in devices if (present := self._wait(device))]
+        gpus = (gpu for present in found for gpu in present.accelerators)
+        accelerators = tuple(with_abilities(replace(gpu, index=index)) for index, gpu in enumerate(gpus))
+        running = (stack for present in found for stack in present.stacks)
         cards, installed = self._wait(networks) or (), self._wait(stacks) or ()
         machine = Machine(
             cpu=self._wait(cpu) or unknown(Cpu, "cpu probe", self._detail()),
@@ -120,8 +110,8 @@ class _Detection:
             networks=cards,
             power=self._wait(power) or unknown(Power, "power probe", self._detail()),
             accelerators=accelerators,
-            topology=complete_topology(accelerators, cards, topology.links if topology else None),
-            stacks=with_drivers(installed, accelerators),
+            topology=complete_topology(accelerators, cards, found[0].links if found else None),
+            stacks=(*running, *installed),
             container=self._wait(container) or unknown(Container, "container probe", self._detail()),
             platform=self._wait(platform) or unknown(Platform, "platform probe", self._detail()),
             measured=self._constants(self._wait(measured) or ()),
@@ -144,13 +134,19 @@ class _Detection:
         self._probes += [entry for entry in files if isinstance(entry, Probe)]
         return tuple(entry for entry in files if not isinstance(entry, Probe))
 
+    def _processor(self, host: Host) -> Cpu:
+        for vendor in self._vendors:
+            if vendor.processor is not None:
+                with suppress(NotPresentError):
+                    return vendor.processor(host)
+        return probe_cpu(host)
+
+    def _stacks(self, host: Host) -> tuple[Stack, ...]:
+        return (*(stack for vendor in self._vendors for stack in vendor.stacks(host)), *open_stacks(host))
+
     def _detail(self) -> str:
         """Return how the probe waited for last went."""
         return f"{self._probes[-1].outcome}: {self._probes[-1].detail}"
-
-
-def _cpu(host: Host) -> Cpu:
-    return probe_apple_cpu(host) if host.system == "Darwin" else probe_cpu(host)
 
 
 def _measured(host: Host) -> tuple[MeasuredEfficiency | Probe, ...]:
@@ -172,18 +168,3 @@ def _measured(host: Host) -> tuple[MeasuredEfficiency | Probe, ...]:
 
 def _benchmarked(machine: Machine, host: Host) -> MeasuredFacts:
     return measured_facts(host.path(str(data_folder(host.environment).absolute())) / BENCHMARKS, machine)
-
-
-def _nvidia(host: Host) -> tuple[tuple[Accelerator, ...], Topology]:
-    """Return the NVIDIA GPUs through NVML; where that cannot be loaded, through nvidia-smi or as a Jetson's."""
-    from capacity_tui.engine.machine.vendors.nvidia.nvidia_smi import probe_nvidia_smi  # noqa: PLC0415
-    from capacity_tui.engine.machine.vendors.nvidia.probe import probe_nvidia  # noqa: PLC0415 - loads NVML's bindings
-
-    try:
-        return probe_nvidia(host)
-    except NotPresentError as absent:
-        with suppress(NotPresentError):
-            return probe_nvidia_smi(host)
-        with suppress(NotPresentError):
-            return probe_jetson(host), Topology(missing("device tree", "a single GPU"))
-        raise absent from None

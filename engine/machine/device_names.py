@@ -79,8 +79,10 @@ class X86Model:
 
 @dataclass(frozen=True, slots=True)
 class DeviceNames:
-    """The contents of device_names.yaml."""
+    """The contents of device_names.yaml; ``makers`` matches a maker's name in front of a device's."""
 
+    makers: re.Pattern[str]
+    cpu_vendors: Mapping[str, str]
     tolerance: float
     accelerators: tuple[AcceleratorName, ...]
     cpus: tuple[tuple[str, re.Pattern[str]], ...]
@@ -124,7 +126,7 @@ def match_disk(model: str) -> DiskKind | None:
 def plain_name(name: str) -> str:
     """Return a device's name without trade marks, the vendor's name and doubled blanks."""
     unmarked = re.sub(r"\((?:r|tm|c)\)|[®™]", " ", name, flags=re.IGNORECASE)
-    return re.sub(r"^(?:nvidia|amd|intel|apple)\s+", "", " ".join(unmarked.split()), flags=re.IGNORECASE)
+    return device_names().makers.sub("", " ".join(unmarked.split()))
 
 
 def _only(named: Sequence[AcceleratorName], what: str, memory_bytes: int | None, source: str) -> Fact[str]:
@@ -151,7 +153,10 @@ def device_names() -> DeviceNames:
     text = files("capacity_tui.profiles").joinpath("device_names.yaml").read_text(encoding="utf-8")
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     data = cast("dict[str, list[dict[str, object]]]", yaml.load(text, Loader=loader))  # noqa: S506 - both are safe loaders
+    makers = "|".join(re.escape(name) for name in cast("list[str]", data["makers"]))
     return DeviceNames(
+        makers=re.compile(rf"^(?:{makers})\s+", re.IGNORECASE),
+        cpu_vendors={str(row["id"]): str(row["name"]) for row in data["cpu_vendors"]},
         tolerance=float(cast("float", data["memory_tolerance"])),
         accelerators=tuple(_accelerator(row) for row in data["accelerators"]),
         cpus=tuple((str(row["id"]), _pattern(row)) for row in data["cpus"]),

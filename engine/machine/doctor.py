@@ -9,18 +9,16 @@ import re
 import socket
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 
 from capacity_tui.engine.machine.facts import Fact
 from capacity_tui.engine.machine.machine import Machine, Probe
+from capacity_tui.engine.machine.vendors.registry import VENDORS
 
-PACKAGES = ("capacity-tui", "textual", "rich", "click", "pydantic", "numpy", "psutil", "nvidia-ml-py", "archspec")
-OPTIONAL = ("torch", "amdsmi", "mlx", "jax")
+PROGRAM = "capacity-tui"
 # Which parts of the machine each probe fills; the others are named alike.
 PARTS = {"memory modules": "modules", "benchmarks": "benchmarked"}
-DEVICES = {"nvidia": "NVIDIA", "amd": "AMD", "intel": "Intel", "gaudi": "Intel", "apple": "Apple", "tpu": "Google"}
-DEVICES |= {"neuron": "AWS"}
 # What names people, machines, or a device among others of its kind, and what is written in its place.
 HIDDEN = (
     (re.compile(r"(/(?:home|Users|media|run/media|mnt/home)/)[^/\s]+"), r"\1<user>"),
@@ -59,7 +57,7 @@ def examine(machine: Machine, seconds: float, private: bool = False) -> DoctorRe
         seconds: how long detection took in all.
         private: keep serial numbers, host and user names.
     """
-    findings = (Finding(probe, tuple(_returned(machine, probe.name, private))) for probe in machine.probes)
+    findings = (Finding(probe, tuple(_returned(machine, probe, private))) for probe in machine.probes)
     cleaned = (finding if private else _without_names(finding) for finding in findings)
     return DoctorReport(_versions(), tuple(cleaned), seconds)
 
@@ -103,15 +101,16 @@ def _names() -> tuple[str, ...]:
     return tuple(name for name in found if len(name) > 2 and name not in ("root", "localhost", "user"))
 
 
-def _returned(machine: Machine, probe: str, private: bool) -> Iterator[str]:
-    if probe in DEVICES:
-        for gpu in machine.accelerators:
-            if gpu.vendor == DEVICES[probe]:
-                yield from _lines(gpu, f"{gpu.index}", private)
-        if probe == "nvidia":
+def _returned(machine: Machine, probe: Probe, private: bool) -> Iterator[str]:
+    vendor = next((vendor for vendor in VENDORS if vendor.id == probe.name), None)
+    if vendor is not None:
+        own = [gpu for gpu in machine.accelerators if gpu.vendor == vendor.name and probe.outcome == "found"]
+        for gpu in own:
+            yield from _lines(gpu, f"{gpu.index}", private)
+        if machine.accelerators[:1] == tuple(own[:1]):
             yield from _lines(machine.topology, "topology", private)
         return
-    found = getattr(machine, PARTS.get(probe, probe), None)
+    found = getattr(machine, PARTS.get(probe.name, probe.name), None)
     if found is not None:
         yield from _lines(found, "", private)
 
@@ -139,10 +138,18 @@ def _short(value: object) -> str:
 def _versions() -> dict[str, str]:
     found = {"python": f"{platform.python_version()} ({platform.python_implementation()})"}
     found["system"] = f"{platform.system()} {platform.release()} {platform.machine()}"
-    for name in PACKAGES:
+    required = requires(PROGRAM) or []
+    for name in (PROGRAM, *(_name(entry) for entry in required if "extra ==" not in entry)):
         found[name] = _version(name) or "not installed"
-    found |= {name: text for name in OPTIONAL if (text := _version(name))}
+    optional = [_name(entry) for entry in required if "extra ==" in entry]
+    optional += [name for vendor in VENDORS for name in vendor.packages]
+    found |= {name: text for name in optional if (text := _version(name))}
     return found
+
+
+def _name(requirement: str) -> str:
+    """Return the package of such as ``textual==8.2.8``."""
+    return re.split(r"[^\w.-]", requirement, maxsplit=1)[0]
 
 
 def _version(name: str) -> str | None:

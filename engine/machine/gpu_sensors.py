@@ -1,108 +1,58 @@
-"""Live readings of GPUs, whatever their vendor; handles are opened once, at the first reading."""
+"""Live readings of accelerators, whatever their vendor; handles are opened once, at the first reading."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-from capacity_tui.engine.machine.facts import Fact, missing
 from capacity_tui.engine.machine.host_files import Host
 from capacity_tui.engine.machine.probing import NotPresentError
-from capacity_tui.engine.machine.topology import drm
-from capacity_tui.engine.machine.vendors.amd import probe as amd
-
-if TYPE_CHECKING:
-    from capacity_tui.engine.machine.vendors.nvidia import nvml
-
-
-@dataclass(frozen=True, slots=True)
-class GpuSample:
-    """One GPU now; ``throttle`` names what holds its clock down, nothing if that runs free."""
-
-    index: int
-    utilization_percent: Fact[float]
-    memory_used_bytes: Fact[int]
-    memory_total_bytes: Fact[int]
-    power_watts: Fact[float]
-    temperature_celsius: Fact[float]
-    throttle: Fact[tuple[str, ...]]
+from capacity_tui.engine.machine.vendors.registry import VENDORS
+from capacity_tui.engine.machine.vendors.vendor import GpuSample, Sensors, Vendor
 
 
 class GpuSensors:
-    """The GPUs whose sensors can be read, in the order of detection: NVIDIA's, then AMD's.
+    """The devices whose sensors can be read, in the order of detection.
 
     Args:
         host: the machine they are in.
         throttle: read what holds the clock down too, which no graph shows.
+        vendors: whose devices are read.
     """
 
-    def __init__(self, host: Host, throttle: bool = False) -> None:
+    def __init__(self, host: Host, throttle: bool = False, vendors: Sequence[Vendor] = VENDORS) -> None:
         self._host = host
         self._throttle = throttle
-        self._nvidia: tuple[Fact[nvml.Device], ...] | None = None
-        self._amd: tuple[drm.Card, ...] = ()
+        self._vendors = vendors
+        self._opened: list[Sensors] | None = None
         self._reason = ""
-        self._nvml_open = False
 
     def read(self) -> tuple[GpuSample, ...]:
-        """Return one reading of every GPU.
+        """Return one reading of every device.
 
         Raises:
-            NotPresentError: there is no GPU whose driver can be asked.
+            NotPresentError: there is no device whose driver can be asked.
         """
-        nvidia = self._open() if self._nvidia is None else self._nvidia
-        if not nvidia and not self._amd:
+        opened = self._open() if self._opened is None else self._opened
+        if not opened:
             raise NotPresentError(self._reason)
-        count = len(nvidia)
-        readings = [_read_nvidia(index, device, self._throttle) for index, device in enumerate(nvidia)]
-        readings += [_read_amd(self._host, count + index, card) for index, card in enumerate(self._amd)]
+        readings: list[GpuSample] = []
+        for sensors in opened:
+            readings += sensors.read(len(readings))
         return tuple(readings)
 
     def close(self) -> None:
-        """Give NVML back."""
-        if self._nvml_open:
-            from capacity_tui.engine.machine.vendors.nvidia import nvml  # noqa: PLC0415 - loads NVML's bindings
+        """Give the drivers back what they lent; the next reading opens them again."""
+        for sensors in self._opened or ():
+            sensors.close()
+        self._opened = None
 
-            nvml.shutdown()
-            self._nvml_open = False
-
-    def _open(self) -> tuple[Fact[nvml.Device], ...]:
-        from capacity_tui.engine.machine.vendors.nvidia import nvml  # noqa: PLC0415 - loads NVML's bindings
-
-        self._amd = drm.cards(self._host, amd.PCI_VENDOR)
-        try:
-            nvml.initialise()
-            self._nvml_open = True
-            self._nvidia = nvml.devices()
-        except NotPresentError as error:
-            self._nvidia, self._reason = (), str(error)
-        return self._nvidia
-
-
-def _read_nvidia(index: int, device: Fact[nvml.Device], throttle: bool) -> GpuSample:
-    if device.value is None:
-        gone = missing(device.source, device.reason)
-        return GpuSample(index, gone, gone, gone, gone, gone, gone)
-    gpu = device.value
-    memory = gpu.memory()
-    return GpuSample(
-        index=index,
-        utilization_percent=gpu.utilization(),
-        memory_used_bytes=memory.map(lambda info: info.used),
-        memory_total_bytes=memory.map(lambda info: info.total),
-        power_watts=gpu.watts("nvmlDeviceGetPowerUsage"),
-        temperature_celsius=gpu.temperature(),
-        throttle=gpu.throttle() if throttle else missing(device.source, "read under a benchmark only"),
-    )
-
-
-def _read_amd(host: Host, index: int, card: drm.Card) -> GpuSample:
-    return GpuSample(
-        index=index,
-        utilization_percent=host.fact(f"{card.base}/gpu_busy_percent", float),
-        memory_used_bytes=host.integer(f"{card.base}/mem_info_vram_used"),
-        memory_total_bytes=host.integer(f"{card.base}/mem_info_vram_total"),
-        power_watts=amd.power(host, card),
-        temperature_celsius=amd.temperature(host, card),
-        throttle=missing(card.base, "the amdgpu driver does not tell"),
-    )
+    def _open(self) -> list[Sensors]:
+        self._opened, self._reason = [], ""
+        for vendor in self._vendors:
+            if vendor.sensors is None:
+                continue
+            try:
+                self._opened.append(vendor.sensors(self._host, self._throttle))
+            except NotPresentError as absent:
+                self._reason = self._reason or str(absent)
+        return self._opened

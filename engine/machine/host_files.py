@@ -106,13 +106,18 @@ class Host:
         except OSError:
             return None
 
-    def command(self, *words: str) -> Fact[str]:
-        """Return what a command prints, missing if it is not installed, fails or hangs; who hangs is asked once."""
+    def command(self, *words: str, folder: str = "") -> Fact[str]:
+        """Return what a command prints, missing if it is not installed, fails or hangs; who hangs is asked once.
+
+        Args:
+            words: the command and its arguments.
+            folder: where the command lies if not on the search path.
+        """
         source = " ".join(words)
         if words[0] in self.silent:
             return missing(source, NO_ANSWER)
         try:
-            return detected(self.run(words, COMMAND_SECONDS), source)
+            return detected(self._run(words, folder), source)
         except FileNotFoundError:
             return missing(source, f"{words[0]} is not installed")
         except subprocess.TimeoutExpired:
@@ -120,6 +125,15 @@ class Host:
             return missing(source, NO_ANSWER)
         except (OSError, subprocess.SubprocessError) as error:
             return missing(source, str(error))
+
+    def _run(self, words: tuple[str, ...], folder: str) -> str:
+        try:
+            return self.run(words, COMMAND_SECONDS)
+        except FileNotFoundError:
+            place = f"{folder}/{words[0]}"
+            if not folder or not self.exists(place):
+                raise
+            return self.run((place, *words[1:]), COMMAND_SECONDS)
 
 
 def parse_cpu_list(text: str) -> tuple[int, ...]:

@@ -18,6 +18,7 @@ SwapKind = Literal["NVMe", "SSD", "HDD", "file", "compressed memory"]
 NetworkKind = Literal["ethernet", "wifi", "infiniband", "roce", "loopback", "virtual"]
 ProbeOutcome = Literal["found", "absent", "denied", "failed", "timed out", "cancelled"]
 
+LinkMatrix = tuple[tuple[str, ...], ...]  # row i, column j: how device i reaches device j
 PciPath = tuple[str, ...]  # from the host bridge down to the device: ("pci0000:16", "0000:16:01.0", "0000:17:00.0")
 
 PRIVATE = {"private": True}  # metadata of fields that identify the machine and are never printed
@@ -243,9 +244,9 @@ class Topology:
         adapter_links: accelerators against those adapters.
     """
 
-    links: Fact[tuple[tuple[str, ...], ...]]
+    links: Fact[LinkMatrix]
     adapters: tuple[str, ...] = ()
-    adapter_links: tuple[tuple[str, ...], ...] = ()
+    adapter_links: LinkMatrix = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,13 +11,14 @@ from typing import TypeVar
 import psutil
 
 from capacity_tui.engine.machine.facts import Fact, detected, missing
-from capacity_tui.engine.machine.gpu_sensors import GpuSample, GpuSensors
+from capacity_tui.engine.machine.gpu_sensors import GpuSensors
 from capacity_tui.engine.machine.host.memory import probe_memory
 from capacity_tui.engine.machine.host.network import probe_networks
 from capacity_tui.engine.machine.host.swap import probe_swap
 from capacity_tui.engine.machine.host_files import Host
 from capacity_tui.engine.machine.machine import Memory
 from capacity_tui.engine.machine.probing import Running
+from capacity_tui.engine.machine.vendors.vendor import GpuSample
 
 ANSWER_SECONDS = 0.08  # a live screen must be able to quit within 0.1 s, whatever a driver does
 STALE_SECONDS = 5.0  # how long the last GPU reading stands in for one that is late

@@ -1,13 +1,10 @@
-"""Software that programs reach accelerators through: CUDA, ROCm, oneAPI, OpenCL, Vulkan, Metal and the rest."""
+"""Software that programs reach accelerators through: what is installed, and the stacks that vendors share."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-
 from capacity_tui.engine.machine.facts import Fact, detected, missing
 from capacity_tui.engine.machine.host_files import Host
-from capacity_tui.engine.machine.machine import Accelerator, Stack
+from capacity_tui.engine.machine.machine import Stack
 
 LIBRARIES = ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/local/lib")
 ICD_FOLDERS = {
@@ -17,37 +14,22 @@ ICD_FOLDERS = {
 SOFTWARE_RENDERERS = ("lvp", "swrast", "pocl")  # drivers that compute on the CPU
 
 
-def probe_stacks(host: Host) -> tuple[Stack, ...]:
-    """Return what is installed, whether or not a device is there for it; nothing is loaded."""
-    if host.system == "Darwin":
-        return (Stack("Metal", detected("part of macOS", "macOS")),)
-    found = [
-        ("CUDA toolkit", host.fact("/usr/local/cuda/version.json", _cuda_version)),
-        ("ROCm", host.text("/opt/rocm/.info/version")),
-        ("oneAPI Level Zero", _library(host, "libze_loader.so.1")),
-        ("OpenCL", _drivers(host, "OpenCL")),
-        ("Vulkan", _drivers(host, "Vulkan")),
-        ("SynapseAI", host.text("/sys/module/habanalabs/version")),
-        ("Neuron", host.text("/sys/module/neuron/version")),
-        ("DirectX (WSL)", _library(host, "libdxcore.so", ("/usr/lib/wsl/lib",))),
-    ]
+def installed(*found: tuple[str, Fact[str]]) -> tuple[Stack, ...]:
+    """Return those of some stacks, each by name and version, whose version is known."""
     return tuple(Stack(name, version) for name, version in found if version.value is not None)
 
 
-def with_drivers(stacks: Sequence[Stack], accelerators: Sequence[Accelerator]) -> tuple[Stack, ...]:
-    """Return the stacks with what drivers say they run, which no file tells."""
-    versions = {gpu.runtime.value: gpu.runtime for gpu in accelerators if gpu.vendor == "NVIDIA" and gpu.runtime.value}
-    return (*(Stack("CUDA driver", version) for version in versions.values()), *stacks)
+def open_stacks(host: Host) -> tuple[Stack, ...]:
+    """Return what is installed of the stacks that several vendors' devices share; nothing is loaded."""
+    return installed(
+        ("OpenCL", _drivers(host, "OpenCL")),
+        ("Vulkan", _drivers(host, "Vulkan")),
+        ("DirectX (WSL)", library(host, "libdxcore.so", ("/usr/lib/wsl/lib",))),
+    )
 
 
-def _cuda_version(text: str) -> str:
-    loaded = json.loads(text)
-    if not isinstance(loaded, dict) or "cuda" not in loaded:
-        raise ValueError("no version of CUDA")
-    return str(loaded["cuda"]["version"])
-
-
-def _library(host: Host, name: str, folders: tuple[str, ...] = LIBRARIES) -> Fact[str]:
+def library(host: Host, name: str, folders: tuple[str, ...] = LIBRARIES) -> Fact[str]:
+    """Return whether a shared library lies in one of the folders where systems keep them."""
     place = next((f"{folder}/{name}" for folder in folders if host.exists(f"{folder}/{name}")), None)
     return detected("installed", place) if place else missing(folders[0], f"no {name}")
 

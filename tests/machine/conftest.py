@@ -5,8 +5,22 @@ from __future__ import annotations
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Never
 
 import pytest
+
+from capacity_tui.engine.machine.host_files import Host
+from capacity_tui.engine.machine.probing import NotPresentError
+
+
+@pytest.fixture
+def without_nvml(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let recorded machines have no driver library: that of the machine which runs the tests is not theirs."""
+
+    def absent(host: Host) -> Never:
+        raise NotPresentError("no driver library")
+
+    monkeypatch.setattr("capacity_tui.engine.machine.vendors.nvidia.probe.probe_nvidia", absent)
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 from recorded import GIB, replay
@@ -20,7 +21,10 @@ from capacity_tui.engine.machine.host.swap import probe_swap
 from capacity_tui.engine.machine.host_files import Host
 from capacity_tui.engine.machine.plain_data import machine_as_dict
 from capacity_tui.engine.machine.probing import NotPresentError, Running
-from capacity_tui.engine.machine.vendors.apple.probe import probe_apple_cpu, probe_apple_gpu
+from capacity_tui.engine.machine.vendors.amd import AMD
+from capacity_tui.engine.machine.vendors.apple.probe import probe_apple_gpu
+from capacity_tui.engine.machine.vendors.apple.processor import probe_apple_cpu
+from capacity_tui.engine.machine.vendors.intel import INTEL
 
 MAC = {
     "sysctl hw machdep.cpu": (
@@ -77,22 +81,21 @@ def test_a_hanging_probe_is_given_up(monkeypatch, tmp_path):
     assert machine.power.on_mains.reason == "timed out: no answer within 0.3 s"
 
 
-def test_a_denied_probe_says_what_was_denied(monkeypatch, tmp_path):
+def test_a_denied_probe_says_what_was_denied(tmp_path):
     def deny(host):
         raise PermissionError(13, "Permission denied", "/dev/kfd")
 
-    monkeypatch.setitem(detection.DEVICE_PROBES, "amd", deny)
-    machine = detect(host=replay("hybrid_laptop", tmp_path))
+    machine = detect(host=replay("hybrid_laptop", tmp_path), vendors=[replace(AMD, probe=deny)])
     probe = next(probe for probe in machine.probes if probe.name == "amd")
     assert (probe.outcome, probe.detail) == ("denied", "Permission denied: /dev/kfd")
 
 
-def test_cancelling_returns_at_once(monkeypatch, tmp_path):
-    monkeypatch.setitem(detection.DEVICE_PROBES, "intel", lambda host: time.sleep(60))
+def test_cancelling_returns_at_once(tmp_path):
+    hung = replace(INTEL, probe=lambda host: time.sleep(60))
     cancelled = threading.Event()
     threading.Timer(0.1, cancelled.set).start()
     started = time.perf_counter()
-    machine = detect(host=replay("hybrid_laptop", tmp_path), cancelled=cancelled)
+    machine = detect(host=replay("hybrid_laptop", tmp_path), cancelled=cancelled, vendors=[hung])
     assert time.perf_counter() - started < 30  # the probe hangs for 60
     assert next(probe for probe in machine.probes if probe.name == "intel").outcome == "cancelled"
 
@@ -142,7 +145,7 @@ def test_a_mac(mac):
 
 
 def test_a_macs_gpu_shares_the_memory(mac):
-    (gpu,) = probe_apple_gpu(mac)
+    (gpu,) = probe_apple_gpu(mac).accelerators
     assert gpu.catalogue_id.value == "apple-m4-max-40"
     assert gpu.integrated.value is True
     assert (gpu.memory_total_bytes.value, gpu.memory_total_bytes.origin) == (96 * GIB, "assumed")

@@ -31,11 +31,13 @@ def test_detection_opens_no_connection(tmp_path):
 
 HANGING = """
 import json, time
+from dataclasses import replace
+from capacity_tui.engine.machine.vendors.amd import AMD
 from capacity_tui.engine.machine import detect as detection
-detection.DEVICE_PROBES["amd"] = lambda host: time.sleep(30)
+hung = replace(AMD, probe=lambda host: time.sleep(30))
 detection.probe_networks = lambda host: time.sleep(30)
 started = time.perf_counter()
-machine = detection.detect(timeout_seconds=2)
+machine = detection.detect(timeout_seconds=2, vendors=[hung])
 probes = {probe.name: [probe.outcome, probe.detail] for probe in machine.probes}
 print(json.dumps({"seconds": time.perf_counter() - started, "probes": probes, "cpu": machine.cpu.model.value}))
 """

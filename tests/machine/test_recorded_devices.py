@@ -7,21 +7,13 @@ import subprocess
 import pytest
 from recorded import replay
 
-from capacity_tui.engine.machine import detect as detection
 from capacity_tui.engine.machine.detect import detect
 from capacity_tui.engine.machine.host.cpu import probe_cpu
 from capacity_tui.engine.machine.machine import Accelerator
-from capacity_tui.engine.machine.vendors.nvidia.nvidia_smi import probe_nvidia_smi
-from capacity_tui.engine.machine.vendors.tool_tables import topology_matrix
+from capacity_tui.engine.machine.vendors.nvidia.nvidia_smi import probe_nvidia_smi, topology_matrix
 
 GIB = 1 << 30
 MIB = 1 << 20
-
-
-@pytest.fixture
-def without_nvml(monkeypatch):
-    """The driver library of the machine that runs the tests is not that of the recorded one."""
-    monkeypatch.setattr(detection, "_nvidia", probe_nvidia_smi)
 
 
 def found(name: str, tmp_path, **host: object) -> tuple[Accelerator, ...]:
@@ -112,9 +104,9 @@ def test_older_drivers_are_asked_for_less(tmp_path):
             raise subprocess.CalledProcessError(2, words)
         return recorded.run(words, seconds)
 
-    gpus, topology = probe_nvidia_smi(replay("titan_v_and_ada", tmp_path / "again", run=run))
-    assert [gpu.driver.value for gpu in gpus] == ["570.86.15"] * 2
-    assert topology.links.reason == "no table of links"
+    found = probe_nvidia_smi(replay("titan_v_and_ada", tmp_path / "again", run=run))
+    assert [gpu.driver.value for gpu in found.accelerators] == ["570.86.15"] * 2
+    assert found.links.reason == "no table of links"
 
 
 def test_a_set_wired_limit_wins(tmp_path):

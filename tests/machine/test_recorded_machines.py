@@ -177,7 +177,7 @@ def test_arm_cores_of_several_sizes(tmp_path):
 
 
 def test_amd_gpus_with_their_links(tmp_path):
-    first, second = probe_amd(replay("mi300x_node", tmp_path, environment={"ROCR_VISIBLE_DEVICES": "0"}))
+    first, second = probe_amd(replay("mi300x_node", tmp_path, environment={"ROCR_VISIBLE_DEVICES": "0"})).accelerators
     assert first.catalogue_id.value == "mi300x"
     assert first.compute_capability.value == "gfx942"
     assert first.memory_free_bytes.value == 205822885888 - 2058228858
@@ -206,7 +206,7 @@ def test_amd_topology_and_live_readings(tmp_path):
 def test_an_amd_name_from_rocm_smi(tmp_path):
     answer = '{"card0": {"Card Series": "AMD Radeon RX 7900 XTX", "PCI Bus": "0000:0C:00.0"}}'
     host = replay("mi300x_node", tmp_path, run=lambda words, seconds: answer)
-    first, second = probe_amd(host)
+    first, second = probe_amd(host).accelerators
     assert first.name.value == "AMD Radeon RX 7900 XTX"
     assert second.name.reason == "this machine does not tell"
 

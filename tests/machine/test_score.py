@@ -11,18 +11,15 @@ from recorded import replay
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.cluster.score import points_between, score_machine
-from capacity_tui.engine.machine import detect as detection
 from capacity_tui.engine.machine.cooling import judge_cooling
 from capacity_tui.engine.machine.detect import detect
 from capacity_tui.engine.machine.facts import detected, missing
-from capacity_tui.engine.machine.gpu_sensors import GpuSample
 from capacity_tui.engine.machine.machine import unknown_accelerator
-from capacity_tui.engine.machine.vendors.nvidia.nvidia_smi import probe_nvidia_smi
+from capacity_tui.engine.machine.vendors.vendor import GpuSample
 
 
 @pytest.fixture
-def machine(tmp_path, monkeypatch):
-    monkeypatch.setattr(detection, "_nvidia", probe_nvidia_smi)
+def machine(tmp_path, without_nvml):
     return lambda name: detect(host=replay(name, tmp_path / name))
 
 

@@ -10,7 +10,6 @@ from recorded import replay
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.choose.modes.proposed import settings_for, settings_for_row
-from capacity_tui.engine.machine import detect as detection
 from capacity_tui.engine.machine.detect import detect
 from capacity_tui.engine.machine.facts import detected, missing
 from capacity_tui.engine.machine.generations import generations
@@ -21,12 +20,10 @@ from capacity_tui.engine.machine.machine import (
     unknown_accelerator,
 )
 from capacity_tui.engine.machine.topology.links import complete_topology
-from capacity_tui.engine.machine.vendors.nvidia.nvidia_smi import probe_nvidia_smi
 
 
 @pytest.fixture
-def laptop(tmp_path, monkeypatch):
-    monkeypatch.setattr(detection, "_nvidia", probe_nvidia_smi)
+def laptop(tmp_path, without_nvml):
     machine = detect(host=replay("hybrid_laptop", tmp_path))
     return replace(machine, accelerators=())
 

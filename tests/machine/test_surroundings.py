@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from recorded import replay, write
 
+from capacity_tui.engine.machine.detect import detect
 from capacity_tui.engine.machine.host.memory_modules import parse_memory_devices, probe_memory_modules
 from capacity_tui.engine.machine.host.power import probe_power
 from capacity_tui.engine.machine.host.processes import probe_processes
 from capacity_tui.engine.machine.host.swap import probe_swap
 from capacity_tui.engine.machine.host_files import Host
-from capacity_tui.engine.machine.stacks import probe_stacks
 
 GIB = 1 << 30
 
@@ -169,5 +169,5 @@ def test_stacks_are_listed_without_loading_them(empty, tmp_path):
     write(tmp_path, "/opt/rocm/.info/version", "6.4.1-83")
     write(tmp_path, "/usr/share/vulkan/icd.d/radeon_icd.x86_64.json", "{}")
     write(tmp_path, "/usr/share/vulkan/icd.d/lvp_icd.x86_64.json", "{}")
-    found = {stack.name: stack.version.value for stack in probe_stacks(empty)}
+    found = {stack.name: stack.version.value for stack in detect(host=empty).stacks}
     assert found == {"CUDA toolkit": "12.8.1", "ROCm": "6.4.1-83", "Vulkan": "radeon, lvp"}

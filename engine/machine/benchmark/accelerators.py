@@ -9,8 +9,9 @@ from types import ModuleType
 from typing import Any
 
 from capacity_tui.engine.machine.benchmark.measurement import Conditions, Measurement, Skipped, Spread, rates
+from capacity_tui.engine.machine.vendors.registry import VENDORS
 
-BACKENDS = ("cuda", "xpu", "mps")
+BACKENDS = tuple(dict.fromkeys(vendor.torch_backend for vendor in VENDORS if vendor.torch_backend))
 TYPES = ("float32", "float16", "bfloat16", "float8_e4m3fn")
 SIZE = 8192  # fills today's largest GPUs for milliseconds
 SMALLER = 2048  # for GPUs that share main memory
@@ -49,7 +50,8 @@ def _devices(torch: ModuleType) -> Iterator[str]:
 
 def _measure(torch: ModuleType, name: str, conditions: Conditions) -> Iterator[Measurement | Skipped]:
     backend = getattr(torch, name.partition(":")[0])
-    free = backend.mem_get_info(name)[0] if hasattr(backend, "mem_get_info") else conditions.memory_bytes
+    own_memory = hasattr(backend, "mem_get_info")
+    free = backend.mem_get_info(name)[0] if own_memory else conditions.memory_bytes
 
     def timed(work: Callable[[], object], amount: float) -> Spread:
         def finished() -> None:
@@ -58,7 +60,7 @@ def _measure(torch: ModuleType, name: str, conditions: Conditions) -> Iterator[M
 
         return rates(finished, amount, conditions)
 
-    size = SMALLER if name.startswith("mps") else SIZE
+    size = SIZE if own_memory else SMALLER
     for kind in TYPES:
         conditions.check()
         try:
@@ -75,7 +77,7 @@ def _measure(torch: ModuleType, name: str, conditions: Conditions) -> Iterator[M
     target = torch.empty_like(source)
     found = timed(lambda: target.copy_(source), 2.0 * count)
     yield Measurement(f"gpu.{name}.copy", f"{name} memory copy", "B/s", found, f"{count >> 20} MiB, reads and writes")
-    yield from _host_copies(torch, name, timed)
+    yield from _host_copies(torch, name, timed, pinned=own_memory)
 
 
 def _product(torch: ModuleType, name: str, kind: str, size: int) -> Callable[[], object]:
@@ -90,9 +92,8 @@ def _product(torch: ModuleType, name: str, kind: str, size: int) -> Callable[[],
 
 
 def _host_copies(
-    torch: ModuleType, name: str, timed: Callable[[Callable[[], object], float], Spread]
+    torch: ModuleType, name: str, timed: Callable[[Callable[[], object], float], Spread], pinned: bool
 ) -> Iterator[Measurement]:
-    pinned = not name.startswith("mps")
     host = torch.empty(HOST_BYTES, dtype=torch.uint8, pin_memory=pinned)
     device = torch.empty(HOST_BYTES, dtype=torch.uint8, device=name)
     how = f"{HOST_BYTES >> 20} MiB, {'pinned' if pinned else 'pageable'} memory"

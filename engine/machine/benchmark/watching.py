@@ -6,8 +6,8 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from capacity_tui.engine.machine.gpu_sensors import GpuSample
 from capacity_tui.engine.machine.probing import NotPresentError
+from capacity_tui.engine.machine.vendors.vendor import GpuSample
 
 INTERVAL_SECONDS = 0.5  # reading the driver more often slows the work it watches
 LAST_WAIT_SECONDS = 1.0

@@ -68,10 +68,9 @@ def _model(host: Host, pairs: dict[str, str]) -> Fact[str]:
 
 
 def _vendor(pairs: dict[str, str]) -> Fact[str]:
-    names = {"GenuineIntel": "Intel", "AuthenticAMD": "AMD", "HygonGenuine": "Hygon"}
     vendor = pairs.get("vendor_id")
     if vendor:
-        return detected(names.get(vendor, vendor), CPUINFO)
+        return detected(device_names().cpu_vendors.get(vendor, vendor), CPUINFO)
     implementer = pairs.get("CPU implementer")
     if implementer is None:
         return missing(CPUINFO, "no vendor given")
@@ -93,7 +92,7 @@ def _usable_threads(host: Host, online: Fact[tuple[int, ...]]) -> Fact[int]:
 
 
 def _base_clock(host: Host, model: Fact[str]) -> Fact[float]:
-    """Return the guaranteed clock in MHz: intel_pstate's, else ACPI CPPC's, else the model name's."""
+    """Return the guaranteed clock in MHz: the frequency driver's, else ACPI CPPC's, else the model name's."""
     pstate = _kilohertz(host, "cpufreq/base_frequency", max)
     nominal = host.fact(f"{CPUS}/cpu0/acpi_cppc/nominal_freq", float)
     if nominal.value == 0:

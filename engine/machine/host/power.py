@@ -58,13 +58,13 @@ def _on_mains(host: Host, mains: list[str], battery: str) -> Fact[bool]:
 
 def _package_limit(host: Host) -> Fact[float]:
     """Return the long-term power limit of all sockets in watts."""
-    packages = [name for name in host.names(POWERCAP) if re.fullmatch(r"intel-rapl:\d+", name)]
+    packages = [name for name in host.names(POWERCAP) if re.fullmatch(r"[a-z]+-rapl:\d+", name)]
     packages = [name for name in packages if (host.text(f"{POWERCAP}/{name}/name").value or "").startswith("package")]
     limits = [host.integer(f"{POWERCAP}/{name}/constraint_0_power_limit_uw") for name in packages]
     known = [fact.value for fact in limits if fact.value]
     if not known:
         return missing(POWERCAP, limits[0].reason or "no limit set" if limits else "the kernel lists no power limits")
-    return detected(sum(known) / 1e6, f"{POWERCAP}/intel-rapl:*/constraint_0_power_limit_uw")
+    return detected(sum(known) / 1e6, f"{POWERCAP}/*-rapl:*/constraint_0_power_limit_uw")
 
 
 def _package_temperature(host: Host) -> Fact[float]:

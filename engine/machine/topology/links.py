@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from capacity_tui.engine.machine.facts import Fact, detected, missing
-from capacity_tui.engine.machine.machine import Accelerator, NetworkInterface, Topology
+from capacity_tui.engine.machine.machine import Accelerator, LinkMatrix, NetworkInterface, Topology
 from capacity_tui.engine.machine.topology.pci import level
-
-Matrix = tuple[tuple[str, ...], ...]
 
 
 def complete_topology(
-    accelerators: Sequence[Accelerator], networks: Sequence[NetworkInterface], told: Fact[Matrix] | None
+    accelerators: Sequence[Accelerator], networks: Sequence[NetworkInterface], told: Fact[LinkMatrix] | None
 ) -> Topology:
     """Return the matrices of a machine.
 
@@ -27,7 +25,7 @@ def complete_topology(
     return Topology(_links(accelerators, told), names, tuple(rows) if adapters else ())
 
 
-def _links(accelerators: Sequence[Accelerator], told: Fact[Matrix] | None) -> Fact[Matrix]:
+def _links(accelerators: Sequence[Accelerator], told: Fact[LinkMatrix] | None) -> Fact[LinkMatrix]:
     if told is not None and (told.value is None or len(told.value) == len(accelerators)):
         return told
     if len(accelerators) < 2:
@@ -40,7 +38,7 @@ def _links(accelerators: Sequence[Accelerator], told: Fact[Matrix] | None) -> Fa
     return detected(rows, "the accelerators' own links and PCI addresses")
 
 
-def _link(accelerators: Sequence[Accelerator], known: Matrix, row: int, column: int) -> str:
+def _link(accelerators: Sequence[Accelerator], known: LinkMatrix, row: int, column: int) -> str:
     if row == column:
         return "X"
     if row < len(known) and column < len(known):

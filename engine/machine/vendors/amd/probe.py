@@ -15,14 +15,15 @@ from capacity_tui.engine.machine.machine import Accelerator, GpuProcess, LinkPee
 from capacity_tui.engine.machine.probing import NotPresentError
 from capacity_tui.engine.machine.topology import drm, pci
 from capacity_tui.engine.machine.vendors.amd import rocm_smi as amd_tools
-from capacity_tui.engine.machine.vendors.amd.rocm_smi import listed_accelerators
 from capacity_tui.engine.machine.vendors.tool_tables import told
+from capacity_tui.engine.machine.vendors.vendor import FoundDevices
 
 VENDOR = "AMD"
 PCI_VENDOR = "1002"
 KFD = "/sys/class/kfd/kfd"
+ROCM_VERSION = "/opt/rocm/.info/version"
 XGMI = "11"  # include/linux/kfd_topology.h, CRAT_IOLINK_TYPE_XGMI
-NO_MIG = missing("AMD", "MIG is NVIDIA's")
+WHOLE = missing("AMD", "partitions are not read")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,20 +36,21 @@ class KfdNode:
     xgmi: tuple[str, ...] = ()
 
 
-def probe_amd(host: Host) -> tuple[Accelerator, ...]:
+def probe_amd(host: Host) -> FoundDevices:
     """Return the AMD GPUs; raises NotPresentError if there are none."""
     found = drm.cards(host, PCI_VENDOR)
     if not found and host.exists(KFD):
-        return listed_accelerators(host, VENDOR)
+        return FoundDevices(amd_tools.listed_accelerators(host, VENDOR))
     if not found:
         raise NotPresentError(f"no AMD card in {drm.CARDS}")
     nodes = {card.card: _node(host, card) for card in found}
     order = [node.name if node else "" for node in nodes.values()]
     names = _product_names(host, found)
-    return tuple(
+    devices = (
         _accelerator(host, index, card, name=names[index], node=nodes[card.card], order=order)
         for index, card in enumerate(found)
     )
+    return FoundDevices(tuple(devices))
 
 
 def _accelerator(
@@ -68,7 +70,7 @@ def _accelerator(
         memory_used_bytes=used,
         processes=_processes(host, node),
         driver=host.text("/sys/module/amdgpu/version").or_else(host.text("/proc/sys/kernel/osrelease")),
-        runtime=host.text("/opt/rocm/.info/version"),
+        runtime=host.text(ROCM_VERSION),
         compute_capability=_target(node),
         matrix_units=BY_GENERATION,
         precisions=BY_GENERATION,
@@ -76,8 +78,8 @@ def _accelerator(
         pcie=drm.pcie_link(host, card),
         numa_node=pci.numa_node(host, card.base),
         links=_links(node, order),
-        mig_enabled=NO_MIG,
-        mig_instances=NO_MIG,
+        mig_enabled=WHOLE,
+        mig_instances=WHOLE,
         power_default_watts=drm.hwmon(host, card, "power1_cap_default", scale=1e6),
         power_limit_watts=drm.hwmon(host, card, "power1_cap", scale=1e6),
         power_watts=power(host, card),

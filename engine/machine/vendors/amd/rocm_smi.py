@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -12,7 +14,7 @@ from capacity_tui.engine.machine.facts import Fact, detected, missing
 from capacity_tui.engine.machine.host_files import Host
 from capacity_tui.engine.machine.machine import Accelerator, unknown_accelerator
 from capacity_tui.engine.machine.probing import NotPresentError
-from capacity_tui.engine.machine.vendors.tool_tables import json_cards, number, told
+from capacity_tui.engine.machine.vendors.tool_tables import number, told
 
 ROCM_SMI = (
     "rocm-smi",
@@ -24,6 +26,7 @@ ROCM_SMI = (
     "--showtemp",
     "--json",
 )
+FOLDER = "/opt/rocm/bin"
 NAMES = ("Card Series", "Card series", "Device Name")
 
 
@@ -46,7 +49,7 @@ def library_names() -> Mapping[str, str]:
 
 def rocm_smi(host: Host) -> Fact[tuple[dict[str, str], ...]]:
     """Return the cards as rocm-smi lists them, one row of text a card."""
-    report = host.command(*ROCM_SMI)
+    report = host.command(*ROCM_SMI, folder=FOLDER)
     if report.value is None:
         return missing(report.source, report.reason)
     try:
@@ -90,3 +93,17 @@ def _accelerator(index: int, vendor: str, row: Mapping[str, str], source: str) -
         temperature_celsius=real("Temperature (Sensor edge) (C)", "Temperature (Sensor junction) (C)"),
         visible=detected(True, source),
     )
+
+
+def json_cards(text: str) -> tuple[dict[str, str], ...]:
+    """Return the cards of ``rocm-smi --json``, in the order of their numbers; warnings before it are skipped.
+
+    Raises:
+        ValueError: this is no such table.
+    """
+    start = text.find("{")
+    loaded = json.loads(text[start:]) if start >= 0 else None
+    if not isinstance(loaded, dict):
+        raise ValueError("no table of cards")
+    cards = ((int(name[4:]), row) for name, row in loaded.items() if re.fullmatch(r"card\d+", name))
+    return tuple({str(key): str(value) for key, value in row.items()} for _, row in sorted(cards, key=lambda p: p[0]))

@@ -15,9 +15,12 @@ from capacity_tui.engine.machine.host.processes import gpu_process
 from capacity_tui.engine.machine.host_files import Host
 from capacity_tui.engine.machine.machine import Accelerator, LinkPeer, unknown_accelerator
 from capacity_tui.engine.machine.probing import NotPresentError
+from capacity_tui.engine.machine.vendors.vendor import FoundDevices
 
 VENDOR = "AWS"
 TOOL = ("neuron-ls", "--json-output")
+FOLDER = "/opt/aws/neuron/bin"
+DRIVER_VERSION = "/sys/module/neuron/version"
 PRODUCT = "/sys/class/dmi/id/product_name"  # EC2 writes the instance type here
 # EC2 instance families and the chip inside.
 CHIPS = {"inf1": "Inferentia", "inf2": "Inferentia2", "trn1": "Trainium1", "trn1n": "Trainium1"}
@@ -26,18 +29,18 @@ CHIPS |= {"trn2": "Trainium2", "trn2u": "Trainium2", "trn3": "Trainium3"}
 Row = Mapping[str, object]
 
 
-def probe_neuron(host: Host) -> tuple[Accelerator, ...]:
+def probe_neuron(host: Host) -> FoundDevices:
     """Return the Neuron devices; raises NotPresentError if there are none."""
     devices = [name for name in host.names("/dev") if re.fullmatch(r"neuron\d+", name)]
     if not devices:
         raise NotPresentError("no /dev/neuron devices")
-    report = host.command(*TOOL)
+    report = host.command(*TOOL, folder=FOLDER)
     rows = _rows(report.value)
     if rows:
-        return tuple(_accelerator(host, row) for row in rows)
+        return FoundDevices(tuple(_accelerator(host, row) for row in rows))
     chip = _chip(host, {})
     nameless = (unknown_accelerator(index, VENDOR, "/dev", report.reason) for index in range(len(devices)))
-    return tuple(replace(bare, name=chip, catalogue_id=_match(chip)) for bare in nameless)
+    return FoundDevices(tuple(replace(bare, name=chip, catalogue_id=_match(chip)) for bare in nameless))
 
 
 def _rows(text: str | None) -> Sequence[Row]:
@@ -66,7 +69,7 @@ def _accelerator(host: Host, row: Row) -> Accelerator:
         catalogue_id=_match(chip),
         memory_total_bytes=detected(total, source) if total else unread,
         processes=detected(tuple(gpu_process(host, int(str(entry["pid"])), unread) for entry in processes), source),
-        driver=host.text("/sys/module/neuron/version"),
+        driver=host.text(DRIVER_VERSION),
         numa_node=detected(int(node), source) if node.isdigit() else missing(source, "the firmware names no node"),
         links=detected(links, source) if links else missing(source, "a single device"),
         integrated=detected(False, source),

@@ -11,6 +11,7 @@ from capacity_tui.engine.machine.host_files import Host
 from capacity_tui.engine.machine.machine import Accelerator, unknown_accelerator
 from capacity_tui.engine.machine.probing import NotPresentError
 from capacity_tui.engine.machine.topology import pci
+from capacity_tui.engine.machine.vendors.vendor import FoundDevices
 
 VENDOR = "Google"
 PCI_VENDOR = "0x1ae0"
@@ -18,7 +19,7 @@ TYPE = "TPU_ACCELERATOR_TYPE"  # such as v5litepod-8, set on TPU VMs and by GKE
 NAMES = {"v5litepod": "v5e", "v5lite": "v5e", "v5": "v5p", "tpu7x": "v7", "7x": "v7"}
 
 
-def probe_tpu(host: Host) -> tuple[Accelerator, ...]:
+def probe_tpu(host: Host) -> FoundDevices:
     """Return the TPU chips of this host; raises NotPresentError if there are none."""
     addresses = [name for name in host.names(pci.DEVICES) if _vendor(host, name) == PCI_VENDOR]
     nodes = [name for name in host.names("/dev") if re.fullmatch(r"accel\d+", name)]
@@ -26,7 +27,7 @@ def probe_tpu(host: Host) -> tuple[Accelerator, ...]:
     if not addresses and not (nodes and kind):
         raise NotPresentError("no TPU on the PCI bus")
     found: list[str] = addresses or [""] * len(nodes)
-    return tuple(_accelerator(host, index, address, kind) for index, address in enumerate(found))
+    return FoundDevices(tuple(_accelerator(host, index, address, kind) for index, address in enumerate(found)))
 
 
 def _accelerator(host: Host, index: int, address: str, kind: str) -> Accelerator:

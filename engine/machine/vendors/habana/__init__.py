@@ -1,1 +1,16 @@
-"""How Habana accelerators are found and read."""
+"""Habana, whose Gaudi cards Intel sells: hl-smi and the module of the kernel."""
+
+from __future__ import annotations
+
+from capacity_tui.engine.machine.host_files import Host
+from capacity_tui.engine.machine.machine import Stack
+from capacity_tui.engine.machine.stacks import installed
+from capacity_tui.engine.machine.vendors.habana.probe import MODULE, VENDOR, probe_gaudi
+from capacity_tui.engine.machine.vendors.vendor import Vendor
+
+
+def _stacks(host: Host) -> tuple[Stack, ...]:
+    return installed(("SynapseAI", host.text(MODULE)))
+
+
+HABANA = Vendor("gaudi", VENDOR, probe_gaudi, _stacks)

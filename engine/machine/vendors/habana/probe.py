@@ -13,6 +13,7 @@ from capacity_tui.engine.machine.machine import Accelerator, unknown_accelerator
 from capacity_tui.engine.machine.probing import NotPresentError
 from capacity_tui.engine.machine.topology import pci
 from capacity_tui.engine.machine.vendors.tool_tables import MEBIBYTE
+from capacity_tui.engine.machine.vendors.vendor import FoundDevices
 
 VENDOR = "Intel"
 TOOL = "hl-smi"
@@ -22,7 +23,7 @@ SECOND_LINE = re.compile(r"\|\s*\S+\s+(\d+)C.*?(\d+)W\s*/\s*(\d+)W\s*\|\s*(\d+)M
 DRIVER = re.compile(r"\| Driver Version:\s+(\S+)")
 
 
-def probe_gaudi(host: Host) -> tuple[Accelerator, ...]:
+def probe_gaudi(host: Host) -> FoundDevices:
     """Return the Gaudi cards; raises NotPresentError if there are none."""
     devices = [name for name in host.names("/dev/accel") if re.fullmatch(r"accel\d+", name)]
     if not devices and not host.exists(MODULE):
@@ -37,7 +38,7 @@ def probe_gaudi(host: Host) -> tuple[Accelerator, ...]:
     rows = [(found, SECOND_LINE.match(below)) for line, below in pairs if (found := FIRST_LINE.match(line))]
     if not rows:
         raise NotPresentError("hl-smi lists no card")
-    return tuple(_accelerator(host, version, *row) for row in rows)
+    return FoundDevices(tuple(_accelerator(host, version, *row) for row in rows))
 
 
 def _accelerator(host: Host, driver: Fact[str], first: re.Match[str], second: re.Match[str] | None) -> Accelerator:

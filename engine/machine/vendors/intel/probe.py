@@ -14,6 +14,7 @@ from capacity_tui.engine.machine.machine import Accelerator, unknown_accelerator
 from capacity_tui.engine.machine.probing import NotPresentError
 from capacity_tui.engine.machine.topology import drm, pci
 from capacity_tui.engine.machine.vendors.tool_tables import number, told
+from capacity_tui.engine.machine.vendors.vendor import FoundDevices
 
 VENDOR = "Intel"
 PCI_VENDOR = "8086"
@@ -21,13 +22,14 @@ PROCESSOR_GRAPHICS = "0000:00:02.0"  # Intel's graphics inside the processor alw
 XPU_SMI = ("xpu-smi", "discovery", "-j")
 
 
-def probe_intel(host: Host) -> tuple[Accelerator, ...]:
+def probe_intel(host: Host) -> FoundDevices:
     """Return the Intel GPUs; raises NotPresentError if there are none."""
     found = drm.cards(host, PCI_VENDOR)
     if not found:
         raise NotPresentError(f"no Intel card in {drm.CARDS}")
     listed = discovered(host) if any(card.address != PROCESSOR_GRAPHICS for card in found) else {}
-    return tuple(_accelerator(host, index, card, listed.get(card.address, {})) for index, card in enumerate(found))
+    devices = (_accelerator(host, index, card, listed.get(card.address, {})) for index, card in enumerate(found))
+    return FoundDevices(tuple(devices))
 
 
 def discovered(host: Host) -> dict[str, Mapping[str, str]]:

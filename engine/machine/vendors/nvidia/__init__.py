@@ -1,1 +1,56 @@
-"""How NVIDIA accelerators are found and read."""
+"""NVIDIA: NVML first, nvidia-smi where Python cannot load that, the device tree on Jetson boards."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from dataclasses import replace
+
+from capacity_tui.engine.machine.host_files import Host
+from capacity_tui.engine.machine.machine import Stack
+from capacity_tui.engine.machine.probing import NotPresentError
+from capacity_tui.engine.machine.stacks import installed
+from capacity_tui.engine.machine.vendors.nvidia.jetson import probe_jetson
+from capacity_tui.engine.machine.vendors.nvidia.names import VENDOR
+from capacity_tui.engine.machine.vendors.vendor import FoundDevices, Sensors, Vendor
+
+TOOLKIT = "/usr/local/cuda/version.json"
+
+
+def _probe(host: Host) -> FoundDevices:
+    found = _devices(host)
+    versions = {gpu.runtime.value: gpu.runtime for gpu in found.accelerators if gpu.runtime.value}
+    return replace(found, stacks=tuple(Stack("CUDA driver", version) for version in versions.values()))
+
+
+def _devices(host: Host) -> FoundDevices:
+    from capacity_tui.engine.machine.vendors.nvidia.nvidia_smi import probe_nvidia_smi  # noqa: PLC0415 - loads NVML
+    from capacity_tui.engine.machine.vendors.nvidia.probe import probe_nvidia  # noqa: PLC0415 - loads NVML
+
+    try:
+        return probe_nvidia(host)
+    except NotPresentError as absent:
+        for probe in (probe_nvidia_smi, probe_jetson):
+            with suppress(NotPresentError):
+                return probe(host)
+        raise absent from None
+
+
+def _stacks(host: Host) -> tuple[Stack, ...]:
+    return installed(("CUDA toolkit", host.fact(TOOLKIT, _toolkit_version)))
+
+
+def _toolkit_version(text: str) -> str:
+    loaded = json.loads(text)
+    if not isinstance(loaded, dict) or "cuda" not in loaded:
+        raise ValueError("no version of CUDA")
+    return str(loaded["cuda"]["version"])
+
+
+def _sensors(_: Host, throttle: bool) -> Sensors:
+    from capacity_tui.engine.machine.vendors.nvidia.sensors import NvidiaSensors  # noqa: PLC0415 - loads NVML
+
+    return NvidiaSensors(throttle)
+
+
+NVIDIA = Vendor("nvidia", VENDOR, _probe, _stacks, _sensors, packages=("nvidia-ml-py",), torch_backend="cuda")

@@ -8,8 +8,10 @@ from dataclasses import replace
 from capacity_tui.engine.machine.facts import detected, missing
 from capacity_tui.engine.machine.host.memory import probe_memory, shared_memory
 from capacity_tui.engine.machine.host_files import Host
-from capacity_tui.engine.machine.machine import Accelerator, unknown_accelerator
+from capacity_tui.engine.machine.machine import unknown_accelerator
 from capacity_tui.engine.machine.probing import NotPresentError
+from capacity_tui.engine.machine.vendors.nvidia.names import VENDOR
+from capacity_tui.engine.machine.vendors.vendor import FoundDevices
 
 MODEL = "/proc/device-tree/model"
 RELEASE = "/etc/nv_tegra_release"
@@ -17,28 +19,27 @@ RELEASE = "/etc/nv_tegra_release"
 CAPABILITIES = {"Orin": "8.7", "Xavier": "7.2", "Thor": "11.0", "TX2": "6.2", "Nano": "5.3"}
 
 
-def probe_jetson(host: Host) -> tuple[Accelerator, ...]:
+def probe_jetson(host: Host) -> FoundDevices:
     """Return the GPU of a Jetson; raises NotPresentError elsewhere."""
     model = host.text(MODEL)
     if "Jetson" not in (model.value or ""):
         raise NotPresentError("not a Jetson board")
     chip = next((name for name in CAPABILITIES if name in str(model.value)), None)
     total, free, used = shared_memory(probe_memory(host))
-    bare = unknown_accelerator(0, "NVIDIA", MODEL, "the board's driver does not tell")
+    bare = unknown_accelerator(0, VENDOR, MODEL, "the board's driver does not tell")
     named = detected(CAPABILITIES[chip], MODEL) if chip else missing(MODEL, "a chip that is not known")
-    return (
-        replace(
-            bare,
-            name=model,
-            memory_total_bytes=total,
-            memory_free_bytes=free,
-            memory_used_bytes=used,
-            compute_capability=named,
-            driver=host.fact(RELEASE, _release),
-            integrated=detected(True, MODEL),
-            visible=detected(True, MODEL),
-        ),
+    board = replace(
+        bare,
+        name=model,
+        memory_total_bytes=total,
+        memory_free_bytes=free,
+        memory_used_bytes=used,
+        compute_capability=named,
+        driver=host.fact(RELEASE, _release),
+        integrated=detected(True, MODEL),
+        visible=detected(True, MODEL),
     )
+    return FoundDevices((board,), missing("device tree", "a single GPU"))
 
 
 def _release(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -9,17 +10,12 @@ from capacity_tui.engine.machine.device_names import match_accelerator
 from capacity_tui.engine.machine.facts import Fact, detected, missing
 from capacity_tui.engine.machine.host.memory import probe_memory, shared_memory
 from capacity_tui.engine.machine.host_files import Host
-from capacity_tui.engine.machine.machine import Accelerator, MigInstance, Topology, unknown_accelerator
+from capacity_tui.engine.machine.machine import Accelerator, LinkMatrix, MigInstance, unknown_accelerator
 from capacity_tui.engine.machine.probing import NotPresentError
-from capacity_tui.engine.machine.vendors.nvidia.probe import UNIFIED_NAMES, VENDOR, slice_share, visible
-from capacity_tui.engine.machine.vendors.tool_tables import (
-    MEBIBYTE,
-    csv_rows,
-    mig_profiles,
-    number,
-    told,
-    topology_matrix,
-)
+from capacity_tui.engine.machine.vendors.nvidia.names import UNIFIED_NAMES, VENDOR, slice_share
+from capacity_tui.engine.machine.vendors.nvidia.probe import visible
+from capacity_tui.engine.machine.vendors.tool_tables import MEBIBYTE, csv_rows, number, told
+from capacity_tui.engine.machine.vendors.vendor import FoundDevices
 
 COLUMNS = (
     "name", "uuid", "driver_version", "compute_cap", "memory.total", "memory.free", "memory.used", "power.draw",
@@ -28,33 +24,36 @@ COLUMNS = (
 )  # fmt: skip
 # Drivers before 510 refuse a query that names one of these.
 NEWER_COLUMNS = ("compute_cap", "mig.mode.current")
-SOURCE = "nvidia-smi"
+TOOL = SOURCE = "nvidia-smi"
+LIST = (TOOL, "-L")
+TOPOLOGY = (TOOL, "topo", "-m")
+FOLDER = "/usr/lib/wsl/lib"  # where Windows puts the tool for its Linux
 
 
-def probe_nvidia_smi(host: Host) -> tuple[tuple[Accelerator, ...], Topology]:
+def probe_nvidia_smi(host: Host) -> FoundDevices:
     """Return the GPUs that nvidia-smi lists.
 
     Raises:
         NotPresentError: the tool is not here, or lists none.
     """
     report = _query(host, COLUMNS)
-    if report.value is None and "nvidia-smi" not in host.silent and not report.reason.endswith("is not installed"):
+    if report.value is None and TOOL not in host.silent and not report.reason.endswith("is not installed"):
         report = _query(host, tuple(name for name in COLUMNS if name not in NEWER_COLUMNS))
     rows = csv_rows(report.value or "")
     if not rows or "name" not in rows[0]:
         raise NotPresentError(report.reason or "nvidia-smi lists no GPU")
-    listed = host.command("nvidia-smi", "-L").value or ""
+    listed = host.command(*LIST, folder=FOLDER).value or ""
     slices = mig_profiles(listed)
     gpus = tuple(_accelerator(host, index, row, slices.get(index, ())) for index, row in enumerate(rows))
     if len(gpus) == 1:
-        return gpus, Topology(missing(SOURCE, "a single GPU"))
-    matrix = topology_matrix(host.command("nvidia-smi", "topo", "-m").value or "")
+        return FoundDevices(gpus, missing(SOURCE, "a single GPU"))
+    matrix = topology_matrix(host.command(*TOPOLOGY, folder=FOLDER).value or "")
     unread = missing("nvidia-smi topo -m", "no table of links")
-    return gpus, Topology(detected(matrix, "nvidia-smi topo -m") if len(matrix) == len(gpus) else unread)
+    return FoundDevices(gpus, detected(matrix, "nvidia-smi topo -m") if len(matrix) == len(gpus) else unread)
 
 
 def _query(host: Host, columns: tuple[str, ...]) -> Fact[str]:
-    return host.command("nvidia-smi", f"--query-gpu={','.join(columns)}", "--format=csv")
+    return host.command(TOOL, f"--query-gpu={','.join(columns)}", "--format=csv", folder=FOLDER)
 
 
 def _accelerator(host: Host, index: int, row: Mapping[str, str], profiles: tuple[str, ...]) -> Accelerator:
@@ -119,3 +118,23 @@ def _whole(row: Mapping[str, str], *columns: str) -> Fact[int]:
 
 def _mebibytes(row: Mapping[str, str], column: str) -> Fact[int]:
     return _real(row, column).map(lambda size: round(size * MEBIBYTE))
+
+
+def topology_matrix(text: str) -> LinkMatrix:
+    """Return accelerators against accelerators as ``nvidia-smi topo -m`` prints them; empty if it holds none."""
+    rows = [line.split() for line in text.splitlines() if re.match(r"GPU\d+\s", line)]
+    count = len(rows)
+    return tuple(tuple(row[1 : count + 1]) for row in rows) if all(len(row) > count for row in rows) else ()
+
+
+def mig_profiles(text: str) -> dict[int, tuple[str, ...]]:
+    """Return the MIG profiles of each GPU as ``nvidia-smi -L`` lists them, such as ``3g.40gb``."""
+    found: dict[int, tuple[str, ...]] = {}
+    current = -1
+    for line in text.splitlines():
+        gpu, profile = re.match(r"GPU (\d+):", line), re.match(r"\s+MIG (\S+)\s+Device", line)
+        if gpu:
+            current = int(gpu[1])
+        elif profile and current >= 0:
+            found[current] = (*found.get(current, ()), profile[1])
+    return found

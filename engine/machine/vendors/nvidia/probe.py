@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -18,20 +17,19 @@ from capacity_tui.engine.machine.host_files import Host
 from capacity_tui.engine.machine.machine import (
     Accelerator,
     GpuProcess,
+    LinkMatrix,
     LinkPeer,
     MigInstance,
     PcieLink,
-    Topology,
     unknown_accelerator,
 )
 from capacity_tui.engine.machine.probing import NotPresentError, Running
 from capacity_tui.engine.machine.topology import pci
 from capacity_tui.engine.machine.vendors.nvidia import nvml
+from capacity_tui.engine.machine.vendors.nvidia.names import UNIFIED_NAMES, VENDOR, slice_share
+from capacity_tui.engine.machine.vendors.vendor import FoundDevices
 
 DEVICE_SECONDS = 3.0  # a healthy GPU answers all questions in under 0.1 s
-MIG_SLICES = 7  # NVIDIA MIG user guide: compute slices of A100 and later; A30 has four and says so itself
-UNIFIED_NAMES = re.compile(r"\b(GB10|Orin|Xavier|Thor|Tegra)\b")  # memory shared with the CPU
-VENDOR = "NVIDIA"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +41,7 @@ class Answer:
     link_ends: tuple[str | None, ...] = ()
 
 
-def probe_nvidia(host: Host) -> tuple[tuple[Accelerator, ...], Topology]:
+def probe_nvidia(host: Host) -> FoundDevices:
     """Return the NVIDIA GPUs and how they reach each other.
 
     Raises:
@@ -57,10 +55,10 @@ def probe_nvidia(host: Host) -> tuple[tuple[Accelerator, ...], Topology]:
     answers = tuple(_finish(*numbered) for numbered in enumerate(asked))
     accelerators = _with_peers(answers)
     if not all(asking.done for asking in asked):
-        return accelerators, Topology(missing("NVML", "a GPU does not answer"))
-    topology = Topology(_matrix(devices, answers))
+        return FoundDevices(accelerators, missing("NVML", "a GPU does not answer"))
+    links = _matrix(devices, answers)
     nvml.shutdown()
-    return accelerators, topology
+    return FoundDevices(accelerators, links)
 
 
 def _ask(host: Host, index: int, device: Fact[nvml.Device]) -> Answer:
@@ -129,12 +127,6 @@ def _catalogue_id(name: Fact[str], memory_bytes: int | None) -> Fact[str]:
     if name.value is None:
         return missing(name.source, name.reason)
     return match_accelerator(name.value, memory_bytes)
-
-
-def slice_share(name: str) -> float | None:
-    """Return the part of a GPU's compute slices that a MIG profile such as ``3g.40gb`` has; most GPUs have seven."""
-    profile = re.search(r"\b(\d)g\.\d+gb", name)
-    return int(profile[1]) / MIG_SLICES if profile else None
 
 
 def _processes(host: Host, held: tuple[tuple[int, int | None], ...]) -> tuple[GpuProcess, ...]:
@@ -210,7 +202,7 @@ def _with_peers(answers: tuple[Answer, ...]) -> tuple[Accelerator, ...]:
     return tuple(linked(answer) for answer in answers)
 
 
-def _matrix(devices: tuple[Fact[nvml.Device], ...], answers: tuple[Answer, ...]) -> Fact[tuple[tuple[str, ...], ...]]:
+def _matrix(devices: tuple[Fact[nvml.Device], ...], answers: tuple[Answer, ...]) -> Fact[LinkMatrix]:
     count = len(devices)
     if count == 1:
         return missing("NVML", "a single GPU")

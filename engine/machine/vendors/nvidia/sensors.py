@@ -1,0 +1,47 @@
+"""Live readings of NVIDIA GPUs through NVML, which stays open between them."""
+
+from __future__ import annotations
+
+from capacity_tui.engine.machine.facts import Fact, missing
+from capacity_tui.engine.machine.probing import NotPresentError
+from capacity_tui.engine.machine.vendors.nvidia import nvml
+from capacity_tui.engine.machine.vendors.vendor import GpuSample
+
+
+class NvidiaSensors:
+    """The GPUs that NVML knows; raises NotPresentError where there is none."""
+
+    def __init__(self, throttle: bool) -> None:
+        self._throttle = throttle
+        nvml.initialise()
+        try:
+            self._devices = nvml.devices()
+            if not self._devices:
+                raise NotPresentError("the NVIDIA driver knows no GPU")
+        except NotPresentError:
+            nvml.shutdown()
+            raise
+
+    def read(self, first: int) -> tuple[GpuSample, ...]:
+        """Return one reading of every GPU."""
+        return tuple(self._sample(index, device) for index, device in enumerate(self._devices, first))
+
+    def close(self) -> None:
+        """Give NVML back."""
+        nvml.shutdown()
+
+    def _sample(self, index: int, device: Fact[nvml.Device]) -> GpuSample:
+        if device.value is None:
+            gone = missing(device.source, device.reason)
+            return GpuSample(index, gone, gone, gone, gone, gone, gone)
+        gpu = device.value
+        memory = gpu.memory()
+        return GpuSample(
+            index=index,
+            utilization_percent=gpu.utilization(),
+            memory_used_bytes=memory.map(lambda info: info.used),
+            memory_total_bytes=memory.map(lambda info: info.total),
+            power_watts=gpu.watts("nvmlDeviceGetPowerUsage"),
+            temperature_celsius=gpu.temperature(),
+            throttle=gpu.throttle() if self._throttle else missing(device.source, "read under a benchmark only"),
+        )

@@ -1,0 +1,78 @@
+"""What the program asks of a vendor of accelerators; each folder beside this file fills in one such record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from capacity_tui.engine.machine.facts import Fact
+from capacity_tui.engine.machine.host_files import Host
+from capacity_tui.engine.machine.machine import Accelerator, Cpu, LinkMatrix, Stack
+
+
+@dataclass(frozen=True, slots=True)
+class FoundDevices:
+    """What a vendor's probe found.
+
+    Attributes:
+        accelerators: at least one.
+        links: how the driver says they reach each other; None where it says nothing of it.
+        stacks: software that only the driver tells of.
+    """
+
+    accelerators: tuple[Accelerator, ...]
+    links: Fact[LinkMatrix] | None = None
+    stacks: tuple[Stack, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class GpuSample:
+    """One device now; ``throttle`` names what holds its clock down, nothing if that runs free."""
+
+    index: int
+    utilization_percent: Fact[float]
+    memory_used_bytes: Fact[int]
+    memory_total_bytes: Fact[int]
+    power_watts: Fact[float]
+    temperature_celsius: Fact[float]
+    throttle: Fact[tuple[str, ...]]
+
+
+class Sensors(Protocol):
+    """A vendor's devices with their sensors open."""
+
+    def read(self, first: int) -> tuple[GpuSample, ...]:
+        """Return one reading of every device, numbered from ``first`` in the order of detection."""
+
+    def close(self) -> None:
+        """Give back what the driver lent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Vendor:
+    """One vendor, or one family of devices with a driver of its own.
+
+    Every function takes the machine to look at; ``probe``, ``sensors`` and ``processor`` raise NotPresentError where
+    the vendor has nothing in it.
+
+    Attributes:
+        id: what its probe is called in reports.
+        name: the vendor, as accelerators and catalogue rows carry it.
+        probe: finds its accelerators.
+        stacks: lists its software that is installed, whether or not a device is there for it.
+        sensors: opens its devices for live readings, which tell what holds the clocks down too if the second argument
+            says so; None where nothing can be read.
+        processor: describes the processor of its machines where the kernel has no files for that.
+        packages: Python packages that reach its devices, named in reports where they are installed.
+        torch_backend: what PyTorch calls its devices.
+    """
+
+    id: str
+    name: str
+    probe: Callable[[Host], FoundDevices]
+    stacks: Callable[[Host], tuple[Stack, ...]] = lambda _: ()
+    sensors: Callable[[Host, bool], Sensors] | None = None
+    processor: Callable[[Host], Cpu] | None = None
+    packages: tuple[str, ...] = ()
+    torch_backend: str = ""
