@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.cluster import own_machine as _cluster_own_machine
     from capacity_tui.engine.cluster.cluster import Cluster as Cluster
     from capacity_tui.engine.cluster.cluster import Device as Device
+    from capacity_tui.engine.cluster.hardware_facts import hardware_facts as hardware_facts
     from capacity_tui.engine.cluster.measured_here import device_key as device_key
     from capacity_tui.engine.cluster.placement import placement_advice as placement_advice
     from capacity_tui.engine.cluster.resolve_cluster import resolve_cluster as resolve_cluster
@@ -117,6 +118,9 @@ if TYPE_CHECKING:
     from capacity_tui.engine.models.known_models import known_models as known_models
     from capacity_tui.engine.models.spec import read_spec as read_spec
     from capacity_tui.engine.models.spec_types import spec_type_of as spec_type_of
+    from capacity_tui.engine.plan.all_fields import OWN_PARAMETERS as OWN_PARAMETERS
+    from capacity_tui.engine.plan.edit import Edited as Edited
+    from capacity_tui.engine.plan.edit import edited as edited
     from capacity_tui.engine.plan.fields import PlanField as PlanField
     from capacity_tui.engine.plan.fields import plan_fields as plan_fields
     from capacity_tui.engine.plan.fields import plan_values as plan_values
@@ -127,8 +131,6 @@ if TYPE_CHECKING:
     from capacity_tui.engine.plan.files.loading import load_plan as load_plan
     from capacity_tui.engine.plan.files.loading import plan_from_data as plan_from_data
     from capacity_tui.engine.plan.files.loading import plan_from_text as plan_from_text
-    from capacity_tui.engine.plan.files.loading import with_hardware as with_hardware
-    from capacity_tui.engine.plan.files.loading import with_value as with_value
     from capacity_tui.engine.plan.files.saved import delete_plan as delete_plan
     from capacity_tui.engine.plan.files.saved import list_plans as list_plans
     from capacity_tui.engine.plan.files.saved import plans_folder as plans_folder
@@ -269,9 +271,11 @@ _NAMES = {
     "models.spec": "read_spec",
     "models.spec_types": "spec_type_of",
     # Plans
+    "plan.all_fields": "OWN_PARAMETERS",
+    "plan.edit": "Edited edited",
     "plan.fields": "PlanField plan_fields plan_values",
     "plan.files.examples": "example_names example_text example_title",
-    "plan.files.loading": "apply_settings load_plan plan_from_data plan_from_text with_hardware with_value",
+    "plan.files.loading": "apply_settings load_plan plan_from_data plan_from_text",
     "plan.files.saved": "delete_plan list_plans plans_folder read_plan_file rename_plan write_plan_file",
     "plan.files.sources": "PlanSource locate_plan read_source",
     "plan.files.validation_errors": "field_names",
@@ -280,6 +284,7 @@ _NAMES = {
     "schema.field_meta": "Knob",
     # Machines and clusters
     "cluster.cluster": "Cluster Device",
+    "cluster.hardware_facts": "hardware_facts",
     "cluster.measured_here": "device_key",
     "cluster.own_machine": "detected:cluster_of_machine",
     "cluster.placement": "placement_advice",

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, cast
 
 from capacity_tui.engine import api as engine
 from capacity_tui.engine.api import (
-    AUTO,
     MODES,
     CapacityError,
     Catalog,
@@ -19,6 +18,7 @@ from capacity_tui.engine.api import (
     ModePlan,
     Plan,
     dump_plan,
+    edited,
     example_names,
     example_text,
     load_catalog,
@@ -29,17 +29,14 @@ from capacity_tui.engine.api import (
     possible_sizes,
     read_plan_file,
     resolve_cluster,
-    with_hardware,
-    with_value,
     write_plan_file,
 )
 from capacity_tui.engine.api import Comparison as EngineComparison
 from capacity_tui.engine.api import Sampler as EngineSampler
 from capacity_tui.tui.explanation_view import explanation, reason
-from capacity_tui.tui.model_edit import METHOD, SPEC, with_method, with_model, with_parameter
 from capacity_tui.tui.screens.dialogs.catalogue_view import choices
 from capacity_tui.tui.screens.plan.estimate_view import column, warning_lines
-from capacity_tui.tui.screens.plan.field_view import field_lines, reset_value
+from capacity_tui.tui.screens.plan.field_view import field_lines
 from capacity_tui.tui.screens.plan.hardware_view import cluster_rows, machine_rows, reading_of, simulated
 from capacity_tui.tui.view import (
     BenchmarkOutcome,
@@ -105,25 +102,7 @@ class PlanDocument:
 
     def edited(self, key: str, text: str) -> PlanDocument:
         """Return the plan with one field changed; ``auto`` gives it back to the modes, or to its default."""
-        return PlanDocument(self._edited(key, text), self.machine, self.catalog)
-
-    def _edited(self, key: str, text: str) -> Plan:
-        if key == "hardware.name":
-            return self._on_hardware(text)
-        if key == "model.name":
-            return with_model(self.plan, text, self.catalog)
-        if key == METHOD:
-            return with_method(self.plan, text)
-        if key.startswith(SPEC):
-            return with_parameter(self.plan, key, text, self.catalog)
-        value = reset_value(self.plan, key) if text == AUTO else text
-        return with_value(self.plan, key, value)
-
-    def _on_hardware(self, name: str) -> Plan:
-        """Return the plan on other accelerators, as many as before."""
-        devices = self.plan.hardware.devices
-        keeps_count = devices and name in self.catalog.accelerators
-        return with_hardware(self.plan, f"{devices}x{name}" if keeps_count else name)
+        return PlanDocument(edited(self.plan, {key: text}, self.catalog).plan, self.machine, self.catalog)
 
     def compare(self) -> Comparison:
         """Estimate the plan in its modes."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TypedDict, Unpack
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.models.families import Kind
+from capacity_tui.engine.plan.all_fields import all_fields
 from capacity_tui.engine.plan.names import UNNAMED
 from capacity_tui.engine.plan.plan import AUTO, Plan
+from capacity_tui.engine.schema.field_meta import Condition, Knob
 
 TREES = ("decision_tree", "random_forest", "xgboost_like")
 
@@ -67,91 +68,56 @@ def _lacks_nodes(here: Circumstances) -> bool:
     return here.devices <= (here.per_node or here.devices)
 
 
-ADAPTER = Need("needs an adapter: method lora, qlora or dora", lambda here: here.plan.training.adapter is None)
-NODES = Need("needs more than one node", _lacks_nodes)
-DEVICES = Need("needs more than one device", lambda here: here.devices == 1)
-EXPERTS = Need("needs a mixture of experts", lambda here: here.has_experts is False)
-STAGES = Need("needs more than one pipeline stage", _is_one("parallelism.pp"))
-SPLIT_LAYERS = Need("needs layers split over devices: TP above 1", _is_one("parallelism.tp"))
-REPLICAS = Need("needs more than one replica", lambda here: here.devices == 1 or here.plan.parallelism.dp == 1)
-SHARING = Need("needs ZeRO 1 or higher", lambda here: here.zero == 0)
-EPOCHS = Need("needs epochs", lambda here: here.plan.training.epochs is None)
 SAMPLES = Need("needs samples: without them the job has no length", lambda here: here.plan.training.samples is None)
-SHORT_NUMBERS = Need(
-    "needs a precision of 16 bits or fewer", lambda here: here.plan.training.precision in ("fp32", "tf32")
-)
-FILES_ALONE = Need("changes no figure; it is written to framework files", lambda here: here.task != "fit")
-CLAIM = Need("needs an engine that claims memory: vllm or sglang", lambda here: not here.claims_memory)
-ACCELERATOR = Need("needs an accelerator", lambda here: here.on_processor is True)
-SERVED_ALONE = Need("a network of layers runs in plain PyTorch", lambda here: here.kind == "network")
-ONE_DEVICE_MODELS = Need("this kind of model runs on one device", lambda here: here.kind in ("classical", "plugin"))
-SPLIT_MODEL = Need(
-    "needs a served model that is split over devices: TP or PP above 1",
-    lambda here: here.task == "infer" and here.plan.parallelism.tp == here.plan.parallelism.pp == 1,
-)
-ENERGY = Need("the energy of serving is not estimated", lambda here: here.task == "infer")
-SPOT_PRICE = Need("no spot price of this hardware is known", lambda here: here.has_spot_price is False)
-PROCESSORS = Need("needs processors: this runs on an accelerator", lambda here: here.on_processor is False)
-MATRICES = Need("trees multiply no matrices", lambda here: here.plan.model.name in TREES)
-
-NEEDS: Mapping[str, tuple[Need, ...]] = {
-    "training.quantization": (ADAPTER,),
-    "training.learning_rate": (FILES_ALONE,),
-    "training.samples": (EPOCHS,),
-    "training.master_weights": (SHORT_NUMBERS,),
-    "model.spec.n_jobs": (PROCESSORS,),
-    "hardware.interconnect": (NODES, ONE_DEVICE_MODELS, SPLIT_MODEL),
-    "hardware.ports_per_node": (NODES, ONE_DEVICE_MODELS, SPLIT_MODEL),
-    "hardware.per_node": (DEVICES, ONE_DEVICE_MODELS),
-    "hardware.efficiency": (MATRICES,),
-    "pricing.usd_per_kwh": (ENERGY,),
-    "pricing.spot": (SPOT_PRICE,),
-    "parallelism.tp": (DEVICES,),
-    "parallelism.pp": (DEVICES,),
-    "parallelism.cp": (DEVICES,),
-    "parallelism.dp": (DEVICES,),
-    "parallelism.ep": (EXPERTS, DEVICES),
-    "parallelism.etp": (EXPERTS, DEVICES),
-    "parallelism.interleave": (STAGES,),
-    "parallelism.zero": (REPLICAS,),
-    "parallelism.shard": (REPLICAS, SHARING),
-    "parallelism.sequence_parallel": (SPLIT_LAYERS,),
-    "inference.gpu_memory_utilization": (CLAIM,),
-    "inference.gpu_layers": (ACCELERATOR,),
-    "inference.engine": (SERVED_ALONE,),
+CONDITIONS: Mapping[Condition, Need] = {
+    "adapter": Need("needs an adapter: method lora, qlora or dora", lambda here: here.plan.training.adapter is None),
+    "nodes": Need("needs more than one node", _lacks_nodes),
+    "devices": Need("needs more than one device", lambda here: here.devices == 1),
+    "experts": Need("needs a mixture of experts", lambda here: here.has_experts is False),
+    "stages": Need("needs more than one pipeline stage", _is_one("parallelism.pp")),
+    "split layers": Need("needs layers split over devices: TP above 1", _is_one("parallelism.tp")),
+    "replicas": Need("needs more than one replica", lambda here: here.devices == 1 or here.plan.parallelism.dp == 1),
+    "sharing": Need("needs ZeRO 1 or higher", lambda here: here.zero == 0),
+    "epochs": Need("needs epochs", lambda here: here.plan.training.epochs is None),
+    "short numbers": Need(
+        "needs a precision of 16 bits or fewer", lambda here: here.plan.training.precision in ("fp32", "tf32")
+    ),
+    "files": Need("changes no figure; it is written to framework files", lambda here: here.task != "fit"),
+    "claim": Need("needs an engine that claims memory: vllm or sglang", lambda here: not here.claims_memory),
+    "accelerator": Need("needs an accelerator", lambda here: here.on_processor is True),
+    "served": Need("a network of layers runs in plain PyTorch", lambda here: here.kind == "network"),
+    "divided model": Need("this kind of model runs on one device", lambda here: here.kind in ("classical", "plugin")),
+    "split model": Need(
+        "needs a served model that is split over devices: TP or PP above 1",
+        lambda here: here.task == "infer" and here.plan.parallelism.tp == here.plan.parallelism.pp == 1,
+    ),
+    "energy": Need("the energy of serving is not estimated", lambda here: here.task == "infer"),
+    "spot price": Need("no spot price of this hardware is known", lambda here: here.has_spot_price is False),
+    "processors": Need("needs processors: this runs on an accelerator", lambda here: here.on_processor is False),
+    "matrices": Need("trees multiply no matrices", lambda here: here.plan.model.name in TREES),
 }
+"""Without what a field changes nothing, by the names that fields give."""
 
 
-WISHES = (
-    "training.quantization",
-    "training.samples",
-    "training.master_weights",
-    "hardware.interconnect",
-    "hardware.ports_per_node",
-    "parallelism.ep",
-    "parallelism.interleave",
-    "parallelism.sequence_parallel",
-    "inference.gpu_memory_utilization",
-    "inference.gpu_layers",
-)
-"""Fields that nobody sets without wanting something of them; sizes that follow from others are none of these."""
-
-
-def idle_reason(path: str, here: Circumstances) -> str:
+def idle_reason(knob: Knob, here: Circumstances) -> str:
     """Return why a field changes nothing in a plan; empty where it may change something."""
-    return next((need.reason for need in NEEDS.get(path, ()) if need.lacks(here)), "")
+    needs = (CONDITIONS[name] for name in knob.needs)
+    return next((need.reason for need in needs if need.lacks(here)), "")
 
 
-class Counts(TypedDict, total=False):
+@dataclass(frozen=True, slots=True)
+class HardwareFacts:
     """What is known of a plan's hardware: see ``Circumstances``."""
 
-    devices: int
-    per_node: int
-    on_processor: bool
-    has_spot_price: bool
+    devices: int | None = None
+    per_node: int | None = None
+    on_processor: bool | None = None
+    has_spot_price: bool | None = None
 
 
-def circumstances(plan: Plan, kind: Kind, task: str, catalog: Catalog, **counts: Unpack[Counts]) -> Circumstances:
+def circumstances(
+    plan: Plan, kind: Kind, task: str, catalog: Catalog, hardware: HardwareFacts | None = None
+) -> Circumstances:
     """Return what decides whether fields have an effect.
 
     Args:
@@ -159,20 +125,21 @@ def circumstances(plan: Plan, kind: Kind, task: str, catalog: Catalog, **counts:
         kind: kind of its model.
         task: what is done with it.
         catalog: facts.
-        counts: what is known of its hardware.
+        hardware: what is known of its hardware; by default what the plan says.
     """
+    known = hardware or HardwareFacts(plan.hardware.devices, plan.hardware.per_node)
     engines = [row for row in catalog.engines.values() if row.engine == plan.inference.engine]
     return Circumstances(
         plan,
         kind,
         task,
-        counts.get("devices", plan.hardware.devices),
-        counts.get("per_node", plan.hardware.per_node),
+        known.devices,
+        known.per_node,
         _has_experts(plan, kind, catalog),
         _zero(plan, catalog),
         any(row.memory_policy != "needed" for row in engines),
-        counts.get("on_processor"),
-        counts.get("has_spot_price"),
+        known.on_processor,
+        known.has_spot_price,
     )
 
 
@@ -180,14 +147,12 @@ def given_in_vain(here: Circumstances) -> Iterator[tuple[str, str]]:
     """Yield each field that the plan sets to something of its own though it changes nothing, and why."""
     if _is_read("training", here.task) and here.plan.training.epochs is not None and SAMPLES.lacks(here):
         yield "training.epochs", SAMPLES.reason
-    for path in WISHES:
-        section, _, name = path.partition(".")
-        holder = getattr(here.plan, section)
-        default = type(holder).model_fields[name].get_default()
-        value = getattr(holder, name)
-        if not _is_read(section, here.task) or value in (default, AUTO, None, 1, False):
+    for path, entry in all_fields().items():
+        section, _, _ = path.partition(".")
+        if not entry.knob.is_wish or not _is_read(section, here.task):
             continue
-        if reason := idle_reason(path, here):
+        value = here.plan.value(path)
+        if value not in (entry.default, AUTO, None, 1, False) and (reason := idle_reason(entry.knob, here)):
             yield path, reason
 
 

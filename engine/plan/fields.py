@@ -9,11 +9,10 @@ from typing import cast
 from pydantic import BaseModel
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
-from capacity_tui.engine.cluster.cluster import Cluster
 from capacity_tui.engine.models.families import Kind
 from capacity_tui.engine.models.spec import knob_of, spec_values
 from capacity_tui.engine.models.spec_types import spec_type_of
-from capacity_tui.engine.plan.applying import Circumstances, Counts, circumstances, idle_reason
+from capacity_tui.engine.plan.applying import Circumstances, HardwareFacts, circumstances, idle_reason
 from capacity_tui.engine.plan.field_texts import field_text
 from capacity_tui.engine.plan.names import known_names
 from capacity_tui.engine.plan.plan import AUTO, Plan
@@ -26,19 +25,6 @@ SECTIONS = {
     "infer": ("model", "", "inference", "parallelism", "hardware", "pricing"),
     "fit": ("model", "", "hardware", "pricing"),
 }
-# What training alone uses of a section that serving shares.
-TRAINING_ONLY = frozenset(
-    {
-        "parallelism.cp",
-        "parallelism.zero",
-        "parallelism.shard",
-        "parallelism.interleave",
-        "parallelism.offload",
-        "parallelism.sequence_parallel",
-    }
-)
-
-
 # What a batch counts, for models that read sequences and for those that read single samples.
 _SEQUENCES, _SAMPLES = "seq", "samples"
 
@@ -72,7 +58,7 @@ def plan_fields(
     kind: Kind = "transformer",
     task: str | None = None,
     catalog: Catalog | None = None,
-    cluster: Cluster | None = None,
+    hardware: HardwareFacts | None = None,
 ) -> tuple[PlanField, ...]:
     """Return the fields that apply to a plan, in the order of the plan file.
 
@@ -81,11 +67,11 @@ def plan_fields(
         kind: kind of model it names.
         task: what is done with it; the plan's own task by default, else training.
         catalog: what names in a plan stand for; default is the shipped one with the user's own.
-        cluster: what its hardware stands for, where that is known.
+        hardware: what is known of its hardware, beyond what the plan says.
     """
     facts = catalog or load_catalog()
     chosen = task or plan.task or "train"
-    here = circumstances(plan, kind, chosen, facts, **_counts(plan, cluster))
+    here = circumstances(plan, kind, chosen, facts, hardware)
     return tuple(_in_words(entry, facts, here) for entry in _entries(plan, kind, chosen))
 
 
@@ -101,7 +87,7 @@ def _entries(plan: Plan, kind: Kind, task: str) -> Iterator[PlanField]:
             if (
                 (not entry.knob.families or kind in entry.knob.families)
                 and (not entry.knob.tasks or task in entry.knob.tasks)
-                and not (task == "infer" and entry.path in TRAINING_ONLY)
+                and entry.knob.shown
                 and not (entry.path == "model.config" and plan.model.config is None)
             ):
                 yield entry
@@ -116,18 +102,7 @@ def _in_words(entry: PlanField, catalog: Catalog, here: Circumstances) -> PlanFi
         choices=tuple(known_names(entry.path, catalog)) or entry.knob.choices,
         unit=_SAMPLES if here.kind == "network" and entry.knob.unit == _SEQUENCES else entry.knob.unit,
     )
-    return replace(entry, knob=knob, idle=idle_reason(entry.path, here), choices=words.choices)
-
-
-def _counts(plan: Plan, cluster: Cluster | None) -> Counts:
-    if cluster is None:
-        return {}
-    return {
-        "devices": int(cluster.devices),
-        "per_node": int(cluster.direct_devices),
-        "on_processor": cluster.device.kind == "cpu",
-        "has_spot_price": cluster.price.spot_usd_per_hour is not None or plan.pricing.usd_per_hour is not None,
-    }
+    return replace(entry, knob=knob, idle=idle_reason(entry.knob, here), choices=words.choices)
 
 
 def _fields(plan: Plan, section: str) -> Iterator[PlanField]:

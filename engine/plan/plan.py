@@ -10,9 +10,9 @@ from pydantic import Field, model_validator
 
 from capacity_tui.engine.catalog.rows.levels import LevelRow
 from capacity_tui.engine.plan.sections.inference import InferenceSection
-from capacity_tui.engine.plan.sections.parallelism import ParallelismSection
+from capacity_tui.engine.plan.sections.parallelism import GROUPS_FOLLOW, REPLICAS_FOLLOW, ParallelismSection
 from capacity_tui.engine.plan.sections.training import Adapter, TrainingSection
-from capacity_tui.engine.schema.field_meta import Knob
+from capacity_tui.engine.schema.field_meta import Condition, Follows, Kind, Knob
 from capacity_tui.engine.schema.field_types import AUTO, LARGEST_COUNT, NEURAL, Count, Section, SpecValue
 from capacity_tui.engine.units import devices_in_words
 
@@ -39,6 +39,30 @@ MOST_COMPARED = 64
 _COUNTED = re.compile(r"\s*(?P<count>\d{1,9})\s*[xX×*]\s*(?P<name>\S.*)")
 
 
+_MODEL_FOLLOWS = (
+    Follows("model.spec", "model", "the parameters begin with the model's own"),
+    Follows("task", "model", "the task is one of this kind of model"),
+    Follows("training", "model", "this kind of model has other settings"),
+    Follows("parallelism", "model", "this kind of model has other settings"),
+)
+_OLD_HARDWARE = "it belonged to the hardware before"
+_HARDWARE_FOLLOWS = (
+    Follows("hardware.devices", "counted", "a name may say how many devices there are"),
+    *(
+        Follows(f"hardware.{name}", "given back", _OLD_HARDWARE)
+        for name in ("per_node", "interconnect", "levels", "ports_per_node", "spec", "efficiency")
+    ),
+    Follows(REPLICAS_FOLLOW.path, "given back", _OLD_HARDWARE),
+    Follows(GROUPS_FOLLOW.path, "given back", _OLD_HARDWARE),
+)
+_BETWEEN_NODES: tuple[Condition, ...] = ("nodes", "divided model", "split model")
+
+
+def _shown_in_reports(label: str, kind: Kind = "switch") -> Knob:
+    """Return what is known about a field that no estimate depends on."""
+    return Knob(label, kind, "report", role="output", keeps_result=True, shown=False)
+
+
 def counted_name(name: object) -> tuple[int, str] | None:
     """Return the number of devices and the hardware that a name such as ``8xH100-SXM`` gives; None without a number."""
     found = _COUNTED.fullmatch(name) if isinstance(name, str) else None
@@ -48,12 +72,29 @@ def counted_name(name: object) -> tuple[int, str] | None:
 class ModelSection(Section):
     """Which model: a catalogue architecture or family by name, or a local file; with overrides."""
 
-    name: Annotated[str | None, Knob("Model", "text", "model")] = None
+    name: Annotated[
+        str | None,
+        Knob(
+            "Model",
+            "text",
+            "model",
+            automatic=True,
+            role="job",
+            follows=(Follows("model.config", "replaced", "a name takes the place of a file"), *_MODEL_FOLLOWS),
+            catalogue="model",
+        ),
+    ] = None
     config: Annotated[
         str | None,
-        Knob("Config file", "text", "model"),
+        Knob(
+            "Config file",
+            "text",
+            "model",
+            role="job",
+            follows=(Follows("model.name", "replaced", "a file takes the place of a name"), *_MODEL_FOLLOWS),
+        ),
     ] = None
-    spec: Annotated[dict[str, SpecValue], Knob("Overrides", "table", "model")] = Field(default_factory=dict)
+    spec: Annotated[dict[str, SpecValue], Knob("Overrides", "table", "model", role="job")] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _one_origin(self) -> ModelSection:
@@ -65,16 +106,101 @@ class ModelSection(Section):
 class HardwareSection(Section):
     """On what: a catalogue accelerator or CPU, an instance, or this machine (``detected``)."""
 
-    name: Annotated[str, Knob("Hardware", "text", "hardware")] = "detected"
-    devices: Annotated[Count | None, Knob("Devices", "power-of-two", "hardware", "", 1, LARGEST_COUNT)] = None
-    per_node: Annotated[Count | None, Knob("Per node", "power-of-two", "hardware", "", 1, 1024)] = None
-    interconnect: Annotated[str | None, Knob("Interconnect", "text", "hardware")] = None
-    levels: Annotated[tuple[LevelRow, ...], Field(max_length=MOST_LEVELS), Knob("Levels", "table", "hardware")] = ()
-    ports_per_node: Annotated[Count | None, Knob("Ports", "power-of-two", "hardware", "", 1, 64)] = None
-    spec: Annotated[dict[str, SpecValue], Knob("Overrides", "table", "hardware")] = Field(default_factory=dict)
+    name: Annotated[
+        str,
+        Knob(
+            "Hardware",
+            "text",
+            "hardware",
+            role="surroundings",
+            follows=_HARDWARE_FOLLOWS,
+            keeps_result=True,
+            catalogue="accelerator",
+        ),
+    ] = "detected"
+    devices: Annotated[
+        Count | None,
+        Knob(
+            "Devices",
+            "power-of-two",
+            "hardware",
+            "",
+            1,
+            LARGEST_COUNT,
+            role="setting",
+            follows=(
+                REPLICAS_FOLLOW,
+                GROUPS_FOLLOW,
+                Follows("pricing.usd_per_hour", "scaled", "the price is that of all devices together"),
+            ),
+            keeps_result=True,
+        ),
+    ] = None
+    per_node: Annotated[
+        Count | None,
+        Knob(
+            "Per node",
+            "power-of-two",
+            "hardware",
+            "",
+            1,
+            1024,
+            role="surroundings",
+            needs=("devices", "divided model"),
+            keeps_result=True,
+            resolved_from_others=True,
+        ),
+    ] = None
+    interconnect: Annotated[
+        str | None,
+        Knob(
+            "Interconnect",
+            "text",
+            "hardware",
+            role="surroundings",
+            needs=_BETWEEN_NODES,
+            is_wish=True,
+            keeps_result=True,
+            catalogue="interconnect",
+        ),
+    ] = None
+    levels: Annotated[
+        tuple[LevelRow, ...],
+        Field(max_length=MOST_LEVELS),
+        Knob("Levels", "table", "hardware", role="surroundings", keeps_result=True),
+    ] = ()
+    ports_per_node: Annotated[
+        Count | None,
+        Knob(
+            "Ports",
+            "power-of-two",
+            "hardware",
+            "",
+            1,
+            64,
+            role="surroundings",
+            needs=_BETWEEN_NODES,
+            is_wish=True,
+            keeps_result=True,
+        ),
+    ] = None
+    spec: Annotated[
+        dict[str, SpecValue], Knob("Overrides", "table", "hardware", role="surroundings", keeps_result=True)
+    ] = Field(default_factory=dict)
     efficiency: Annotated[
         Annotated[float, Field(gt=0, le=1)] | None,
-        Knob("Efficiency", "number", "hardware", "", 0.05, 1, 0.05),
+        Knob(
+            "Efficiency",
+            "number",
+            "hardware",
+            "",
+            0.05,
+            1,
+            0.05,
+            role="surroundings",
+            needs=("matrices",),
+            keeps_result=True,
+        ),
     ] = None
 
     @model_validator(mode="before")
@@ -93,11 +219,15 @@ class HardwareSection(Section):
 class ScalabilitySection(Section):
     """Which device counts and batch sizes to compare."""
 
-    enabled: bool = False
-    device_counts: Annotated[tuple[Count, ...], Field(max_length=MOST_COMPARED)] = (1, 2, 4, 8)
-    batch_sizes: Annotated[tuple[Count, ...], Field(max_length=MOST_COMPARED)] = ()
-    data_parallel: bool = True
-    model_parallel: bool = False
+    enabled: Annotated[bool, _shown_in_reports("Compare counts")] = False
+    device_counts: Annotated[
+        tuple[Count, ...], Field(max_length=MOST_COMPARED), _shown_in_reports("Device counts", "list")
+    ] = (1, 2, 4, 8)
+    batch_sizes: Annotated[
+        tuple[Count, ...], Field(max_length=MOST_COMPARED), _shown_in_reports("Batch sizes", "list")
+    ] = ()
+    data_parallel: Annotated[bool, _shown_in_reports("More replicas")] = True
+    model_parallel: Annotated[bool, _shown_in_reports("Larger split")] = False
 
 
 class PricingSection(Section):
@@ -113,30 +243,63 @@ class PricingSection(Section):
             0,
             1e9,
             0.5,
+            role="surroundings",
+            keeps_result=True,
         ),
     ] = None
-    spot: Annotated[bool, Knob("Spot", "switch", "pricing")] = False
+    spot: Annotated[
+        bool,
+        Knob(
+            "Spot",
+            "switch",
+            "pricing",
+            role="surroundings",
+            needs=("spot price",),
+            keeps_result=True,
+        ),
+    ] = False
     usd_per_kwh: Annotated[
-        Annotated[float, Field(ge=0, le=100)], Knob("Electricity", "number", "pricing", "$/kWh", 0, 100, 0.01)
+        Annotated[float, Field(ge=0, le=100)],
+        Knob(
+            "Electricity",
+            "number",
+            "pricing",
+            "$/kWh",
+            0,
+            100,
+            0.01,
+            role="surroundings",
+            needs=("energy",),
+            keeps_result=True,
+        ),
     ] = 0.15
 
 
 class ReportSection(Section):
     """How a report is written."""
 
-    format: Literal["table", "markdown", "json", "html", "yaml"] = "markdown"
-    include_plots: bool = True
-    include_recommendations: bool = True
-    detailed_breakdown: bool = True
+    format: Annotated[
+        Literal["table", "markdown", "json", "html", "yaml"], _shown_in_reports("Report format", "choice")
+    ] = "markdown"
+    include_plots: Annotated[bool, _shown_in_reports("Plots")] = True
+    include_recommendations: Annotated[bool, _shown_in_reports("Recommendations")] = True
+    detailed_breakdown: Annotated[bool, _shown_in_reports("Breakdown")] = True
 
 
 class Plan(Section):
     """One run to plan. ``model`` and ``hardware`` are the least; everything else has a default."""
 
-    version: Literal[1] = 1
+    version: Annotated[Literal[1], Knob("Version", "integer", "model", role="output", shown=False)] = 1
     task: Annotated[
         Literal["train", "finetune", "infer", "fit"] | None,
-        Knob("Task", "choice", "model", choices=("train", "finetune", "infer"), families=NEURAL),
+        Knob(
+            "Task",
+            "choice",
+            "model",
+            choices=("train", "finetune", "infer"),
+            families=NEURAL,
+            role="job",
+        ),
     ] = None
     model: ModelSection
     training: TrainingSection = TrainingSection()

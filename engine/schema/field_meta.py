@@ -1,4 +1,7 @@
-"""What the screen and the messages know about a plan field: label, unit, range, step, choices."""
+"""All that is known about a field of a plan besides its type: label, range and step, its role, and what follows.
+
+The words of help stand in ``profiles/fields.yaml``. Whoever needs a list of fields derives it from this.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,74 @@ from dataclasses import dataclass
 from typing import Literal
 
 Kind = Literal["integer", "power-of-two", "number", "choice", "switch", "text", "list", "table"]
+Role = Literal["job", "surroundings", "setting", "memory", "derived", "output"]
+"""What a field is for.
+
+job: what is wanted; the same whatever way it is run.
+surroundings: which software, network and prices there are.
+setting: how it is run; a lever.
+memory: likewise, but slower or another result: a lever where memory is short alone.
+derived: a size that follows from others.
+output: what is analysed and reported beside the estimate.
+"""
+Rule = Literal[
+    "replaced",
+    "counted",
+    "adapter",
+    "method",
+    "given back",
+    "open",
+    "refilled",
+    "divided",
+    "single",
+    "scaled",
+    "model",
+]
+"""How one field follows another: the functions of these names are in ``engine/plan/consequences.py``."""
+Condition = Literal[
+    "adapter",
+    "files",
+    "samples",
+    "epochs",
+    "short numbers",
+    "processors",
+    "accelerator",
+    "nodes",
+    "devices",
+    "divided model",
+    "split model",
+    "matrices",
+    "energy",
+    "spot price",
+    "experts",
+    "stages",
+    "split layers",
+    "replicas",
+    "sharing",
+    "claim",
+    "served",
+]
+"""Without what a field changes nothing: the conditions of these names are in ``engine/plan/applying.py``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Follows:
+    """What a change of a field does to another one.
+
+    Attributes:
+        path: the field, or the section, that follows.
+        rule: how it follows.
+        why: in words.
+    """
+
+    path: str
+    rule: Rule
+    why: str
 
 
 @dataclass(frozen=True, slots=True)
 class Knob:
-    """How one plan field is shown and stepped.
+    """How one plan field is shown, stepped and chosen.
 
     Attributes:
         label: the words beside the value.
@@ -26,6 +92,16 @@ class Knob:
         tasks: tasks the field applies to; empty means all.
         is_length: whether ``k`` in a typed value stands for 1024, as in the names of context lengths.
         help: what the field is; fields of plans have theirs in ``profiles/fields.yaml``.
+        role: what the field is for; every field of a plan has one.
+        follows: what a change of it does to other fields.
+        needs: without what it changes nothing.
+        is_wish: whether nobody sets it without wanting something of it, so that setting it in vain is worth a warning.
+        keeps_result: whether model and answers are the same whatever its value, which costs time or memory alone.
+        resolved_from_others: whether its default follows from other fields.
+        chosen_for: tasks in which the modes choose the value also where the plan gives none.
+        placeholder: what it holds while its value is still being chosen; None for its default.
+        catalogue: catalogue that a value is picked from; empty for none.
+        shown: whether a screen lists it.
     """
 
     label: str
@@ -41,3 +117,13 @@ class Knob:
     tasks: tuple[str, ...] = ()
     is_length: bool = False
     help: str = ""
+    role: Role | None = None
+    follows: tuple[Follows, ...] = ()
+    needs: tuple[Condition, ...] = ()
+    is_wish: bool = False
+    keeps_result: bool = False
+    resolved_from_others: bool = False
+    chosen_for: tuple[str, ...] = ()
+    placeholder: object = None
+    catalogue: str = ""
+    shown: bool = True

@@ -11,6 +11,7 @@ from capacity_tui.engine.units import parse_count, parse_length
 AUTO: Literal["auto"] = "auto"
 TRANSFORMER = ("transformer",)
 NEURAL = ("transformer", "network")
+TRAINED = ("train", "finetune")
 
 # Bounds that keep every product below inside double precision; far beyond anything built.
 LARGEST_COUNT = 10**7

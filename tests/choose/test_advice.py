@@ -9,7 +9,6 @@ import pytest
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.choose.advice.advice import LEAST_EFFECT, MOST_RECOMMENDATIONS
 from capacity_tui.engine.choose.answers import answer
-from capacity_tui.engine.choose.modes.filled import with_values
 from capacity_tui.engine.choose.modes.modes import compare
 from capacity_tui.engine.choose.modes.warnings import mode_warnings
 from capacity_tui.engine.choose.whatif import trials
@@ -17,6 +16,7 @@ from capacity_tui.engine.choose.whatif.deltas import value_of
 from capacity_tui.engine.estimate.estimate import estimate_plan
 from capacity_tui.engine.estimate.resolve import resolve_plan
 from capacity_tui.engine.estimate.result import Estimate, Note
+from capacity_tui.engine.plan.edit import edited
 from capacity_tui.engine.plan.files.examples import example_text
 from capacity_tui.engine.plan.files.loading import plan_from_text
 from capacity_tui.engine.plan.plan import Plan
@@ -37,7 +37,7 @@ def noted(notes: tuple[Note, ...], code: str) -> Note:
 def with_note(plan: Plan, note: Note) -> Estimate:
     """Estimate the user's plan with what a note changes and nothing else."""
     assert note.change is not None
-    return estimate_plan(with_values(plan, note.change)).estimate
+    return estimate_plan(edited(plan, note.change).plan).estimate
 
 
 SLOW = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from capacity_tui.engine.api import explain
-from capacity_tui.engine.choose.modes.modes import with_values
 from capacity_tui.engine.estimate.estimate import estimate_plan
+from capacity_tui.engine.plan.edit import with_values
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.present.results import result_as_dict
 

@@ -15,13 +15,12 @@ from capacity_tui.engine.choose.validation import faults
 from capacity_tui.engine.errors import CapacityError, DocumentError, PlanError, StorageError
 from capacity_tui.engine.estimate.resolve import resolve_plan
 from capacity_tui.engine.models.families import CLASSICAL, NETWORKS, TRANSFORMERS
+from capacity_tui.engine.plan.edit import edited
 from capacity_tui.engine.plan.files.loading import (
     apply_settings,
     load_plan,
     plan_from_data,
     plan_from_text,
-    with_hardware,
-    with_value,
 )
 from capacity_tui.engine.plan.files.sources import PlanSource
 from capacity_tui.engine.plan.plan import Plan
@@ -204,12 +203,12 @@ def test_settings() -> None:
             "model.spec.layers=16",
             "hardware.name=rtx-4090",
         ],
-    )
+    ).plan
     assert plan.training.micro_batch == 4
     assert plan.training.adapter is not None
     assert plan.training.adapter.rank == 8
     assert plan.model.spec == {"layers": 16}
-    assert apply_settings(plan, ["scalability.device_counts=[1, 2]"]).scalability.device_counts == (1, 2)
+    assert apply_settings(plan, ["scalability.device_counts=[1, 2]"]).plan.scalability.device_counts == (1, 2)
 
 
 @pytest.mark.parametrize(
@@ -232,24 +231,24 @@ def test_wrong_settings(setting: str, says: str) -> None:
 
 def test_length_that_is_set_replaces_the_other() -> None:
     plan = plan_from_data({**SMALLEST, "training": {"steps": 100}})
-    changed = with_value(plan, "training.tokens", 1e9)
+    changed = edited(plan, {"training.tokens": 1e9}).plan
     assert (changed.training.tokens, changed.training.steps) == (1e9, None)
     assert plan.training.steps == 100
 
 
 def test_task_follows_the_model() -> None:
     plan = plan_from_data(SMALLEST)
-    fitted = with_value(plan, "model.name", "svm_rbf")
+    fitted = edited(plan, {"model.name": "svm_rbf"}).plan
     assert fitted.task == "fit"
-    assert with_value(fitted, "model.name", "mlp").task is None
+    assert edited(fitted, {"model.name": "mlp"}).plan.task is None
 
 
 def test_values_may_be_left_to_the_modes() -> None:
-    plan = with_value(plan_from_data(SMALLEST), "training.micro_batch", "auto")
+    plan = edited(plan_from_data(SMALLEST), {"training.micro_batch": "auto"}).plan
     assert plan.training.micro_batch == "auto"
-    assert with_value(plan, "training.tokens", None).training.tokens is None
+    assert edited(plan, {"training.tokens": None}).plan.training.tokens is None
     with pytest.raises(PlanError, match="not allowed: None"):
-        with_value(plan, "training.seq_len", None)
+        edited(plan, {"training.seq_len": None})
 
 
 @pytest.mark.parametrize(
@@ -264,7 +263,7 @@ def test_values_may_be_left_to_the_modes() -> None:
 def test_other_hardware(name: str, hardware: str, devices: int | None) -> None:
     here = {"name": "a100", "devices": 64, "interconnect": "ib-hdr", "spec": {"tdp_w": 300}}
     plan = plan_from_data({**SMALLEST, "hardware": here, "parallelism": {"dp": 32, "tp": 2}})
-    moved = with_hardware(plan, name)
+    moved = edited(plan, {"hardware": {"name": name}}).plan
     assert (moved.hardware.name, moved.hardware.devices) == (hardware, devices)
     assert (moved.hardware.interconnect, moved.hardware.spec) == (None, {})
     assert (moved.parallelism.dp, moved.parallelism.tp) == (None, 2)
@@ -275,7 +274,7 @@ def test_a_count_before_the_name_of_hardware_in_a_file(name: str) -> None:
     hardware = plan_from_text(f"model: {{name: llama-3-8b}}\nhardware: {{name: {name}}}\n", "p.yaml").hardware
     assert (hardware.name, hardware.devices) == ("H100-SXM", 8)
     plan = plan_from_data({**SMALLEST, "hardware": {"name": "a100", "devices": 4}})
-    changed = apply_settings(plan, [f"hardware.name={name}"]).hardware
+    changed = apply_settings(plan, [f"hardware.name={name}"]).plan.hardware
     assert (changed.name, changed.devices) == ("H100-SXM", 8)
 
 
@@ -286,7 +285,7 @@ def test_two_counts_of_devices_that_differ_are_refused() -> None:
 
 def test_impossible_hardware() -> None:
     with pytest.raises(PlanError, match=r"hardware\.devices: not allowed: 0"):
-        with_hardware(plan_from_data(SMALLEST), "0xh100")
+        edited(plan_from_data(SMALLEST), {"hardware": {"name": "0xh100"}})
 
 
 scalars = st.one_of(
@@ -360,7 +359,7 @@ def test_any_text_is_a_plan_or_one_line(text: str) -> None:
 )
 def test_any_change_is_a_plan_or_one_line(above: str, key: str, value: object) -> None:
     try:
-        with_value(plan_from_data(SMALLEST), f"{above}.{key}", value)
+        edited(plan_from_data(SMALLEST), {f"{above}.{key}": value})
     except PlanError as error:
         assert printable(error.one_line()) == error.one_line()
 

@@ -34,13 +34,13 @@ MODELS = {
     ],
 )
 def test_settings_take_the_keys_that_files_take(model: str, setting: str, path: str, value: object) -> None:
-    plan = apply_settings(plan_from_data(MODELS[model]), [setting])
+    plan = apply_settings(plan_from_data(MODELS[model]), [setting]).plan
     assert plan.value(path) == value
 
 
 def test_the_model_that_is_set_beside_decides() -> None:
-    plan = apply_settings(plan_from_data(MODELS["transformer"]), ["model.spec.n=5000", "model.name=svm_rbf"])
-    assert (plan.model.spec, plan.training.samples) == ({"n": 5000}, None)
+    plan = apply_settings(plan_from_data(MODELS["transformer"]), ["model.spec.n=5000", "model.name=svm_rbf"]).plan
+    assert (plan.model.spec["n"], plan.training.samples) == (5000, None)
     with pytest.raises(PlanError):
         apply_settings(plan, ["model=5"])
 

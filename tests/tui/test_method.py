@@ -8,7 +8,8 @@ from flow import press, resolve_plan
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.choose.answers import answer
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.plan.files.loading import plan_from_data, plan_from_text, with_value
+from capacity_tui.engine.plan.edit import edited
+from capacity_tui.engine.plan.files.loading import plan_from_data, plan_from_text
 from capacity_tui.engine.plan.files.writing import dump_plan
 from capacity_tui.tui.app import CapacityApp
 from capacity_tui.tui.engine_view import PlanDocument
@@ -40,13 +41,13 @@ def test_methods_that_contradict_the_adapter_are_refused(training: dict[str, obj
 
 def test_methods_and_adapters_stay_together_when_one_is_changed() -> None:
     plan = plan_from_data({**BASE, "training": {"method": "lora", "adapter": {"rank": 64}}})
-    qlora = with_value(plan, "training.method", "qlora")
+    qlora = edited(plan, {"training.method": "qlora"}).plan
     assert qlora.training.adapter is not None
     assert (qlora.training.adapter.kind, qlora.training.adapter.rank) == ("qlora", 64)
-    assert with_value(plan, "training.adapter.kind", "dora").training.method == "dora"
-    full = with_value(plan, "training.method", "full")
+    assert edited(plan, {"training.adapter.kind": "dora"}).plan.training.method == "dora"
+    full = edited(plan, {"training.method": "full"}).plan
     assert (full.training.method, full.training.adapter) == ("full", None)
-    assert with_value(plan, "training.adapter", None).training.method is None
+    assert edited(plan, {"training.adapter": None}).plan.training.method is None
 
 
 def test_the_field_stands_below_the_task_and_brings_its_own() -> None:

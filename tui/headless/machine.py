@@ -180,11 +180,11 @@ def configs(
 
 def _comparison(model: str | None, gpu: str | None, machine: Machine | None) -> Comparison:
     """Return three configurations on named hardware or this machine; without a model each mode chooses one."""
-    from capacity_tui.engine.api import compare, plan_from_data, with_hardware
+    from capacity_tui.engine.api import compare, edited, plan_from_data
 
     plan = plan_from_data({"model": {"name": model or "auto"}, **_EVERYTHING_OPEN})
     if gpu is not None:
-        plan = with_hardware(plan, gpu)
+        plan = edited(plan, {"hardware": {"name": gpu.strip()}}).plan
     return compare(plan, machine or machine_for(plan))
 
 

@@ -154,11 +154,16 @@ def changed_plan(plan: Plan, gpu: str | None, settings: tuple[str, ...]) -> Plan
     Raises:
         PlanError: a setting that makes no sense.
     """
-    from capacity_tui.engine.api import apply_settings, with_hardware
+    from capacity_tui.engine.api import apply_settings, edited
 
     if gpu:
-        plan = with_hardware(plan, gpu)
-    return apply_settings(plan, settings) if settings else plan
+        plan = edited(plan, {"hardware": {"name": gpu.strip()}}).plan
+    if not settings:
+        return plan
+    changed = apply_settings(plan, settings)
+    for follower in changed.followed:
+        tell(f"capacity-tui: also changed: {follower.words}")
+    return changed.plan
 
 
 def _source(name: str) -> PlanSource:

@@ -68,6 +68,4 @@ def _order(row: Accelerator) -> tuple[bool, int, float]:
 
 
 def _change(case: EstimatedPlan, row: Accelerator) -> Mapping[str, object]:
-    change: dict[str, object] = {"hardware.name": row.id, "hardware.devices": int(case.resolved.cluster.devices)}
-    # Figures that were given for the present device are not those of another.
-    return change | {"hardware.spec": {}} if case.plan.hardware.spec else change
+    return {"hardware.name": row.id, "hardware.devices": int(case.resolved.cluster.devices)}

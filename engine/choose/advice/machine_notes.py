@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.choose.advice.host_requirements import TOKEN_BYTES, roomiest_disk, run_space, space_text
-from capacity_tui.engine.choose.modes.filled import with_values
 from capacity_tui.engine.choose.whatif.deltas import effect_text, saves
 from capacity_tui.engine.cluster.catalogue_devices import PCIE_LANE_GBS
 from capacity_tui.engine.errors import CapacityError
@@ -15,6 +14,7 @@ from capacity_tui.engine.estimate.estimate import Answer, estimate_plan
 from capacity_tui.engine.estimate.result import Note
 from capacity_tui.engine.machine.cooling import temperature_limit
 from capacity_tui.engine.machine.machine import Accelerator, Disk, Machine
+from capacity_tui.engine.plan.edit import with_values
 from capacity_tui.engine.units import (
     format_bandwidth,
     format_bytes,

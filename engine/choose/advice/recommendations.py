@@ -275,7 +275,8 @@ def _instances(case: EstimatedPlan) -> Iterator[Remedy]:
         row for row in catalog.instances.values() if row.accelerator == mine.accelerator and price(row) < price(mine)
     ]
     for row in sorted(like, key=price)[:2]:
-        yield Remedy("cheaper_instance", f"Rent {row.name} ({row.provider})", {"hardware.name": row.id})
+        change = {"hardware.name": row.id, "hardware.devices": int(case.resolved.cluster.devices)}
+        yield Remedy("cheaper_instance", f"Rent {row.name} ({row.provider})", change)
 
 
 def _spot(case: EstimatedPlan) -> Iterator[Remedy]:

@@ -8,11 +8,12 @@ import numpy as np
 
 from capacity_tui.engine.catalog import Catalog, Row
 from capacity_tui.engine.choose.whatif.trials import EstimatedPlan, re_estimate, unit_seconds
+from capacity_tui.engine.cluster.hardware_facts import hardware_facts
 from capacity_tui.engine.estimate.bottleneck import NETWORK
 from capacity_tui.engine.estimate.resolve import ResolvedPlan
 from capacity_tui.engine.estimate.result import Note
 from capacity_tui.engine.estimate.timing.kernels import attention_in_place_of, why_not_read
-from capacity_tui.engine.plan.applying import Counts, circumstances, given_in_vain
+from capacity_tui.engine.plan.applying import circumstances, given_in_vain
 from capacity_tui.engine.plan.layout_rules import plan_layout, remarked
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.units import (
@@ -56,12 +57,7 @@ def cautions(case: EstimatedPlan) -> tuple[Note, ...]:
 def ignored(resolved: ResolvedPlan, wanted: Plan, catalog: Catalog) -> Iterator[tuple[str, str]]:
     """Yield each field that a plan sets in vain, and why."""
     cluster, task = resolved.cluster, resolved.plan.task or "train"
-    counts = Counts(
-        devices=int(np.max(cluster.devices)),
-        per_node=int(np.max(cluster.direct_devices)),
-        on_processor=cluster.device.kind == "cpu",
-    )
-    return given_in_vain(circumstances(wanted, resolved.family.kind, task, catalog, **counts))
+    return given_in_vain(circumstances(wanted, resolved.family.kind, task, catalog, hardware_facts(cluster)))
 
 
 def _ignored(case: EstimatedPlan) -> Iterator[Note]:

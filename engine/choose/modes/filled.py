@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TypeAlias, cast
+from typing import TypeAlias
 
 import numpy as np
 
@@ -14,13 +14,10 @@ from capacity_tui.engine.cluster.cluster import Cluster
 from capacity_tui.engine.estimate.resolve import ResolvedPlan
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.plan.plan import Plan
-from capacity_tui.engine.plan.sections.training import adapter_of
 from capacity_tui.engine.units import format_bytes, format_percent
 
 Values: TypeAlias = dict[str, object]
 Reasons: TypeAlias = dict[str, str]
-# Before the name of a family's own parameter.
-SPEC = "model.spec."
 # What follows from memory in serving where the plan does not say it.
 SERVING_LAYOUT = ("parallelism.tp", "parallelism.pp")
 
@@ -52,23 +49,6 @@ class ModePlan:
         found = self.estimate
         warnings = (*found.warnings, *mode_warnings(self.mode, found, self.resolved.cluster))
         return replace(found, warnings=warnings, basis=replace(found.basis, chosen=self.reasons))
-
-
-def with_values(plan: Plan, values: Mapping[str, object]) -> Plan:
-    """Return the plan with known-good values at dotted paths, unchecked."""
-    sections: dict[str, dict[str, object]] = {}
-    for path, value in values.items():
-        section, name = path.split(".", 1)
-        if path.startswith(SPEC):
-            spec = sections.setdefault(section, {}).setdefault("spec", dict(plan.model.spec))
-            cast("dict[str, object]", spec)[path.removeprefix(SPEC)] = value
-        else:
-            sections.setdefault(section, {})[name] = value
-    training = sections.get("training", {})
-    if "method" in training:
-        training["adapter"] = adapter_of(training["method"])
-    changed = {name: getattr(plan, name).model_copy(update=fields) for name, fields in sections.items()}
-    return plan.model_copy(update=changed)
 
 
 def memory_budget(mode: Mode, cluster: Cluster) -> float | None:

@@ -10,7 +10,6 @@ import numpy as np
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.choose.candidates import Flags, Floats, each, evaluate
-from capacity_tui.engine.choose.modes.filled import with_values
 from capacity_tui.engine.errors import CapacityError, Place, PlanError
 from capacity_tui.engine.estimate.estimate import estimate_resolved
 from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
@@ -18,6 +17,7 @@ from capacity_tui.engine.estimate.serving.resolve import serving_run
 from capacity_tui.engine.estimate.serving.run import ServingRun
 from capacity_tui.engine.estimate.serving.serve import claim, memory_estimate
 from capacity_tui.engine.estimate.transformer.resolve import transformer_run
+from capacity_tui.engine.plan.edit import with_values
 from capacity_tui.engine.plan.fields import plan_fields
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.verdict import Verdict

@@ -9,14 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.catalog.rows.modes import Mode
 from capacity_tui.engine.choose.advice.ways_out import explained, with_ways_out
-from capacity_tui.engine.choose.modes.filled import (
-    SERVING_LAYOUT,
-    ModePlan,
-    Reasons,
-    Values,
-    memory_budget,
-    with_values,
-)
+from capacity_tui.engine.choose.modes.filled import SERVING_LAYOUT, ModePlan, Reasons, Values, memory_budget
 from capacity_tui.engine.choose.modes.model_choice import choose_model, smallest_model
 from capacity_tui.engine.choose.modes.serving_settings import choose_serving
 from capacity_tui.engine.choose.modes.spec_fields import choose_own_parameters, choose_served_batch
@@ -25,6 +18,7 @@ from capacity_tui.engine.cluster.resolve_cluster import resolve_cluster
 from capacity_tui.engine.estimate.estimate import estimate_resolved
 from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
 from capacity_tui.engine.estimate.result import Estimate, Note
+from capacity_tui.engine.plan.edit import with_values
 from capacity_tui.engine.plan.plan import AUTO, Plan
 
 if TYPE_CHECKING:

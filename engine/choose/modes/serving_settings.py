@@ -10,12 +10,13 @@ import numpy as np
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.rows.modes import Mode
 from capacity_tui.engine.choose.candidates import Choice, Flags, Floats, layouts
-from capacity_tui.engine.choose.modes.filled import Reasons, Values, budget_text, memory_budget, with_values
+from capacity_tui.engine.choose.modes.filled import Reasons, Values, budget_text, memory_budget
 from capacity_tui.engine.choose.modes.limits import largest_that_fits, serving_needs
 from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
 from capacity_tui.engine.estimate.serving.resolve import serving_run
 from capacity_tui.engine.estimate.serving.run import ServingRun
 from capacity_tui.engine.models.transformer import TransformerShape
+from capacity_tui.engine.plan.edit import with_values
 from capacity_tui.engine.plan.layout_rules import plan_layout
 from capacity_tui.engine.units import format_bytes
 

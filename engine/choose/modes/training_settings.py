@@ -20,11 +20,12 @@ from capacity_tui.engine.choose.candidates import (
     layouts,
     powers_of_two,
 )
-from capacity_tui.engine.choose.modes.filled import Reasons, Values, budget_text, memory_budget, with_values
+from capacity_tui.engine.choose.modes.filled import Reasons, Values, budget_text, memory_budget
 from capacity_tui.engine.cluster.cluster import Cluster
 from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
 from capacity_tui.engine.estimate.transformer.resolve import transformer_run
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
+from capacity_tui.engine.plan.edit import with_values
 from capacity_tui.engine.plan.layout_rules import Layout, plan_layout
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.units import format_bytes, format_count

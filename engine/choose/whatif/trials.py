@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.choose.modes.filled import SERVING_LAYOUT, with_values
+from capacity_tui.engine.choose.modes.filled import SERVING_LAYOUT
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate.estimate import estimate_resolved
 from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
 from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.plan.all_fields import all_fields, paths_where
+from capacity_tui.engine.plan.edit import edited, with_values
 from capacity_tui.engine.plan.plan import AUTO, Plan
+from capacity_tui.engine.schema.field_meta import Follows, Knob
 
 if TYPE_CHECKING:
     from capacity_tui.engine.machine.machine import Machine
-
-# What follows from other fields unless the user gave it, and is settled again after a change.
-_FOLLOWING = ("parallelism.shard", "parallelism.etp", "parallelism.sequence_parallel", "hardware.per_node")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,34 +65,43 @@ class Trial:
 
 
 def completed(case: EstimatedPlan, change: Mapping[str, object]) -> dict[str, object]:
-    """Return a change with what has to change along: a ``dp`` that filled the devices, a price, a server's layout."""
-    values = dict(change)
-    if _touches_layout(change) and case.gives("parallelism.dp"):
-        values.setdefault("parallelism.dp", None)
-    price = case.wanted.pricing.usd_per_hour
-    if price is not None and "hardware.devices" in change:
-        values["pricing.usd_per_hour"] = price * _growth(case, change)
+    """Return a change with what it has to say so that it means what was estimated.
+
+    A layout of serving that was left out would be chosen anew for the changed plan, and so would what an edit opens:
+    the change says that both stay as they are.
+    """
+    opened = (follows.path for path in change for follows in _follows(path) if follows.rule == "open")
+    values = {**{path: case.plan.value(path) for path in opened}, **change}
     moved = any(path.startswith(("inference.", "parallelism.", "hardware.")) for path in change)
     if moved and case.plan.task == "infer" and case.resolved.shape is not None and case.resolved.cluster.devices > 1:
-        # A layout that was left out would be chosen anew for the changed plan: the change says which one it is.
         absent = (path for path in SERVING_LAYOUT if case.wanted.value(path) is None)
         values = {**{path: case.plan.value(path) for path in absent}, **values}
     return values
 
 
 def changed_plan(case: EstimatedPlan, change: Mapping[str, object]) -> Plan:
-    """Return the case's plan with values at dotted paths; what follows from others is settled again."""
-    values = dict(change)
-    if _touches_layout(change):
-        follow = {path: case.wanted.value(path) if case.gives(path) else None for path in _FOLLOWING}
-        values = {"parallelism.dp": None, **follow, **values}
+    """Return the case's plan as an edit changes it; what resolves from other fields is resolved again."""
+    resolving = paths_where(_resolves_from_others)
+    given = {path: case.wanted.value(path) if case.gives(path) else None for path in resolving}
+    draft = edited(with_values(case.plan, given), change, case.catalog).plan
+    values: dict[str, object] = {}
     batch = case.plan.training.global_batch
-    if case.wanted.training.global_batch is None:
-        values.setdefault("training.global_batch", _same_batch(case, values))
-    elif case.is_open("training.global_batch") and batch:
-        # What a mode chose belongs to the number of replicas.
-        values.setdefault("training.global_batch", max(1, round(float(batch) * _growth(case, change))))
-    return with_values(case.plan, values)
+    if "training.global_batch" not in change:
+        if case.wanted.training.global_batch is None:
+            values["training.global_batch"] = _same_batch(case, draft, change)
+        elif case.is_open("training.global_batch") and batch:
+            # What a mode chose belongs to the number of replicas.
+            values["training.global_batch"] = max(1, round(float(batch) * _growth(case, change)))
+    return with_values(draft, values)
+
+
+def _resolves_from_others(knob: Knob) -> bool:
+    return knob.resolved_from_others
+
+
+def _follows(path: str) -> tuple[Follows, ...]:
+    known = all_fields().get(path)
+    return () if known is None else known.knob.follows
 
 
 def re_estimate(case: EstimatedPlan, change: Mapping[str, object]) -> Trial | None:
@@ -106,12 +115,11 @@ def re_estimate(case: EstimatedPlan, change: Mapping[str, object]) -> Trial | No
         return None
 
 
-def _same_batch(case: EstimatedPlan, values: Mapping[str, object]) -> int | None:
+def _same_batch(case: EstimatedPlan, changed: Plan, change: Mapping[str, object]) -> int | None:
     """Return the settled global batch where the changed plan divides it; None lets it follow from the replicas."""
     batch = case.plan.training.global_batch
-    changed = with_values(case.plan, values)
     sizes = (changed.parallelism.tp, changed.parallelism.pp, changed.parallelism.cp, changed.training.micro_batch)
-    if AUTO in sizes or "hardware.devices" in values or not batch:
+    if AUTO in sizes or "hardware.devices" in change or not batch:
         return None
     tp, pp, cp, micro_batch = (int(size or 1) for size in sizes)
     replicas = float(np.max(case.resolved.cluster.devices)) // (tp * pp * cp)
@@ -121,10 +129,6 @@ def _same_batch(case: EstimatedPlan, values: Mapping[str, object]) -> int | None
 def _same_facts(change: Mapping[str, object]) -> bool:
     """Whether a change leaves model, hardware and prices as they are."""
     return all(path.startswith(("training.", "inference.", "parallelism.")) for path in change)
-
-
-def _touches_layout(change: Mapping[str, object]) -> bool:
-    return any(path.startswith(("parallelism.", "hardware.")) for path in change)
 
 
 def _growth(case: EstimatedPlan, change: Mapping[str, object]) -> float:

@@ -32,12 +32,13 @@ class ClassicalSpec(Spec):
         Literal["fp32", "fp64", "auto"] | None,
         BeforeValidator(_precision),
         Knob("Precision", "choice", "data", choices=("fp32", "fp64"), automatic=True,
-             help="type of the numbers; fp64 on CPUs and fp32 on GPUs unless given"),
+             help="type of the numbers; fp64 on CPUs and fp32 on GPUs unless given", role="setting"),
     ] = None  # fmt: skip
     n_jobs: Annotated[
         Size | Automatic | None,
-        Knob("Cores", "power-of-two", "data", "cores", 1, 4096, automatic=True, help="all of the machine unless given"),
-    ] = None
+        Knob("Cores", "power-of-two", "data", "cores", 1, 4096, automatic=True, help="all of the machine unless given",
+             role="setting", needs=("processors",), keeps_result=True),
+    ] = None  # fmt: skip
 
 
 class LinearRegressionNormal(ClassicalSpec):

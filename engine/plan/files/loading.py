@@ -1,28 +1,24 @@
-"""Plans from files, text and data; and plans with single values changed."""
+"""Plans from files, text and data; and the fields that settings name."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TypeAlias
 
-from pydantic import BaseModel, ValidationError
-
-from capacity_tui.engine.catalog.reading import DEEPEST_NESTING, Document, read_yaml
+from capacity_tui.engine.catalog.reading import Document, read_yaml
 from capacity_tui.engine.errors import DocumentError, Place, PlanError
 from capacity_tui.engine.files import typed_path
-from capacity_tui.engine.plan.files.legacy_format import from_planner_form, is_classical, present_setting
-from capacity_tui.engine.plan.files.validation_errors import place_of, plan_error
-from capacity_tui.engine.plan.plan import Plan, counted_name
-from capacity_tui.engine.plan.sections.training import FULL, METHODS
-from capacity_tui.engine.schema.field_types import LARGEST_TOKENS
+from capacity_tui.engine.plan.checked import checked_plan
+from capacity_tui.engine.plan.edit import Edited, edited
+from capacity_tui.engine.plan.files.legacy_format import from_planner_form, present_setting
+from capacity_tui.engine.plan.files.validation_errors import place_of
+from capacity_tui.engine.plan.plan import Plan
 
 FieldPath: TypeAlias = tuple[str, ...]
 
 CURRENT_VERSION = 1
-_LENGTHS = ("tokens", "steps", "epochs")
 MOST_VALUES = 10_000
 """Keys and entries a plan may have: lists of layers are the longest part of one."""
 
@@ -74,8 +70,8 @@ def plan_from_data(data: object, name: str | None = None) -> Plan:
     return _plan_from_document(Document(data, name))  # type: ignore[arg-type]  # anything may be tried
 
 
-def apply_settings(plan: Plan, settings: Iterable[str]) -> Plan:
-    """Return the plan with values set by texts such as ``training.micro_batch=4``.
+def apply_settings(plan: Plan, settings: Iterable[str]) -> Edited:
+    """Return the plan with values set by texts such as ``training.micro_batch=4``, and what followed.
 
     The values are YAML scalars or lists, all set together before the result is checked; keys of the older form
     stand for those that took their place, as in files.
@@ -84,8 +80,9 @@ def apply_settings(plan: Plan, settings: Iterable[str]) -> Plan:
         PlanError: a text is not of that form, or the result is not a plan.
     """
     entries = [_setting(setting) for setting in settings]
-    wanted = _model_and_task(_with_all(plan, entries))
-    return _validated(_with_all(plan, [present_setting(wanted, *entry) for entry in entries]), Document(None))
+    wanted = _model_and_task(plan, dict(entries))
+    moved = (present_setting(wanted, *entry) for entry in entries)
+    return edited(plan, {".".join(path): value for path, value in moved})
 
 
 def _setting(text: str) -> tuple[FieldPath, object]:
@@ -98,28 +95,11 @@ def _setting(text: str) -> tuple[FieldPath, object]:
         raise PlanError(error.title, error.detail, "write a number, a word or a list", Place(field=key)) from error
 
 
-def _with_all(plan: Plan, entries: Iterable[tuple[FieldPath, object]]) -> Mapping[str, object]:
-    draft: Mapping[str, object] = dict(plan)
-    for path, value in entries:
-        draft = _with(draft, path, value)
-    return draft
-
-
-def _model_and_task(draft: Mapping[str, object]) -> dict[str, object]:
+def _model_and_task(plan: Plan, entries: Mapping[FieldPath, object]) -> dict[str, object]:
     """Return what decides where values of the older form belong."""
-    model = draft.get("model")
-    return {"task": draft.get("task"), "model": dict(model) if isinstance(model, BaseModel | dict) else {}}
-
-
-def with_value(plan: Plan, path: str, value: object) -> Plan:
-    """Return the plan with the value at a dotted path such as ``training.micro_batch`` replaced.
-
-    Of ``tokens``, ``steps`` and ``epochs`` the one that is set replaces the others.
-
-    Raises:
-        PlanError: there is no such field, or it does not take the value.
-    """
-    return _validated(_with(dict(plan), tuple(path.split(".")), value), Document(None))
+    model = {**dict(plan.model), **{path[1]: value for path, value in entries.items() if path[:-1] == ("model",)}}
+    spec = {path[2]: value for path, value in entries.items() if path[:-1] == ("model", "spec")}
+    return {"task": entries.get(("task",), plan.task), "model": {**model, "spec": {**plan.model.spec, **spec}}}
 
 
 def place_in_document(document: Document, field: str | None) -> Place:
@@ -127,19 +107,6 @@ def place_in_document(document: Document, field: str | None) -> Place:
     data = document.data if isinstance(document.data, dict) else {}
     parts = tuple(field.split(".")) if field else ()
     return place_of(document, *from_planner_form(data).origins.get(parts, parts))
-
-
-def with_hardware(plan: Plan, name: str) -> Plan:
-    """Return the plan on other hardware, such as ``8xH100-SXM`` or ``rtx-4090``.
-
-    What belonged to the old hardware goes: its overrides, its links, and a ``dp`` that filled its devices.
-
-    Raises:
-        PlanError: the count is not one.
-    """
-    draft = _with(dict(plan), ("hardware",), {"name": name.strip()})
-    draft = _with(draft, ("parallelism", "dp"), None)
-    return _validated(_with(draft, ("parallelism", "shard"), None), Document(None))
 
 
 def _plan_from_document(document: Document) -> Plan:
@@ -157,7 +124,7 @@ def _plan_from_document(document: Document) -> Plan:
     except PlanError as error:
         field = error.place.field or ""
         raise PlanError(error.title, error.detail, error.hint, place_of(document, *field.split("."))) from None
-    return _validated(converted.data, document, converted.origins)
+    return checked_plan(converted.data, document, converted.origins)
 
 
 def _check_version(version: object, document: Document) -> None:
@@ -172,84 +139,3 @@ def _check_version(version: object, document: Document) -> None:
             "update capacity-tui to read it",
             place,
         )
-
-
-def _validated(
-    data: Mapping[str, object],
-    document: Document,
-    origins: Mapping[FieldPath, FieldPath] | None = None,
-) -> Plan:
-    for name in ("model", "hardware"):
-        section = data.get(name)
-        spec = section.get("spec") if isinstance(section, dict) else None
-        if isinstance(spec, dict):
-            _check_overrides(spec, (name, "spec"), document)
-    try:
-        plan = Plan.model_validate(data)
-    except ValidationError as error:
-        raise plan_error(error, document, origins or {}) from None
-    if plan.task is None and is_classical(plan.model.name):
-        return plan.model_copy(update={"task": "fit"})
-    return plan
-
-
-def _check_overrides(value: object, path: tuple[str | int, ...], document: Document) -> None:
-    """Refuse numbers in an override that no model and no machine has; the schema cannot know their names."""
-    if len(path) > DEEPEST_NESTING:
-        raise PlanError("nested too deeply", place=place_of(document, *path[:3]))
-    if isinstance(value, dict | list):
-        for key, entry in value.items() if isinstance(value, dict) else enumerate(value):
-            _check_overrides(entry, (*path, key), document)
-    elif isinstance(value, int | float) and not isinstance(value, bool):
-        if not math.isfinite(value) or not 0 <= value <= LARGEST_TOKENS:
-            raise PlanError(
-                "not allowed",
-                f"{value:.6g}",
-                f"allowed: 0 to {LARGEST_TOKENS:.0e}",
-                place_of(document, *path),
-            )
-    elif not isinstance(value, str | bool | None):
-        raise PlanError("not allowed", type(value).__name__, "allowed: numbers, text, lists", place_of(document, *path))
-
-
-def _with(node: object, path: FieldPath, value: object, above: FieldPath = ()) -> dict[str, object]:
-    """Return the mapping of a section, changed at a path; sections beside the path stay as they are."""
-    if not isinstance(node, BaseModel | dict | None):
-        raise PlanError("has no keys of its own", place=Place(field=".".join(above)))
-    mapping = _written(node)
-    key, *rest = path
-    here = (*above, key)
-    mapping[key] = _with(dict(node or {}).get(key), tuple(rest), value, here) if rest else value
-    if above == ("training",) and key in _LENGTHS and value is not None:
-        mapping.update({other: None for other in _LENGTHS if other != key})
-    if here == ("hardware", "name") and counted_name(value):
-        mapping["devices"] = None
-    if above == ("training",) and key == "method":
-        mapping["adapter"] = _adapter_of(value, mapping.get("adapter"))
-    if here == ("training", "adapter") and rest in ([], ["kind"]):
-        mapping["method"] = None
-    if here == ("model",):
-        _follow_model(mapping)
-    return mapping
-
-
-def _written(node: BaseModel | dict[str, object] | None) -> dict[str, object]:
-    """Return the keys of a section that somebody wrote: a default stays one, which modes may go beyond."""
-    if isinstance(node, BaseModel) and not isinstance(node, Plan):
-        return {name: value for name, value in node if name in node.model_fields_set}
-    return dict(node or {})
-
-
-def _adapter_of(method: object, adapter: object) -> object:
-    """Return the adapter of a method: as it was but of that kind, none for training all weights."""
-    if method not in METHODS or method == FULL:
-        return None
-    return {**(dict(adapter) if isinstance(adapter, BaseModel) else {}), "kind": method}
-
-
-def _follow_model(mapping: dict[str, object]) -> None:
-    """Let the task follow the model between classical algorithms and the rest."""
-    model = mapping["model"]
-    name = model.get("name") if isinstance(model, dict) else None
-    if is_classical(name) or mapping.get("task") == "fit":
-        mapping["task"] = None

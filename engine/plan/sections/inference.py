@@ -22,14 +22,46 @@ class InferenceSection(Section):
 
     prompt_tokens: Annotated[
         Length,
-        Knob("Prompt", "power-of-two", "inference", "tok", 1, LARGEST_COUNT, families=TRANSFORMER, is_length=True),
+        Knob(
+            "Prompt",
+            "power-of-two",
+            "inference",
+            "tok",
+            1,
+            LARGEST_COUNT,
+            families=TRANSFORMER,
+            is_length=True,
+            role="job",
+        ),
     ] = 2048
     output_tokens: Annotated[
         Length,
-        Knob("Output", "power-of-two", "inference", "tok", 1, LARGEST_COUNT, families=TRANSFORMER, is_length=True),
+        Knob(
+            "Output",
+            "power-of-two",
+            "inference",
+            "tok",
+            1,
+            LARGEST_COUNT,
+            families=TRANSFORMER,
+            is_length=True,
+            role="job",
+        ),
     ] = 512
     batch: Annotated[
-        AutoCount, Knob("Batch", "power-of-two", "inference", "seq", 1, 65536, automatic=True, families=NEURAL)
+        AutoCount,
+        Knob(
+            "Batch",
+            "power-of-two",
+            "inference",
+            "seq",
+            1,
+            65536,
+            automatic=True,
+            families=NEURAL,
+            role="setting",
+            keeps_result=True,
+        ),
     ] = 1
     weights: Annotated[
         str,
@@ -56,6 +88,7 @@ class InferenceSection(Section):
                 "mlx-4",
                 "mlx-8",
             ),
+            role="setting",
         ),
     ] = "bf16"
     kv_cache: Annotated[
@@ -66,9 +99,20 @@ class InferenceSection(Section):
             "inference",
             choices=("fp16", "bf16", "fp8", "int8", "q8_0", "q4_0"),
             families=TRANSFORMER,
+            role="setting",
         ),
     ] = "fp16"
-    engine: Annotated[str, Knob("Engine", "choice", "inference", families=NEURAL)] = "transformers"
+    engine: Annotated[
+        str,
+        Knob(
+            "Engine",
+            "choice",
+            "inference",
+            families=NEURAL,
+            role="surroundings",
+            needs=("served",),
+        ),
+    ] = "transformers"
     gpu_memory_utilization: Annotated[
         float,
         Field(gt=0, le=1),
@@ -81,6 +125,10 @@ class InferenceSection(Section):
             1,
             0.05,
             families=TRANSFORMER,
+            role="setting",
+            needs=("claim",),
+            is_wish=True,
+            keeps_result=True,
         ),
     ] = 0.9
     gpu_layers: Annotated[
@@ -93,5 +141,9 @@ class InferenceSection(Section):
             0,
             1000,
             families=TRANSFORMER,
+            role="memory",
+            needs=("accelerator",),
+            is_wish=True,
+            keeps_result=True,
         ),
     ] = None

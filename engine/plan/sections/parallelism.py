@@ -6,15 +6,19 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from capacity_tui.engine.schema.field_meta import Knob
+from capacity_tui.engine.schema.field_meta import Follows, Knob
 from capacity_tui.engine.schema.field_types import (
     LARGEST_COUNT,
     NEURAL,
+    TRAINED,
     TRANSFORMER,
     AutoCount,
     Count,
     Section,
 )
+
+REPLICAS_FOLLOW = Follows("parallelism.dp", "refilled", "replicas fill the devices that the other sizes leave")
+GROUPS_FOLLOW = Follows("parallelism.shard", "divided", "a sharding group divides the replicas")
 
 
 class ParallelismSection(Section):
@@ -31,6 +35,11 @@ class ParallelismSection(Section):
             LARGEST_COUNT,
             automatic=True,
             families=NEURAL,
+            role="derived",
+            follows=(GROUPS_FOLLOW,),
+            needs=("devices",),
+            keeps_result=True,
+            resolved_from_others=True,
         ),
     ] = None
     tp: Annotated[
@@ -44,6 +53,16 @@ class ParallelismSection(Section):
             1024,
             automatic=True,
             families=TRANSFORMER,
+            role="setting",
+            follows=(
+                REPLICAS_FOLLOW,
+                GROUPS_FOLLOW,
+                Follows("parallelism.sequence_parallel", "single", "without tensor parallelism nothing is split along"),
+            ),
+            needs=("devices",),
+            keeps_result=True,
+            chosen_for=("infer",),
+            placeholder=1,
         ),
     ] = None
     pp: Annotated[
@@ -57,6 +76,16 @@ class ParallelismSection(Section):
             1024,
             automatic=True,
             families=TRANSFORMER,
+            role="setting",
+            follows=(
+                REPLICAS_FOLLOW,
+                GROUPS_FOLLOW,
+                Follows("parallelism.interleave", "single", "without pipeline stages nothing takes turns"),
+            ),
+            needs=("devices",),
+            keeps_result=True,
+            chosen_for=("infer",),
+            placeholder=1,
         ),
     ] = None
     cp: Annotated[
@@ -69,6 +98,11 @@ class ParallelismSection(Section):
             1,
             1024,
             families=TRANSFORMER,
+            tasks=TRAINED,
+            role="setting",
+            follows=(REPLICAS_FOLLOW, GROUPS_FOLLOW),
+            needs=("devices",),
+            keeps_result=True,
         ),
     ] = 1
     ep: Annotated[
@@ -81,6 +115,10 @@ class ParallelismSection(Section):
             1,
             4096,
             families=TRANSFORMER,
+            role="setting",
+            needs=("experts", "devices"),
+            is_wish=True,
+            keeps_result=True,
         ),
     ] = 1
     etp: Annotated[
@@ -93,6 +131,10 @@ class ParallelismSection(Section):
             1,
             1024,
             families=TRANSFORMER,
+            role="derived",
+            needs=("experts", "devices"),
+            keeps_result=True,
+            resolved_from_others=True,
         ),
     ] = None
     interleave: Annotated[
@@ -105,6 +147,11 @@ class ParallelismSection(Section):
             1,
             64,
             families=TRANSFORMER,
+            tasks=TRAINED,
+            role="setting",
+            needs=("stages",),
+            is_wish=True,
+            keeps_result=True,
         ),
     ] = 1
     zero: Annotated[
@@ -116,6 +163,10 @@ class ParallelismSection(Section):
             choices=("0", "1", "2", "3"),
             automatic=True,
             families=NEURAL,
+            tasks=TRAINED,
+            role="setting",
+            needs=("replicas",),
+            keeps_result=True,
         ),
     ] = None
     shard: Annotated[
@@ -128,10 +179,27 @@ class ParallelismSection(Section):
             1,
             LARGEST_COUNT,
             families=NEURAL,
+            tasks=TRAINED,
+            role="setting",
+            needs=("replicas", "sharing"),
+            keeps_result=True,
+            resolved_from_others=True,
         ),
     ] = None
     sequence_parallel: Annotated[
-        bool | None, Knob("Sequence parallel", "switch", "parallelism", families=TRANSFORMER)
+        bool | None,
+        Knob(
+            "Sequence parallel",
+            "switch",
+            "parallelism",
+            families=TRANSFORMER,
+            tasks=TRAINED,
+            role="setting",
+            needs=("split layers",),
+            is_wish=True,
+            keeps_result=True,
+            resolved_from_others=True,
+        ),
     ] = None
     offload: Annotated[
         Literal["none", "optimizer", "parameters", "activations", "auto"],
@@ -142,5 +210,8 @@ class ParallelismSection(Section):
             choices=("none", "optimizer", "parameters", "activations"),
             automatic=True,
             families=NEURAL,
+            tasks=TRAINED,
+            role="memory",
+            keeps_result=True,
         ),
     ] = "none"

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, get_args
 from pydantic import BeforeValidator, model_validator
 
 from capacity_tui.engine.models.checkpointing import parse_checkpointing
-from capacity_tui.engine.schema.field_meta import Knob
+from capacity_tui.engine.schema.field_meta import Follows, Knob
 from capacity_tui.engine.schema.field_types import (
     LARGEST_COUNT,
     LARGEST_TOKENS,
@@ -24,13 +24,42 @@ from capacity_tui.engine.schema.field_types import (
 
 FULL = "full"
 METHODS = (FULL, "lora", "qlora", "dora")
+LENGTHS = ("tokens", "steps", "epochs")
+_METHOD_NAMED = (Follows("training.method", "method", "the adapter says which method it is"),)
+_CHOSEN_ANEW = "what a method needs of memory is chosen anew"
+_METHOD_FOLLOWS = (
+    Follows("training.adapter", "adapter", "the method says which adapter there is"),
+    Follows("training.micro_batch", "open", _CHOSEN_ANEW),
+    Follows("training.checkpointing", "open", _CHOSEN_ANEW),
+    Follows("parallelism.zero", "open", _CHOSEN_ANEW),
+)
+
+
+def _other_lengths(given: str) -> tuple[Follows, ...]:
+    """Return what the length of a job does to the other ways of giving it."""
+    why = f"a job has one length: {', '.join(LENGTHS[:-1])} or {LENGTHS[-1]}"
+    return tuple(Follows(f"training.{name}", "replaced", why) for name in LENGTHS if name != given)
 
 
 class Adapter(Section):
     """Low-rank adapters: only they are trained."""
 
-    kind: Literal["lora", "qlora", "dora"] = "lora"
-    rank: Annotated[Count, Knob("Rank", "power-of-two", "adapter", minimum=1, maximum=1024, families=TRANSFORMER)] = 16
+    kind: Annotated[
+        Literal["lora", "qlora", "dora"],
+        Knob("Adapter", "choice", "adapter", families=TRANSFORMER, role="job", follows=_METHOD_NAMED, shown=False),
+    ] = "lora"
+    rank: Annotated[
+        Count,
+        Knob(
+            "Rank",
+            "power-of-two",
+            "adapter",
+            minimum=1,
+            maximum=1024,
+            families=TRANSFORMER,
+            role="job",
+        ),
+    ] = 16
     targets: Annotated[
         Literal["all", "attention", "mlp", "query+value"],
         Knob(
@@ -39,6 +68,7 @@ class Adapter(Section):
             "adapter",
             choices=("all", "attention", "mlp", "query+value"),
             families=TRANSFORMER,
+            role="job",
         ),
     ] = "all"
 
@@ -51,7 +81,16 @@ class TrainingSection(Section):
 
     method: Annotated[
         Literal["full", "lora", "qlora", "dora"] | None,
-        Knob("Method", "choice", "model", choices=METHODS, families=TRANSFORMER, tasks=("finetune",)),
+        Knob(
+            "Method",
+            "choice",
+            "model",
+            choices=METHODS,
+            families=TRANSFORMER,
+            tasks=("finetune",),
+            role="setting",
+            follows=_METHOD_FOLLOWS,
+        ),
     ] = None
     seq_len: Annotated[
         AutoLength,
@@ -65,6 +104,7 @@ class TrainingSection(Section):
             automatic=True,
             families=TRANSFORMER,
             is_length=True,
+            role="job",
         ),
     ] = 2048
     tokens: Annotated[
@@ -78,6 +118,8 @@ class TrainingSection(Section):
             LARGEST_TOKENS,
             automatic=True,
             families=TRANSFORMER,
+            role="job",
+            follows=_other_lengths("tokens"),
         ),
     ] = None
     micro_batch: Annotated[
@@ -91,6 +133,8 @@ class TrainingSection(Section):
             65536,
             automatic=True,
             families=NEURAL,
+            role="setting",
+            keeps_result=True,
         ),
     ] = 1
     global_batch: Annotated[
@@ -104,14 +148,51 @@ class TrainingSection(Section):
             LARGEST_COUNT,
             automatic=True,
             families=NEURAL,
+            role="job",
         ),
     ] = None
-    steps: Annotated[Count | None, Knob("Steps", "power-of-two", "training", "", 1, LARGEST_COUNT, families=NEURAL)] = (
-        None
-    )
-    epochs: Annotated[Amount | None, Knob("Epochs", "number", "training", "", 1, LARGEST_COUNT, families=NEURAL)] = None
+    steps: Annotated[
+        Count | None,
+        Knob(
+            "Steps",
+            "power-of-two",
+            "training",
+            "",
+            1,
+            LARGEST_COUNT,
+            families=NEURAL,
+            role="job",
+            follows=_other_lengths("steps"),
+        ),
+    ] = None
+    epochs: Annotated[
+        Amount | None,
+        Knob(
+            "Epochs",
+            "number",
+            "training",
+            "",
+            1,
+            LARGEST_COUNT,
+            families=NEURAL,
+            role="job",
+            follows=_other_lengths("epochs"),
+        ),
+    ] = None
     samples: Annotated[
-        Amount | None, Knob("Samples", "power-of-two", "training", "", 1, LARGEST_TOKENS, families=NEURAL)
+        Amount | None,
+        Knob(
+            "Samples",
+            "power-of-two",
+            "training",
+            "",
+            1,
+            LARGEST_TOKENS,
+            families=NEURAL,
+            role="job",
+            needs=("epochs",),
+            is_wish=True,
+        ),
     ] = None
     precision: Annotated[
         Precision | Literal["auto"],
@@ -122,6 +203,7 @@ class TrainingSection(Section):
             choices=get_args(Precision),
             automatic=True,
             families=NEURAL,
+            role="setting",
         ),
     ] = "bf16"
     master_weights: Annotated[
@@ -132,6 +214,9 @@ class TrainingSection(Section):
             "numerics",
             choices=("fp32", "none"),
             families=NEURAL,
+            role="memory",
+            needs=("short numbers",),
+            is_wish=True,
         ),
     ] = "fp32"
     gradients: Annotated[
@@ -142,13 +227,41 @@ class TrainingSection(Section):
             "numerics",
             choices=("fp32", "bf16", "fp16"),
             families=NEURAL,
+            role="setting",
         ),
     ] = None
-    optimizer: Annotated[str, Knob("Optimizer", "choice", "numerics", families=NEURAL)] = "adamw"
-    learning_rate: Annotated[Amount | None, Knob("Learning rate", "number", "numerics", families=NEURAL)] = None
+    optimizer: Annotated[
+        str,
+        Knob(
+            "Optimizer",
+            "choice",
+            "numerics",
+            families=NEURAL,
+            role="memory",
+        ),
+    ] = "adamw"
+    learning_rate: Annotated[
+        Amount | None,
+        Knob(
+            "Learning rate",
+            "number",
+            "numerics",
+            families=NEURAL,
+            role="surroundings",
+            needs=("files",),
+        ),
+    ] = None
     attention: Annotated[
         Literal["flash", "sdpa", "eager"],
-        Knob("Attention", "choice", "kernels", choices=("flash", "sdpa", "eager"), families=TRANSFORMER),
+        Knob(
+            "Attention",
+            "choice",
+            "kernels",
+            choices=("flash", "sdpa", "eager"),
+            families=TRANSFORMER,
+            role="setting",
+            keeps_result=True,
+        ),
     ] = "flash"
     checkpointing: Annotated[
         str,
@@ -160,11 +273,36 @@ class TrainingSection(Section):
             choices=("none", "selective", "selective-ops", "every-2", "full"),
             automatic=True,
             families=NEURAL,
+            role="setting",
+            keeps_result=True,
         ),
     ] = "none"
-    compile: Annotated[bool, Knob("Compile", "switch", "kernels", families=NEURAL)] = False
-    framework: Annotated[str | None, Knob("Framework", "choice", "kernels", families=NEURAL)] = None
-    adapter: Adapter | None = None
+    compile: Annotated[
+        bool,
+        Knob(
+            "Compile",
+            "switch",
+            "kernels",
+            families=NEURAL,
+            role="setting",
+            keeps_result=True,
+        ),
+    ] = False
+    framework: Annotated[
+        str | None,
+        Knob(
+            "Framework",
+            "choice",
+            "kernels",
+            families=NEURAL,
+            role="surroundings",
+            keeps_result=True,
+        ),
+    ] = None
+    adapter: Annotated[
+        Adapter | None,
+        Knob("Adapter", "table", "adapter", families=TRANSFORMER, role="job", follows=_METHOD_NAMED, shown=False),
+    ] = None
     quantization: Annotated[
         str | None,
         Knob(
@@ -174,6 +312,9 @@ class TrainingSection(Section):
             choices=("nf4", "int8", "fp8"),
             families=TRANSFORMER,
             tasks=("finetune",),
+            role="setting",
+            needs=("adapter",),
+            is_wish=True,
         ),
     ] = None
 
@@ -200,7 +341,7 @@ class TrainingSection(Section):
 
     @model_validator(mode="after")
     def _one_length(self) -> TrainingSection:
-        given = [name for name in ("tokens", "steps", "epochs") if getattr(self, name) is not None]
+        given = [name for name in LENGTHS if getattr(self, name) is not None]
         if len(given) > 1:
             raise ValueError(f"give only one of tokens, steps and epochs, not {' and '.join(given)}")
         return self

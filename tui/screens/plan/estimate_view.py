@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.api import (
+    OWN_PARAMETERS,
     Catalog,
     Estimate,
     EstimatedPlan,
@@ -24,7 +25,6 @@ from capacity_tui.engine.api import (
     plan_values,
 )
 from capacity_tui.engine.api import Note as EngineNote
-from capacity_tui.tui.model_edit import SPEC
 from capacity_tui.tui.view import Chosen, Column, Note, Row
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ def _chosen(filled: ModePlan, catalog: Catalog) -> dict[str, Chosen]:
     """Return every field of the filled plan, with the reason where the mode chose it."""
     name = filled.plan.model.name
     known = find_known_model(name, catalog) if name else None
-    sizes = {} if known is None else {f"{SPEC}{parameter}": size for parameter, size in known.sizes.items()}
+    sizes = {} if known is None else {f"{OWN_PARAMETERS}{parameter}": size for parameter, size in known.sizes.items()}
     chosen = {}
     for path, given in plan_values(filled.plan, family_of(name, catalog).kind).items():
         value = sizes.get(path) if given is None else given

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import cast
 
-from pydantic import BaseModel
-
 from capacity_tui.engine.api import (
-    AUTO,
     SWITCH,
     Catalog,
     Cluster,
     Plan,
     PlanField,
     format_number,
+    hardware_facts,
     plan_fields,
     plan_value_text,
     presumed_family,
@@ -29,33 +27,15 @@ _KINDS = {
     "text": Kind.TEXT,
     "list": Kind.TEXT,
 }
-_CATALOGUES = {
-    "model.name": "model",
-    "hardware.name": "accelerator",
-    "hardware.interconnect": "interconnect",
-}
 
 
 def field_lines(plan: Plan, catalog: Catalog, cluster: Cluster | None = None) -> tuple[Field, ...]:
     """Return the fields that apply to a plan, tables left out; a model nobody knows has those of a transformer."""
     family = presumed_family(plan.model.name, catalog)
     task = plan.task or ("finetune" if plan.training.method else family.task)
-    entries = plan_fields(plan, family.kind, task, catalog, cluster)
+    facts = None if cluster is None else hardware_facts(cluster, plan.pricing.usd_per_hour is not None)
+    entries = plan_fields(plan, family.kind, task, catalog, facts)
     return tuple(_line(entry) for entry in entries if entry.knob.kind in _KINDS)
-
-
-def reset_value(plan: Plan, key: str) -> object:
-    """Return what gives a field back: ``auto`` where the modes may choose it, else its default.
-
-    None gives back an entry of a table, such as a parameter of the model's own.
-    """
-    section, _, name = key.rpartition(".")
-    holder = plan.value(section) if section else plan
-    if not isinstance(holder, BaseModel):
-        return None
-    info = type(holder).model_fields[name]
-    automatic = any(getattr(part, "automatic", False) for part in info.metadata)
-    return AUTO if automatic else info.get_default()
 
 
 def _line(entry: PlanField) -> Field:
@@ -73,7 +53,7 @@ def _line(entry: PlanField) -> Field:
         maximum=knob.maximum,
         step=knob.step,
         choices=SWITCH if knob.kind == "switch" else knob.choices,
-        catalogue=_CATALOGUES.get(entry.path, ""),
+        catalogue=knob.catalogue,
         can_be_auto=knob.automatic,
         is_auto=entry.is_auto,
         help=knob.help,

@@ -1,0 +1,70 @@
+"""Every field that a plan can have, with all that is known about it: what other lists of fields are derived from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from types import MappingProxyType
+from typing import get_args
+
+from pydantic.fields import FieldInfo
+
+from capacity_tui.engine.models.classical.specs import SPECS
+from capacity_tui.engine.models.spec import knob_of
+from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.schema.field_meta import Knob
+from capacity_tui.engine.schema.field_types import Section
+
+OWN_PARAMETERS = "model.spec."
+"""Before the name of a parameter that a family of models has for itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownField:
+    """What is known of a field, whatever the plan.
+
+    Attributes:
+        path: dotted path, such as ``training.micro_batch``.
+        knob: its metadata.
+        default: its value where a plan gives none.
+    """
+
+    path: str
+    knob: Knob
+    default: object
+
+
+@cache
+def all_fields() -> Mapping[str, KnownField]:
+    """Return every field by its path, in the order of the plan file; parameters of single families are none of them."""
+    return MappingProxyType({entry.path: entry for entry in _fields(Plan, "")})
+
+
+@cache
+def paths_where(holds: Callable[[Knob], bool]) -> tuple[str, ...]:
+    """Return the paths of the fields whose metadata meet a condition, in the order of the plan file."""
+    return tuple(path for path, entry in all_fields().items() if holds(entry.knob))
+
+
+@cache
+def automatic_parameters() -> tuple[str, ...]:
+    """Return the paths of those parameters of single families that the modes can choose."""
+    infos = ((name, knob_of(info)) for spec in SPECS.values() for name, info in spec.model_fields.items())
+    names = dict.fromkeys(name for name, knob in infos if knob is not None and knob.automatic)
+    return tuple(f"{OWN_PARAMETERS}{name}" for name in names)
+
+
+def _fields(section: type[Section], above: str) -> Iterator[KnownField]:
+    for name, info in section.model_fields.items():
+        path = f"{above}{name}"
+        knob, inner = knob_of(info), _section_of(info)
+        if knob is not None:
+            yield KnownField(path, knob, info.get_default(call_default_factory=True))
+        if inner is not None:
+            yield from _fields(inner, f"{path}.")
+
+
+def _section_of(info: FieldInfo) -> type[Section] | None:
+    kinds = (info.annotation, *get_args(info.annotation))
+    return next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Section)), None)

@@ -1,0 +1,199 @@
+"""The one way to change a plan: what is changed, what follows from that, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias, cast
+
+from pydantic import BaseModel
+
+from capacity_tui.engine.catalog import Catalog, load_catalog
+from capacity_tui.engine.errors import Place, PlanError
+from capacity_tui.engine.plan.all_fields import OWN_PARAMETERS, KnownField, all_fields
+from capacity_tui.engine.plan.checked import checked_plan
+from capacity_tui.engine.plan.consequences import GIVEN_BACK, REPLACING, RULES, UNCHANGED, Change
+from capacity_tui.engine.plan.model_change import is_model_file, names_of_parameter, own_parameter
+from capacity_tui.engine.plan.plan import AUTO, Plan
+from capacity_tui.engine.plan.sections.training import adapter_of
+
+Values: TypeAlias = Mapping[str, object]
+_NAME, _FILE = "model.name", "model.config"
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """A field that followed another.
+
+    Attributes:
+        path: the field, or a section as a whole.
+        value: what the plan says now; None where the field has its default.
+        why: in words.
+    """
+
+    path: str
+    value: object
+    why: str
+
+    @property
+    def words(self) -> str:
+        """The field, its value where that is short, and why."""
+        value = "" if isinstance(self.value, BaseModel | dict) else f" is {_word(self.value)}"
+        return f"{self.path}{value}: {self.why}"
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """A changed plan.
+
+    Attributes:
+        plan: the plan.
+        followed: what changed besides what was asked for.
+    """
+
+    plan: Plan
+    followed: tuple[Followed, ...] = ()
+
+
+def edited(plan: Plan, change: Values, catalog: Catalog | None = None) -> Edited:
+    """Return the plan with values at dotted paths, and what follows from them.
+
+    The values are as a file or a person writes them; ``auto`` gives a field to the modes, or back to its default where
+    they do not choose it. All are set together. What the change itself names follows nothing. Another model comes
+    first, since it decides which parameters, task and settings there are.
+
+    Args:
+        plan: the plan.
+        change: new values by path, such as ``training.micro_batch``, ``model.spec.layers`` or ``hardware``.
+        catalog: what names stand for; the shipped one with the user's own by default.
+
+    Raises:
+        PlanError: there is no such field, it does not take its value, or the values contradict each other.
+    """
+    wanted = _with_model_file(change, catalog)
+    first = {path: value for path, value in wanted.items() if path in (_NAME, _FILE)}
+    rest = {path: value for path, value in wanted.items() if path not in first}
+    followed: list[Followed] = []
+    for part in (first, rest):
+        if part:
+            plan = _changed(plan, part, wanted, catalog, followed)
+    return Edited(plan, tuple(followed))
+
+
+def with_values(plan: Plan, values: Values) -> Plan:
+    """Return the plan with values that a search or a resolution chose, unchecked; nothing but an adapter follows."""
+    sections: dict[str, dict[str, object]] = {}
+    for path, value in values.items():
+        section, name = path.split(".", 1)
+        if path.startswith(OWN_PARAMETERS):
+            spec = sections.setdefault(section, {}).setdefault("spec", dict(plan.model.spec))
+            cast("dict[str, object]", spec)[path.removeprefix(OWN_PARAMETERS)] = value
+        else:
+            sections.setdefault(section, {})[name] = value
+    training = sections.get("training", {})
+    if "method" in training:
+        training["adapter"] = adapter_of(training["method"])
+    changed = {name: getattr(plan, name).model_copy(update=fields) for name, fields in sections.items()}
+    return plan.model_copy(update=changed)
+
+
+def _with_model_file(change: Values, catalog: Catalog | None) -> Values:
+    """Return the change with a model's name as a file where it is one."""
+    name = change.get(_NAME)
+    if not isinstance(name, str) or not is_model_file(name, catalog or load_catalog()):
+        return change
+    return {_FILE if path == _NAME else path: value for path, value in change.items()}
+
+
+def _changed(plan: Plan, change: Values, named: Values, catalog: Catalog | None, followed: list[Followed]) -> Plan:
+    """Return the plan with a change and what follows from it; ``named`` is what was asked for in all."""
+    draft: dict[str, object] = dict(plan)
+    reasons: dict[str, str] = {}
+    for path, value in change.items():
+        for below, written in _written(plan, path, value, catalog):
+            draft = _with(draft, tuple(below.split(".")), written)
+        known = all_fields().get(path)
+        for follows in known.knob.follows if known else ():
+            rule = REPLACING.get(follows.rule)
+            if rule is None or _is_named(follows.path, named):
+                continue
+            new = rule(value, plan.value(follows.path))
+            if new is not UNCHANGED:
+                draft = _with(draft, tuple(follows.path.split(".")), new)
+                reasons.setdefault(follows.path, follows.why)
+    after = checked_plan(draft)
+    values: dict[str, object] = {}
+    for trigger in _changed_fields(plan, after, change):
+        for follows in trigger.knob.follows:
+            rule_of_sound = RULES.get(follows.rule)
+            if rule_of_sound is None or follows.path in values or _is_named(follows.path, named):
+                continue
+            new = rule_of_sound(Change(plan, after, trigger.path, follows.path, catalog))
+            if new is not UNCHANGED:
+                values[follows.path] = new
+                reasons.setdefault(follows.path, follows.why)
+    if values:
+        draft = dict(after)
+        for path, value in values.items():
+            draft = _with(draft, tuple(path.split(".")), value)
+        after = checked_plan(draft)
+    followed += (
+        Followed(path, after.value(path), why) for path, why in reasons.items() if after.value(path) != plan.value(path)
+    )
+    return after
+
+
+def _is_named(path: str, named: Values) -> bool:
+    """Whether a change sets a field, or the section it is in, itself."""
+    return any(path == other or path.startswith(f"{other}.") for other in named)
+
+
+def _changed_fields(before: Plan, after: Plan, change: Values) -> Iterator[KnownField]:
+    """Yield the fields that others follow and that differ, of the sections that were touched."""
+    sections = {path.partition(".")[0] for path in change}
+    for path, known in all_fields().items():
+        touched = known.knob.follows and path.partition(".")[0] in sections
+        if touched and before.value(path) != after.value(path):
+            yield known
+
+
+def _written(plan: Plan, path: str, value: object, catalog: Catalog | None) -> Iterator[tuple[str, object]]:
+    """Yield what a changed field is written as: ``auto`` where nothing chooses it as nothing, parameters checked."""
+    name = path.removeprefix(OWN_PARAMETERS)
+    if path.startswith(OWN_PARAMETERS) and "." not in name:
+        facts = catalog or load_catalog()
+        given = own_parameter(plan, name, value, facts)
+        for key in names_of_parameter(plan, name, facts):
+            yield f"{OWN_PARAMETERS}{key}", GIVEN_BACK
+        if given is not None:
+            yield path, given
+        return
+    known = all_fields().get(path)
+    is_closed = known is not None and not known.knob.automatic
+    yield path, GIVEN_BACK if is_closed and isinstance(value, str) and value == AUTO else value
+
+
+def _with(node: object, path: tuple[str, ...], value: object, above: tuple[str, ...] = ()) -> dict[str, object]:
+    """Return the mapping of a section, changed at a path; sections beside the path stay as they are."""
+    if not isinstance(node, BaseModel | dict | None):
+        raise PlanError("has no keys of its own", place=Place(field=".".join(above)))
+    mapping = _given(node)
+    key, *rest = path
+    if rest:
+        mapping[key] = _with(dict(node or {}).get(key), tuple(rest), value, (*above, key))
+    elif value is GIVEN_BACK:
+        mapping.pop(key, None)
+    else:
+        mapping[key] = value
+    return mapping
+
+
+def _given(node: BaseModel | dict[str, object] | None) -> dict[str, object]:
+    """Return the keys of a section that somebody wrote: a default stays one, which modes may go beyond."""
+    if isinstance(node, BaseModel) and not isinstance(node, Plan):
+        return {name: value for name, value in node if name in node.model_fields_set}
+    return dict(node or {})
+
+
+def _word(value: object) -> str:
+    return "its default" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
