@@ -85,8 +85,8 @@ MUTATIONS = (
     Mutation("a cache that stages do not share", f"{SERVING}/memory.py", "element_bytes / shards / stages\n",
              "element_bytes / shards\n"),
     Mutation("caches of prompts alone", f"{SERVING}/memory.py", "rounded_up(run.length,", "rounded_up(run.prompt,"),
-    Mutation("one all-reduce a layer in serving", f"{SERVING}/speed.py", "2.0 * run.shape.layers * each",
-             "1.0 * run.shape.layers * each"),
+    Mutation("one all-reduce a layer in serving", f"{SERVING}/speed.py", "np.where(run.tp > 1, 2.0",
+             "np.where(run.tp > 1, 1.0"),
     Mutation("tokens never come back from experts", f"{SERVING}/speed.py", "2.0 * run.counts.moe_layers",
              "1.0 * run.counts.moe_layers"),
     Mutation("all experts read for one token", f"{SERVING}/operators.py", "experts, 1.0)) ** tokens",
@@ -103,7 +103,8 @@ MUTATIONS = (
     Mutation("nothing tight", "engine/estimate/result.py", "Verdict.TIGHT: np.greater(self",
              "Verdict.TIGHT: np.greater(0.0 * self"),
     Mutation("memory without what lies outside the allocator", "engine/estimate/assemble.py",
-             "reserved_bytes=memory_interval(parts,", "reserved_bytes=memory_interval(work.memory,"),
+             "reserved_bytes=work.ranges.memory.beyond_exact(parts)",
+             "reserved_bytes=work.ranges.memory.beyond_exact(work.memory)"),
 )  # fmt: skip
 
 

@@ -64,10 +64,9 @@ if TYPE_CHECKING:
     from capacity_tui.engine.estimate.figures import figure as figure
     from capacity_tui.engine.estimate.figures import interval_text as interval_text
     from capacity_tui.engine.estimate.figures import limit_label as limit_label
+    from capacity_tui.engine.estimate.note import Note as Note
     from capacity_tui.engine.estimate.resolve import resolve_plan as resolve_plan
     from capacity_tui.engine.estimate.result import Estimate as Estimate
-    from capacity_tui.engine.estimate.result import Interval as Interval
-    from capacity_tui.engine.estimate.result import Note as Note
     from capacity_tui.engine.explain import terms as _explain_terms
     from capacity_tui.engine.explain.explain import Explanation as Explanation
     from capacity_tui.engine.explain.roofline import Roofline as Roofline
@@ -184,6 +183,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.sampling.samples import sample_files as sample_files
     from capacity_tui.engine.sampling.torch_kernels import gpu_usable as gpu_usable
     from capacity_tui.engine.schema.field_meta import Knob as Knob
+    from capacity_tui.engine.uncertainty.intervals import Interval as Interval
     from capacity_tui.engine.units import format_bandwidth as format_bandwidth
     from capacity_tui.engine.units import format_bytes as format_bytes
     from capacity_tui.engine.units import format_count as format_count

@@ -12,10 +12,10 @@ from capacity_tui.engine.accuracy.scoring import Prediction
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate.estimate import Answer, estimate_plan
-from capacity_tui.engine.estimate.result import Interval, MemoryEstimate
+from capacity_tui.engine.estimate.result import MemoryEstimate
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan.plan import Plan
-from capacity_tui.engine.uncertainty.intervals import exact_bytes
+from capacity_tui.engine.uncertainty.intervals import Interval, exact_bytes
 
 _SPEEDS = ("prefill_tokens_per_second", "decode_tokens_per_second", "time_to_first_token_seconds")
 _BYTES = "_bytes"

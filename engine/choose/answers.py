@@ -44,7 +44,7 @@ def answer(plan: Plan, machine: Machine | None = None, catalog: Catalog | None =
         warnings=(*estimate.warnings, *warnings),
         scalability=scalability(case),
     )
-    return Answer(resolved.plan, advised)
+    return Answer(resolved, advised)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""From neutral work to an estimate: the same for every kind of model."""
+"""From neutral work to an estimate: the same for every kind of model, trained, served or fitted."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from capacity_tui.engine.estimate.result import (
     Basis,
     ComputationEstimate,
     Estimate,
+    InferenceSpeed,
     Iteration,
     MemoryEstimate,
     StageBytes,
 )
-from capacity_tui.engine.estimate.timing.schedule import step_time
+from capacity_tui.engine.estimate.serving.rates import inference_speed
+from capacity_tui.engine.estimate.timing.schedule import StepTime, step_time
 from capacity_tui.engine.estimate.work import Work
-from capacity_tui.engine.numeric import added
+from capacity_tui.engine.numeric import Number, added
 from capacity_tui.engine.plan.plan import PricingSection
-from capacity_tui.engine.uncertainty.intervals import interval, memory_interval
 
 
 def memory_estimate(work: Work, cluster: Cluster) -> MemoryEstimate:
@@ -28,8 +29,8 @@ def memory_estimate(work: Work, cluster: Cluster) -> MemoryEstimate:
     reserve = reserve_bytes(allocated, work.fragmentation)
     parts = {**work.memory, "context": work.context_bytes, "reserve": reserve}
     return MemoryEstimate(
-        per_device_bytes=memory_interval(work.memory, work.memory_range),
-        reserved_bytes=memory_interval(parts, work.memory_range),
+        per_device_bytes=work.ranges.memory.beyond_exact(work.memory),
+        reserved_bytes=work.ranges.memory.beyond_exact(parts),
         parts=parts,
         capacity_bytes=cluster.device.memory_bytes,
         host_bytes=work.host_bytes,
@@ -52,34 +53,39 @@ def assemble(work: Work, cluster: Cluster, pricing: PricingSection, iteration: I
         pricing: prices the plan gives.
         iteration: what the work is one of.
     """
-    memory = memory_estimate(work, cluster)
-    time = step_time(work)
-    computation = ComputationEstimate(
-        step_seconds=interval(time.seconds, work.step_range),
-        parts=time.parts,
-        units_per_step=work.units_per_step,
-        steps=work.steps,
-        devices=cluster.devices,
-        model_flops_per_step=work.model_flops_per_step,
-        mfu=model_flops_utilization(work.model_flops_per_step, time.seconds, work.peak_flops, cluster.devices),
-        unit=work.facts.unit,
-        units_per_sample=work.units_per_sample,
-        iteration=iteration,
-    )
+    memory, time, ranges = memory_estimate(work, cluster), step_time(work), work.ranges
     seconds = None if work.steps is None else job_seconds(work.steps, time.seconds)
-    totals = balance(work.operators)
+    totals = balance(work.phases)
     computing, moving = kernel_seconds(totals, time.parts)
-    job = None if seconds is None else interval(seconds, work.step_range)
     return Estimate(
-        model=work.facts,
+        work=work,
         memory=memory,
-        computation=computation,
+        computation=ComputationEstimate(
+            step_seconds=ranges.step.around(time.seconds),
+            parts=time.parts,
+            units_per_step=work.units_per_step,
+            steps=work.steps,
+            devices=cluster.devices,
+            model_flops_per_step=work.model_flops_per_step,
+            mfu=model_flops_utilization(work.model_flops_per_step, time.seconds, work.peak_flops, cluster.devices),
+            phases=time.phases,
+            infer=_speed(work, time),
+            unit=work.facts.unit,
+            units_per_sample=work.units_per_sample,
+            iteration=iteration,
+        ),
         bottleneck=bottleneck(totals, time.parts, cluster, work.peak_flops, memory.held),
-        cost=cost(cluster, job, time.seconds / work.units_per_step, state_bytes=work.state_bytes),
+        cost=cost(
+            cluster,
+            None if seconds is None else ranges.step.around(seconds),
+            time.seconds / work.units_per_step,
+            keeps_state=work.served is None,
+            state_bytes=work.state_bytes,
+        ),
         energy=energy(cluster, seconds, computing / time.seconds, moving / time.seconds, pricing.usd_per_kwh),
         basis=Basis(
             work.method,
-            cluster.device.efficiency.source,
+            work.calibration or cluster.device.efficiency.source,
             cluster.device.checked,
             work.assumed,
             cluster.figures(),
@@ -87,4 +93,13 @@ def assemble(work: Work, cluster: Cluster, pricing: PricingSection, iteration: I
             levels=cluster.levels,
         ),
         warnings=work.warnings,
+        details=work.details,
     )
+
+
+def _speed(work: Work, time: StepTime) -> InferenceSpeed | None:
+    """Return the speeds of what is served; None for what is not."""
+    if work.served is None:
+        return None
+    phases: dict[str, Number] = {phase.name: each.seconds for phase, each in zip(work.phases, time.phases, strict=True)}
+    return inference_speed(work.served, phases, time.seconds, work.ranges)

@@ -11,7 +11,7 @@ from capacity_tui.engine.cluster.cluster import Cluster
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.result import Bottleneck, BottleneckKind
 from capacity_tui.engine.estimate.timing.schedule import SHORTEST
-from capacity_tui.engine.estimate.work import Operator
+from capacity_tui.engine.estimate.work import Phase
 from capacity_tui.engine.numeric import Flags, Number, added, first_label, where
 
 # Other parts of a step are named from this share on.
@@ -22,7 +22,7 @@ NETWORK = ("tensor_parallel", "context_parallel", "expert_parallel", "data_paral
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """Arithmetic against memory over all operators of a micro-batch.
+    """Arithmetic against memory over all kernels of a micro-batch, or of all phases.
 
     Attributes:
         flops: FLOPs.
@@ -37,19 +37,24 @@ class Balance:
     memory_bound: Number
 
 
-def balance(operators: tuple[Operator, ...]) -> Balance:
-    """Add up arithmetic, traffic and time of the operators of a micro-batch."""
+def balance(phases: tuple[Phase, ...]) -> Balance:
+    """Add up arithmetic, traffic and time of the kernels of a micro-batch; of several phases, of all their runs."""
     sums: dict[str, list[Number]] = {"flops": [], "bytes": [], "arithmetic": [], "memory": []}
-    for operator in operators:
-        if operator.where == "step":
-            continue
-        compute_seconds = operator.flops / operator.rate
-        memory_seconds = operator.bytes / operator.bandwidth
-        bound = compute_seconds >= memory_seconds
-        sums["flops"].append(operator.flops * operator.count)
-        sums["bytes"].append(operator.bytes * operator.count)
-        sums["arithmetic"].append(where(bound, compute_seconds, 0.0) * operator.count)
-        sums["memory"].append(where(bound, 0.0, memory_seconds) * operator.count)
+    for phase in phases:
+        here: dict[str, list[Number]] = {name: [] for name in sums}
+        for operator in phase.operators:
+            if operator.where == "step":
+                continue
+            compute_seconds = operator.flops / operator.rate
+            memory_seconds = operator.bytes / operator.bandwidth
+            bound = compute_seconds >= memory_seconds
+            here["flops"].append(operator.flops * operator.count)
+            here["bytes"].append(operator.bytes * operator.count)
+            here["arithmetic"].append(where(bound, compute_seconds, 0.0) * operator.count)
+            here["memory"].append(where(bound, 0.0, memory_seconds) * operator.count)
+        runs = phase.schedule.repeats * phase.runs if len(phases) > 1 else 1.0
+        for name, numbers in here.items():
+            sums[name].append(added(numbers) * runs)
     return Balance(*(added(numbers) for numbers in sums.values()))
 
 
@@ -61,7 +66,7 @@ def arithmetic_intensity(flops: Number, traffic: Number) -> Number:
     """FLOPs for each byte of device memory traffic.
 
     Args:
-        flops: FLOPs of all operators of a micro-batch on one device.
+        flops: FLOPs of all kernels of a micro-batch, or of all phases, on one device.
         traffic: bytes they move to and from its memory.
     """
     return flops / np.maximum(traffic, 1.0)

@@ -83,6 +83,10 @@ class Record:
         self.derivations.append(derivation)
         self._origins[id(result)] = (result, derivation)
 
+    def branch(self) -> Record:
+        """Return a record that goes on from here and leaves this one as it is."""
+        return Record([*self.derivations], self.told, {**self._origins})
+
     def __iter__(self) -> Iterator[Derivation]:
         """Return the derivations in their order."""
         return iter(self.derivations)
@@ -190,13 +194,15 @@ def origin(value: object) -> Derivation | None:
 
 
 @contextmanager
-def recording(told: Iterable[tuple[object, str]] = ()) -> Iterator[Record]:
+def recording(told: Iterable[tuple[object, str]] = (), *, after: Record | None = None) -> Iterator[Record]:
     """Collect the derivation of every equation evaluated inside the block.
 
     Args:
         told: numbers that equations are given, each with how it came about.
+        after: what was recorded before, which the equations may build on; it stays as it is.
     """
-    record = Record(told={id(value): (value, text) for value, text in told})
+    record = Record() if after is None else after.branch()
+    record.told = {**record.told, **{id(value): (value, text) for value, text in told}}
     token = _record.set(record)
     try:
         yield record

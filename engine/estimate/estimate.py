@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.estimate.assemble import assemble
 from capacity_tui.engine.estimate.classical.work import classical_work
+from capacity_tui.engine.estimate.equation import recording
 from capacity_tui.engine.estimate.networks.work import network_work
 from capacity_tui.engine.estimate.plugin import plugin_work
 from capacity_tui.engine.estimate.resolve import ResolvedPlan, job_steps, resolve_plan
 from capacity_tui.engine.estimate.result import Estimate, Iteration
 from capacity_tui.engine.estimate.serving.resolve import serving_run
-from capacity_tui.engine.estimate.serving.serve import serving_estimate
+from capacity_tui.engine.estimate.serving.work import serving_work
 from capacity_tui.engine.estimate.timing.measured import as_measured
 from capacity_tui.engine.estimate.transformer.resolve import transformer_run
 from capacity_tui.engine.estimate.transformer.training import training_work
@@ -29,12 +30,21 @@ if TYPE_CHECKING:
     from capacity_tui.engine.machine.machine import Machine
 
 
+# What one run of the work is, by task; an optimizer step where nothing else stands here.
+ITERATIONS: Mapping[str, Iteration] = {"infer": "batch", "fit": "fit"}
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A plan with every default filled in, and its estimate."""
+    """A plan with every default filled in, what its names stand for, and its estimate."""
 
-    plan: Plan
+    resolved: ResolvedPlan
     estimate: Estimate
+
+    @property
+    def plan(self) -> Plan:
+        """The plan with every default filled in."""
+        return self.resolved.plan
 
 
 def estimate_plan(plan: Plan, machine: Machine | None = None, catalog: Catalog | None = None) -> Answer:
@@ -50,41 +60,45 @@ def estimate_plan(plan: Plan, machine: Machine | None = None, catalog: Catalog |
     """
     facts = catalog or load_catalog()
     resolved = resolve_plan(plan, facts, machine)
-    return Answer(resolved.plan, estimate_resolved(resolved, facts))
+    return Answer(resolved, estimate_resolved(resolved, facts))
 
 
-def estimate_resolved(resolved: ResolvedPlan, catalog: Catalog) -> Estimate:
-    """Estimate a settled plan.
+def estimate_resolved(resolved: ResolvedPlan, catalog: Catalog, *, recorded: bool = False) -> Estimate:
+    """Estimate a resolved plan.
+
+    Args:
+        resolved: the plan.
+        catalog: facts.
+        recorded: whether the estimate keeps the equations as they were evaluated, to be explained from them.
 
     Raises:
         PlanError: nothing is known about this kind of model.
     """
-    plan, shape = resolved.plan, resolved.shape
-    if plan.task == "infer" and shape is not None:
-        return serving_estimate(serving_run(plan, shape, resolved.cluster, catalog), plan.pricing)
+    if recorded:
+        hardware = ((told.value, str(told)) for told in resolved.cluster.figures().values())
+        with recording(hardware) as record:
+            return replace(estimate_resolved(resolved, catalog), derivations=record)
     work = work_of(resolved, catalog)
-    if work is None:
-        raise PlanError(
-            f"{resolved.family.id} cannot be estimated yet",
-            hint="transformers can: capacity-tui models --list",
-            place=Place(field="model.name"),
-        )
-    iterations: Mapping[str, Iteration] = {"infer": "batch", "fit": "fit"}
-    return assemble(work, resolved.cluster, plan.pricing, iterations.get(str(plan.task), "step"))
+    return assemble(work, resolved.cluster, resolved.plan.pricing, ITERATIONS.get(str(resolved.plan.task), "step"))
 
 
-def work_of(resolved: ResolvedPlan, catalog: Catalog) -> Work | None:
-    """Return a settled plan as neutral work; None where its family does not speak in operators."""
+def work_of(resolved: ResolvedPlan, catalog: Catalog) -> Work:
+    """Return a resolved plan as neutral work.
+
+    Raises:
+        PlanError: nothing is known about this kind of model.
+    """
+    plan, cluster, family = resolved.plan, resolved.cluster, resolved.family.id
     if isinstance(resolved.spec, ClassicalSpec):
-        efficiency = resolved.plan.hardware.efficiency
-        return classical_work(resolved.spec, resolved.family.id, resolved.cluster, catalog, efficiency)
+        return classical_work(resolved.spec, family, cluster, catalog, plan.hardware.efficiency)
     if isinstance(resolved.spec, NetworkSpec):
-        steps = job_steps(resolved.plan)
-        return network_work(resolved.plan, resolved.spec, resolved.family.id, resolved.cluster, catalog, steps)
+        return network_work(plan, resolved.spec, family, cluster, catalog, job_steps(plan))
     if isinstance(resolved.spec, PluginSpec):
-        return plugin_work(resolved.plan, resolved.spec, plugin_of(resolved.family.id), resolved.cluster)
-    if resolved.shape is None or resolved.plan.task == "infer":
-        return None
-    run = transformer_run(resolved.plan, resolved.shape, resolved.cluster, catalog)
-    work = training_work(run, job_steps(resolved.plan))
-    return as_measured(work, resolved.cluster.device, str(resolved.plan.training.precision))
+        return plugin_work(plan, resolved.spec, plugin_of(family), cluster)
+    if resolved.shape is None:
+        hint = "transformers can: capacity-tui models --list"
+        raise PlanError(f"{family} cannot be estimated yet", hint=hint, place=Place(field="model.name"))
+    if plan.task == "infer":
+        return serving_work(serving_run(plan, resolved.shape, cluster, catalog))
+    work = training_work(transformer_run(plan, resolved.shape, cluster, catalog), job_steps(plan))
+    return as_measured(work, cluster.device, str(plan.training.precision))

@@ -23,9 +23,10 @@ from capacity_tui.engine.estimate.derived import (
     units_per_device_second,
     units_per_second,
 )
-from capacity_tui.engine.estimate.result import Estimate, InferenceSpeed, Interval, Iteration
+from capacity_tui.engine.estimate.result import Estimate, InferenceSpeed, Iteration
 from capacity_tui.engine.estimate.work import Part
 from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.uncertainty.intervals import Interval
 from capacity_tui.engine.units import format_money, format_quantity, not_available
 
 Value = Number | Interval | None

@@ -8,8 +8,9 @@ import numpy as np
 
 from capacity_tui.engine.cluster.cluster import Cluster, Interruptions, Price
 from capacity_tui.engine.estimate.equation import equation
-from capacity_tui.engine.estimate.result import CostEstimate, EnergyEstimate, Interval
+from capacity_tui.engine.estimate.result import CostEstimate, EnergyEstimate
 from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.uncertainty.intervals import Interval
 
 HOUR = 3600.0
 # Where interruptions come so often that hardly any work is done, more of them make no difference to the answer.

@@ -8,8 +8,8 @@ import numpy as np
 
 from capacity_tui.engine.cluster.cluster import Cluster
 from capacity_tui.engine.estimate.non_allocator_memory import context_bytes
-from capacity_tui.engine.estimate.result import ModelFacts, Note
-from capacity_tui.engine.estimate.work import Operator, Schedule, Work
+from capacity_tui.engine.estimate.note import Note
+from capacity_tui.engine.estimate.work import ModelFacts, Operator, Phase, Work
 from capacity_tui.engine.models.plugins import Calculated, ModelPlugin
 from capacity_tui.engine.models.spec import Spec
 from capacity_tui.engine.plan.plan import Plan
@@ -51,11 +51,7 @@ def plugin_work(plan: Plan, spec: Spec, plugin: ModelPlugin, cluster: Cluster) -
         places={"while it trains": peak},
         fragmentation=0.0,
         context_bytes=context_bytes(0.0 if on_cpu else device.efficiency.context_bytes, 0.0, 0.0),
-        operators=(training,),
-        collectives=(),
-        schedule=Schedule(),
-        host_launch_seconds=0.0,
-        fixed_seconds=device.efficiency.kernel_launch_seconds,
+        phases=(Phase("step", (training,), fixed_seconds=device.efficiency.kernel_launch_seconds),),
         units_per_step=_samples(spec),
         units_per_sample=1.0,
         steps=1.0,

@@ -9,54 +9,18 @@ from typing import Literal
 import numpy as np
 
 from capacity_tui.engine.cluster.level import Level
+from capacity_tui.engine.estimate.equation import Record
+from capacity_tui.engine.estimate.note import Note
+from capacity_tui.engine.estimate.timing.passes import PhaseTime
+from capacity_tui.engine.estimate.work import ModelFacts, Work
 from capacity_tui.engine.machine.facts import Quantity
 from capacity_tui.engine.numeric import Flags, Labels, Number, first_label, largest_label, same_label
+from capacity_tui.engine.uncertainty.intervals import Interval
 from capacity_tui.engine.units import format_bytes
 from capacity_tui.engine.verdict import Verdict
 
 Iteration = Literal["step", "batch", "fit"]
 BottleneckKind = Literal["compute", "memory_bandwidth", "network", "capacity", "input", "overhead"]
-
-
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """A value with the range that held eight in ten comparable published measurements.
-
-    Attributes:
-        value: the estimate.
-        low: 10th percentile.
-        high: 90th percentile.
-    """
-
-    value: Number
-    low: Number
-    high: Number
-
-
-@dataclass(frozen=True, slots=True)
-class ModelFacts:
-    """Size and work of the model itself, whatever runs it.
-
-    Attributes:
-        parameters: all parameters.
-        active_parameters: parameters used for one token or sample.
-        forward_flops: forward FLOPs for one unit.
-        unit: ``token`` or ``sample``: what the work is counted in.
-        complexity: complexity class, where the family has one.
-        samples: what samples are called.
-    """
-
-    parameters: Number
-    active_parameters: Number
-    forward_flops: Number
-    unit: Literal["token", "sample"]
-    complexity: str = ""
-    samples: Literal["samples", "images", "rows"] = "samples"
-
-    @property
-    def counted(self) -> str:
-        """What the work is counted in, as a word for many."""
-        return "tokens" if self.unit == "token" else self.samples
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +124,7 @@ class ComputationEstimate:
         devices: how many devices share the work.
         model_flops_per_step: model FLOPs of a step, no recomputation.
         mfu: model FLOPs over dense peak, None where the peak is unknown.
+        phases: the phases of the work, each with its own time.
         infer: speeds of serving.
         unit: what is counted.
         units_per_sample: tokens in one sample.
@@ -173,6 +138,7 @@ class ComputationEstimate:
     devices: Number
     model_flops_per_step: Number
     mfu: Number | None
+    phases: tuple[PhaseTime, ...] = ()
     infer: InferenceSpeed | None = None
     unit: Literal["token", "sample"] = "token"
     units_per_sample: Number = 1.0
@@ -241,25 +207,6 @@ class EnergyEstimate:
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
-    """A recommendation or warning; ``saves`` is computed by estimating again.
-
-    Attributes:
-        code: stable name for scripts.
-        title: what to do or to know.
-        detail: why, with the figures.
-        saves: what changes, by result key: new value minus old.
-        change: plan fields that bring it about, with their new values.
-    """
-
-    code: str
-    title: str
-    detail: str
-    saves: Mapping[str, float] | None = None
-    change: Mapping[str, object] | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Scaling:
     """One point of the scalability analysis.
 
@@ -317,9 +264,14 @@ class Estimate:
 
     Numbers, and words such as verdict, bottleneck and peak, then have the shape to which those fields broadcast. Texts,
     and the properties that hold one word, are those of a single plan.
+
+    Attributes:
+        work: what all of it was computed from: kernels, communication and memory.
+        derivations: the equations as they were evaluated; None unless they were asked for.
+        details: further figures of this kind of run, by result key.
     """
 
-    model: ModelFacts
+    work: Work
     memory: MemoryEstimate
     computation: ComputationEstimate
     bottleneck: Bottleneck
@@ -330,6 +282,12 @@ class Estimate:
     warnings: tuple[Note, ...] = ()
     scalability: tuple[Scaling, ...] = ()
     details: Mapping[str, Number] = field(default_factory=dict)
+    derivations: Record | None = None
+
+    @property
+    def model(self) -> ModelFacts:
+        """Size and work of the model."""
+        return self.work.facts
 
     @property
     def fits(self) -> bool | None:

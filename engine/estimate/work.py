@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from capacity_tui.engine.estimate.result import ModelFacts, Note
+from capacity_tui.engine.estimate.note import Note
 from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.uncertainty.intervals import GENERAL, OF_MEMORY, STEP, TRAINED_MEMORY
+from capacity_tui.engine.uncertainty.intervals import Ranges
 
 Part = Literal[
     "compute",
@@ -21,8 +21,34 @@ Part = Literal[
     "optimizer",
     "overhead",
 ]
-Phase = Literal["forward", "backward", "recompute", "step"]
+Direction = Literal["forward", "backward", "recompute", "step"]
 PipelinePosition = Literal["layer", "first", "last", "step"]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFacts:
+    """Size and work of the model itself, whatever runs it.
+
+    Attributes:
+        parameters: all parameters.
+        active_parameters: parameters used for one token or sample.
+        forward_flops: forward FLOPs for one unit.
+        unit: ``token`` or ``sample``: what the work is counted in.
+        complexity: complexity class, where the family has one.
+        samples: what samples are called.
+    """
+
+    parameters: Number
+    active_parameters: Number
+    forward_flops: Number
+    unit: Literal["token", "sample"]
+    complexity: str = ""
+    samples: Literal["samples", "images", "rows"] = "samples"
+
+    @property
+    def counted(self) -> str:
+        """What the work is counted in, as a word for many."""
+        return "tokens" if self.unit == "token" else self.samples
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +64,13 @@ class Operator:
         bytes: device memory traffic of one run.
         rate: FLOP/s this kernel reaches at this shape.
         bandwidth: B/s this kernel reaches.
-        count: runs for one micro-batch on the device (a step for ``where == "step"``).
+        count: runs for one micro-batch or pass on the device (a step for ``where == "step"``).
         launches: kernels one run launches.
     """
 
     name: str
     part: Part
-    phase: Phase
+    phase: Direction
     where: PipelinePosition
     flops: Number
     bytes: Number
@@ -62,7 +88,7 @@ class Collective:
         name: operation and what it carries.
         part: result part its exposed time counts towards.
         seconds: time of one run.
-        count: runs for one micro-batch (a step for ``per_step``).
+        count: runs for one micro-batch or pass (a step for ``per_step``).
         overlap: share that can hide behind kernels and their launches.
         per_step: whether it runs once a step rather than once a micro-batch.
         bytes: payload of one run.
@@ -79,7 +105,7 @@ class Collective:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """How micro-batches run through the pipeline.
+    """How micro-batches run through the pipeline, forward and backward.
 
     Attributes:
         micro_batches: micro-batches of one step on one replica.
@@ -93,6 +119,85 @@ class Schedule:
     interleave: Number = 1.0
     fullest_over_mean: Number = 1.0
 
+    @property
+    def repeats(self) -> Number:
+        """How often the kernels of a micro-batch run."""
+        return self.micro_batches
+
+    def share(self, where: PipelinePosition) -> Number:
+        """Return the share of a kernel's time that falls on the mean stage: one stage has the first or last layer."""
+        return 1.0 / self.stages if where in {"first", "last"} else 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class PassSchedule:
+    """How forward passes run through the stages of a model that is served.
+
+    Attributes:
+        passes: passes that each stage works through.
+        waves: passes that follow each other through all stages; the others run beside them, each on its stage.
+        stages: pipeline stages, over which the kernels of a pass are divided.
+        overlap: share of the waves that the engine overlaps.
+        hand_over: seconds in which the activations of one pass go from stage to stage.
+        kernels: kernels of a pass.
+        kernel_gap: seconds between two of them on the device.
+    """
+
+    passes: Number
+    waves: Number
+    stages: Number
+    overlap: Number
+    hand_over: Number
+    kernels: Number
+    kernel_gap: Number
+
+    @property
+    def repeats(self) -> Number:
+        """How often the kernels of a pass run."""
+        return self.passes
+
+    def share(self, where: PipelinePosition) -> Number:  # noqa: ARG002 - all stages share all kernels of a pass
+        """Return the share of a kernel's time that falls on the mean stage."""
+        return 1.0 / self.stages
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """Kernels and communication that follow one schedule: an optimizer step, reading of prompts, one decode step.
+
+    Attributes:
+        name: what it is.
+        operators: kernels of a micro-batch or pass, and of the whole phase.
+        collectives: communication.
+        schedule: how often they run, and how they divide over pipeline stages.
+        host_launch_seconds: host time of one kernel launch.
+        fixed_seconds: host time of one step or pass.
+        runs: how often one iteration of the work runs the phase.
+    """
+
+    name: Literal["step", "prefill", "decode"]
+    operators: tuple[Operator, ...]
+    collectives: tuple[Collective, ...] = ()
+    schedule: Schedule | PassSchedule = field(default_factory=Schedule)
+    host_launch_seconds: Number = 0.0
+    fixed_seconds: Number = 0.0
+    runs: Number = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """The requests of one batch.
+
+    Attributes:
+        batch: sequences served side by side by one replica.
+        prompt: tokens of a prompt.
+        replicas: copies of the model that serve side by side.
+    """
+
+    batch: Number
+    prompt: Number
+    replicas: Number
+
 
 @dataclass(frozen=True, slots=True)
 class Work:
@@ -105,25 +210,22 @@ class Work:
         places: bytes inside the allocator at each place that may be the peak, in words.
         fragmentation: what the allocator holds beyond its peak, as a share of it.
         context_bytes: driver context and communication buffers outside the allocator.
-        operators: kernels of a micro-batch and of the step.
-        collectives: communication.
-        schedule: micro-batches and pipeline.
-        host_launch_seconds: host time of one kernel launch.
-        fixed_seconds: host time of one step.
-        units_per_step: tokens or samples of one step.
+        phases: kernels and communication of one iteration: a step, a fit, or prefill and decode of a batch.
+        units_per_step: tokens or samples of one iteration.
         units_per_sample: tokens in one sample.
-        steps: steps of the job, None when open.
+        steps: iterations of the job, None when open.
         model_flops_per_step: FLOPs of the model itself, over all devices.
         peak_flops: dense peak of one device in the type used, FLOP/s.
         method: how the numbers are computed, for the basis.
+        calibration: which measured constants went in; empty for those of the device.
         assumed: what was not given.
-        step_range: measured over predicted time of a step, 10th and 90th percentile.
-        memory_range: the same of memory beyond its exact parts.
+        ranges: of measured over predicted.
         stages: bytes inside the allocator on a device of the first, last and fullest pipeline stage.
         timeline: the same on the fullest device by moment of a step; empty where only the peak is known.
-        step_basis, memory_basis: which runs the ranges come from, in words.
         warnings: what to know before relying on the run.
         state_bytes: model states that one device writes to a checkpoint; None where they are not known.
+        served: the requests, where the work answers any.
+        details: further figures, by result key.
     """
 
     facts: ModelFacts
@@ -132,23 +234,29 @@ class Work:
     places: Mapping[str, Number]
     fragmentation: Number
     context_bytes: Number
-    operators: tuple[Operator, ...]
-    collectives: tuple[Collective, ...]
-    schedule: Schedule
-    host_launch_seconds: Number
-    fixed_seconds: Number
+    phases: tuple[Phase, ...]
     units_per_step: Number
     units_per_sample: Number
     steps: Number | None
     model_flops_per_step: Number
     peak_flops: Number
     method: str
+    calibration: str = ""
     assumed: tuple[str, ...] = ()
-    step_range: tuple[float, float] = STEP
-    memory_range: tuple[float, float] = TRAINED_MEMORY
-    step_basis: str = GENERAL
-    memory_basis: str = OF_MEMORY
+    ranges: Ranges = field(default_factory=Ranges)
     warnings: tuple[Note, ...] = ()
     state_bytes: Number | None = None
     stages: Mapping[str, Number] = field(default_factory=dict)
     timeline: Mapping[str, Number] = field(default_factory=dict)
+    served: Served | None = None
+    details: Mapping[str, Number] = field(default_factory=dict)
+
+    @property
+    def operators(self) -> tuple[Operator, ...]:
+        """The kernels of all phases."""
+        return tuple(operator for phase in self.phases for operator in phase.operators)
+
+    @property
+    def collectives(self) -> tuple[Collective, ...]:
+        """The communication of all phases."""
+        return tuple(collective for phase in self.phases for collective in phase.collectives)

@@ -9,13 +9,13 @@ import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.estimate.equation import Derivation, recording
-from capacity_tui.engine.estimate.estimate import estimate_resolved, work_of
+from capacity_tui.engine.estimate.estimate import estimate_resolved
 from capacity_tui.engine.estimate.figures import Figure, figure, result_key
 from capacity_tui.engine.estimate.resolve import ResolvedPlan
-from capacity_tui.engine.estimate.result import Interval
+from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.explain.notes import remarks
 from capacity_tui.engine.explain.terms import Sum, Term, mean, sum_of
-from capacity_tui.engine.uncertainty.intervals import GENERAL, OF_MEMORY
+from capacity_tui.engine.uncertainty.intervals import Interval
 
 # Where every parameter is active, one formula gives both.
 SAME_FORMULA = {"model.active_parameters": "model.parameters"}
@@ -59,15 +59,28 @@ class Explanation:
 
 
 def explain_resolved(resolved: ResolvedPlan, name: str, catalog: Catalog) -> Explanation:
-    """Explain one figure of a settled plan.
+    """Estimate a resolved plan and explain one of its figures.
 
     Raises:
         PlanError: no result has that key, or the plan cannot be estimated.
     """
+    return explain_estimate(resolved, estimate_resolved(resolved, catalog, recorded=True), name, catalog)
+
+
+def explain_estimate(resolved: ResolvedPlan, estimate: Estimate, name: str, catalog: Catalog) -> Explanation:
+    """Explain one figure from its estimate's own work and the equations it recorded; nothing is computed again.
+
+    Args:
+        resolved: the plan.
+        estimate: its estimate, with its derivations.
+        name: key of the result.
+        catalog: facts.
+
+    Raises:
+        PlanError: no result has that key.
+    """
     key = result_key(name)
-    hardware = ((told.value, str(told)) for told in resolved.cluster.figures().values())
-    with recording(hardware) as record:
-        estimate = estimate_resolved(resolved, catalog)
+    with recording(after=estimate.derivations) as record:
         found = figure(estimate, key)
         summed = sum_of(key, resolved, estimate, catalog)
     return Explanation(
@@ -75,7 +88,7 @@ def explain_resolved(resolved: ResolvedPlan, name: str, catalog: Catalog) -> Exp
         sum=summed,
         derivations=_derivations(record, SAME_FORMULA.get(key, key), found.number),
         remarks=tuple(remarks(found, resolved, estimate, catalog)),
-        interval_basis=_interval_basis(key, resolved, catalog) if isinstance(found.value, Interval) else "",
+        interval_basis=estimate.work.ranges.of(key).basis if isinstance(found.value, Interval) else "",
         calibration="" if key.startswith(WITHOUT_CONSTANTS) else estimate.basis.calibration,
         assumed=estimate.basis.assumed,
     )
@@ -89,10 +102,3 @@ def _derivations(record: Iterable[Derivation], key: str, value: float | None) ->
             found.append(derivation)
     exact = [each for each in found if value is not None and np.allclose(mean(each.result), value, rtol=1e-9, atol=0)]
     return tuple(exact[:1] or (found[:MOST_DERIVATIONS] if value else ()))
-
-
-def _interval_basis(key: str, resolved: ResolvedPlan, catalog: Catalog) -> str:
-    work = work_of(resolved, catalog)
-    if work is None:
-        return OF_MEMORY if key.startswith("memory.") else GENERAL
-    return work.memory_basis if key.startswith("memory.") else work.step_basis

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
-from capacity_tui.engine.catalog import Catalog, load_catalog
-from capacity_tui.engine.estimate.estimate import Answer, work_of
-from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
-from capacity_tui.engine.estimate.serving.resolve import serving_run
-from capacity_tui.engine.estimate.serving.speed import decode, prefill
+from capacity_tui.engine.estimate.estimate import Answer
 from capacity_tui.engine.estimate.timing.roofline import operator_seconds
-from capacity_tui.engine.estimate.work import Operator
+from capacity_tui.engine.estimate.work import Phase
 from capacity_tui.engine.numeric import Number
-
-if TYPE_CHECKING:
-    from capacity_tui.engine.machine.machine import Machine
 
 # Kernels that take the most time are shown; more would not be told apart.
 MOST_POINTS = 10
@@ -75,45 +68,30 @@ class Roofline:
         return min(self.peak, intensity * self.bandwidth)
 
 
-def roofline(answer: Answer, machine: Machine | None = None, catalog: Catalog | None = None) -> Roofline | None:
-    """Return the roofline of an answered plan; None where its work moves no memory."""
-    facts = catalog or load_catalog()
-    resolved = resolve_plan(answer.plan, facts, machine)
-    operators, micro_batches = _operators(resolved, facts)
-    computation, bottleneck = answer.estimate.computation, answer.estimate.bottleneck
+def roofline(answer: Answer) -> Roofline | None:
+    """Return the roofline of an answered plan, from the work its estimate kept; None where it moves no memory."""
+    device, estimate = answer.resolved.cluster.device, answer.estimate
+    computation, bottleneck = estimate.computation, estimate.bottleneck
     intensity, ridge = _number(bottleneck.arithmetic_intensity), _number(bottleneck.ridge_point)
-    bandwidth = _number(resolved.cluster.device.bandwidth)
+    bandwidth = _number(device.bandwidth)
     if intensity <= 0 or ridge <= 0:
         return None
     reached = computation.model_flops_per_step / computation.step_seconds.value / computation.devices
-    points = sorted(_points(operators, micro_batches), key=lambda point: -point.share)
-    name = resolved.cluster.device.name
-    return Roofline(name, ridge * bandwidth, bandwidth, intensity, _number(reached), tuple(points[:MOST_POINTS]))
+    points = sorted(_points(estimate.work.phases), key=lambda point: -point.share)
+    return Roofline(device.name, ridge * bandwidth, bandwidth, intensity, _number(reached), tuple(points[:MOST_POINTS]))
 
 
-def _operators(resolved: ResolvedPlan, catalog: Catalog) -> tuple[tuple[Operator, ...], Number]:
-    """Return the kernels of a run and how often those of a micro-batch run in a step."""
-    if resolved.plan.task == "infer" and resolved.shape is not None:
-        run = serving_run(resolved.plan, resolved.shape, resolved.cluster, catalog)
-        first = tuple(replace(operator, name=f"{operator.name} of the prompt") for operator in prefill(run).operators)
-        each = tuple(
-            replace(operator, name=f"{operator.name} of the output", count=operator.count * run.decode_steps)
-            for operator in decode(run).operators
-        )
-        return (*first, *each), 1.0
-    work = work_of(resolved, catalog)
-    return (work.operators, work.schedule.micro_batches) if work is not None else ((), 1.0)
-
-
-def _points(operators: Iterable[Operator], micro_batches: Number) -> Iterator[Point]:
+def _points(phases: tuple[Phase, ...]) -> Iterator[Point]:
     """Yield one point a kind of kernel: forward, backward and recomputation of a product together."""
     kinds: dict[str, list[tuple[float, float, float, float]]] = {}
-    for operator in operators:
-        repeats = 1.0 if operator.where == "step" else micro_batches
-        runs = _number(operator.count * repeats)
-        sums = (operator.flops, operator.bytes, operator_seconds(operator), operator.flops / operator.rate)
-        flops, traffic, seconds, arithmetic = (_number(each) * runs for each in sums)
-        kinds.setdefault(_kind(operator.name), []).append((flops, traffic, seconds, arithmetic))
+    for phase in phases:
+        ending = "" if len(phases) == 1 else f", {phase.name}"
+        for operator in phase.operators:
+            repeats = 1.0 if operator.where == "step" else phase.schedule.repeats
+            runs = _number(operator.count * repeats * phase.runs)
+            sums = (operator.flops, operator.bytes, operator_seconds(operator), operator.flops / operator.rate)
+            flops, traffic, seconds, arithmetic = (_number(each) * runs for each in sums)
+            kinds.setdefault(_kind(operator.name) + ending, []).append((flops, traffic, seconds, arithmetic))
     total = sum(each[2] for members in kinds.values() for each in members)
     for name, members in kinds.items():
         flops, traffic, seconds, arithmetic = (sum(column) for column in zip(*members, strict=True))

@@ -9,16 +9,12 @@ import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.estimate.equation import Derivation, origin
-from capacity_tui.engine.estimate.estimate import work_of
 from capacity_tui.engine.estimate.figures import part_label
 from capacity_tui.engine.estimate.resolve import ResolvedPlan
 from capacity_tui.engine.estimate.result import Estimate
-from capacity_tui.engine.estimate.serving.resolve import serving_run
-from capacity_tui.engine.estimate.serving.run import ServingRun
-from capacity_tui.engine.estimate.serving.speed import PhaseTime, decode, prefill
+from capacity_tui.engine.estimate.timing.passes import PhaseTime
 from capacity_tui.engine.estimate.timing.roofline import operator_seconds
-from capacity_tui.engine.estimate.timing.schedule import step_time
-from capacity_tui.engine.estimate.work import Collective, Operator, Work
+from capacity_tui.engine.estimate.work import Collective, Operator, Phase
 from capacity_tui.engine.models.networks.layers import Layer
 from capacity_tui.engine.models.networks.specs import NetworkSpec
 from capacity_tui.engine.models.parameters import ParameterCounts, count_parameters
@@ -78,9 +74,9 @@ def sum_of(key: str, resolved: ResolvedPlan, estimate: Estimate, catalog: Catalo
         unit = "FLOP" if key == "model.forward_flops" else ""
         return _sum(_model_terms(key, resolved, estimate, catalog), unit)
     if key.startswith(PART_SECONDS):
-        return _sum(_part_terms(key.removeprefix(PART_SECONDS), resolved, estimate, catalog), "s")
+        return _sum(_part_terms(key.removeprefix(PART_SECONDS), estimate), "s")
     if key.startswith("computation.infer.") and not key.endswith("requests_per_second"):
-        return _serving_sum(key, resolved, catalog)
+        return _serving_sum(key, estimate)
     if group == "computation" or key in {"cost.usd", "cost.usd_spot", "cost.usd_per_million_tokens", "energy.kwh"}:
         name = {f"computation.{STEP}": "", "computation.infer.requests_per_second": "seconds"}.get(key, STEP)
         return _sum(_parts(estimate.computation.parts), "s", name)
@@ -166,36 +162,31 @@ def _layer_terms(layers: Iterable[Layer], attribute: str) -> Iterator[Term]:
         )
 
 
-def _part_terms(part: str, resolved: ResolvedPlan, estimate: Estimate, catalog: Catalog) -> Iterator[Term]:
-    work = work_of(resolved, catalog)
-    if work is not None:
-        yield from _work_terms(work, part, mean(estimate.computation.parts.get(part, 0.0)))
-    elif resolved.shape is not None:
-        yield from _phase_terms(serving_run(resolved.plan, resolved.shape, resolved.cluster, catalog), part)
+def _part_terms(part: str, estimate: Estimate) -> Iterator[Term]:
+    """Yield the seconds of a part, phase by phase: its kernels, its communication, and what is left of it."""
+    phases = estimate.work.phases
+    for phase, time in zip(phases, estimate.computation.phases, strict=True):
+        ending = f" ({phase.name})" if phase.name != "step" else ""
+        terms = [*_operator_terms(phase, part, ending), *_collective_terms(phase, time, part, ending)]
+        yield from terms
+        rest = mean(time.parts.get(part, 0.0) * phase.runs) - sum(term.value for term in terms)
+        if part == "overhead":
+            share = phase.schedule.repeats / phase.schedule.stages if ending else 1.0
+            fixed = mean(phase.fixed_seconds * share * phase.runs)
+            yield Term(f"host time of a {'pass' if ending else 'step'}{ending}", fixed)
+            yield Term(f"waiting for kernels to be launched{ending}", max(0.0, rest - fixed))
+        elif part == "pipeline_bubble":
+            yield Term(f"waiting for other stages{ending}", rest)
 
 
-def _work_terms(work: Work, part: str, value: float) -> Iterator[Term]:
-    """Yield the seconds of a step in each operator and collective of a part, and what is left of the part."""
-    terms = [*_operator_terms(work, part), *_collective_terms(work, part)]
-    yield from terms
-    rest = value - sum(term.value for term in terms)
-    if part == "overhead":
-        fixed = mean(work.fixed_seconds)
-        yield Term("host time of a step", fixed)
-        yield Term("waiting for kernels to be launched", max(0.0, rest - fixed))
-    elif part == "pipeline_bubble":
-        yield Term("waiting for other stages", rest)
-
-
-def _operator_terms(work: Work, part: str) -> Iterator[Term]:
-    micro_batches, stages = mean(work.schedule.micro_batches), mean(work.schedule.stages)
-    for operator in work.operators:
-        if ("optimizer" if operator.where == "step" else operator.part) != part:
+def _operator_terms(phase: Phase, part: str, ending: str) -> Iterator[Term]:
+    for operator in phase.operators:
+        at_end = operator.where == "step"
+        if ("optimizer" if at_end else operator.part) != part:
             continue
-        runs = mean(operator.count) * (1.0 if operator.where == "step" else micro_batches)
-        # One stage of the pipeline has the first and the last layer; time is that of the mean stage.
-        shared = stages if operator.where in {"first", "last"} else 1.0
-        yield _operator_term(operator, f"{operator.name} ({operator.phase})", runs, 1.0 / shared)
+        runs = mean(operator.count * phase.runs * (1.0 if at_end else phase.schedule.repeats))
+        name = f"{operator.name}{ending or f' ({operator.phase})'}"
+        yield _operator_term(operator, name, runs, mean(phase.schedule.share(operator.where)))
 
 
 def _operator_term(operator: Operator, name: str, runs: float, share: float) -> Term:
@@ -223,44 +214,26 @@ def _times(number: float, word: str) -> str:
     return f"{digits} {word}{'' if number == 1 else 's'}"
 
 
-def _collective_terms(work: Work, part: str) -> Iterator[Term]:
+def _collective_terms(phase: Phase, time: PhaseTime, part: str, ending: str) -> Iterator[Term]:
     """Yield communication as far as nothing hides it."""
-    micro_batches = mean(work.schedule.micro_batches)
-    for collective, exposed in zip(work.collectives, step_time(work).exposed, strict=True):
+    share = mean(phase.schedule.share("layer"))
+    for collective, exposed in zip(phase.collectives, time.exposed, strict=True):
         if collective.part == part:
-            repeats = 1.0 if collective.per_step else micro_batches
-            seconds, visible = mean(collective.seconds * collective.count) * repeats, mean(exposed)
-            detail = _collective_detail(collective, repeats, seconds, visible)
-            yield Term(collective.name, visible, detail, origin(collective.seconds))
+            runs = mean(collective.count * phase.runs * (1.0 if collective.per_step else phase.schedule.repeats))
+            seconds, visible = mean(collective.seconds) * runs * share, mean(exposed * phase.runs)
+            detail = _collective_detail(collective, runs, seconds, visible)
+            yield Term(f"{collective.name}{ending}", visible, detail, origin(collective.seconds))
 
 
-def _collective_detail(collective: Collective, repeats: float, seconds: float, visible: float) -> str:
-    runs = _times(mean(collective.count) * repeats, "time")
+def _collective_detail(collective: Collective, runs: float, seconds: float, visible: float) -> str:
     hidden = format_percent(1.0 - visible / seconds) if seconds else format_percent(0.0)
-    return f"{runs} {format_bytes(mean(collective.bytes), 'MB')}, {hidden} of it hidden"
+    return f"{_times(runs, 'time')} {format_bytes(mean(collective.bytes), 'MB')}, {hidden} of it hidden"
 
 
-def _phases(run: ServingRun) -> tuple[tuple[str, PhaseTime, float], ...]:
-    """Return prefill and decode, and how often a batch runs them."""
-    return ("prefill", prefill(run), 1.0), ("decode", decode(run), mean(run.decode_steps))
-
-
-def _phase_terms(run: ServingRun, part: str) -> Iterator[Term]:
-    for name, phase, times in _phases(run):
-        operators = [operator for operator in phase.operators if operator.part == part]
-        for operator in operators:
-            runs = mean(operator.count) * times
-            yield _operator_term(operator, f"{operator.name} ({name})", runs, 1.0 / mean(run.pp))
-        if not operators:
-            seconds = mean(phase.parts.get(part, 0.0))
-            yield Term(name, seconds * times, _times(times, "time"))
-
-
-def _serving_sum(key: str, resolved: ResolvedPlan, catalog: Catalog) -> Sum | None:
-    """Return the parts of prefill, of one step of decode, or of a whole batch."""
-    if resolved.shape is None or resolved.plan.task != "infer":
-        return None
-    run = serving_run(resolved.plan, resolved.shape, resolved.cluster, catalog)
-    is_decode = key.endswith((".decode_tokens_per_second", ".time_per_output_token_seconds"))
-    phase = decode(run) if is_decode else prefill(run)
-    return _sum(_parts(phase.parts), "s", "" if key.endswith("_seconds") else "seconds")
+def _serving_sum(key: str, estimate: Estimate) -> Sum | None:
+    """Return the parts of prefill, or of one decode step."""
+    wanted = "decode" if key.endswith((".decode_tokens_per_second", ".time_per_output_token_seconds")) else "prefill"
+    for phase, time in zip(estimate.work.phases, estimate.computation.phases, strict=True):
+        if phase.name == wanted:
+            return _sum(_parts(time.parts), "s", "" if key.endswith("_seconds") else "seconds")
+    return None

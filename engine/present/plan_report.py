@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from capacity_tui.engine.choose.scaling import Curve, curves
 from capacity_tui.engine.estimate.figures import Metric, figure, limit_label, part_label, written
-from capacity_tui.engine.estimate.result import Estimate, Note, Scaling
+from capacity_tui.engine.estimate.note import Note
+from capacity_tui.engine.estimate.result import Estimate, Scaling
 from capacity_tui.engine.explain.roofline import Roofline
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.present.charts import Slice, curve_name

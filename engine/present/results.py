@@ -13,7 +13,6 @@ from capacity_tui.engine.estimate.result import (
     Bottleneck,
     CostEstimate,
     Estimate,
-    Interval,
     MemoryEstimate,
     StageBytes,
     to_builtins,
@@ -21,6 +20,7 @@ from capacity_tui.engine.estimate.result import (
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan.files.writing import yaml_text
 from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.uncertainty.intervals import Interval
 
 MEMORY_PARTS = (
     "weights", "gradients", "optimizer", "activations", "logits", "buffers", "kv_cache", "context", "reserve",

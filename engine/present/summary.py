@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from capacity_tui.engine.cluster.cluster import figure_label
 from capacity_tui.engine.estimate.bottleneck import bottleneck_text
 from capacity_tui.engine.estimate.figures import Figure, figure, limit_label, part_label
-from capacity_tui.engine.estimate.result import Estimate, Note
+from capacity_tui.engine.estimate.note import Note
+from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.machine.facts import ORIGINS, Origin
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan.plan import Plan

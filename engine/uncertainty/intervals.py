@@ -1,33 +1,34 @@
-"""How sure a figure is: ranges from the errors seen on published measurements."""
+"""How sure a figure is: ranges from the errors seen on published measurements, or set by hand where there are none."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from capacity_tui.engine.catalog.rows.reliability import Reliability
-from capacity_tui.engine.estimate.result import Interval
 from capacity_tui.engine.numeric import Number, added
 
 # Parts of memory that follow from sizes and types alone; ranges lie on the others.
 EXACT_PARTS = frozenset({"weights", "gradients", "optimizer", "kv_cache"})
-# Ratios of measured to predicted that hold eight in ten published runs, where no row says more; of memory without its
-# exact parts.
-TRAINED_MEMORY = (0.78, 1.4)
-SERVED_MEMORY = (0.05, 3.2)
-STEP = (0.8, 1.25)
-DECODE = (0.7, 1.3)
-PREFILL = (0.6, 1.4)
 UNNAMED = "plain"
-GENERAL = "measured over estimated in published runs, 10th to 90th percentile"
-OF_MEMORY = (
-    "weights, gradients, optimizer states and cache are exact; of the rest, measured over estimated in published runs"
-)
+PUBLISHED = "measured over estimated in published runs, 10th to 90th percentile"
+BY_HAND = "set by hand: no errors on published runs are behind it"
+EXACT = "weights, gradients, optimizer states and cache are exact; of the rest, "
 
 
-def interval(value: Number, ratios: tuple[float, float]) -> Interval:
-    """Return a value with its range of eight in ten."""
-    return Interval(value, value * ratios[0], value * ratios[1])
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A value with its range.
+
+    Attributes:
+        value: the estimate.
+        low: lower end: the 10th percentile of comparable published measurements, where there are any.
+        high: upper end, their 90th percentile.
+    """
+
+    value: Number
+    low: Number
+    high: Number
 
 
 def exact_bytes(parts: Mapping[str, Number]) -> Number:
@@ -35,29 +36,74 @@ def exact_bytes(parts: Mapping[str, Number]) -> Number:
     return added(bytes_ for name, bytes_ in parts.items() if name in EXACT_PARTS)
 
 
-def memory_interval(parts: Mapping[str, Number], ratios: tuple[float, float]) -> Interval:
-    """Return the sum of parts of memory with its range: exact parts as they are, the others times the ratios."""
-    exact = exact_bytes(parts)
-    others = added(bytes_ for name, bytes_ in parts.items() if name not in EXACT_PARTS)
-    return Interval(exact + others, exact + others * ratios[0], exact + others * ratios[1])
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Ratios of measured to predicted, and where they come from.
+
+    Attributes:
+        low, high: the ratios at both ends.
+        basis: which runs they come from, in words.
+    """
+
+    low: float
+    high: float
+    basis: str
+
+    def around(self, value: Number) -> Interval:
+        """Return a value with this range."""
+        return Interval(value, value * self.low, value * self.high)
+
+    def beyond_exact(self, parts: Mapping[str, Number]) -> Interval:
+        """Return the sum of parts of memory with its range: exact parts as they are, the others times the ratios."""
+        exact = exact_bytes(parts)
+        others = added(bytes_ for name, bytes_ in parts.items() if name not in EXACT_PARTS)
+        return Interval(exact + others, exact + others * self.low, exact + others * self.high)
+
+    @property
+    def inverse(self) -> Range:
+        """The range of a time, where this is that of its rate."""
+        return Range(1.0 / self.high, 1.0 / self.low, self.basis)
+
+
+STEP = Range(0.8, 1.25, BY_HAND)
+MEMORY = Range(0.78, 1.4, EXACT + BY_HAND)
+SERVED_MEMORY = Range(0.05, 3.2, EXACT + BY_HAND)
+DECODE = Range(0.7, 1.3, BY_HAND)
+PREFILL = Range(0.6, 1.4, BY_HAND)
 
 
 @dataclass(frozen=True, slots=True)
 class Ranges:
-    """Measured over predicted at the 10th and 90th percentile of comparable runs.
+    """The ranges of one estimate: every interval of its figures follows from them.
 
     Attributes:
-        step: of the time of a step.
+        step: of the time of a step, and of all that follows from it.
         memory: of the memory of the fullest device beyond its exact parts.
-        outside: what about the run was never measured, in words.
-        step_basis, memory_basis: which runs the ranges come from, in words.
+        own: of single figures that have one of their own, by result key.
+        extrapolated: what about the run was never measured, in words.
     """
 
-    step: tuple[float, float] = STEP
-    memory: tuple[float, float] = TRAINED_MEMORY
-    outside: tuple[str, ...] = ()
-    step_basis: str = GENERAL
-    memory_basis: str = OF_MEMORY
+    step: Range = STEP
+    memory: Range = MEMORY
+    own: Mapping[str, Range] = field(default_factory=dict)
+    extrapolated: tuple[str, ...] = ()
+
+    def of(self, key: str) -> Range:
+        """Return the range behind the figure of a result key."""
+        return self.own.get(key) or (self.memory if key.startswith("memory.") else self.step)
+
+
+SERVED = Ranges(
+    STEP,
+    SERVED_MEMORY,
+    {
+        "computation.infer.prefill_tokens_per_second": PREFILL,
+        "computation.infer.decode_tokens_per_second": DECODE,
+        "computation.infer.time_to_first_token_seconds": PREFILL,
+        "computation.infer.time_per_output_token_seconds": DECODE.inverse,
+    },
+)
+"""Of one batch that is served."""
 
 
 def step_class(*, routed: bool, nodes: bool) -> str:
@@ -95,24 +141,18 @@ def training_ranges(
         f"memory {software}": framework in memory.frameworks,
     }
     unknown = [what for what, measured in known.items() if not measured]
-    outside = (f"outside what was measured: {', '.join(unknown)}",) if unknown else ()
+    extrapolated = (f"outside what was measured: {', '.join(unknown)}",) if unknown else ()
     timed = hardware in step.hardware and framework in step.frameworks
     weighed = framework in memory.frameworks
     return Ranges(
-        _range(step, known=timed),
-        _range(memory, known=weighed),
-        outside,
-        _basis(GENERAL, step, known=timed),
-        _basis(OF_MEMORY, memory, known=weighed),
+        _range(step, PUBLISHED, known=timed),
+        _range(memory, EXACT + PUBLISHED, known=weighed),
+        extrapolated=extrapolated,
     )
 
 
-def _range(row: Reliability, *, known: bool) -> tuple[float, float]:
+def _range(row: Reliability, what: str, *, known: bool) -> Range:
     power = 1.0 if known else row.widening
-    return row.low**power, row.high**power
-
-
-def _basis(what: str, row: Reliability, *, known: bool) -> str:
     runs = f"{row.name}: {row.measurements} published runs of {row.publishers} publishers left out of the fit"
     widened = "" if known else "; widened, as none of them is like this one"
-    return f"{what}; {runs}{widened}"
+    return Range(row.low**power, row.high**power, f"{what}; {runs}{widened}")

@@ -14,8 +14,9 @@ from capacity_tui.engine.choose.modes.warnings import mode_warnings
 from capacity_tui.engine.choose.whatif import trials
 from capacity_tui.engine.choose.whatif.deltas import value_of
 from capacity_tui.engine.estimate.estimate import estimate_plan
+from capacity_tui.engine.estimate.note import Note
 from capacity_tui.engine.estimate.resolve import resolve_plan
-from capacity_tui.engine.estimate.result import Estimate, Note
+from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.plan.edit import edited
 from capacity_tui.engine.plan.files.examples import example_text
 from capacity_tui.engine.plan.files.loading import plan_from_text

@@ -41,7 +41,8 @@ def test_kernels_of_serving_do_what_the_model_needs(name: str) -> None:
     assert resolved.shape is not None
     run = serving_run(resolved.plan, resolved.shape, resolved.cluster, load_catalog())
     read, written = (
-        sum(float(operator.flops * operator.count) for operator in phase(run).operators) for phase in (prefill, decode)
+        sum(float(operator.flops * operator.count * phase.schedule.repeats) for operator in phase.operators)
+        for phase in (prefill(run), decode(run))
     )
     assert read == pytest.approx(3 * float(prompt_flops(resolved.shape, run.prompt, run.prompt_logits)), rel=0.001)
     # Latent attention decodes on the compressed keys and values: more arithmetic, less memory.

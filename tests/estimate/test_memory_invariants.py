@@ -19,7 +19,7 @@ from capacity_tui.engine.estimate.assemble import memory_estimate
 from capacity_tui.engine.estimate.resolve import resolve_plan
 from capacity_tui.engine.estimate.result import MemoryEstimate
 from capacity_tui.engine.estimate.serving.resolve import serving_run
-from capacity_tui.engine.estimate.serving.serve import memory_estimate as serving_memory_estimate
+from capacity_tui.engine.estimate.serving.work import serving_work
 from capacity_tui.engine.estimate.transformer.memory import training_memory
 from capacity_tui.engine.estimate.transformer.resolve import transformer_run
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
@@ -233,7 +233,8 @@ def served(data: Data) -> MemoryEstimate:
     try:
         resolved = resolve_plan(Plan.model_validate({"task": "infer", **data}), CATALOG)
         assert resolved.shape is not None
-        return serving_memory_estimate(serving_run(resolved.plan, resolved.shape, resolved.cluster, CATALOG))
+        run = serving_run(resolved.plan, resolved.shape, resolved.cluster, CATALOG)
+        return memory_estimate(serving_work(run), run.cluster)
     except (CapacityError, ValueError):
         assume(False)
         raise

@@ -17,9 +17,10 @@ from capacity_tui.engine.cluster.resolve_cluster import resolve_cluster
 from capacity_tui.engine.estimate.estimate import estimate_plan
 from capacity_tui.engine.estimate.figures import figure
 from capacity_tui.engine.estimate.money import checkpoint_period, interruption_surplus, spot_surplus
-from capacity_tui.engine.estimate.result import Estimate, Interval
+from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.present.results import result_as_dict
+from capacity_tui.engine.uncertainty.intervals import Interval
 
 CATALOG = load_catalog()
 HARDWARE = [

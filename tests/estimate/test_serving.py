@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.errors import PlanError
+from capacity_tui.engine.estimate.assemble import assemble
 from capacity_tui.engine.estimate.estimate import estimate_plan
 from capacity_tui.engine.estimate.resolve import resolve_plan
 from capacity_tui.engine.estimate.result import Estimate
@@ -19,10 +20,11 @@ from capacity_tui.engine.estimate.serving.memory import kv_cache_bytes, rounded_
 from capacity_tui.engine.estimate.serving.operators import distinct_experts
 from capacity_tui.engine.estimate.serving.resolve import choose_engine, serving_run, stored_bytes
 from capacity_tui.engine.estimate.serving.run import ServingRun
-from capacity_tui.engine.estimate.serving.serve import serving_estimate
 from capacity_tui.engine.estimate.serving.speed import decode, prefill
+from capacity_tui.engine.estimate.serving.work import serving_work
+from capacity_tui.engine.estimate.timing.schedule import phase_time
 from capacity_tui.engine.models.cache import cache_elements
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.plan.plan import Plan, PricingSection
 
 GIB = 2**30
 PARTS = {"weights", "kv_cache", "activations", "logits", "buffers", "context", "reserve"}
@@ -217,7 +219,7 @@ engines = st.sampled_from(["vllm", "transformers", "tensorrt-llm", "llamacpp", "
 def test_a_larger_batch_never_slows_decode_as_a_whole(first: int, second: int, engine: str) -> None:
     small, large = sorted((first, second))
     run = run_of("llama-3-8b", engine=engine)
-    speeds = [batch / decode(replace(run, batch=float(batch))).seconds for batch in (small, large)]
+    speeds = [batch / phase_time(decode(replace(run, batch=float(batch)))).seconds for batch in (small, large)]
     assert speeds[1] >= speeds[0] * (1 - 1e-9)
 
 
@@ -228,7 +230,7 @@ def test_longer_prompts_need_more_memory_and_time(first: int, second: int, engin
     run = run_of("llama-3-8b", engine=engine)
     totals = [sum(serving_memory(replace(run, prompt=float(length))).parts.values()) for length in (short, long)]
     assert totals[1] >= totals[0]
-    seconds = [prefill(replace(run, prompt=float(length))).seconds for length in (short, long)]
+    seconds = [phase_time(prefill(replace(run, prompt=float(length)))).seconds for length in (short, long)]
     assert seconds[1] >= seconds[0] * (1 - 1e-9)
 
 
@@ -241,10 +243,10 @@ def test_fewer_bits_need_less_memory(pair: tuple[str, str]) -> None:
 def test_arrays_of_runs_agree_with_single_runs() -> None:
     run = run_of("mixtral-8x7b", engine="vllm", parallelism={"tp": 4}, devices=4)
     batch, prompt = np.array([[1.0], [8.0], [64.0]]), np.array([128.0, 4096.0])
-    together = serving_estimate(replace(run, batch=batch, prompt=prompt), plan("mixtral-8x7b").pricing)
+    together = assemble(serving_work(replace(run, batch=batch, prompt=prompt)), run.cluster, PricingSection())
     for row, column in np.ndindex(3, 2):
         one = replace(run, batch=float(batch[row, 0]), prompt=float(prompt[column]))
-        alone = serving_estimate(one, plan("mixtral-8x7b").pricing)
+        alone = assemble(serving_work(one), run.cluster, PricingSection())
         seconds = np.broadcast_to(together.computation.step_seconds.value, (3, 2))
         assert seconds[row, column] == pytest.approx(float(alone.computation.step_seconds.value))
         reserved = np.broadcast_to(together.memory.reserved_bytes.value, (3, 2))

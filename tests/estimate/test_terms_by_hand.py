@@ -14,7 +14,7 @@ from capacity_tui.engine.estimate.result import Verdict
 from capacity_tui.engine.estimate.serving.memory import serving_memory
 from capacity_tui.engine.estimate.serving.operators import decode_pass, pass_operators, prefill_pass
 from capacity_tui.engine.estimate.serving.resolve import serving_run
-from capacity_tui.engine.estimate.serving.speed import expert_parallel_seconds, tensor_parallel_seconds
+from capacity_tui.engine.estimate.serving.speed import expert_parallel_collective, tensor_parallel_collective
 from capacity_tui.engine.estimate.timing.collectives import all_gather_seconds
 from capacity_tui.engine.estimate.transformer.activations import feed_forward_elements
 from capacity_tui.engine.estimate.transformer.memory import training_memory
@@ -42,6 +42,10 @@ def work(**changes):
 
 def collective(name, **changes):
     return next(each for each in work(**changes).collectives if each.name == name)
+
+
+def seconds(found):
+    return float(found.seconds * found.count)
 
 
 def operator(name, **changes):
@@ -224,10 +228,10 @@ class TestServing:
         link = float(device.link_bandwidth)
         payload = 8 * 4096 * 2 * 3 / (link * share)
         # One shot among four: hops and three other payloads; 32 layers, two each.
-        assert float(tensor_parallel_seconds(dense, 8.0)) == pytest.approx(64 * (3.8 * hop + payload), rel=1e-3)
+        assert seconds(tensor_parallel_collective(dense, 8.0)) == pytest.approx(64 * (3.8 * hop + payload), rel=1e-3)
         mixture = serving(model__name="mixtral-8x7b", hardware__devices=8, parallelism__ep=8, parallelism__tp=1)
         wire = 1e6 * 2 * HIDDEN * 2 * 7 / 8 / (link * share)
-        assert float(expert_parallel_seconds(mixture, 1e6)) == pytest.approx(64 * wire, rel=0.05)
+        assert seconds(expert_parallel_collective(mixture, 1e6)) == pytest.approx(64 * wire, rel=0.05)
 
 
 class TestMoneyAndPower:

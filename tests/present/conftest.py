@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from capacity_tui.engine.estimate.note import Note
 from capacity_tui.engine.estimate.result import (
     Basis,
     Bottleneck,
@@ -14,14 +15,13 @@ from capacity_tui.engine.estimate.result import (
     EnergyEstimate,
     Estimate,
     InferenceSpeed,
-    Interval,
     MemoryEstimate,
-    ModelFacts,
-    Note,
     Scaling,
 )
+from capacity_tui.engine.estimate.work import ModelFacts, Work
 from capacity_tui.engine.numeric import same_label
 from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.uncertainty.intervals import Interval
 
 GIB = 2.0**30
 
@@ -42,7 +42,21 @@ def plan() -> Plan:
 def training() -> Estimate:
     """One step of 10 s over 4 194 304 tokens on 64 devices; 100 steps."""
     return Estimate(
-        model=ModelFacts(8.03e9, 8.03e9, 1.6e10, "token"),
+        work=Work(
+            facts=ModelFacts(8.03e9, 8.03e9, 1.6e10, "token"),
+            memory={"weights": 20 * GIB, "activations": 30 * GIB},
+            host_bytes=0.0,
+            places={"backward, stage 0": 50 * GIB},
+            fragmentation=0.0,
+            context_bytes=10 * GIB,
+            phases=(),
+            units_per_step=4_194_304.0,
+            units_per_sample=8192.0,
+            steps=100.0,
+            model_flops_per_step=6.4e17,
+            peak_flops=1e15,
+            method="equations",
+        ),
         memory=MemoryEstimate(
             per_device_bytes=Interval(50 * GIB, 45 * GIB, 56 * GIB),
             reserved_bytes=Interval(60 * GIB + 0.5, 54 * GIB, 67 * GIB),

@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 import yaml
 
-from capacity_tui.engine.estimate.result import Estimate, Interval
+from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.plan.files.loading import plan_from_data
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.present import result_as_dict, to_json, to_yaml
 from capacity_tui.engine.present.results import MEMORY_PARTS, TIME_PARTS
+from capacity_tui.engine.uncertainty.intervals import Interval
 
 PROMISED = [
     "plan",
@@ -102,7 +103,7 @@ def test_inference_speeds(plan: Plan, inference: Estimate) -> None:
 def test_models_counted_in_samples(plan: Plan, training: Estimate) -> None:
     counted = replace(
         training,
-        model=replace(training.model, unit="sample"),
+        work=replace(training.work, facts=replace(training.model, unit="sample")),
         computation=replace(training.computation, unit="sample", units_per_sample=1.0),
     )
     result = result_as_dict(plan, counted)

@@ -213,7 +213,7 @@ def _bottleneck(plan: Plan, output: Path | None) -> str:
 def _roofline(answer: Answer) -> Roofline | None:
     from capacity_tui.engine.api import roofline
 
-    return roofline(answer, machine_for(answer.plan))
+    return roofline(answer)
 
 
 def _default_format(files: tuple[str, ...], output: Path | None, answer: Answer) -> str:

@@ -21,7 +21,7 @@ from capacity_tui.engine.choose.whatif.trials import (
     unit_cost,
 )
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.estimate.result import Note
+from capacity_tui.engine.estimate.note import Note
 from capacity_tui.engine.plan.plan import AUTO
 from capacity_tui.engine.verdict import Verdict
 

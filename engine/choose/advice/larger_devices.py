@@ -9,7 +9,7 @@ import numpy as np
 from capacity_tui.engine.catalog import Accelerator
 from capacity_tui.engine.choose.whatif.deltas import change_text, plain_change
 from capacity_tui.engine.choose.whatif.trials import EstimatedPlan, Trial, has_room, re_estimate
-from capacity_tui.engine.estimate.result import Note
+from capacity_tui.engine.estimate.note import Note
 
 # What a row says of its release before the device can be had.
 _ANNOUNCED = "announced"

@@ -11,7 +11,7 @@ from capacity_tui.engine.cluster.catalogue_devices import PCIE_LANE_GBS
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate.bottleneck import bottleneck_text
 from capacity_tui.engine.estimate.estimate import Answer, estimate_plan
-from capacity_tui.engine.estimate.result import Note
+from capacity_tui.engine.estimate.note import Note
 from capacity_tui.engine.machine.cooling import temperature_limit
 from capacity_tui.engine.machine.machine import Accelerator, Disk, Machine
 from capacity_tui.engine.plan.edit import with_values

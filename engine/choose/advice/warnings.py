@@ -10,8 +10,8 @@ from capacity_tui.engine.catalog import Catalog, Row
 from capacity_tui.engine.choose.whatif.trials import EstimatedPlan, re_estimate, unit_seconds
 from capacity_tui.engine.cluster.hardware_facts import hardware_facts
 from capacity_tui.engine.estimate.bottleneck import NETWORK
+from capacity_tui.engine.estimate.note import Note
 from capacity_tui.engine.estimate.resolve import ResolvedPlan
-from capacity_tui.engine.estimate.result import Note
 from capacity_tui.engine.estimate.timing.kernels import attention_in_place_of, why_not_read
 from capacity_tui.engine.plan.applying import circumstances, given_in_vain
 from capacity_tui.engine.plan.layout_rules import plan_layout, remarked

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from capacity_tui.engine.choose.modes.filled import Values
 from capacity_tui.engine.choose.modes.training_settings import Search, Searched
 from capacity_tui.engine.choose.whatif.deltas import change_text, plain_change
-from capacity_tui.engine.estimate.result import Note
+from capacity_tui.engine.estimate.note import Note
 from capacity_tui.engine.plan.plan import AUTO, Plan
 from capacity_tui.engine.units import format_bytes
 

@@ -11,11 +11,12 @@ import numpy as np
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.choose.candidates import Flags, Floats, each, evaluate
 from capacity_tui.engine.errors import CapacityError, Place, PlanError
+from capacity_tui.engine.estimate.assemble import memory_estimate
 from capacity_tui.engine.estimate.estimate import estimate_resolved
 from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
 from capacity_tui.engine.estimate.serving.resolve import serving_run
 from capacity_tui.engine.estimate.serving.run import ServingRun
-from capacity_tui.engine.estimate.serving.serve import claim, memory_estimate
+from capacity_tui.engine.estimate.serving.work import SEQUENCES, serving_work
 from capacity_tui.engine.estimate.transformer.resolve import transformer_run
 from capacity_tui.engine.plan.edit import with_values
 from capacity_tui.engine.plan.fields import plan_fields
@@ -76,8 +77,9 @@ def largest_that_fits(holds: Holds, low: int, high: int) -> int | None:
 
 def serving_needs(run: ServingRun) -> tuple[Floats, Flags]:
     """Return the bytes of the fullest device, and whether the engine's share of memory holds the batch."""
-    memory = memory_estimate(run)
-    sequences = claim(run, memory)[0].get("inference.sequences_in_cache", np.inf)
+    work = serving_work(run)
+    memory = memory_estimate(work, run.cluster)
+    sequences = work.details.get(SEQUENCES, np.inf)
     return np.asarray(memory.reserved_bytes.value, dtype=np.float64), np.asarray(sequences >= run.batch)
 
 

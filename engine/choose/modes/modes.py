@@ -16,8 +16,9 @@ from capacity_tui.engine.choose.modes.spec_fields import choose_own_parameters, 
 from capacity_tui.engine.choose.modes.training_settings import WISH, Search
 from capacity_tui.engine.cluster.resolve_cluster import resolve_cluster
 from capacity_tui.engine.estimate.estimate import estimate_resolved
+from capacity_tui.engine.estimate.note import Note
 from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
-from capacity_tui.engine.estimate.result import Estimate, Note
+from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.plan.edit import with_values
 from capacity_tui.engine.plan.plan import AUTO, Plan
 

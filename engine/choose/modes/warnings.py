@@ -8,7 +8,8 @@ import numpy as np
 
 from capacity_tui.engine.catalog.rows.modes import Mode, Warned
 from capacity_tui.engine.cluster.cluster import Cluster
-from capacity_tui.engine.estimate.result import Estimate, Note
+from capacity_tui.engine.estimate.note import Note
+from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.units import format_percent, format_power
 

@@ -8,12 +8,12 @@ from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.estimate.classical.fits import COMMON, fit_of, fit_rates
 from capacity_tui.engine.estimate.classical.limits import fit_warnings
 from capacity_tui.engine.estimate.non_allocator_memory import context_bytes
-from capacity_tui.engine.estimate.result import ModelFacts
-from capacity_tui.engine.estimate.work import Operator, Schedule, Work
+from capacity_tui.engine.estimate.work import ModelFacts, Operator, Phase, Work
 from capacity_tui.engine.models.classical.specs import SPECS, ClassicalSpec
 from capacity_tui.engine.models.spec import read_spec
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan.plan import AUTO, Plan
+from capacity_tui.engine.uncertainty.intervals import Range, Ranges
 
 METHOD = "kernels of the usual library by roofline, loops by measured time of one step; memory term by term"
 GPU_LOOPS = "speed of a GPU in loops of its own: by analogy with gradient boosting"
@@ -54,6 +54,7 @@ def classical_work(
     device, on_cpu = cluster.device, cluster.device.kind == "cpu"
     rates = fit_rates(spec, family, device, catalog, efficiency)
     fit = fit_of(spec, rates)
+    operators = fit.operators if on_cpu else (*fit.operators, _transfer(fit.memory["data"], device))
     outside = catalog.algorithms[COMMON].bytes["process"] if on_cpu else device.efficiency.context_bytes
     return Work(
         facts=ModelFacts(fit.parameters, fit.parameters, fit.inference_flops, "sample", rates.row.complexity, "rows"),
@@ -62,11 +63,7 @@ def classical_work(
         places={fit.peak: sum(fit.memory.values(), start=0.0)},
         fragmentation=0.0,
         context_bytes=context_bytes(outside, 0.0, 0.0),
-        operators=fit.operators if on_cpu else (*fit.operators, _transfer(fit.memory["data"], device)),
-        collectives=(),
-        schedule=Schedule(),
-        host_launch_seconds=0.0,
-        fixed_seconds=rates.row.seconds,
+        phases=(Phase("step", operators, fixed_seconds=rates.row.seconds),),
         units_per_step=float(spec.n),
         units_per_sample=1.0,
         steps=1.0,
@@ -74,8 +71,9 @@ def classical_work(
         peak_flops=device.peak(str(spec.precision)),
         method=METHOD,
         assumed=(*cluster.assumed, *spec.defaulted, *(() if on_cpu else (GPU_LOOPS,))),
-        step_range=rates.row.step_range,
-        step_basis=f"measured over estimated fits of {rates.row.name}; {rates.row.source}",
+        ranges=Ranges(
+            Range(*rates.row.step_range, f"measured over estimated fits of {rates.row.name}; {rates.row.source}")
+        ),
         warnings=fit_warnings(spec, rates, cluster),
     )
 

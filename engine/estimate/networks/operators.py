@@ -10,7 +10,7 @@ from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.networks.run import NetworkRun
 from capacity_tui.engine.estimate.timing.newton_schulz import iterations
 from capacity_tui.engine.estimate.timing.roofline import TILE_COLUMNS, TILE_ROWS, gemm_rate, optimizer_bandwidth
-from capacity_tui.engine.estimate.work import Operator, Phase
+from capacity_tui.engine.estimate.work import Direction, Operator
 from capacity_tui.engine.models.networks.layers import Layer
 from capacity_tui.engine.numeric import Number
 
@@ -47,7 +47,7 @@ def _product(run: NetworkRun, layer: Layer, count: float) -> Iterator[Operator]:
 
 
 def _multiplied(
-    run: NetworkRun, layer: Layer, name: str, phase: Phase, m: Number, n: Number, k: Number, count: float
+    run: NetworkRun, layer: Layer, name: str, phase: Direction, m: Number, n: Number, k: Number, count: float
 ) -> Operator:
     device = run.cluster.device
     reach, element_bytes = device.efficiency, run.numerics.element_bytes

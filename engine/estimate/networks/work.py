@@ -11,9 +11,8 @@ from capacity_tui.engine.estimate.networks.memory import network_memory
 from capacity_tui.engine.estimate.networks.operators import network_operators
 from capacity_tui.engine.estimate.networks.run import NetworkRun, network_run
 from capacity_tui.engine.estimate.non_allocator_memory import context_bytes
-from capacity_tui.engine.estimate.result import ModelFacts
 from capacity_tui.engine.estimate.timing.collectives import all_gather_seconds, all_reduce_seconds
-from capacity_tui.engine.estimate.work import Collective, Schedule, Work
+from capacity_tui.engine.estimate.work import Collective, ModelFacts, Phase, Schedule, Work
 from capacity_tui.engine.models.networks.specs import NetworkSpec
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan.plan import Plan
@@ -49,11 +48,16 @@ def network_work(
         places={"at the start of the backward pass" if run.trains else "in the widest layer": sum(parts.values())},
         fragmentation=run.framework.fragmentation,
         context_bytes=context_bytes(reach.context_bytes, reach.communicator_bytes, float(run.dp > 1)),
-        operators=network_operators(run),
-        collectives=tuple(_collectives(run)) if run.trains else (),
-        schedule=Schedule(run.micro_batches),
-        host_launch_seconds=run.framework.launch_us * 1e-6,
-        fixed_seconds=STEP_LAUNCHES * run.framework.launch_us * 1e-6 if run.trains else 0.0,
+        phases=(
+            Phase(
+                "step",
+                network_operators(run),
+                tuple(_collectives(run)) if run.trains else (),
+                Schedule(run.micro_batches),
+                run.framework.launch_us * 1e-6,
+                STEP_LAUNCHES * run.framework.launch_us * 1e-6 if run.trains else 0.0,
+            ),
+        ),
         units_per_step=run.global_batch,
         units_per_sample=1.0,
         steps=steps if run.trains else None,

@@ -24,14 +24,19 @@ def as_measured(work: Work, device: Device, precision: str) -> Work:
     if not curves:
         return work
     native = device.native(precision)
-    operators, outside = [], []
-    for operator in work.operators:
+    unsampled: list[str] = []
+
+    def timed(operator: Operator) -> Operator:
         curve = curves.get(curve_name(operator, native))
-        operators.append(operator if curve is None else _timed(operator, curve, device.bandwidth))
-        if curve is not None and not np.all(np.asarray(curve.covers(_size(operator))) > 0):
-            outside.append(operator.name)
-    note = (f"outside the sampled sizes, by roofline: {', '.join(outside)}",) if outside else ()
-    return replace(work, operators=tuple(operators), assumed=(*work.assumed, *note))
+        if curve is None:
+            return operator
+        if not np.all(np.asarray(curve.covers(_size(operator))) > 0):
+            unsampled.append(operator.name)
+        return _timed(operator, curve, device.bandwidth)
+
+    phases = tuple(replace(phase, operators=tuple(map(timed, phase.operators))) for phase in work.phases)
+    note = (f"outside the sampled sizes, by roofline: {', '.join(unsampled)}",) if unsampled else ()
+    return replace(work, phases=phases, assumed=(*work.assumed, *note))
 
 
 def curve_name(operator: Operator, precision: str) -> str:

@@ -1,4 +1,4 @@
-"""From operators and collectives to the seconds of a step, part by part."""
+"""From operators and collectives to seconds, part by part: of a phase of the work, and of one iteration of it all."""
 
 from __future__ import annotations
 
@@ -8,9 +8,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from capacity_tui.engine.estimate.equation import equation
+from capacity_tui.engine.estimate.timing.passes import PhaseTime, pass_time, total
 from capacity_tui.engine.estimate.timing.roofline import operator_seconds
-from capacity_tui.engine.estimate.work import Collective, Operator, PipelinePosition, Work
-from capacity_tui.engine.numeric import Number, added, where
+from capacity_tui.engine.estimate.work import (
+    Collective,
+    Operator,
+    PassSchedule,
+    Phase,
+    PipelinePosition,
+    Schedule,
+    Work,
+)
+from capacity_tui.engine.numeric import Number, where
 
 # Stands for no seconds at all where something is divided by them.
 SHORTEST = 1e-30
@@ -18,17 +27,17 @@ SHORTEST = 1e-30
 
 @dataclass(frozen=True, slots=True)
 class StepTime:
-    """Seconds of one step.
+    """Seconds of one iteration of the work.
 
     Attributes:
-        seconds: the whole step.
+        seconds: the whole iteration.
         parts: exposed seconds by part; they sum to ``seconds``.
-        exposed: seconds of each collective of the work, in its order, that nothing hides.
+        phases: the times of its phases, each of one run.
     """
 
     seconds: Number
     parts: Mapping[str, Number]
-    exposed: tuple[Number, ...]
+    phases: tuple[PhaseTime, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +70,6 @@ def busy_time(operators: Iterable[Operator]) -> BusyTime:
     first, last = places["first"], places["last"]
     ends = {part: first.get(part, 0.0) + last.get(part, 0.0) for part in {**first, **last}}
     return BusyTime(places["layer"], ends, places["step"], total(first), total(last), launches)
-
-
-def total(parts: Mapping[str, Number]) -> Number:
-    """Sum of all parts."""
-    return added(parts.values())
 
 
 @equation(
@@ -150,18 +154,18 @@ class Overlap:
     idle: Number
 
 
-def overlapped(work: Work, busy: BusyTime) -> Overlap:
+def overlapped(phase: Phase, busy: BusyTime) -> Overlap:
     """Let communication hide behind kernels and launches: first that of a micro-batch, then that of the step."""
     layer = total(busy.layer)
-    blocking, hideable = _divided(collective for collective in work.collectives if not collective.per_step)
-    idle = launch_bound(busy.launches, work.host_launch_seconds, layer + blocking)
+    blocking, hideable = _divided(collective for collective in phase.collectives if not collective.per_step)
+    idle = launch_bound(busy.launches, phase.host_launch_seconds, layer + blocking)
     room = layer + idle
-    _, hideable_once = _divided(collective for collective in work.collectives if collective.per_step)
+    _, hideable_once = _divided(collective for collective in phase.collectives if collective.per_step)
     hidden = hidden_share(room, hideable)
     hidden_once = hidden_share(np.maximum(room - hideable, 0.0), hideable_once)
     exposed = tuple(
         exposed_seconds(each.seconds * each.count, each.overlap, hidden_once if each.per_step else hidden)
-        for each in work.collectives
+        for each in phase.collectives
     )
     return Overlap(exposed, idle)
 
@@ -178,25 +182,46 @@ def _divided(collectives: Iterable[Collective]) -> tuple[Number, Number]:
 
 
 def step_time(work: Work) -> StepTime:
-    """Combine the operators and collectives of some work into the time of one step."""
+    """Return the time of one iteration of some work: that of its phases, as often as each runs."""
+    times = tuple(phase_time(phase) for phase in work.phases)
+    if len(times) == 1:
+        return StepTime(times[0].seconds, times[0].parts, times)
+    seconds: Number = 0.0
     parts: dict[str, Number] = {}
-    micro_batches, stages = work.schedule.micro_batches, work.schedule.stages
-    busy = busy_time(work.operators)
-    overlap = overlapped(work, busy)
+    for phase, time in zip(work.phases, times, strict=True):
+        seconds = seconds + phase.runs * time.seconds
+        for part, each in time.parts.items():
+            parts[part] = parts.get(part, 0.0) + phase.runs * each
+    return StepTime(seconds, parts, times)
+
+
+def phase_time(phase: Phase) -> PhaseTime:
+    """Return the time of one run of a phase, by its schedule."""
+    if isinstance(phase.schedule, PassSchedule):
+        return pass_time(phase, phase.schedule)
+    return _pipeline_time(phase, phase.schedule)
+
+
+def _pipeline_time(phase: Phase, schedule: Schedule) -> PhaseTime:
+    """Combine operators and collectives of micro-batches that run through a pipeline, forward and backward."""
+    parts: dict[str, Number] = {}
+    micro_batches, stages = schedule.micro_batches, schedule.stages
+    busy = busy_time(phase.operators)
+    overlap = overlapped(phase, busy)
     each = total(busy.layer) + overlap.idle
     visible: list[Number] = []
-    for collective, exposed in zip(work.collectives, overlap.exposed, strict=True):
+    for collective, exposed in zip(phase.collectives, overlap.exposed, strict=True):
         repeats = 1.0 if collective.per_step else micro_batches
         each = each if collective.per_step else each + exposed
         visible.append(exposed * repeats)
         parts[collective.part] = parts.get(collective.part, 0.0) + exposed * repeats
     mean = each + (busy.first + busy.last) / stages
     ends = where(stages > 1, np.maximum(busy.first, busy.last), busy.first + busy.last)
-    slowest = np.maximum(each * work.schedule.fullest_over_mean + ends, mean)
+    slowest = np.maximum(each * schedule.fullest_over_mean + ends, mean)
     for part in ("compute", "attention"):
         parts[part] = (busy.layer.get(part, 0.0) + busy.ends.get(part, 0.0) / stages) * micro_batches
-    bubble = pipeline_bubble(stages, work.schedule.interleave, micro_batches, mean, slowest)
+    bubble = pipeline_bubble(stages, schedule.interleave, micro_batches, mean, slowest)
     parts["pipeline_bubble"] = parts.get("pipeline_bubble", 0.0) + bubble
     parts["optimizer"] = total(busy.step)
-    parts["overhead"] = overlap.idle * micro_batches + work.fixed_seconds
-    return StepTime(total(parts), parts, tuple(visible))
+    parts["overhead"] = overlap.idle * micro_batches + phase.fixed_seconds
+    return PhaseTime(total(parts), parts, tuple(visible))

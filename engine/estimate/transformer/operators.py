@@ -24,7 +24,7 @@ from capacity_tui.engine.estimate.timing.roofline import (
 )
 from capacity_tui.engine.estimate.transformer.optimizer import optimizer_operators
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
-from capacity_tui.engine.estimate.work import Operator, Phase, PipelinePosition
+from capacity_tui.engine.estimate.work import Direction, Operator, PipelinePosition
 from capacity_tui.engine.models.operations import forward_attention_flops
 from capacity_tui.engine.numeric import Number, any_true, where
 
@@ -115,7 +115,7 @@ def gemm(
     ramp = reach.ramp_length * 2.0 / element_bytes
     bandwidth = device.bandwidth * reach.stream
 
-    def product(label: str, phase: Phase, rows: Number, columns: Number, depth: Number, runs: Number) -> Operator:
+    def product(label: str, phase: Direction, rows: Number, columns: Number, depth: Number, runs: Number) -> Operator:
         rate = gemm_rate(rows * groups, columns, depth, peak, reached, device.units, reach.wave_fill, ramp)
         return Operator(
             label, "compute", phase, where, 2.0 * rows * columns * depth * groups,

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from capacity_tui.engine.estimate.non_allocator_memory import context_bytes
-from capacity_tui.engine.estimate.result import ModelFacts
 from capacity_tui.engine.estimate.transformer.communication import training_collectives
 from capacity_tui.engine.estimate.transformer.memory import MOMENTS, training_memory
 from capacity_tui.engine.estimate.transformer.operators import narrow_where_it_pays, training_operators
 from capacity_tui.engine.estimate.transformer.optimizer import WHOLE_MATRICES
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
-from capacity_tui.engine.estimate.work import Schedule, Work
+from capacity_tui.engine.estimate.work import ModelFacts, Phase, Schedule, Work
 from capacity_tui.engine.models.operations import forward_flops_per_token
 from capacity_tui.engine.numeric import Number, any_true, where
 
@@ -51,11 +50,16 @@ def training_work(run: TransformerRun, steps: Number | None) -> Work:
         places=memory.places,
         fragmentation=run.software.fragmentation,
         context_bytes=context_bytes(device.efficiency.context_bytes, device.efficiency.communicator_bytes, groups),
-        operators=training_operators(chosen),
-        collectives=training_collectives(run),
-        schedule=Schedule(run.micro_batches, run.pp, run.interleave, run.fullest_layers / run.layers_per_stage),
-        host_launch_seconds=run.software.host_launch_seconds,
-        fixed_seconds=run.software.host_seconds_per_step,
+        phases=(
+            Phase(
+                "step",
+                training_operators(chosen),
+                training_collectives(run),
+                Schedule(run.micro_batches, run.pp, run.interleave, run.fullest_layers / run.layers_per_stage),
+                run.software.host_launch_seconds,
+                run.software.host_seconds_per_step,
+            ),
+        ),
         units_per_step=units,
         units_per_sample=run.seq_len,
         steps=steps,
@@ -64,11 +68,8 @@ def training_work(run: TransformerRun, steps: Number | None) -> Work:
         * units,  # a frozen base has no weight gradients
         peak_flops=run.peak,
         method=METHOD,
-        assumed=(*run.cluster.assumed, *run.shape.assumed, *run.ranges.outside, *_assumed(run, chosen)),
-        step_range=run.ranges.step,
-        memory_range=run.ranges.memory,
-        step_basis=run.ranges.step_basis,
-        memory_basis=run.ranges.memory_basis,
+        assumed=(*run.cluster.assumed, *run.shape.assumed, *run.ranges.extrapolated, *_assumed(run, chosen)),
+        ranges=run.ranges,
         state_bytes=_state_bytes(run, memory.parts, memory.host),
     )
 

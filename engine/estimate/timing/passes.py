@@ -1,0 +1,87 @@
+"""Seconds of forward passes that run through the stages of a served model, part by part."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from capacity_tui.engine.estimate.equation import equation
+from capacity_tui.engine.estimate.timing.roofline import operator_seconds
+from capacity_tui.engine.estimate.work import PassSchedule, Phase
+from capacity_tui.engine.numeric import Number, added
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseTime:
+    """Seconds of one run of a phase.
+
+    Attributes:
+        seconds: the whole phase.
+        parts: exposed seconds by part; they sum to ``seconds``.
+        exposed: seconds of each collective of the phase, in its order, that nothing hides.
+    """
+
+    seconds: Number
+    parts: Mapping[str, Number]
+    exposed: tuple[Number, ...]
+
+
+def total(parts: Mapping[str, Number]) -> Number:
+    """Sum of all parts."""
+    return added(parts.values())
+
+
+@equation(
+    "overhead = max(kernels · gap, kernels · host - device) + step",
+    unit="s",
+    source="gaps between kernels; a device idles when the host launches more slowly than it computes",
+    part="computation.parts.overhead",
+)
+def pass_overhead(kernels: Number, gap: Number, host: Number, device: Number, step: Number) -> Number:
+    """Seconds of one forward pass in which the device waits for kernels to start.
+
+    Args:
+        kernels: kernels of the pass.
+        gap: seconds between two of them on the device.
+        host: seconds the host takes to launch one.
+        device: seconds the device computes.
+        step: seconds of host time of a pass, whatever its kernels.
+    """
+    return np.maximum(kernels * gap, kernels * host - device) + step
+
+
+@equation(
+    "seconds = through / stages · (overlap · (passes + stages - 1) + (1 - overlap) · passes · stages)",
+    unit="s",
+    source="passes follow each other through the stages, as far as the engine overlaps them",
+)
+def pipelined(through: Number, stages: Number, passes: Number, overlap: Number) -> Number:
+    """Seconds of several passes of which each takes ``through`` seconds through all stages.
+
+    Args:
+        through: seconds of one pass through all stages.
+        stages: pipeline stages.
+        passes: passes.
+        overlap: share of them that the engine overlaps.
+    """
+    return through / stages * (overlap * (passes + stages - 1.0) + (1.0 - overlap) * passes * stages)
+
+
+def pass_time(phase: Phase, schedule: PassSchedule) -> PhaseTime:
+    """Combine the kernels and collectives of forward passes; what a stage does not work is the pipeline's part."""
+    each: dict[str, Number] = {"compute": 0.0, "attention": 0.0}
+    for operator in phase.operators:
+        each[operator.part] = each[operator.part] + operator_seconds(operator) * operator.count
+    exposed = tuple(collective.seconds * collective.count for collective in phase.collectives)
+    for collective, seconds in zip(phase.collectives, exposed, strict=True):
+        each[collective.part] = each.get(collective.part, 0.0) + seconds
+    each["overhead"] = pass_overhead(
+        schedule.kernels, schedule.kernel_gap, phase.host_launch_seconds, total(each), phase.fixed_seconds
+    )
+    through, per_stage = total(each), schedule.passes / schedule.stages
+    whole = pipelined(through, schedule.stages, schedule.waves, schedule.overlap) + schedule.hand_over
+    parts: dict[str, Number] = {part: seconds * per_stage for part, seconds in each.items()}
+    parts["pipeline_bubble"] = whole - through * per_stage
+    return PhaseTime(whole, parts, tuple(seconds * per_stage for seconds in exposed))
