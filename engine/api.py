@@ -139,13 +139,13 @@ if TYPE_CHECKING:
     from capacity_tui.engine.plan.files.sources import PlanSource as PlanSource
     from capacity_tui.engine.plan.files.sources import locate_plan as locate_plan
     from capacity_tui.engine.plan.files.sources import read_source as read_source
-    from capacity_tui.engine.plan.files.validation_errors import field_names as field_names
     from capacity_tui.engine.plan.files.writing import dump_plan as dump_plan
     from capacity_tui.engine.plan.plan import AUTO as AUTO
     from capacity_tui.engine.plan.plan import HardwareSection as HardwareSection
     from capacity_tui.engine.plan.plan import Plan as Plan
     from capacity_tui.engine.plan.plan import PricingSection as PricingSection
     from capacity_tui.engine.plan.plan import TrainingSection as TrainingSection
+    from capacity_tui.engine.plan.validation_errors import field_names as field_names
     from capacity_tui.engine.present import roofline_chart as _present_roofline_chart
     from capacity_tui.engine.present import summary as _present_summary
     from capacity_tui.engine.present.frameworks import framework_files as framework_files
@@ -278,7 +278,7 @@ _NAMES = {
     "plan.files.loading": "apply_settings load_plan plan_from_data plan_from_text",
     "plan.files.saved": "delete_plan list_plans plans_folder read_plan_file rename_plan write_plan_file",
     "plan.files.sources": "PlanSource locate_plan read_source",
-    "plan.files.validation_errors": "field_names",
+    "plan.validation_errors": "field_names",
     "plan.files.writing": "dump_plan",
     "plan.plan": "AUTO HardwareSection Plan PricingSection TrainingSection",
     "schema.field_meta": "Knob",

@@ -9,7 +9,9 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import TypeVar
 
+from capacity_tui.engine.catalog.models_table import ArchitectureTable
 from capacity_tui.engine.catalog.parsed import parse_shipped
+from capacity_tui.engine.catalog.quantization_table import QuantizationTable
 from capacity_tui.engine.catalog.reading import Document, read_yaml
 from capacity_tui.engine.catalog.rows.algorithms import Algorithm
 from capacity_tui.engine.catalog.rows.assumptions import Assumption
@@ -24,11 +26,9 @@ from capacity_tui.engine.catalog.rows.devices import (
     SpotMarket,
 )
 from capacity_tui.engine.catalog.rows.engines import InferenceEngine
-from capacity_tui.engine.catalog.rows.models_table import ArchitectureTable
 from capacity_tui.engine.catalog.rows.modes import Mode
 from capacity_tui.engine.catalog.rows.networks import Network
 from capacity_tui.engine.catalog.rows.numerics import Optimizer, Precision
-from capacity_tui.engine.catalog.rows.quantizations import QuantizationTable
 from capacity_tui.engine.catalog.rows.reliability import Reliability
 from capacity_tui.engine.catalog.rows.software import Coefficient, Efficiency, Framework
 from capacity_tui.engine.catalog.table import Table

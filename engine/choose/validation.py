@@ -14,8 +14,8 @@ from capacity_tui.engine.estimate.estimate import estimate_resolved
 from capacity_tui.engine.estimate.resolve import resolve_plan
 from capacity_tui.engine.plan.files.loading import place_in_document
 from capacity_tui.engine.plan.files.sources import PlanSource
-from capacity_tui.engine.plan.files.validation_errors import MOST_FAULTS
 from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.plan.validation_errors import MOST_FAULTS
 
 if TYPE_CHECKING:
     from capacity_tui.engine.machine.machine import Machine

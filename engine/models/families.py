@@ -42,6 +42,12 @@ FAMILIES = {
     **{name: Family(name, "transformer", "train") for name in TRANSFORMERS},
 }
 _BY_KEY = {key_of(name): family for name, family in FAMILIES.items()}
+_CLASSICAL_KEYS = frozenset(key_of(name) for name in CLASSICAL)
+
+
+def is_classical(name: object) -> bool:
+    """Return whether a model's name, however it is spelt, is that of a classical algorithm."""
+    return isinstance(name, str) and key_of(name) in _CLASSICAL_KEYS
 
 
 def family_of(name: str | None, catalog: Catalog) -> Family:

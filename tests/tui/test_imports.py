@@ -1,4 +1,4 @@
-"""What may import what above the engine, and that the engine's public names are what they say."""
+"""That commands load no screen, and that the engine's public names are what they say."""
 
 from __future__ import annotations
 
@@ -9,12 +9,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
-import capacity_tui.tui
 from capacity_tui.engine import api
 
-TUI = Path(capacity_tui.tui.__file__).parent
 API = Path(api.__file__)
 
 
@@ -23,21 +19,6 @@ def imported(file: Path) -> Iterator[tuple[str, str, str]]:
     for node in ast.walk(ast.parse(file.read_text("utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module:
             yield from ((node.module, alias.name, alias.asname or alias.name) for alias in node.names)
-
-
-@pytest.mark.parametrize("file", sorted(TUI.rglob("*.py")), ids=lambda file: str(file.relative_to(TUI)))
-def test_the_engine_is_reached_through_its_public_names_alone(file: Path) -> None:
-    of_engine = {(module, name) for module, name, _ in imported(file) if module.startswith("capacity_tui.engine")}
-    assert {entry for entry in of_engine if entry[0] != api.__name__ and entry[1] != "api"} == set()
-
-
-def test_the_command_line_needs_no_textual_and_screens_need_no_command_line() -> None:
-    for room, banned in (
-        ("headless", ("textual", "capacity_tui.tui.screens")),
-        ("screens", ("capacity_tui.tui.headless", "click")),
-    ):
-        for file in sorted((TUI / room).rglob("*.py")):
-            assert not [module for module, _, _ in imported(file) if module.startswith(banned)], file
 
 
 def test_a_command_runs_without_textual() -> None:

@@ -18,8 +18,6 @@ from capacity_tui.engine.units import format_bytes, format_percent
 
 Values: TypeAlias = dict[str, object]
 Reasons: TypeAlias = dict[str, str]
-# What follows from memory in serving where the plan does not say it.
-SERVING_LAYOUT = ("parallelism.tp", "parallelism.pp")
 
 
 @dataclass(frozen=True, slots=True)

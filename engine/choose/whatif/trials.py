@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.choose.modes.filled import SERVING_LAYOUT
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate.estimate import estimate_resolved
 from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
@@ -21,6 +20,9 @@ from capacity_tui.engine.schema.field_meta import Follows, Knob
 
 if TYPE_CHECKING:
     from capacity_tui.engine.machine.machine import Machine
+
+SERVING_LAYOUT = ("parallelism.tp", "parallelism.pp")
+"""What follows from memory in serving where the plan does not say it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from capacity_tui.engine.catalog.names import key_of
 from capacity_tui.engine.errors import Place, PlanError
-from capacity_tui.engine.models.families import CLASSICAL
+from capacity_tui.engine.models.families import is_classical
 from capacity_tui.engine.models.plugins import load_plugins
 
 Path: TypeAlias = tuple[str, ...]
@@ -34,7 +33,6 @@ _INFERENCE_MOVES: Mapping[Path, Path] = {
     ("model", "spec", "precision"): ("inference", "weights"),
     ("model", "spec", "seq_len"): ("inference", "prompt_tokens"),
 }
-_CLASSICAL_KEYS = frozenset(key_of(name) for name in CLASSICAL)
 # AdamW differs from Adam in how weights decay, not in what it keeps or computes.
 _SAME_OPTIMIZER = {"adam": "adamw"}
 
@@ -50,11 +48,6 @@ class Converted:
 
     data: dict[str, object]
     origins: Mapping[Path, Path] = field(default_factory=dict)
-
-
-def is_classical(name: object) -> bool:
-    """Return whether a model's name, however it is spelt, is that of a classical algorithm."""
-    return isinstance(name, str) and key_of(name) in _CLASSICAL_KEYS
 
 
 def from_planner_form(data: Mapping[str, object]) -> Converted:

@@ -13,8 +13,8 @@ from capacity_tui.engine.files import typed_path
 from capacity_tui.engine.plan.checked import checked_plan
 from capacity_tui.engine.plan.edit import Edited, edited
 from capacity_tui.engine.plan.files.legacy_format import from_planner_form, present_setting
-from capacity_tui.engine.plan.files.validation_errors import place_of
 from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.plan.validation_errors import place_of
 
 FieldPath: TypeAlias = tuple[str, ...]
 
