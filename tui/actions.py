@@ -1,14 +1,41 @@
-"""Every key of the screen, once: bindings, footer, help and palette are made from this list."""
+"""Every key of the screen, once: bindings, footer, help and palette are made from this list.
+
+What an action does is said where it is heard: a ``Commanded`` screen, panel or program has a command for each.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from textual.binding import Binding, BindingType
 from textual.keys import key_to_character
+from textual.message_pump import MessagePump
 
 from capacity_tui.engine.api import CapacityError, Place
+
+Commands = Mapping[str, Callable[[], object]]
+"""What actions do, by their ids."""
+
+
+class Commanded(MessagePump):
+    """Hears actions of the list, and does what its commands say.
+
+    Attributes:
+        commands: what it does.
+        topic: what the help tells about while it is shown.
+    """
+
+    commands: Commands
+    topic: str = ""
+
+    def action_perform(self, name: str) -> None:
+        """Do what an action asks for.
+
+        Args:
+            name: id of the action.
+        """
+        self.commands[name]()
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +47,6 @@ class Action:
         scope: where the keys are heard: ``app``, ``plan`` (the plan screen), ``panel`` (every panel), or one
             panel: ``hardware``, ``config``, ``plans``, ``why``; or ``machine``, the screen of this machine.
         keys: keys as Textual names them, separated by commas.
-        command: the action that Textual runs.
         title: what it does, for help and palette.
         group: heading in the help.
         footer: short name in the footer, empty to leave it out.
@@ -29,75 +55,70 @@ class Action:
     id: str
     scope: str
     keys: str
-    command: str
     title: str
     group: str
     footer: str = ""
 
 
 PANELS = ("hardware", "config", "plans", "why", "live")
-MACHINE = "Machine"
-"""Title of the screen of this machine."""
 
 _PANEL_ACTIONS = tuple(
-    Action(f"panel.{name}", "plan", str(number), f"panel({number})", f"Go to panel {number} {title}", "Panels")
+    Action(f"panel.{name}", "plan", str(number), f"Go to panel {number} {title}", "Panels")
     for number, (name, title) in enumerate(zip(PANELS, map(str.capitalize, PANELS), strict=True), start=1)
 )
 
 ACTIONS: tuple[Action, ...] = (
-    Action("app.help", "app", "question_mark,f1", "help", "Show all keys", "Program", "help"),
-    Action("app.quit", "app", "q", "leave", "Quit", "Program", "quit"),
-    Action("app.palette", "app", "ctrl+p,colon", "command_palette", "Find a command", "Program", "commands"),
+    Action("app.help", "app", "question_mark,f1", "Show all keys", "Program", "help"),
+    Action("app.quit", "app", "q", "Quit", "Program", "quit"),
+    Action("app.palette", "app", "ctrl+p,colon", "Find a command", "Program", "commands"),
     *_PANEL_ACTIONS,
-    Action("panel.next", "plan", "tab", "panel_beside(1)", "Go to the next panel", "Panels"),
-    Action("panel.previous", "plan", "shift+tab", "panel_beside(-1)", "Go to the previous panel", "Panels"),
-    Action("panel.zoom", "plan", "z", "zoom", "Show this panel alone, or all again", "Panels"),
-    Action("cursor.up", "panel", "up,k", "move(-1)", "Up", "Moving"),
-    Action("cursor.down", "panel", "down,j", "move(1)", "Down", "Moving"),
-    Action("cursor.page_up", "panel", "pageup", "page(-1)", "One page up", "Moving"),
-    Action("cursor.page_down", "panel", "pagedown", "page(1)", "One page down", "Moving"),
-    Action("cursor.first", "panel", "g,home", "end(-1)", "To the first line", "Moving"),
-    Action("cursor.last", "panel", "G,end", "end(1)", "To the last line", "Moving"),
-    Action("find.start", "plan", "slash", "find", "Find a field or a row", "Moving"),
-    Action("find.next", "plan", "n", "find_next(1)", "Next one found", "Moving"),
-    Action("find.previous", "plan", "N", "find_next(-1)", "Previous one found", "Moving"),
-    Action("value.more", "config", "plus,equals_sign,right", "screen.step(1)", "Step up", "Editing", "+/- step"),
-    Action("value.less", "config", "minus,left", "screen.step(-1)", "Step down", "Editing"),
-    Action("value.much_more", "config", "shift+right", "screen.step(1, True)", "Big step up", "Editing"),
-    Action("value.much_less", "config", "shift+left", "screen.step(-1, True)", "Big step down", "Editing"),
-    Action("value.type", "config", "e,enter", "screen.type_value", "Type or pick a value", "Editing", "edit"),
-    Action("value.auto", "config", "backspace", "screen.automatic", "Let the modes choose it", "Editing", "auto"),
-    Action("edit.undo", "plan", "u", "undo", "Undo", "Editing", "undo"),
-    Action("edit.redo", "plan", "ctrl+r", "redo", "Redo", "Editing", "redo"),
-    Action("column.next", "plan", "c", "choose_column(1)", "Choose the next column", "Plans"),
-    Action("column.right", "plans", "right,l", "screen.choose_column(1)", "Choose the column at right", "Plans"),
-    Action("column.left", "plans", "left,h", "screen.choose_column(-1)", "Choose the column at left", "Plans"),
-    Action("baseline.column", "plan", "x", "baseline_column", "Count deltas from this column", "Plans"),
-    Action("baseline.pin", "plan", "b", "baseline_pin", "Count deltas from the numbers as they are", "Plans"),
-    Action("plans.explain", "plans", "enter", "screen.panel(4)", "Go to where the number comes from", "Plans"),
-    Action("why.detail", "why", "enter", "screen.detail", "Show the whole explanation", "Plans"),
-    Action("copy.plan", "plan", "y", "copy_plan", "Copy the chosen plan as YAML", "Files"),
-    Action("copy.table", "plan", "Y", "copy_table", "Copy the table of plans", "Files"),
-    Action("file.save", "plan", "s", "save", "Save the plan", "Files", "save"),
-    Action("file.save_as", "plan", "S", "save_as", "Save the plan under another name", "Files"),
-    Action("file.open", "plan", "o", "open", "Open a plan", "Files", "open"),
-    Action("file.export", "plan", "E", "export", "Export the chosen plan as YAML", "Files", "export"),
-    Action("hardware.simulate", "plan", "H", "simulate", "Plan for other hardware", "Hardware", "simulate"),
-    Action("hardware.enter", "hardware", "enter", "screen.simulate", "Plan for other hardware", "Hardware"),
-    Action(
-        "hardware.back", "hardware", "backspace", "screen.simulate_back", "Back to this machine's hardware", "Hardware"
-    ),
-    Action("machine.show", "plan", "m", "machine", "Show and measure this machine", "Hardware", "machine"),
-    Action("machine.benchmark", "machine", "b", "benchmark", "Measure this machine", "Hardware", "measure"),
-    Action("machine.copy", "machine", "y", "copy", "Copy what is known about this machine", "Hardware", "copy"),
-    Action("machine.back", "machine", "escape,q", "back", "Stop measuring, or go back", "Hardware", "back"),
-    Action("live.pause", "plan", "space", "pause", "Pause the live graphs, or go on", "Live"),
-    Action("live.slower", "plan", "left_square_bracket", "live_rate(2.0)", "Sample less often", "Live"),
-    Action("live.faster", "plan", "right_square_bracket", "live_rate(0.5)", "Sample more often", "Live"),
-    Action("error.show", "plan", "exclamation_mark", "show_failure", "Show all of the last error", "Program"),
-    Action("screen.back", "plan", "escape", "back", "All panels again; hide the hint of the first run", "Program"),
-    Action("app.theme", "app", "t", "next_theme", "Next theme", "Program"),
-    Action("app.suspend", "app", "ctrl+z", "suspend_process", "Back to the shell; fg returns", "Program"),
+    Action("panel.next", "plan", "tab", "Go to the next panel", "Panels"),
+    Action("panel.previous", "plan", "shift+tab", "Go to the previous panel", "Panels"),
+    Action("panel.zoom", "plan", "z", "Show this panel alone, or all again", "Panels"),
+    Action("cursor.up", "panel", "up,k", "Up", "Moving"),
+    Action("cursor.down", "panel", "down,j", "Down", "Moving"),
+    Action("cursor.page_up", "panel", "pageup", "One page up", "Moving"),
+    Action("cursor.page_down", "panel", "pagedown", "One page down", "Moving"),
+    Action("cursor.first", "panel", "g,home", "To the first line", "Moving"),
+    Action("cursor.last", "panel", "G,end", "To the last line", "Moving"),
+    Action("find.start", "plan", "slash", "Find a field or a row", "Moving"),
+    Action("find.next", "plan", "n", "Next one found", "Moving"),
+    Action("find.previous", "plan", "N", "Previous one found", "Moving"),
+    Action("value.more", "config", "plus,equals_sign,right", "Step up", "Editing", "+/- step"),
+    Action("value.less", "config", "minus,left", "Step down", "Editing"),
+    Action("value.much_more", "config", "shift+right", "Big step up", "Editing"),
+    Action("value.much_less", "config", "shift+left", "Big step down", "Editing"),
+    Action("value.type", "config", "e,enter", "Type or pick a value", "Editing", "edit"),
+    Action("value.auto", "config", "backspace", "Let the modes choose it", "Editing", "auto"),
+    Action("edit.undo", "plan", "u", "Undo", "Editing", "undo"),
+    Action("edit.redo", "plan", "ctrl+r", "Redo", "Editing", "redo"),
+    Action("column.next", "plan", "c", "Choose the next column", "Plans"),
+    Action("column.right", "plans", "right,l", "Choose the column at right", "Plans"),
+    Action("column.left", "plans", "left,h", "Choose the column at left", "Plans"),
+    Action("baseline.column", "plan", "x", "Count deltas from this column", "Plans"),
+    Action("baseline.pin", "plan", "b", "Count deltas from the numbers as they are", "Plans"),
+    Action("plans.explain", "plans", "enter", "Go to where the number comes from", "Plans"),
+    Action("why.detail", "why", "enter", "Show the whole explanation", "Plans"),
+    Action("copy.plan", "plan", "y", "Copy the chosen plan as YAML", "Files"),
+    Action("copy.table", "plan", "Y", "Copy the table of plans", "Files"),
+    Action("file.save", "plan", "s", "Save the plan", "Files", "save"),
+    Action("file.save_as", "plan", "S", "Save the plan under another name", "Files"),
+    Action("file.open", "plan", "o", "Open a plan", "Files", "open"),
+    Action("file.export", "plan", "E", "Export the chosen plan as YAML", "Files", "export"),
+    Action("hardware.simulate", "plan", "H", "Plan for other hardware", "Hardware", "simulate"),
+    Action("hardware.enter", "hardware", "enter", "Plan for other hardware", "Hardware"),
+    Action("hardware.back", "hardware", "backspace", "Back to this machine's hardware", "Hardware"),
+    Action("machine.show", "plan", "m", "Show and measure this machine", "Hardware", "machine"),
+    Action("machine.benchmark", "machine", "b", "Measure this machine", "Hardware", "measure"),
+    Action("machine.copy", "machine", "y", "Copy what is known about this machine", "Hardware", "copy"),
+    Action("machine.back", "machine", "escape,q", "Stop measuring, or go back", "Hardware", "back"),
+    Action("live.pause", "plan", "space", "Pause the live graphs, or go on", "Live"),
+    Action("live.slower", "plan", "left_square_bracket", "Sample less often", "Live"),
+    Action("live.faster", "plan", "right_square_bracket", "Sample more often", "Live"),
+    Action("error.show", "plan", "exclamation_mark", "Show all of the last error", "Program"),
+    Action("screen.back", "plan", "escape", "All panels again; hide the hint of the first run", "Program"),
+    Action("app.theme", "app", "t", "Next theme", "Program"),
+    Action("app.suspend", "app", "ctrl+z", "Back to the shell; fg returns", "Program"),
 )
 
 _KEY_NAMES = {
@@ -116,9 +137,10 @@ _KEY_NAMES = {
 
 
 def bindings(scope: str) -> list[BindingType]:
-    """Return the bindings that are heard in one place."""
+    """Return the bindings that are heard in one place; what a panel's keys do is the screen's to know."""
+    performs = "screen.perform" if scope in PANELS else "perform"
     return [
-        Binding(action.keys, action.command, action.title, id=action.id, show=bool(action.footer))
+        Binding(action.keys, f"{performs}('{action.id}')", action.title, id=action.id, show=bool(action.footer))
         for action in ACTIONS
         if action.scope == scope
     ]

@@ -21,13 +21,13 @@ from textual.widgets import Input
 
 from capacity_tui.engine.api import CapacityError, config_folder
 from capacity_tui.tui import themes
-from capacity_tui.tui.actions import bindings, check_keymap
+from capacity_tui.tui.actions import Commanded, bindings, check_keymap
+from capacity_tui.tui.messages import Failed, MachineChanged, Opened, Restored
 from capacity_tui.tui.mistakes import failure
 from capacity_tui.tui.screens.plan.screen import PlanScreen
-from capacity_tui.tui.screens.plan.workers import EngineRoom, kept_plans
+from capacity_tui.tui.session import Session
 from capacity_tui.tui.settings import Settings, settings_file
 from capacity_tui.tui.settings import load as load_settings
-from capacity_tui.tui.store import Store
 from capacity_tui.tui.terminal import glyphs
 from capacity_tui.tui.view import Engine
 from capacity_tui.tui.widgets.guarded import Guarded
@@ -55,7 +55,7 @@ def _data_commands() -> type[Provider]:
     return DataCommands
 
 
-class CapacityApp(Guarded, App[None]):
+class CapacityApp(Commanded, Guarded, App[None]):
     """The full-screen planner.
 
     Args:
@@ -85,9 +85,8 @@ class CapacityApp(Guarded, App[None]):
         super().__init__(ansi_color=True if no_color else None)
         self.settings = settings or Settings()
         self.animation_level = "none"
-        self.room = EngineRoom(engine)
-        self.store = Store()
         self._glyphs = glyphs.choose(self.settings.glyphs, ascii_only)
+        self.session = Session(self, engine, self.settings, self._glyphs)
         self._source = source
         self._accelerator = accelerator
         self._theme_name = "ansi" if no_color else self.settings.theme
@@ -98,6 +97,13 @@ class CapacityApp(Guarded, App[None]):
         self.set_class(self._glyphs is glyphs.Glyphs.ASCII, "-ascii")
         self._use_theme(self._theme_name)
         self._use_keymap()
+        self.commands = {
+            "app.help": self._show_help,
+            "app.quit": self.action_leave,
+            "app.palette": self.action_command_palette,
+            "app.theme": self._use_next_theme,
+            "app.suspend": self.action_suspend_process,
+        }
 
     def get_driver_class(self) -> type[Driver]:
         """Return the driver that ends at once, where there is a choice."""
@@ -110,19 +116,7 @@ class CapacityApp(Guarded, App[None]):
 
     def get_default_screen(self) -> Screen[None]:
         """Return the plan screen."""
-        return PlanScreen(
-            self.room,
-            self.store,
-            settings=self.settings,
-            glyphs=self._glyphs,
-            source=self._source,
-            accelerator=self._accelerator,
-        )
-
-    @property
-    def plan_screen(self) -> PlanScreen:
-        """The plan screen, also while something lies over it."""
-        return next(screen for screen in self.screen_stack if isinstance(screen, PlanScreen))
+        return PlanScreen(self.session, self._source, self._accelerator)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:  # noqa: ARG002
         """Offer every action of the registry in the palette."""
@@ -133,7 +127,7 @@ class CapacityApp(Guarded, App[None]):
     def on_ready(self) -> None:
         """Say what was wrong with the settings, now that there is a place to say it."""
         if self._trouble:
-            self.plan_screen.say(self._trouble, "bad")
+            self.session.say(self._trouble, "bad")
 
     def on_key(self, event: events.Key) -> None:
         """Give what was typed ahead of an opening input to that input, not to the keys of the screen."""
@@ -150,32 +144,31 @@ class CapacityApp(Guarded, App[None]):
         if not isinstance(self.screen, Palette):
             self.push_screen(Palette(id="--command-palette"))
 
-    def action_help(self) -> None:
+    def _show_help(self) -> None:
         """Show all keys."""
         from capacity_tui.tui.screens.dialogs.help import help_lines
         from capacity_tui.tui.screens.dialogs.text_dialog import TextDialog
 
-        plan = self.plan_screen
-        name = (self.screen.TITLE or plan.current.TITLE).lower()
+        topic = next((screen.topic for screen in reversed(self.screen_stack) if isinstance(screen, Commanded)), "")
 
         def build(width: int) -> list[Line]:
-            return help_lines(name, self.settings.keys, str(settings_file()), width)
+            return help_lines(topic, self.settings.keys, str(settings_file()), width)
 
-        self.push_screen(TextDialog("Help", build, plan.copy_text))
+        self.push_screen(TextDialog("Help", build, self.session.copy))
 
-    def action_next_theme(self) -> None:
+    def _use_next_theme(self) -> None:
         """Walk through the bundled themes."""
         names = themes.BUNDLED
         position = names.index(self._theme_name) if self._theme_name in names else -1
         name = names[(position + 1) % len(names)]
         self._use_theme(name)
-        self.plan_screen.say(f"theme {name}")
-        self.plan_screen.remember("theme", name)
+        self.session.say(f"theme {name}")
+        self.session.remember("theme", name)
 
     def action_leave(self) -> None:
         """Quit, after a warning where something is unsaved."""
-        if self.plan_screen.may_leave():
-            self.plan_screen.give_up_unsaved()
+        if self.session.may_leave():
+            self.session.unsaved.give_up()
             self.exit()
 
     async def action_quit(self) -> None:
@@ -184,7 +177,29 @@ class CapacityApp(Guarded, App[None]):
 
     def action_help_quit(self) -> None:
         """Say how to quit, to whoever tries Ctrl-C."""
-        self.plan_screen.say("q quits")
+        self.session.say("q quits")
+
+    # What the threads report, to whatever screen
+
+    @on(Opened)
+    def take_opened(self, event: Opened) -> None:
+        """Take up another plan."""
+        self.session.take_opened(event)
+
+    @on(Restored)
+    def take_restored(self, event: Restored) -> None:
+        """Take up restored plans."""
+        self.session.take_restored(event)
+
+    @on(MachineChanged)
+    def renew_plan(self) -> None:
+        """Take up what is known about this machine by now."""
+        self.session.renew_plan()
+
+    @on(Failed)
+    def tell_failure(self, event: Failed) -> None:
+        """Say what went wrong where no screen has a better place for it."""
+        self.session.fail(event)
 
     # Mistakes and signals
 
@@ -193,13 +208,12 @@ class CapacityApp(Guarded, App[None]):
         now = time.monotonic()
         self._mistakes_at = [*(at for at in self._mistakes_at if now - at < _FLOOD_SECONDS), now]
         self.mistakes.append(error)
-        plan = next((screen for screen in self._screen_stack if isinstance(screen, PlanScreen)), None)
-        if plan is None or not plan.is_running or len(self._mistakes_at) > _FLOOD:
+        if not any(screen.is_running for screen in self._screen_stack) or len(self._mistakes_at) > _FLOOD:
             self.fatal = error
             self.end(1)
             self._close_messages_no_wait()
         else:
-            plan.post_message(failure(error))
+            self.post_message(failure(error))
 
     def end(self, code: int) -> None:
         """End at once; what no file holds is offered at the next start.
@@ -207,10 +221,8 @@ class CapacityApp(Guarded, App[None]):
         Args:
             code: the exit code.
         """
-        for screen in self._screen_stack:
-            if isinstance(screen, PlanScreen):
-                with suppress(Exception):  # whatever else is broken, the program ends
-                    screen.swap.keep(kept_plans(screen.store.unsaved), screen.requests.new("keep").number)
+        with suppress(Exception):  # whatever else is broken, the program ends
+            self.session.unsaved.keeping()()
         self.exit(return_code=code)
 
     @on(Driver.SignalResume)

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from capacity_tui.engine.api import CapacityError, make_folder, state_folder
-from capacity_tui.tui.messages import Failed, Request
+from capacity_tui.tui.messages import Failed
 
 TITLE = "the program made a mistake"
 _MOST_BYTES = 1 << 20
@@ -21,24 +21,24 @@ def mistakes_file() -> Path:
     return state_folder() / "mistakes.txt"
 
 
-def failure(error: BaseException, request: Request | None = None) -> Failed:
+def failure(error: BaseException) -> Failed:
     """Return what to say about an error: its own words if it was foreseen, else where it is written down."""
     if isinstance(error, CapacityError):
         title = ": ".join(part for part in (str(error.place), error.title) if part)
-        return Failed(title, error.hint, error.detail, request)
+        return Failed(title, error.hint, error.detail)
     trace = "".join(traceback.format_exception(error))
     path = _written_down(trace)
     hint = "the plan is kept, ! shows what happened" + (f"; it is written down in {path}" if path else "")
-    return Failed(TITLE, hint, trace, request)
+    return Failed(TITLE, hint, trace)
 
 
 @contextmanager
-def reported(post: Callable[[Failed], object], request: Request | None = None) -> Iterator[None]:
-    """Post whatever goes wrong in a thread, foreseen or not, instead of raising it."""
+def reported(tell: Callable[[Failed], object]) -> Iterator[None]:
+    """Tell whatever goes wrong in a thread, foreseen or not, instead of raising it."""
     try:
         yield
     except (Exception, SystemExit) as error:  # code of other packages may try to end the program
-        post(failure(error, request))
+        tell(failure(error))
 
 
 def _written_down(trace: str) -> Path | None:

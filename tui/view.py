@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 AUTO = "auto"
+MODEL_KEY, HARDWARE_KEY, DEVICES_KEY = "model.name", "hardware.name", "hardware.devices"
+"""Fields that the screen treats as what they are."""
 
 
 class Kind(StrEnum):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from textual.app import App
 from textual.pilot import Pilot
 
+from capacity_tui.tui.screens.plan.screen import PlanScreen
 from capacity_tui.tui.widgets.lines import Lines
 
 KEY_NAMES = {
@@ -17,10 +19,15 @@ KEY_NAMES = {
 }
 
 
-async def resolve_plan(pilot: Pilot[None]) -> None:
+def plan_screen(app: App[None]) -> PlanScreen:
+    """Return the plan screen, also while something lies over it."""
+    return next(screen for screen in app.screen_stack if isinstance(screen, PlanScreen))
+
+
+async def settle(pilot: Pilot[None]) -> None:
     """Wait until the threads have reported and the screen has followed."""
     await pilot.pause()
-    while not pilot.app.plan_screen.query("Prompt"):
+    while not plan_screen(pilot.app).query("Prompt"):
         await pilot.pause(0.01)  # the threads begin after the first frame
     while waiting := [w for w in pilot.app.workers if w.group != "live" and not w.is_finished]:
         await pilot.app.workers.wait_for_complete(waiting)
@@ -30,7 +37,7 @@ async def resolve_plan(pilot: Pilot[None]) -> None:
 async def press(pilot: Pilot[None], *keys: str) -> None:
     """Press keys, then wait until the screen has followed."""
     await pilot.press(*(KEY_NAMES.get(key, key) for key in keys))
-    await resolve_plan(pilot)
+    await settle(pilot)
 
 
 async def type_text(pilot: Pilot[None], text: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from flow import resolve_plan
+from flow import settle
 
 from capacity_tui.engine.errors import CapacityError, PlanError, StorageError
 from capacity_tui.engine.plan.files.examples import example_names
@@ -200,8 +200,8 @@ def test_the_screens_plan_is_a_file_an_example_or_a_saved_plan(tmp_path: Path, m
 async def test_an_example_opens_by_name_and_belongs_to_no_file() -> None:
     app = CapacityApp(source=Path("qlora_rtx_4090"))
     async with app.run_test(size=(120, 40)) as pilot:
-        await resolve_plan(pilot)
-        document, path = app.store.document, app.store.path
+        await settle(pilot)
+        document, path = app.session.store.document, app.session.store.path
     assert isinstance(document, PlanDocument)
     assert (document.plan.training.method, path) == ("qlora", None)
 

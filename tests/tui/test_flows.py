@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from fake_engine import FakeEngine
-from flow import press, resolve_plan, row, shown, type_text
+from flow import plan_screen, press, row, settle, shown, type_text
 
 from capacity_tui.tui.app import CapacityApp
 from capacity_tui.tui.widgets.panel import Panel
@@ -19,7 +19,7 @@ WIDE, USUAL, NARROW, TINY = (120, 40), (80, 24), (60, 20), (40, 12)
 
 async def test_start_shows_plan_modes_machine_reason_and_sensors(make_app: MakeApp) -> None:
     async with make_app().run_test(size=WIDE) as pilot:
-        await resolve_plan(pilot)
+        await settle(pilot)
         assert "H100 SXM  79.6 GiB" in shown(pilot, "hardware")
         assert "detected" in shown(pilot, "hardware")
         assert "n/a (not mounted)" in shown(pilot, "hardware")
@@ -35,13 +35,13 @@ async def test_first_frame_says_that_hardware_is_being_detected(make_app: MakeAp
     async with make_app().run_test(size=WIDE) as pilot:
         assert "detecting…" in shown(pilot, "hardware")
         engine.gate.set()
-        await resolve_plan(pilot)
+        await settle(pilot)
         assert "detecting…" not in shown(pilot, "hardware")
 
 
 async def test_step_changes_numbers_and_undo_brings_them_back(make_app: MakeApp) -> None:
     async with make_app().run_test(size=WIDE) as pilot:
-        await resolve_plan(pilot)
+        await settle(pilot)
         before = row(pilot, "plans", "activations")
         await press(pilot, "down", "+")
         assert "8192" in row(pilot, "config", "Sequence")
@@ -57,7 +57,7 @@ async def test_step_changes_numbers_and_undo_brings_them_back(make_app: MakeApp)
 
 async def test_steps_in_quick_succession_are_one_undo(make_app: MakeApp) -> None:
     async with make_app().run_test(size=WIDE) as pilot:
-        await resolve_plan(pilot)
+        await settle(pilot)
         await press(pilot, "down", "+", "+", "+")
         assert "32768" in row(pilot, "config", "Sequence")
         await press(pilot, "u")
@@ -66,7 +66,7 @@ async def test_steps_in_quick_succession_are_one_undo(make_app: MakeApp) -> None
 
 async def test_typed_value_is_checked_and_refused_in_place(make_app: MakeApp) -> None:
     async with make_app().run_test(size=WIDE) as pilot:
-        await resolve_plan(pilot)
+        await settle(pilot)
         await press(pilot, "down", "down", "e")
         await type_text(pilot, "9999")
         assert "allowed 1–1024" in pilot.app.screen.query_one("Prompt Lines").lines[0].plain
@@ -78,7 +78,7 @@ async def test_typed_value_is_checked_and_refused_in_place(make_app: MakeApp) ->
 
 async def test_keys_typed_ahead_of_an_opening_input_do_nothing_else(make_app: MakeApp) -> None:
     async with make_app().run_test(size=WIDE) as pilot:
-        await resolve_plan(pilot)
+        await settle(pilot)
         await press(pilot, "/", *"squq", "enter")
         assert pilot.app.is_running
         assert "nothing called squq" in shown(pilot, "footer")
@@ -86,7 +86,7 @@ async def test_keys_typed_ahead_of_an_opening_input_do_nothing_else(make_app: Ma
 
 async def test_find_walks_through_matches(make_app: MakeApp) -> None:
     async with make_app().run_test(size=WIDE) as pilot:
-        await resolve_plan(pilot)
+        await settle(pilot)
         await press(pilot, "/", *"batch", "enter")
         assert "▌Micro batch" in shown(pilot, "config")
         await press(pilot, "n")
@@ -97,14 +97,14 @@ async def test_find_walks_through_matches(make_app: MakeApp) -> None:
 
 async def test_picker_filters_and_changes_the_model(make_app: MakeApp) -> None:
     async with make_app().run_test(size=WIDE) as pilot:
-        await resolve_plan(pilot)
+        await settle(pilot)
         await press(pilot, "enter", *"mix", "enter")
         assert "mixtral-8x7b" in row(pilot, "config", "Model")
 
 
 async def test_each_question_is_painted_anew(make_app: MakeApp) -> None:
     async with make_app().run_test(size=WIDE) as pilot:
-        await resolve_plan(pilot)
+        await settle(pilot)
         for key, question in (("E", "Export"), ("S", "Save"), ("/", "Find"), ("E", "Export")):
             await press(pilot, key)
             assert f"{question}&#160;" in pilot.app.export_screenshot()
@@ -113,14 +113,14 @@ async def test_each_question_is_painted_anew(make_app: MakeApp) -> None:
 
 async def test_devices_typed_with_their_number_are_taken_as_typed(make_app: MakeApp) -> None:
     async with make_app().run_test(size=WIDE) as pilot:
-        await resolve_plan(pilot)
+        await settle(pilot)
         await press(pilot, "H", *"8xa100", "enter")
         assert "SIM 8xa100: 1 GPU here" in shown(pilot, "header")
 
 
 async def test_simulated_hardware_is_marked_until_it_is_left(make_app: MakeApp) -> None:
     async with make_app().run_test(size=WIDE) as pilot:
-        await resolve_plan(pilot)
+        await settle(pilot)
         await press(pilot, "H", *"a100", "enter")
         assert "SIM a100-sxm-80gb: 1 GPU here" in shown(pilot, "header")
         assert "a100-sxm-80gb  80 GiB" in shown(pilot, "hardware")
@@ -130,7 +130,7 @@ async def test_simulated_hardware_is_marked_until_it_is_left(make_app: MakeApp) 
 
 async def test_deltas_count_from_the_chosen_baseline(make_app: MakeApp) -> None:
     async with make_app().run_test(size=WIDE) as pilot:
-        await resolve_plan(pilot)
+        await settle(pilot)
         assert row(pilot, "plans", "tokens/s").split()[-2:] == ["+52", "%"]
         await press(pilot, "3", "l", "x")
         assert "-34 %" in row(pilot, "plans", "tokens/s")
@@ -140,7 +140,7 @@ async def test_deltas_count_from_the_chosen_baseline(make_app: MakeApp) -> None:
 
 async def test_explanation_follows_row_and_column(make_app: MakeApp) -> None:
     async with make_app().run_test(size=WIDE) as pilot:
-        await resolve_plan(pilot)
+        await settle(pilot)
         await press(pilot, "3", "j", "j", "l")
         assert shown(pilot, "why").startswith("optimizer (extreme)")
         await press(pilot, "enter", "enter")
@@ -151,21 +151,21 @@ async def test_explanation_follows_row_and_column(make_app: MakeApp) -> None:
 async def test_stale_answer_is_dropped(make_app: MakeApp, engine: FakeEngine) -> None:
     app = make_app()
     async with app.run_test(size=WIDE) as pilot:
-        await resolve_plan(pilot)
+        await settle(pilot)
         engine.gate.clear()
         await pilot.press("down", "plus", "plus", "plus")
         await pilot.pause(0.1)
         assert "old numbers" in shown(pilot, "plans")
         compared = engine.compared
         engine.gate.set()
-        await resolve_plan(pilot)
+        await settle(pilot)
         assert "128.0 GiB" in row(pilot, "plans", "activations")
         assert engine.compared - compared <= 2
 
 
 async def test_failed_estimate_keeps_old_numbers_and_says_why(make_app: MakeApp) -> None:
     async with make_app().run_test(size=WIDE) as pilot:
-        await resolve_plan(pilot)
+        await settle(pilot)
         await press(pilot, "enter", *"broken", "enter")
         await pilot.pause(0.1)
         assert "✗ the model has no layers" in shown(pilot, "plans")
@@ -179,7 +179,7 @@ async def test_failed_estimate_keeps_old_numbers_and_says_why(make_app: MakeApp)
 
 async def test_plan_that_does_not_fit_says_what_is_missing(make_app: MakeApp) -> None:
     async with make_app().run_test(size=WIDE) as pilot:
-        await resolve_plan(pilot)
+        await settle(pilot)
         await press(pilot, "down", "+", "+", "+")
         assert "✗ does not fit" in shown(pilot, "plans")
         assert "needs 270.0 GiB, a device has 80.0 GiB" in shown(pilot, "plans")
@@ -189,7 +189,7 @@ async def test_plan_that_does_not_fit_says_what_is_missing(make_app: MakeApp) ->
 async def test_save_export_and_copy_name_their_files(make_app: MakeApp, own_folders: Path) -> None:
     app = make_app()
     async with app.run_test(size=WIDE) as pilot:
-        await resolve_plan(pilot)
+        await settle(pilot)
         await press(pilot, "down", "+", "S", "enter")
         saved = own_folders / "config" / "plans" / "llama-3-8b.yaml"
         assert "seq_len: 8192" in saved.read_text()
@@ -211,7 +211,7 @@ async def test_save_export_and_copy_name_their_files(make_app: MakeApp, own_fold
 async def test_existing_file_is_replaced_only_when_asked_twice(make_app: MakeApp, own_folders: Path) -> None:
     (own_folders / "mine.yaml").write_text("precious")
     async with make_app().run_test(size=WIDE) as pilot:
-        await resolve_plan(pilot)
+        await settle(pilot)
         await press(pilot, "E")
         await type_text(pilot, "mine")
         assert (own_folders / "mine.yaml").read_text() == "precious"
@@ -223,7 +223,7 @@ async def test_existing_file_is_replaced_only_when_asked_twice(make_app: MakeApp
 async def test_folder_is_refused_and_the_prompt_stays(make_app: MakeApp, own_folders: Path) -> None:
     (own_folders / "sub.d").mkdir()
     async with make_app().run_test(size=WIDE) as pilot:
-        await resolve_plan(pilot)
+        await settle(pilot)
         await press(pilot, "E")
         await type_text(pilot, "sub.d")
         assert "is a folder" in pilot.app.screen.query_one("Prompt Lines").lines[0].plain
@@ -231,7 +231,7 @@ async def test_folder_is_refused_and_the_prompt_stays(make_app: MakeApp, own_fol
 
 async def test_opening_is_undone_like_any_edit(make_app: MakeApp) -> None:
     async with make_app().run_test(size=WIDE) as pilot:
-        await resolve_plan(pilot)
+        await settle(pilot)
         await press(pilot, "down", "+", "o", *"finetune", "enter")
         assert "finetune-8b" in row(pilot, "config", "Model")
         assert "u brings the plan before back" in shown(pilot, "footer")
@@ -251,7 +251,7 @@ async def test_opening_is_undone_like_any_edit(make_app: MakeApp) -> None:
 async def test_quitting_warns_about_a_plan_that_another_was_opened_over(make_app: MakeApp) -> None:
     app = make_app()
     async with app.run_test(size=WIDE) as pilot:
-        await resolve_plan(pilot)
+        await settle(pilot)
         await press(pilot, "down", "+", "o", *"finetune", "enter", "q")
         assert "q once more quits" in shown(pilot, "footer")
         assert app.is_running
@@ -260,7 +260,7 @@ async def test_quitting_warns_about_a_plan_that_another_was_opened_over(make_app
 async def test_quitting_warns_once_about_unsaved_changes(make_app: MakeApp) -> None:
     app = make_app()
     async with app.run_test(size=WIDE) as pilot:
-        await resolve_plan(pilot)
+        await settle(pilot)
         await press(pilot, "down", "+", "q")
         assert "q once more quits" in shown(pilot, "footer")
         assert app.is_running
@@ -271,7 +271,7 @@ async def test_quitting_warns_once_about_unsaved_changes(make_app: MakeApp) -> N
 async def test_quit_does_not_wait_for_the_sensors(make_app: MakeApp) -> None:
     started = 0.0
     async with make_app(settings={"live_seconds": 30.0}).run_test(size=WIDE) as pilot:
-        await resolve_plan(pilot)
+        await settle(pilot)
         started = time.perf_counter()
         await pilot.press("q")
     assert time.perf_counter() - started < 20.0  # the sampler waits for 30
@@ -279,7 +279,7 @@ async def test_quit_does_not_wait_for_the_sensors(make_app: MakeApp) -> None:
 
 async def test_values_keep_their_units_beside_them(make_app: MakeApp) -> None:
     async with make_app().run_test(size=USUAL) as pilot:
-        await resolve_plan(pilot)
+        await settle(pilot)
         await pilot.pause(0.1)
         assert "\N{NO-BREAK SPACE}GiB" in pilot.app.export_screenshot().replace("&#160;", "\N{NO-BREAK SPACE}")
         assert "\\xa0" not in pilot.app.export_screenshot()
@@ -287,7 +287,7 @@ async def test_values_keep_their_units_beside_them(make_app: MakeApp) -> None:
 
 async def test_pause_stops_sampling(make_app: MakeApp) -> None:
     async with make_app(settings={"live_seconds": 0.05}).run_test(size=WIDE) as pilot:
-        await resolve_plan(pilot)
+        await settle(pilot)
         await press(pilot, "space")
         before = shown(pilot, "live")
         await pilot.pause(0.2)
@@ -300,16 +300,16 @@ async def test_pause_stops_sampling(make_app: MakeApp) -> None:
 async def test_rate_of_the_graphs_has_a_floor(make_app: MakeApp) -> None:
     app = make_app()
     async with app.run_test(size=WIDE) as pilot:
-        await resolve_plan(pilot)
+        await settle(pilot)
         await press(pilot, "]", "]", "]", "]")
-        assert app.plan_screen.live_seconds == 0.5
+        assert plan_screen(app).sensors.seconds == 0.5
         await press(pilot, "[")
-        assert app.plan_screen.live_seconds == 1.0
+        assert plan_screen(app).sensors.seconds == 1.0
 
 
 async def test_help_lists_every_action_with_its_name(make_app: MakeApp) -> None:
     async with make_app().run_test(size=WIDE) as pilot:
-        await resolve_plan(pilot)
+        await settle(pilot)
         await press(pilot, "?")
         text = "\n".join(line.plain for line in pilot.app.screen.query_one("TextLines").lines)
         assert "edit.undo" in text
@@ -318,7 +318,7 @@ async def test_help_lists_every_action_with_its_name(make_app: MakeApp) -> None:
 
 async def test_palette_offers_actions_and_models(make_app: MakeApp) -> None:
     async with make_app().run_test(size=WIDE) as pilot:
-        await resolve_plan(pilot)
+        await settle(pilot)
         await press(pilot, "ctrl+p", *"mistral")
         await pilot.pause(0.3)
         await press(pilot, "enter")
@@ -328,7 +328,7 @@ async def test_palette_offers_actions_and_models(make_app: MakeApp) -> None:
 async def test_every_bundled_theme_can_be_applied(make_app: MakeApp) -> None:
     app = make_app()
     async with app.run_test(size=WIDE) as pilot:
-        await resolve_plan(pilot)
+        await settle(pilot)
         seen = []
         for _ in range(5):
             await press(pilot, "t")
@@ -340,7 +340,7 @@ async def test_every_bundled_theme_can_be_applied(make_app: MakeApp) -> None:
 async def test_own_keys_replace_the_default_ones(make_app: MakeApp) -> None:
     app = make_app(settings={"keys": {"value.more": "v", "edit.undo": "f5"}})
     async with app.run_test(size=WIDE) as pilot:
-        await resolve_plan(pilot)
+        await settle(pilot)
         await press(pilot, "down", "v")
         assert "8192" in row(pilot, "config", "Sequence")
         await press(pilot, "u")
@@ -351,7 +351,7 @@ async def test_own_keys_replace_the_default_ones(make_app: MakeApp) -> None:
 
 async def test_wrong_keymap_is_reported_and_the_default_keys_stay(make_app: MakeApp) -> None:
     async with make_app(settings={"keys": {"edit.und": "f5"}}).run_test(size=WIDE) as pilot:
-        await resolve_plan(pilot)
+        await settle(pilot)
         assert "edit.und" in shown(pilot, "footer")
         await press(pilot, "down", "+")
         assert "8192" in row(pilot, "config", "Sequence")
@@ -362,7 +362,7 @@ async def test_every_panel_can_be_reached_and_shows_something_at_any_size(
     make_app: MakeApp, size: tuple[int, int]
 ) -> None:
     async with make_app().run_test(size=size) as pilot:
-        await resolve_plan(pilot)
+        await settle(pilot)
         for number in "12345":
             await press(pilot, number)
             panel = pilot.app.focused
@@ -376,7 +376,7 @@ async def test_every_panel_can_be_reached_and_shows_something_at_any_size(
 
 async def test_narrow_screen_shows_one_plan_and_summaries(make_app: MakeApp) -> None:
     async with make_app().run_test(size=NARROW) as pilot:
-        await resolve_plan(pilot)
+        await settle(pilot)
         assert "balanced ✓ fits" in shown(pilot, "plans")
         await press(pilot, "3", "l")
         assert "extreme" in shown(pilot, "plans")
@@ -384,11 +384,11 @@ async def test_narrow_screen_shows_one_plan_and_summaries(make_app: MakeApp) -> 
 
 async def test_resizing_keeps_cursor_and_numbers(make_app: MakeApp) -> None:
     async with make_app().run_test(size=WIDE) as pilot:
-        await resolve_plan(pilot)
+        await settle(pilot)
         await press(pilot, "down", "down")
         for size in (TINY, WIDE, USUAL):
             await pilot.resize_terminal(*size)
-            await resolve_plan(pilot)
+            await settle(pilot)
             assert "▌Micro batch" in shown(pilot, "config")
             assert max(len(line) for line in shown(pilot, "config").splitlines()) <= size[0]
 
@@ -396,7 +396,7 @@ async def test_resizing_keeps_cursor_and_numbers(make_app: MakeApp) -> None:
 async def test_ascii_screen_has_no_other_characters(make_app: MakeApp) -> None:
     app = make_app(ascii_only=True)
     async with app.run_test(size=WIDE) as pilot:
-        await resolve_plan(pilot)
+        await settle(pilot)
         await press(pilot, "3")
         picture = app.export_screenshot()
         text = picture[picture.index('-matrix">') :]
@@ -408,14 +408,14 @@ async def test_no_color_uses_the_terminals_own_theme(make_app: MakeApp, monkeypa
     monkeypatch.setenv("NO_COLOR", "1")
     app = make_app()
     async with app.run_test(size=WIDE) as pilot:
-        await resolve_plan(pilot)
+        await settle(pilot)
         assert app.theme == "capacity-ansi"
         assert app.native_ansi_color
 
 
 async def test_hint_of_the_first_run_goes_for_good(make_app: MakeApp, own_folders: Path) -> None:
     async with make_app(settings={"hint": True}).run_test(size=WIDE) as pilot:
-        await resolve_plan(pilot)
+        await settle(pilot)
         assert "? lists all keys" in shown(pilot, "hint")
         await press(pilot, "escape")
         assert not pilot.app.screen.query_one("#hint").display
@@ -424,7 +424,7 @@ async def test_hint_of_the_first_run_goes_for_good(make_app: MakeApp, own_folder
 
 async def test_keys_of_the_configuration_act_nowhere_else(make_app: MakeApp) -> None:
     async with make_app().run_test(size=WIDE) as pilot:
-        await resolve_plan(pilot)
+        await settle(pilot)
         await press(pilot, "down")
         for number in "1345":
             await press(pilot, number, "+", "-", "=", "e", "shift+right")
@@ -438,7 +438,7 @@ async def test_keys_of_the_configuration_act_nowhere_else(make_app: MakeApp) -> 
 
 async def test_footer_names_keys_of_the_panel_and_says_that_there_are_more(make_app: MakeApp) -> None:
     async with make_app().run_test(size=USUAL) as pilot:
-        await resolve_plan(pilot)
+        await settle(pilot)
         assert "+/- step" in shown(pilot, "footer")
         for must in ("? help", "q quit", "…"):
             assert must in shown(pilot, "footer")
@@ -448,7 +448,7 @@ async def test_footer_names_keys_of_the_panel_and_says_that_there_are_more(make_
 
 async def test_escape_shows_all_panels_again(make_app: MakeApp) -> None:
     async with make_app(settings={"hint": True}).run_test(size=WIDE) as pilot:
-        await resolve_plan(pilot)
+        await settle(pilot)
         await press(pilot, "z")
         assert not pilot.app.screen.query_one("#plans").display
         await press(pilot, "escape")
@@ -458,7 +458,7 @@ async def test_escape_shows_all_panels_again(make_app: MakeApp) -> None:
 
 async def test_other_hardware_says_that_the_number_of_devices_stays(make_app: MakeApp) -> None:
     async with make_app().run_test(size=WIDE) as pilot:
-        await resolve_plan(pilot)
+        await settle(pilot)
         await press(pilot, "H", *"a100", "enter")
         assert "8 devices, as before; 1xa100-sxm-80gb would be one" in shown(pilot, "footer")
         await press(pilot, "H", *"4xa100", "enter")

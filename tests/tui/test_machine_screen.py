@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fake_engine import FakeEngine
-from flow import press, resolve_plan, shown
+from flow import plan_screen, press, settle, shown
 from textual.pilot import Pilot
 
 from capacity_tui.engine.errors import StorageError
@@ -38,7 +38,7 @@ async def until(pilot: Pilot[None], text: str) -> None:
 async def test_machine_screen_shows_facts_with_reasons_and_goes_back(make_app: MakeApp) -> None:
     for key in ("escape", "q"):
         async with make_app().run_test(size=USUAL) as pilot:
-            await resolve_plan(pilot)
+            await settle(pilot)
             await press(pilot, "m")
             assert "H100 SXM  79.6 GiB detected" in report(pilot)
             assert "Disk n/a (not mounted)" in report(pilot)
@@ -47,12 +47,12 @@ async def test_machine_screen_shows_facts_with_reasons_and_goes_back(make_app: M
             assert "b measure" in shown(pilot, "footer")
             assert "quit" not in shown(pilot, "footer")
             await press(pilot, key)
-            assert pilot.app.screen is pilot.app.plan_screen
+            assert pilot.app.screen is plan_screen(pilot.app)
 
 
 async def test_report_scrolls_to_its_end_and_back(make_app: MakeApp) -> None:
     async with make_app().run_test(size=USUAL) as pilot:
-        await resolve_plan(pilot)
+        await settle(pilot)
         await press(pilot, "m", "G")
         assert "setting 59" in in_sight(pilot)
         assert "Facts:" not in in_sight(pilot)
@@ -64,7 +64,7 @@ async def test_report_scrolls_to_its_end_and_back(make_app: MakeApp) -> None:
 
 async def test_topology_is_drawn_in_ascii_where_that_is_asked_for(make_app: MakeApp) -> None:
     async with make_app(ascii_only=True).run_test(size=TINY) as pilot:
-        await resolve_plan(pilot)
+        await settle(pilot)
         await press(pilot, "m")
         assert "`- GPU 0" in report(pilot)
 
@@ -73,7 +73,7 @@ async def test_benchmarks_show_progress_and_end_in_the_report_and_the_estimates(
     make_app: MakeApp, engine: FakeEngine
 ) -> None:
     async with make_app().run_test(size=WIDE) as pilot:
-        await resolve_plan(pilot)
+        await settle(pilot)
         await press(pilot, "m")
         compared = engine.compared
         engine.measuring.clear()
@@ -82,18 +82,18 @@ async def test_benchmarks_show_progress_and_end_in_the_report_and_the_estimates(
         assert "1 of 2 memory" in shown(pilot, "measuring")
         await pilot.press("b")
         engine.measuring.set()
-        await resolve_plan(pilot)
+        await settle(pilot)
         assert "measured: 2 figures kept" in shown(pilot, "measuring")
         assert "measured: CPU matrix product" in report(pilot)
         assert engine.compared == compared + 1
         await press(pilot, "escape")
-        assert not pilot.app.plan_screen.store.is_stale
+        assert not pilot.app.session.store.is_stale
 
 
 async def test_escape_stops_the_benchmarks_and_keeps_what_is_complete(make_app: MakeApp, engine: FakeEngine) -> None:
     engine.measuring.clear()
     async with make_app().run_test(size=WIDE) as pilot:
-        await resolve_plan(pilot)
+        await settle(pilot)
         await press(pilot, "m")
         await pilot.press("b")
         await until(pilot, "1 of 2")
@@ -108,7 +108,7 @@ async def test_escape_stops_the_benchmarks_and_keeps_what_is_complete(make_app: 
 async def test_quitting_while_measuring_does_not_wait(make_app: MakeApp, engine: FakeEngine) -> None:
     engine.measuring.clear()
     async with make_app().run_test(size=WIDE) as pilot:
-        await resolve_plan(pilot)
+        await settle(pilot)
         await press(pilot, "m")
         await pilot.press("b")
         await until(pilot, "1 of 2")
@@ -118,7 +118,7 @@ async def test_results_that_cannot_be_kept_are_told(make_app: MakeApp, engine: F
     for error, text in ((StorageError("cannot write", hint="free some space"), "free some space"), (KeyError(), "!")):
         engine.unexpected = error
         async with make_app().run_test(size=WIDE) as pilot:
-            await resolve_plan(pilot)
+            await settle(pilot)
             await press(pilot, "m", "b")
             assert text in shown(pilot, "measuring")
             engine.unexpected = None
@@ -128,8 +128,8 @@ async def test_results_that_cannot_be_kept_are_told(make_app: MakeApp, engine: F
 
 async def test_edits_can_be_undone_after_measuring(make_app: MakeApp) -> None:
     async with make_app().run_test(size=WIDE) as pilot:
-        await resolve_plan(pilot)
-        store = pilot.app.plan_screen.store
+        await settle(pilot)
+        store = pilot.app.session.store
         await press(pilot, "down", "+", "m", "b", "escape")
         assert store.edits == 1
         await press(pilot, "u")
@@ -139,12 +139,12 @@ async def test_edits_can_be_undone_after_measuring(make_app: MakeApp) -> None:
 
 async def test_palette_measures_only_where_the_machine_is_shown(make_app: MakeApp) -> None:
     async with make_app().run_test(size=WIDE) as pilot:
-        await resolve_plan(pilot)
+        await settle(pilot)
         offered = [command.title for command in pilot.app.get_system_commands(pilot.app.screen)]
         assert "Show and measure this machine" in offered
         assert "Measure this machine" not in offered
         await press(pilot, "m")
         commands = {command.title: command for command in pilot.app.get_system_commands(pilot.app.screen)}
-        await commands["Measure this machine"].callback()
-        await resolve_plan(pilot)
+        commands["Measure this machine"].callback()
+        await settle(pilot)
         assert "2 figures kept" in shown(pilot, "measuring")

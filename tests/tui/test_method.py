@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from flow import press, resolve_plan
+from flow import press, settle
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.choose.answers import answer
@@ -71,12 +71,12 @@ async def test_lora_of_a_large_model_takes_few_keys() -> None:
     assert len(keys) <= 25
     app = CapacityApp(accelerator="8xH100-SXM")
     async with app.run_test(size=(120, 40)) as pilot:
-        await resolve_plan(pilot)
+        await settle(pilot)
         for key in keys:
             await press(pilot, "full_stop" if key == "." else key)
         screen = pilot.app.screen
         assert isinstance(screen, PlanScreen)
-        document = screen.store.document
+        document = app.session.store.document
         assert isinstance(document, PlanDocument)
         plan = document.plan
     assert plan.model.name == "llama-3.1-70b"

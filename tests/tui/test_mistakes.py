@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from fake_engine import FakeDocument, FakeEngine
-from flow import press, resolve_plan, row, shown
+from flow import plan_screen, press, row, settle, shown
 
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.tui.app import CapacityApp
@@ -31,13 +31,13 @@ def app(engine: FakeEngine) -> CapacityApp:
 @pytest.mark.parametrize(
     ("place", "keys"),
     [
-        ("capacity_tui.tui.screens.plan.editing.Editing.action_step", ("+",)),
-        ("capacity_tui.tui.screens.plan.field_list.FieldList.action_move", ("j",)),
-        ("capacity_tui.tui.screens.plan.editing.Editing.ask_why", ("3", "j")),
+        ("capacity_tui.tui.screens.plan.edits.stepped", ("+",)),
+        ("capacity_tui.tui.screens.plan.field_list.FieldList.move", ("j",)),
+        ("capacity_tui.tui.screens.plan.estimates.Estimates.explain", ("3", "j")),
         ("capacity_tui.tui.widgets.prompt.Prompt.action_close", ("/", "enter")),
         ("capacity_tui.tui.screens.dialogs.picker.Picker.dismiss", ("o", "enter")),
         ("capacity_tui.tui.screens.dialogs.text_dialog.TextDialog.action_copy", ("?", "y")),
-        ("capacity_tui.tui.app.CapacityApp.action_next_theme", ("t",)),
+        ("capacity_tui.tui.themes.load", ("t",)),
         ("fake_engine.FakeDocument.explain", ("3", "j")),
         ("fake_engine.FakeEngine.catalogue", ("o", "escape")),
         ("fake_engine.FakeEngine.machine_report", ("m", "escape")),
@@ -47,19 +47,19 @@ async def test_screen_goes_on_after_a_mistake_anywhere(
     app: CapacityApp, monkeypatch: pytest.MonkeyPatch, own_folders: Path, place: str, keys: tuple[str, ...]
 ) -> None:
     async with app.run_test(size=SIZE) as pilot:
-        await resolve_plan(pilot)
+        await settle(pilot)
         await press(pilot, "2", "down", "+", "1")
         await press(pilot, "2")
         with monkeypatch.context() as broken:
             broken.setattr(place, break_down)
             await press(pilot, *keys)
         await press(pilot, "escape")
-        if app.plan_screen.failure is not None:
+        if app.session.last_failure is not None:
             await press(pilot, "!")
             assert "mistake" in app.screen.query_one("TextLines").lines[0].plain
             await press(pilot, "escape")
             assert "ZeroDivisionError: a mistake" in (own_folders / "state" / "mistakes.txt").read_text()
-        assert app.plan_screen.failure is not None or "catalogue" in place
+        assert app.session.last_failure is not None or "catalogue" in place
         await press(pilot, "2")
         assert "8192" in row(pilot, "config", "Sequence")
         await press(pilot, "u")
@@ -69,7 +69,7 @@ async def test_screen_goes_on_after_a_mistake_anywhere(
 
 async def test_mistake_in_a_paint_is_told(app: CapacityApp, monkeypatch: pytest.MonkeyPatch) -> None:
     async with app.run_test(size=SIZE) as pilot:
-        await resolve_plan(pilot)
+        await settle(pilot)
         with monkeypatch.context() as broken:
             broken.setattr(Why, "build", break_down)
             await press(pilot, "4")
@@ -79,7 +79,7 @@ async def test_mistake_in_a_paint_is_told(app: CapacityApp, monkeypatch: pytest.
 
 async def test_endless_mistakes_end_the_program_with_the_plan_kept(app: CapacityApp, own_folders: Path) -> None:
     async with app.run_test(size=SIZE) as pilot:
-        await resolve_plan(pilot)
+        await settle(pilot)
         await press(pilot, "down", "+")
         for _ in range(30):
             app._handle_exception(ZeroDivisionError("again"))
@@ -95,7 +95,7 @@ async def test_code_that_ends_the_program_in_a_thread_is_a_mistake(
         raise SystemExit(1)
 
     async with app.run_test(size=SIZE) as pilot:
-        await resolve_plan(pilot)
+        await settle(pilot)
         with monkeypatch.context() as broken:
             broken.setattr(FakeDocument, "compare", leave)
             await press(pilot, "down", "+")
@@ -108,7 +108,7 @@ async def test_code_that_ends_the_program_in_a_thread_is_a_mistake(
 async def test_sensors_that_fail_once_are_read_again(
     app: CapacityApp, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("capacity_tui.tui.screens.plan.workers.RETRY_SECONDS", 0.0)
+    monkeypatch.setattr("capacity_tui.tui.screens.plan.sensors.RETRY_SECONDS", 0.0)
     readings = [NotImplementedError("no counter"), PermissionError("no counter")]
     sampler = engine.sampler()
 
@@ -120,8 +120,8 @@ async def test_sensors_that_fail_once_are_read_again(
 
     monkeypatch.setattr(engine, "sampler", Failing)
     async with app.run_test(size=SIZE) as pilot:
-        app.plan_screen.set_live_seconds(0.5)
-        await resolve_plan(pilot)
+        plan_screen(app).sensors.change_rate(0.25)
+        await settle(pilot)
         assert "the program made a mistake" in shown(pilot, "footer")
         for _ in range(80):
             await pilot.pause(0.05)
@@ -148,7 +148,7 @@ async def test_plan_opened_while_the_machine_is_looked_at_stays(
         await pilot.pause(0.3)
         assert "finetune-8b" in row(pilot, "config", "Model")
         looking.set()
-        await resolve_plan(pilot)
+        await settle(pilot)
         assert "finetune-8b" in row(pilot, "config", "Model")
         assert "H100 SXM" in shown(pilot, "hardware")
 
@@ -168,14 +168,14 @@ async def test_fault_of_an_older_estimate_is_not_told_of_the_present_plan(
 
     monkeypatch.setattr(FakeDocument, "compare", slow)
     async with app.run_test(size=SIZE) as pilot:
-        await resolve_plan(pilot)
+        await settle(pilot)
         await pilot.press("down", "plus")
         started.wait(10)
         await pilot.press("plus")  # at once: the first step is not shown yet
         failing.set()
-        await resolve_plan(pilot)
+        await settle(pilot)
         await pilot.pause(0.2)
         assert "the older one fails" not in shown(pilot, "plans")
-        assert app.plan_screen.failure is None
+        assert app.session.last_failure is None
         assert "16384" in row(pilot, "config", "Sequence")
         assert app.screen.query_one(FieldList).field is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from flow import press, resolve_plan, shown, type_text
+from flow import press, settle, shown, type_text
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.errors import CapacityError
@@ -176,14 +176,14 @@ def test_warnings_stand_in_the_column_and_in_explanations(engine: CapacityEngine
 async def test_gravest_warning_is_in_sight_on_a_small_terminal() -> None:
     app = CapacityApp(engine=CapacityEngine, source=FIT, settings=Settings(hint=False))
     async with app.run_test(size=(80, 24)) as pilot:
-        await resolve_plan(pilot)
+        await settle(pilot)
         assert "! RBF SVM is slow at 200" in shown(pilot, "plans")
 
 
 async def test_family_is_picked_and_its_list_typed() -> None:
     app = CapacityApp(engine=CapacityEngine, source=STARTS["inference"], settings=Settings(hint=False))
     async with app.run_test(size=(120, 40)) as pilot:
-        await resolve_plan(pilot)
+        await settle(pilot)
         await press(pilot, "enter")
         await type_text(pilot, "mlp")
         assert "512, 256, 128" in shown(pilot, "config")

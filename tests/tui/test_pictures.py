@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from fake_engine import FakeEngine, FakeSampler
-from flow import press, resolve_plan, type_text
+from flow import press, settle, type_text
 from rich.segment import Segment
 from textual.app import App
 from textual.pilot import Pilot
@@ -171,7 +171,7 @@ def _letter(number: int) -> str:
 
 async def reach(pilot: Pilot[None], state: State, engine: FakeEngine) -> None:
     """Press what leads to the state."""
-    await resolve_plan(pilot)
+    await settle(pilot)
     state.meddle(engine)
     if engine.gate.is_set():
         await press(pilot, *state.keys)

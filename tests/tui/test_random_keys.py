@@ -13,6 +13,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from flow import plan_screen
 from textual import events
 
 from capacity_tui.tui.app import CapacityApp
@@ -46,7 +47,7 @@ async def press_keys(count: int, seed: int) -> list[str]:
     pressed: list[str] = []
     async with app.run_test(size=SIZES[seed % len(SIZES)]) as pilot:
         await pilot.pause(0.5)
-        app.plan_screen.set_live_seconds(60)
+        plan_screen(app).sensors.change_rate(30)
         for _ in range(count):
             key = chance.choice(keys)
             pressed.append(key)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from fake_engine import FakeEngine
-from flow import press, resolve_plan, row, shown
+from flow import press, row, settle, shown
 from textual import events
 
 from capacity_tui.tui.app import CapacityApp
@@ -40,12 +40,12 @@ async def test_backspace_on_the_model_hands_it_to_the_modes(real_engine: Capacit
         source=PLAN.format("gpt2-small"), engine=lambda: real_engine, settings=Settings(hint=False, glyphs="braille")
     )
     async with app.run_test(size=SIZE) as pilot:
-        await resolve_plan(pilot)
+        await settle(pilot)
         await press(pilot, "backspace")
         assert "auto" in row(pilot, "config", "Model")
         await press(pilot, "u")
         assert "gpt2-small" in row(pilot, "config", "Model")
-        await resolve_plan(pilot)
+        await settle(pilot)
 
 
 async def test_unknown_model_in_a_plan_is_refused_in_words(real_engine: CapacityEngine) -> None:
@@ -53,7 +53,7 @@ async def test_unknown_model_in_a_plan_is_refused_in_words(real_engine: Capacity
         source=PLAN.format("gpt2-smal"), engine=lambda: real_engine, settings=Settings(hint=False, glyphs="braille")
     )
     async with app.run_test(size=SIZE) as pilot:
-        await resolve_plan(pilot)
+        await settle(pilot)
         await pilot.pause(0.2)
         assert "gpt2-smal" in row(pilot, "config", "Model")
         assert "no model is called 'gpt2-smal'" in shown(pilot, "plans")
@@ -63,13 +63,13 @@ async def test_unknown_model_in_a_plan_is_refused_in_words(real_engine: Capacity
 async def test_enter_twice_in_a_list_takes_one_choice(make_app: MakeApp, opening: str) -> None:
     app = make_app()
     async with app.run_test(size=SIZE) as pilot:
-        await resolve_plan(pilot)
+        await settle(pilot)
         await press(pilot, opening)
         entry = app.focused
         assert entry is not None
         for _ in range(3):
             entry.post_message(events.Key("enter", "\r"))
-        await resolve_plan(pilot)
+        await settle(pilot)
         assert len(app.screen_stack) == 1
         assert app.is_running
 
@@ -77,13 +77,13 @@ async def test_enter_twice_in_a_list_takes_one_choice(make_app: MakeApp, opening
 async def test_enter_again_and_again_in_the_palette_runs_one_command(make_app: MakeApp) -> None:
     app = make_app()
     async with app.run_test(size=SIZE) as pilot:
-        await resolve_plan(pilot)
+        await settle(pilot)
         await press(pilot, "ctrl+p", *"next")
         await pilot.pause(0.3)
         before = app.theme
         for _ in range(6):
             app.post_message(events.Key("enter", "\r"))
-        await resolve_plan(pilot)
+        await settle(pilot)
         assert len(app.screen_stack) == 1
         assert app.theme in {before, "capacity-light"}
 
@@ -92,11 +92,11 @@ async def test_enter_again_and_again_in_the_palette_runs_one_command(make_app: M
 async def test_leaving_twice_leaves_once(make_app: MakeApp, opening: tuple[str, ...]) -> None:
     app = make_app()
     async with app.run_test(size=SIZE) as pilot:
-        await resolve_plan(pilot)
+        await settle(pilot)
         await press(pilot, *opening)
         for _ in range(2):
             app.post_message(events.Key("escape", None))
-        await resolve_plan(pilot)
+        await settle(pilot)
         assert len(app.screen_stack) == 1
         assert app.is_running
 
@@ -107,7 +107,7 @@ async def test_old_numbers_are_neither_copied_nor_exported(
 ) -> None:
     app = make_app()
     async with app.run_test(size=SIZE) as pilot:
-        await resolve_plan(pilot)
+        await settle(pilot)
         await press(pilot, "enter", *"broken", "enter")
         await press(pilot, keys[0])
         assert "nothing was" in shown(pilot, "footer")
@@ -119,19 +119,19 @@ async def test_old_numbers_are_neither_copied_nor_exported(
 async def test_numbers_that_are_still_computed_are_not_waited_for(make_app: MakeApp, engine: FakeEngine) -> None:
     app = make_app()
     async with app.run_test(size=SIZE) as pilot:
-        await resolve_plan(pilot)
+        await settle(pilot)
         engine.gate.clear()
         await pilot.press("down", "plus", "y")
         await pilot.pause()
         assert "nothing was written" in shown(pilot, "footer")
         engine.gate.set()
-        await resolve_plan(pilot)
+        await settle(pilot)
 
 
 async def test_folder_of_a_user_nobody_knows_is_refused_in_words(make_app: MakeApp) -> None:
     app = make_app()
     async with app.run_test(size=SIZE) as pilot:
-        await resolve_plan(pilot)
+        await settle(pilot)
         await press(pilot, "o")
         app.focused.value = "~nosuchuser/x.yaml"  # type: ignore[union-attr]
         await press(pilot, "enter")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from flow import press, resolve_plan, row, shown
+from flow import press, row, settle, shown
 
 from capacity_tui.engine.errors import StorageError
 from capacity_tui.tui.app import CapacityApp
@@ -100,7 +100,7 @@ def test_place_that_cannot_be_written_is_an_error_in_words(tmp_path: Path) -> No
 async def test_edits_are_kept_and_given_up_on_an_orderly_end(make_app: MakeApp, own_folders: Path) -> None:
     app = make_app()
     async with app.run_test(size=SIZE) as pilot:
-        await resolve_plan(pilot)
+        await settle(pilot)
         await press(pilot, "down", "+")
         await pilot.pause(0.4)
         (file,) = (own_folders / "state" / "unsaved").glob("*.json")
@@ -128,11 +128,11 @@ async def test_what_was_left_behind_is_offered_at_the_start(
     end_without_a_word(killed)
     app = make_app()
     async with app.run_test(size=SIZE) as pilot:
-        await resolve_plan(pilot)
+        await settle(pilot)
         assert "llama-3-8b, gpt2" in app.screen.query_one("Lines").lines[0].plain
         await press(pilot, *keys)
         await pilot.pause(0.4)
-        await resolve_plan(pilot)
+        await settle(pilot)
         assert bool(list(folder.glob("*.json"))) == stays
         if keys == ("enter",):
             assert "8192" in row(pilot, "config", "Sequence")

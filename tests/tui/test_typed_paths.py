@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from flow import press, resolve_plan, type_text
+from flow import press, settle, type_text
 from textual import events
 
 from capacity_tui.tui.app import CapacityApp
@@ -27,7 +27,7 @@ UNUSABLE = {
 @pytest.mark.parametrize("key", ["E", "S"])
 async def test_unusable_file_names_are_refused_in_place(make_app: MakeApp, key: str) -> None:
     async with make_app().run_test(size=(120, 40)) as pilot:
-        await resolve_plan(pilot)
+        await settle(pilot)
         await press(pilot, key)
         for text, said in UNUSABLE.items():
             pilot.app.screen.query_one(Entry).value = text
@@ -38,7 +38,7 @@ async def test_unusable_file_names_are_refused_in_place(make_app: MakeApp, key: 
 
 async def test_name_of_a_user_nobody_knows_is_a_name_like_any_other(make_app: MakeApp, own_folders: Path) -> None:
     async with make_app().run_test(size=(120, 40)) as pilot:
-        await resolve_plan(pilot)
+        await settle(pilot)
         await press(pilot, "E")
         await type_text(pilot, "~nobody.knows.me")
         assert (own_folders / "~nobody.knows.me").exists()
@@ -52,9 +52,9 @@ async def test_keys_in_a_burst_are_taken_in_their_order(
     make_app: MakeApp, own_folders: Path, keys: list[str], name: str
 ) -> None:
     async with make_app().run_test(size=(120, 40)) as pilot:
-        await resolve_plan(pilot)
+        await settle(pilot)
         await press(pilot, "E")
         for key in keys:
             pilot.app.post_message(events.Key(key, key if len(key) == 1 else None))
-        await resolve_plan(pilot)
+        await settle(pilot)
         assert (own_folders / f"{name}.yaml").exists()

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from rich.cells import cell_len
 
 from capacity_tui.engine.api import printable
 from capacity_tui.tui.actions import ACTIONS, Action, key_names
+from capacity_tui.tui.session import Session
 from capacity_tui.tui.terminal.text import Line, Span, clip, line
 from capacity_tui.tui.widgets.lines import Lines
 
@@ -64,37 +63,37 @@ class Footer(Bar):
     """The most useful keys, or for a while what the program has to say.
 
     Args:
-        keymap: keys that replace the default ones.
+        session: who has something to say; its settings know other keys.
         scope: the screen whose keys are shown, with those of the program that it leaves.
     """
 
-    def __init__(self, keymap: Mapping[str, str], scope: str = "plan") -> None:
+    def __init__(self, session: Session, scope: str) -> None:
         super().__init__(id="footer")
-        self._keymap = keymap
+        self._session = session
+        self._keymap = session.settings.keys
         self._scope = scope
         self._panel = ""
-        self._said: Span | None = None
+        self._status: Span | None = None
 
-    def say(self, text: str, role: str = "value") -> None:
-        """Say something in place of the keys, until the next key."""
-        self._said = Span(f" {printable(text)}", role)
-        self.repaint()
+    def on_mount(self) -> None:
+        """Listen to what is to be said."""
+        self._session.status.subscribe(self, self._show_status)
 
     def name_keys_of(self, panel: str) -> None:
         """Name the keys of another panel besides those of the screen."""
         self._panel = panel
         self.repaint()
 
-    def hush(self) -> None:
+    def clear_status(self) -> None:
         """Show the keys again."""
-        if self._said is not None:
-            self._said = None
+        if self._status is not None:
+            self._status = None
             self.repaint()
 
     def build(self, width: int) -> Line:
         """Lay out as many keys as fit, whole ones only; an ellipsis says that there are more."""
-        if self._said is not None:
-            return line(Span(clip(self._said.text, width), self._said.role))
+        if self._status is not None:
+            return line(Span(clip(self._status.text, width), self._status.role))
         spans: list[Span] = []
         room = width
         hints = self._hints()
@@ -105,6 +104,10 @@ class Footer(Bar):
                 break
             spans += [Span(f" {key}", "key"), Span(f" {name} ", "label")]
         return Line(tuple(spans))
+
+    def _show_status(self, status: Span) -> None:
+        self._status = Span(f" {printable(status.text)}", status.role)
+        self.repaint()
 
     def _hints(self) -> list[tuple[str, str]]:
         hints = []

@@ -1,4 +1,4 @@
-"""Widgets that outlive a mistake in their own handlers, and screens that close once."""
+"""Widgets that outlive a mistake in their own handlers and hear no outdated answer, and screens that close once."""
 
 from __future__ import annotations
 
@@ -7,11 +7,20 @@ from textual.message import Message
 from textual.message_pump import MessagePump
 from textual.screen import Screen, ScreenResultType
 
+from capacity_tui.tui.requests import Answer
+
 
 class Guarded(MessagePump):
-    """Reports an exception of a handler and takes the next message; Textual's own loop would end for good."""
+    """Reports an exception of a handler and takes the next message; Textual's own loop would end for good.
+
+    Answers to requests that a newer one has outdated are dropped here, so that no handler needs to ask.
+    """
 
     async def _dispatch_message(self, message: Message) -> None:
+        if isinstance(message, Answer) and message.is_outdated:
+            message.stop()
+            message.drop()
+            return
         try:
             await super()._dispatch_message(message)
         except Exception as error:

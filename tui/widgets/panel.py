@@ -9,13 +9,13 @@ from textual import events
 from textual.binding import BindingType
 from textual.message import Message
 
-from capacity_tui.tui.actions import bindings
+from capacity_tui.tui.actions import Commanded, bindings
 from capacity_tui.tui.terminal.glyphs import to_ascii
 from capacity_tui.tui.terminal.text import Line, Span, fit, line
 from capacity_tui.tui.widgets.lines import Lines
 
 
-class Panel(Lines, can_focus=True):
+class Panel(Commanded, Lines, can_focus=True):
     """Base of the five panels.
 
     A panel is folded to a single line where there is little room; then it shows its summary.
@@ -42,6 +42,14 @@ class Panel(Lines, can_focus=True):
     def __init__(self) -> None:
         super().__init__(id=self.TITLE.lower())
         self.cursor = 0
+        self.commands = {
+            "cursor.up": lambda: self.move(-1),
+            "cursor.down": lambda: self.move(1),
+            "cursor.page_up": lambda: self.move_page(-1),
+            "cursor.page_down": lambda: self.move_page(1),
+            "cursor.first": lambda: self.move_to_end(-1),
+            "cursor.last": lambda: self.move_to_end(1),
+        }
 
     def build(self, width: int) -> tuple[list[Line], range | None]:
         """Return the lines of the panel and those of them that must be in sight."""
@@ -97,11 +105,11 @@ class Panel(Lines, can_focus=True):
 
     def on_mouse_scroll_down(self) -> None:
         """Move down."""
-        self.action_move(3)
+        self.move(3)
 
     def on_mouse_scroll_up(self) -> None:
         """Move up."""
-        self.action_move(-3)
+        self.move(-3)
 
     def move_to(self, index: int) -> None:
         """Put the cursor on an item, the nearest one there is."""
@@ -111,7 +119,7 @@ class Panel(Lines, can_focus=True):
             self.repaint()
             self.post_message(self.CursorMoved(self))
 
-    def action_move(self, offset: int) -> None:
+    def move(self, offset: int) -> None:
         """Move the cursor, or scroll where there is none."""
         if self.item_count():
             self.move_to(self.cursor + offset)
@@ -119,13 +127,13 @@ class Panel(Lines, can_focus=True):
             self.scroll_lines(offset)
             self._set_edge()
 
-    def action_page(self, direction: int) -> None:
+    def move_page(self, direction: int) -> None:
         """Move by the height of the panel."""
-        self.action_move(direction * max(self.size.height - 1, 1))
+        self.move(direction * max(self.size.height - 1, 1))
 
-    def action_end(self, direction: int) -> None:
+    def move_to_end(self, direction: int) -> None:
         """Move to the first or the last item."""
-        self.action_move(direction * max(self.item_count(), len(self.lines)))
+        self.move(direction * max(self.item_count(), len(self.lines)))
 
     def edge(self) -> str:
         """Return what stands in the lower edge besides the keys."""

@@ -17,8 +17,10 @@ from capacity_tui.tui.widgets.entry import Entry
 from capacity_tui.tui.widgets.guarded import Guarded
 from capacity_tui.tui.widgets.lines import Lines
 
-Answer = Callable[[str], str]
+Accept = Callable[[str], str]
 """Takes what was typed; returns why it is refused, or an empty text when all is well."""
+Ask = Callable[[str, str, Accept], None]
+"""Asks a question, with the text to start from and what takes the answer."""
 
 
 class Prompt(Guarded, Vertical):
@@ -32,7 +34,7 @@ class Prompt(Guarded, Vertical):
     def __init__(self) -> None:
         super().__init__()
         self._line = line()
-        self._answer: Answer = str
+        self._accept: Accept = str
 
     def compose(self) -> ComposeResult:
         """Put the question above the input."""
@@ -44,15 +46,15 @@ class Prompt(Guarded, Vertical):
         """Whether something is asked."""
         return self.has_class("-open")
 
-    def ask(self, question: str, value: str, answer: Answer) -> None:
+    def ask(self, question: str, value: str, accept: Accept) -> None:
         """Ask something else.
 
         Args:
             question: what is asked.
             value: the text to start from.
-            answer: called with each answer.
+            accept: called with each answer.
         """
-        self._answer = answer
+        self._accept = accept
         self.add_class("-open")
         entry = self.query_one(Entry)
         entry.value = value
@@ -69,7 +71,7 @@ class Prompt(Guarded, Vertical):
     def take(self, event: Input.Submitted) -> None:
         """Hand the answer over; close unless it is refused."""
         event.stop()
-        refusal = self._answer(event.value.strip())
+        refusal = self._accept(event.value.strip())
         if refusal:
             self._show(line(Span(f" ✗ {refusal}", "bad")))
         else:

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
-from textual.app import SystemCommand
+from textual.app import App, SystemCommand
 from textual.await_complete import AwaitComplete
 from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
 
-from capacity_tui.tui.actions import ACTIONS, MACHINE, PANELS, Action, key_names
+from capacity_tui.tui.actions import ACTIONS, Commanded, key_names
 from capacity_tui.tui.mistakes import reported
-from capacity_tui.tui.screens.plan.workers import HARDWARE_KEY
-from capacity_tui.tui.view import Choice
+from capacity_tui.tui.session import HasSession, Session
+from capacity_tui.tui.view import HARDWARE_KEY, MODEL_KEY, Choice
 from capacity_tui.tui.widgets.guarded import ClosesOnce
 
-if TYPE_CHECKING:
-    from textual.screen import Screen
-
-    from capacity_tui.tui.app import CapacityApp
-    from capacity_tui.tui.screens.plan.screen import PlanScreen
-
-MODEL_KEY = "model.name"
 _CATALOGUES = (
     ("model", "Model", MODEL_KEY),
     ("accelerator", "Plan for", HARDWARE_KEY),
@@ -30,26 +23,21 @@ _CATALOGUES = (
 )
 
 
-def action_commands(app: CapacityApp, keymap: Mapping[str, str]) -> Iterator[SystemCommand]:
-    """Yield every action but the moving of the cursor, which nobody looks for."""
+def action_commands(app: App[None], keymap: Mapping[str, str]) -> Iterator[SystemCommand]:
+    """Yield every action that is heard but the moving of the cursor, which nobody looks for."""
     for action in ACTIONS:
-        is_heard = action.scope != "machine" or _machine_screen(app) is not None
-        if is_heard and action.scope != "panel" and action.id != "app.palette":
+        command = _command(app, action.id)
+        if command is not None and action.scope != "panel" and action.id != "app.palette":
             keys = " ".join(key_names(action, keymap))
-            yield SystemCommand(action.title, f"{action.group} · key {keys}", partial(_run, app, action))
+            yield SystemCommand(action.title, f"{action.group} · key {keys}", command)
 
 
-async def _run(app: CapacityApp, action: Action) -> None:
-    plan = app.plan_screen
-    if action.scope in PANELS:
-        await app.run_action(action.command, plan.query_one(f"#{action.scope}"))
-    else:
-        heard_by = {"plan": plan, "machine": _machine_screen(app)}.get(action.scope)
-        await app.run_action(action.command, heard_by or app)
-
-
-def _machine_screen(app: CapacityApp) -> Screen[object] | None:
-    return next((screen for screen in app.screen_stack if screen.TITLE == MACHINE), None)
+def _command(app: App[None], name: str) -> Callable[[], object] | None:
+    """Return what an action does: what the uppermost screen that hears it says, else the program."""
+    for hearing in (*reversed(app.screen_stack), app):
+        if isinstance(hearing, Commanded) and name in hearing.commands:
+            return partial(hearing.action_perform, name)
+    return None
 
 
 class Palette(CommandPalette, ClosesOnce[None]):
@@ -71,8 +59,8 @@ class DataCommands(Provider):
 
     async def startup(self) -> None:
         """Read the catalogues in a thread, so that the palette opens at once."""
-        app = self._capacity_app
-        worker = app.run_worker(lambda: _read(app), thread=True, group="palette", exit_on_error=False)
+        session = self._session
+        worker = self.app.run_worker(lambda: _read(session), thread=True, group="palette", exit_on_error=False)
         self._choices = await worker.wait()
 
     async def discover(self) -> Hits:
@@ -92,21 +80,20 @@ class DataCommands(Provider):
                 yield Hit(score, matcher.highlight(text), take, help=choice.detail)
 
     @property
-    def _capacity_app(self) -> CapacityApp:
-        return cast("CapacityApp", self.app)
+    def _session(self) -> Session:
+        return cast("HasSession", self.app).session
 
     def _take(self, key: str, choice: Choice) -> None:
-        plan: PlanScreen = self._capacity_app.plan_screen
         if not key:
-            plan.read_plan(choice.id, None)
-        elif refusal := plan.change(key, choice.id):
-            plan.say(refusal, "bad")
+            self._session.open_named(choice.id)
+        elif refusal := self._session.change(key, choice.id):
+            self._session.say(refusal, "bad")
 
 
-def _read(app: CapacityApp) -> tuple[tuple[str, str, Choice], ...]:
+def _read(session: Session) -> tuple[tuple[str, str, Choice], ...]:
     found: list[tuple[str, str, Choice]] = []
-    with reported(app.plan_screen.post_message):
-        engine = app.room.engine()
+    with reported(session.app.post_message):
+        engine = session.engine
         for name, verb, key in _CATALOGUES:
             found += [(verb, key, choice) for choice in engine.catalogue(name)]
     return tuple(found)

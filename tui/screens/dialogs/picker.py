@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from textual import on, work
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
@@ -18,7 +18,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input
 
 from capacity_tui.tui.messages import CatalogueRead, Failed
-from capacity_tui.tui.mistakes import reported
+from capacity_tui.tui.session import Session
 from capacity_tui.tui.terminal.text import Line, Span, clip, left, line
 from capacity_tui.tui.view import Choice
 from capacity_tui.tui.widgets.entry import Entry
@@ -51,6 +51,7 @@ class Picker(ModalScreen[str | None], ClosesOnce[str | None]):
     """Shows what there is, best match first; returns the id, or what was typed where that is an answer itself.
 
     Args:
+        session: what every screen works with.
         title: what is picked.
         read: returns the choices; runs in a thread.
         current: id of what is chosen now.
@@ -67,12 +68,14 @@ class Picker(ModalScreen[str | None], ClosesOnce[str | None]):
 
     def __init__(
         self,
+        session: Session,
         title: str,
         read: Callable[[], tuple[Choice, ...]],
         current: str = "",
         typed: Typed | None = None,
     ) -> None:
         super().__init__()
+        self._session = session
         self._title = title
         self._read = read
         self._current = current
@@ -94,17 +97,11 @@ class Picker(ModalScreen[str | None], ClosesOnce[str | None]):
     def on_mount(self) -> None:
         """Start typing and reading."""
         self.query_one(Entry).focus()
-        self.read_choices()
+        self._session.ask(self, "catalogue", lambda _: CatalogueRead(self._read()))
 
     def on_resize(self) -> None:
         """Lay the list out once its size is known."""
         self.call_after_refresh(self._show)
-
-    @work(thread=True, exclusive=True, group="catalogue", exit_on_error=False)
-    def read_choices(self) -> None:
-        """Read the catalogue in a thread."""
-        with reported(self.post_message):
-            self.post_message(CatalogueRead(self._read()))
 
     @on(CatalogueRead)
     def take_choices(self, event: CatalogueRead) -> None:
@@ -118,6 +115,7 @@ class Picker(ModalScreen[str | None], ClosesOnce[str | None]):
     @on(Failed)
     def show_failure(self, event: Failed) -> None:
         """Say why there is nothing to pick from."""
+        event.stop()
         self._message = event.in_short
         self._show()
 

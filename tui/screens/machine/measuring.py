@@ -29,7 +29,7 @@ class MeasuringBar(Lines):
         self._latest = step.latest or self._latest
         self.repaint()
 
-    def tell(self, text: str, role: str = "value") -> None:
+    def show_text(self, text: str, role: str = "value") -> None:
         """Say how it began or ended."""
         self._first, self._latest = line(Span(text, role)), ""
         self.repaint()

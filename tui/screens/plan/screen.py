@@ -1,42 +1,55 @@
-"""The plan screen: five panels over one store."""
+"""The plan screen: five panels over one plan, and what their keys do."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 from typing import ClassVar
 
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container, Horizontal
+from textual.screen import Screen
 
-from capacity_tui.tui.actions import bindings
+from capacity_tui.tui.actions import Commanded, bindings
 from capacity_tui.tui.messages import (
     Compared,
     Detected,
     Explained,
     Failed,
     LeftBehindFound,
-    MachineChanged,
-    Opened,
-    Restored,
     Sampled,
 )
 from capacity_tui.tui.screens.dialogs.text_dialog import TextDialog
 from capacity_tui.tui.screens.plan.comparison import ComparisonTable
+from capacity_tui.tui.screens.plan.edits import PlanEdits
+from capacity_tui.tui.screens.plan.estimates import Estimates
 from capacity_tui.tui.screens.plan.field_list import FieldList
-from capacity_tui.tui.screens.plan.filing import Filing
+from capacity_tui.tui.screens.plan.files import PlanFiles
+from capacity_tui.tui.screens.plan.finding import Finding
 from capacity_tui.tui.screens.plan.hardware import Hardware
 from capacity_tui.tui.screens.plan.live import Live
+from capacity_tui.tui.screens.plan.opening import Opening
+from capacity_tui.tui.screens.plan.sensors import Sensors
 from capacity_tui.tui.screens.plan.why import Why, explain_lines
-from capacity_tui.tui.screens.plan.workers import UNFOCUSED_SLOWDOWN
+from capacity_tui.tui.session import Session
 from capacity_tui.tui.terminal.text import Line, Span, line, wrap
-from capacity_tui.tui.widgets.bars import Header, Hint
+from capacity_tui.tui.widgets.bars import Footer, Header, Hint
+from capacity_tui.tui.widgets.guarded import Guarded
 from capacity_tui.tui.widgets.panel import Panel
-from capacity_tui.tui.widgets.prompt import Prompt
+from capacity_tui.tui.widgets.prompt import Accept, Prompt
 
 
-class PlanScreen(Filing):
-    """Shows the plan, and reacts to what the threads report."""
+class PlanScreen(Commanded, Guarded, Screen[None]):
+    """Shows the plan, and hands on what is pressed and what the threads report.
+
+    Args:
+        session: what every screen works with.
+        source: the plan to open first, None to propose one.
+        accelerator: hardware to plan for instead of the plan's own.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("plan")
     AUTO_FOCUS: ClassVar[str] = "#config"
@@ -53,127 +66,133 @@ class PlanScreen(Filing):
         (32, "-tall"),
     ]
 
+    def __init__(self, session: Session, source: Path | str | None = None, accelerator: str | None = None) -> None:
+        super().__init__()
+        self.session = session
+        self._source = source
+        self._accelerator = accelerator
+        self._header, self._footer, self._hint = Header(), Footer(session, "plan"), Hint()
+        self._hardware, self._fields, self._table = Hardware(), FieldList(), ComparisonTable()
+        self._why, self._live = Why(), Live(session.glyphs)
+        self._panels: tuple[Panel, ...] = (self._hardware, self._fields, self._table, self._why, self._live)
+        self._current: Panel = self._fields
+        self.estimates = Estimates(
+            session,
+            self,
+            header=self._header,
+            hardware=self._hardware,
+            fields=self._fields,
+            table=self._table,
+            why=self._why,
+        )
+        self.opening = Opening(session, self)
+        self.sensors = Sensors(session, self, self._live)
+        edits = PlanEdits(session, self._fields, self._ask)
+        files = PlanFiles(session, self._table, self._ask, self.estimates.show_fields)
+        finding = Finding(session, self._ask, self._searched)
+        self.commands = {
+            **edits.commands,
+            **files.commands,
+            **finding.commands,
+            **self.estimates.commands,
+            **self.opening.commands,
+            **self.sensors.commands,
+            **{f"panel.{panel.id}": partial(self._go_to, panel) for panel in self._panels},
+            "panel.next": partial(self._go_beside, 1),
+            "panel.previous": partial(self._go_beside, -1),
+            "panel.zoom": self._zoom,
+            "plans.explain": partial(self._go_to, self._why),
+            "why.detail": self._show_explanation,
+            "error.show": self._show_last_failure,
+            "machine.show": self._show_machine,
+            "screen.back": self._back,
+        }
+
     def compose(self) -> ComposeResult:
         """Lay the panels out."""
-        yield Header()
+        yield self._header
         with Horizontal(id="body"):
             with Container(id="left"):
-                yield Hardware()
-                yield FieldList()
+                yield self._hardware
+                yield self._fields
             with Container(id="right"):
-                yield ComparisonTable()
-                yield Why()
-                yield Live(self.glyphs)
-        yield Hint()
-        yield self.footer
+                yield self._table
+                yield self._why
+                yield self._live
+        yield self._hint
+        yield self._footer
 
     def on_mount(self) -> None:
         """Paint first, then start the threads."""
-        self.query_one(Hint).set_class(self.settings.hint, "-shown")
-        self._mark_current(self.query_one(FieldList))
+        self._hint.set_class(self.session.settings.hint, "-shown")
+        self._mark_current(self._fields)
         self.call_after_refresh(self._start)
 
     def _start(self) -> None:
         self.mount(Prompt())
-        self.begin(self.source, self.accelerator)
-        self.watch(self.app, "app_focus", self._restart_live, init=False)
-        self._restart_live()
+        self.session.plan_changes.subscribe(self, lambda _: self.estimates.estimate())
+        self.session.failures.subscribe(self, self._show_failed_opening)
+        self.opening.begin(self._source, self._accelerator)
+        self.watch(self.app, "app_focus", self.sensors.restart, init=False)
+        self.sensors.restart()
 
     # What the threads report
 
     @on(Detected)
     def show_detected(self, event: Detected) -> None:
         """Show this machine until a plan says what it is planned for."""
-        self.query_one(Hardware).show_rows(event.hardware)
+        self._hardware.show_rows(event.hardware)
         # A plan that was opened meanwhile knows nothing of this machine yet.
-        self.estimate_again()
-
-    @on(Opened)
-    def show_opened(self, event: Opened) -> None:
-        """Take up another plan, unless yet another was asked for meanwhile."""
-        if not self.requests.is_newest(event.request):
-            return
-        replaces_changes = self.store.is_changed
-        self.store.open(event.document, event.path)
-        if replaces_changes:
-            self.say("u brings the plan before back, with its changes")
-        self.plan_changed()
+        self.session.renew_plan()
 
     @on(LeftBehindFound)
     def offer_left_behind(self, event: LeftBehindFound) -> None:
         """Offer what earlier runs of the program left behind."""
-        self.offer(event.found)
-
-    @on(Restored)
-    def show_restored(self, event: Restored) -> None:
-        """Take up restored plans, the last edited one on top of the others."""
-        if not self.requests.is_newest(event.request):
-            event.kept.leave()
-            return
-        for document, path in reversed(event.plans):
-            self.store.open(document, path, is_saved=False)
-        self.restored.append(event.kept)
-        self.plan_changed()
-        self.say("restored; s saves it", "good")
+        self.opening.offer(event.found)
 
     @on(Compared)
     def show_compared(self, event: Compared) -> None:
-        """Show new numbers, unless they answer for an earlier plan."""
-        if not self.store.accept(event.generation, event.comparison):
-            return
-        self.query_one(Hardware).show_rows(event.comparison.hardware)
-        self.show_columns()
-        self.show_fields()
-        self.ask_why()
-
-    @on(MachineChanged)
-    def estimate_again(self) -> None:
-        """Take up what is known about this machine by now."""
-        engine = self.room.loaded
-        if engine is not None:
-            self.store.renew(engine.renewed)
-            self.plan_changed()
+        """Show new numbers."""
+        self.estimates.take(event)
 
     @on(Explained)
     def show_explained(self, event: Explained) -> None:
-        """Show where the number under the cursor comes from."""
-        if self.requests.is_newest(event.request) and not self.store.is_stale:
-            self.query_one(Why).show_explanation(event.explanation)
+        """Show where a number comes from."""
+        self.estimates.take_explanation(event)
 
     @on(Sampled)
     def show_sample(self, event: Sampled) -> None:
         """Add a sample to the graphs."""
-        if not self.is_paused:
-            self.query_one(Live).take(event.sample)
+        self._live.take(event.sample)
 
     @on(Failed)
     def show_failure(self, event: Failed) -> None:
-        """Show what went wrong where it matters, unless it was asked for again; old numbers stay."""
-        if not self.requests.is_newest(event.request):
-            return
-        self.failure = event
-        is_estimate = event.request is not None and event.request.group == "compare"
-        if not is_estimate:
-            self.say(event.in_short, "bad")
-        if is_estimate or self.store.document is None:
-            self.query_one(ComparisonTable).show_trouble(event.title, event.hint or event.detail)
+        """Show what went wrong with an estimate above the old numbers, which stay; the program says the rest."""
+        if event.request is not None and event.request.subject == "compare":
+            event.stop()
+            self.session.last_failure = event
+            self._table.show_trouble(event.title, event.hint or event.detail)
+
+    def _show_failed_opening(self, failure: Failed) -> None:
+        if self.session.store.document is None:
+            self._table.show_trouble(failure.title, failure.hint or failure.detail)
 
     # What the panels report
 
     @on(Panel.CursorMoved, "#plans")
     def explain_row(self) -> None:
         """Explain the number under the cursor."""
-        self.ask_why()
+        self.estimates.explain()
 
     @on(Panel.CursorMoved, "#config")
     def forget_refusal(self) -> None:
         """Clear the error of the field that was left."""
-        self.query_one(FieldList).show_error("", "")
+        self._fields.show_error("", "")
 
     @on(Prompt.Closed)
     def return_focus(self) -> None:
         """Go back to the panel that had the focus."""
-        self.current.focus()
+        self._current.focus()
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         """Mark the panel that has the focus."""
@@ -182,48 +201,57 @@ class PlanScreen(Filing):
 
     def on_key(self) -> None:
         """Stop saying what was said when the next key comes."""
-        self.footer.hush()
+        self._footer.clear_status()
 
     # Panels
 
-    def action_panel(self, number: int) -> None:
-        """Go to a panel."""
-        panel = next(panel for panel in self.query(Panel) if number == panel.NUMBER)
+    def _ask(self, question: str, value: str, accept: Accept) -> None:
+        self.query_one(Prompt).ask(question, value, accept)
+
+    def _searched(self) -> FieldList | ComparisonTable:
+        return self._table if self._current is self._table else self._fields
+
+    def _go_to(self, panel: Panel) -> None:
         # A panel out of sight cannot take the focus, so it is shown first.
         self._mark_current(panel)
         panel.focus()
 
-    def action_panel_beside(self, offset: int) -> None:
-        """Go to the next panel, around the end."""
-        self.action_panel((self.current.NUMBER - 1 + offset) % len(self.query(Panel)) + 1)
+    def _go_beside(self, offset: int) -> None:
+        self._go_to(self._panels[(self._panels.index(self._current) + offset) % len(self._panels)])
 
-    def action_zoom(self) -> None:
-        """Show the current panel alone, or all of them again."""
+    def _zoom(self) -> None:
         self.toggle_class("-zoom")
 
-    def action_back(self) -> None:
+    def _back(self) -> None:
         """Show all panels again; with all of them in sight, hide the hint of the first run for good."""
         if self.has_class("-zoom"):
             self.remove_class("-zoom")
-            return
-        hint = self.query_one(Hint)
-        if hint.has_class("-shown"):
-            hint.remove_class("-shown")
-            self.remember("hint", False)
+        elif self._hint.has_class("-shown"):
+            self._hint.remove_class("-shown")
+            self.session.remember("hint", False)
 
-    def action_detail(self) -> None:
-        """Show all of the explanation, or of the last error."""
-        explanation = self.query_one(Why).explanation
+    def _mark_current(self, panel: Panel) -> None:
+        """Mark a panel and its column, which decides what stays in sight on a small terminal."""
+        self._current = panel
+        self.topic = panel.TITLE.lower()
+        self._footer.name_keys_of(self.topic)
+        for other in self._panels:
+            other.set_class(other is panel, "-current")
+            other.repaint()
+        for column in self.query("#left, #right"):
+            column.set_class(panel in column.query(Panel), "-current")
+
+    # What lies over the panels
+
+    def _show_explanation(self) -> None:
+        explanation = self._why.explanation
         if explanation is not None:
-            self.app.push_screen(
-                TextDialog(explanation.title, lambda width: explain_lines(explanation, width), self.copy_text)
-            )
+            self._show_text(explanation.title, lambda width: explain_lines(explanation, width))
 
-    def action_show_failure(self) -> None:
-        """Show all of the last error."""
-        failure = self.failure
+    def _show_last_failure(self) -> None:
+        failure = self.session.last_failure
         if failure is None:
-            self.say("nothing went wrong")
+            self.session.say("nothing went wrong")
             return
 
         def build(width: int) -> list[Line]:
@@ -231,41 +259,12 @@ class PlanScreen(Filing):
             wrapped = ((text, role) for whole, role in parts for text in whole.splitlines())
             return [line(Span(piece, role)) for text, role in wrapped for piece in wrap(text, width) or [""]]
 
-        self.app.push_screen(TextDialog("What went wrong", build, self.copy_text))
+        self._show_text("What went wrong", build)
 
-    def action_machine(self) -> None:
-        """Show all about this machine, and measure it."""
+    def _show_machine(self) -> None:
         from capacity_tui.tui.screens.machine.screen import MachineScreen
 
-        self.app.push_screen(MachineScreen(self))
+        self.app.push_screen(MachineScreen(self.session))
 
-    # Live
-
-    def action_pause(self) -> None:
-        """Pause the graphs, or go on."""
-        self.is_paused = not self.is_paused
-        self._restart_live()
-
-    def action_live_rate(self, factor: float) -> None:
-        """Sample more or less often."""
-        self.set_live_seconds(self.live_seconds * factor)
-        self._restart_live()
-
-    def _restart_live(self) -> None:
-        self.workers.cancel_group(self, "live")
-        live = self.query_one(Live)
-        if self.is_paused:
-            live.show_state("paused")
-            return
-        live.show_state(f"every {self.live_seconds:g} s")
-        self.watch_sensors(self.live_seconds * (1.0 if self.app.app_focus else UNFOCUSED_SLOWDOWN))
-
-    def _mark_current(self, panel: Panel) -> None:
-        """Mark a panel and its column, which decides what stays in sight on a small terminal."""
-        self.current = panel
-        self.footer.name_keys_of(panel.TITLE.lower())
-        for other in self.query(Panel):
-            other.set_class(other is panel, "-current")
-            other.repaint()
-        for column in self.query("#left, #right"):
-            column.set_class(panel in column.query(Panel), "-current")
+    def _show_text(self, title: str, build: Callable[[int], list[Line]]) -> None:
+        self.app.push_screen(TextDialog(title, build, self.session.copy))

@@ -1,0 +1,36 @@
+"""Paths as people type and read them, and writing to them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from capacity_tui.engine.api import CapacityError, make_folder, write_atomically
+
+
+def expanded(text: str) -> Path:
+    """Return a path that was typed, with ``~`` replaced where such a user is known."""
+    return Path(os.path.expanduser(text))  # noqa: PTH111 - the method raises for a user nobody knows
+
+
+def plan_path(text: str, folder: Path) -> Path:
+    """Return the path that was typed for a plan; a bare name lies in the folder, and YAML is the format."""
+    path = expanded(text)
+    path = path if path.suffix or not path.name else path.with_suffix(".yaml")
+    return path if "/" in text else folder / path
+
+
+def shortened(path: Path) -> str:
+    """Return a path with ``~`` for the user's home."""
+    home = str(expanded("~"))
+    return str(path).replace(home, "~", 1) if str(path).startswith(home + "/") else str(path)
+
+
+def write_file(path: Path, text: str) -> str:
+    """Write a file in place of what was there; return why that failed, or an empty text."""
+    try:
+        make_folder(path.parent)
+        write_atomically(path, text, overwrite=True)
+    except CapacityError as error:
+        return error.one_line()
+    return ""

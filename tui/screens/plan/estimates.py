@@ -1,0 +1,142 @@
+"""Estimates of the plan: asked for when it changes, shown beside it, compared and explained."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from textual.dom import DOMNode
+from textual.timer import Timer
+
+from capacity_tui.tui.actions import Commands
+from capacity_tui.tui.messages import Compared, Explained
+from capacity_tui.tui.requests import Request
+from capacity_tui.tui.screens.plan.comparison import ComparisonTable
+from capacity_tui.tui.screens.plan.field_list import FieldList
+from capacity_tui.tui.screens.plan.hardware import Hardware
+from capacity_tui.tui.screens.plan.why import Why
+from capacity_tui.tui.session import Session
+from capacity_tui.tui.widgets.bars import Header
+
+EXPLAIN_AFTER_SECONDS = 0.1
+_PATIENCE_SECONDS = 0.1
+"""A second frame could only follow the first after two ticks of the screen, some 30 ms."""
+
+
+class Estimates:
+    """Shows what the store holds, and has it estimated and explained.
+
+    Args:
+        session: what every screen works with.
+        screen: who the answers go to.
+        header: shows the plan's name.
+        hardware: shows what is planned for.
+        fields: shows the plan.
+        table: shows the modes side by side.
+        why: shows where a number comes from.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        screen: DOMNode,
+        *,
+        header: Header,
+        hardware: Hardware,
+        fields: FieldList,
+        table: ComparisonTable,
+        why: Why,
+    ) -> None:
+        self._session = session
+        self._store = session.store
+        self._screen = screen
+        self._header = header
+        self._hardware = hardware
+        self._fields = fields
+        self._table = table
+        self._why = why
+        self._late_fields: Timer | None = None
+        self.commands: Commands = {
+            "column.next": partial(self.choose_column, 1),
+            "column.right": partial(self.choose_column, 1),
+            "column.left": partial(self.choose_column, -1),
+            "baseline.column": self.baseline_column,
+            "baseline.pin": self.baseline_pin,
+        }
+
+    def estimate(self) -> None:
+        """Have a changed plan estimated; fields and numbers are shown in one frame unless that takes long."""
+        self._fields.show_error("", "")
+        if self._late_fields is not None:
+            self._late_fields.stop()
+        self._late_fields = self._screen.set_timer(_PATIENCE_SECONDS, self._show_unestimated)
+        self._session.compare(self._screen)
+
+    def take(self, event: Compared) -> None:
+        """Show new numbers, unless they answer for an earlier plan."""
+        if self._store.accept(event.generation, event.comparison):
+            self._hardware.show_rows(event.comparison.hardware)
+            self.show_columns()
+            self.show_fields()
+            self.explain()
+
+    def show_fields(self) -> None:
+        """Show the fields of the plan, with what the chosen mode took for the automatic ones."""
+        document, column = self._store.document, self._store.column
+        if document is None:
+            return
+        fields = document.fields()
+        before = self._store.changed(fields)
+        self._fields.show_fields(fields, column.chosen if column else {}, before)
+        comparison = self._store.comparison
+        title, simulated = (comparison.title, comparison.simulated) if comparison else (document.name, "")
+        self._header.show_plan(title, simulated, len(before))
+
+    def show_columns(self) -> None:
+        """Show the comparison."""
+        store = self._store
+        self._table.show_comparison(store.comparison, store.column, store.baseline, store.is_stale)
+
+    def explain(self) -> None:
+        """Have the number under the cursor explained, once the keys rest: it takes several estimates."""
+        document, column, key = self._store.document, self._store.column, self._table.row_key
+        if document is None or column is None or not key or self._store.is_stale:
+            self._why.show_explanation(None)
+            return
+
+        def work(request: Request) -> Explained | None:
+            if request.cancelled.wait(EXPLAIN_AFTER_SECONDS):
+                return None
+            return Explained(document.explain(column.mode, key))
+
+        self._session.ask(self._screen, "explain", work)
+
+    def take_explanation(self, event: Explained) -> None:
+        """Show where the number under the cursor comes from."""
+        if not self._store.is_stale:
+            self._why.show_explanation(event.explanation)
+
+    def choose_column(self, offset: int) -> None:
+        """Choose the column beside the chosen one."""
+        self._store.choose_beside(offset)
+        self.show_columns()
+        self.explain()
+        self.show_fields()
+
+    def baseline_column(self) -> None:
+        """Count deltas from the chosen column, or no longer."""
+        self._store.toggle_column_baseline()
+        mode = self._store.baseline.mode
+        self._session.say(f"deltas count from {mode}" if mode else "deltas count from nothing")
+        self.show_columns()
+
+    def baseline_pin(self) -> None:
+        """Count deltas from the numbers as they are, or no longer."""
+        self._store.toggle_pinned_baseline()
+        pinned = self._store.baseline.pinned is not None
+        self._session.say("deltas count from the numbers as they are now" if pinned else "deltas count from nothing")
+        self.show_columns()
+
+    def _show_unestimated(self) -> None:
+        if self._store.is_stale or self._store.comparison is None:
+            self.show_fields()
+            self.show_columns()

@@ -1,0 +1,275 @@
+"""What every screen works with: the engine, the plan, requests, settings, the clipboard and the status line."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Generic, Protocol, TypeVar
+from weakref import WeakKeyDictionary
+
+from textual.app import App
+from textual.dom import DOMNode
+from textual.timer import Timer
+from textual.worker import get_current_worker
+
+from capacity_tui.engine.api import CapacityError, config_folder
+from capacity_tui.tui.messages import Compared, Failed, Opened, Restored
+from capacity_tui.tui.mistakes import reported
+from capacity_tui.tui.paths import expanded, shortened, write_file
+from capacity_tui.tui.requests import Answer, Request
+from capacity_tui.tui.settings import Settings, save_setting, settings_file
+from capacity_tui.tui.store import Store
+from capacity_tui.tui.swap import Swap
+from capacity_tui.tui.terminal.glyphs import Glyphs
+from capacity_tui.tui.terminal.text import Span
+from capacity_tui.tui.unsaved import UnsavedPlans
+from capacity_tui.tui.view import Engine
+
+T = TypeVar("T")
+_REST_SECONDS = 0.2
+"""An edit is kept on disk when no other has followed it for this long."""
+
+
+class Topic(Generic[T]):
+    """Something that nodes of the screen are told of at once; their mistakes are not swallowed, as by a Signal."""
+
+    def __init__(self) -> None:
+        self._listeners: list[tuple[DOMNode, Callable[[T], object]]] = []
+
+    def subscribe(self, node: DOMNode, listener: Callable[[T], object]) -> None:
+        """Have a listener called as long as its node runs."""
+        self._listeners.append((node, listener))
+
+    def publish(self, event: T) -> None:
+        """Call the listeners."""
+        self._listeners = [entry for entry in self._listeners if entry[0].is_running]
+        for _, listener in tuple(self._listeners):
+            listener(event)
+
+
+class EngineLoader:
+    """Loads the engine the first time a thread needs it, so that the first frame does not wait for it."""
+
+    def __init__(self, load: Callable[[], Engine]) -> None:
+        self._load = load
+        self._lock = threading.Lock()
+        self.loaded: Engine | None = None
+
+    def load(self) -> Engine:
+        """Return the engine; may wait until it is loaded."""
+        with self._lock:
+            if self.loaded is None:
+                self.loaded = self._load()
+                # What was just loaded stays: searching it for garbage would make keys wait now and then.
+                gc.freeze()
+            return self.loaded
+
+
+class Session:
+    """What every screen is given.
+
+    Args:
+        app: the program.
+        load_engine: returns the engine; called in a thread.
+        settings: the user's settings.
+        glyphs: what graphs are drawn with.
+
+    Attributes:
+        store: the plan that is edited.
+        plan_changes: published whenever the store has another plan.
+        status: published whenever something is to be said in the status line.
+        failures: published whenever something goes wrong that no screen shows in its own place.
+        unsaved: what no file holds.
+        last_failure: what went wrong last.
+    """
+
+    def __init__(self, app: App[None], load_engine: Callable[[], Engine], settings: Settings, glyphs: Glyphs) -> None:
+        self.app = app
+        self.settings = settings
+        self.glyphs = glyphs
+        self.store = Store()
+        self.plan_changes: Topic[None] = Topic()
+        self.status: Topic[Span] = Topic()
+        self.failures: Topic[Failed] = Topic()
+        self.unsaved = UnsavedPlans(self.store, Swap())
+        self.last_failure: Failed | None = None
+        self._engine = EngineLoader(load_engine)
+        self._newest: WeakKeyDictionary[DOMNode, dict[str, int]] = WeakKeyDictionary()
+        self._turns: dict[str, threading.Lock] = {}
+        self._keep_timer: Timer | None = None
+        self._keeping_failed = False
+        self._asked_to_leave_at = -1
+
+    @property
+    def engine(self) -> Engine:
+        """The engine; waits until it is loaded, so only threads ask for it."""
+        return self._engine.load()
+
+    @property
+    def engine_if_loaded(self) -> Engine | None:
+        """The engine if it is loaded by now; never waits."""
+        return self._engine.loaded
+
+    # Requests
+
+    def request(self, asker: DOMNode, subject: str) -> Request:
+        """Return a new request, which outdates those of the asker on the subject before it."""
+        return Request(asker, subject, self._newest.setdefault(asker, {}))
+
+    def ask(
+        self, asker: DOMNode, subject: str, work: Callable[[Request], Answer | None], *, in_turn: bool = False
+    ) -> Request:
+        """Have a thread answer a new request; the one before it on the subject is cancelled.
+
+        What goes wrong is the answer ``Failed``.
+
+        Args:
+            asker: the screen or widget that the answers go to.
+            subject: what is asked for.
+            work: called in a thread; what it returns is an answer, and it may send others before.
+            in_turn: whether to wait until older work on the subject is done, and to do nothing if yet another waits.
+        """
+        request = self.request(asker, subject)
+        turn = self._turns.setdefault(subject, threading.Lock()) if in_turn else nullcontext()
+
+        def run() -> None:
+            request.cancelled = get_current_worker().cancelled_event
+            with turn, reported(request.answer):
+                answer = work(request) if request.is_newest else None
+                if answer is not None:
+                    request.answer(answer)
+
+        asker.run_worker(run, subject, subject, exit_on_error=False, exclusive=True, thread=True)
+        return request
+
+    def cancel(self, asker: DOMNode, subject: str) -> None:
+        """Want no more answers on a subject."""
+        self.request(asker, subject)
+        self.app.workers.cancel_group(asker, subject)
+
+    def compare(self, asker: DOMNode) -> None:
+        """Have the plan estimated in its modes; the answer is ``Compared``."""
+        document, generation = self.store.document, self.store.generation
+        if document is not None:
+            self.ask(asker, "compare", lambda _: Compared(generation, document.compare()), in_turn=True)
+
+    # The plan
+
+    def open(self, source: Path | str, path: Path | None) -> None:
+        """Have another plan opened; the answer ``Opened`` goes to the program.
+
+        Args:
+            source: a file, the name of an example, or a text.
+            path: the file that the plan belongs to.
+        """
+        self.ask(self.app, "open", lambda _: Opened(self.engine.open(source), path))
+
+    def open_named(self, name: str) -> None:
+        """Have the plan of a file opened if the name is a path, else an example."""
+        path = expanded(name)
+        is_path = path.suffix in {".yaml", ".yml"} or "/" in name
+        self.open(path if is_path else name, path if is_path else None)
+
+    def take_opened(self, event: Opened) -> None:
+        """Take up another plan."""
+        replaces_changes = self.store.is_changed
+        self.store.open(event.document, event.path)
+        if replaces_changes:
+            self.say("u brings the plan before back, with its changes")
+        self.plan_changed()
+
+    def take_restored(self, event: Restored) -> None:
+        """Take up restored plans, the last edited one on top of the others."""
+        for document, path in reversed(event.plans):
+            self.store.open(document, path, is_saved=False)
+        self.unsaved.restored_from(event.kept)
+        self.plan_changed()
+        self.say("restored; s saves it", "good")
+
+    def change(self, key: str, text: str) -> str:
+        """Change a field of the plan; return why that was refused, or an empty text."""
+        try:
+            changed = self.store.edit(key, text)
+        except CapacityError as error:
+            allowed = error.hint or error.detail
+            return f"{error.title} ({allowed})" if allowed else error.title
+        if changed:
+            self.plan_changed()
+        return ""
+
+    def plan_changed(self) -> None:
+        """Tell all who show the plan that it is another one."""
+        self.plan_changes.publish(None)
+        self.keep_unsaved()
+
+    def renew_plan(self) -> None:
+        """Take up what is known about this machine by now."""
+        engine = self.engine_if_loaded
+        if engine is not None and self.store.document is not None:
+            self.store.renew(engine.renewed)
+            self.plan_changed()
+
+    def keep_unsaved(self) -> None:
+        """Have what no file holds written where it outlives the program, once the keys rest."""
+        if self._keep_timer is not None:
+            self._keep_timer.stop()
+        self._keep_timer = self.app.set_timer(_REST_SECONDS, self._keep_unsaved_now)
+
+    def _keep_unsaved_now(self) -> None:
+        keep = self.unsaved.keeping()
+
+        def work(_: Request) -> None:
+            try:
+                keep()
+            except Exception:
+                is_known, self._keeping_failed = self._keeping_failed, True
+                if not is_known:  # told once until it works again
+                    raise
+            else:
+                self._keeping_failed = False
+
+        self.ask(self.app, "keep", work)
+
+    def may_leave(self) -> bool:
+        """Return whether the program may end: nothing is unsaved, or it was asked for twice."""
+        if not self.store.unsaved or self._asked_to_leave_at == self.store.revision:
+            return True
+        self._asked_to_leave_at = self.store.revision
+        self.say("not saved: s saves, q once more quits", "warn")
+        return False
+
+    # The user
+
+    def say(self, text: str, role: str = "value") -> None:
+        """Say something in the status line, until the next key."""
+        self.status.publish(Span(text, role))
+
+    def fail(self, failure: Failed) -> None:
+        """Say what went wrong, and keep all of it for whoever asks."""
+        self.last_failure = failure
+        self.failures.publish(failure)
+        self.say(failure.in_short, "bad")
+
+    def copy(self, text: str, name: str = "copied.txt") -> None:
+        """Copy a text through the terminal, and put it into a file since the terminal may refuse."""
+        self.app.copy_to_clipboard(text)
+        path = config_folder() / name
+        refusal = write_file(path, text)
+        kept = f"written to {shortened(path)}; copied too if the terminal allows it"
+        self.say(refusal or kept, "bad" if refusal else "good")
+
+    def remember(self, name: str, value: str | bool) -> None:
+        """Write a setting down, and say so where that fails."""
+        try:
+            save_setting(settings_file(), name, value)
+        except CapacityError as error:
+            self.say(error.one_line(), "bad")
+
+
+class HasSession(Protocol):
+    """A program with a session, for what Textual makes without passing anything on."""
+
+    session: Session
