@@ -31,6 +31,9 @@ FIGURES = {
 WIDEST_FIRST = ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "int8", "fp4")
 
 
+SIXTEEN_BIT = ("bf16", "fp16")
+
+
 @dataclass(frozen=True, slots=True)
 class Efficiency:
     """Shares of the datasheet a generation reaches; see profiles/efficiency.yaml and coefficients.yaml.
@@ -153,6 +156,12 @@ class Device:
         """Dense peak for a type, FLOP/s; falls back to the type that runs in its place."""
         return self.peaks[self.native(precision)]
 
+    @property
+    def half_precision(self) -> str:
+        """The faster of the 16-bit types, or what runs in their place."""
+        wide = [name for name in SIXTEEN_BIT if name in self.peaks] or [self.native(SIXTEEN_BIT[-1])]
+        return max(wide, key=lambda name: self.peaks[name])
+
     def gemm_reach(self, precision: str) -> float:
         """Share of the peak that large matrix products of a type sustain."""
         native = self.native(precision)
@@ -230,6 +239,8 @@ class Cluster:
         price: what it costs.
         part: what part of a device each one is, as ``1/8 ``; empty for whole ones.
         rented: instances rented whole for it, as ``2 x aws-p5-48xlarge``; empty where none is named.
+        mix: the unlike devices it stands for, in words; empty where all are alike.
+        mix_reason: why these of several unlike devices are used; empty where there are no others.
         assumed: what was not given.
         host_memory_known: how the host memory came about.
     """
@@ -241,6 +252,8 @@ class Cluster:
     price: Price = field(default_factory=Price)
     part: str = ""
     rented: str = ""
+    mix: str = ""
+    mix_reason: str = ""
     assumed: tuple[str, ...] = ()
     host_memory_known: Provenance = field(default_factory=lambda: Provenance("assumed", "nothing tells"))
 
@@ -283,4 +296,6 @@ class Cluster:
     @property
     def words(self) -> str:
         """The devices, and the instances that are rented for them: ``16 x h100-sxm-80gb in 2 x aws-p5-48xlarge``."""
-        return f"{self.devices:g} x {self.part}{self.device.id}" + (f" in {self.rented}" if self.rented else "")
+        return self.mix or f"{self.devices:g} x {self.part}{self.device.id}" + (
+            f" in {self.rented}" if self.rented else ""
+        )

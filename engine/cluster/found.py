@@ -17,7 +17,6 @@ from capacity_tui.engine.cluster.fabric import (
 )
 from capacity_tui.engine.errors import CatalogError, Place, PlanError
 from capacity_tui.engine.machine.facts import Provenance
-from capacity_tui.engine.plan.plan import HardwareSection
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +35,11 @@ class Found:
         instance: the cloud instance it belongs to.
         assumed: what was not found.
         host_memory_known: how the host memory came about.
+        is_joined: whether these devices reach others at all; slices of a device do not.
+        is_one_machine: whether all of them sit in one machine.
+        parts: the groups of unlike devices that these stand for.
+        mix: what those are, in words.
+        mix_reason: why these are used of unlike devices.
     """
 
     device: Device
@@ -49,19 +53,24 @@ class Found:
     instance: Instance | None = None
     assumed: tuple[str, ...] = ()
     host_memory_known: Provenance = UNTOLD
+    is_joined: bool = True
+    is_one_machine: bool = False
+    parts: tuple[Found, ...] = ()
+    mix: str = ""
+    mix_reason: str = ""
 
 
-def found_hardware(section: HardwareSection, catalog: Catalog) -> Found:
-    """Return what a plan's hardware names in the catalogue.
+def found_hardware(name: str, catalog: Catalog, field: str = "hardware.name") -> Found:
+    """Return what a field of a plan names in the catalogue.
 
     Raises:
         PlanError: nothing has that name.
         CatalogError: its peaks are not published.
     """
     try:
-        row = catalog.find_hardware(section.name)
+        row = catalog.find_hardware(name)
     except CatalogError as error:
-        raise PlanError(error.title, error.detail, error.hint, Place(field="hardware.name")) from error
+        raise PlanError(error.title, error.detail, error.hint, Place(field=field)) from error
     if isinstance(row, Processor):
         return Found(processor_device(row, catalog), 1, 1, machine_network(catalog))
     if isinstance(row, Instance):

@@ -1,7 +1,8 @@
-"""This machine as formulas see it: its accelerators of one kind, or its CPU."""
+"""This machine as formulas see it: its accelerators, the best of them where they are unlike, or its CPU."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from capacity_tui.engine.catalog import Catalog
@@ -10,35 +11,51 @@ from capacity_tui.engine.cluster.cluster import Device
 from capacity_tui.engine.cluster.fabric import machine_network
 from capacity_tui.engine.cluster.found import Found
 from capacity_tui.engine.cluster.measured_here import with_measured
+from capacity_tui.engine.cluster.mixed import combined
 from capacity_tui.engine.cluster.own_processor import own_processor
-from capacity_tui.engine.cluster.usable import slice_of, usable_devices
+from capacity_tui.engine.cluster.usable import UsableDevice, slice_of, usable_devices
 from capacity_tui.engine.machine.facts import Provenance
 from capacity_tui.engine.machine.machine import Accelerator, Machine
+from capacity_tui.engine.plan.plan import Mixed
 
 # Below this an idle device's "used" memory is the driver's own reserve (nvidia-smi shows up to some hundred MiB).
 HELD_BY_OTHERS = 2**30
 
 
-def detected(machine: Machine, catalog: Catalog) -> Found:
-    """Return the detected machine: its accelerators of the first kind, or its CPU."""
+def detected(machine: Machine, catalog: Catalog, mixed: Mixed = "best") -> Found:
+    """Return the detected machine: its accelerators, or its CPU.
+
+    Args:
+        machine: what was detected.
+        catalog: facts about its devices.
+        mixed: what is used where they are unlike.
+    """
     visible = usable_devices(machine)
     usable = [found for found in visible if found.accelerator.catalogue_id.value in catalog.accelerators]
     main = machine.memory.total_bytes
     memory, told = float(main.value or 0) or None, main.provenance
     if usable:
-        first = usable[0]
-        row_id = first.accelerator.catalogue_id.value
-        linked = [found for found in usable if found.linked and found.accelerator.catalogue_id.value == row_id]
-        alike = linked or [first]
-        device = with_measured(_detected_accelerator(first.accelerator, catalog), machine.measured)
-        host = memory / len(alike) if memory else None
-        count = len(alike)
-        network = machine_network(catalog)
-        return Found(slice_of(device, first), count, count, network, host_memory_bytes=host, host_memory_known=told)
+        found = combined([_group(alike, machine, catalog) for alike in _alike(usable)], mixed)
+        host = memory / found.devices if memory else None
+        return replace(found, host_memory_bytes=host, host_memory_known=told)
     unmatched = tuple(f"{found.accelerator.name} is not in the catalogue" for found in visible)
     processor = with_measured(own_processor(machine, catalog), machine.measured)
     network = machine_network(catalog)
     return Found(processor, 1, 1, network, host_memory_bytes=memory, assumed=unmatched, host_memory_known=told)
+
+
+def _alike(usable: Sequence[UsableDevice]) -> Iterator[list[UsableDevice]]:
+    """Yield devices of one row that reach each other; of slices, which do not, the first of a row."""
+    for row_id in dict.fromkeys(found.accelerator.catalogue_id.value for found in usable):
+        alike = [found for found in usable if found.accelerator.catalogue_id.value == row_id]
+        yield [found for found in alike if found.linked] or alike[:1]
+
+
+def _group(alike: Sequence[UsableDevice], machine: Machine, catalog: Catalog) -> Found:
+    first, count = alike[0], len(alike)
+    device = with_measured(_detected_accelerator(first.accelerator, catalog), machine.measured)
+    network = machine_network(catalog)
+    return Found(slice_of(device, first), count, count, network, is_joined=first.linked, is_one_machine=True)
 
 
 def _detected_accelerator(found: Accelerator, catalog: Catalog) -> Device:

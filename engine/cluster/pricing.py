@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from capacity_tui.engine.catalog import Catalog, Instance, SpotMarket
 from capacity_tui.engine.cluster.cluster import Interruptions, Price
@@ -59,6 +59,22 @@ def device_price(accelerator: str, devices: int, nodes: int, catalog: Catalog) -
     spot_source = "cheapest spot: " + _source(spot_row, spot_row.spot_region or spot_row.region)
     risk = interruptions(spot_row.provider, nodes, catalog)
     return Price(price.usd_per_hour, price.source, spot_usd, spot_source, risk)
+
+
+def total_price(prices: Sequence[Price]) -> Price:
+    """Return the price of several groups of devices together; unknown where that of one is."""
+    hours = [price.usd_per_hour for price in prices if price.usd_per_hour is not None]
+    spots = [price.spot_usd_per_hour for price in prices if price.spot_usd_per_hour is not None]
+    risks = [price.interruptions for price in prices if price.interruptions is not None]
+    is_known, has_spot = len(hours) == len(prices), len(spots) == len(prices) == len(risks)
+    return Price(
+        usd_per_hour=sum(hours) if is_known else None,
+        source="; ".join(price.source for price in prices) if is_known else "",
+        spot_usd_per_hour=sum(spots) if has_spot else None,
+        spot_source="; ".join(price.spot_source for price in prices) if has_spot else "",
+        # Work stops as soon as one of them is taken back.
+        interruptions=min(risks, key=lambda risk: risk.seconds_between) if has_spot else None,
+    )
 
 
 def chosen_price(known: Price, pricing: PricingSection, nodes: int, catalog: Catalog) -> Price:

@@ -22,16 +22,18 @@ from capacity_tui.engine.cluster.fabric import named_network
 from capacity_tui.engine.cluster.found import Found, found_hardware
 from capacity_tui.engine.cluster.level import Level
 from capacity_tui.engine.cluster.levels import cluster_levels, slower_outside
+from capacity_tui.engine.cluster.mixed import combined
 from capacity_tui.engine.cluster.pricing import (
     chosen_price,
     device_price,
     instance_price,
     instances_for,
     price_assumptions,
+    total_price,
 )
 from capacity_tui.engine.errors import HardwareError, Place, PlanError
 from capacity_tui.engine.machine.facts import Provenance
-from capacity_tui.engine.plan.plan import HardwareSection, PricingSection
+from capacity_tui.engine.plan.plan import DETECTED, DeviceGroup, HardwareSection, PricingSection
 from capacity_tui.engine.units import parse_count
 
 if TYPE_CHECKING:
@@ -58,7 +60,7 @@ def resolve_cluster(
         PlanError: an unknown or unreadable override.
     """
     spec = _overrides(section.spec)
-    found = _own_machine(machine, catalog) if section.name == "detected" else found_hardware(section, catalog)
+    found = _found(section, catalog, machine)
     device = _overridden(found.device, spec)
     devices = section.devices or found.devices
     unit = section.per_node or found.per_node
@@ -101,8 +103,11 @@ def resolve_cluster(
         price=price,
         part="" if found.instance is None else part_words(found.instance.device_share),
         rented=_rented(found, devices, section.per_node),
+        mix=found.mix if devices == found.devices else "",
+        mix_reason=found.mix_reason,
         assumed=(
             *found.assumed,
+            *([found.mix_reason] if found.mix_reason else []),
             *device.assumptions(),
             *_assumed(section, found, devices, levels),
             *price_assumptions(price, pricing, by_device),
@@ -111,12 +116,26 @@ def resolve_cluster(
     )
 
 
-def _own_machine(machine: Machine | None, catalog: Catalog) -> Found:
+def _found(section: HardwareSection, catalog: Catalog, machine: Machine | None) -> Found:
+    if section.groups:
+        return combined([_group(row, number, catalog) for number, row in enumerate(section.groups)], section.mixed)
+    return (
+        _own_machine(section, machine, catalog) if section.name == DETECTED else found_hardware(section.name, catalog)
+    )
+
+
+def _group(row: DeviceGroup, number: int, catalog: Catalog) -> Found:
+    """Return a group of equal devices in equal nodes, as a plan lists it."""
+    found = found_hardware(row.name, catalog, f"hardware.groups.{number}.name")
+    return replace(found, devices=row.devices, per_node=min(row.per_node or found.per_node, row.devices))
+
+
+def _own_machine(section: HardwareSection, machine: Machine | None, catalog: Catalog) -> Found:
     if machine is None:
         raise HardwareError("no machine was detected", hint="name the hardware in hardware.name")
     from capacity_tui.engine.cluster.own_machine import detected  # noqa: PLC0415 - other plans need none of it
 
-    return detected(machine, catalog)
+    return detected(machine, catalog, section.mixed)
 
 
 def _assumed(section: HardwareSection, found: Found, devices: int, levels: tuple[Level, ...]) -> Iterator[str]:
@@ -143,6 +162,12 @@ def _rented(found: Found, devices: int, per_node: int | None) -> str:
 
 def _known_price(found: Found, devices: int, per_node: int | None, nodes: int, catalog: Catalog) -> Price:
     """What the catalogue knows: of the instance that was named, else of the cheapest with such devices."""
+    if found.parts and devices == found.devices:
+        prices = (
+            _known_price(part, part.devices, part.per_node, math.ceil(part.devices / part.per_node), catalog)
+            for part in found.parts
+        )
+        return total_price(tuple(prices))
     if found.instance is not None:
         return instance_price(found.instance, _instances(found, devices, per_node), nodes, catalog)
     if found.accelerator is None:

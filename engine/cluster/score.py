@@ -22,7 +22,6 @@ Tier = Literal["LOW", "MEDIUM", "HIGH", "SERVER"]
 Anchors = tuple[tuple[float, float], ...]
 
 SOURCE = "profiles/scores.yaml"
-SIXTEEN_BIT = ("bf16", "fp16")
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +120,7 @@ def _figures(machine: Machine, catalog: Catalog, disk_read: float | None) -> dic
 
 def _device_figures(found: Found) -> dict[str, Fact[float]]:
     device, count = found.device, found.devices
-    wide = [name for name in SIXTEEN_BIT if name in device.peaks] or [device.native("fp16")]
-    fastest = max(wide, key=lambda name: device.peaks[name])
+    fastest = device.half_precision
 
     def known(name: str, value: float) -> Fact[float]:
         by = device.known[name]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field, model_validator
 
@@ -32,6 +32,11 @@ __all__ = [
 ]
 
 
+DETECTED = "detected"
+"""Name of this machine's own hardware."""
+Mixed: TypeAlias = Literal["best", "all", "one"]
+MOST_GROUPS = 64
+"""Groups of unlike devices in one cluster."""
 MOST_LEVELS = 8
 """Levels of a cluster around its nodes."""
 MOST_COMPARED = 64
@@ -50,7 +55,7 @@ _HARDWARE_FOLLOWS = (
     Follows("hardware.devices", "counted", "a name may say how many devices there are"),
     *(
         Follows(f"hardware.{name}", "given back", _OLD_HARDWARE)
-        for name in ("per_node", "interconnect", "levels", "ports_per_node", "spec", "efficiency")
+        for name in ("groups", "mixed", "per_node", "interconnect", "levels", "ports_per_node", "spec", "efficiency")
     ),
     Follows(REPLICAS_FOLLOW.path, "given back", _OLD_HARDWARE),
     Follows(GROUPS_FOLLOW.path, "given back", _OLD_HARDWARE),
@@ -103,6 +108,14 @@ class ModelSection(Section):
         return self
 
 
+class DeviceGroup(Section):
+    """Equal devices in equal nodes, beside others that are not."""
+
+    name: str
+    devices: Count
+    per_node: Count | None = None
+
+
 class HardwareSection(Section):
     """On what: a catalogue accelerator or CPU, an instance, or this machine (``detected``)."""
 
@@ -117,7 +130,24 @@ class HardwareSection(Section):
             keeps_result=True,
             catalogue="accelerator",
         ),
-    ] = "detected"
+    ] = DETECTED
+    groups: Annotated[
+        tuple[DeviceGroup, ...],
+        Field(max_length=MOST_GROUPS),
+        Knob("Unlike devices", "table", "hardware", role="surroundings", keeps_result=True),
+    ] = ()
+    mixed: Annotated[
+        Mixed,
+        Knob(
+            "Devices used",
+            "choice",
+            "hardware",
+            choices=("best", "all", "one"),
+            role="surroundings",
+            keeps_result=True,
+            shown=False,
+        ),
+    ] = "best"
     devices: Annotated[
         Count | None,
         Knob(
@@ -202,6 +232,24 @@ class HardwareSection(Section):
             keeps_result=True,
         ),
     ] = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _first_group_by_name(cls, data: object) -> object:
+        """Let the first group name the hardware where nothing else does."""
+        groups = data.get("groups") if isinstance(data, Mapping) else None
+        if not isinstance(data, Mapping) or not isinstance(groups, list | tuple) or not groups or data.get("name"):
+            return data
+        first = groups[0]
+        name = first.get("name") if isinstance(first, Mapping) else getattr(first, "name", None)
+        return {**data, "name": name} if isinstance(name, str) else data
+
+    @model_validator(mode="after")
+    def _name_of_a_group(self) -> HardwareSection:
+        names = [group.name for group in self.groups]
+        if names and self.name not in names:
+            raise ValueError(f"name {self.name} is none of the groups, {', '.join(names)}: leave it out")
+        return self
 
     @model_validator(mode="before")
     @classmethod

@@ -78,6 +78,6 @@ def _run(measurement: Measurement, catalog: Catalog) -> Run:
         measurement=measurement,
         rows=rows,
         routed=shape is not None and float(shape.experts) > 0,
-        nodes=float(cluster.devices) > float(cluster.per_node),
+        nodes=float(cluster.devices) > float(cluster.direct_devices),
         adapter=plan.training.adapter is not None,
     )

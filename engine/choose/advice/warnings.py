@@ -47,6 +47,7 @@ def cautions(case: EstimatedPlan) -> tuple[Note, ...]:
         found.append(Note("no_scaling", "A fit runs on one device", "There is nothing to vary for scalability."))
     return (
         *found,
+        *_mixed(case),
         *_ignored(case),
         *_power(case),
         *_unverified(case),
@@ -58,6 +59,14 @@ def ignored(resolved: ResolvedPlan, wanted: Plan, catalog: Catalog) -> Iterator[
     """Yield each field that a plan sets in vain, and why."""
     cluster, task = resolved.cluster, resolved.plan.task or "train"
     return given_in_vain(circumstances(wanted, resolved.family.kind, task, catalog, hardware_facts(cluster)))
+
+
+def _mixed(case: EstimatedPlan) -> Iterator[Note]:
+    """Say which of several unlike devices are used, and why."""
+    cluster = case.resolved.cluster
+    if cluster.mix_reason:
+        title = "Unlike devices work at the pace of the slowest" if cluster.mix else "Only some of the devices are used"
+        yield Note("mixed_devices", title, f"{cluster.words}: {cluster.mix_reason}; hardware.mixed says otherwise.")
 
 
 def _ignored(case: EstimatedPlan) -> Iterator[Note]:
