@@ -32,13 +32,14 @@ def detected(machine: Machine, catalog: Catalog, mixed: Mixed = "best") -> Found
     """
     visible = usable_devices(machine)
     usable = [found for found in visible if found.accelerator.catalogue_id.value in catalog.accelerators]
+    others = (found.accelerator.name for found in visible if found not in usable)
+    unmatched = tuple(f"{name} is not in the catalogue" for name in others)
     main = machine.memory.total_bytes
     memory, told = float(main.value or 0) or None, main.provenance
     if usable:
         found = combined([_group(alike, machine, catalog) for alike in _alike(usable)], mixed)
         host = memory / found.devices if memory else None
-        return replace(found, host_memory_bytes=host, host_memory_known=told)
-    unmatched = tuple(f"{found.accelerator.name} is not in the catalogue" for found in visible)
+        return replace(found, host_memory_bytes=host, host_memory_known=told, assumed=unmatched)
     processor = with_measured(own_processor(machine, catalog), machine.measured)
     network = machine_network(catalog)
     return Found(processor, 1, 1, network, host_memory_bytes=memory, assumed=unmatched, host_memory_known=told)
