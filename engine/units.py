@@ -16,6 +16,13 @@ from functools import partial
 
 from capacity_tui.engine.errors import Place, UnitError
 
+# What the figures of data sheets and tables are given in, in the units that formulas reckon with.
+NANO, MICRO, KILO, MEGA, GIGA, TERA = 1e-9, 1e-6, 1e3, 1e6, 1e9, 1e12
+HOUR_SECONDS, PERCENT = 3600.0, 100.0
+BITS_PER_BYTE = 8.0
+# Bytes of a number in the types that formulas name themselves: sums and scores in fp32, tables of classical algorithms.
+FP64_BYTES, FP32_BYTES, FP16_BYTES, FP16_BITS = 8.0, 4.0, 2.0, 16.0
+
 NOT_AVAILABLE = "n/a"
 THIN_SPACE = "\N{NARROW NO-BREAK SPACE}"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.units import PERCENT, TERA
 
 STEP = "what a step works through, over its time"
 
@@ -83,7 +84,7 @@ def model_tflops(model_flops: Number, step_seconds: Number, devices: Number) -> 
         step_seconds: seconds of a step.
         devices: devices that share the work.
     """
-    return model_flops / step_seconds / devices / 1e12
+    return model_flops / step_seconds / devices / TERA
 
 
 @equation(
@@ -99,4 +100,4 @@ def memory_used(reserved: Number, capacity: Number) -> Number:
         reserved: bytes the driver shows.
         capacity: usable bytes of the device.
     """
-    return 100.0 * reserved / capacity
+    return PERCENT * reserved / capacity

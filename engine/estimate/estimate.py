@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
+from capacity_tui.engine.catalog.counts import counts_told
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.estimate.assemble import assemble
 from capacity_tui.engine.estimate.classical.work import classical_work
@@ -76,7 +77,8 @@ def estimate_resolved(resolved: ResolvedPlan, catalog: Catalog, *, recorded: boo
     """
     if recorded:
         hardware = ((told.value, str(told)) for told in resolved.cluster.figures().values())
-        with recording(hardware) as record:
+        shared = ((row.value, f"{row.name}: {row.source}") for row in catalog.coefficients.values())
+        with recording((*hardware, *counts_told(), *shared)) as record:
             return replace(estimate_resolved(resolved, catalog), derivations=record)
     work = work_of(resolved, catalog)
     return assemble(work, resolved.cluster, resolved.plan.pricing, ITERATIONS.get(str(resolved.plan.task), "step"))

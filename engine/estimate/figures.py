@@ -27,7 +27,7 @@ from capacity_tui.engine.estimate.result import Estimate, InferenceSpeed, Iterat
 from capacity_tui.engine.estimate.work import Part
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.uncertainty.intervals import Interval
-from capacity_tui.engine.units import format_money, format_quantity, not_available
+from capacity_tui.engine.units import PERCENT, format_money, format_quantity, not_available
 
 Value = Number | Interval | None
 LESS, NEITHER, MORE = -1, 0, 1
@@ -151,7 +151,7 @@ def _utilization(estimate: Estimate) -> Value:
     capacity, reserved = estimate.memory.capacity_bytes, estimate.memory.reserved_bytes
     if capacity is None:
         return None
-    shares = (100.0 * end / capacity for end in (reserved.low, reserved.high))
+    shares = (PERCENT * end / capacity for end in (reserved.low, reserved.high))
     return Interval(memory_used(reserved.value, capacity), *shares)
 
 

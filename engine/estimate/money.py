@@ -11,8 +11,8 @@ from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.result import CostEstimate, EnergyEstimate
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.uncertainty.intervals import Interval
+from capacity_tui.engine.units import HOUR_SECONDS, KILO, MEGA
 
-HOUR = 3600.0
 # Where interruptions come so often that hardly any work is done, more of them make no difference to the answer.
 MOST_RESTARTS = 50.0
 
@@ -25,7 +25,7 @@ def job_usd(seconds: Number, usd_per_hour: Number) -> Number:
         seconds: seconds of the job.
         usd_per_hour: price of all devices for an hour, USD.
     """
-    return seconds / HOUR * usd_per_hour
+    return seconds / HOUR_SECONDS * usd_per_hour
 
 
 @equation(
@@ -110,7 +110,7 @@ def spot_usd(seconds: Number, surplus: Number, usd_per_hour: Number) -> Number:
         surplus: extra time, as a share of the job.
         usd_per_hour: spot price of all devices for an hour, USD.
     """
-    return seconds * (1.0 + surplus) / HOUR * usd_per_hour
+    return seconds * (1.0 + surplus) / HOUR_SECONDS * usd_per_hour
 
 
 @equation("kwh = watts · seconds / 3 600 000", unit="kWh", source="power times time", part="energy.kwh")
@@ -121,7 +121,7 @@ def job_kwh(watts: Number, seconds: Number) -> Number:
         watts: mean power of all devices, W.
         seconds: seconds of the job.
     """
-    return watts * seconds / HOUR / 1000.0
+    return watts * seconds / HOUR_SECONDS / KILO
 
 
 @equation("usd = kwh · usd_per_kwh", unit="USD", source="pricing.usd_per_kwh of the plan", part="energy.usd")
@@ -155,7 +155,7 @@ def cost(
     rate = price.rate
     if rate is None:
         return CostEstimate(None, None, None, None, price.rate_source or "no price known: give pricing.usd_per_hour")
-    million_seconds, spot_rate = unit_seconds * 1e6, price.spot_usd_per_hour
+    million_seconds, spot_rate = unit_seconds * MEGA, price.spot_usd_per_hour
     surplus = spot_surplus(price.interruptions, keeps_state)
     spot = None if spot_rate is None or seconds is None else spot_usd(seconds.value, surplus, spot_rate)
     spot_range = None if spot is None else _spot_range(price, seconds, spot, keeps_state)
@@ -167,7 +167,7 @@ def cost(
     if seconds is None:
         return CostEstimate(None, million, None, rate, price.rate_source)
     usd = job_usd.for_part("cost.usd")(seconds.value, rate)
-    hourly = Interval(usd, seconds.low / HOUR * rate, seconds.high / HOUR * rate)
+    hourly = Interval(usd, seconds.low / HOUR_SECONDS * rate, seconds.high / HOUR_SECONDS * rate)
     return CostEstimate(usd, million, spot, rate, price.rate_source, hourly, spot_range)
 
 
@@ -221,7 +221,7 @@ def _spot_range(price: Price, seconds: Interval | None, usd: Number, keeps_state
     spread = 1.0 if risk is None else risk.spread
     low = seconds.low * (1.0 + spot_surplus(risk, keeps_state, spread))
     high = seconds.high * (1.0 + spot_surplus(risk, keeps_state, 1.0 / spread))
-    return Interval(usd, low / HOUR * rate, high / HOUR * rate)
+    return Interval(usd, low / HOUR_SECONDS * rate, high / HOUR_SECONDS * rate)
 
 
 def energy(

@@ -15,6 +15,7 @@ from capacity_tui.engine.models.matrices import Matrix
 from capacity_tui.engine.models.transformer import present
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan.sections.training import TrainingSection
+from capacity_tui.engine.units import FP32_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ def training_numerics(training: TrainingSection, row: Framework, catalog: Catalo
     if training.master_weights == "none" and training.gradients is None and not full:
         gradients = "bf16"
     gradient_bytes = catalog.precisions.find(gradients).gradient_bytes
-    lean = weight_bytes + master_bytes < 4.0
+    lean = weight_bytes + master_bytes < FP32_BYTES
     each, vector = _state_bytes(optimizer, lean=lean), _vector_state_bytes(optimizer, lean=lean)
     values = 2.0 * (master_bytes or weight_bytes) + (element_bytes if master_bytes else 0.0)
     traffic = optimizer.state_traffic_bytes + values + optimizer.gradient_passes * gradient_bytes

@@ -13,10 +13,18 @@ from capacity_tui.engine.estimate.work import ModelFacts, Operator, Phase, Work
 from capacity_tui.engine.models.plugins import Calculated, ModelPlugin
 from capacity_tui.engine.models.spec import Spec
 from capacity_tui.engine.plan.plan import Plan
-from capacity_tui.engine.units import format_number
+from capacity_tui.engine.units import FP16_BYTES, FP32_BYTES, FP64_BYTES, format_number
 
 METHOD = "FLOPs and bytes of the plug-in by roofline"
-WIDTHS = {"fp64": 8.0, "fp32": 4.0, "tf32": 4.0, "bf16": 2.0, "fp16": 2.0, "fp8": 1.0, "int8": 1.0}
+WIDTHS = {
+    "fp64": FP64_BYTES,
+    "fp32": FP32_BYTES,
+    "tf32": FP32_BYTES,
+    "bf16": FP16_BYTES,
+    "fp16": FP16_BYTES,
+    "fp8": 1.0,
+    "int8": 1.0,
+}
 
 
 def plugin_work(plan: Plan, spec: Spec, plugin: ModelPlugin, cluster: Cluster) -> Work:
@@ -30,7 +38,7 @@ def plugin_work(plan: Plan, spec: Spec, plugin: ModelPlugin, cluster: Cluster) -
     precision = device.native(str(getattr(spec, "precision", "fp32")))
     precision = precision if precision in device.peaks else "fp32"
     reach = plan.hardware.efficiency or device.gemm_reach(precision)
-    memory = _memory(found, WIDTHS.get(precision, 4.0))
+    memory = _memory(found, WIDTHS.get(precision, FP32_BYTES))
     peak = sum(memory.values())
     traffic = peak if found.traffic_bytes is None else found.traffic_bytes
     training = Operator(

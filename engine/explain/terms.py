@@ -191,7 +191,7 @@ def _operator_terms(phase: Phase, part: str, ending: str) -> Iterator[Term]:
 
 def _operator_term(operator: Operator, name: str, runs: float, share: float) -> Term:
     seconds = mean(operator_seconds(operator)) * runs * share
-    return Term(name, seconds, _operator_detail(operator, runs, share), origin(operator.rate))
+    return Term(name, seconds, _operator_detail(operator, runs, share), origin(operator.rate) or origin(operator.bytes))
 
 
 def _operator_detail(operator: Operator, runs: float, share: float) -> str:

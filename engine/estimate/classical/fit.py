@@ -9,9 +9,10 @@ from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.work import Operator
 from capacity_tui.engine.models.classical.specs import ClassicalSpec
 from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.units import FP32_BYTES
 
 # A sparse row keeps the column of each value, and where the row begins.
-INDEX_BYTES = 4.0
+INDEX_BYTES = FP32_BYTES
 
 
 @dataclass(frozen=True, slots=True)

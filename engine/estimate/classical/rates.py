@@ -13,6 +13,7 @@ from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.timing.roofline import gemm_bytes, gemm_rate
 from capacity_tui.engine.estimate.work import Operator
 from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.units import FP32_BYTES, FP64_BYTES, NANO
 
 
 @equation("share = size / (size + half)", unit="", source="panels narrower than a kernel's blocks leave units idle")
@@ -123,7 +124,7 @@ class Rates:
             count: how often it runs.
             flops: FLOPs of one of them.
         """
-        rate = flops * self.workers / (self.row.nanoseconds[kind] * 1e-9)
+        rate = flops * self.workers / (self.row.nanoseconds[kind] * NANO)
         return Operator(name, "compute", "step", "layer", flops * number, 0.0, rate, self.bandwidth, count)
 
     def misses(self, rows: Number, held: Number, *, count: Number = 1.0) -> Operator:
@@ -147,7 +148,7 @@ def rates_of(device: Device, row: Algorithm, common: Algorithm, precision: str, 
     stream = device.bandwidth * device.efficiency.stream
     return Rates(
         row=row,
-        element_bytes=8.0 if precision == "fp64" else 4.0,
+        element_bytes=FP64_BYTES if precision == "fp64" else FP32_BYTES,
         peak=device.peak(precision) * used / device.units,
         reach=device.gemm_reach(precision),
         bandwidth=np.minimum(stream, used * common.bytes["core_bandwidth"]) if on_cpu else stream,

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from capacity_tui.engine.catalog.counts import counted
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.networks.run import NetworkRun
 from capacity_tui.engine.estimate.timing.newton_schulz import iterations
@@ -14,10 +15,8 @@ from capacity_tui.engine.estimate.work import Direction, Operator
 from capacity_tui.engine.models.networks.layers import Layer
 from capacity_tui.engine.numeric import Number
 
-# Element-wise kernels read the gradient besides what the forward pass read.
-BACKWARD_MOVES = 1.5
-# Waves of tiles that a split product is cut into, and the inner length below which cutting stops paying.
-SPLIT_WAVES, SHORTEST_PART = 4.0, 512.0
+BACKWARD_MOVES = counted("network-backward-passes")
+SPLIT_WAVES, SHORTEST_PART = counted("split-waves"), counted("shortest-split")
 
 
 def network_operators(run: NetworkRun) -> tuple[Operator, ...]:

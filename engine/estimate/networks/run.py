@@ -17,6 +17,7 @@ from capacity_tui.engine.models.matrices import Matrix
 from capacity_tui.engine.models.networks.layers import LayerList
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.units import BITS_PER_BYTE, FP16_BITS, FP16_BYTES, FP32_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +110,10 @@ def network_run(plan: Plan, network: LayerList, cluster: Cluster, catalog: Catal
     if not trains:
         stored = catalog.quantizations.find(plan.inference.weights)
         precision = stored.compute
-        weight_bytes = (stored.bits_per_weight or 16.0) / 8.0
-        numerics = replace(numerics, weight_bytes=weight_bytes, element_bytes=4.0 if precision == "fp32" else 2.0)
+        weight_bytes = (stored.bits_per_weight or FP16_BITS) / BITS_PER_BYTE
+        numerics = replace(
+            numerics, weight_bytes=weight_bytes, element_bytes=FP32_BYTES if precision == "fp32" else FP16_BYTES
+        )
     batch = float(training.micro_batch if trains else plan.inference.batch)
     dp = float(parallel.dp or 1)
     return NetworkRun(

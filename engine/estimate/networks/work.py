@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.catalog.counts import counted
 from capacity_tui.engine.cluster.cluster import Cluster
 from capacity_tui.engine.estimate.networks.memory import network_memory
 from capacity_tui.engine.estimate.networks.operators import network_operators
@@ -16,9 +17,10 @@ from capacity_tui.engine.estimate.work import Collective, ModelFacts, Phase, Sch
 from capacity_tui.engine.models.networks.specs import NetworkSpec
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.units import MICRO
 
-# Launches of a step besides those of the layers: loss, clearing of gradients, optimizer, batch from the host.
-STEP_LAUNCHES = 60.0
+STEP_LAUNCHES = counted("step-kernels")
+TRAINING_FLOPS = counted("backward-flops")
 METHOD = (
     "operator roofline, convolutions as matrix products, with collectives; memory from the tensors each layer keeps"
 )
@@ -54,14 +56,14 @@ def network_work(
                 network_operators(run),
                 tuple(_collectives(run)) if run.trains else (),
                 Schedule(run.micro_batches),
-                run.framework.launch_us * 1e-6,
-                STEP_LAUNCHES * run.framework.launch_us * 1e-6 if run.trains else 0.0,
+                run.framework.launch_us * MICRO,
+                STEP_LAUNCHES * run.framework.launch_us * MICRO if run.trains else 0.0,
             ),
         ),
         units_per_step=run.global_batch,
         units_per_sample=1.0,
         steps=steps if run.trains else None,
-        model_flops_per_step=flops * (3.0 if run.trains else 1.0) * run.global_batch,
+        model_flops_per_step=flops * (TRAINING_FLOPS if run.trains else 1.0) * run.global_batch,
         peak_flops=run.peak,
         method=METHOD,
         assumed=cluster.assumed,

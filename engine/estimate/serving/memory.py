@@ -11,8 +11,9 @@ from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.serving.run import ServingRun
 from capacity_tui.engine.models.cache import cache_elements
 from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.units import FP32_BYTES
 
-LOGIT_BYTES = 4.0
+LOGIT_BYTES = FP32_BYTES
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,12 +27,13 @@ from capacity_tui.engine.models.parameters import (
 )
 from capacity_tui.engine.models.transformer import present
 from capacity_tui.engine.numeric import Number, any_true
+from capacity_tui.engine.units import FP16_BYTES, FP32_BYTES
 
 # Attention and feed-forward, each with a norm before and an addition after it.
 SUBLAYERS = 2.0
 # Bytes that an unpacked weight is written and read in.
-UNPACKED_BYTES = 2.0
-SCORE_BYTES = 4.0
+UNPACKED_BYTES = FP16_BYTES
+SCORE_BYTES = FP32_BYTES
 TINY = 1e-9
 
 

@@ -18,9 +18,8 @@ from capacity_tui.engine.models.readers.huggingface import ModelFile, read_model
 from capacity_tui.engine.models.transformer import TransformerShape
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.units import BITS_PER_BYTE, FP16_BITS, GIGA, MICRO
 
-MICRO = 1e-6
-BITS = 8.0
 # Formats whose matrix products run in their own type; all others are unpacked to 16 bits first.
 OWN_TYPE = frozenset({"plain", "fp8", "microscaling"})
 # The processor that runs what an accelerator does not hold, where the plan does not say which it is.
@@ -97,7 +96,7 @@ def serving_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catalog: 
         body_bytes=body * exact,
         embedding_bytes=embedding * exact,
         head_bytes=head * exact,
-        cache_bytes=(catalog.quantizations.find(inference.kv_cache).base_bits or 16.0) / BITS,
+        cache_bytes=(catalog.quantizations.find(inference.kv_cache).base_bits or FP16_BITS) / BITS_PER_BYTE,
         element_bytes=engine.activation_bytes,
         peak=_peak(device, compute, engine, catalog),
         gemm_reach=device.gemm_reach(compute) if efficiency is None else efficiency,
@@ -126,7 +125,7 @@ def runtime(engine: InferenceEngine, *, packed: float, claim: float) -> Runtime:
         step_seconds=engine.step_us * MICRO,
         weight_bandwidth=engine.packed_bandwidth if packed else engine.plain_bandwidth,
         cache_bandwidth=engine.cache_bandwidth,
-        unit_bandwidth=np.inf if engine.unit_gbs is None else engine.unit_gbs * 1e9,
+        unit_bandwidth=np.inf if engine.unit_gbs is None else engine.unit_gbs * GIGA,
         unpack_flops=engine.unpack_flops,
         unpack_rows=float(engine.unpack_rows or np.inf),
         prefill=engine.packed_prefill if packed else engine.plain_prefill,
@@ -173,9 +172,13 @@ def _weights(plan: Plan, stored: ModelFile | None) -> str:
 
 def _widths(quantization: Quantization) -> tuple[float, float, float]:
     """Return the bytes of a weight in the layers, the embedding and the head."""
-    average = quantization.bits_per_weight or 16.0
+    average = quantization.bits_per_weight or FP16_BITS
     body = quantization.body_bits or average
-    return body / BITS, (quantization.embedding_bits or body) / BITS, (quantization.output_bits or body) / BITS
+    return (
+        body / BITS_PER_BYTE,
+        (quantization.embedding_bits or body) / BITS_PER_BYTE,
+        (quantization.output_bits or body) / BITS_PER_BYTE,
+    )
 
 
 def stored_bytes(counts: ParameterCounts, shape: TransformerShape, widths: tuple[float, float, float]) -> Number:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from capacity_tui.engine.catalog.counts import counted
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.serving.memory import tokens_per_pass
 from capacity_tui.engine.estimate.serving.operators import Pass, decode_pass, pass_operators, prefill_pass
@@ -18,9 +19,8 @@ from capacity_tui.engine.estimate.timing.collectives import (
 from capacity_tui.engine.estimate.work import Collective, PassSchedule, Phase
 from capacity_tui.engine.numeric import Number, any_true
 
-# Steps of a small all-reduce in which every device reads from all others, in hops of the link: 1 + 1.4 · log2(devices)
-# gives 2.4, 3.8 and 5.2 for 2, 4 and 8 devices; measured latencies of 8 KiB are 2.4 to 5.3 hops on A100 and H100.
-SMALL_BASE, SMALL_STEP = 1.0, 1.4
+# Steps of a small all-reduce in which every device reads from all others, in hops of the link.
+SMALL_BASE, SMALL_STEP = 1.0, counted("small-all-reduce-hops")
 
 
 @equation(

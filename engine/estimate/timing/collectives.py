@@ -14,11 +14,13 @@ from itertools import pairwise
 
 import numpy as np
 
+from capacity_tui.engine.catalog.counts import counted
 from capacity_tui.engine.cluster.cluster import Cluster
 from capacity_tui.engine.cluster.level import Level
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.numeric import Number, any_true, where
 
+SWITCH_GROUP = counted("switch-group")
 SOURCE = "Thakur et al. 2005; NCCL tests' bus bandwidth; constants from published collective timings"
 
 
@@ -133,7 +135,7 @@ def all_reduce_seconds(payload: Number, group: Number, stride: Number, cluster: 
     within = members_in_node(group, stride, cluster.direct_devices)
     crossed = tuple(_crossings(group, stride, within, cluster))
     bandwidth = _ring_bandwidth(group, stride, crossed, cluster)
-    adding = where((group > 4.0) & (group <= within), reach.switch_reduction, 1.0)
+    adding = where((group > SWITCH_GROUP) & (group <= within), reach.switch_reduction, 1.0)
     steps = [(level, np.log2(members / inside)) for level, inside, members in crossed]
     latency = _latency(within, steps, cluster)
     return two_passes(one_pass_seconds(payload, group, bandwidth * adding, latency, reach.collective_half_bytes))

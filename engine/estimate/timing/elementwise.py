@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
+from capacity_tui.engine.catalog.counts import counted
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.numeric import Number
 
 # Passes over the residual stream around attention and around the feed-forward, one kernel an operation.
-# Forward: the norm reads and writes, the addition reads two and writes one.
-FORWARD_PASSES = 5.0
-# Backward: the norm reads gradient and input and writes a gradient, then reads both again for its own weights;
-# the gradients of both branches are added, one of them while it is made.
-BACKWARD_PASSES = 7.0
+FORWARD_PASSES, BACKWARD_PASSES = counted("norm-passes-forward"), counted("norm-passes-backward")
+PLAIN_PASSES = counted("activation-passes")
+GATE_FORWARD, GATE_BACKWARD = counted("gate-passes-forward"), counted("gate-passes-backward")
 
 
 def activation_passes(gated: bool, *, backward: bool) -> Number:
-    """Passes over the width of a feed-forward between its products.
-
-    Forward an activation with its bias reads, writes and is read as the product's operand: 3. A gate adds a read and a
-    write, and backward another read.
-    """
-    return 3.0 + gated * (3.0 if backward else 2.0)
+    """Passes over the width of a feed-forward between its products, its activation's and its gate's."""
+    return PLAIN_PASSES + gated * (GATE_BACKWARD if backward else GATE_FORWARD)
 
 
 @equation(
@@ -52,3 +47,20 @@ def layer_elements(
         routed: elements of the copies of a token that go to experts.
     """
     return passes * sublayers * hidden + 2.0 * rotary + traffic * activation * ffn + routing * routed
+
+
+@equation(
+    "bytes = passes · tokens · element_bytes · elements",
+    unit="B",
+    source="frameworks.yaml: passes of the software over those of one kernel an operation",
+)
+def elementwise_bytes(passes: Number, tokens: Number, element_bytes: Number, elements: Number) -> Number:
+    """Bytes that the element-wise kernels of a layer move for a micro-batch.
+
+    Args:
+        passes: passes of the software's kernels, relative to one kernel an operation.
+        tokens: tokens of a micro-batch on the device.
+        element_bytes: bytes of an element.
+        elements: elements they move for a token, one kernel an operation.
+    """
+    return passes * tokens * element_bytes * elements

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from capacity_tui.engine.catalog.counts import counted
 from capacity_tui.engine.cluster.cluster import Device
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.work import Operator
 from capacity_tui.engine.numeric import Number, where
 
-# A thread block's tile of the output, the common shape of vendor libraries' large kernels (rows × columns).
-TILE_ROWS, TILE_COLUMNS = 128.0, 128.0
-# Elements of 2 bytes in the 128 bytes that memory moves at once, and in the 16 bytes that matrix units load.
-FULL_LINE, FULL_FRAGMENT = 64.0, 8.0
-
-# Width of a head at which shares of the peak are given.
-COMMON_HEAD = 128.0
+TILE_ROWS, TILE_COLUMNS = counted("tile-rows"), counted("tile-columns")
+FULL_LINE, FULL_FRAGMENT = counted("full-line"), counted("full-fragment")
+COMMON_HEAD = counted("reference-head")
 
 
 @equation(

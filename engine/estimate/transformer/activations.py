@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from capacity_tui.engine.catalog.counts import counted
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.transformer.run import Recompute, TransformerRun
 from capacity_tui.engine.numeric import Number, any_true, where
+from capacity_tui.engine.units import FP32_BYTES
 
 SOURCE = "Korthikanti et al. 2022, with fused attention; what autograd saves, operation by operation"
-# Bytes of the log-sum-exp of a query, and of its five bytes of scores (softmax, dropped softmax, dropout mask) in
-# elements of two bytes.
-SOFTMAX_BYTES, SCORE_COPIES = 4.0, 2.5
+# Bytes of the log-sum-exp of a query, and copies of its scores.
+SOFTMAX_BYTES, SCORE_COPIES = FP32_BYTES, counted("score-copies")
+KEPT_PRODUCTS = 1.0 - counted("recomputed-products")
 
 
 @equation(
@@ -136,7 +138,9 @@ def kept_per_token(run: TransformerRun, recompute: Recompute) -> Number:
     # Op-level checkpointing keeps the layer input, the attention output and every second matrix product.
     products = shape.hidden / run.split + (expanded + run.value_width + (1 + shape.gated) * shape.ffn) / run.tp
     eager = where(run.compiled > 0, 0.0, 1.0) * shape.hidden / run.split
-    operations = run.element_bytes * (shape.hidden / run.split + run.value_width / run.tp + 0.5 * products + eager)
+    operations = run.element_bytes * (
+        shape.hidden / run.split + run.value_width / run.tp + KEPT_PRODUCTS * products + eager
+    )
     return where(recompute.operations > 0, np.minimum(operations, kept), kept)
 
 
@@ -196,5 +200,7 @@ def embedding_and_head_buffers(run: TransformerRun, embedding: Number, head: Num
     if not any_true(used):
         return 0.0
     projection = np.maximum(head, embedding) if run.shape.tied_embeddings else head
-    gathered = run.element_bytes * (embedding + head) + run.trained_share * (run.element_bytes + 4.0) * projection
+    gathered = (
+        run.element_bytes * (embedding + head) + run.trained_share * (run.element_bytes + FP32_BYTES) * projection
+    )
     return where(used, gathered, 0.0)

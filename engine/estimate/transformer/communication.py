@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from capacity_tui.engine.catalog.counts import counted
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.timing.collectives import (
     all_gather_seconds,
@@ -17,6 +18,8 @@ from capacity_tui.engine.estimate.transformer.optimizer import optimizer_collect
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.estimate.work import Collective
 from capacity_tui.engine.numeric import Number, any_true, where
+
+CONTEXT_EXCHANGES, EXPERT_EXCHANGES = counted("context-exchanges"), counted("expert-exchanges")
 
 
 def training_collectives(run: TransformerRun) -> tuple[Collective, ...]:
@@ -114,8 +117,8 @@ def _context_parallel(run: TransformerRun) -> Iterator[Collective]:
     payload = run.tokens * run.cp * element_bytes * run.element_bytes / run.tp
     seconds = all_gather_seconds(payload, run.cp, run.tp, run.cluster)
     yield Collective("exchange of keys and values", "context_parallel", seconds,
-                     run.layers_per_stage * (3.0 + run.recompute.full_layers), run.software.context_overlap,
-                     bytes=payload)  # fmt: skip
+                     run.layers_per_stage * (CONTEXT_EXCHANGES + run.recompute.full_layers),
+                     run.software.context_overlap, bytes=payload)  # fmt: skip
 
 
 def _expert_parallel(run: TransformerRun) -> Iterator[Collective]:
@@ -124,7 +127,7 @@ def _expert_parallel(run: TransformerRun) -> Iterator[Collective]:
         return
     payload = run.tokens / run.tp * run.shape.experts_active * run.shape.hidden * run.element_bytes
     seconds = all_to_all_seconds(payload, run.ep, run.etp, run.cluster, run.shape.experts_active)
-    count = run.layers_per_stage * run.moe_share * (4.0 + 2.0 * run.recompute.full_layers)
+    count = run.layers_per_stage * run.moe_share * (EXPERT_EXCHANGES + 2.0 * run.recompute.full_layers)
     yield Collective("all-to-all of tokens", "expert_parallel", seconds, count, run.software.ep_overlap,
                      bytes=payload)  # fmt: skip
 

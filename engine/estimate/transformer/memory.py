@@ -34,6 +34,7 @@ from capacity_tui.engine.estimate.transformer.memory_terms import (
 )
 from capacity_tui.engine.estimate.transformer.run import Recompute, TransformerRun
 from capacity_tui.engine.numeric import Number, added, any_true, where
+from capacity_tui.engine.units import FP32_BYTES
 
 PHASES = {
     "load": "while the checkpoint is loaded",
@@ -258,7 +259,9 @@ def _kept(run: TransformerRun, held: Parameters, layers: Number) -> dict[str, Nu
 
 def _cast_gradients(run: TransformerRun, held: Parameters) -> Number:
     """The optimizer's own fp32 gradients, where low-precision ones meet a separate fp32 copy of the weights."""
-    cast = where((run.master_bytes > 0) & (run.gradient_bytes < 4), 4.0 * (1.0 - run.offload_optimizer), 0.0)
+    cast = where(
+        (run.master_bytes > 0) & (run.gradient_bytes < FP32_BYTES), FP32_BYTES * (1.0 - run.offload_optimizer), 0.0
+    )
     shard = where(run.zero >= 1, run.shard, 1.0)
     expert_shard = where(run.zero >= 1, np.minimum(run.shard, run.expert_ranks), 1.0)
     return sharded_bytes(cast * run.trained_share, held.dense + held.ends, held.experts, shard, expert_shard)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.units import BITS_PER_BYTE
 
 ZERO = "Rajbhandari et al. 2020"
 ACTIVATIONS = "Korthikanti et al. 2022, with fused attention"
@@ -33,7 +34,7 @@ def stored_weight_bytes(bits: Number) -> Number:
     Args:
         bits: bits of a weight of the layers' matrices, with its share of the block's constants.
     """
-    return bits / 8.0
+    return bits / BITS_PER_BYTE
 
 
 @equation(

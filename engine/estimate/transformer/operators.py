@@ -7,10 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from capacity_tui.engine.catalog.counts import counted
 from capacity_tui.engine.estimate.timing.elementwise import (
     BACKWARD_PASSES,
     FORWARD_PASSES,
     activation_passes,
+    elementwise_bytes,
     layer_elements,
 )
 from capacity_tui.engine.estimate.timing.roofline import (
@@ -28,13 +30,11 @@ from capacity_tui.engine.estimate.work import Direction, Operator, PipelinePosit
 from capacity_tui.engine.models.operations import forward_attention_flops
 from capacity_tui.engine.numeric import Number, any_true, where
 
-# Passes over stored attention scores: they are written, masked and normalized in place (read and written each), and
-# read for the weighted values; backward both gradients pass the same way, and scores are read once for each.
-SCORE_FORWARD, SCORE_BACKWARD = 6.0, 8.0
-# Backward FLOPs of fused attention over forward ones: five products in place of two (Dao et al. 2022).
-FUSED_BACKWARD = 2.5
-# Kernels of the loss (shift, softmax, its gradient, reductions) and of the embedding with its gradient.
-LOSS_LAUNCHES, EMBEDDING_LAUNCHES = 10.0, 4.0
+SCORE_FORWARD, SCORE_BACKWARD = counted("score-passes-forward"), counted("score-passes-backward")
+FUSED_BACKWARD = counted("fused-attention-backward")
+LOSS_LAUNCHES, EMBEDDING_LAUNCHES = counted("loss-kernels"), counted("embedding-kernels")
+RECOMPUTED_PRODUCTS, RECOMPUTED_ELEMENTWISE = counted("recomputed-products"), counted("recomputed-elementwise")
+CAST_RESIDUALS, CAST_FEED_FORWARDS = counted("cast-residual-operands"), counted("cast-feed-forward-operands")
 
 
 def training_operators(run: TransformerRun) -> tuple[Operator, ...]:
@@ -71,7 +71,7 @@ def _product_seconds(run: TransformerRun) -> Number:
 
 def recomputed_share(run: TransformerRun, module: Number, *, product: bool) -> Number:
     """Share of a module's forward pass that runs a second time."""
-    operations = run.recompute.operations * (0.5 if product else 1.0)
+    operations = run.recompute.operations * (RECOMPUTED_PRODUCTS if product else 1.0)
     rest = np.maximum(module, operations)
     return run.recompute.full_layers + (1.0 - run.recompute.full_layers) * rest
 
@@ -251,11 +251,11 @@ def _elementwise(run: TransformerRun) -> Iterator[Operator]:
         activation = activation_passes(shape.gated, backward=backward)
         elements = layer_elements(around, sublayers, _hidden_share(run), rotary, software.feed_forward_traffic,
                                   activation, blocks * _active_ffn(run), software.moe_passes, routed)  # fmt: skip
-        return passes * run.tokens * run.element_bytes * elements
+        return elementwise_bytes(passes, run.tokens, run.element_bytes, elements)
 
     forward, backward = moved(FORWARD_PASSES, backward=False), moved(BACKWARD_PASSES, backward=True)
     recompute_fraction = recomputed_share(
-        run, np.maximum(run.recompute.norm, run.recompute.activation) * 0.5, product=False
+        run, np.maximum(run.recompute.norm, run.recompute.activation) * RECOMPUTED_ELEMENTWISE, product=False
     )
     layers = run.layers_per_stage
     yield Operator("norms, residuals and activations", "compute", "forward", "layer", 0.0, forward, 1.0, bandwidth,
@@ -281,7 +281,9 @@ def _casts(run: TransformerRun) -> Iterator[Operator]:
     shape = run.shape
     weights = run.stacked_parameters_per_layer / run.tp + run.expert_parameters_per_layer / (run.ep * run.etp)
     narrow, routed = _hidden_share(run), run.moe_share * shape.experts_active * shape.hidden / run.tp
-    operands = (4.0 * narrow + routed + run.query_width / run.tp + 2.0 * _active_ffn(run)) * run.tokens
+    operands = (
+        CAST_RESIDUALS * narrow + routed + run.query_width / run.tp + CAST_FEED_FORWARDS * _active_ffn(run)
+    ) * run.tokens
     repeats = where(run.zero >= 3, 1.0, 1.0 / run.micro_batches)
     moving = 2.0 * run.fp8_linears * (run.element_bytes + run.operand_bytes)
     bandwidth = run.cluster.device.bandwidth * run.cluster.device.efficiency.elementwise

@@ -27,6 +27,7 @@ from capacity_tui.engine.plan.names import UNNAMED
 from capacity_tui.engine.plan.plan import Adapter, ParallelismSection, Plan
 from capacity_tui.engine.plan.sections.training import TrainingSection
 from capacity_tui.engine.uncertainty.intervals import training_ranges
+from capacity_tui.engine.units import MICRO
 
 # What LoRA adapts, by the names plans use.
 TARGETS = {
@@ -254,7 +255,7 @@ def _software(row: Framework, shape: TransformerShape, catalog: Catalog) -> Soft
         gathered_inputs=float(row.gathered_inputs),
         loads_whole=float(row.loads_whole),
         logit_bytes=row.logit_bytes,
-        tp_stall_seconds=row.tp_stall_us * 1e-6,
+        tp_stall_seconds=row.tp_stall_us * MICRO,
         tp_overlap=row.tp_overlap,
         dp_overlap=row.dp_overlap,
         ep_overlap=row.ep_overlap,
@@ -264,7 +265,7 @@ def _software(row: Framework, shape: TransformerShape, catalog: Catalog) -> Soft
         layer_launches=row.layer_launches,
         moe_launches=row.moe_launches,
         expert_launches=row.expert_launches,
-        host_launch_seconds=row.launch_us * 1e-6,
+        host_launch_seconds=row.launch_us * MICRO,
         host_seconds_per_step=row.host_seconds_per_step,
         fragmentation=row.fragmentation,
     )
