@@ -87,7 +87,7 @@ def accelerator_device(row: Accelerator, catalog: Catalog) -> Device:
     device = Device(
         id=row.id,
         name=row.name,
-        kind="tpu" if row.vendor in {"Google", "AWS"} else "gpu",
+        kind=row.kind,
         memory_bytes=float(row.memory_bytes),
         bandwidth=bandwidth,
         peaks=peaks,

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.cluster.catalogue_devices import PCIE_LANE_GBS
 from capacity_tui.engine.machine.machine import Accelerator, Machine
+from capacity_tui.engine.machine.topology.pci import LEVELS
 from capacity_tui.engine.units import format_bandwidth, format_bytes, format_seconds
 
 # One micro-batch as an example: 4096 tokens of a model 4096 wide, in two bytes.
 EXAMPLE_BYTES = 4096 * 4096 * 2
 ALL_REDUCES_A_LAYER = 4  # tensor parallel: two forward, two backward (Shoeybi et al. 2019)
-DIRECT = ("NV", "XGMI", "NeuronLink", "Xe")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +62,14 @@ def linked_groups(matrix: Sequence[Sequence[str]]) -> tuple[tuple[int, ...], ...
         group, edge = set(), {min(left)}
         while edge:
             group |= edge
-            edge = {peer for one in edge for peer in left if matrix[one][peer].startswith(DIRECT)} - group
+            edge = {peer for one in edge for peer in left if _is_direct(matrix[one][peer])} - group
         left -= group
         groups.append(tuple(sorted(group)))
     return tuple(groups)
+
+
+def _is_direct(cell: str) -> bool:
+    return cell not in (*LEVELS, "X")
 
 
 def all_reduce_seconds(payload_bytes: float, devices: int, bandwidth: float) -> float:
@@ -87,7 +91,7 @@ def _crossing(devices: int, fast: float, slow: float) -> Placement:
 
 def _no_direct_links(matrix: Sequence[Sequence[str]], slow: float | None) -> Placement:
     pairs = [row[other] for index, row in enumerate(matrix) for other in range(index)]
-    level = max(pairs, key=("PIX", "PXB", "PHB", "NODE", "SYS", "?").index)
+    level = max(pairs, key=LEVELS.index)
     if slow is None:
         return Placement("tensor parallel", "avoid", f"no direct links; the farthest pair is {level}")
     each = all_reduce_seconds(EXAMPLE_BYTES, len(matrix), slow) * ALL_REDUCES_A_LAYER

@@ -39,6 +39,8 @@ class Generation:
         matrix_units: what multiplies matrices; empty if nothing special does.
         precisions: types with units of their own.
         settings: what suits it.
+        no_peer_access: matches the names of devices that cannot read each other's memory over PCIe; None for no device.
+        collectives: row of the section of that name; None where it is the vendor's.
     """
 
     id: str
@@ -49,6 +51,8 @@ class Generation:
     matrix_units: str
     precisions: tuple[str, ...]
     settings: tuple[Setting, ...]
+    no_peer_access: re.Pattern[str] | None = None
+    collectives: str | None = None
 
     def covers(self, vendor: str, name: str, target: str | None) -> bool:
         """Return whether a device belongs here, by its vendor, name and compute capability or compiler target."""
@@ -102,6 +106,8 @@ def generations() -> tuple[Generation, ...]:
             matrix_units=str(row.get("matrix_units") or ""),
             precisions=tuple(cast("Sequence[str]", row["precisions"])),
             settings=settings_of(cast("Sequence[Mapping[str, object]]", row["settings"])),
+            no_peer_access=_pattern(row, "no_peer_access"),
+            collectives=cast("str | None", row.get("collectives")),
         )
         for row in rows
     )
@@ -122,6 +128,30 @@ def unified_shares() -> tuple[UnifiedShare, ...]:
     sizes = (row["up_to_gib"] for row in rows)
     limits = (None if size is None else int(size * 2**30) for size in sizes)
     return tuple(UnifiedShare(limit, float(row["share"] or 0)) for limit, row in zip(limits, rows, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Collectives:
+    """The library that devices talk through: its name in PyTorch, why, and the settings of links that it takes."""
+
+    backend: str
+    reason: str
+    links: tuple[str, ...]
+
+
+def collectives_of(gpu: Accelerator) -> Collectives:
+    """Return the library of a device's generation, else of its vendor, else that of processors."""
+    generation, rows = generation_of(gpu), cast("Mapping[str, Mapping[str, object]]", table()["collectives"])
+    named = generation.collectives if generation is not None and generation.collectives else gpu.vendor
+    row = rows.get(named, rows["none"])
+    return Collectives(str(row["backend"]), str(row["reason"]), tuple(cast("Sequence[str]", row.get("links", ()))))
+
+
+def lacks_peer_access(gpu: Accelerator) -> bool:
+    """Return whether devices of this kind cannot read each other's memory over PCIe."""
+    generation = generation_of(gpu)
+    names = None if generation is None else generation.no_peer_access
+    return names is not None and names.fullmatch(gpu.name.value or "") is not None
 
 
 def templates(section: str) -> Mapping[str, Mapping[str, str]]:

@@ -9,10 +9,10 @@ import pytest
 from recorded import replay
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose.modes.proposed import settings_for, settings_for_row
+from capacity_tui.engine.choose.modes.proposed import LINK_RULES, settings_for, settings_for_row
 from capacity_tui.engine.machine.detect import detect
 from capacity_tui.engine.machine.facts import detected, missing
-from capacity_tui.engine.machine.generations import generations
+from capacity_tui.engine.machine.generations import generations, table
 from capacity_tui.engine.machine.machine import (
     LinkPeer,
     MigInstance,
@@ -149,3 +149,22 @@ def test_several_numa_nodes_get_a_process_each(tmp_path):
 def test_ids_are_unique():
     ids = [row.id for row in generations()]
     assert len(ids) == len(set(ids))
+
+
+def test_every_setting_between_devices_has_its_row_and_its_rule():
+    for row in table()["collectives"].values():
+        assert {*row.get("links", ())} <= {*LINK_RULES} & {*table()["links"]}
+
+
+def test_eight_of_a_kind_get_the_channels_their_row_asks_for(laptop):
+    machine = with_gpus(laptop, "Instinct MI300X", "gfx942", 8, vendor="AMD")
+    gpus = tuple(replace(gpu, catalogue_id=detected("mi300x", "test")) for gpu in machine.accelerators)
+    assert values(replace(machine, accelerators=gpus))["NCCL_MIN_NCHANNELS"] == "112"
+    assert "NCCL_MIN_NCHANNELS" not in values(replace(machine, accelerators=gpus[:4]))
+    assert "NCCL_P2P_LEVEL" not in values(machine)
+
+
+def test_a_generation_may_have_a_library_of_its_own(laptop):
+    assert values(with_gpus(laptop, "HL-225", "", 2, vendor="Intel"))["backend"] == "hccl"
+    assert values(with_gpus(laptop, "Data Center GPU Max 1550", "", 2, vendor="Intel"))["backend"] == "xccl"
+    assert values(with_gpus(laptop, "Acme One", "", 2, vendor="Acme"))["backend"] == "gloo"

@@ -19,6 +19,7 @@ class Accelerator(Row):
     """
 
     vendor: str
+    kind: Literal["gpu", "tpu"] = Field("gpu", description="tpu where only whole compiled programs run")
     generation: str | None = None
     form_factor: Annotated[str | None, IDENTIFIES] = None
     released: Annotated[str | None, IDENTIFIES] = Field(None, description="year and month")

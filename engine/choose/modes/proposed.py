@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from capacity_tui.engine.catalog import Accelerator as CatalogueAccelerator
 from capacity_tui.engine.cluster.usable import usable_devices
-from capacity_tui.engine.machine.generations import Setting, find_generation, generation_of, templates
+from capacity_tui.engine.machine.generations import (
+    Setting,
+    collectives_of,
+    find_generation,
+    generation_of,
+    lacks_peer_access,
+    templates,
+)
 from capacity_tui.engine.machine.machine import Accelerator, Machine, NetworkInterface
 
 BESIDE = ("PIX", "PXB")  # how an adapter must be reached to carry a device's traffic past the host bridge
 RDMA = ("infiniband", "roce")
 LOADERS_AT_MOST = 16  # more worker processes for one device wait for each other
-ALL_MI300X = 8
 
 
 def settings_for(machine: Machine) -> tuple[Setting, ...]:
@@ -25,7 +31,7 @@ def settings_for(machine: Machine) -> tuple[Setting, ...]:
         found += generation.settings if generation else ()
     if len(gpus) > 1:
         linked = all(device.linked for device in devices)
-        found += _between_devices(machine, gpus) if linked else [_filled("links", "mig")]
+        found += _between_devices(machine, gpus) if linked else [_filled("links", "slices")]
     return (*found, *_processor(machine, len(gpus)))
 
 
@@ -37,44 +43,57 @@ def settings_for_row(row: CatalogueAccelerator) -> tuple[Setting, ...]:
 
 def _between_devices(machine: Machine, gpus: Sequence[Accelerator]) -> Iterator[Setting]:
     """Yield the collective library and what the topology asks of it."""
-    first = gpus[0]
-    maker = "Gaudi" if (first.name.value or "").startswith("HL-") else first.vendor
-    row = templates("collectives").get(maker, templates("collectives")["none"])
-    yield Setting("backend", row["backend"], row["reason"])
-    if row["backend"] != "nccl":
-        return
-    yield from _network(machine, gpus)
-    sockets = {gpu.numa_node.value for gpu in gpus if gpu.numa_node.value is not None}
-    direct = any(link.peer is not None or link.kind == "NVLink" for gpu in gpus for link in gpu.links.value or ())
-    if first.vendor == "NVIDIA" and not direct:
-        if _without_peer_access(first):
-            yield _filled("links", "geforce_peer")
-        elif len(sockets) > 1:
-            yield _filled("links", "across_sockets", nodes=len(sockets))
-    if first.catalogue_id.value == "mi300x" and len(gpus) == ALL_MI300X:
-        yield _filled("links", "mi300x")
+    library = collectives_of(gpus[0])
+    yield Setting("backend", library.backend, library.reason)
+    for name in library.links:
+        yield from LINK_RULES[name](machine, gpus)
 
 
-def _without_peer_access(gpu: Accelerator) -> bool:
-    generation = generation_of(gpu)
-    return generation is not None and generation.id in ("ada", "blackwell-rtx") and "RTX" in (gpu.name.value or "")
+def _no_rdma(machine: Machine, _: Sequence[Accelerator]) -> Iterator[Setting]:
+    if not any(card.kind in RDMA for card in _cards(machine)):
+        yield _filled("links", "no_rdma")
 
 
-def _network(machine: Machine, gpus: Sequence[Accelerator]) -> Iterator[Setting]:
-    cards = [card for card in machine.networks if card.up.value is not False]
-    if not any(card.kind in RDMA for card in cards):
-        yield _filled("links", "no_infiniband")
-    near = _beside(machine, gpus, cards)
+def _adapters(machine: Machine, gpus: Sequence[Accelerator]) -> Iterator[Setting]:
+    near = _beside(machine, gpus, _cards(machine))
     if near:
         yield _filled("links", "adapters", ",".join(near), near=", ".join(near))
-    wired = [card for card in cards if card.kind == "ethernet" and card.speed_mbps.value]
+
+
+def _socket(machine: Machine, _: Sequence[Accelerator]) -> Iterator[Setting]:
+    wired = [card for card in _cards(machine) if card.kind == "ethernet" and card.speed_mbps.value]
     if wired:
         fastest = max(wired, key=lambda card: card.speed_mbps.value or 0)
         yield _filled("links", "socket", fastest.name, speed=f"{(fastest.speed_mbps.value or 0) / 1000:g} Gb/s")
 
 
+def _no_peer_access(_: Machine, gpus: Sequence[Accelerator]) -> Iterator[Setting]:
+    if not _directly_linked(gpus) and lacks_peer_access(gpus[0]):
+        yield _filled("links", "no_peer_access")
+
+
+def _across_sockets(_: Machine, gpus: Sequence[Accelerator]) -> Iterator[Setting]:
+    nodes = {gpu.numa_node.value for gpu in gpus if gpu.numa_node.value is not None}
+    if not _directly_linked(gpus) and not lacks_peer_access(gpus[0]) and len(nodes) > 1:
+        yield _filled("links", "across_sockets", nodes=len(nodes))
+
+
+def _channels(_: Machine, gpus: Sequence[Accelerator]) -> Iterator[Setting]:
+    row = templates("links")["channels"]
+    if gpus[0].catalogue_id.value == row["device"] and len(gpus) == int(row["devices"]):
+        yield _filled("links", "channels")
+
+
+def _directly_linked(gpus: Sequence[Accelerator]) -> bool:
+    return any(gpu.links.value for gpu in gpus)
+
+
+def _cards(machine: Machine) -> list[NetworkInterface]:
+    return [card for card in machine.networks if card.up.value is not False]
+
+
 def _beside(machine: Machine, gpus: Sequence[Accelerator], cards: Sequence[NetworkInterface]) -> list[str]:
-    """Return the RDMA adapters on a switch with a device, by the names NCCL knows."""
+    """Return the RDMA adapters on a switch with a device, by the names that the collective library knows."""
     usable = {card.name for card in cards if card.kind in RDMA and ":" in card.name}
     rows = [machine.topology.adapter_links[gpu.index] for gpu in gpus if machine.topology.adapter_links]
     columns = zip(machine.topology.adapters, zip(*rows, strict=True), strict=True)
@@ -100,7 +119,10 @@ def _processor(machine: Machine, devices: int) -> Iterator[Setting]:
         row = "threads" if physical else "threads_alone"
         yield _filled("processor", row, str(min(fast, cores) if fast else cores), cores=cores)
         yield _filled("processor", "memory")
-        yield _filled("processor", "affinity" if cpu.vendor.value == "Intel" else "affinity_gnu")
+        yield _filled(
+            "processor",
+            "affinity" if cpu.vendor.value == templates("processor")["affinity"]["vendor"] else "affinity_gnu",
+        )
         yield _filled("processor", "places")
         if fast and fast < cores:
             yield _filled("processor", "hybrid", f"-c 0-{_last_fast_thread(machine)}", cores=fast)
@@ -130,3 +152,14 @@ def _filled(section: str, key: str, value: str | None = None, **words: object) -
     row = templates(section)[key]
     given = value if value is not None else row["value"]
     return Setting(row["name"], str(given), row["reason"].format(**words))
+
+
+LINK_RULES: Mapping[str, Callable[[Machine, Sequence[Accelerator]], Iterator[Setting]]] = {
+    "no_rdma": _no_rdma,
+    "adapters": _adapters,
+    "socket": _socket,
+    "no_peer_access": _no_peer_access,
+    "across_sockets": _across_sockets,
+    "channels": _channels,
+}
+"""When each row of the table's section ``links`` counts."""

@@ -10,6 +10,7 @@ from capacity_tui.engine.machine.host_files import Host
 from capacity_tui.engine.machine.machine import PciPath
 
 DEVICES = "/sys/bus/pci/devices"
+LEVELS = ("PIX", "PXB", "PHB", "NODE", "SYS", "?")  # nearest first; any other cell of a matrix is a direct link
 ROOT = re.compile(r"pci[0-9a-f]{4}:[0-9a-f]{2}")
 ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 
