@@ -22,6 +22,8 @@ from capacity_tui.engine.choose.whatif.trials import (
 )
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate.note import Note
+from capacity_tui.engine.plan.all_fields import all_fields
+from capacity_tui.engine.plan.field_lists import memory_searched
 from capacity_tui.engine.plan.plan import AUTO
 from capacity_tui.engine.verdict import Verdict
 
@@ -31,14 +33,6 @@ LEAST_EFFECT = 0.03
 # What makes a plan fit is advice up to so many times its cost, and as long as it is not much dearer than the cheapest.
 _DEAR = 2.0
 _NOT_MUCH_DEARER = 2.0 / 3.0
-# What a search may set together, and the words for it.
-_SEARCHED = {
-    "training.micro_batch": "micro-batch",
-    "training.checkpointing": "checkpointing",
-    "parallelism.tp": "TP",
-    "parallelism.pp": "PP",
-    "parallelism.zero": "ZeRO",
-}
 
 
 def advise(case: EstimatedPlan) -> tuple[tuple[Note, ...], tuple[Note, ...]]:
@@ -113,17 +107,18 @@ def _effect(case: EstimatedPlan, trial: Trial, gentle: bool) -> float:
 
 def _searched(case: EstimatedPlan) -> Iterator[tuple[Remedy, Trial]]:
     """Yield the layout and settings that the balanced mode would choose on the same devices."""
-    if case.resolved.shape is None or case.plan.task == "infer" or any(case.is_open(path) for path in _SEARCHED):
+    paths = memory_searched()
+    if case.resolved.shape is None or case.plan.task == "infer" or any(map(case.is_open, paths)):
         return
     try:
-        opened = changed_plan(case, dict.fromkeys(_SEARCHED, AUTO))
+        opened = changed_plan(case, dict.fromkeys(paths, AUTO))
         plan = fill(opened, "balanced", case.machine, case.catalog).plan
     except CapacityError:
         return
-    change = {path: plan.value(path) for path in _SEARCHED if plan.value(path) != case.plan.value(path)}
+    change = {path: plan.value(path) for path in paths if plan.value(path) != case.plan.value(path)}
     trial = re_estimate(case, change) if change else None
     if trial is not None:
-        words = ", ".join(f"{_SEARCHED[path]} {value}" for path, value in change.items())
+        words = ", ".join(f"{all_fields()[path].knob.label} {value}" for path, value in change.items())
         yield Remedy("settings", f"Set {words}", change), trial
 
 

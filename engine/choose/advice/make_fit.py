@@ -17,10 +17,9 @@ from capacity_tui.engine.choose.whatif.trials import (
     unit_cost,
 )
 from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.plan.field_lists import memory_searched
 from capacity_tui.engine.plan.plan import AUTO
 
-# Fields the search may set when no single change is enough.
-_SEARCHED = ("training.micro_batch", "training.checkpointing", "parallelism.tp", "parallelism.pp", "parallelism.zero")
 # Devices are doubled this often before nothing is found.
 _DOUBLINGS = 10
 # After so many doublings whatever fits is good enough.
@@ -86,11 +85,11 @@ def _is_out_of_reach(case: EstimatedPlan, devices: int) -> bool:
 def _search(case: EstimatedPlan, base: Mapping[str, object]) -> Trial | None:
     """Let the extreme mode choose layout, sharding, micro-batch and checkpointing."""
     try:
-        opened = changed_plan(case, {**base, **dict.fromkeys(_SEARCHED, AUTO)})
+        opened = changed_plan(case, {**base, **dict.fromkeys(memory_searched(), AUTO)})
         plan = fill(opened, "extreme", case.machine, case.catalog).plan
     except CapacityError:
         return None
-    found = {path: plan.value(path) for path in _SEARCHED if plan.value(path) != case.plan.value(path)}
+    found = {path: plan.value(path) for path in memory_searched() if plan.value(path) != case.plan.value(path)}
     trial = re_estimate(case, {**base, **found})
     return trial if trial is not None and _fits(trial) else None
 

@@ -12,13 +12,12 @@ from capacity_tui.engine.choose.candidates import divisors
 from capacity_tui.engine.choose.modes.modes import with_placeholders
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate.resolve import resolve_plan
+from capacity_tui.engine.plan.field_lists import model_sizes
 from capacity_tui.engine.plan.layout_rules import plan_layout, possible
 from capacity_tui.engine.plan.plan import Plan
 
 if TYPE_CHECKING:
     from capacity_tui.engine.machine.machine import Machine
-
-SIZES = {"parallelism.tp": "tp", "parallelism.pp": "pp", "parallelism.cp": "cp", "parallelism.ep": "ep"}
 
 
 def possible_sizes(plan: Plan, path: str, catalog: Catalog, machine: Machine | None = None) -> tuple[int, ...]:
@@ -34,9 +33,9 @@ def possible_sizes(plan: Plan, path: str, catalog: Catalog, machine: Machine | N
         The values in order; none for other fields, for models that are not divided, and where the rest of the plan
         cannot be laid out.
     """
-    name = SIZES.get(path)
-    if name is None:
+    if path not in model_sizes():
         return ()
+    name = path.rpartition(".")[2]
     try:
         resolved = resolve_plan(with_placeholders(plan, catalog), catalog, machine)
     except CapacityError:

@@ -21,6 +21,7 @@ from capacity_tui.engine.estimate.note import Note
 from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.plan.edit import with_values
+from capacity_tui.engine.plan.field_lists import chosen_unless_given, model_sizes, placeholders
 from capacity_tui.engine.plan.plan import AUTO, Plan
 
 if TYPE_CHECKING:
@@ -28,24 +29,6 @@ if TYPE_CHECKING:
 
 ModeName = Literal["conservative", "balanced", "extreme"]
 MODES: tuple[ModeName, ...] = ("conservative", "balanced", "extreme")
-# What each open field holds while its value is still being chosen.
-PLACEHOLDERS: Mapping[str, object] = {
-    "training.seq_len": 2048,
-    "training.micro_batch": 1,
-    "training.global_batch": None,
-    "training.tokens": None,
-    "training.precision": "bf16",
-    "training.checkpointing": "none",
-    "inference.batch": 1,
-    "inference.weights": "bf16",
-    "parallelism.dp": None,
-    "parallelism.tp": 1,
-    "parallelism.pp": 1,
-    "parallelism.zero": None,
-    "parallelism.offload": "none",
-    "model.spec.n_jobs": None,
-    "model.spec.precision": None,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +43,11 @@ class Comparison:
 def open_fields(plan: Plan) -> tuple[str, ...]:
     """Return the plan fields that are still to be chosen: what is ``auto``, and the layout of serving if absent."""
     chosen_model = ("model.name",) if plan.model.name == AUTO else ()
-    follows = SERVING_LAYOUT if plan.task == "infer" else ()
+    unless_given = chosen_unless_given(plan.task or "")
     given = (
-        path for path in PLACEHOLDERS if plan.value(path) == AUTO or (path in follows and plan.value(path) is None)
+        path
+        for path in placeholders()
+        if plan.value(path) == AUTO or (path in unless_given and plan.value(path) is None)
     )
     return (*chosen_model, *given)
 
@@ -106,10 +91,11 @@ def fill(plan: Plan, mode_name: ModeName, machine: Machine | None = None, catalo
 def with_placeholders(plan: Plan, catalog: Catalog) -> Plan:
     """Return the plan with a placeholder in every open field; replicas and their batch wait for what they depend on."""
     wanted = open_fields(plan)
-    values = {path: PLACEHOLDERS[path] for path in wanted if path in PLACEHOLDERS}
+    held = placeholders()
+    values = {path: held[path] for path in wanted if path in held}
     if plan.model.name == AUTO:
         values["model.name"] = smallest_model(catalog)
-    if {"parallelism.tp", "parallelism.pp"} & values.keys():
+    if not values.keys().isdisjoint(model_sizes()):
         values |= {"parallelism.dp": None, "training.global_batch": None}
     return with_values(plan, values)
 

@@ -14,25 +14,10 @@ from capacity_tui.engine.estimate.resolve import ResolvedPlan
 from capacity_tui.engine.estimate.timing.kernels import why_not_read
 from capacity_tui.engine.plan.fields import PlanField, plan_fields
 
-# What is wanted, which software and network there are, and sizes that follow from others: none of them is a lever.
-WANTED = frozenset(
-    {
-        "training.tokens",
-        "training.steps",
-        "training.seq_len",
-        "training.global_batch",
-        "inference.prompt_tokens",
-        "inference.output_tokens",
-    }
-)
-GIVEN = frozenset({"training.framework", "inference.engine", "hardware.per_node", "hardware.ports_per_node"})
-NOT_LEVERS = WANTED | GIVEN | {"parallelism.dp", "parallelism.etp"}
 # A utilization is measured against what the precision could reach: another precision moves the measure itself.
 MEASURES = frozenset({"computation.mfu", "bottleneck.arithmetic_intensity", "bottleneck.ridge_point"})
-# Host memory is slower than a device's, and another optimizer learns something else: only want of memory asks for them.
-MEMORY_ALONE = frozenset(
-    {"parallelism.offload", "inference.gpu_layers", "training.optimizer", "training.master_weights"}
-)
+# Fields that say how a plan is run; those for memory are levers where it is short.
+LEVERS = ("setting", "memory")
 # A smaller change is no lever.
 LEAST_CHANGE = 0.005
 
@@ -73,7 +58,7 @@ def strongest_lever(case: EstimatedPlan, key: str) -> Lever | None:
         return None
     strongest: Lever | None = None
     for field, after in neighbours(case.resolved, case.catalog):
-        if not _concerns(field.path, key, short=case.estimate.fits is False):
+        if not _concerns(field, key, short=case.estimate.fits is False):
             continue
         trial = re_estimate(case, {field.path: after})
         moved = None if trial is None else figure(trial.estimate, key).number
@@ -85,11 +70,11 @@ def strongest_lever(case: EstimatedPlan, key: str) -> Lever | None:
     return strongest
 
 
-def _concerns(path: str, key: str, *, short: bool) -> bool:
+def _concerns(field: PlanField, key: str, *, short: bool) -> bool:
     """Whether a knob may be the lever of a figure, where memory is short or not."""
-    if path in MEMORY_ALONE:
+    if field.knob.role == "memory":
         return short and key.startswith("memory.")
-    return path != "training.precision" or key not in MEASURES
+    return field.path != "training.precision" or key not in MEASURES
 
 
 def neighbours(resolved: ResolvedPlan, catalog: Catalog) -> Iterator[tuple[PlanField, object]]:
@@ -115,11 +100,7 @@ def _has_kernels(resolved: ResolvedPlan, path: str, value: object, catalog: Cata
 
 def _is_lever(field: PlanField) -> bool:
     """Whether a field is a choice of how to run: not what to run, nor its price."""
-    if field.path in NOT_LEVERS or field.value is None or isinstance(field.value, bool):
-        return False
-    if field.path.startswith("model."):
-        return field.path.startswith("model.spec.") and field.knob.automatic
-    return field.path.count(".") == 1 and not field.path.startswith("pricing.")
+    return field.knob.role in LEVERS and field.value is not None and not isinstance(field.value, bool)
 
 
 def _steps(field: PlanField) -> Iterator[object]:
