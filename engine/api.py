@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.choose.modes.modes import with_auto_resolved as with_auto_resolved
     from capacity_tui.engine.choose.modes.proposed import settings_for as settings_for
     from capacity_tui.engine.choose.modes.proposed import settings_for_row as settings_for_row
+    from capacity_tui.engine.choose.proposal import propose as propose
     from capacity_tui.engine.choose.whatif.lever import Lever as Lever
     from capacity_tui.engine.choose.whatif.trials import EstimatedPlan as EstimatedPlan
     from capacity_tui.engine.cluster import own_machine as _cluster_own_machine
@@ -183,6 +184,8 @@ if TYPE_CHECKING:
     from capacity_tui.engine.sampling.samples import sample_files as sample_files
     from capacity_tui.engine.sampling.torch_kernels import gpu_usable as gpu_usable
     from capacity_tui.engine.schema.field_meta import Knob as Knob
+    from capacity_tui.engine.schema.stepping import share_of_range as share_of_range
+    from capacity_tui.engine.schema.stepping import stepped as stepped
     from capacity_tui.engine.uncertainty.intervals import Interval as Interval
     from capacity_tui.engine.units import format_bandwidth as format_bandwidth
     from capacity_tui.engine.units import format_bytes as format_bytes
@@ -282,6 +285,7 @@ _NAMES = {
     "plan.files.writing": "dump_plan",
     "plan.plan": "AUTO HardwareSection Plan PricingSection TrainingSection",
     "schema.field_meta": "Knob",
+    "schema.stepping": "share_of_range stepped",
     # Machines and clusters
     "cluster.cluster": "Cluster Device",
     "cluster.hardware_facts": "hardware_facts",
@@ -323,6 +327,7 @@ _NAMES = {
     "choose.modes.layout_sizes": "possible_sizes",
     "choose.modes.modes": "Comparison MODES compare fill with_auto_resolved",
     "choose.modes.proposed": "settings_for settings_for_row",
+    "choose.proposal": "propose",
     "choose.validation": "faults:plan_faults remarks:plan_remarks",
     "choose.whatif.lever": "Lever",
     "choose.whatif.trials": "EstimatedPlan",

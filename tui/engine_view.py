@@ -57,21 +57,6 @@ if TYPE_CHECKING:
 
     from capacity_tui.engine.api import BenchmarkProgress, BenchmarkReport
 
-# What is proposed on a machine with an accelerator: the first of these models that fits.
-_LADDER = ("llama-3.1-8b", "llama-3.2-3b", "llama-3.2-1b", "smollm2-360m", "smollm2-135m")
-_PROPOSAL = """
-model: {{name: {model}}}
-training:
-  seq_len: auto
-  micro_batch: auto
-  global_batch: auto
-  precision: auto
-  checkpointing: auto
-  tokens: {tokens}
-parallelism: {{zero: auto}}
-hardware: {{name: detected}}
-"""
-
 
 @dataclass(frozen=True)
 class PlanDocument:
@@ -209,25 +194,8 @@ class CapacityEngine:
         return replace(document, machine=self._machine) if isinstance(document, PlanDocument) else document
 
     def propose(self, hardware: str | None = None) -> PlanDocument:
-        """Return a plan that suits this machine, or other hardware, such as ``8xH100-SXM``.
-
-        With an accelerator it trains the largest well-known model that fits; without one, the model and the tokens
-        that the balanced mode would choose.
-        """
-        if not hardware and (self._machine is None or not self._machine.accelerators):
-            chosen = engine.fill(self._proposal("auto", "auto").plan, "balanced", self._machine).plan
-            return self._proposal(str(chosen.model.name), str(chosen.training.tokens))
-        for model in _LADDER:
-            candidate = self._proposal(model)
-            if hardware:
-                candidate = candidate.edited("hardware.name", hardware)
-            try:
-                column = candidate.compare().columns[1]
-            except CapacityError:
-                continue
-            if column.verdict in {"fits", "tight"}:
-                break
-        return candidate
+        """Return a plan that suits this machine, or other hardware, such as ``8xH100-SXM``."""
+        return self._document(engine.propose(self._machine, hardware, self._catalog))
 
     def locate(self, source: Path) -> Path | str:
         """Return the file that is meant by a path or the name of a saved plan; an example has its name alone."""
@@ -241,7 +209,7 @@ class CapacityEngine:
             plan = plan_from_text(example_text(source), source)
         else:
             plan = plan_from_text(source, "plan")
-        return PlanDocument(plan, self._machine, self._catalog)
+        return self._document(plan)
 
     def catalogue(self, name: str) -> tuple[Choice, ...]:
         """Return what can be picked."""
@@ -264,6 +232,5 @@ class CapacityEngine:
             self.detect()
         return cast("Machine", self._machine)
 
-    def _proposal(self, model: str, tokens: str = "1.0e9") -> PlanDocument:
-        plan = plan_from_text(_PROPOSAL.format(model=model, tokens=tokens), "proposal")
+    def _document(self, plan: Plan) -> PlanDocument:
         return PlanDocument(plan, self._machine, self._catalog)

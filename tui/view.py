@@ -26,7 +26,7 @@ class Kind(StrEnum):
     """How the value of a field is stepped and typed."""
 
     INTEGER = "integer"
-    POWER_OF_TWO = "power of two"
+    POWER_OF_TWO = "power-of-two"
     NUMBER = "number"
     CHOICE = "choice"
     TEXT = "text"

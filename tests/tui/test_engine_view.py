@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from flow import settle
 
+from capacity_tui.engine.api import stepped
 from capacity_tui.engine.errors import CapacityError, PlanError, StorageError
 from capacity_tui.engine.plan.files.examples import example_names
 from capacity_tui.engine.plan.files.saved import save_plan
 from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.app import CapacityApp
 from capacity_tui.tui.engine_view import CapacityEngine, PlanDocument
-from capacity_tui.tui.stepping import stepped
 from capacity_tui.tui.view import AUTO
 
 PLAN = """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from flow import press, settle, shown, type_text
 
+from capacity_tui.engine.api import stepped
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.models.known_models import known_models
@@ -12,7 +13,6 @@ from capacity_tui.tui.app import CapacityApp
 from capacity_tui.tui.engine_view import CapacityEngine, PlanDocument
 from capacity_tui.tui.screens.plan.field_list import FieldList
 from capacity_tui.tui.settings import Settings
-from capacity_tui.tui.stepping import stepped
 from capacity_tui.tui.store import Store
 from capacity_tui.tui.view import AUTO, Column, Field, Kind
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from capacity_tui.engine.api import share_of_range, stepped
 from capacity_tui.tui.screens.plan.field_list import FieldList
-from capacity_tui.tui.stepping import position, stepped
 from capacity_tui.tui.terminal.glyphs import Glyphs, to_ascii
 from capacity_tui.tui.terminal.text import clip, fit, left, line, right, wrap
 from capacity_tui.tui.view import AUTO, Chosen, Field, Kind
@@ -62,8 +62,8 @@ def test_text_has_no_step() -> None:
 
 
 def test_slider_is_even_in_doublings() -> None:
-    assert position(power(8)) == pytest.approx(0.5)
-    assert position(Field("a.b", "A", "a", "x")) is None
+    assert share_of_range(power(8)) == pytest.approx(0.5)
+    assert share_of_range(Field("a.b", "A", "a", "x")) is None
 
 
 @given(st.text(max_size=40), st.integers(0, 30))

@@ -24,7 +24,7 @@ def possible_sizes(plan: Plan, path: str, catalog: Catalog, machine: Machine | N
     """Return the values of one parallel size that leave a layout that can be, all other sizes as they are.
 
     Args:
-        plan: the plan; its replicas follow from the other sizes unless it gives them.
+        plan: the plan; its replicas follow from the other sizes.
         path: field of the size, such as ``parallelism.tp``.
         catalog: facts.
         machine: the detected machine, for plans that run on it.
@@ -45,8 +45,7 @@ def possible_sizes(plan: Plan, path: str, catalog: Catalog, machine: Machine | N
     layout = plan_layout(resolved.plan, resolved.shape, catalog)
     sizes = np.array(divisors(int(layout.devices)), dtype=np.float64)
     tried = replace(layout, **{name: sizes}, micro_batches=0.0, global_batch=0.0)
-    if not isinstance(plan.parallelism.dp, int):
-        tried = replace(tried, dp=np.maximum(np.floor(tried.devices / tried.model), 1.0))
+    tried = replace(tried, dp=np.maximum(np.floor(tried.devices / tried.model), 1.0))
     if plan.parallelism.etp is None:
         tried = replace(tried, etp=np.where(np.asarray(tried.ep) > 1, 1.0, tried.tp))
     return tuple(int(size) for size in sizes[np.broadcast_to(possible(tried), sizes.shape)])

@@ -14,7 +14,6 @@ from capacity_tui.engine.choose.modes.serving_settings import choose_serving
 from capacity_tui.engine.choose.modes.spec_fields import choose_own_parameters, choose_served_batch
 from capacity_tui.engine.choose.modes.training_settings import WISH, Search
 from capacity_tui.engine.choose.modes.ways_out import explained, with_ways_out
-from capacity_tui.engine.choose.whatif.trials import SERVING_LAYOUT
 from capacity_tui.engine.cluster.resolve_cluster import resolve_cluster
 from capacity_tui.engine.estimate.estimate import estimate_resolved
 from capacity_tui.engine.estimate.note import Note

@@ -13,6 +13,7 @@ from capacity_tui.engine.estimate.figures import LESS, METRICS, figure
 from capacity_tui.engine.estimate.resolve import ResolvedPlan
 from capacity_tui.engine.estimate.timing.kernels import why_not_read
 from capacity_tui.engine.plan.fields import PlanField, plan_fields
+from capacity_tui.engine.schema.stepping import doubled
 
 # A utilization is measured against what the precision could reach: another precision moves the measure itself.
 MEASURES = frozenset({"computation.mfu", "bottleneck.arithmetic_intensity", "bottleneck.ridge_point"})
@@ -106,8 +107,8 @@ def _is_lever(field: PlanField) -> bool:
 def _steps(field: PlanField) -> Iterator[object]:
     knob, value = field.knob, field.value
     if knob.kind == "power-of-two" and isinstance(value, int):
-        for neighbour in (value // 2, value * 2):
-            if max(1.0, knob.minimum or 1.0) <= neighbour <= (knob.maximum or np.inf):
+        for neighbour in (int(doubled(value, -1)), int(doubled(value, 1))):
+            if neighbour != value and (knob.minimum or 1.0) <= neighbour <= (knob.maximum or np.inf):
                 yield neighbour
     elif knob.kind == "choice":
         for choice in knob.choices:

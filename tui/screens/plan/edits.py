@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from capacity_tui.engine.api import stepped
 from capacity_tui.tui.actions import Commands
 from capacity_tui.tui.screens.dialogs.picker import COUNTED, PATH, Picker
 from capacity_tui.tui.screens.plan.field_list import FieldList
 from capacity_tui.tui.session import Session
-from capacity_tui.tui.stepping import stepped
 from capacity_tui.tui.store import OPENED
 from capacity_tui.tui.view import AUTO, DEVICES_KEY, HARDWARE_KEY, Choice, Field, Kind
 from capacity_tui.tui.widgets.prompt import Ask

@@ -8,9 +8,8 @@ from typing import ClassVar
 from rich.cells import cell_len
 from textual.binding import BindingType
 
-from capacity_tui.engine.api import format_count, format_number
+from capacity_tui.engine.api import format_count, format_number, share_of_range
 from capacity_tui.tui.actions import bindings
-from capacity_tui.tui.stepping import position
 from capacity_tui.tui.terminal.text import Line, Span, clip, left, line, wrap
 from capacity_tui.tui.view import Chosen, Field, Kind
 from capacity_tui.tui.widgets.panel import Panel
@@ -151,7 +150,7 @@ class FieldList(Panel):
         return [Span(text, "best" if field.key in self._before else "value"), Span(unit, "dim")]
 
     def _slider(self, field: Field) -> str:
-        where = position(field, self._chosen.get(field.key))
+        where = share_of_range(field, self._chosen.get(field.key))
         if where is None:
             return ""
         knob = round(where * (_SLIDER - 5))

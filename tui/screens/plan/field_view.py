@@ -18,15 +18,8 @@ from capacity_tui.engine.api import (
 )
 from capacity_tui.tui.view import Field, Kind
 
-_KINDS = {
-    "integer": Kind.INTEGER,
-    "power-of-two": Kind.POWER_OF_TWO,
-    "number": Kind.NUMBER,
-    "choice": Kind.CHOICE,
-    "switch": Kind.CHOICE,
-    "text": Kind.TEXT,
-    "list": Kind.TEXT,
-}
+# What the screen shows in the way of another kind.
+_KINDS = {"switch": Kind.CHOICE, "list": Kind.TEXT}
 
 
 def field_lines(plan: Plan, catalog: Catalog, cluster: Cluster | None = None) -> tuple[Field, ...]:
@@ -35,7 +28,7 @@ def field_lines(plan: Plan, catalog: Catalog, cluster: Cluster | None = None) ->
     task = plan.task or ("finetune" if plan.training.method else family.task)
     facts = None if cluster is None else hardware_facts(cluster, plan.pricing.usd_per_hour is not None)
     entries = plan_fields(plan, family.kind, task, catalog, facts)
-    return tuple(_line(entry) for entry in entries if entry.knob.kind in _KINDS)
+    return tuple(_line(entry) for entry in entries if entry.knob.kind != "table")
 
 
 def _line(entry: PlanField) -> Field:
@@ -48,7 +41,7 @@ def _line(entry: PlanField) -> Field:
         text=_length_text(entry.value) if knob.is_length else plan_value_text(entry.value),
         value=float(cast("float", entry.value)) if is_number else None,
         unit=knob.unit,
-        kind=_KINDS[knob.kind],
+        kind=_KINDS.get(knob.kind) or Kind(knob.kind),
         minimum=knob.minimum,
         maximum=knob.maximum,
         step=knob.step,

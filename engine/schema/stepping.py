@@ -4,18 +4,62 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Final, Protocol
 
-from capacity_tui.tui.view import AUTO, Chosen, Field, Kind
-
+AUTO: Final = "auto"
 BIG_DOUBLINGS = 3
 BIG_STEPS = 10
 
 
+class Start(Protocol):
+    """What an automatic value starts from: text and number."""
+
+    @property
+    def text(self) -> str:
+        """The value in words."""
+
+    @property
+    def value(self) -> float | None:
+        """The value as a number, where it is one."""
+
+
+class Steppable(Start, Protocol):
+    """What a step needs of a field: its value, and what the field's metadata say of steps."""
+
+    @property
+    def kind(self) -> str:
+        """How it moves: ``power-of-two``, ``integer``, ``number``, ``choice``; others have no step."""
+
+    @property
+    def minimum(self) -> float | None:
+        """Smallest value allowed."""
+
+    @property
+    def maximum(self) -> float | None:
+        """Largest value allowed."""
+
+    @property
+    def step(self) -> float:
+        """One step of an integer or number."""
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The values of a choice."""
+
+    @property
+    def can_be_auto(self) -> bool:
+        """Whether the modes may choose the value."""
+
+    @property
+    def is_auto(self) -> bool:
+        """Whether they do."""
+
+
 def stepped(
-    field: Field,
+    field: Steppable,
     direction: int,
     big: bool = False,
-    chosen: Chosen | None = None,
+    chosen: Start | None = None,
     sizes: Sequence[int] = (),
 ) -> str | None:
     """Return the text of the value one step further.
@@ -30,7 +74,7 @@ def stepped(
     Returns:
         The text to give to the plan, or None where there is no step.
     """
-    if field.kind is Kind.CHOICE:
+    if field.kind == "choice":
         return _next_choice(field, direction, chosen)
     value = field.value
     if value is None and chosen is not None:
@@ -39,9 +83,9 @@ def stepped(
         return None if field.minimum is None else _number(field.minimum)
     if sizes:
         return _next_size(value, direction * (BIG_DOUBLINGS if big else 1), sizes)
-    if field.kind is Kind.POWER_OF_TWO:
-        after = _doubled(value, direction * (BIG_DOUBLINGS if big else 1))
-    elif field.kind in {Kind.INTEGER, Kind.NUMBER}:
+    if field.kind == "power-of-two":
+        after = doubled(value, direction * (BIG_DOUBLINGS if big else 1))
+    elif field.kind in {"integer", "number"}:
         after = value + direction * field.step * (BIG_STEPS if big else 1)
     else:
         return None
@@ -50,18 +94,18 @@ def stepped(
     return _number(min(max(after, lowest), highest))
 
 
-def position(field: Field, chosen: Chosen | None = None) -> float | None:
+def share_of_range(field: Steppable, chosen: Start | None = None) -> float | None:
     """Return where the value lies between the ends of its range, 0 to 1, None if it has no range."""
     value = field.value if field.value is not None else chosen.value if chosen else None
     if value is None or field.minimum is None or field.maximum is None or field.maximum <= field.minimum:
         return None
     low, high = field.minimum, field.maximum
-    if field.kind is Kind.POWER_OF_TWO:
+    if field.kind == "power-of-two":
         low, high, value = (math.log2(max(number, 1)) for number in (low, high, value))
     return min(max((value - low) / (high - low), 0.0), 1.0) if high > low else None
 
 
-def _next_choice(field: Field, direction: int, chosen: Chosen | None) -> str | None:
+def _next_choice(field: Steppable, direction: int, chosen: Start | None) -> str | None:
     choices = (AUTO, *field.choices) if field.can_be_auto else field.choices
     if not choices:
         return None
@@ -79,7 +123,7 @@ def _next_size(value: float, places: int, sizes: Sequence[int]) -> str:
     return _number(before[max(places, -len(before))] if before else value)
 
 
-def _doubled(value: float, doublings: int) -> float:
+def doubled(value: float, doublings: int) -> float:
     """Return the power of two that many doublings away, counted from the nearest one on the way."""
     if value < 1:
         return 1
