@@ -26,7 +26,7 @@ class ModePlan:
 
     Attributes:
         mode: the mode's figures.
-        settled: the plan with everything filled in, and what its names stand for.
+        resolved: the plan with everything filled in, and what its names stand for.
         estimate: its estimate.
         reasons: why each open field got its value.
     """
