@@ -6,7 +6,7 @@ from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.units import PERCENT, TERA
 
-STEP = "what a step works through, over its time"
+STEP = "definition: work of a step over its time"
 
 
 @equation("rate = units / step_seconds", unit="1/s", source=STEP, part="computation.tokens_per_second")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import update_wrapper
+from functools import cache, update_wrapper
 from typing import Generic, ParamSpec, cast
 
 import numpy as np
@@ -112,7 +112,10 @@ class Equation(Generic[Arguments]):
         result = self.function(*arguments, **named)
         record = _record.get()
         if record is not None:
-            bound = inspect.signature(self.function).bind(*arguments, **named)
+            # An object of its own, where the function gives back a constant or what was put in: whoever is handed it
+            # builds on this evaluation and no other.
+            result = result * 1.0
+            bound = _signature(self.function).bind(*arguments, **named)
             bound.apply_defaults()
             record.add(self._derivation(_values(bound), record, result), result)
         return result
@@ -129,13 +132,12 @@ class Equation(Generic[Arguments]):
     @property
     def symbols(self) -> tuple[str, ...]:
         """The names of the numbers put in."""
-        return tuple(inspect.signature(self.function).parameters)
+        return tuple(_signature(self.function).parameters)
 
     def _derivation(self, values: Mapping[str, object], record: Record, result: Number) -> Derivation:
-        meanings = dict(_ARGUMENT.findall(inspect.getdoc(self.function) or ""))
-        inputs = []
+        meanings, inputs = _meanings(self.function), []
         for name, value in values.items():
-            meaning = " ".join(meanings.get(name, "").split()).rstrip(".")
+            meaning = meanings.get(name, "")
             # What is added up has the unit of the sum.
             own = _unit_of(meaning) if name in self.symbols else self.unit
             derivation = record.origin(value)
@@ -166,6 +168,18 @@ def equation(
         part: the result key it gives, where it gives only one.
     """
     return lambda function: Equation(function, formula, unit, source, part)
+
+
+@cache
+def _signature(function: Callable[..., Number]) -> inspect.Signature:
+    return inspect.signature(function)
+
+
+@cache
+def _meanings(function: Callable[..., Number]) -> dict[str, str]:
+    """Return what each argument is, as the docstring says."""
+    found = _ARGUMENT.findall(inspect.getdoc(function) or "")
+    return {name: " ".join(meaning.split()).rstrip(".") for name, meaning in found}
 
 
 def _values(bound: inspect.BoundArguments) -> dict[str, object]:

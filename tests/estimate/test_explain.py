@@ -173,10 +173,22 @@ def names(derivations: tuple[Derivation, ...]) -> set[str]:
 def test_inner_steps_are_reached_from_the_figure() -> None:
     plan = plan_of("pretrain_70b_512_h100")
     activations = explained(plan, "memory.parts.activations")
-    assert {"activation_bytes", "layer_activation"} <= names(activations.derivations)
+    inner = {"activation_bytes", "layer_activation", "kept_norms", "kept_projections", "dense_feed_forward"}
+    assert inner <= names(activations.derivations)
     largest = explained(plan, "computation.parts.compute").terms[0]
     assert largest.derivation is not None
     assert largest.derivation.name == "gemm_rate"
+
+
+def test_every_step_shows_the_numbers_it_was_given() -> None:
+    """A matrix product is aligned in two dimensions, each by an evaluation of its own."""
+    derivation = explained(plan_of("pretrain_70b_512_h100"), "computation.parts.compute").terms[0].derivation
+    assert derivation is not None
+    given = {entry.name: entry for entry in derivation.inputs}
+    share = given["reach"].derivation
+    assert share is not None
+    aligned = [entry.derivation.inputs[0].value for entry in share.inputs if entry.derivation]
+    assert sorted(aligned) == sorted((given["n"].value, given["k"].value))
 
 
 def test_one_equation_serves_several_parts() -> None:

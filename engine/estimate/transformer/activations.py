@@ -65,6 +65,91 @@ def micro_batches_in_flight(stages: Number, stage: Number, micro_batches: Number
     return where(interleave > 1, interleaved, plain)
 
 
+@equation(
+    "feed_forward = kept · ffn / tp",
+    unit="elements per token",
+    source=SOURCE,
+)
+def dense_feed_forward(kept: Number, ffn: Number, tp: Number) -> Number:
+    """Elements a token keeps in the feed-forward of a layer without experts.
+
+    Args:
+        kept: copies of the feed-forward's width that the framework keeps.
+        ffn: width of the feed-forward.
+        tp: devices a layer is split over.
+    """
+    return kept * ffn / tp
+
+
+@equation(
+    "feed_forward = (active · (kept · expert + 2 · hidden) + kept · shared + 2 · experts) / tp",
+    unit="elements per token",
+    source=SOURCE + "; a token is copied to each of its experts and back, and keeps its scores",
+)
+def moe_feed_forward(
+    kept: Number, active: Number, expert: Number, hidden: Number, shared: Number, experts: Number, tp: Number
+) -> Number:
+    """Elements a token keeps in the feed-forward of a layer of experts.
+
+    Args:
+        kept: copies of the feed-forward's width that the framework keeps.
+        active: experts a token visits.
+        expert: width of an expert.
+        hidden: width of the model.
+        shared: width of all shared experts together.
+        experts: routed experts of a layer.
+        tp: devices a layer is split over.
+    """
+    routed = active * (kept * expert + 2.0 * hidden)
+    return (routed + kept * shared + 2.0 * experts) / tp
+
+
+@equation(
+    "feed_forward = (1 - moe) · dense + moe · routed",
+    unit="elements per token",
+    source="mean over the layers",
+)
+def mean_feed_forward(moe: Number, dense: Number, routed: Number) -> Number:
+    """Elements a token keeps in the feed-forward of the mean layer.
+
+    Args:
+        moe: share of the layers that have experts.
+        dense: elements in a layer without experts.
+        routed: elements in a layer of experts.
+    """
+    return (1.0 - moe) * dense + moe * routed
+
+
+@equation(
+    "norms = (saved + masks) · hidden + inputs · gathered",
+    unit="elements per token",
+    source=SOURCE,
+)
+def kept_norms(saved: Number, masks: Number, hidden: Number, inputs: Number, gathered: Number) -> Number:
+    """Elements a token keeps around the norms and residuals of a layer.
+
+    Args:
+        saved: copies of the residual stream that the norms' kernels save.
+        masks: copies that the masks of the residual dropouts take.
+        hidden: elements of the residual stream on the device.
+        inputs: inputs of weight matrices that are kept.
+        gathered: elements of such an input on the device.
+    """
+    return (saved + masks) * hidden + inputs * gathered
+
+
+@equation("projections = (states + values) / tp", unit="elements per token", source=SOURCE)
+def kept_projections(states: Number, values: Number, tp: Number) -> Number:
+    """Elements a token keeps of queries, keys, values and the output of attention.
+
+    Args:
+        states: elements of queries, keys and values, or of what they are expanded from.
+        values: elements of the output of attention.
+        tp: devices a layer is split over.
+    """
+    return (states + values) / tp
+
+
 def feed_forward_elements(run: TransformerRun, recompute: Recompute) -> Number:
     """Feed-forward elements a token keeps in the mean layer, after tensor parallelism.
 
@@ -73,13 +158,12 @@ def feed_forward_elements(run: TransformerRun, recompute: Recompute) -> Number:
     shape = run.shape
     frozen = where(run.frozen_bytes > 0, 1.0, 0.0)
     kept = (run.software.saved_activation - recompute.activation - frozen) * (1.0 - recompute.mlp)
-    dense = kept * shape.ffn / run.tp
+    dense = dense_feed_forward(kept, shape.ffn, run.tp)
     if not any_true(run.moe_share > 0):
         return dense
-    routed = shape.experts_active * (kept * shape.moe_ffn + 2.0 * shape.hidden) / run.tp
-    shared = kept * shape.experts_shared * shape.shared_ffn / run.tp
-    router = 2.0 * shape.experts / run.tp
-    return (1.0 - run.moe_share) * dense + run.moe_share * (routed + shared + router)
+    shared = shape.experts_shared * shape.shared_ffn
+    routed = moe_feed_forward(kept, shape.experts_active, shape.moe_ffn, shape.hidden, shared, shape.experts, run.tp)
+    return mean_feed_forward(run.moe_share, dense, routed)
 
 
 def norm_elements(run: TransformerRun, recompute: Recompute) -> Number:
@@ -91,7 +175,7 @@ def norm_elements(run: TransformerRun, recompute: Recompute) -> Number:
     inputs = where(run.frozen_bytes > 0, 0.0, 2.0)
     # The masks of both residual dropouts, one byte an element, of models that have them (not gated ones).
     masks = 0.0 if run.shape.gated else 2.0 / run.element_bytes
-    return (saved * (1.0 - recompute.norm) + masks) * run.shape.hidden / run.split + inputs * run.column_input
+    return kept_norms(saved * (1.0 - recompute.norm), masks, run.shape.hidden / run.split, inputs, run.column_input)
 
 
 def adapter_elements(run: TransformerRun, recompute: Recompute) -> Number:
@@ -107,9 +191,21 @@ def adapter_elements(run: TransformerRun, recompute: Recompute) -> Number:
     return attention + (1.0 - recompute.mlp) * feed_forward
 
 
+@equation("input = element_bytes · hidden / split", unit="B per token", source=SOURCE)
+def input_bytes(element_bytes: Number, hidden: Number, split: Number) -> Number:
+    """Bytes a token keeps in a layer of which only the input is kept.
+
+    Args:
+        element_bytes: bytes of an element.
+        hidden: width of the model.
+        split: devices the residual stream is split over.
+    """
+    return element_bytes * hidden / split
+
+
 def layer_input(run: TransformerRun) -> Number:
     """Bytes a token keeps in a layer of which only the input is kept."""
-    return run.element_bytes * run.shape.hidden / run.split
+    return input_bytes(run.element_bytes, run.shape.hidden, run.split)
 
 
 def kept_per_token(run: TransformerRun, recompute: Recompute) -> Number:
@@ -117,7 +213,7 @@ def kept_per_token(run: TransformerRun, recompute: Recompute) -> Number:
     shape = run.shape
     expanded = run.query_width + run.key_value_width
     latent = np.minimum(expanded, (shape.q_lora_rank + shape.kv_lora_rank + shape.qk_rope_head_dim) * run.tp)
-    projections = (where(recompute.latent > 0, latent, expanded) + run.value_width) / run.tp
+    projections = kept_projections(where(recompute.latent > 0, latent, expanded), run.value_width, run.tp)
     scores: Number = 0.0
     if any_true(run.fused_attention < 1):
         stored = (1.0 - run.fused_attention) * (1.0 - recompute.attention)
@@ -162,14 +258,52 @@ def working_bytes(tokens: Number, gradients: Number, layer: Number, kept: Number
     return tokens * (gradients + layer - kept * (1.0 - offloaded))
 
 
+@equation(
+    "gradients = element_bytes · (2 · hidden + ffn + gathered)",
+    unit="B per token",
+    source="gradients of a layer's input and output and of its feed-forward are alive side by side",
+)
+def flowing_gradients(element_bytes: Number, hidden: Number, ffn: Number, gathered: Number) -> Number:
+    """Bytes a token has in gradients on their way through a layer.
+
+    Args:
+        element_bytes: bytes of an element.
+        hidden: elements of the residual stream on the device.
+        ffn: elements between the products of the feed-forward on the device.
+        gathered: elements of a product's input and gradient that are gathered to their full width.
+    """
+    return element_bytes * (2.0 * hidden + ffn + gathered)
+
+
 def gradients_per_token(run: TransformerRun) -> Number:
     """Bytes a token has in gradients on their way through a layer.
 
-    With sequence parallelism, input and gradient of a product are gathered to their full element_bytes.
+    With sequence parallelism, input and gradient of a product are gathered to their full width.
     """
     shape = run.shape
-    gradients = 2.0 * shape.hidden / run.split + (1 + shape.gated) * shape.ffn / run.tp
-    return run.element_bytes * (gradients + where(run.split > 1, 2.0 * shape.hidden, 0.0))
+    feed_forward = (1 + shape.gated) * shape.ffn / run.tp
+    gathered = where(run.split > 1, 2.0 * shape.hidden, 0.0)
+    return flowing_gradients(run.element_bytes, shape.hidden / run.split, feed_forward, gathered)
+
+
+@equation(
+    "gathered = used · stored + reduced · (stored_gradients + reduced_gradients)",
+    unit="B",
+    source="Rajbhandari et al. 2020: what is sharded is whole while it is used",
+)
+def whole_bytes(
+    used: Number, stored: Number, reduced: Number, stored_gradients: Number, reduced_gradients: Number
+) -> Number:
+    """Bytes of sharded parameters and gradients while they are whole.
+
+    Args:
+        used: parameters that are whole at a time.
+        stored: bytes of one of them.
+        reduced: parameters whose gradients are whole at a time.
+        stored_gradients: bytes of a gradient as it is computed.
+        reduced_gradients: bytes of a gradient as it is reduced.
+    """
+    return used * stored + reduced * (stored_gradients + reduced_gradients)
 
 
 def gathered_bytes(run: TransformerRun, layer: Number, stage: Number) -> Number:
@@ -190,8 +324,11 @@ def gathered_bytes(run: TransformerRun, layer: Number, stage: Number) -> Number:
     sharded = (run.zero >= 3) & (run.shard > 1)
     whole = sharded & (run.pp > 1) & np.asarray(run.software.stage_gather > 0)
     used = where(sharded | np.asarray(run.offload_parameters > 0), np.minimum(2.0 * layer, stage), 0.0)
-    reduced = where((run.zero >= 2) & (run.shard > 1), layer * trained * (run.element_bytes + run.gradient_bytes), 0.0)
-    return where(whole, stage * (stored + trained * run.gradient_bytes), used * stored + reduced)
+    reduced = where((run.zero >= 2) & (run.shard > 1), layer * trained, 0.0)
+    layers = whole_bytes(used, stored, reduced, run.element_bytes, run.gradient_bytes)
+    if not any_true(whole):
+        return layers
+    return where(whole, whole_bytes(stage, stored, stage * trained, 0.0, run.gradient_bytes), layers)
 
 
 def embedding_and_head_buffers(run: TransformerRun, embedding: Number, head: Number) -> Number:
@@ -200,7 +337,5 @@ def embedding_and_head_buffers(run: TransformerRun, embedding: Number, head: Num
     if not any_true(used):
         return 0.0
     projection = np.maximum(head, embedding) if run.shape.tied_embeddings else head
-    gathered = (
-        run.element_bytes * (embedding + head) + run.trained_share * (run.element_bytes + FP32_BYTES) * projection
-    )
-    return where(used, gathered, 0.0)
+    gradients = run.trained_share * projection
+    return where(used, whole_bytes(embedding + head, run.element_bytes, gradients, run.element_bytes, FP32_BYTES), 0.0)

@@ -111,7 +111,7 @@ def gemm(
     share = run.gemm_reach if in_plan_precision else run.wide_gemm_reach
     reached = reached_share(share, reach.sustained, device.clock, _aligned(run, k), _aligned(run, n))
     element_bytes = run.operand_bytes if in_plan_precision else run.element_bytes
-    # The start and end of a tile cost the same time in every type, and so more of a faster product.
+    # Starting and finishing a tile takes as long in every type: of a product in a faster type it is a larger share.
     ramp = reach.ramp_length * 2.0 / element_bytes
     bandwidth = device.bandwidth * reach.stream
 

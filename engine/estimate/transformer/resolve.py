@@ -141,7 +141,7 @@ def adapter_inputs(shape: TransformerShape, adapter: Adapter | None, copies: Num
 
 
 def transformer_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catalog: Catalog) -> TransformerRun:
-    """Return the run of a plan whose fields are all settled (see ``resolve_plan``).
+    """Return the run of a plan whose fields are all settled (see ``estimate.resolve.resolve_plan``).
 
     Raises:
         CatalogError: an optimizer, precision or quantization nobody knows.
@@ -160,7 +160,8 @@ def transformer_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catal
         frozen = _frozen_bytes(base_format(training), numerics.element_bytes, catalog)
     device = cluster.device
     efficiency = plan.hardware.efficiency
-    # A share the plan gives is what training reaches; the benchmarks' share is not yet sustained.
+    # hardware.efficiency is the share of the peak that training sustains; gemm_reach, from short benchmarks, is before
+    # the loss to sustained load, which the products take off later: it is divided out here.
     wide = "fp32" if full else ("fp16" if precision == "fp16" else "bf16")
     reaches = [
         device.gemm_reach(name) if efficiency is None else efficiency / device.efficiency.sustained
