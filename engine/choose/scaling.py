@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from capacity_tui.engine.choose.candidates import powers_of_two
+from capacity_tui.engine.choose.space.grid import powers_of_two
 from capacity_tui.engine.choose.whatif.trials import EstimatedPlan, Trial, has_room, re_estimate, unit_seconds
 from capacity_tui.engine.estimate.bottleneck import NETWORK
 from capacity_tui.engine.estimate.result import Estimate, Scaling

@@ -14,12 +14,13 @@ from capacity_tui.engine.estimate.classical.work import classical_work
 from capacity_tui.engine.estimate.equation import recording
 from capacity_tui.engine.estimate.networks.work import network_work
 from capacity_tui.engine.estimate.plugin import plugin_work
-from capacity_tui.engine.estimate.resolve import ResolvedPlan, job_steps, resolve_plan
+from capacity_tui.engine.estimate.resolve import ResolvedPlan, job_steps, resolve_plan, steps_of
 from capacity_tui.engine.estimate.result import Estimate, Iteration
 from capacity_tui.engine.estimate.serving.resolve import serving_run
 from capacity_tui.engine.estimate.serving.work import serving_work
 from capacity_tui.engine.estimate.timing.measured import as_measured
 from capacity_tui.engine.estimate.transformer.resolve import transformer_run
+from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.estimate.transformer.training import training_work
 from capacity_tui.engine.estimate.work import Work
 from capacity_tui.engine.models.classical.specs import ClassicalSpec
@@ -102,5 +103,15 @@ def work_of(resolved: ResolvedPlan, catalog: Catalog) -> Work:
         raise PlanError(f"{family} cannot be estimated yet", hint=hint, place=Place(field="model.name"))
     if plan.task == "infer":
         return serving_work(serving_run(plan, resolved.shape, cluster, catalog))
-    work = training_work(transformer_run(plan, resolved.shape, cluster, catalog), job_steps(plan))
-    return as_measured(work, cluster.device, str(plan.training.precision))
+    return transformer_work(transformer_run(plan, resolved.shape, cluster, catalog), plan)
+
+
+def transformer_work(run: TransformerRun, plan: Plan) -> Work:
+    """Return the training of a transformer as neutral work, at rates measured on the device where there are any.
+
+    Args:
+        run: the run, or several as arrays.
+        plan: the resolved plan it comes from.
+    """
+    work = training_work(run, steps_of(plan.training, run.global_batch, run.seq_len))
+    return as_measured(work, run.cluster.device, str(plan.training.precision))

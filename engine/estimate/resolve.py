@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.cluster.cluster import Cluster
@@ -19,10 +20,11 @@ from capacity_tui.engine.models.plugins import plugin_of
 from capacity_tui.engine.models.readers.huggingface import shape_from_huggingface
 from capacity_tui.engine.models.spec import Spec, read_spec
 from capacity_tui.engine.models.transformer import TransformerShape
+from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan.layout_rules import BATCH_FOR_ALL, Layout, plan_layout, refuse_impossible, require
 from capacity_tui.engine.plan.names import refuse_unknown_names
 from capacity_tui.engine.plan.plan import AUTO, Plan
-from capacity_tui.engine.plan.sections.training import FULL
+from capacity_tui.engine.plan.sections.training import FULL, TrainingSection
 from capacity_tui.engine.printable import printable
 
 if TYPE_CHECKING:
@@ -101,15 +103,25 @@ def resolve_plan(
 
 
 def job_steps(plan: Plan) -> float | None:
-    """Return the optimizer steps of a settled transformer plan; None where it gives no length."""
-    training = plan.training
+    """Return the optimizer steps of a settled plan; None where it gives no length."""
+    steps = steps_of(plan.training, float(plan.training.global_batch or 1), float(plan.training.seq_len))
+    return None if steps is None else float(steps)
+
+
+def steps_of(training: TrainingSection, batch: Number, seq_len: Number) -> Number | None:
+    """Return the optimizer steps of a job; None where the plan gives no length.
+
+    Args:
+        training: length of the job as the plan gives it.
+        batch: sequences or samples of a step, over arrays of runs too.
+        seq_len: tokens of a sequence.
+    """
     if training.steps is not None:
         return float(training.steps)
-    batch = float(training.global_batch or 1)
     if training.tokens is not None:
-        return max(1.0, math.ceil(float(training.tokens) / (batch * float(training.seq_len))))
+        return np.maximum(1.0, np.ceil(float(training.tokens) / (batch * seq_len)))
     if training.epochs is not None and training.samples is not None:
-        return max(1.0, math.ceil(training.epochs * training.samples / batch))
+        return np.maximum(1.0, np.ceil(training.epochs * training.samples / batch))
     return None
 
 

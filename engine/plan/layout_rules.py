@@ -6,8 +6,8 @@ or waits. Every predicate takes arrays, so that one call judges many layouts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, fields, replace
 from typing import Final
 
 import numpy as np
@@ -16,13 +16,15 @@ from numpy.typing import NDArray
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.models.transformer import TransformerShape
-from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.numeric import Number, where
+from capacity_tui.engine.plan.plan import AUTO, ParallelismSection, Plan
 
 Flags = NDArray[np.bool_]
 # Embedding and loss may take the place of a layer each (Megatron-LM, account_for_embedding_in_pipeline_split and
 # account_for_loss_in_pipeline_split; Llama 3.1 405B, whose 126 layers run in 128 chunks).
 ENDS = 2
+# Sizes that follow from others unless a plan gives them.
+FOLLOWING = ("dp", "etp", "shard", "sequence_parallel")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,8 @@ class Layout:
     Attributes:
         devices: devices there are.
         dp, tp, pp, cp, ep, etp: data, tensor, pipeline, context, expert and expert-tensor parallel sizes.
+        shard: ranks of a group that shares states.
+        sequence_parallel: 1 where what lies between tensor-parallel products is split too.
         interleave: pipeline chunks a device holds.
         heads, kv_heads: attention heads that ask, and that keep keys and values.
         layers: blocks of the model.
@@ -52,6 +56,8 @@ class Layout:
     cp: Number = 1
     ep: Number = 1
     etp: Number = 1
+    shard: Number = 1
+    sequence_parallel: Number = 0
     interleave: Number = 1
     heads: Number = 1
     kv_heads: Number = 1
@@ -282,6 +288,8 @@ def plan_layout(plan: Plan, shape: TransformerShape, catalog: Catalog) -> Layout
         cp=float(parallel.cp),
         ep=float(parallel.ep),
         etp=float(parallel.etp or 1),
+        shard=float(parallel.shard or 1),
+        sequence_parallel=float(bool(parallel.sequence_parallel)),
         interleave=float(parallel.interleave),
         heads=shape.heads,
         kv_heads=shape.heads if shape.latent else shape.kv_heads,
@@ -295,6 +303,35 @@ def plan_layout(plan: Plan, shape: TransformerShape, catalog: Catalog) -> Layout
         global_batch=0.0 if serves else float(training.global_batch or each),
         whole_heads=float(all(row.whole_heads for row in engines)),
     )
+
+
+def refusing() -> tuple[LayoutRule, ...]:
+    """Return the rules without which nothing runs."""
+    return tuple(rule for rule in LAYOUT_RULES if rule.refuses)
+
+
+def given_sizes(section: ParallelismSection) -> frozenset[str]:
+    """Return which of the sizes that may follow from others a plan gives itself."""
+    return frozenset(name for name in FOLLOWING if getattr(section, name) not in (None, AUTO))
+
+
+def with_following(layout: Layout, given: Collection[str]) -> Layout:
+    """Return a layout with the sizes that follow from others.
+
+    Args:
+        layout: sizes; over arrays of layouts too.
+        given: names of those in ``FOLLOWING`` that stay as they are.
+    """
+    if "etp" not in given:
+        layout = replace(layout, etp=where(layout.ep > 1, 1.0, layout.tp))
+    if "dp" not in given:
+        layout = replace(layout, dp=np.maximum(np.floor(layout.devices / layout.model), 1.0))
+    if "sequence_parallel" not in given:
+        layout = replace(layout, sequence_parallel=(layout.tp > 1) * 1.0)
+    ranks = layout.dp * layout.cp
+    shard = np.minimum(layout.shard, ranks) if "shard" in given else ranks
+    # Without stages there are no pieces of a pipeline to take turns.
+    return replace(layout, shard=shard, interleave=where(layout.pp > 1, layout.interleave, 1.0))
 
 
 def possible(layout: Layout, *besides: LayoutRule) -> Flags:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from capacity_tui.engine.catalog import Instance
-from capacity_tui.engine.choose.candidates import divisors
+from capacity_tui.engine.choose.space.grid import divisors
 from capacity_tui.engine.choose.whatif.trials import EstimatedPlan
 from capacity_tui.engine.estimate.timing.kernels import attention_in_place_of, why_not_read
 from capacity_tui.engine.plan.layout_rules import EQUAL_STAGES, plan_layout

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.choose.candidates import divisors
 from capacity_tui.engine.choose.modes.modes import with_placeholders
+from capacity_tui.engine.choose.space.grid import divisors
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate.resolve import resolve_plan
 from capacity_tui.engine.plan.field_lists import model_sizes
-from capacity_tui.engine.plan.layout_rules import plan_layout, possible
+from capacity_tui.engine.plan.layout_rules import given_sizes, plan_layout, possible, with_following
 from capacity_tui.engine.plan.plan import Plan
 
 if TYPE_CHECKING:
@@ -45,7 +45,5 @@ def possible_sizes(plan: Plan, path: str, catalog: Catalog, machine: Machine | N
     layout = plan_layout(resolved.plan, resolved.shape, catalog)
     sizes = np.array(divisors(int(layout.devices)), dtype=np.float64)
     tried = replace(layout, **{name: sizes}, micro_batches=0.0, global_batch=0.0)
-    tried = replace(tried, dp=np.maximum(np.floor(tried.devices / tried.model), 1.0))
-    if plan.parallelism.etp is None:
-        tried = replace(tried, etp=np.where(np.asarray(tried.ep) > 1, 1.0, tried.tp))
+    tried = with_following(tried, given_sizes(plan.parallelism) - {"dp"})
     return tuple(int(size) for size in sizes[np.broadcast_to(possible(tried), sizes.shape)])

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
-from capacity_tui.engine.choose.candidates import Flags, Floats, each, evaluate
+from capacity_tui.engine.choose.space.grid import Axis, Floats, Grid
+from capacity_tui.engine.choose.space.training import TrainingSpace
 from capacity_tui.engine.errors import CapacityError, Place, PlanError
 from capacity_tui.engine.estimate.assemble import memory_estimate
 from capacity_tui.engine.estimate.estimate import estimate_resolved
@@ -17,7 +18,7 @@ from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
 from capacity_tui.engine.estimate.serving.resolve import serving_run
 from capacity_tui.engine.estimate.serving.run import ServingRun
 from capacity_tui.engine.estimate.serving.work import SEQUENCES, serving_work
-from capacity_tui.engine.estimate.transformer.resolve import transformer_run
+from capacity_tui.engine.numeric import Flags
 from capacity_tui.engine.plan.edit import with_values
 from capacity_tui.engine.plan.fields import plan_fields
 from capacity_tui.engine.plan.plan import Plan
@@ -117,7 +118,7 @@ def to_the_limit(plan: Plan, path: str, machine: Machine | None = None, catalog:
     def one_by_one(values: Floats) -> Flags:
         return np.array([verdict(value) is not Verdict.OVER for value in values], dtype=np.bool_)
 
-    holds = _judge(resolved, path, facts) or one_by_one
+    holds = _judge(plan, resolved, path, facts) or one_by_one
     if isinstance(field.value, int) and holds(np.array([float(field.value)]))[0]:
         low = field.value
     value = largest_that_fits(holds, low, high)
@@ -126,7 +127,7 @@ def to_the_limit(plan: Plan, path: str, machine: Machine | None = None, catalog:
     return Limit(path, value, value + 1 if value < high else None, verdict(value))
 
 
-def _judge(resolved: ResolvedPlan, path: str, catalog: Catalog) -> Holds | None:
+def _judge(plan: Plan, resolved: ResolvedPlan, path: str, catalog: Catalog) -> Holds | None:
     """Return what judges many values of a field in one call; None where each needs an estimate of its own."""
     shape, cluster = resolved.shape, resolved.cluster
     capacity = np.max(np.asarray(cluster.device.memory_bytes))
@@ -142,11 +143,12 @@ def _judge(resolved: ResolvedPlan, path: str, catalog: Catalog) -> Holds | None:
 
         return holds_served
     if resolved.plan.task != "infer" and path in TRAINED:
-        run = transformer_run(resolved.plan, shape, cluster, catalog)
 
         def holds_trained(values: Floats) -> Flags:
-            evaluated = evaluate(run, each(path, values.tolist()), None)
-            return np.asarray((evaluated.reserved <= capacity) & (evaluated.host <= host), dtype=np.bool_)
+            grid = Grid((Axis(path, tuple(values.tolist())),))
+            block = TrainingSpace(plan, resolved, shape, catalog, grid, rules=()).evaluated(grid)
+            inside: Flags = np.less_equal(block.reserved_bytes, capacity)
+            return inside & np.less_equal(block.host_bytes, host)
 
         return holds_trained
     return None

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.rows.modes import Mode
-from capacity_tui.engine.choose.candidates import Choice, Flags, Floats, layouts
 from capacity_tui.engine.choose.modes.filled import Reasons, Values, budget_text, memory_budget
 from capacity_tui.engine.choose.modes.limits import largest_that_fits, serving_needs
+from capacity_tui.engine.choose.space.excluded import held
+from capacity_tui.engine.choose.space.grid import Floats, Grid
+from capacity_tui.engine.choose.space.layouts import layout_axes
 from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
 from capacity_tui.engine.estimate.serving.resolve import serving_run
 from capacity_tui.engine.estimate.serving.run import ServingRun
 from capacity_tui.engine.models.transformer import TransformerShape
+from capacity_tui.engine.numeric import Flags, Number, where
 from capacity_tui.engine.plan.edit import with_values
-from capacity_tui.engine.plan.layout_rules import plan_layout
+from capacity_tui.engine.plan.layout_rules import Layout, plan_layout, refusing, with_following
 from capacity_tui.engine.units import format_bytes
 
 # Formats of weights to try, the least quantized first.
@@ -39,7 +42,7 @@ class Layouts:
     """
 
     resolved: ResolvedPlan
-    choices: tuple[Choice, ...]
+    choices: tuple[Mapping[str, int], ...]
     needed: Floats
     held: Flags
 
@@ -91,7 +94,9 @@ def choose_serving(
         if path in wanted:
             values[path], reasons[path] = layout[path], why
     if "inference.batch" in wanted:
-        run = _spread(serving_run(found.resolved.plan, shape, resolved.cluster, catalog), (layout,), replicas)
+        run = serving_run(found.resolved.plan, shape, resolved.cluster, catalog)
+        sizes = {path.removeprefix("parallelism."): float(size) for path, size in layout.items()}
+        run = _laid_out(run, _spread(plan_layout(found.resolved.plan, shape, catalog), sizes, replicas))
         limit = capacity if budget is not None and found.needed[place] > budget else budget
         batch = _largest_batch(run, limit, int(mode.batch_range[1] or LARGEST_BATCH))
         values["inference.batch"] = batch
@@ -122,21 +127,33 @@ def _formats(resolved: ResolvedPlan, wanted: Sequence[str], catalog: Catalog) ->
 def _tried(
     resolved: ResolvedPlan, shape: TransformerShape, wanted: Sequence[str], replicas: int | None, catalog: Catalog
 ) -> Layouts:
-    tensor, pipeline = "parallelism.tp" in wanted, "parallelism.pp" in wanted
-    inside = int(resolved.cluster.direct_devices)
-    choices = layouts(plan_layout(resolved.plan, shape, catalog), inside, tensor, pipeline, replicas, equal=False)
-    needed, held = serving_needs(
-        _spread(serving_run(resolved.plan, shape, resolved.cluster, catalog), choices, replicas)
+    """Return the layouts that can be, the fewest devices first; the plan's own where none can."""
+    own = plan_layout(resolved.plan, shape, catalog)
+    grid = Grid(tuple(layout_axes(own, int(resolved.cluster.per_node), wanted)))
+    sizes = {axis.path.removeprefix("parallelism."): grid.numbers(axis.path) for axis in grid.axes}
+    layout = _spread(own, sizes, replicas)
+    possible = np.broadcast_to(held(layout, refusing()), grid.shape)
+    if not possible.any():
+        grid, layout, possible = Grid(()), _spread(own, {}, replicas), np.asarray(True)
+    needed, holds = serving_needs(_laid_out(serving_run(resolved.plan, shape, resolved.cluster, catalog), layout))
+    tp, pp = (np.broadcast_to(np.asarray(size), grid.shape).ravel() for size in (layout.tp, layout.pp))
+    order = np.array([place for place in np.lexsort((pp, tp * pp)) if possible.ravel()[place]], dtype=np.intp)
+    return Layouts(
+        resolved,
+        tuple({"parallelism.tp": int(tp[place]), "parallelism.pp": int(pp[place])} for place in order),
+        np.broadcast_to(needed, grid.shape).ravel()[order],
+        np.broadcast_to(holds, grid.shape).ravel()[order],
     )
-    size = (len(choices),)
-    return Layouts(resolved, choices, np.broadcast_to(needed, size), np.broadcast_to(held, size))
 
 
-def _spread(run: ServingRun, choices: Sequence[Choice], replicas: int | None) -> ServingRun:
-    """Return the run in several layouts, as arrays."""
-    tp, pp = (np.array([float(str(choice[f"parallelism.{name}"])) for choice in choices]) for name in ("tp", "pp"))
-    dp = np.floor(run.cluster.devices / (tp * pp)) if replicas is None else float(replicas)
-    return replace(run, tp=tp, pp=pp, dp=dp, etp=np.where(run.ep > 1, run.etp, tp))
+def _spread(layout: Layout, sizes: Mapping[str, Number], replicas: int | None) -> Layout:
+    """Return a layout in other sizes, with as many replicas as the plan gives or the devices hold."""
+    given = {"dp"} if replicas is not None else set[str]()
+    return with_following(replace(layout, dp=float(replicas or 1), **sizes), given)
+
+
+def _laid_out(run: ServingRun, layout: Layout) -> ServingRun:
+    return replace(run, tp=layout.tp, pp=layout.pp, dp=layout.dp, etp=where(run.ep > 1, run.etp, layout.tp))
 
 
 def _weights_reason(tried: Layouts, place: int, fits: bool, mode: Mode) -> str:
@@ -158,7 +175,7 @@ def _layout_reason(tried: Layouts, place: int, fits: bool, mode: Mode, replicas:
     if not fits:
         alone = len(tried.choices) == 1
         return f"does not fit with {chosen}: {there}" if alone else f"no layout fits; {chosen} needs least: {there}"
-    size = int(str(tried.choices[place]["parallelism.tp"])) * int(str(tried.choices[place]["parallelism.pp"]))
+    size = tried.choices[place]["parallelism.tp"] * tried.choices[place]["parallelism.pp"]
     copies = replicas or int(cluster.devices) // size
     said = f"fits with {chosen}: {there}, {copies} {'replica' if copies == 1 else 'replicas'}"
     if place == 0:
@@ -169,6 +186,6 @@ def _layout_reason(tried: Layouts, place: int, fits: bool, mode: Mode, replicas:
     return f"{first} ({format_bytes(least)}) does not stay inside {budget_text(mode, cluster)}; {said}"
 
 
-def _named(choice: Choice) -> str:
-    stages = int(str(choice["parallelism.pp"]))
+def _named(choice: Mapping[str, int]) -> str:
+    stages = choice["parallelism.pp"]
     return f"TP {choice['parallelism.tp']}" + (f", PP {stages}" if stages > 1 else "")

@@ -7,14 +7,16 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from capacity_tui.engine.catalog.rows.modes import Mode
-from capacity_tui.engine.choose.candidates import LARGEST_MICRO_BATCH, Flags, Floats, powers_of_two
 from capacity_tui.engine.choose.modes.filled import Reasons, Values
 from capacity_tui.engine.choose.modes.limits import largest_that_fits
 from capacity_tui.engine.choose.modes.serving_settings import FORMATS, LARGEST_BATCH
+from capacity_tui.engine.choose.modes.training_settings import LARGEST_MICRO_BATCH
+from capacity_tui.engine.choose.space.grid import Floats, powers_of_two
 from capacity_tui.engine.cluster.cluster import Cluster
 from capacity_tui.engine.estimate.resolve import ResolvedPlan
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.models.classical.specs import ClassicalSpec, LinearRegressionNormal
+from capacity_tui.engine.numeric import Flags
 from capacity_tui.engine.units import format_bytes, format_percent
 
 # Checkpointing that a network may use, the cheaper first.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -9,24 +10,17 @@ import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.rows.modes import Mode
-from capacity_tui.engine.choose.candidates import (
-    CHECKPOINTING,
-    LARGEST_MICRO_BATCH,
-    Choice,
-    Evaluated,
-    candidates,
-    each,
-    evaluate,
-    layouts,
-    powers_of_two,
-)
 from capacity_tui.engine.choose.modes.filled import Reasons, Values, budget_text, memory_budget
+from capacity_tui.engine.choose.space.grid import Axis, powers_of_two
+from capacity_tui.engine.choose.space.layouts import layout_axes
+from capacity_tui.engine.choose.space.ranking import top
+from capacity_tui.engine.choose.space.training import Evaluated, TrainingSpace, training_space
 from capacity_tui.engine.cluster.cluster import Cluster
 from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
-from capacity_tui.engine.estimate.transformer.resolve import transformer_run
-from capacity_tui.engine.estimate.transformer.run import TransformerRun
+from capacity_tui.engine.models.parameters import count_parameters
+from capacity_tui.engine.numeric import Flags, Number
 from capacity_tui.engine.plan.edit import with_values
-from capacity_tui.engine.plan.layout_rules import Layout, plan_layout
+from capacity_tui.engine.plan.layout_rules import EQUAL_STAGES, LayoutRule, plan_layout
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.units import format_bytes, format_count
 
@@ -35,6 +29,13 @@ if TYPE_CHECKING:
 
 # What is wanted of a job, the same in all modes so that they compare the same job.
 WISH = ("training.seq_len", "training.tokens", "training.global_batch")
+# What is tried of each open field: what recomputes less first.
+CHECKPOINTING = ("none", "selective-ops", "full")
+OFFLOAD = ("none", "optimizer")
+ZERO_STAGES = (0, 1, 2, 3)
+LARGEST_MICRO_BATCH = 64
+# Ranks any setting that does not fit behind all that do.
+OUT_OF_REACH = 1e30
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,115 +101,131 @@ class Search:
             wanted: paths of the fields it may set.
         """
         resolved = resolve_plan(with_values(self.resolved.plan, base), self.catalog, self.machine, self.resolved)
-        assert resolved.shape is not None  # noqa: S101 - only transformers come here
-        run = transformer_run(resolved.plan, resolved.shape, resolved.cluster, self.catalog)
-        layout = plan_layout(resolved.plan, resolved.shape, self.catalog)
-        batch = self.plan.training.global_batch
-        layout = replace(layout, global_batch=float(batch) if isinstance(batch, int) else 0.0)
-        if isinstance(batch, int):
-            run = replace(run, global_batch=float(batch))
-        options = _options(self.plan, run, wanted, self.mode, layout)
-        replica_batch = None if "training.global_batch" not in wanted else self.mode.replica_batch
-        evaluated = evaluate(run, candidates(options), replica_batch)
-        index, inside, fits = best(evaluated, run.cluster, self.mode)
-        values: Values = dict(evaluated.choices[index])
-        if replica_batch is not None:
-            values["training.global_batch"] = _global_batch(values, run, replica_batch)
-        training = self.plan.training
+        space = self._space(resolved, wanted)
+        (found,) = top(space.blocks(), lambda block: _score(block, resolved.cluster, self.mode))
+        inside, fits = (bool(flags) for flags in _standing(found.result, resolved.cluster, self.mode))
+        values: Values = dict(found.values)
+        if space.replica_batch is not None:
+            values["training.global_batch"] = _global_batch(values, resolved.plan, space.replica_batch)
+        training, counts = self.plan.training, count_parameters(space.shape)
         if "training.tokens" in wanted and not (training.steps or training.epochs):
-            values["training.tokens"] = float(run.counts.total) * self.mode.tokens_per_parameter
+            values["training.tokens"] = float(counts.total) * self.mode.tokens_per_parameter
         if isinstance(self.plan.parallelism.dp, int):
             values["parallelism.dp"] = self.plan.parallelism.dp
-        reasons = _reasons(values, wanted, evaluated, index, inside, run, self.mode)
-        return Searched({**base, **values}, reasons, inside, fits, float(evaluated.reserved[index]))
+        reasons = _reasons(values, wanted, space.count, found.result, inside, resolved.cluster, self.mode)
+        return Searched({**base, **values}, reasons, inside, fits, float(found.result.reserved_bytes))
+
+    def _space(self, resolved: ResolvedPlan, wanted: tuple[str, ...]) -> TrainingSpace:
+        """Return what to try for every open field that memory and speed decide; the plan's layout where no other is."""
+        assert resolved.shape is not None  # noqa: S101 - only transformers come here
+        layout = plan_layout(resolved.plan, resolved.shape, self.catalog)
+        sizes = tuple(layout_axes(layout, int(resolved.cluster.per_node), wanted))
+        others = tuple(self._axes(resolved, wanted))
+        replica_batch = self.mode.replica_batch if "training.global_batch" in wanted else None
+
+        def over(axes: Iterable[Axis], *besides: LayoutRule) -> TrainingSpace:
+            shape = resolved.shape
+            assert shape is not None  # noqa: S101 - only transformers come here
+            return training_space(self.plan, resolved, shape, self.catalog, axes, *besides, replica_batch=replica_batch)
+
+        if not sizes:
+            return over(others)
+        group = _sharding_group(self.plan.parallelism.shard or 1)
+        for besides in ((EQUAL_STAGES, group), (EQUAL_STAGES,)):
+            space = over((*others, *sizes), *besides)
+            if space.count:
+                return space
+        return replace(over(others), rules=())
+
+    def _axes(self, resolved: ResolvedPlan, wanted: tuple[str, ...]) -> Iterator[Axis]:
+        """Yield the axes of open fields besides the layout's."""
+        if "training.checkpointing" in wanted:
+            yield Axis("training.checkpointing", CHECKPOINTING)
+        if "parallelism.offload" in wanted:
+            yield Axis("parallelism.offload", OFFLOAD)
+        if "parallelism.zero" in wanted:
+            yield Axis("parallelism.zero", ZERO_STAGES if resolved.cluster.devices > 1 else ZERO_STAGES[:1])
+        if "training.micro_batch" in wanted:
+            most = self.mode.batch_range[1] or LARGEST_MICRO_BATCH
+            batch = self.plan.training.global_batch
+            if "training.global_batch" not in wanted and isinstance(batch, int):
+                most = min(most, max(1.0, batch / float(resolved.plan.parallelism.dp or 1)))
+            yield Axis("training.micro_batch", powers_of_two(most))
 
 
-def _global_batch(values: Values, run: TransformerRun, replica_batch: int) -> int:
-    tp, pp = (float(str(values.get(f"parallelism.{name}", getattr(run, name)))) for name in ("tp", "pp"))
-    replicas = max(1, int(float(run.cluster.devices) / (tp * pp * float(run.cp))))
-    micro_batch = int(str(values.get("training.micro_batch", int(run.micro_batch))))
-    return replicas * max(replica_batch, micro_batch)
+def _global_batch(values: Values, plan: Plan, replica_batch: float) -> int:
+    """Return the sequences of a step for the chosen layout and micro-batch."""
+    tp, pp, micro_batch = (
+        int(str(values.get(path, plan.value(path))))
+        for path in ("parallelism.tp", "parallelism.pp", "training.micro_batch")
+    )
+    replicas = max(1, int(plan.hardware.devices or 1) // (tp * pp * plan.parallelism.cp))
+    return int(replicas * max(replica_batch, micro_batch))
 
 
-def _options(
-    plan: Plan, run: TransformerRun, wanted: tuple[str, ...], mode: Mode, layout: Layout
-) -> list[tuple[Choice, ...]]:
-    """Return what to try for every open field that memory and speed decide."""
-    options: list[tuple[Choice, ...]] = []
-    if "training.micro_batch" in wanted:
-        most = mode.batch_range[1] or LARGEST_MICRO_BATCH
-        batch = plan.training.global_batch
-        if "training.global_batch" not in wanted and isinstance(batch, int):
-            most = min(most, max(1.0, batch / float(run.dp)))
-        options.append(each("training.micro_batch", powers_of_two(most)))
-    if "training.checkpointing" in wanted:
-        options.append(each("training.checkpointing", CHECKPOINTING))
-    tensor, pipeline = "parallelism.tp" in wanted, "parallelism.pp" in wanted
-    if tensor or pipeline:
-        replicas = plan.parallelism.dp if isinstance(plan.parallelism.dp, int) else None
-        found = layouts(layout, int(run.cluster.direct_devices), tensor, pipeline, replicas)
-        options.append(_with_sharding_groups(found, plan.parallelism.shard or 1, run))
-    if "parallelism.zero" in wanted:
-        options.append(each("parallelism.zero", (0, 1, 2, 3) if run.cluster.devices > 1 else (0,)))
-    if "parallelism.offload" in wanted:
-        options.append(each("parallelism.offload", ("none", "optimizer")))
-    return options
+def _sharding_group(ranks: int) -> LayoutRule:
+    """Return the rule that a layout leaves as many replicas as a given sharding group has."""
+    return LayoutRule(
+        "sharding_group",
+        "fewer replicas than the sharding group has ranks",
+        "{tp} x {pp}, devices {devices}",
+        "lower parallelism.shard",
+        "parallelism.shard",
+        lambda layout: np.asarray(layout.tp * layout.pp * ranks <= layout.devices),
+        refuses=False,
+    )
 
 
-def _with_sharding_groups(found: tuple[Choice, ...], shard: int, run: TransformerRun) -> tuple[Choice, ...]:
-    """Return the layouts with as many replicas as a given sharding group has; all where there are none."""
-    largest = float(run.cluster.devices) / shard
-    wide = [choice for choice in found if _model_parallel(choice) <= largest]
-    return tuple(wide) or found
+def _standing(found: Evaluated, cluster: Cluster, mode: Mode) -> tuple[Flags, Flags]:
+    """Return which settings stay inside a mode's memory, and which fit the device and its host at all.
 
-
-def _model_parallel(choice: Choice) -> int:
-    return int(str(choice["parallelism.tp"])) * int(str(choice["parallelism.pp"]))
-
-
-def best(evaluated: Evaluated, cluster: Cluster, mode: Mode) -> tuple[int, bool, bool]:
-    """Return the fastest candidate inside the mode's memory, whether there is one, and whether it fits at all.
-
-    Where none stays inside, it is the smallest of those that fit, or of all. The allocator also keeps room for
-    fragmentation, or for a spike of the peak, whichever is larger.
+    The allocator also keeps room for fragmentation, or for a spike of the peak, whichever is larger.
     """
     capacity, budget = cluster.device.memory_bytes, memory_budget(mode, cluster)
-    inside = np.ones(len(evaluated.choices), dtype=bool)
-    fits = inside.copy()
+    inside = fits = np.asarray(True)
     if budget is not None and capacity is not None:
         margin = max(mode.reserve.fragmentation, mode.reserve.spikes)
-        room = evaluated.allocated * (1.0 + margin) + mode.reserve.context_gb * 1e9 <= capacity
-        inside = (evaluated.reserved <= budget) & (room | (cluster.device.kind == "cpu"))
-        fits = evaluated.reserved <= capacity
+        room = np.less_equal(found.allocated_bytes * (1.0 + margin) + mode.reserve.context_gb * 1e9, capacity)
+        inside = np.less_equal(found.reserved_bytes, budget) & (room | (cluster.device.kind == "cpu"))
+        fits = np.less_equal(found.reserved_bytes, capacity)
     if cluster.host_memory_bytes is not None:
         there = float(np.max(cluster.host_memory_bytes))
         host = max(0.0, there - mode.reserve.system_gb * 1e9)
-        inside &= evaluated.host <= host * mode.utilization
-        fits &= evaluated.host <= there
-    if not inside.any():
-        index = int(np.argmin(np.where(fits, evaluated.reserved, np.inf) if fits.any() else evaluated.reserved))
-        return index, False, bool(fits.any())
+        inside = inside & np.less_equal(found.host_bytes, host * mode.utilization)
+        fits = fits & np.less_equal(found.host_bytes, there)
+    return inside, fits
+
+
+def _score(block: Evaluated, cluster: Cluster, mode: Mode) -> Number:
+    """Return what settings are chosen by.
+
+    That is speed inside the mode's memory; where none stays inside, the least memory of those that fit, or of all.
+    """
+    inside, fits = _standing(block, cluster, mode)
+    recomputed: Number = 0.0
+    if block.grid.has("training.checkpointing"):
+        recomputed = block.grid.along("training.checkpointing", lambda name: CHECKPOINTING.index(str(name)))
     # A hair less speed is worth less recomputation: settle ties, not differences.
-    speed = np.where(inside, evaluated.tokens_per_second * (1.0 - 1e-6 * evaluated.recomputed), -1.0)
-    return int(np.argmax(speed)), True, True
+    speed = block.units_per_second * (1.0 - 1e-6 * recomputed)
+    return np.where(inside, speed, -np.where(fits, 1.0, OUT_OF_REACH) * block.reserved_bytes)
 
 
 def _reasons(
     values: Values,
     wanted: tuple[str, ...],
-    evaluated: Evaluated,
-    index: int,
+    tried: int,
+    found: Evaluated,
     inside: bool,
-    run: TransformerRun,
+    cluster: Cluster,
     mode: Mode,
 ) -> Reasons:
     """Say why each value was chosen, with the figures that decided."""
-    limit = budget_text(mode, run.cluster)
-    used = format_bytes(float(evaluated.reserved[index]))
-    speed = format_count(float(evaluated.tokens_per_second[index]))
-    verdict = f"fastest of {len(evaluated.choices)} settings that stay inside {limit}: {used}, {speed} tok/s"
+    limit = budget_text(mode, cluster)
+    used = format_bytes(float(found.reserved_bytes))
+    speed = format_count(float(found.units_per_second))
+    verdict = f"fastest of {tried} settings that stay inside {limit}: {used}, {speed} tok/s"
     if not inside:
-        verdict = f"nothing of {len(evaluated.choices)} settings stays inside {limit}; this needs least: {used}"
+        verdict = f"nothing of {tried} settings stays inside {limit}; this needs least: {used}"
     reasons = dict.fromkeys((path for path in values if path in wanted and path not in WISH), verdict)
     if "training.global_batch" in values:
         reasons["training.global_batch"] = f"{mode.replica_batch} sequences a replica, {mode.accumulation} accumulation"

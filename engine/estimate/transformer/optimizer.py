@@ -72,7 +72,8 @@ def optimizer_collectives(run: TransformerRun) -> Iterator[Collective]:
         if any_true(shared.ranks > 1):
             payload = WIDTH * shared.weights(run.layers_per_stage) / shared.ranks
             seconds = all_to_all_seconds(payload, shared.ranks, 1.0, run.cluster)
-            yield Collective("matrices made whole for Newton-Schulz", "data_parallel", seconds, 2.0, per_step=True,
+            trips = where(run.newton_schulz_steps > 0, 2.0, 0.0)
+            yield Collective("matrices made whole for Newton-Schulz", "data_parallel", seconds, trips, per_step=True,
                              bytes=payload)  # fmt: skip
 
 

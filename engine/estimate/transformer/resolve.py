@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.rows.base import MIB
 from capacity_tui.engine.catalog.rows.software import Framework
@@ -21,10 +19,12 @@ from capacity_tui.engine.plan.layout_rules import (
     MODEL_DIVIDES_DEVICES,
     REPLICAS_FILL_DEVICES,
     Layout,
+    given_sizes,
     require,
+    with_following,
 )
 from capacity_tui.engine.plan.names import UNNAMED
-from capacity_tui.engine.plan.plan import Adapter, ParallelismSection, Plan
+from capacity_tui.engine.plan.plan import AUTO, Adapter, ParallelismSection, Plan
 from capacity_tui.engine.plan.sections.training import TrainingSection
 from capacity_tui.engine.uncertainty.intervals import training_ranges
 from capacity_tui.engine.units import MICRO
@@ -50,39 +50,27 @@ def resolve_parallelism(section: ParallelismSection, devices: int, zero: int) ->
     Raises:
         PlanError: the sizes do not multiply to the number of devices.
     """
-    etp = section.etp or (1 if section.ep > 1 else int(section.tp or 1))
+    given = given_sizes(section)
     layout = Layout(
         devices=float(devices),
+        dp=float(section.dp if isinstance(section.dp, int) else 1),
         tp=float(section.tp or 1),
         pp=float(section.pp or 1),
         cp=float(section.cp),
         ep=float(section.ep),
-        etp=float(etp),
+        etp=float(section.etp or 1),
+        shard=float(section.shard or 1),
+        sequence_parallel=float(bool(section.sequence_parallel)),
+        interleave=float(section.interleave),
     )
-    dp = section.dp
-    if dp is None or dp == "auto":
+    if "dp" not in given:
         require(MODEL_DIVIDES_DEVICES, layout)
-        dp = devices // int(layout.model)
-    layout = replace(layout, dp=float(dp))
+    layout = with_following(layout, given)
     require(REPLICAS_FILL_DEVICES, layout)
     require(EXPERT_GROUPS, layout)
-    cp = section.cp
-    stage = section.zero if section.zero is not None and section.zero != "auto" else zero
-    shard = min(section.shard or dp * cp, dp * cp)
-    sequence = section.sequence_parallel if section.sequence_parallel is not None else layout.tp > 1
-    return section.model_copy(
-        update={
-            "dp": dp,
-            "tp": int(layout.tp),
-            "pp": int(layout.pp),
-            "etp": etp,
-            "zero": stage,
-            "shard": shard,
-            "sequence_parallel": sequence,
-            # Without stages there are no pieces of a pipeline to take turns.
-            "interleave": section.interleave if layout.pp > 1 else 1,
-        }
-    )
+    sizes = {name: int(getattr(layout, name)) for name in ("dp", "tp", "pp", "etp", "shard", "interleave")}
+    stage = section.zero if section.zero is not None and section.zero != AUTO else zero
+    return section.model_copy(update={**sizes, "zero": stage, "sequence_parallel": bool(layout.sequence_parallel)})
 
 
 def resolve_recompute(name: str) -> Recompute:

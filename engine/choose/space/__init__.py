@@ -1,0 +1,1 @@
+"""The space of configurations, and its evaluation: arrays from end to end."""

@@ -1,0 +1,211 @@
+"""Configurations of a training plan, evaluated block by block with the equations of a single estimate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.choose.space.excluded import Excluded, excluded, held
+from capacity_tui.engine.choose.space.grid import Axis, Grid
+from capacity_tui.engine.choose.space.stacking import stacked
+from capacity_tui.engine.estimate.assemble import memory_estimate
+from capacity_tui.engine.estimate.derived import units_per_second
+from capacity_tui.engine.estimate.estimate import transformer_work
+from capacity_tui.engine.estimate.resolve import ResolvedPlan
+from capacity_tui.engine.estimate.timing.schedule import step_time
+from capacity_tui.engine.estimate.transformer.resolve import transformer_run
+from capacity_tui.engine.estimate.transformer.run import TransformerRun
+from capacity_tui.engine.models.transformer import TransformerShape
+from capacity_tui.engine.numeric import Flags, Labels, Number
+from capacity_tui.engine.plan.edit import with_values
+from capacity_tui.engine.plan.layout_rules import (
+    FOLLOWING,
+    Layout,
+    LayoutRule,
+    given_sizes,
+    plan_layout,
+    refusing,
+    with_following,
+)
+from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.verdict import Verdict
+
+# Sizes of a layout, by the plan field that gives them.
+LAYOUT_SIZES = {f"parallelism.{name}": name for name in ("tp", "pp", "cp", "ep", "interleave", *FOLLOWING)}
+# Numbers that a run takes from the plan as they are; every other field is a setting, which may change several.
+NUMBERS = frozenset(
+    {*LAYOUT_SIZES, "parallelism.zero", "training.seq_len", "training.micro_batch", "training.global_batch"}
+)
+# Combinations evaluated at once: enough that an array's own cost is small, few enough for some hundred megabytes.
+BLOCK = 2**18
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluated:
+    """One block of a space; all arrays broadcast to the shape of its grid.
+
+    Attributes:
+        grid: its combinations.
+        possible: those that no rule excludes.
+        verdicts: whether they fit.
+        allocated_bytes: peak as the framework's allocator counts it.
+        reserved_bytes: what the driver's tool would show.
+        host_bytes: host memory for one device's share.
+        step_seconds: time of a step.
+        units_per_second: tokens a second, over all devices.
+    """
+
+    grid: Grid
+    possible: Flags
+    verdicts: Labels[Verdict]
+    allocated_bytes: Number
+    reserved_bytes: Number
+    host_bytes: Number
+    step_seconds: Number
+    units_per_second: Number
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingSpace:
+    """Configurations of one training plan of a transformer.
+
+    Attributes:
+        plan: the plan as the user gave it: sizes that it leaves out follow from the others.
+        resolved: the same with placeholders where it is open.
+        shape: sizes of the model.
+        catalog: facts.
+        grid: the fields that vary, without values that no possible combination has.
+        excluded: what the rules excluded, rule by rule.
+        rules: rules that a layout must keep.
+        replica_batch: sequences of a replica for a step, where the plan leaves the global batch open.
+    """
+
+    plan: Plan
+    resolved: ResolvedPlan
+    shape: TransformerShape
+    catalog: Catalog
+    grid: Grid
+    rules: tuple[LayoutRule, ...]
+    replica_batch: float | None = None
+    excluded: tuple[Excluded, ...] = field(default=())
+
+    @property
+    def size(self) -> int:
+        """Combinations, possible or not."""
+        return self.count + sum(each.count for each in self.excluded)
+
+    @property
+    def count(self) -> int:
+        """Combinations that no rule excludes."""
+        return self.grid.count(held(self.layout(self.grid), self.rules))
+
+    def blocks(self, most: int = BLOCK) -> Iterator[Evaluated]:
+        """Evaluate the space block by block; whoever stops asking stops the search.
+
+        Args:
+            most: combinations of a block.
+        """
+        for block in self.grid.blocks(most):
+            yield self.evaluated(self.grid.part(block))
+
+    def evaluated(self, grid: Grid) -> Evaluated:
+        """Evaluate every combination of a part of the grid in one call."""
+        run = self.run(grid)
+        work = transformer_work(run, self.resolved.plan)
+        memory, seconds = memory_estimate(work, run.cluster), step_time(work).seconds
+        return Evaluated(
+            grid=grid,
+            possible=held(self.layout(grid), self.rules),
+            verdicts=memory.verdicts,
+            allocated_bytes=memory.per_device_bytes.value,
+            reserved_bytes=memory.reserved_bytes.value,
+            host_bytes=memory.host_bytes,
+            step_seconds=seconds,
+            units_per_second=units_per_second(work.units_per_step, seconds),
+        )
+
+    def layout(self, grid: Grid) -> Layout:
+        """Return the layouts of a grid, over its arrays."""
+        sizes: dict[str, Number] = {
+            name: float(getattr(self.plan.parallelism, name)) for name in given_sizes(self.plan.parallelism)
+        }
+        sizes |= {LAYOUT_SIZES[axis.path]: grid.numbers(axis.path) for axis in grid.axes if axis.path in LAYOUT_SIZES}
+        batch = self.plan.training.global_batch
+        sizes["global_batch"] = float(batch) if isinstance(batch, int) else 0.0
+        for name in ("seq_len", "global_batch"):
+            if grid.has(f"training.{name}"):
+                sizes[name] = grid.numbers(f"training.{name}")
+        base = plan_layout(self.resolved.plan, self.shape, self.catalog)
+        return with_following(replace(base, micro_batches=0.0, **sizes), sizes)
+
+    def run(self, grid: Grid) -> TransformerRun:
+        """Return the runs of a grid as one run of arrays."""
+        run, layout = self._with_settings(grid), self.layout(grid)
+
+        def number(path: str, otherwise: Number) -> Number:
+            return grid.numbers(path) if grid.has(path) else otherwise
+
+        micro_batch = number("training.micro_batch", run.micro_batch)
+        return replace(
+            run,
+            dp=layout.dp,
+            tp=layout.tp,
+            pp=layout.pp,
+            cp=layout.cp,
+            ep=layout.ep,
+            etp=layout.etp,
+            interleave=layout.interleave,
+            shard=layout.shard,
+            sequence_parallel=layout.sequence_parallel,
+            zero=number("parallelism.zero", run.zero),
+            seq_len=number("training.seq_len", run.seq_len),
+            micro_batch=micro_batch,
+            global_batch=number("training.global_batch", self._global_batch(layout, micro_batch)),
+        )
+
+    def _global_batch(self, layout: Layout, micro_batch: Number) -> Number:
+        """Return the sequences of a step: as the plan gives them, else for each replica."""
+        batch = self.plan.training.global_batch
+        if isinstance(batch, int):
+            return float(batch)
+        return layout.dp * (micro_batch if self.replica_batch is None else np.maximum(self.replica_batch, micro_batch))
+
+    def _with_settings(self, grid: Grid) -> TransformerRun:
+        """Return the run with fields that change several of its numbers: one plan for each of their combinations."""
+        settings = grid.over(axis.path for axis in grid.axes if axis.path not in NUMBERS)
+        plans = (
+            with_values(self.resolved.plan, {path: value for path, value in values.items() if path not in NUMBERS})
+            for values in settings.combinations()
+        )
+        runs = [transformer_run(plan, self.shape, self.resolved.cluster, self.catalog) for plan in plans]
+        return stacked(runs, settings.shape)
+
+
+def training_space(
+    plan: Plan,
+    resolved: ResolvedPlan,
+    shape: TransformerShape,
+    catalog: Catalog,
+    axes: Iterable[Axis],
+    *besides: LayoutRule,
+    replica_batch: float | None = None,
+) -> TrainingSpace:
+    """Return the configurations of a plan over some axes; values that no possible layout has are left out.
+
+    Args:
+        plan: the plan as the user gave it.
+        resolved: the same with placeholders where it is open.
+        shape: sizes of the model.
+        catalog: facts.
+        axes: fields that vary.
+        besides: rules to keep that would only be remarked on.
+        replica_batch: sequences of a replica for a step, where the plan leaves the global batch open.
+    """
+    rules = (*refusing(), *besides)
+    whole = TrainingSpace(plan, resolved, shape, catalog, Grid(tuple(axes)), rules, replica_batch)
+    layout = whole.layout(whole.grid)
+    gone = excluded(layout, whole.grid, rules)
+    return replace(whole, grid=whole.grid.kept(held(layout, rules)), excluded=gone) if gone else whole
