@@ -42,7 +42,8 @@ class Terminal:
             "CAPACITY_TUI_CONFIG": str(CONFIG),
             "CAPACITY_TUI_STATE": self.state.name,
         }
-        for name in ("COLORTERM", "NO_COLOR"):
+        # An installed program has its bytecode compiled.
+        for name in ("COLORTERM", "NO_COLOR", "PYTHONDONTWRITEBYTECODE"):
             environment.pop(name, None)
         self.started = time.perf_counter()
         self.process = subprocess.Popen(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import sys
 import time
@@ -29,13 +30,13 @@ from capacity_tui.tui.session import Session
 from capacity_tui.tui.settings import Settings, settings_file
 from capacity_tui.tui.settings import load as load_settings
 from capacity_tui.tui.terminal import glyphs
-from capacity_tui.tui.view import Engine
 from capacity_tui.tui.widgets.guarded import Guarded
 
 if TYPE_CHECKING:
     from textual.command import Provider
 
     from capacity_tui.tui.terminal.text import Line
+    from capacity_tui.tui.view import Engine
 
 
 _FLOOD, _FLOOD_SECONDS = 20, 2.0
@@ -126,6 +127,7 @@ class CapacityApp(Commanded, Guarded, App[None]):
 
     def on_ready(self) -> None:
         """Say what was wrong with the settings, now that there is a place to say it."""
+        gc.enable()
         if self._trouble:
             self.session.say(self._trouble, "bad")
 

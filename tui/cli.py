@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -38,6 +39,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _open_screen() -> int:
+    # Nothing is garbage before the first frame, and searching for it would hold that up; the screen turns it on again.
+    gc.disable()
     from capacity_tui.tui.app import run
 
     return run()

@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING
 from textual.message import Message
 
 from capacity_tui.tui.requests import Answer
-from capacity_tui.tui.view import (
-    BenchmarkOutcome,
-    BenchmarkStep,
-    Choice,
-    Comparison,
-    Document,
-    Explanation,
-    HardwareRow,
-    Sample,
-)
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from capacity_tui.tui.swap import LeftBehind
+    from capacity_tui.tui.view import (
+        BenchmarkOutcome,
+        BenchmarkStep,
+        Choice,
+        Comparison,
+        Document,
+        Explanation,
+        HardwareRow,
+        Sample,
+    )
 
 
 class Detected(Answer):

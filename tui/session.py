@@ -6,8 +6,9 @@ import gc
 import threading
 from collections.abc import Callable
 from contextlib import nullcontext
+from functools import cached_property
 from pathlib import Path
-from typing import Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
 from textual.app import App
@@ -22,11 +23,12 @@ from capacity_tui.tui.paths import expanded, shortened, write_file
 from capacity_tui.tui.requests import Answer, Request
 from capacity_tui.tui.settings import Settings, save_setting, settings_file
 from capacity_tui.tui.store import Store
-from capacity_tui.tui.swap import Swap
 from capacity_tui.tui.terminal.glyphs import Glyphs
 from capacity_tui.tui.terminal.text import Span
-from capacity_tui.tui.unsaved import UnsavedPlans
-from capacity_tui.tui.view import Engine
+
+if TYPE_CHECKING:
+    from capacity_tui.tui.unsaved import UnsavedPlans
+    from capacity_tui.tui.view import Engine
 
 T = TypeVar("T")
 _REST_SECONDS = 0.2
@@ -82,7 +84,6 @@ class Session:
         plan_changes: published whenever the store has another plan.
         status: published whenever something is to be said in the status line.
         failures: published whenever something goes wrong that no screen shows in its own place.
-        unsaved: what no file holds.
         last_failure: what went wrong last.
     """
 
@@ -94,7 +95,6 @@ class Session:
         self.plan_changes: Topic[None] = Topic()
         self.status: Topic[Span] = Topic()
         self.failures: Topic[Failed] = Topic()
-        self.unsaved = UnsavedPlans(self.store, Swap())
         self.last_failure: Failed | None = None
         self._engine = EngineLoader(load_engine)
         self._newest: WeakKeyDictionary[DOMNode, dict[str, int]] = WeakKeyDictionary()
@@ -112,6 +112,14 @@ class Session:
     def engine_if_loaded(self) -> Engine | None:
         """The engine if it is loaded by now; never waits."""
         return self._engine.loaded
+
+    @cached_property
+    def unsaved(self) -> UnsavedPlans:
+        """What no file holds; nothing is unsaved before the first frame."""
+        from capacity_tui.tui.swap import Swap
+        from capacity_tui.tui.unsaved import UnsavedPlans
+
+        return UnsavedPlans(self.store, Swap())
 
     # Requests
 

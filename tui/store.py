@@ -6,8 +6,11 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from capacity_tui.tui.view import Column, Comparison, Document, Field
+if TYPE_CHECKING:
+    from capacity_tui.tui.view import Column, Comparison, Document, Field
+
 
 MERGE_SECONDS = 1.0
 """Steps on one field closer together than this are one entry of the history."""

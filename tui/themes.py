@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.resources import files
 from pathlib import Path
 
 from textual.color import Color, ColorParseError
@@ -15,6 +14,8 @@ from capacity_tui.tui import toml_file
 BUNDLED = ("dark", "light", "ansi", "colour-blind", "high-contrast")
 """The themes that come along, in the order in which the key walks through them."""
 
+_FOLDER = Path(__file__).parent.parent / "themes"
+"""Where they lie; importlib.resources would hold up the first frame."""
 _BASE = (
     *("background", "surface", "panel", "foreground", "primary", "secondary"),
     *("accent", "success", "warning", "error"),
@@ -37,7 +38,7 @@ def load(name: str, user_folder: Path) -> Theme:
             return parse(path.read_text(encoding="utf-8"), str(path))
     if name not in BUNDLED:
         raise CapacityError("unknown theme", name, f"there are {', '.join(BUNDLED)}, or a path of a .toml file")
-    return parse((files("capacity_tui.themes") / f"{name}.toml").read_text(encoding="utf-8"), f"{name}.toml")
+    return parse((_FOLDER / f"{name}.toml").read_text(encoding="utf-8"), f"{name}.toml")
 
 
 def parse(text: str, file: str) -> Theme:

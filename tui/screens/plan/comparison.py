@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.cells import cell_len
 from textual.binding import BindingType
@@ -11,8 +11,10 @@ from capacity_tui.engine.api import Verdict
 from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.store import Baseline
 from capacity_tui.tui.terminal.text import Line, Span, clip, left, line, right
-from capacity_tui.tui.view import Column, Comparison, Row
 from capacity_tui.tui.widgets.panel import Panel
+
+if TYPE_CHECKING:
+    from capacity_tui.tui.view import Column, Comparison, Row
 
 _VERDICTS = {
     Verdict.FITS: ("✓ fits", "✓ fits", "good"),

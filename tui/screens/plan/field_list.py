@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.cells import cell_len
 from textual.binding import BindingType
 
-from capacity_tui.engine.api import format_count, format_number, share_of_range
+from capacity_tui.engine.api import format_count, format_number
 from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.terminal.text import Line, Span, clip, left, line, wrap
-from capacity_tui.tui.view import Chosen, Field, Kind
 from capacity_tui.tui.widgets.panel import Panel
+
+if TYPE_CHECKING:
+    from capacity_tui.tui.view import Chosen, Field
 
 _SLIDER = 9
 _LABEL = 15
@@ -150,6 +152,8 @@ class FieldList(Panel):
         return [Span(text, "best" if field.key in self._before else "value"), Span(unit, "dim")]
 
     def _slider(self, field: Field) -> str:
+        from capacity_tui.engine.api import share_of_range
+
         where = share_of_range(field, self._chosen.get(field.key))
         if where is None:
             return ""
@@ -173,6 +177,8 @@ class FieldList(Panel):
         return [line(span) for span in spans if span.text.strip()]
 
     def _limits(self, field: Field) -> str:
+        from capacity_tui.tui.view import Kind
+
         parts = []
         if field.key in self._before:
             parts.append(f"was {self._before[field.key] or 'not given'}")

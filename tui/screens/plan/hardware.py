@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.cells import cell_len
 from textual.binding import BindingType
 
 from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.terminal.text import Line, Span, clip, left, line
-from capacity_tui.tui.view import HardwareRow
 from capacity_tui.tui.widgets.panel import Panel
 
-_DETECTING = tuple(HardwareRow(label, "detecting…") for label in ("GPU", "CPU", "RAM", "Disk"))
+if TYPE_CHECKING:
+    from capacity_tui.tui.view import HardwareRow
+
+_LABELS = ("GPU", "CPU", "RAM", "Disk")
+"""What stands here while the machine is looked at."""
 _UNSURE = {"assumed", "simulated"}
 
 
@@ -26,7 +29,7 @@ class Hardware(Panel):
 
     def __init__(self) -> None:
         super().__init__()
-        self._rows: tuple[HardwareRow, ...] = _DETECTING
+        self._rows: tuple[HardwareRow, ...] = ()
 
     def show_rows(self, rows: tuple[HardwareRow, ...]) -> None:
         """Show what is known about the machine."""
@@ -35,25 +38,31 @@ class Hardware(Panel):
 
     def build(self, width: int) -> tuple[list[Line], range | None]:
         """Lay out label, fact and origin."""
-        label_width = min(max((cell_len(row.label) for row in self._rows), default=0), width // 3)
+        labels = [row.label for row in self._rows] or _LABELS
+        label_width = min(max(map(cell_len, labels)), width // 3)
+        if not self._rows:
+            detecting = clip("detecting…", width - label_width - 1)
+            return [
+                line(Span(left(label, label_width), "label"), " ", Span(detecting, "dim")) for label in labels
+            ], None
         return [self._line(row, label_width, width) for row in self._rows], None
 
     def summary(self) -> Line:
         """Return the first fact."""
-        row = self._rows[0] if self._rows else HardwareRow("", "")
-        return line(Span(f"{row.label} ", "label"), Span(row.text, "value"))
+        if not self._rows:
+            return line(Span(f"{_LABELS[0]} ", "label"), Span("detecting…", "value"))
+        return line(Span(f"{self._rows[0].label} ", "label"), Span(self._rows[0].text, "value"))
 
     def _line(self, row: HardwareRow, label_width: int, width: int) -> Line:
         room = width - label_width - 1
         text = row.text if row.text else f"n/a ({row.reason})" if row.reason else "n/a"
-        role = "dim" if not row.text or row.text.endswith("…") else "value"
         origin_room = room - cell_len(text) - 1
         origin = row.origin if cell_len(row.origin) <= origin_room else ""
         gap = " " * max(room - cell_len(text) - cell_len(origin), 0)
         return line(
             Span(left(row.label, label_width), "label"),
             " ",
-            Span(clip(text, room), role),
+            Span(clip(text, room), "value" if row.text else "dim"),
             gap,
             Span(origin, "warn" if row.origin in _UNSURE else "dim"),
         )

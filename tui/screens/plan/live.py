@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import deque
+from typing import TYPE_CHECKING
 
 from capacity_tui.tui.terminal.glyphs import Glyphs
 from capacity_tui.tui.terminal.text import Line, Span, left, line, wrap
-from capacity_tui.tui.view import Reading, Sample
 from capacity_tui.tui.widgets.graph import plot
 from capacity_tui.tui.widgets.panel import Panel
+
+if TYPE_CHECKING:
+    from capacity_tui.tui.view import Reading, Sample
 
 _HIGHEST_GRAPH = 6
 HISTORY = 512

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -22,24 +22,22 @@ from capacity_tui.tui.messages import (
     LeftBehindFound,
     Sampled,
 )
-from capacity_tui.tui.screens.dialogs.text_dialog import TextDialog
 from capacity_tui.tui.screens.plan.comparison import ComparisonTable
-from capacity_tui.tui.screens.plan.edits import PlanEdits
-from capacity_tui.tui.screens.plan.estimates import Estimates
 from capacity_tui.tui.screens.plan.field_list import FieldList
-from capacity_tui.tui.screens.plan.files import PlanFiles
-from capacity_tui.tui.screens.plan.finding import Finding
 from capacity_tui.tui.screens.plan.hardware import Hardware
 from capacity_tui.tui.screens.plan.live import Live
-from capacity_tui.tui.screens.plan.opening import Opening
-from capacity_tui.tui.screens.plan.sensors import Sensors
 from capacity_tui.tui.screens.plan.why import Why, explain_lines
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.terminal.text import Line, Span, line, wrap
 from capacity_tui.tui.widgets.bars import Footer, Header, Hint
 from capacity_tui.tui.widgets.guarded import Guarded
 from capacity_tui.tui.widgets.panel import Panel
-from capacity_tui.tui.widgets.prompt import Accept, Prompt
+
+if TYPE_CHECKING:
+    from capacity_tui.tui.screens.plan.estimates import Estimates
+    from capacity_tui.tui.screens.plan.opening import Opening
+    from capacity_tui.tui.screens.plan.sensors import Sensors
+    from capacity_tui.tui.widgets.prompt import Accept, Prompt
 
 
 class PlanScreen(Commanded, Guarded, Screen[None]):
@@ -51,6 +49,10 @@ class PlanScreen(Commanded, Guarded, Screen[None]):
         accelerator: hardware to plan for instead of the plan's own.
     """
 
+    sensors: Sensors
+    _estimates: Estimates
+    _opening: Opening
+    _prompt: Prompt
     BINDINGS: ClassVar[list[BindingType]] = bindings("plan")
     AUTO_FOCUS: ClassVar[str] = "#config"
     HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012
@@ -76,37 +78,7 @@ class PlanScreen(Commanded, Guarded, Screen[None]):
         self._why, self._live = Why(), Live(session.glyphs)
         self._panels: tuple[Panel, ...] = (self._hardware, self._fields, self._table, self._why, self._live)
         self._current: Panel = self._fields
-        self.estimates = Estimates(
-            session,
-            self,
-            header=self._header,
-            hardware=self._hardware,
-            fields=self._fields,
-            table=self._table,
-            why=self._why,
-        )
-        self.opening = Opening(session, self)
-        self.sensors = Sensors(session, self, self._live)
-        edits = PlanEdits(session, self._fields, self._ask)
-        files = PlanFiles(session, self._table, self._ask, self.estimates.show_fields)
-        finding = Finding(session, self._ask, self._searched)
-        self.commands = {
-            **edits.commands,
-            **files.commands,
-            **finding.commands,
-            **self.estimates.commands,
-            **self.opening.commands,
-            **self.sensors.commands,
-            **{f"panel.{panel.id}": partial(self._go_to, panel) for panel in self._panels},
-            "panel.next": partial(self._go_beside, 1),
-            "panel.previous": partial(self._go_beside, -1),
-            "panel.zoom": self._zoom,
-            "plans.explain": partial(self._go_to, self._why),
-            "why.detail": self._show_explanation,
-            "error.show": self._show_last_failure,
-            "machine.show": self._show_machine,
-            "screen.back": self._back,
-        }
+        self.commands = {}
 
     def compose(self) -> ComposeResult:
         """Lay the panels out."""
@@ -128,11 +100,57 @@ class PlanScreen(Commanded, Guarded, Screen[None]):
         self._mark_current(self._fields)
         self.call_after_refresh(self._start)
 
+    def action_perform(self, name: str) -> None:
+        """Do what an action asks for, also where its key came before the first frame was painted."""
+        self._start()
+        super().action_perform(name)
+
     def _start(self) -> None:
-        self.mount(Prompt())
-        self.session.plan_changes.subscribe(self, lambda _: self.estimates.estimate())
-        self.session.failures.subscribe(self, self._show_failed_opening)
-        self.opening.begin(self._source, self._accelerator)
+        """Put together what the first frame does not wait for."""
+        if self.commands:
+            return
+        from capacity_tui.tui.screens.plan.edits import PlanEdits
+        from capacity_tui.tui.screens.plan.estimates import Estimates
+        from capacity_tui.tui.screens.plan.files import PlanFiles
+        from capacity_tui.tui.screens.plan.finding import Finding
+        from capacity_tui.tui.screens.plan.opening import Opening
+        from capacity_tui.tui.screens.plan.sensors import Sensors
+        from capacity_tui.tui.widgets.prompt import Prompt
+
+        session = self.session
+        self._prompt = Prompt()
+        self._estimates = Estimates(
+            session,
+            self,
+            header=self._header,
+            hardware=self._hardware,
+            fields=self._fields,
+            table=self._table,
+            why=self._why,
+        )
+        self._opening = Opening(session, self)
+        self.sensors = Sensors(session, self, self._live)
+        self.commands = {
+            **PlanEdits(session, self._fields, self._ask).commands,
+            **PlanFiles(session, self._table, self._ask, self._estimates.show_fields).commands,
+            **Finding(session, self._ask, self._searched).commands,
+            **self._estimates.commands,
+            **self._opening.commands,
+            **self.sensors.commands,
+            **{f"panel.{panel.id}": partial(self._go_to, panel) for panel in self._panels},
+            "panel.next": partial(self._go_beside, 1),
+            "panel.previous": partial(self._go_beside, -1),
+            "panel.zoom": self._zoom,
+            "plans.explain": partial(self._go_to, self._why),
+            "why.detail": self._show_explanation,
+            "error.show": self._show_last_failure,
+            "machine.show": self._show_machine,
+            "screen.back": self._back,
+        }
+        self.mount(self._prompt)
+        session.plan_changes.subscribe(self, lambda _: self._estimates.estimate())
+        session.failures.subscribe(self, self._show_failed_opening)
+        self._opening.begin(self._source, self._accelerator)
         self.watch(self.app, "app_focus", self.sensors.restart, init=False)
         self.sensors.restart()
 
@@ -148,17 +166,17 @@ class PlanScreen(Commanded, Guarded, Screen[None]):
     @on(LeftBehindFound)
     def offer_left_behind(self, event: LeftBehindFound) -> None:
         """Offer what earlier runs of the program left behind."""
-        self.opening.offer(event.found)
+        self._opening.offer(event.found)
 
     @on(Compared)
     def show_compared(self, event: Compared) -> None:
         """Show new numbers."""
-        self.estimates.take(event)
+        self._estimates.take(event)
 
     @on(Explained)
     def show_explained(self, event: Explained) -> None:
         """Show where a number comes from."""
-        self.estimates.take_explanation(event)
+        self._estimates.take_explanation(event)
 
     @on(Sampled)
     def show_sample(self, event: Sampled) -> None:
@@ -182,15 +200,14 @@ class PlanScreen(Commanded, Guarded, Screen[None]):
     @on(Panel.CursorMoved, "#plans")
     def explain_row(self) -> None:
         """Explain the number under the cursor."""
-        self.estimates.explain()
+        self._estimates.explain()
 
     @on(Panel.CursorMoved, "#config")
     def forget_refusal(self) -> None:
         """Clear the error of the field that was left."""
         self._fields.show_error("", "")
 
-    @on(Prompt.Closed)
-    def return_focus(self) -> None:
+    def on_prompt_closed(self) -> None:
         """Go back to the panel that had the focus."""
         self._current.focus()
 
@@ -206,7 +223,7 @@ class PlanScreen(Commanded, Guarded, Screen[None]):
     # Panels
 
     def _ask(self, question: str, value: str, accept: Accept) -> None:
-        self.query_one(Prompt).ask(question, value, accept)
+        self._prompt.ask(question, value, accept)
 
     def _searched(self) -> FieldList | ComparisonTable:
         return self._table if self._current is self._table else self._fields
@@ -267,4 +284,6 @@ class PlanScreen(Commanded, Guarded, Screen[None]):
         self.app.push_screen(MachineScreen(self.session))
 
     def _show_text(self, title: str, build: Callable[[int], list[Line]]) -> None:
+        from capacity_tui.tui.screens.dialogs.text_dialog import TextDialog
+
         self.app.push_screen(TextDialog(title, build, self.session.copy))

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.cells import cell_len
 from textual.binding import BindingType
 
 from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.terminal.text import Line, Span, fit, left, line, spread, wrap
-from capacity_tui.tui.view import Explanation, Input
 from capacity_tui.tui.widgets.panel import Panel
+
+if TYPE_CHECKING:
+    from capacity_tui.tui.view import Explanation, Input
 
 
 class Why(Panel):
