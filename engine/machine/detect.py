@@ -18,12 +18,13 @@ from capacity_tui.engine.machine.facts import missing
 from capacity_tui.engine.machine.generations import with_abilities
 from capacity_tui.engine.machine.host.cpu import probe_cpu
 from capacity_tui.engine.machine.host.disk import probe_disks
-from capacity_tui.engine.machine.host.memory import probe_memory
+from capacity_tui.engine.machine.host.main_memory import probe_memory
 from capacity_tui.engine.machine.host.memory_modules import probe_memory_modules
 from capacity_tui.engine.machine.host.network import probe_networks
 from capacity_tui.engine.machine.host.platform_probe import probe_container, probe_platform
 from capacity_tui.engine.machine.host.power import probe_power
 from capacity_tui.engine.machine.host.processes import probe_processes
+from capacity_tui.engine.machine.host.stacks import open_stacks
 from capacity_tui.engine.machine.host.swap import probe_swap
 from capacity_tui.engine.machine.host_files import COMMAND_SECONDS, NO_ANSWER, Host
 from capacity_tui.engine.machine.machine import (
@@ -41,7 +42,6 @@ from capacity_tui.engine.machine.machine import (
     unknown,
 )
 from capacity_tui.engine.machine.probing import NotPresentError, Running
-from capacity_tui.engine.machine.stacks import open_stacks
 from capacity_tui.engine.machine.topology.links import complete_topology
 from capacity_tui.engine.machine.vendors.registry import VENDORS
 from capacity_tui.engine.machine.vendors.vendor import Vendor
@@ -151,7 +151,7 @@ class _Detection:
 
 def _measured(host: Host) -> tuple[MeasuredEfficiency | Probe, ...]:
     """Return the measured constants of each file, or what is wrong with it."""
-    from capacity_tui.engine.machine.measured_constants import FOLDER, read_constants  # noqa: PLC0415 - loads numpy
+    from capacity_tui.engine.machine.measured_constants import FOLDER, read_constants  # noqa: PLC0415 - few machines need it
 
     folder = host.path(str(data_folder(host.environment).absolute())) / FOLDER
     if not folder.is_dir():

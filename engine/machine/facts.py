@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, Literal, Never, TypeVar
+from typing import TYPE_CHECKING, Generic, Literal, Never, TypeVar
 
-from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.printable import printable, printable_lines
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.numeric import Number
 
 Origin = Literal["detected", "measured", "catalogue", "assumed", "given"]
 

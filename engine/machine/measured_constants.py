@@ -9,11 +9,13 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from capacity_tui.engine.errors import Place, StorageError
 from capacity_tui.engine.files import data_folder, reading_error
-from capacity_tui.engine.machine.curve import Curve
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.machine.curve import Curve
 
 FOLDER = "measured"
 MOST_SHARE = 2.0
@@ -146,6 +148,8 @@ def _curve(row: Mapping[str, object]) -> Curve:
         raise ValueError(
             f"curve {row['name']!r:.60} has a ratio of {max(ratios):g}, beyond the {MOST_RATIO:g} that can be"
         )
+    from capacity_tui.engine.machine.curve import Curve  # noqa: PLC0415 - loads numpy, which few machines need here
+
     return Curve(str(row["name"]), sizes, ratios)
 
 

@@ -12,7 +12,7 @@ import psutil
 
 from capacity_tui.engine.machine.facts import Fact, detected, missing
 from capacity_tui.engine.machine.gpu_sensors import GpuSensors
-from capacity_tui.engine.machine.host.memory import probe_memory
+from capacity_tui.engine.machine.host.main_memory import probe_memory
 from capacity_tui.engine.machine.host.network import probe_networks
 from capacity_tui.engine.machine.host.swap import probe_swap
 from capacity_tui.engine.machine.host_files import Host

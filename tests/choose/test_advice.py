@@ -9,8 +9,8 @@ import pytest
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.choose.advice.advice import LEAST_EFFECT, MOST_RECOMMENDATIONS
 from capacity_tui.engine.choose.answers import answer
+from capacity_tui.engine.choose.modes.mode_warnings import mode_warnings
 from capacity_tui.engine.choose.modes.modes import compare
-from capacity_tui.engine.choose.modes.warnings import mode_warnings
 from capacity_tui.engine.choose.whatif import trials
 from capacity_tui.engine.choose.whatif.deltas import value_of
 from capacity_tui.engine.estimate.estimate import estimate_plan

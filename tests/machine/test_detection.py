@@ -15,7 +15,7 @@ from recorded import GIB, replay
 from capacity_tui.engine.machine import detect as detection
 from capacity_tui.engine.machine.detect import detect
 from capacity_tui.engine.machine.facts import Fact, detected, missing
-from capacity_tui.engine.machine.host.memory import probe_memory
+from capacity_tui.engine.machine.host.main_memory import probe_memory
 from capacity_tui.engine.machine.host.power import probe_power
 from capacity_tui.engine.machine.host.swap import probe_swap
 from capacity_tui.engine.machine.host_files import Host

@@ -77,3 +77,15 @@ def test_sampling_costs_less_than_a_hundredth_of_a_core(mode, driver_library):
         [sys.executable, "-c", SAMPLING], env=settings, capture_output=True, text=True, timeout=30, check=True
     )
     assert float(done.stdout) < 0.01  # of the second between samples
+
+
+def test_a_profile_loads_neither_numpy_nor_the_screen(tmp_path):
+    code = (
+        "import sys; from capacity_tui.tui.cli import main\n"
+        "try:\n    main(['detect', '--profile-only'])\n"
+        "finally:\n    print(sorted({'numpy', 'pydantic', 'textual'} & set(sys.modules)), file=sys.stderr)\n"
+    )
+    environment = {**os.environ, "CAPACITY_TUI_DATA": str(tmp_path)}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=True)
+    assert done.stderr.strip() == "[]"

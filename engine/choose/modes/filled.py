@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from capacity_tui.engine.catalog.rows.modes import Mode
-from capacity_tui.engine.choose.modes.warnings import mode_warnings
+from capacity_tui.engine.choose.modes.mode_warnings import mode_warnings
 from capacity_tui.engine.cluster.cluster import Cluster
 from capacity_tui.engine.estimate.resolve import ResolvedPlan
 from capacity_tui.engine.estimate.result import Estimate

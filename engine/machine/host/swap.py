@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from capacity_tui.engine.machine.facts import Fact, detected, missing
 from capacity_tui.engine.machine.host.disk import device_kind
-from capacity_tui.engine.machine.host.memory import meminfo
+from capacity_tui.engine.machine.host.main_memory import meminfo
 from capacity_tui.engine.machine.host_files import Host
 from capacity_tui.engine.machine.machine import Swap, SwapKind
 

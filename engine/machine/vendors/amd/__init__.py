@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from capacity_tui.engine.machine.host.stacks import installed
 from capacity_tui.engine.machine.host_files import Host
 from capacity_tui.engine.machine.machine import Stack
-from capacity_tui.engine.machine.stacks import installed
 from capacity_tui.engine.machine.vendors.amd.probe import ROCM_VERSION, VENDOR, probe_amd
 from capacity_tui.engine.machine.vendors.amd.sensors import AmdSensors
 from capacity_tui.engine.machine.vendors.vendor import Sensors, Vendor

@@ -8,7 +8,7 @@ from dataclasses import replace
 from capacity_tui.engine.machine.device_names import match_accelerator
 from capacity_tui.engine.machine.facts import Fact, assumed, detected
 from capacity_tui.engine.machine.generations import unified_shares
-from capacity_tui.engine.machine.host.memory import probe_memory
+from capacity_tui.engine.machine.host.main_memory import probe_memory
 from capacity_tui.engine.machine.host_files import Host
 from capacity_tui.engine.machine.machine import Accelerator, unknown_accelerator
 from capacity_tui.engine.machine.probing import NotPresentError

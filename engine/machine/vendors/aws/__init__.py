@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from capacity_tui.engine.machine.host.stacks import installed
 from capacity_tui.engine.machine.host_files import Host
 from capacity_tui.engine.machine.machine import Stack
-from capacity_tui.engine.machine.stacks import installed
 from capacity_tui.engine.machine.vendors.aws.probe import DRIVER_VERSION, VENDOR, probe_neuron
 from capacity_tui.engine.machine.vendors.vendor import Vendor
 

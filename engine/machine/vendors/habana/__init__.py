@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from capacity_tui.engine.machine.host.stacks import installed
 from capacity_tui.engine.machine.host_files import Host
 from capacity_tui.engine.machine.machine import Stack
-from capacity_tui.engine.machine.stacks import installed
 from capacity_tui.engine.machine.vendors.habana.probe import MODULE, VENDOR, probe_gaudi
 from capacity_tui.engine.machine.vendors.vendor import Vendor
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from capacity_tui.engine.machine.host.stacks import installed, library
 from capacity_tui.engine.machine.host_files import Host
 from capacity_tui.engine.machine.machine import Stack
-from capacity_tui.engine.machine.stacks import installed, library
 from capacity_tui.engine.machine.vendors.intel.probe import VENDOR, probe_intel
 from capacity_tui.engine.machine.vendors.vendor import Vendor
 

@@ -6,12 +6,12 @@ import json
 from contextlib import suppress
 from dataclasses import replace
 
+from capacity_tui.engine.machine.host.stacks import installed
 from capacity_tui.engine.machine.host_files import Host
 from capacity_tui.engine.machine.machine import Stack
 from capacity_tui.engine.machine.probing import NotPresentError
-from capacity_tui.engine.machine.stacks import installed
 from capacity_tui.engine.machine.vendors.nvidia.jetson import probe_jetson
-from capacity_tui.engine.machine.vendors.nvidia.names import VENDOR
+from capacity_tui.engine.machine.vendors.nvidia.product_names import VENDOR
 from capacity_tui.engine.machine.vendors.vendor import FoundDevices, Sensors, Vendor
 
 TOOLKIT = "/usr/local/cuda/version.json"

@@ -6,11 +6,11 @@ import re
 from dataclasses import replace
 
 from capacity_tui.engine.machine.facts import detected, missing
-from capacity_tui.engine.machine.host.memory import probe_memory, shared_memory
+from capacity_tui.engine.machine.host.main_memory import probe_memory, shared_memory
 from capacity_tui.engine.machine.host_files import Host
 from capacity_tui.engine.machine.machine import unknown_accelerator
 from capacity_tui.engine.machine.probing import NotPresentError
-from capacity_tui.engine.machine.vendors.nvidia.names import VENDOR
+from capacity_tui.engine.machine.vendors.nvidia.product_names import VENDOR
 from capacity_tui.engine.machine.vendors.vendor import FoundDevices
 
 MODEL = "/proc/device-tree/model"

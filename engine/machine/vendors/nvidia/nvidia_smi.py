@@ -8,12 +8,12 @@ from dataclasses import replace
 
 from capacity_tui.engine.machine.device_names import match_accelerator
 from capacity_tui.engine.machine.facts import Fact, detected, missing
-from capacity_tui.engine.machine.host.memory import probe_memory, shared_memory
+from capacity_tui.engine.machine.host.main_memory import probe_memory, shared_memory
 from capacity_tui.engine.machine.host_files import Host
 from capacity_tui.engine.machine.machine import Accelerator, LinkMatrix, MigInstance, unknown_accelerator
 from capacity_tui.engine.machine.probing import NotPresentError
-from capacity_tui.engine.machine.vendors.nvidia.names import UNIFIED_NAMES, VENDOR, slice_share
 from capacity_tui.engine.machine.vendors.nvidia.probe import visible
+from capacity_tui.engine.machine.vendors.nvidia.product_names import UNIFIED_NAMES, VENDOR, slice_share
 from capacity_tui.engine.machine.vendors.tool_tables import MEBIBYTE, csv_rows, number, told
 from capacity_tui.engine.machine.vendors.vendor import FoundDevices
 

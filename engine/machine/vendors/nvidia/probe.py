@@ -11,7 +11,7 @@ from itertools import takewhile
 from capacity_tui.engine.machine.device_names import match_accelerator
 from capacity_tui.engine.machine.facts import Fact, detected, missing
 from capacity_tui.engine.machine.generations import BY_GENERATION
-from capacity_tui.engine.machine.host.memory import probe_memory, shared_memory
+from capacity_tui.engine.machine.host.main_memory import probe_memory, shared_memory
 from capacity_tui.engine.machine.host.processes import gpu_process
 from capacity_tui.engine.machine.host_files import Host
 from capacity_tui.engine.machine.machine import (
@@ -26,7 +26,7 @@ from capacity_tui.engine.machine.machine import (
 from capacity_tui.engine.machine.probing import NotPresentError, Running
 from capacity_tui.engine.machine.topology import pci
 from capacity_tui.engine.machine.vendors.nvidia import nvml
-from capacity_tui.engine.machine.vendors.nvidia.names import UNIFIED_NAMES, VENDOR, slice_share
+from capacity_tui.engine.machine.vendors.nvidia.product_names import UNIFIED_NAMES, VENDOR, slice_share
 from capacity_tui.engine.machine.vendors.vendor import FoundDevices
 
 DEVICE_SECONDS = 3.0  # a healthy GPU answers all questions in under 0.1 s
