@@ -3,6 +3,8 @@
     uv run python -m tools.calibrate training     step times: efficiency.yaml, frameworks.yaml, coefficients.yaml
     uv run python -m tools.calibrate memory       memory of training and fine-tuning: frameworks.yaml
     uv run python -m tools.calibrate serving      speed and memory of inference engines: engines.yaml
+    uv run python -m tools.calibrate classical    classical algorithms: algorithms.yaml; --measure measures fits first
+                                                  (uv run --group measure)
     uv run python -m tools.calibrate ranges       what ships, with each publisher left out: reliability.yaml, fits/
 
 Nothing is written without ``--write``.
@@ -12,13 +14,16 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from pathlib import Path
 
 from capacity_tui.engine.accuracy.published import Kind
 from capacity_tui.engine.catalog import Catalog, load_catalog
+from tools.calibrate.classical import MEASURED, classical_problem
+from tools.calibrate.classical_measuring import CALIBRATION, append_measured, measure, read_measured
 from tools.calibrate.constants import Fits, serving_constants, training_constants
-from tools.calibrate.fitting import Problem, as_shipped, fit
+from tools.calibrate.fitting import Problem, RunT, as_shipped, fit
 from tools.calibrate.ranges import CLASSES, UnseenRun, coverage, ranges_by_class, ratios_of, unseen_runs
-from tools.calibrate.runs import published_runs
+from tools.calibrate.runs import Run, published_runs
 from tools.calibrate.telling import evidence, fit_in_words
 from tools.calibrate.writing import write_constants, write_evidence, write_ranges, write_unseen
 
@@ -32,25 +37,38 @@ SERVING: dict[Fits, tuple[Kind, ...]] = {
 }
 
 
-def training_problem(fits: Fits, catalog: Catalog) -> Problem:
+def training_problem(fits: Fits, catalog: Catalog) -> Problem[Run]:
     """Return the problem of step times or of memory of training."""
     return Problem(published_runs(TRAINING[fits], catalog), training_constants(fits), catalog)
 
 
-def serving_problem(fits: Fits, catalog: Catalog) -> Problem:
+def serving_problem(fits: Fits, catalog: Catalog) -> Problem[Run]:
     """Return the problem of speeds or of memory of serving, of the engines that anyone measured."""
     runs = published_runs(SERVING[fits], catalog)
     read = [each for each in serving_constants(fits, catalog) if any(run.reads(each) for run in runs)]
     return Problem(runs, read, catalog)
 
 
-def fit_and_tell(problem: Problem, *, write: bool) -> None:
+def fit_and_tell(problem: Problem[RunT], *, write: bool) -> None:
     """Fit a problem, print what was found, and write it where that is asked for."""
     shipped = problem.errors(problem.shipped).residuals
     found = fit(problem)
     print("\n".join(fit_in_words(found, shipped)))
     if write:
         write_constants(found.values)
+
+
+def classical(path: Path, catalog: Catalog, *, measured_anew: bool, write: bool) -> None:
+    """Fit time and memory of classical algorithms to the fits of a file, measured anew where that is asked for."""
+    if measured_anew:
+        path.parent.mkdir(exist_ok=True)
+        path.unlink(missing_ok=True)
+        for each in measure(CALIBRATION):
+            append_measured(path, each)
+            print(f"{each.algorithm:28s}{each.seconds:9.3f} s {each.bytes / 1e6:9.1f} MB", flush=True)
+    measured = read_measured(path)
+    fit_and_tell(classical_problem("time", measured, catalog), write=write)
+    fit_and_tell(classical_problem("memory", measured, catalog), write=write)
 
 
 def ranges(catalog: Catalog, *, write: bool) -> None:
@@ -80,8 +98,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         "tools.calibrate", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("what", choices=("training", "memory", "serving", "ranges"))
+    parser.add_argument("what", choices=("training", "memory", "serving", "classical", "ranges"))
     parser.add_argument("--write", action="store_true", help="put what was found into profiles/")
+    parser.add_argument(
+        "--measured", type=Path, default=MEASURED, help="fits of classical models, one JSON object a line"
+    )
+    parser.add_argument("--measure", action="store_true", help="measure them first, some twenty minutes of one core")
     chosen = parser.parse_args(arguments)
     catalog = load_catalog()
     if chosen.what == "training":
@@ -91,6 +113,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     elif chosen.what == "serving":
         for fits in SERVING:
             fit_and_tell(serving_problem(fits, catalog), write=chosen.write)
+    elif chosen.what == "classical":
+        if not (chosen.measure or chosen.measured.exists()):
+            parser.error(f"no measured fits in {chosen.measured}: give --measure, or a file with --measured")
+        classical(chosen.measured, catalog, measured_anew=chosen.measure, write=chosen.write)
     else:
         ranges(catalog, write=chosen.write)
 

@@ -16,6 +16,7 @@ from capacity_tui.engine.catalog.table import Table
 from capacity_tui.engine.numeric import Number
 
 Fits: TypeAlias = Literal["time", "memory", "speed"]
+TableName: TypeAlias = Literal["efficiency", "frameworks", "coefficients", "engines", "algorithms"]
 FOLDER = Path(__file__).parent / "constants"
 # Attribute of the catalogue that holds each file of profiles/.
 TABLES = {
@@ -23,6 +24,7 @@ TABLES = {
     "frameworks": "frameworks",
     "coefficients": "coefficients",
     "engines": "engines",
+    "algorithms": "algorithms",
 }
 
 
@@ -33,14 +35,14 @@ class Constant(BaseModel):
 
     id: str
     fits: Fits = Field(description="what it is fitted to")
-    table: Literal["efficiency", "frameworks", "coefficients", "engines"] = Field(description="file that holds it")
+    table: TableName = Field(description="file that holds it")
     rows: tuple[str, ...] = Field(min_length=1, description="rows that share the value")
     field: str = Field("value", description="field of these rows; gemm.bf16 names an entry, saved_norm.0 a place")
     prior: PositiveFloat = Field(description="value that operator timings or the method itself give")
     spread: PositiveFloat = Field(description="standard deviation of its logarithm around the prior")
     low: float = Field(0.01, description="smallest sensible value")
     high: float = Field(1000.0, description="largest sensible value")
-    hidden: bool = Field(False, description="a share hidden: the fit moves what is left to 1")
+    hidden: bool = Field(default=False, description="a share hidden: the fit moves what is left to 1")
 
     def distance(self, value: float) -> float:
         """Return how far a value is from the prior, as a logarithm (of what is left to 1, for shares hidden)."""

@@ -6,17 +6,18 @@ outliers weigh less (Cauchy), and a constant strays from its prior only as far a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
 from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.numeric import Number
 from tools.calibrate.constants import Constant, with_values
-from tools.calibrate.runs import Run
 
 Floats = NDArray[np.float64]
 
@@ -45,8 +46,33 @@ class Errors:
         return np.asarray(self.residuals + self.slopes @ by)
 
 
+class Fitted(Protocol):
+    """What constants are fitted to: one measured figure."""
+
+    @property
+    def measured(self) -> float:
+        """The figure."""
+
+    @property
+    def publisher(self) -> str:
+        """Who measured it, or on what."""
+
+    @property
+    def takes_arrays(self) -> bool:
+        """Whether arrays of constants make an array of estimates."""
+
+    def reads(self, constant: Constant) -> bool:
+        """Whether a constant may change the estimate."""
+
+    def figure(self, catalog: Catalog) -> Number:
+        """Return the figure as estimated with a catalogue."""
+
+
+RunT = TypeVar("RunT", bound=Fitted)
+
+
 @dataclass(frozen=True)
-class Problem:
+class Problem(Generic[RunT]):
     """What is fitted to what.
 
     Attributes:
@@ -55,12 +81,12 @@ class Problem:
         catalog: everything that does not.
     """
 
-    runs: Sequence[Run]
+    runs: Sequence[RunT]
     constants: Sequence[Constant]
     catalog: Catalog
 
     def errors(self, distances: Floats) -> Errors:
-        """Return residuals and slopes, from one array-valued estimate a run."""
+        """Return residuals and slopes, from one array-valued estimate a run where it takes arrays."""
         residuals = np.zeros(len(self.runs))
         slopes = np.zeros((len(self.runs), len(self.constants)))
         for place, run in enumerate(self.runs):
@@ -71,11 +97,16 @@ class Problem:
                 self.constants[column]: self.constants[column].value(distances[column] + move)
                 for column, move in zip(columns, moves, strict=True)
             }
-            figures = np.broadcast_to(run.figure(with_values(self.catalog, values)), len(columns) + 1)
-            logarithms = np.log(figures / run.measurement.value)
+            logarithms = np.log(self._figures(run, values, len(columns) + 1) / run.measured)
             residuals[place] = logarithms[0]
             slopes[place, columns] = (logarithms[1:] - logarithms[0]) / STEP
         return Errors(residuals, slopes)
+
+    def _figures(self, run: RunT, values: Mapping[Constant, Number], count: int) -> Floats:
+        if run.takes_arrays:
+            return np.broadcast_to(run.figure(with_values(self.catalog, values)), count)
+        each = [{constant: np.asarray(row)[place] for constant, row in values.items()} for place in range(count)]
+        return np.array([run.figure(with_values(self.catalog, single)) for single in each], dtype=float)
 
     def residuals(self, distances: Floats, chosen: Sequence[int]) -> Floats:
         """Return ln(estimated / measured) of the runs at some places."""
@@ -84,7 +115,7 @@ class Problem:
             values = {
                 self.constants[column]: self.constants[column].value(distances[column]) for column in self._columns(run)
             }
-            found.append(np.log(run.figure(with_values(self.catalog, values)) / run.measurement.value))
+            found.append(np.log(run.figure(with_values(self.catalog, values)) / run.measured))
         return np.array(found, dtype=float)
 
     @cached_property
@@ -112,12 +143,12 @@ class Problem:
         """Who measured the runs, in their order."""
         return tuple(dict.fromkeys(run.publisher for run in self.runs))
 
-    def _columns(self, run: Run) -> list[int]:
+    def _columns(self, run: RunT) -> list[int]:
         return [column for column, constant in enumerate(self.constants) if run.reads(constant)]
 
 
 @dataclass(frozen=True)
-class Fit:
+class Fit(Generic[RunT]):
     """A fitted problem.
 
     Attributes:
@@ -127,7 +158,7 @@ class Fit:
         unseen: residuals of every run with its publisher left out of the fit.
     """
 
-    problem: Problem
+    problem: Problem[RunT]
     distances: Floats
     errors: Errors
     unseen: Floats
@@ -149,7 +180,7 @@ class Fit:
         return np.asarray(1.0 - left)
 
 
-def fit(problem: Problem, evaluations: int | None = None) -> Fit:
+def fit(problem: Problem[RunT], evaluations: int | None = None) -> Fit[RunT]:
     """Fit the constants, from what is shipped on, with at most so many evaluations of all runs."""
     known: dict[bytes, Errors] = {}
 
@@ -164,12 +195,12 @@ def fit(problem: Problem, evaluations: int | None = None) -> Fit:
     return judged(problem, found, errors(found))
 
 
-def as_shipped(problem: Problem) -> Fit:
+def as_shipped(problem: Problem[RunT]) -> Fit[RunT]:
     """Return the problem with what the catalogue holds, its publishers left out in turn."""
     return judged(problem, problem.shipped, problem.errors(problem.shipped))
 
 
-def judged(problem: Problem, distances: Floats, errors: Errors) -> Fit:
+def judged(problem: Problem[RunT], distances: Floats, errors: Errors) -> Fit[RunT]:
     """Return a fit with the residuals of each publisher's runs from constants fitted to all others'.
 
     These fits move by the slopes of the whole one; only their residuals are estimated anew.

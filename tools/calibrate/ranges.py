@@ -86,7 +86,7 @@ CLASSES: dict[str, ClassOf] = {"time": time_class, "memory": bytes_class}
 class Ratios:
     """Measured over estimated of every run with its publisher left out, beyond the parts that are exact."""
 
-    fit: Fit
+    fit: Fit[Run]
     class_of: ClassOf
     tail: float
     exact: Floats
@@ -99,7 +99,7 @@ class Ratios:
         return np.asarray(measured * np.exp(self.fit.unseen))
 
 
-def ratios_of(fit: Fit, fits: str) -> Ratios:
+def ratios_of(fit: Fit[Run], fits: str) -> Ratios:
     """Return the ratios behind the ranges of a fit of ``time`` or ``memory``."""
     problem = fit.problem
     exact = np.array([exact_part(run.measurement, problem.catalog) for run in problem.runs])

@@ -36,6 +36,13 @@ class Run:
     nodes: bool
     adapter: bool
 
+    takes_arrays = True
+
+    @property
+    def measured(self) -> float:
+        """What was measured, in its unit."""
+        return self.measurement.value
+
     @property
     def publisher(self) -> str:
         """Who measured it."""

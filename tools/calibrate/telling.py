@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from capacity_tui.engine.accuracy.render import IDENTIFIED
-from tools.calibrate.fitting import Fit, Floats
+from tools.calibrate.fitting import Fit, Floats, RunT
 from tools.calibrate.writing import shown
 
 
@@ -17,7 +17,7 @@ def errors_in_words(residuals: Floats) -> str:
     return f"{np.median(errors):6.1%} {np.percentile(errors, 90):6.1%} {np.median(residuals):+6.1%}"
 
 
-def fit_in_words(found: Fit, shipped: Floats) -> Iterator[str]:
+def fit_in_words(found: Fit[RunT], shipped: Floats) -> Iterator[str]:
     """Yield the errors of each publisher's runs, then the constants.
 
     Args:
@@ -40,7 +40,7 @@ def fit_in_words(found: Fit, shipped: Floats) -> Iterator[str]:
         yield f"{name:32s}{prior:>10s}{shown(old):>10s}{shown(new):>10s}{moved:>8s}  {runs} of {publishers}, {told}"
 
 
-def evidence(found: Fit) -> Iterator[tuple[str, str, str, str, str, str, str, str]]:
+def evidence(found: Fit[RunT]) -> Iterator[tuple[str, str, str, str, str, str, str, str]]:
     """Yield what each constant rests on, as ``fits/constants.csv`` holds it; its value is the one that ships."""
     problem = found.problem
     for constant, learned in zip(problem.constants, found.learned, strict=True):

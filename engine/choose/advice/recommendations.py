@@ -117,7 +117,7 @@ def _transformer_numerics(case: EstimatedPlan) -> Iterator[Remedy]:
     if training.adapter is not None:
         return
     if training.precision in ("bf16", "fp16") and device.native("fp8") == "fp8":
-        yield Remedy("fp8", "Multiply matrices in FP8", {"training.precision": "fp8"}, ROUNDS_MORE)
+        yield Remedy("fp8", "Matrix products in FP8", {"training.precision": "fp8"}, ROUNDS_MORE)
     if case.plan.task == "finetune":
         title = "Train LoRA adapters in place of all weights"
         yield Remedy("adapters", title, {"training.method": "lora"}, ONLY_ADAPTERS)

@@ -20,7 +20,7 @@ _VERDICTS = {
     Verdict.FITS: ("✓ fits", "✓ fits", "good"),
     Verdict.TIGHT: ("! tight", "! tight", "warn"),
     Verdict.OVER: ("✗ does not fit", "✗ no fit", "bad"),
-    Verdict.UNKNOWN: ("? nothing to fit into", "? no limit", "dim"),
+    Verdict.UNKNOWN: ("? memory unknown", "? no limit", "dim"),
 }
 _DELTA = 7
 _WIDE_CELL = 9 + _DELTA

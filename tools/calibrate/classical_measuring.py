@@ -1,30 +1,37 @@
-"""Fit classical models for real and compare time and memory with the estimates.
+"""Fits of classical models for real: their time and memory, beside what the machine reached in the same process.
 
 Needs the dependency group ``measure``. Every fit runs alone in a process with one thread, at least twice; the least
 processor time counts. The same process then measures its matrix products and copies, so that what else runs on the
 machine slows both. Memory is the peak above the process with its libraries loaded.
-
-Run: ``python benchmarks/classical_fit.py [--calibration] [ALGORITHM ...]``
 """
 
 from __future__ import annotations
 
 import json
 import os
-import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 # A fit is repeated until it took this long in all, since short ones vary most.
 REPEATS, LONG_ENOUGH = (2, 6), 1.5
-TARGETS = {"time": 0.25, "memory": 0.20}
+
+# The solver of each way to find principal components.
+SOLVERS = {"covariance": "covariance_eigh"}
+
+Spec = Mapping[str, str | int | float]
+Table = NDArray[np.float32 | np.float64]
+Target = NDArray[np.float32 | np.float64 | np.int64]
 
 
 @dataclass(frozen=True)
@@ -32,10 +39,37 @@ class Case:
     """One fit: the algorithm and its parameters as a plan names them."""
 
     algorithm: str
-    spec: dict[str, object]
+    spec: Spec
 
 
-def grid(algorithm: str, *sizes: tuple[int, int], **options: object) -> Iterator[Case]:
+@dataclass(frozen=True)
+class Measured:
+    """One fit as it was measured.
+
+    Attributes:
+        algorithm: its name in plans.
+        spec: its parameters, with what the data alone decide: iterations, support vectors.
+        seconds: processor time.
+        bytes: peak of memory.
+        rates: what one core reached: matrix products by type, FLOP/s, and copies (``stream``), B/s.
+    """
+
+    algorithm: str
+    spec: Spec
+    seconds: float
+    bytes: float
+    rates: Mapping[str, float]
+
+
+class Estimator(Protocol):
+    """What scikit-learn and XGBoost have in common."""
+
+    def fit(self, features: Table, target: Target) -> object:
+        """Fit the model."""
+
+
+def grid(algorithm: str, *sizes: tuple[int, int], **options: str | int | float) -> Iterator[Case]:
+    """Yield one case a size, rows by features."""
     for n, p in sizes:
         yield Case(algorithm, {"n": n, "p": p, "precision": "fp64", **options})
 
@@ -89,25 +123,32 @@ HELD_OUT = (
 )
 
 
-def main(wanted: list[str]) -> None:
-    errors: dict[str, list[tuple[float, float]]] = {}
-    algorithms = [name for name in wanted if name != "--calibration"]
-    for case in CALIBRATION if "--calibration" in wanted else HELD_OUT:
-        if algorithms and case.algorithm not in algorithms:
-            continue
-        measured = measure(case)
-        seconds, held = predict(Case(case.algorithm, {**case.spec, **measured["spec"]}), measured["rates"])
-        taken, used = measured["seconds"], measured["bytes"]
-        errors.setdefault(case.algorithm, []).append((seconds / taken, held / used))
-        sizes = " ".join(f"{key}={value}" for key, value in {**case.spec, **measured["spec"]}.items())
-        time_text = f"{taken:8.3f} s predicted {seconds:8.3f} ({seconds / taken:5.2f})"
-        memory_text = f"{used / 1e6:8.1f} MB predicted {held / 1e6:8.1f} ({held / used:5.2f})"
-        print(f"{case.algorithm:27} {time_text} {memory_text}  {sizes}", flush=True)
-    print("\nmedian absolute error        time  memory   fits")
-    for algorithm, ratios in errors.items():
-        time_error, memory_error = (statistics.median(abs(pair[i] - 1.0) for pair in ratios) for i in (0, 1))
-        verdict = "" if time_error <= TARGETS["time"] and memory_error <= TARGETS["memory"] else "  above the target"
-        print(f"{algorithm:27} {time_error:6.0%}  {memory_error:6.0%}  {len(ratios):5}{verdict}")
+def measure(cases: Iterable[Case]) -> Iterator[Measured]:
+    """Yield each case as measured, in a process of its own."""
+    for case in cases:
+        runs: list[Measured] = []
+        while len(runs) < REPEATS[0] or (len(runs) < REPEATS[1] and sum(run.seconds for run in runs) < LONG_ENOUGH):
+            runs.append(_alone(case))
+        yield min(runs, key=lambda run: run.seconds)
+
+
+def read_measured(path: Path) -> tuple[Measured, ...]:
+    """Return the fits of a file, one JSON object a line."""
+    return tuple(Measured(**json.loads(line)) for line in path.read_text("utf-8").splitlines())
+
+
+def append_measured(path: Path, measured: Measured) -> None:
+    """Add a fit to a file."""
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(asdict(measured)) + "\n")
+
+
+def _alone(case: Case) -> Measured:
+    command = [sys.executable, "-m", __spec__.name, case.algorithm, json.dumps(dict(case.spec))]
+    answer = subprocess.run(command, env={**os.environ, **ONE_THREAD}, capture_output=True, text=True, check=False)
+    if answer.returncode:
+        raise SystemExit(answer.stderr)
+    return Measured(**json.loads(answer.stdout.splitlines()[-1]))
 
 
 def rates() -> dict[str, float]:
@@ -115,13 +156,14 @@ def rates() -> dict[str, float]:
     found = {}
     for name, kind in (("fp64", np.float64), ("fp32", np.float32)):
         square = np.random.default_rng(0).random((1000, 1000)).astype(kind)
-        found[name] = 2 * 1000**3 / fastest(lambda square=square: square @ square)
+        found[name] = 2 * 1000**3 / fastest(partial(np.matmul, square, square))
     source = np.random.default_rng(0).random(8_000_000)
     found["stream"] = 16.0 * source.size / fastest(source.copy)
     return found
 
 
 def fastest(work: Callable[[], object], repeats: int = 4) -> float:
+    """Return the least processor time of some work, s."""
     best = float("inf")
     for _ in range(repeats):
         start = time.process_time()
@@ -130,61 +172,28 @@ def fastest(work: Callable[[], object], repeats: int = 4) -> float:
     return best
 
 
-def measure(case: Case) -> dict[str, object]:
-    """Return seconds and peak bytes of a fit, and what it found out: iterations, support vectors."""
-    runs = []
-    while len(runs) < REPEATS[0] or (len(runs) < REPEATS[1] and sum(run["seconds"] for run in runs) < LONG_ENOUGH):
-        answer = subprocess.run(
-            [sys.executable, __file__, "--fit", case.algorithm, json.dumps(case.spec)],
-            env={**os.environ, **ONE_THREAD}, capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        if answer.returncode:
-            raise SystemExit(answer.stderr)
-        runs.append(json.loads(answer.stdout.splitlines()[-1]))
-    return min(runs, key=lambda run: run["seconds"])
-
-
-def predict(case: Case, rates: dict[str, float]) -> tuple[float, float]:
-    """Return seconds and bytes as estimated for one core of this machine."""
-    from capacity_tui.engine.catalog import load_catalog
-    from capacity_tui.engine.cluster.resolve_cluster import efficiency_of
-    from capacity_tui.engine.estimate.estimate import estimate_plan
-    from capacity_tui.engine.plan.files.loading import plan_from_data
-
-    reach = efficiency_of("CPU", load_catalog())
-    spec = {
-        "units": 1,
-        "fp64_tflops": rates["fp64"] / reach.gemm["fp64"] / 1e12,
-        "fp32_tflops": rates["fp32"] / reach.gemm["fp32"] / 1e12,
-        "bandwidth_gbs": rates["stream"] / float(reach.stream) / 1e9,
-    }
-    hardware = {"name": "cpu-4c-2.5ghz-basic", "spec": spec}
-    plan = plan_from_data({"model": {"name": case.algorithm, "spec": case.spec}, "hardware": hardware})
-    estimate = estimate_plan(plan).estimate
-    return float(estimate.computation.step_seconds.value), float(estimate.memory.per_device_bytes.value)
-
-
-def fit(algorithm: str, spec: dict[str, object]) -> dict[str, object]:
+def fit(algorithm: str, spec: Spec) -> Measured:
     """Fit once in this process, after a tiny fit that loads what the library loads late."""
     kind = np.float32 if spec["precision"] == "fp32" else np.float64
     rng = np.random.default_rng(1)
-    tiny = np.asarray(rng.standard_normal((200, 5)), dtype=kind)
-    estimator(algorithm, {**spec, "k": 2, "n_components": 2}).fit(tiny, (tiny[:, 0] > 0).astype(int))
+    tiny: Table = rng.standard_normal((200, 5)).astype(kind)
+    estimator(algorithm, {**spec, "k": 2, "n_components": 2}).fit(tiny, (tiny[:, 0] > 0).astype(np.int64))
     before = resident("VmRSS")
-    features, target = table(rng, int(spec["n"]), int(spec["p"]), kind, clusters=algorithm == "kmeans")
-    if algorithm.startswith("linear"):
-        target = target.astype(kind)
+    features, classes = table(rng, int(spec["n"]), int(spec["p"]), kind, clusters=algorithm == "kmeans")
+    target: Target = classes.astype(kind) if algorithm.startswith("linear") else classes
     model = estimator(algorithm, spec)
     start = time.process_time()
     model.fit(features, target)
     seconds = time.process_time() - start
     held = resident("VmHWM") - before
-    return {"seconds": seconds, "bytes": held, "spec": found_out(algorithm, model, spec), "rates": rates()}
+    return Measured(algorithm, {**spec, **found_out(algorithm, model, spec)}, seconds, held, rates())
 
 
-def table(rng: np.random.Generator, n: int, p: int, kind: type, clusters: bool) -> tuple[np.ndarray, np.ndarray]:
+def table(
+    rng: np.random.Generator, n: int, p: int, kind: type[np.float32 | np.float64], *, clusters: bool
+) -> tuple[Table, NDArray[np.int64]]:
     """Return features and a noisy binary target that depends on a tenth of them."""
-    features = rng.standard_normal((n, p), dtype=kind)
+    features: Table = rng.standard_normal((n, p), dtype=kind)
     if clusters:
         features += rng.integers(0, 3, (n, 1)).astype(kind)
     informative = max(2, p // 10)
@@ -192,17 +201,22 @@ def table(rng: np.random.Generator, n: int, p: int, kind: type, clusters: bool) 
     return features, (score > score.mean()).astype(np.int64)
 
 
-def estimator(algorithm: str, spec: dict[str, object]) -> object:
+def estimator(algorithm: str, spec: Spec) -> Estimator:
     """Return the scikit-learn or XGBoost estimator that an algorithm stands for."""
     if algorithm == "xgboost_like":
         from xgboost import XGBClassifier
 
-        return XGBClassifier(n_estimators=spec["n_estimators"], max_depth=spec.get("max_depth", 6),
-                             tree_method=spec.get("method", "hist"), n_jobs=1)  # fmt: skip
+        boosted: Estimator = XGBClassifier(
+            n_estimators=spec["n_estimators"],
+            max_depth=spec.get("max_depth", 6),
+            tree_method=spec.get("method", "hist"),
+            n_jobs=1,
+        )
+        return boosted
     from sklearn import cluster, decomposition, ensemble, linear_model, svm, tree
 
     depth = spec.get("max_depth")
-    makers: dict[str, Callable[[], object]] = {
+    makers: dict[str, Callable[[], Estimator]] = {
         "linear_regression_normal": lambda: linear_model.Ridge(alpha=1e-6, solver="cholesky"),
         "linear_regression_qr": linear_model.LinearRegression,
         "logistic_regression_newton": lambda: linear_model.LogisticRegression(solver="newton-cholesky"),
@@ -216,19 +230,17 @@ def estimator(algorithm: str, spec: dict[str, object]) -> object:
         "kmeans": lambda: cluster.KMeans(spec["k"], n_init=1, max_iter=spec["iterations"], tol=0, random_state=0),
         "pca_svd": lambda: decomposition.PCA(
             spec.get("n_components"), random_state=0,
-            svd_solver={"covariance": "covariance_eigh"}.get(spec.get("method"), spec.get("method", "full"))),
+            svd_solver=SOLVERS.get(str(spec.get("method", "full")), spec.get("method", "full"))),
     }  # fmt: skip
     return makers[algorithm]()
 
 
-def found_out(algorithm: str, model: object, spec: dict[str, object]) -> dict[str, object]:
+def found_out(algorithm: str, model: Estimator, spec: Spec) -> Spec:
     """Return what depends on the data alone and a plan has to be told."""
-    if algorithm == "logistic_regression_newton":
-        return {"iterations": int(np.max(model.n_iter_))}
-    if algorithm == "kmeans":
-        return {"iterations": int(model.n_iter_)}
+    if algorithm in ("logistic_regression_newton", "kmeans"):
+        return {"iterations": int(np.max(getattr(model, "n_iter_")))}
     if algorithm == "svm_rbf":
-        return {"support_share": float(model.n_support_.sum()) / int(spec["n"])}
+        return {"support_share": float(np.sum(getattr(model, "n_support_"))) / int(spec["n"])}
     return {}
 
 
@@ -240,11 +252,5 @@ def resident(kind: str) -> int:
 
 
 if __name__ == "__main__":
-    arguments = sys.argv[1:]
-    if arguments[:1] == ["--fit"]:
-        import warnings
-
-        warnings.simplefilter("ignore")
-        print(json.dumps(fit(arguments[1], json.loads(arguments[2]))))
-    else:
-        main(arguments)
+    warnings.simplefilter("ignore")
+    print(json.dumps(asdict(fit(sys.argv[1], json.loads(sys.argv[2])))))
