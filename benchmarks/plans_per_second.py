@@ -1,6 +1,7 @@
-"""Full estimates a second of the search: memory and step time of random layouts, on one core.
+"""Layouts a second through the search that modes use: memory, step time and verdict of every one, on one core.
 
-Prints plans a second for several batch sizes and the ratio to estimating one plan at a time.
+Prints the rate over a grid with one array dimension for each field, the same layouts as flat lists, and the ratio to
+estimating one plan at a time. Run it alone, and on one core: ``taskset -c 0 python benchmarks/plans_per_second.py``.
 """
 
 from __future__ import annotations
@@ -10,66 +11,100 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
 from capacity_tui.engine.catalog import load_catalog
+from capacity_tui.engine.choose.space.grid import Axis, divisors, powers_of_two
+from capacity_tui.engine.choose.space.ranking import top
+from capacity_tui.engine.choose.space.training import Evaluated, TrainingSpace, training_space
+from capacity_tui.engine.estimate.assemble import memory_estimate
+from capacity_tui.engine.estimate.estimate import estimate_resolved, transformer_work
 from capacity_tui.engine.estimate.resolve import resolve_plan
 from capacity_tui.engine.estimate.timing.schedule import step_time
-from capacity_tui.engine.estimate.transformer.resolve import transformer_run
-from capacity_tui.engine.estimate.transformer.run import TransformerRun
-from capacity_tui.engine.estimate.transformer.training import training_work
+from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.verdict import Verdict
 
+WANTED = 2_000_000
+REPEATS = 5
 DEVICES = 512
 PLAN = {
     "model": {"name": "llama-3.1-70b"},
-    "training": {"seq_len": 8192, "global_batch": 1024, "framework": "megatron"},
-    "parallelism": {"tp": 8, "pp": 4},
+    "training": {"global_batch": 1024, "framework": "megatron"},
     "hardware": {"name": "h100-sxm-80gb", "devices": DEVICES},
 }
+AXES = (
+    Axis("training.checkpointing", ("none", "selective", "selective-ops", "every-2", "full")),
+    Axis("parallelism.offload", ("none", "optimizer")),
+    Axis("parallelism.zero", (0, 1, 2, 3)),
+    Axis("training.seq_len", (2048, 4096, 8192, 16384)),
+    Axis("training.micro_batch", powers_of_two(64)),
+    Axis("parallelism.cp", powers_of_two(8)),
+    Axis("parallelism.tp", powers_of_two(8)),
+    Axis("parallelism.pp", tuple(size for size in divisors(DEVICES) if size <= 64)),
+)
 
 
-def layouts(run: TransformerRun, count: int) -> TransformerRun:
-    """Return the run with ``count`` random layouts as arrays."""
-    random = np.random.default_rng(0)
-    tp, pp = random.choice([1.0, 2.0, 4.0, 8.0], count), random.choice([1.0, 2.0, 4.0, 8.0], count)
-    dp = DEVICES / (tp * pp)
-    return replace(
-        run,
-        micro_batch=random.choice([1.0, 2.0, 4.0, 8.0], count),
-        tp=tp,
-        pp=pp,
-        dp=dp,
-        shard=dp,
-        etp=tp,
-        zero=random.choice([0.0, 1.0, 3.0], count),
-        sequence_parallel=(tp > 1) * 1.0,
-    )
+def seconds_of(work: Callable[[], object]) -> float:
+    """Return the median processor time of some work, s."""
+    taken = []
+    for _ in range(REPEATS):
+        start = time.process_time()
+        work()
+        taken.append(time.process_time() - start)
+    return sorted(taken)[REPEATS // 2]
 
 
-def evaluate(run: TransformerRun) -> None:
-    """Compute memory and step time of everything in the run."""
-    step_time(training_work(run, None))
+def speed_of_what_fits(block: Evaluated) -> Number:
+    """Return what a search ranks by."""
+    return np.where(~block.verdicts.are(Verdict.OVER), block.units_per_second, -np.inf)
+
+
+def flat(space: TrainingSpace) -> None:
+    """Evaluate every combination of the grid as flat lists, by the same equations."""
+    for block in space.grid.blocks(2**16):
+        part = space.grid.part(block)
+        run = space.run(part)
+
+        def whole(number: object, shape: tuple[int, ...] = part.shape) -> Number:
+            return np.broadcast_to(np.asarray(number), shape).ravel()
+
+        sizes = {name: whole(getattr(run, name)) for name in ("dp", "tp", "pp", "cp", "etp", "shard", "zero")}
+        others = ("seq_len", "micro_batch", "sequence_parallel", "offload_optimizer", "interleave")
+        recompute = {name: whole(getattr(run.recompute, name)) for name in run.recompute.__slots__}
+        run = replace(
+            run,
+            **sizes,
+            **{name: whole(getattr(run, name)) for name in others},
+            recompute=replace(run.recompute, **recompute),
+        )
+        work = transformer_work(run, space.resolved.plan)
+        _ = memory_estimate(work, run.cluster).verdicts, step_time(work).seconds
 
 
 def main() -> None:
-    catalog = load_catalog()
-    resolved = resolve_plan(Plan.model_validate(PLAN), catalog)
+    catalog, plan = load_catalog(), Plan.model_validate(PLAN)
+    resolved = resolve_plan(plan, catalog)
     assert resolved.shape is not None
-    run = transformer_run(resolved.plan, resolved.shape, resolved.cluster, catalog)
-    rates = {}
-    for count in (1, 1024, 4096, 16384, 131072):
-        varied = layouts(run, count)
-        seconds = []
-        for _ in range(7):
-            start = time.process_time()
-            evaluate(varied)
-            seconds.append(time.process_time() - start)
-        rates[count] = count / sorted(seconds)[len(seconds) // 2]
-        ratio = rates[count] / rates[1]
-        print(f"{count:>8,} layouts in one call: {rates[count]:>12,.0f} plans/s, {ratio:>8,.0f} x one by one")
+    space = training_space(plan, resolved, resolved.shape, catalog, AXES)
+    print(f"{space.size:,} combinations of {len(AXES)} fields; rules exclude {space.size - space.count:,}:")
+    for excluded in space.excluded:
+        print(f"  {excluded.count:>9,}  {excluded.words}")
+    searched = seconds_of(lambda: top(space.blocks(), speed_of_what_fits, 10))
+    listed = seconds_of(lambda: flat(space))
+    one = seconds_of(lambda: [estimate_resolved(resolved, catalog) for _ in range(20)]) / 20
+    rates = {
+        "grid, all combinations": space.grid.size / searched,
+        "grid, possible layouts": space.count / searched,
+        "flat lists": space.grid.size / listed,
+        "one plan at a time": 1.0 / one,
+    }
+    for name, rate in rates.items():
+        print(f"{name:<24}{rate:>14,.0f} a second")
+    print(f"wanted{WANTED:>32,} a second")
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from capacity_tui.engine.estimate.plugin import plugin_work
 from capacity_tui.engine.estimate.resolve import ResolvedPlan, job_steps, resolve_plan, steps_of
 from capacity_tui.engine.estimate.result import Estimate, Iteration
 from capacity_tui.engine.estimate.serving.resolve import serving_run
+from capacity_tui.engine.estimate.serving.run import ServingRun
 from capacity_tui.engine.estimate.serving.work import serving_work
 from capacity_tui.engine.estimate.timing.measured import as_measured
 from capacity_tui.engine.estimate.transformer.resolve import transformer_run
@@ -104,6 +105,17 @@ def work_of(resolved: ResolvedPlan, catalog: Catalog) -> Work:
     if plan.task == "infer":
         return serving_work(serving_run(plan, resolved.shape, cluster, catalog))
     return transformer_work(transformer_run(plan, resolved.shape, cluster, catalog), plan)
+
+
+def estimate_run(run: TransformerRun | ServingRun, plan: Plan) -> Estimate:
+    """Estimate the run of a transformer, or several as arrays.
+
+    Args:
+        run: the run.
+        plan: the resolved plan it comes from.
+    """
+    work = serving_work(run) if isinstance(run, ServingRun) else transformer_work(run, plan)
+    return assemble(work, run.cluster, plan.pricing, ITERATIONS.get(str(plan.task), "step"))
 
 
 def transformer_work(run: TransformerRun, plan: Plan) -> Work:

@@ -28,6 +28,21 @@ def stacked(runs: Sequence[Run], shape: tuple[int, ...]) -> Run:
     return cast("Run", _stacked(runs, shape))
 
 
+def alike(one: object, other: object) -> bool:
+    """Whether two runs differ in numbers alone, so that they can be stacked."""
+    if one is other:
+        return True
+    if _is_number(one) and _is_number(other):
+        return True
+    if type(one) is not type(other):
+        return False
+    if is_dataclass(one):
+        return all(alike(getattr(one, entry.name), getattr(other, entry.name)) for entry in fields(one))
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(alike(one[key], other[key]) for key in one)
+    return bool(one == other)
+
+
 def _stacked(values: Sequence[object], shape: tuple[int, ...]) -> object:
     first = values[0]
     if all(value is first for value in values):

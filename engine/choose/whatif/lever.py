@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.choose.whatif.trials import EstimatedPlan, re_estimate
+from capacity_tui.engine.choose.whatif.together import estimated_together
+from capacity_tui.engine.choose.whatif.trials import EstimatedPlan, resolved_change
 from capacity_tui.engine.estimate.figures import LESS, METRICS, figure
 from capacity_tui.engine.estimate.resolve import ResolvedPlan
 from capacity_tui.engine.estimate.timing.kernels import why_not_read
@@ -57,18 +58,20 @@ def strongest_lever(case: EstimatedPlan, key: str) -> Lever | None:
     value = figure(case.estimate, key).number
     if not value or not better:
         return None
-    strongest: Lever | None = None
-    for field, after in neighbours(case.resolved, case.catalog):
-        if not _concerns(field, key, short=case.estimate.fits is False):
-            continue
-        trial = re_estimate(case, {field.path: after})
-        moved = None if trial is None else figure(trial.estimate, key).number
-        if moved is None or not np.isfinite(moved):
-            continue
-        change = moved / value - 1.0
-        if change * better > (strongest.change * better if strongest else LEAST_CHANGE):
-            strongest = Lever(field.path, field.knob.label, str(field.value), str(after), change)
-    return strongest
+    short = case.estimate.fits is False
+    steps = [step for step in neighbours(case.resolved, case.catalog) if _concerns(step[0], key, short=short)]
+    changed = [(step, found[1]) for step in steps if (found := resolved_change(case, {step[0].path: step[1]}))]
+    moved = np.full(len(changed), np.nan)
+    for variants in estimated_together([resolved for _, resolved in changed], case.catalog):
+        numbers = variants.numbers(key)
+        if numbers is not None:
+            moved[list(variants.places)] = numbers
+    changes = moved / value - 1.0
+    gains = np.where(np.isfinite(changes), changes * better, 0.0)
+    if not changed or gains.max() <= LEAST_CHANGE:
+        return None
+    (field, after), _ = changed[int(np.argmax(gains))]
+    return Lever(field.path, field.knob.label, str(field.value), str(after), float(changes[int(np.argmax(gains))]))
 
 
 def _concerns(field: PlanField, key: str, *, short: bool) -> bool:

@@ -106,12 +106,25 @@ def _follows(path: str) -> tuple[Follows, ...]:
     return () if known is None else known.knob.follows
 
 
-def re_estimate(case: EstimatedPlan, change: Mapping[str, object]) -> Trial | None:
-    """Return the changed plan's estimate; None where such a plan cannot be."""
+def resolved_change(
+    case: EstimatedPlan, change: Mapping[str, object]
+) -> tuple[Mapping[str, object], ResolvedPlan] | None:
+    """Return a change with what it has to say, and the plan it makes; None where such a plan cannot be."""
     whole = completed(case, change)
     try:
         like = case.resolved if _same_facts(whole) else None
-        resolved = resolve_plan(changed_plan(case, whole), case.catalog, case.machine, like)
+        return whole, resolve_plan(changed_plan(case, whole), case.catalog, case.machine, like)
+    except CapacityError:
+        return None
+
+
+def re_estimate(case: EstimatedPlan, change: Mapping[str, object]) -> Trial | None:
+    """Return the changed plan's estimate; None where such a plan cannot be."""
+    found = resolved_change(case, change)
+    if found is None:
+        return None
+    whole, resolved = found
+    try:
         return Trial(whole, resolved, estimate_resolved(resolved, case.catalog))
     except CapacityError:
         return None

@@ -1,0 +1,65 @@
+"""Variants estimated together say what each says by itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from capacity_tui.engine.catalog import load_catalog
+from capacity_tui.engine.choose.whatif.lever import neighbours
+from capacity_tui.engine.choose.whatif.together import estimated_together
+from capacity_tui.engine.choose.whatif.trials import EstimatedPlan, resolved_change
+from capacity_tui.engine.estimate.estimate import estimate_resolved
+from capacity_tui.engine.estimate.figures import figure
+from capacity_tui.engine.estimate.resolve import resolve_plan
+from capacity_tui.engine.plan.plan import Plan
+
+TRAINED = {
+    "model": {"name": "llama-3.1-70b"},
+    "training": {"framework": "megatron", "tokens": 1e9},
+    "parallelism": {"tp": 8, "pp": 4},
+    "hardware": {"name": "h100-sxm-80gb", "devices": 64},
+}
+ADAPTED = {
+    "model": {"name": "mixtral-8x7b"},
+    "task": "finetune",
+    "training": {"method": "qlora", "tokens": 1e7},
+    "hardware": {"name": "a100-sxm-80gb", "devices": 8},
+}
+SERVED = {
+    "model": {"name": "llama-3.1-8b"},
+    "task": "infer",
+    "inference": {"batch": 8},
+    "hardware": {"name": "h100-sxm-80gb", "devices": 2},
+}
+NETWORK = {"model": {"name": "resnet-50"}, "training": {"samples": 1e6}, "hardware": {"name": "rtx-4090"}}
+KEYS = ("memory.reserved_bytes", "computation.step_seconds", "computation.tokens_per_second", "cost.usd", "energy.kwh")
+
+
+@pytest.mark.parametrize("data", [TRAINED, ADAPTED, SERVED, NETWORK], ids=["trained", "adapted", "served", "network"])
+def test_variants_together_say_what_each_says_alone(data: dict[str, object]) -> None:
+    catalog, plan = load_catalog(), Plan.model_validate(data)
+    resolved = resolve_plan(plan, catalog)
+    case = EstimatedPlan(plan, resolved, estimate_resolved(resolved, catalog), catalog)
+    steps = [{field.path: value} for field, value in neighbours(resolved, catalog)]
+    variants = [found[1] for change in steps if (found := resolved_change(case, change))]
+    groups = estimated_together(variants, catalog)
+    assert len({place for group in groups for place in group.places}) == sum(len(group.places) for group in groups)
+    for group in groups:
+        for key in KEYS:
+            numbers = group.numbers(key)
+            for at, place in list(enumerate(group.places))[::3]:
+                alone = figure(estimate_resolved(variants[place], catalog), key).number
+                if numbers is None or alone is None:
+                    assert numbers is None
+                    assert alone is None
+                else:
+                    assert numbers[at] == pytest.approx(alone, rel=1e-9)
+
+
+def test_all_steps_of_a_transformers_settings_are_one_call() -> None:
+    catalog, plan = load_catalog(), Plan.model_validate(TRAINED)
+    resolved = resolve_plan(plan, catalog)
+    case = EstimatedPlan(plan, resolved, estimate_resolved(resolved, catalog), catalog)
+    paths = ({field.path: value} for field, value in neighbours(resolved, catalog) if "hardware" not in field.path)
+    variants = [found[1] for change in paths if (found := resolved_change(case, change))]
+    assert len(estimated_together(variants, catalog)) == 1
