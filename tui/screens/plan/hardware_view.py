@@ -165,8 +165,8 @@ def _machine_rows(machine: Machine) -> Iterator[HardwareRow]:
 def _accelerator_rows(machine: Machine) -> Iterator[HardwareRow]:
     """Yield equal accelerators in one row."""
     if not machine.accelerators:
-        details = [probe.detail for probe in machine.probes if probe.name == "nvidia"]
-        yield HardwareRow("GPU", "", "", details[0] if details else "none found")
+        absent = (probe.detail for probe in machine.probes if probe.outcome != "found")  # those of devices come first
+        yield HardwareRow("GPU", "", "", next(absent, "none found"))
         return
     for _, equal in groupby(machine.accelerators, key=lambda gpu: (gpu.name.value, gpu.memory_total_bytes.value)):
         yield _accelerator_row(list(equal))
