@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from capacity_tui.engine.choose.modes.proposed import settings_for as settings_for
     from capacity_tui.engine.choose.modes.proposed import settings_for_row as settings_for_row
     from capacity_tui.engine.choose.proposal import propose as propose
-    from capacity_tui.engine.choose.whatif.lever import Lever as Lever
     from capacity_tui.engine.choose.whatif.trials import EstimatedPlan as EstimatedPlan
     from capacity_tui.engine.cluster import own_machine as _cluster_own_machine
     from capacity_tui.engine.cluster.cluster import Cluster as Cluster
@@ -58,9 +57,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.errors import Place as Place
     from capacity_tui.engine.errors import PlanError as PlanError
     from capacity_tui.engine.errors import StorageError as StorageError
-    from capacity_tui.engine.estimate import equation as _estimate_equation
     from capacity_tui.engine.estimate.classical.reasonable import reasonable_rows as reasonable_rows
-    from capacity_tui.engine.estimate.equation import Derivation as Derivation
     from capacity_tui.engine.estimate.estimate import Answer as Answer
     from capacity_tui.engine.estimate.figures import figure as figure
     from capacity_tui.engine.estimate.figures import interval_text as interval_text
@@ -68,8 +65,6 @@ if TYPE_CHECKING:
     from capacity_tui.engine.estimate.note import Note as Note
     from capacity_tui.engine.estimate.resolve import resolve_plan as resolve_plan
     from capacity_tui.engine.estimate.result import Estimate as Estimate
-    from capacity_tui.engine.explain import terms as _explain_terms
-    from capacity_tui.engine.explain.explain import Explanation as Explanation
     from capacity_tui.engine.explain.roofline import Roofline as Roofline
     from capacity_tui.engine.explain.roofline import roofline as roofline
     from capacity_tui.engine.files import config_folder as config_folder
@@ -149,6 +144,10 @@ if TYPE_CHECKING:
     from capacity_tui.engine.plan.validation_errors import field_names as field_names
     from capacity_tui.engine.present import roofline_chart as _present_roofline_chart
     from capacity_tui.engine.present import summary as _present_summary
+    from capacity_tui.engine.present.explanation import ExplanationText as ExplanationText
+    from capacity_tui.engine.present.explanation import FormulaInput as FormulaInput
+    from capacity_tui.engine.present.explanation import FormulaStep as FormulaStep
+    from capacity_tui.engine.present.explanation import explanation_text as explanation_text
     from capacity_tui.engine.present.frameworks import framework_files as framework_files
     from capacity_tui.engine.present.html import to_html as to_html
     from capacity_tui.engine.present.markdown import to_markdown as to_markdown
@@ -214,8 +213,6 @@ if TYPE_CHECKING:
     doctor_lines = _machine_doctor.report_lines
     doctor_report = _machine_doctor.examine
     MachineSample = _machine_sample.Sample
-    EquationInput = _estimate_equation.Input
-    SumOfTerms = _explain_terms.Sum
     plan_faults = _choose_validation.faults
     plan_remarks = _choose_validation.remarks
     ROOFLINE_ASCII = _present_roofline_chart.ASCII
@@ -310,14 +307,11 @@ _NAMES = {
     "machine.vendors.vendor": "GpuSample",
     # Estimates
     "estimate.classical.reasonable": "reasonable_rows",
-    "estimate.equation": "Derivation Input:EquationInput",
     "estimate.estimate": "Answer",
     "estimate.figures": "figure interval_text limit_label",
     "estimate.resolve": "resolve_plan",
     "estimate.result": "Estimate Interval Note",
-    "explain.explain": "Explanation",
     "explain.roofline": "Roofline roofline",
-    "explain.terms": "Sum:SumOfTerms",
     # Choices
     "choose.advice.host_requirements": "power_text run_space space_text",
     "choose.advice.larger_devices": "larger_devices_note",
@@ -329,9 +323,9 @@ _NAMES = {
     "choose.modes.proposed": "settings_for settings_for_row",
     "choose.proposal": "propose",
     "choose.validation": "faults:plan_faults remarks:plan_remarks",
-    "choose.whatif.lever": "Lever",
     "choose.whatif.trials": "EstimatedPlan",
     # Presentation
+    "present.explanation": "ExplanationText FormulaInput FormulaStep explanation_text",
     "present.frameworks": "framework_files",
     "present.html": "to_html",
     "present.plan_values": "SWITCH plan_value_text",

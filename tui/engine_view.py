@@ -14,6 +14,7 @@ from capacity_tui.engine.api import (
     CapacityError,
     Catalog,
     Cluster,
+    ExplanationText,
     Machine,
     ModePlan,
     Plan,
@@ -21,6 +22,7 @@ from capacity_tui.engine.api import (
     edited,
     example_names,
     example_text,
+    explanation_text,
     load_catalog,
     load_plan,
     locate_plan,
@@ -33,9 +35,8 @@ from capacity_tui.engine.api import (
 )
 from capacity_tui.engine.api import Comparison as EngineComparison
 from capacity_tui.engine.api import Sampler as EngineSampler
-from capacity_tui.tui.explanation_view import explanation, reason
 from capacity_tui.tui.screens.dialogs.catalogue_view import choices
-from capacity_tui.tui.screens.plan.estimate_view import column, warning_lines
+from capacity_tui.tui.screens.plan.estimate_view import column, setting_reason, warning_lines
 from capacity_tui.tui.screens.plan.field_view import field_lines
 from capacity_tui.tui.screens.plan.hardware_view import cluster_rows, machine_rows, reading_of, simulated
 from capacity_tui.tui.view import (
@@ -44,7 +45,6 @@ from capacity_tui.tui.view import (
     Choice,
     Comparison,
     Document,
-    Explanation,
     Field,
     HardwareRow,
     Sample,
@@ -103,12 +103,12 @@ class PlanDocument:
             simulated=simulated(self.plan, cluster, self.machine),
         )
 
-    def explain(self, mode: str, key: str) -> Explanation:
+    def explain(self, mode: str, key: str) -> ExplanationText:
         """Say where a number of a mode comes from."""
         filled = self._mode(mode)
-        if chosen := reason(filled, mode, key):
+        if chosen := setting_reason(filled, mode, key):
             return chosen
-        found = explanation(engine.explain(filled.plan, key, self.machine, self.catalog), mode)
+        found = explanation_text(engine.explain(filled.plan, key, self.machine, self.catalog), mode)
         return replace(found, remarks=(*found.remarks, *warning_lines(filled.estimate)))
 
     def dump(self, mode: str | None = None) -> str:

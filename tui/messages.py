@@ -12,6 +12,7 @@ from capacity_tui.tui.requests import Answer
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from capacity_tui.engine.api import ExplanationText
     from capacity_tui.tui.swap import LeftBehind
     from capacity_tui.tui.view import (
         BenchmarkOutcome,
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
         Choice,
         Comparison,
         Document,
-        Explanation,
         HardwareRow,
         Sample,
     )
@@ -85,7 +85,7 @@ class Compared(Answer):
 class Explained(Answer):
     """A number was explained."""
 
-    def __init__(self, explanation: Explanation) -> None:
+    def __init__(self, explanation: ExplanationText) -> None:
         super().__init__()
         self.explanation = explanation
 

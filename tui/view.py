@@ -17,6 +17,8 @@ from capacity_tui.engine.api import Verdict
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from capacity_tui.engine.api import ExplanationText
+
 AUTO = "auto"
 MODEL_KEY, HARDWARE_KEY, DEVICES_KEY = "model.name", "hardware.name", "hardware.devices"
 """Fields that the screen treats as what they are."""
@@ -176,55 +178,6 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
-class Input:
-    """One number that went into a formula, and where it came from."""
-
-    name: str
-    text: str
-    source: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One formula on the way to a number, with the numbers put in."""
-
-    formula: str
-    result: str
-    inputs: tuple[Input, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """Where one number comes from.
-
-    Attributes:
-        key: what was asked for.
-        title: what the number is called.
-        formula: how it is computed.
-        result: the number as shown.
-        inputs: what was put into the formula.
-        sources: where formulas, constants and interval come from.
-        assumptions: what was not given.
-        interval: the range of the number.
-        lever: what would improve it most.
-        remarks: what no formula says.
-        steps: the formulas that its inputs come from.
-    """
-
-    key: str
-    title: str
-    formula: str
-    result: str = ""
-    inputs: tuple[Input, ...] = ()
-    sources: tuple[str, ...] = ()
-    assumptions: tuple[str, ...] = ()
-    interval: str = ""
-    lever: str = ""
-    remarks: tuple[str, ...] = ()
-    steps: tuple[Step, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Reading:
     """One live quantity at one moment.
 
@@ -315,7 +268,7 @@ class Document(Protocol):
     def compare(self) -> Comparison:
         """Estimate the plan in its modes."""
 
-    def explain(self, mode: str, key: str) -> Explanation:
+    def explain(self, mode: str, key: str) -> ExplanationText:
         """Say where a number comes from."""
 
     def dump(self, mode: str | None = None) -> str:

@@ -25,7 +25,7 @@ from capacity_tui.engine.explain.explain import Explanation, explain_resolved
 from capacity_tui.engine.plan.files.examples import example_names, example_text
 from capacity_tui.engine.plan.files.loading import plan_from_text
 from capacity_tui.engine.plan.plan import ParallelismSection, Plan
-from capacity_tui.tui.explanation_view import explanation
+from capacity_tui.engine.present.explanation import explanation_text
 
 H100 = {"name": "h100-sxm-80gb", "devices": 16}
 PLANS: dict[str, dict[str, object]] = {
@@ -114,7 +114,7 @@ def test_every_figure_opens_into_something(opened: list[Explanation]) -> None:
         assert found.derivations or found.terms or found.remarks, found.key
         if not found.figure.number:
             assert found.remarks or found.derivations, found.key
-        shown = explanation(Explained(found, None))
+        shown = explanation_text(Explained(found, None))
         assert shown.title
         assert shown.result
         assert shown.formula or shown.remarks, found.key
@@ -136,7 +136,7 @@ def test_a_formula_that_is_shown_gives_the_figure(opened: list[Explanation]) -> 
 
 def test_no_number_is_shown_as_an_array(opened: list[Explanation]) -> None:
     for found in opened:
-        shown = explanation(Explained(found, None))
+        shown = explanation_text(Explained(found, None))
         texts = [entry.text for step in (shown, *shown.steps) for entry in step.inputs]
         assert not [text for text in texts if "array" in text or "[" in text], found.key
 

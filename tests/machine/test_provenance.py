@@ -21,8 +21,8 @@ from capacity_tui.engine.machine.host.cpu import probe_cpu
 from capacity_tui.engine.machine.host_files import Host
 from capacity_tui.engine.machine.machine import MeasuredFacts, MigInstance
 from capacity_tui.engine.present import result_as_dict
+from capacity_tui.engine.present.explanation import explanation_text
 from capacity_tui.engine.present.summary import basis
-from capacity_tui.tui.explanation_view import explanation
 from capacity_tui.tui.screens.plan.hardware_view import cluster_rows
 
 SPEC = {"bf16_tflops": 77, "bandwidth_gbs": 1230, "memory_mib": 1000, "link_gbs": 11, "node_gbs": 2}
@@ -65,7 +65,7 @@ def test_the_numbers_put_into_a_formula_say_how_they_came_about(given):
     told = {entry.name: entry.told for entry in found.explanation.derivations[0].inputs}
     assert told["peak"] == "given in the plan: hardware.spec.bf16_tflops"
     assert told["bandwidth"] == "given in the plan: hardware.spec.bandwidth_gbs"
-    shown = explanation(found)
+    shown = explanation_text(found)
     assert any("given in the plan: hardware.spec.bf16_tflops" in entry.source for entry in shown.inputs)
     assert found.explanation.calibration == ""
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from rich.text import Text
 
+from capacity_tui.engine.api import ExplanationText, FormulaInput
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.files import config_folder, storage_error
 from capacity_tui.engine.plan.files.saved import write_plan_file
@@ -21,10 +22,8 @@ from capacity_tui.tui.view import (
     Chosen,
     Column,
     Comparison,
-    Explanation,
     Field,
     HardwareRow,
-    Input,
     Kind,
     Note,
     Reading,
@@ -238,17 +237,17 @@ class FakeDocument:
         reason = f"needs {gib(peak)}, a device has 80.0 GiB" if is_over else ""
         return Column(mode, verdict, reason, rows, chosen, notes)
 
-    def explain(self, mode: str, key: str) -> Explanation:
+    def explain(self, mode: str, key: str) -> ExplanationText:
         row = self.column(mode).row(key)
         assert row is not None
-        return Explanation(
+        return ExplanationText(
             key,
             f"{row.label} ({mode})",
             f"{row.label} = micro_batch × seq_len × 4 MiB",
             row.text,
             (
-                Input("micro_batch", f"{self.micro(mode):.0f}", "chosen by the mode"),
-                Input("seq_len", self.get("training.seq_len"), "plan"),
+                FormulaInput("micro_batch", f"{self.micro(mode):.0f}", "chosen by the mode"),
+                FormulaInput("seq_len", self.get("training.seq_len"), "plan"),
             ),
             ("Korthikanti et al. 2022, eq. 2",),
             ("every layer is alike",),

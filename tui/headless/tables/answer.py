@@ -14,6 +14,8 @@ from capacity_tui.engine.api import (
     Estimate,
     Explained,
     FigureBlock,
+    FormulaInput,
+    FormulaStep,
     Plan,
     Roofline,
     RooflineGlyphs,
@@ -21,6 +23,7 @@ from capacity_tui.engine.api import (
     answer_notes,
     basis_text,
     chosen_settings,
+    explanation_text,
     figure_blocks,
     format_count,
     headline,
@@ -31,9 +34,7 @@ from capacity_tui.engine.api import (
     scaling_text,
     verdict_text,
 )
-from capacity_tui.tui.explanation_view import explanation
 from capacity_tui.tui.headless.tables.layout import table
-from capacity_tui.tui.view import Input, Step
 
 _VERDICT_STYLES = {
     Verdict.FITS: "bold green",
@@ -121,11 +122,11 @@ def bottleneck_lines(roofline: Roofline, estimate: Estimate, glyphs: RooflineGly
 
 def explanation_tables(found: Explained) -> Iterator[RenderableType]:
     """Yield why a figure is what it is: its parts, formulas with their numbers, sources, strongest lever."""
-    shown = explanation(found)
+    shown = explanation_text(found)
     interval = f" ({shown.interval})" if shown.interval else ""
     yield Text.assemble((shown.title, "bold"), f": {shown.result}{interval}")
     yield from (Text(remark) for remark in shown.remarks)
-    for step in (Step(shown.formula, shown.result, shown.inputs), *shown.steps):
+    for step in (FormulaStep(shown.formula, shown.result, shown.inputs), *shown.steps):
         if step.formula:
             yield Text.assemble((step.formula, "bold"), f" = {step.result}")
             yield _inputs(step.inputs)
@@ -135,7 +136,7 @@ def explanation_tables(found: Explained) -> Iterator[RenderableType]:
     yield from (Text(f"Source: {source}", style="dim") for source in shown.sources)
 
 
-def _inputs(entries: Iterable[Input]) -> Table:
+def _inputs(entries: Iterable[FormulaInput]) -> Table:
     found = Table(box=None, show_header=False, pad_edge=False)
     found.add_column(no_wrap=True)
     found.add_column(no_wrap=True, justify="right")

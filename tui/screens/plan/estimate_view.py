@@ -11,6 +11,7 @@ from capacity_tui.engine.api import (
     Catalog,
     Estimate,
     EstimatedPlan,
+    ExplanationText,
     Interval,
     ModePlan,
     Plan,
@@ -60,6 +61,22 @@ def column(filled: ModePlan, catalog: Catalog, machine: Machine | None = None) -
         rows=tuple(_rows(filled.plan, estimate)),
         chosen=_chosen(filled, catalog),
         notes=tuple(_note(note) for note in (larger, *estimate.warnings, *estimate.recommendations) if note),
+    )
+
+
+def setting_reason(filled: ModePlan, mode: str, key: str) -> ExplanationText | None:
+    """Return why a mode chose a setting; None for a key that is a figure."""
+    if key.partition(".")[0] not in {"training", "parallelism", "inference", "model"}:
+        return None
+    given = "the plan says so"
+    why = filled.reasons.get(key, given)
+    value = filled.plan.value(key)
+    return ExplanationText(
+        key=key,
+        title=f"{key} ({mode})",
+        formula=why,
+        result="" if value is None else str(value),
+        lever="" if why != given else "backspace on the field lets the modes choose, where they can",
     )
 
 

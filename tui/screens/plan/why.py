@@ -12,7 +12,7 @@ from capacity_tui.tui.terminal.text import Line, Span, fit, left, line, spread, 
 from capacity_tui.tui.widgets.panel import Panel
 
 if TYPE_CHECKING:
-    from capacity_tui.tui.view import Explanation, Input
+    from capacity_tui.engine.api import ExplanationText, FormulaInput
 
 
 class Why(Panel):
@@ -25,9 +25,9 @@ class Why(Panel):
 
     def __init__(self) -> None:
         super().__init__()
-        self.explanation: Explanation | None = None
+        self.explanation: ExplanationText | None = None
 
-    def show_explanation(self, explanation: Explanation | None) -> None:
+    def show_explanation(self, explanation: ExplanationText | None) -> None:
         """Explain another number."""
         if explanation != self.explanation:
             self.explanation = explanation
@@ -46,7 +46,7 @@ class Why(Panel):
         return line(Span(f"{self.explanation.title} ", "label"), Span(self.explanation.formula, "value"))
 
 
-def explain_lines(explanation: Explanation, width: int) -> list[Line]:
+def explain_lines(explanation: ExplanationText, width: int) -> list[Line]:
     """Return an explanation as lines, the most useful first."""
     head = line(Span(explanation.title, "heading"))
     result = " ".join(part for part in (explanation.result, explanation.interval) if part)
@@ -69,7 +69,7 @@ def explain_lines(explanation: Explanation, width: int) -> list[Line]:
     return lines
 
 
-def _input_lines(inputs: tuple[Input, ...], width: int) -> list[Line]:
+def _input_lines(inputs: tuple[FormulaInput, ...], width: int) -> list[Line]:
     names = max((cell_len(entry.name) for entry in inputs), default=0)
     texts = max((cell_len(entry.text) for entry in inputs), default=0)
     names = min(names, width // 2)

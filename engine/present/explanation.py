@@ -1,24 +1,19 @@
-"""The engine's explanations in the words of the screen."""
+"""Explanations of figures as text: formulas with their numbers, sources, assumptions and the strongest lever."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
-from capacity_tui.engine.api import (
-    Derivation,
-    Explained,
-    Lever,
-    ModePlan,
-    SumOfTerms,
-    format_percent,
-    format_quantity,
-    interval_text,
-)
-from capacity_tui.engine.api import EquationInput as EngineInput
-from capacity_tui.engine.api import Explanation as EngineExplanation
-from capacity_tui.tui.view import Explanation, Input, Step
+from capacity_tui.engine.choose.answers import Explained
+from capacity_tui.engine.choose.whatif.lever import Lever
+from capacity_tui.engine.estimate.equation import Derivation, Input
+from capacity_tui.engine.estimate.figures import interval_text
+from capacity_tui.engine.explain.explain import Explanation
+from capacity_tui.engine.explain.terms import Sum
+from capacity_tui.engine.units import format_percent, format_quantity
 
 _MOST_TERMS = 12
 _MOST_NUMBERS = 6
@@ -27,27 +22,65 @@ _EXPLAINED_TERMS = 2
 """Of the largest terms so many show the formula behind them."""
 
 
-def reason(filled: ModePlan, mode: str, key: str) -> Explanation | None:
-    """Return why a mode chose a setting; None for a key that is a figure."""
-    if key.partition(".")[0] not in {"training", "parallelism", "inference", "model"}:
-        return None
-    given = "the plan says so"
-    why = filled.reasons.get(key, given)
-    value = filled.plan.value(key)
-    return Explanation(
-        key=key,
-        title=f"{key} ({mode})",
-        formula=why,
-        result="" if value is None else str(value),
-        lever="" if why != given else "backspace on the field lets the modes choose, where they can",
-    )
+@dataclass(frozen=True, slots=True)
+class FormulaInput:
+    """One number that went into a formula, and where it came from."""
+
+    name: str
+    text: str
+    source: str = ""
 
 
-def explanation(explained: Explained, mode: str = "") -> Explanation:
-    """Return an explanation of a figure, of one mode where it is named."""
+@dataclass(frozen=True, slots=True)
+class FormulaStep:
+    """One formula on the way to a number, with the numbers put in."""
+
+    formula: str
+    result: str
+    inputs: tuple[FormulaInput, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ExplanationText:
+    """Where one number comes from.
+
+    Attributes:
+        key: what was asked for.
+        title: what the number is called.
+        formula: how it is computed.
+        result: the number as shown.
+        inputs: what was put into the formula.
+        sources: where formulas, constants and interval come from.
+        assumptions: what was not given.
+        interval: the range of the number.
+        lever: what would improve it most.
+        remarks: what no formula says.
+        steps: the formulas that its inputs come from.
+    """
+
+    key: str
+    title: str
+    formula: str
+    result: str = ""
+    inputs: tuple[FormulaInput, ...] = ()
+    sources: tuple[str, ...] = ()
+    assumptions: tuple[str, ...] = ()
+    interval: str = ""
+    lever: str = ""
+    remarks: tuple[str, ...] = ()
+    steps: tuple[FormulaStep, ...] = ()
+
+
+def explanation_text(explained: Explained, mode: str = "") -> ExplanationText:
+    """Return an explanation of a figure as text.
+
+    Args:
+        explained: the explanation.
+        mode: the mode whose figure it is, for the title.
+    """
     found = explained.explanation
-    main, *others = _steps(found) or [Step("", "")]
-    return Explanation(
+    main, *others = _steps(found) or [FormulaStep("", "")]
+    return ExplanationText(
         key=found.key,
         title=f"{found.figure.title} ({mode})" if mode else found.figure.title,
         formula=main.formula,
@@ -62,7 +95,7 @@ def explanation(explained: Explained, mode: str = "") -> Explanation:
     )
 
 
-def _steps(found: EngineExplanation) -> list[Step]:
+def _steps(found: Explanation) -> list[FormulaStep]:
     """Return the formulas behind a figure, its own first, then those that the numbers put in come from."""
     summed = [] if found.sum is None else [_sum(found.sum)]
     derived = [step for root in found.derivations for step in _opened(root)]
@@ -72,24 +105,24 @@ def _steps(found: EngineExplanation) -> list[Step]:
     return list(dict.fromkeys(ordered))
 
 
-def _largest(found: EngineExplanation) -> dict[Derivation, str]:
+def _largest(found: Explanation) -> dict[Derivation, str]:
     """Return the equations behind the largest terms, each with the name of its term."""
     largest = found.terms[:_EXPLAINED_TERMS]
     return {term.derivation: term.name for term in largest if term.derivation is not None}
 
 
-def _opened(root: Derivation, title: str = "") -> Iterator[Step]:
+def _opened(root: Derivation, title: str = "") -> Iterator[FormulaStep]:
     """Yield an equation, then those that the numbers put into it come from."""
     inputs = tuple(_input(entry) for entry in root.inputs)
-    yield Step(title + root.formula, format_quantity(float(np.mean(root.result)), root.unit), inputs)
+    yield FormulaStep(title + root.formula, format_quantity(float(np.mean(root.result)), root.unit), inputs)
     for entry in root.inputs:
         if entry.derivation is not None:
             yield from _opened(entry.derivation)
 
 
-def _input(entry: EngineInput) -> Input:
+def _input(entry: Input) -> FormulaInput:
     source = f"{entry.meaning} ({entry.told})" if entry.told else entry.meaning
-    return Input(entry.name, _value(entry.value, entry.unit), source)
+    return FormulaInput(entry.name, _value(entry.value, entry.unit), source)
 
 
 def _value(value: object, unit: str) -> str:
@@ -103,19 +136,19 @@ def _value(value: object, unit: str) -> str:
     return str(value)
 
 
-def _sum(found: SumOfTerms) -> Step:
+def _sum(found: Sum) -> FormulaStep:
     """Return a sum as a step, its smallest terms together."""
     shown, rest = found.terms[:_MOST_TERMS], found.terms[_MOST_TERMS:]
-    inputs = [Input(term.name, format_quantity(term.value, found.unit), term.detail) for term in shown]
+    inputs = [FormulaInput(term.name, format_quantity(term.value, found.unit), term.detail) for term in shown]
     if rest:
         others = format_quantity(sum(term.value for term in rest), found.unit)
-        inputs.append(Input(f"and {len(rest)} more", others))
+        inputs.append(FormulaInput(f"and {len(rest)} more", others))
     total = format_quantity(sum(term.value for term in found.terms), found.unit)
     formula = f"{found.name} = the sum of its parts" if found.name else "the sum of its parts"
-    return Step(formula, total, tuple(inputs))
+    return FormulaStep(formula, total, tuple(inputs))
 
 
-def _sources(found: EngineExplanation) -> tuple[str, ...]:
+def _sources(found: Explanation) -> tuple[str, ...]:
     interval = f"interval: {found.interval_basis}" if found.interval_basis else ""
     roots = (*found.derivations, *_largest(found))
     texts = (*_formula_sources(roots), interval, found.calibration)
