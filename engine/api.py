@@ -144,13 +144,24 @@ if TYPE_CHECKING:
     from capacity_tui.engine.plan.validation_errors import field_names as field_names
     from capacity_tui.engine.present import roofline_chart as _present_roofline_chart
     from capacity_tui.engine.present import summary as _present_summary
+    from capacity_tui.engine.present.benchmark_figures import benchmark_figure_text as benchmark_figure_text
+    from capacity_tui.engine.present.benchmark_figures import benchmark_parts as benchmark_parts
     from capacity_tui.engine.present.explanation import ExplanationText as ExplanationText
     from capacity_tui.engine.present.explanation import FormulaInput as FormulaInput
     from capacity_tui.engine.present.explanation import FormulaStep as FormulaStep
     from capacity_tui.engine.present.explanation import explanation_text as explanation_text
     from capacity_tui.engine.present.frameworks import framework_files as framework_files
     from capacity_tui.engine.present.html import to_html as to_html
+    from capacity_tui.engine.present.machine_facts import machine_parts as machine_parts
+    from capacity_tui.engine.present.machine_report import job_parts as job_parts
+    from capacity_tui.engine.present.machine_report import machine_report_parts as machine_report_parts
+    from capacity_tui.engine.present.machine_report import machine_score as machine_score
+    from capacity_tui.engine.present.machine_report import score_parts as score_parts
+    from capacity_tui.engine.present.machine_report import surroundings_parts as surroundings_parts
     from capacity_tui.engine.present.markdown import to_markdown as to_markdown
+    from capacity_tui.engine.present.parts import Part as Part
+    from capacity_tui.engine.present.parts import TablePart as TablePart
+    from capacity_tui.engine.present.parts import TextPart as TextPart
     from capacity_tui.engine.present.plan_report import SCALING_HEADS as SCALING_HEADS
     from capacity_tui.engine.present.plan_report import scaling_rows as scaling_rows
     from capacity_tui.engine.present.plan_report import scaling_text as scaling_text
@@ -325,6 +336,10 @@ _NAMES = {
     "choose.validation": "faults:plan_faults remarks:plan_remarks",
     "choose.whatif.trials": "EstimatedPlan",
     # Presentation
+    "present.benchmark_figures": "benchmark_figure_text benchmark_parts",
+    "present.machine_facts": "machine_parts",
+    "present.machine_report": "job_parts machine_report_parts machine_score score_parts surroundings_parts",
+    "present.parts": "Part TablePart TextPart",
     "present.explanation": "ExplanationText FormulaInput FormulaStep explanation_text",
     "present.frameworks": "framework_files",
     "present.html": "to_html",

@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.machine.detect import detect
 from capacity_tui.engine.machine.host_files import Host
+from capacity_tui.engine.present.machine_facts import machine_parts
 from capacity_tui.engine.printable import printable, printable_data, printable_lines
 from capacity_tui.tui.headless.group import group
 from capacity_tui.tui.headless.output import as_text
-from capacity_tui.tui.headless.tables.machine import machine_tables
+from capacity_tui.tui.headless.tables.layout import rich_parts
 
 EVIL = "\x1b]0;PWNED\x07\x1b[31mEvil\x9b0m\u202e"
 SIZES = {"num_hidden_layers": 32, "hidden_size": 4096, "num_attention_heads": 32, "vocab_size": 32000}
@@ -101,7 +102,7 @@ def test_names_of_processes_do_nothing_to_the_terminal(tmp_path: Path) -> None:
     (tmp_path / "proc" / "4711").mkdir(parents=True)
     (tmp_path / "proc" / "4711" / "status").write_text(status)
     machine = detect(host=Host(root=tmp_path, system="Linux", environment={}))
-    shown = as_text(machine_tables(machine), to_file=True)
+    shown = as_text(rich_parts(machine_parts(machine)), to_file=True)
     assert r"\x1b[31;5mEVIL\x07" in shown
     assert not obeyed(shown)
 

@@ -17,6 +17,7 @@ from capacity_tui.engine.api import (
     ExplanationText,
     Machine,
     ModePlan,
+    Part,
     Plan,
     dump_plan,
     edited,
@@ -52,8 +53,6 @@ from capacity_tui.tui.view import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from rich.console import RenderableType
 
     from capacity_tui.engine.api import BenchmarkProgress, BenchmarkReport
 
@@ -163,25 +162,23 @@ class CapacityEngine:
         self._machine = engine.detect()
         return machine_rows(self._machine)
 
-    def machine_report(self, document: Document | None, ascii_only: bool) -> tuple[RenderableType, ...]:
+    def machine_report(self, document: Document | None, ascii_only: bool) -> tuple[Part, ...]:
         """Return all that is known about this machine, and what the plan meets on it."""
-        from capacity_tui.tui.machine_report_view import report_parts
-
         machine = self._found()
         shown = document if isinstance(document, PlanDocument) else self.propose()
         if shown.plan.hardware.name != "detected":
             shown = self.propose()
-        return tuple(report_parts(machine, shown.plan, self._benchmarks, ascii_only))
+        return tuple(engine.machine_report_parts(machine, shown.plan, self._benchmarks, self._catalog, ascii_only))
 
     def benchmark(self, progress: Callable[[BenchmarkStep], None], cancelled: Event) -> BenchmarkOutcome:
         """Measure this machine, keep what was measured, and look at the machine again."""
         from capacity_tui.engine.api import benchmarks_folder, run_benchmarks, save_report
-        from capacity_tui.tui.benchmark_view import step_of
 
-        def told(step: BenchmarkProgress) -> None:
-            progress(step_of(step))
+        def on_progress(step: BenchmarkProgress) -> None:
+            latest = engine.benchmark_figure_text(step.latest)
+            progress(BenchmarkStep(step.group, step.done + 1, step.total, latest))
 
-        report = run_benchmarks(self._found(), progress=told, cancelled=cancelled)
+        report = run_benchmarks(self._found(), progress=on_progress, cancelled=cancelled)
         if report.measured:
             # What cannot be kept is shown at least until the program ends.
             self._benchmarks = report

@@ -10,9 +10,7 @@ from textual.message import Message
 from capacity_tui.tui.requests import Answer
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
-    from capacity_tui.engine.api import ExplanationText
+    from capacity_tui.engine.api import ExplanationText, Part
     from capacity_tui.tui.swap import LeftBehind
     from capacity_tui.tui.view import (
         BenchmarkOutcome,
@@ -101,7 +99,7 @@ class Sampled(Answer):
 class Reported(Answer):
     """All that is known about this machine was put together."""
 
-    def __init__(self, parts: tuple[RenderableType, ...]) -> None:
+    def __init__(self, parts: tuple[Part, ...]) -> None:
         super().__init__()
         self.parts = parts
 

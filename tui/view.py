@@ -15,9 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 from capacity_tui.engine.api import Verdict
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
-    from capacity_tui.engine.api import ExplanationText
+    from capacity_tui.engine.api import ExplanationText, Part
 
 AUTO = "auto"
 MODEL_KEY, HARDWARE_KEY, DEVICES_KEY = "model.name", "hardware.name", "hardware.devices"
@@ -281,7 +279,7 @@ class Engine(Protocol):
     def detect(self) -> tuple[HardwareRow, ...]:
         """Look at this machine."""
 
-    def machine_report(self, document: Document | None, ascii_only: bool) -> tuple[RenderableType, ...]:
+    def machine_report(self, document: Document | None, ascii_only: bool) -> tuple[Part, ...]:
         """Return all that is known about this machine, and what the plan meets on it.
 
         Args:

@@ -29,7 +29,7 @@ from capacity_tui.engine.machine.benchmark.measurement import Measurement, Skipp
 from capacity_tui.engine.machine.benchmark.network_speed import web_address
 from capacity_tui.engine.machine.detect import detect
 from capacity_tui.engine.machine.sample import Counters
-from capacity_tui.tui.benchmark_view import report_tables
+from capacity_tui.engine.present.benchmark_figures import benchmark_parts
 from capacity_tui.tui.cli import main
 
 
@@ -226,7 +226,7 @@ def test_a_busy_machine_is_told_and_its_figures_do_not_count(machine, tmp_path):
     alone = tmp_path / "alone"
     save_report(replace(kept(machine, "2026-02-01T00:00:00+00:00", 9e9), busy_share=0.4), alone)
     assert "while others took 40% of the processor" in measured_facts(alone, machine).fp32_flops.reason
-    shown = [str(part) for part in report_tables(read_reports(alone)[0])]
+    shown = [str(part) for part in benchmark_parts(read_reports(alone)[0])]
     assert any("do not count in estimates" in part for part in shown)
 
 

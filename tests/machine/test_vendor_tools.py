@@ -14,7 +14,8 @@ from capacity_tui.engine.machine.commands import run_command
 from capacity_tui.engine.machine.detect import detect
 from capacity_tui.engine.machine.facts import Fact
 from capacity_tui.engine.machine.host_files import Host, parse_cpu_list
-from capacity_tui.tui.headless.tables.machine import machine_tables
+from capacity_tui.engine.present.machine_facts import machine_parts
+from capacity_tui.engine.present.parts import TextPart
 from capacity_tui.tui.screens.plan.hardware_view import machine_rows
 
 
@@ -80,7 +81,7 @@ def test_a_hung_tool_is_asked_once_and_named(tmp_path):
     assert asked.count("nvidia-smi") == 1
     named = [(probe.name, probe.outcome, probe.detail) for probe in machine.troubles]
     assert ("nvidia-smi", "timed out", "no answer within 3 s") in named
-    texts = [str(part) for part in machine_tables(machine)]
+    texts = [part.text for part in machine_parts(machine) if isinstance(part, TextPart)]
     assert "nvidia-smi timed out: no answer within 3 s; what it would tell is not known" in texts
     assert ("nvidia-smi", "timed out: no answer within 3 s") in [
         (row.label, row.reason) for row in machine_rows(machine)

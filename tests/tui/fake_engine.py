@@ -7,9 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from rich.text import Text
-
-from capacity_tui.engine.api import ExplanationText, FormulaInput
+from capacity_tui.engine.api import ExplanationText, FormulaInput, TextPart
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.files import config_folder, storage_error
 from capacity_tui.engine.plan.files.saved import write_plan_file
@@ -307,16 +305,16 @@ class FakeEngine:
     def detect(self) -> tuple[HardwareRow, ...]:
         return HERE
 
-    def machine_report(self, document: FakeDocument | None, ascii_only: bool) -> tuple[Text, ...]:
+    def machine_report(self, document: FakeDocument | None, ascii_only: bool) -> tuple[TextPart, ...]:
         tree = "`- GPU 0" if ascii_only else "└─ GPU 0"
         plan = document.name if document else "none"
         return (
-            *(Text(f"measured: {figure}") for figure in self.measured),
-            Text("Facts:", style="bold"),
-            *(Text(f"{row.label} {row.text or f'n/a ({row.reason})'} {row.origin}") for row in HERE),
-            Text(f"Predicted bottleneck for {plan}: compute"),
-            Text(tree),
-            *(Text(f"setting {number}") for number in range(60)),
+            *(TextPart(f"measured: {figure}") for figure in self.measured),
+            TextPart("Facts:", "strong"),
+            *(TextPart(f"{row.label} {row.text or f'n/a ({row.reason})'} {row.origin}") for row in HERE),
+            TextPart(f"Predicted bottleneck for {plan}: compute"),
+            TextPart(tree),
+            *(TextPart(f"setting {number}") for number in range(60)),
         )
 
     def benchmark(self, progress: Callable[[BenchmarkStep], None], cancelled: threading.Event) -> BenchmarkOutcome:

@@ -7,15 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from rich.text import Text
 
 from capacity_tui.engine.machine.benchmark.all_benchmarks import Progress
 from capacity_tui.engine.machine.benchmark.benchmark_report import BenchmarkReport
 from capacity_tui.engine.machine.benchmark.measurement import Measurement, Skipped, Spread
 from capacity_tui.engine.machine.machine import Machine
+from capacity_tui.engine.present.parts import TextPart, table_part
 from capacity_tui.tui.engine_view import CapacityEngine
-from capacity_tui.tui.headless.tables.layout import table
-from capacity_tui.tui.rich_lines import rich_lines
+from capacity_tui.tui.screens.machine.report_lines import report_lines
 from capacity_tui.tui.view import BenchmarkStep
 
 TRIAD = Measurement("memory.triad", "memory triad", "B/s", Spread(41.4e9, 34.7e9, 44.6e9, 60), "2 threads")
@@ -37,13 +36,13 @@ def recorded(machine: Machine, progress: Callable[[Progress], None], cancelled: 
 @pytest.fixture
 def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CapacityEngine:
     monkeypatch.setenv("CAPACITY_TUI_DATA", str(tmp_path / "data"))
-    monkeypatch.setattr("capacity_tui.engine.machine.benchmark.run.run_benchmarks", recorded)
+    monkeypatch.setattr("capacity_tui.engine.machine.benchmark.all_benchmarks.run_benchmarks", recorded)
     return CapacityEngine()
 
 
 def text(engine: CapacityEngine, width: int = 100, ascii_only: bool = False) -> str:
     parts = engine.machine_report(None, ascii_only)
-    return "\n".join(line.plain.rstrip() for line in rich_lines(parts, width))
+    return "\n".join(line.plain.rstrip() for line in report_lines(parts, width))
 
 
 def test_report_says_what_detect_says(engine: CapacityEngine) -> None:
@@ -56,7 +55,7 @@ def test_report_says_what_detect_says(engine: CapacityEngine) -> None:
 @pytest.mark.parametrize("width", [36, 76, 116])
 def test_report_fits_the_width_there_is(engine: CapacityEngine, width: int) -> None:
     engine.benchmark(lambda _: None, threading.Event())
-    lines = rich_lines(engine.machine_report(None, ascii_only=False), width)
+    lines = report_lines(engine.machine_report(None, ascii_only=False), width)
     assert max(len(line.plain) for line in lines) <= width
 
 
@@ -91,7 +90,10 @@ def test_topology_is_drawn_in_ascii_where_that_is_asked_for(engine: CapacityEngi
     assert tree.isascii()
 
 
-def test_bold_lines_become_headings_and_dim_ones_stay_dim() -> None:
-    lines = rich_lines([Text("Facts:", style="bold"), Text("rule", style="dim"), table(("what",), [("CPU",)])], 40)
-    assert [line.spans[0].role for line in lines[:2]] == ["heading", "dim"]
-    assert [span.role for span in lines[-1].spans if span.text.strip() == "CPU"] == ["value"]
+def test_strong_lines_are_headings_and_cells_are_broken_where_room_is_short() -> None:
+    rows = [("CPU", "a name of many words", "1")]
+    parts = [TextPart("Facts:", "strong"), TextPart("rule", "quiet"), table_part(("what", "value", "n"), rows, (2,))]
+    lines = report_lines(parts, 24)
+    assert [line.spans[0].role for line in lines[:3]] == ["heading", "dim", "heading"]
+    assert [line.plain.rstrip() for line in lines[4:]] == ["CPU   a name of many   1", "      words"]
+    assert report_lines([TextPart("  - indented words")], 12)[1].plain == "  words"

@@ -40,15 +40,15 @@ def measured(folder: Path | None, url: str | None) -> BenchmarkReport:
 
 def write_benchmark(report: BenchmarkReport, wanted: str | None, output: Path | None) -> int:
     """Write what was measured; returns the exit code."""
-    from capacity_tui.engine.api import to_json, to_yaml
-    from capacity_tui.tui.benchmark_view import report_tables
+    from capacity_tui.engine.api import benchmark_parts, to_json, to_yaml
+    from capacity_tui.tui.headless.tables.layout import rich_parts
 
     form = wanted or format_of(output)
     if form in ("json", "yaml"):
         data = asdict(report)
         write(to_json(data) if form == "json" else to_yaml(data), output)
     else:
-        write(as_text(report_tables(report), output is not None), output)
+        write(as_text(rich_parts(benchmark_parts(report)), output is not None), output)
     return 0 if report.complete else 130
 
 

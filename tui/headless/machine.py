@@ -116,18 +116,27 @@ def _write_machine(
             }
         write(to_json(data) if form == "json" else to_yaml(data), output)
         return
-    from capacity_tui.tui.headless.tables.machine import machine_tables
+    from capacity_tui.engine.api import (
+        benchmark_parts,
+        job_parts,
+        load_catalog,
+        machine_parts,
+        machine_score,
+        score_parts,
+        surroundings_parts,
+    )
+    from capacity_tui.tui.headless.tables.layout import rich_parts
 
-    parts = [*machine_tables(machine)]
+    said = [*machine_parts(machine)]
     if report:
-        from capacity_tui.tui.benchmark_view import report_tables
-
-        parts += report_tables(report)
+        said += benchmark_parts(report)
     if found:
-        parts += machine_report.score_parts(machine_report.score_of(machine))
-        parts += machine_report.job_parts(machine, found)
+        catalog = load_catalog()
+        said += score_parts(machine_score(machine, catalog))
+        said += job_parts(machine, found, catalog)
         wide = output is not None or "utf" in (sys.stdout.encoding or "").lower()
-        parts += machine_report.surroundings_parts(machine, ascii_only=not wide)
+        said += surroundings_parts(machine, catalog, ascii_only=not wide)
+    parts = [*rich_parts(said)]
     if comparison:
         from capacity_tui.tui.headless.tables.answer import comparison_table
 

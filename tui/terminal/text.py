@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
 from rich.cells import cell_len, set_cell_size
@@ -85,6 +84,17 @@ def wrap(text: str, width: int, indent: str = "") -> list[str]:
     return [*lines, current] if current else lines
 
 
-def columns(cells: Iterable[tuple[str, int]], gap: int = 1) -> str:
-    """Return left-aligned cells of given widths, with a gap between."""
-    return (" " * gap).join(left(text, width) for text, width in cells)
+def fold(text: str, width: int) -> list[str]:
+    """Return the text in lines of at most ``width`` cells, one at least; a word that is longer is broken."""
+    if cell_len(text) <= width:
+        return [text]
+    indent = " " * min(len(text) - len(text.lstrip()), max(width - 1, 0))
+    lines: list[str] = []
+    for piece in wrap(text.strip(), width - len(indent)):
+        rest = indent + piece
+        while cell_len(rest) > width > 0:
+            head = set_cell_size(rest, width).rstrip() or rest[:1]
+            lines.append(head)
+            rest = indent + rest[len(head) :].lstrip()
+        lines.append(rest)
+    return lines

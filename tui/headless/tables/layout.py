@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from rich import box
-from rich.console import Console, ConsoleOptions, RenderResult
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.table import Table
 from rich.text import Text
 
+from capacity_tui.engine.api import Part, TextPart
+
+_STYLES = {"plain": "", "strong": "bold", "quiet": "dim"}
 # What the table leaves between two columns.
 _GAP = 2
 
@@ -75,3 +78,12 @@ def pairs(entries: Iterable[tuple[str, str]]) -> Table:
     for name, value in entries:
         found.add_row(Text(name, style="bold"), Text(value))
     return found
+
+
+def rich_parts(parts: Iterable[Part]) -> Iterator[RenderableType]:
+    """Yield the parts of a report as tables and styled lines."""
+    for part in parts:
+        if isinstance(part, TextPart):
+            yield Text(part.text, style=_STYLES[part.tone])
+        else:
+            yield table(part.heads, part.rows, part.right)

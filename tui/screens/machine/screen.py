@@ -14,9 +14,9 @@ from textual.content import Content
 from capacity_tui.tui.actions import Commanded, bindings
 from capacity_tui.tui.messages import Failed, MachineChanged, Measured, Measuring, Reported
 from capacity_tui.tui.requests import Request
-from capacity_tui.tui.rich_lines import rich_lines
 from capacity_tui.tui.screens.dialogs.text_dialog import TextLines
 from capacity_tui.tui.screens.machine.measuring import MeasuringBar
+from capacity_tui.tui.screens.machine.report_lines import report_lines
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.terminal.text import Line, Span, line
 from capacity_tui.tui.view import BenchmarkStep
@@ -24,7 +24,7 @@ from capacity_tui.tui.widgets.bars import Footer
 from capacity_tui.tui.widgets.guarded import ClosesOnce
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from capacity_tui.engine.api import Part
 
 
 class MachineScreen(Commanded, ClosesOnce[None]):
@@ -41,7 +41,7 @@ class MachineScreen(Commanded, ClosesOnce[None]):
     def __init__(self, session: Session) -> None:
         super().__init__()
         self._session = session
-        self._parts: tuple[RenderableType, ...] = ()
+        self._parts: tuple[Part, ...] = ()
         self._measuring: Request | None = None
         self._lines = TextLines(self._build)
         self._bar = MeasuringBar()
@@ -166,4 +166,4 @@ class MachineScreen(Commanded, ClosesOnce[None]):
         self._lines.scroll_lines(direction * len(self._lines.lines))
 
     def _build(self, width: int) -> list[Line]:
-        return rich_lines(self._parts, width) if self._parts else [line(Span("looking at this machine…", "dim"))]
+        return report_lines(self._parts, width) if self._parts else [line(Span("looking at this machine…", "dim"))]

@@ -1,4 +1,4 @@
-"""Rich tables of a machine's facts for the command line, each with how it is known."""
+"""A machine's facts as parts of a report, each with how it is known."""
 
 from __future__ import annotations
 
@@ -6,29 +6,28 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from rich.console import RenderableType
-from rich.text import Text
-
-from capacity_tui.engine.api import (
+from capacity_tui.engine.machine.facts import Fact
+from capacity_tui.engine.machine.machine import (
     Accelerator,
-    Fact,
     Machine,
     MeasuredFacts,
     MemoryModule,
     NetworkInterface,
     Process,
+)
+from capacity_tui.engine.present.parts import Part, TextPart, table_part
+from capacity_tui.engine.units import (
     format_bandwidth,
     format_bytes,
     format_flops,
     format_power,
     format_temperature,
 )
-from capacity_tui.tui.headless.tables.layout import table
 
 Row = tuple[str, Fact[Any], Callable[[Any], str]]
 
 
-def machine_tables(machine: Machine) -> Iterator[RenderableType]:
+def machine_parts(machine: Machine) -> Iterator[Part]:
     """Yield what a machine is, each fact with how it is known."""
     rows = [*_host_rows(machine)]
     for device in machine.accelerators:
@@ -40,11 +39,11 @@ def machine_tables(machine: Machine) -> Iterator[RenderableType]:
             rows.append((f"Network {card.name}", card.speed_mbps, partial(_network, card)))
     if machine.benchmarked:
         rows += _measured_rows(machine.benchmarked)
-    yield table(("what", "value", "known from"), [_cells(label, fact, show) for label, fact, show in rows])
+    yield table_part(("what", "value", "known from"), [_cells(label, fact, show) for label, fact, show in rows])
     for probe in machine.troubles:
-        yield Text(f"{probe.name} {probe.outcome}: {probe.detail}; what it would tell is not known", style="bold")
+        yield TextPart(f"{probe.name} {probe.outcome}: {probe.detail}; what it would tell is not known", "strong")
     if not machine.accelerators:
-        yield Text("No accelerator was found; plans for this machine run on its CPU.")
+        yield TextPart("No accelerator was found; plans for this machine run on its CPU.")
 
 
 def _host_rows(machine: Machine) -> Iterator[Row]:

@@ -1,46 +1,29 @@
-"""What benchmarks measure, as tables and in a line."""
+"""What benchmarks measure, as parts of a report and in a line."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rich.console import RenderableType
-from rich.text import Text
-
-from capacity_tui.engine.api import (
-    BenchmarkProgress,
-    BenchmarkReport,
-    Measurement,
-    Skipped,
-    Unit,
-    busy_text,
-    format_bandwidth,
-    format_flops,
-    format_rate,
-    format_seconds,
-)
-from capacity_tui.tui.headless.tables.layout import table
-from capacity_tui.tui.view import BenchmarkStep
+from capacity_tui.engine.machine.benchmark.benchmark_report import BenchmarkReport, busy_text
+from capacity_tui.engine.machine.benchmark.measurement import Measurement, Skipped, Unit
+from capacity_tui.engine.present.parts import Part, TextPart, table_part
+from capacity_tui.engine.units import format_bandwidth, format_flops, format_rate, format_seconds
 
 
-def report_tables(report: BenchmarkReport) -> Iterator[RenderableType]:
+def benchmark_parts(report: BenchmarkReport) -> Iterator[Part]:
     """Yield the figures with their spread, the verdict on the cooling, and what was not measured."""
     rows = [_row(figure) for figure in report.measured]
-    yield table(("figure", "median", "10th to 90th percentile", "how"), rows, right=(1,))
+    yield table_part(("figure", "median", "10th to 90th percentile", "how"), rows, right=(1,))
     if report.disturbed:
-        yield Text(f"These figures do not count in estimates: {busy_text(report)}", style="bold")
+        yield TextPart(f"These figures do not count in estimates: {busy_text(report)}", "strong")
     for judged in report.cooling:
-        yield Text(f"cooling of GPU {judged.index}: {judged.verdict}, {judged.evidence}")
+        yield TextPart(f"cooling of GPU {judged.index}: {judged.verdict}, {judged.evidence}")
     for entry in report.skipped:
-        yield Text(f"{entry.id}: not measured, {entry.reason}", style="dim")
+        yield TextPart(f"{entry.id}: not measured, {entry.reason}", "quiet")
 
 
-def step_of(step: BenchmarkProgress) -> BenchmarkStep:
-    """Return how far the benchmarks are, in the words of the screen."""
-    return BenchmarkStep(step.group, step.done + 1, step.total, _latest(step.latest))
-
-
-def _latest(figure: Measurement | Skipped | None) -> str:
+def benchmark_figure_text(figure: Measurement | Skipped | None) -> str:
+    """Return a figure that just came in, with its spread, or why it was not measured; empty for none."""
     if figure is None:
         return ""
     if isinstance(figure, Skipped):

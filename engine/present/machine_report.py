@@ -1,0 +1,111 @@
+"""All that is known about a machine, as parts of a report: facts, score, what a plan meets, topology, settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.choose.advice.host_requirements import power_text, run_space, space_text
+from capacity_tui.engine.choose.advice.machine_notes import job_notes, predicted_bottleneck
+from capacity_tui.engine.choose.answers import answer
+from capacity_tui.engine.choose.modes.proposed import settings_for
+from capacity_tui.engine.cluster.placement import placement_advice
+from capacity_tui.engine.cluster.score import Score, score_machine
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.estimate.estimate import Answer
+from capacity_tui.engine.estimate.note import Note
+from capacity_tui.engine.machine.benchmark.benchmark_report import BenchmarkReport
+from capacity_tui.engine.machine.machine import Machine
+from capacity_tui.engine.machine.topology.tree import topology_lines
+from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.present.benchmark_figures import benchmark_parts
+from capacity_tui.engine.present.machine_facts import machine_parts
+from capacity_tui.engine.present.parts import Part, TextPart, table_part
+
+
+def machine_score(machine: Machine, catalog: Catalog) -> Score:
+    """Return the machine's score, with the disk as measured where it was."""
+    disk = machine.benchmarked.disk_read.value if machine.benchmarked else None
+    return score_machine(machine, catalog, disk)
+
+
+def score_parts(score: Score) -> Iterator[Part]:
+    """Yield the score with the rule behind it."""
+    yield TextPart(f"Performance score: {score.value:.1f}/10, tier {score.tier} ({score.verdict})", "strong")
+    rows = [
+        (
+            part.name,
+            part.value_text(),
+            "" if part.points is None else f"{part.points:.1f}",
+            f"{part.weight:.0%}",
+            part.known,
+        )
+        for part in score.parts
+    ]
+    yield table_part(("part", "value", "points", "weight", "known from"), rows, right=(2, 3))
+    yield TextPart(f"{score.rule}; weakest: {score.weakest}", "quiet")
+
+
+def job_parts(machine: Machine, found: Answer, catalog: Catalog) -> Iterator[Part]:
+    """Yield what limits a job on this machine, and what to do and to know about it."""
+    suggestions, warnings = job_notes(machine, found, catalog)
+    name = found.plan.model.name or "the model"
+    yield TextPart(f"Predicted bottleneck for {name}: {predicted_bottleneck(found)}", "strong")
+    space, power = run_space(machine, found), power_text(machine)
+    if space is not None:
+        yield TextPart(f"Disk space it takes: {space_text(space)}")
+    if power is not None:
+        yield TextPart(f"Power: {power}")
+    yield from _notes("Optimization suggestions", suggestions)
+    yield from _notes("Warnings", warnings)
+
+
+def surroundings_parts(machine: Machine, catalog: Catalog, ascii_only: bool) -> Iterator[Part]:
+    """Yield topology and settings."""
+    yield TextPart("Topology:", "strong")
+    yield from (TextPart(f"  {line}") for line in topology_lines(machine, ascii_only))
+    for advice in placement_advice(machine, catalog):
+        yield TextPart(f"  - {advice.dimension}: {advice.where} ({advice.reason})")
+    yield TextPart("Settings:", "strong")
+    yield table_part(("setting", "value", "why"), [(s.name, s.value, s.reason) for s in settings_for(machine)])
+
+
+def machine_report_parts(
+    machine: Machine, plan: Plan, benchmarks: BenchmarkReport | None, catalog: Catalog, ascii_only: bool
+) -> Iterator[Part]:
+    """Yield benchmarks, facts, score, what a plan meets here, topology and settings.
+
+    Args:
+        machine: what was detected.
+        plan: what is to run on it.
+        benchmarks: what was just measured, if anything was.
+        catalog: facts.
+        ascii_only: whether the topology is drawn with ASCII characters alone.
+    """
+    if benchmarks is not None:
+        yield TextPart("Benchmarks:", "strong")
+        yield from benchmark_parts(benchmarks)
+        yield TextPart()
+    yield TextPart("Facts:", "strong")
+    yield from machine_parts(machine)
+    yield TextPart()
+    yield from score_parts(machine_score(machine, catalog))
+    yield TextPart()
+    yield from _plan_parts(machine, plan, catalog)
+    yield TextPart()
+    yield from surroundings_parts(machine, catalog, ascii_only)
+
+
+def _plan_parts(machine: Machine, plan: Plan, catalog: Catalog) -> Iterator[Part]:
+    try:
+        found = answer(plan, machine, catalog)
+    except CapacityError as error:
+        yield TextPart(f"n/a ({error.one_line()})", "quiet")
+        return
+    yield from job_parts(machine, found, catalog)
+
+
+def _notes(title: str, notes: Sequence[Note]) -> Iterator[Part]:
+    if notes:
+        yield TextPart(f"{title}:", "strong")
+        yield from (TextPart(f"  - {note.title}: {note.detail}") for note in notes)
