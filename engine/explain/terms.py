@@ -191,7 +191,11 @@ def _operator_terms(phase: Phase, part: str, ending: str) -> Iterator[Term]:
 
 def _operator_term(operator: Operator, name: str, runs: float, share: float) -> Term:
     seconds = mean(operator_seconds(operator)) * runs * share
-    return Term(name, seconds, _operator_detail(operator, runs, share), origin(operator.rate) or origin(operator.bytes))
+    # What the limit that the kernel meets came from explains it first.
+    from_memory = origin(operator.bytes) or origin(operator.bandwidth)
+    arithmetic = mean(operator.flops / operator.rate) >= mean(operator.bytes / operator.bandwidth)
+    derivation = origin(operator.rate) or from_memory if arithmetic else from_memory or origin(operator.rate)
+    return Term(name, seconds, _operator_detail(operator, runs, share), derivation)
 
 
 def _operator_detail(operator: Operator, runs: float, share: float) -> str:

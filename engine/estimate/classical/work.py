@@ -55,14 +55,14 @@ def classical_work(
     rates = fit_rates(spec, family, device, catalog, efficiency)
     fit = fit_of(spec, rates)
     operators = fit.operators if on_cpu else (*fit.operators, _transfer(fit.memory["data"], device))
-    outside = catalog.algorithms[COMMON].bytes["process"] if on_cpu else device.efficiency.context_bytes
+    process = catalog.algorithms[COMMON].bytes["process"] if on_cpu else device.efficiency.context_bytes
     return Work(
         facts=ModelFacts(fit.parameters, fit.parameters, fit.inference_flops, "sample", rates.row.complexity, "rows"),
         memory=fit.memory,
         host_bytes=0.0 if on_cpu else fit.memory["data"],
         places={fit.peak: sum(fit.memory.values(), start=0.0)},
         fragmentation=0.0,
-        context_bytes=context_bytes(outside, 0.0, 0.0),
+        context_bytes=context_bytes(process, 0.0, 0.0),
         phases=(Phase("step", operators, fixed_seconds=rates.row.seconds),),
         units_per_step=float(spec.n),
         units_per_sample=1.0,

@@ -10,7 +10,13 @@ from capacity_tui.engine.catalog.counts import counted
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.networks.run import NetworkRun
 from capacity_tui.engine.estimate.timing.newton_schulz import iterations
-from capacity_tui.engine.estimate.timing.roofline import TILE_COLUMNS, TILE_ROWS, gemm_rate, optimizer_bandwidth
+from capacity_tui.engine.estimate.timing.roofline import (
+    TILE_COLUMNS,
+    TILE_ROWS,
+    gemm_rate,
+    optimizer_bandwidth,
+    reached_bandwidth,
+)
 from capacity_tui.engine.estimate.work import Direction, Operator
 from capacity_tui.engine.models.networks.layers import Layer
 from capacity_tui.engine.numeric import Number
@@ -58,7 +64,9 @@ def _multiplied(
     # The windows of a kernel overlap: caches deliver the unfolded input, memory each element once.
     moved = element_bytes * (run.micro_batch * (layer.moved + layer.output.elements) + weights)
     flops = 2.0 * m * n * k * layer.groups
-    return Operator(name, "compute", phase, "layer", flops, moved, rate, device.bandwidth * reach.stream, count)
+    return Operator(
+        name, "compute", phase, "layer", flops, moved, rate, reached_bandwidth(device.bandwidth, reach.stream), count
+    )
 
 
 @equation(
@@ -84,7 +92,7 @@ def _moves(run: NetworkRun, layer: Layer, count: float) -> Iterator[Operator]:
     device, row = run.cluster.device, run.framework
     fused = row.compiled_passes if run.compiled else 1.0
     moved = run.micro_batch * layer.moved * run.numerics.element_bytes * fused
-    bandwidth = device.bandwidth * device.efficiency.elementwise
+    bandwidth = reached_bandwidth(device.bandwidth, device.efficiency.elementwise)
     yield Operator(layer.name, "compute", "forward", "layer", 0.0, moved, 1.0, bandwidth, count)
     if run.trains:
         yield Operator(

@@ -10,7 +10,7 @@ import numpy as np
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.serving.run import ServingRun
 from capacity_tui.engine.estimate.timing.elementwise import FORWARD_PASSES
-from capacity_tui.engine.estimate.timing.roofline import attention_rate, gemm_rate
+from capacity_tui.engine.estimate.timing.roofline import attention_rate, gemm_rate, reached_bandwidth
 from capacity_tui.engine.estimate.work import Operator
 from capacity_tui.engine.models.attention import multi_head_weights
 from capacity_tui.engine.models.cache import cache_elements
@@ -233,12 +233,12 @@ def _layers(run: ServingRun, step: Pass, share: Number) -> Iterator[Operator]:
     first = np.where(step.rows >= runtime.unpack_rows, run.packed, 0.0)
     yield Operator("unpacking of weights", "compute", "forward", "layer", 0.0,
                    first * weights * (run.body_bytes + UNPACKED_BYTES), 1.0,
-                   device.bandwidth * device.efficiency.stream)  # fmt: skip
+                   reached_bandwidth(device.bandwidth, device.efficiency.stream))  # fmt: skip
     layers = (shape.encoder_layers if step.encodes else shape.layers) * (1.0 - run.host.share)
     streams = SUBLAYERS * FORWARD_PASSES * shape.hidden + (2.0 + shape.gated) * run.active_ffn / run.tp
     yield Operator("norms, residuals and activations", "compute", "forward", "layer", 0.0,
                    runtime.elementwise_passes * step.rows * run.element_bytes * streams, 1.0,
-                   device.bandwidth * device.efficiency.elementwise, layers)  # fmt: skip
+                   reached_bandwidth(device.bandwidth, device.efficiency.elementwise), layers)  # fmt: skip
 
 
 def _ends(run: ServingRun, step: Pass, share: Number) -> Iterator[Operator]:
@@ -256,7 +256,8 @@ def _attention(run: ServingRun, step: Pass) -> Iterator[Operator]:
                    1.0 - run.host.share)  # fmt: skip
     stored = run.runtime.score_passes * step.scores / run.tp
     yield Operator("stored attention scores", "attention", "forward", "layer", 0.0, stored, 1.0,
-                   device.bandwidth * device.efficiency.elementwise, 1.0 - run.host.share)  # fmt: skip
+                   reached_bandwidth(device.bandwidth, device.efficiency.elementwise),
+                   1.0 - run.host.share)  # fmt: skip
 
 
 def _host(run: ServingRun, step: Pass) -> Iterator[Operator]:

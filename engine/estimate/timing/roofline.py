@@ -119,11 +119,26 @@ def attention_rate(
     return peak * reach * (span / (span + half)) * narrowing
 
 
+@equation(
+    "bandwidth = datasheet · share",
+    unit="B/s",
+    source="efficiency.yaml: what copies and element-wise kernels reach of memory, and of the link to the host",
+)
+def reached_bandwidth(datasheet: Number, share: Number) -> Number:
+    """Bytes a kernel moves in a second.
+
+    Args:
+        datasheet: bandwidth of the datasheet, B/s.
+        share: share of it that such kernels reach.
+    """
+    return datasheet * share
+
+
 def optimizer_bandwidth(device: Device, offloaded: Number) -> Number:
     """Bytes an optimizer's step moves in a second: in device memory, or over the link to the host."""
     reach = device.efficiency
-    own = device.bandwidth * reach.stream * reach.optimizer_stream
-    return where(np.asarray(offloaded) > 0, device.host_bandwidth * reach.host_stream, own)
+    own = reached_bandwidth(device.bandwidth, reach.stream * reach.optimizer_stream)
+    return where(np.asarray(offloaded) > 0, reached_bandwidth(device.host_bandwidth, reach.host_stream), own)
 
 
 def operator_seconds(operator: Operator) -> Number:

@@ -92,24 +92,24 @@ def pipeline_bubble(stages: Number, interleave: Number, micro_batches: Number, m
 
 
 @equation(
-    "hidden = min(1, room / hideable)",
+    "hidden = min(1, busy / hideable)",
     unit="share",
-    source="communication hides behind work that goes on meanwhile; all that could hide shares the room there is",
+    source="communication hides behind work that goes on meanwhile; all that could hide shares the time there is",
 )
-def hidden_share(room: Number, hideable: Number) -> Number:
+def hidden_share(busy: Number, hideable: Number) -> Number:
     """Share of the communication that could hide behind kernels which does.
 
     Args:
-        room: seconds in which kernels run or wait to be launched.
+        busy: seconds in which kernels run or wait to be launched.
         hideable: seconds of all communication that would hide there.
     """
-    return np.minimum(1.0, room / np.maximum(hideable, SHORTEST))
+    return np.minimum(1.0, busy / np.maximum(hideable, SHORTEST))
 
 
 @equation(
     "exposed = seconds · (1 - overlap · hidden)",
     unit="s",
-    source="what of a collective may overlap kernels, and finds room to",
+    source="what of a collective may overlap kernels, and finds time to",
 )
 def exposed_seconds(seconds: Number, overlap: Number, hidden: Number) -> Number:
     """Communication that nothing hides.
@@ -159,10 +159,10 @@ def overlapped(phase: Phase, busy: BusyTime) -> Overlap:
     layer = total(busy.layer)
     blocking, hideable = _divided(collective for collective in phase.collectives if not collective.per_step)
     idle = launch_bound(busy.launches, phase.host_launch_seconds, layer + blocking)
-    room = layer + idle
+    behind = layer + idle
     _, hideable_once = _divided(collective for collective in phase.collectives if collective.per_step)
-    hidden = hidden_share(room, hideable)
-    hidden_once = hidden_share(np.maximum(room - hideable, 0.0), hideable_once)
+    hidden = hidden_share(behind, hideable)
+    hidden_once = hidden_share(np.maximum(behind - hideable, 0.0), hideable_once)
     exposed = tuple(
         exposed_seconds(each.seconds * each.count, each.overlap, hidden_once if each.per_step else hidden)
         for each in phase.collectives

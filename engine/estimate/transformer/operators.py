@@ -22,6 +22,7 @@ from capacity_tui.engine.estimate.timing.roofline import (
     gemm_rate,
     operator_seconds,
     padded,
+    reached_bandwidth,
     reached_share,
 )
 from capacity_tui.engine.estimate.transformer.optimizer import optimizer_operators
@@ -113,7 +114,7 @@ def gemm(
     element_bytes = run.operand_bytes if in_plan_precision else run.element_bytes
     # Starting and finishing a tile takes as long in every type: of a product in a faster type it is a larger share.
     ramp = reach.ramp_length * 2.0 / element_bytes
-    bandwidth = device.bandwidth * reach.stream
+    bandwidth = reached_bandwidth(device.bandwidth, reach.stream)
 
     def product(label: str, phase: Direction, rows: Number, columns: Number, depth: Number, runs: Number) -> Operator:
         rate = gemm_rate(rows * groups, columns, depth, peak, reached, device.units, reach.wave_fill, ramp)
@@ -221,7 +222,7 @@ def _attention(run: TransformerRun) -> Iterator[Operator]:
         attentions * run.tokens * (run.query_width + run.key_value_width + run.value_width) * run.element_bytes / run.tp
     )
     unfused = 1.0 - run.fused_attention
-    bandwidth = device.bandwidth * reach.elementwise
+    bandwidth = reached_bandwidth(device.bandwidth, reach.elementwise)
     recompute_fraction = recomputed_share(run, run.recompute.attention * unfused, product=False)
     recompute_fraction = where(run.recompute.operations > 0, run.recompute.full_layers, recompute_fraction)
     through = traffic + unfused * SCORE_FORWARD * score_bytes
@@ -243,7 +244,7 @@ def _elementwise(run: TransformerRun) -> Iterator[Operator]:
     rotary = (blocks + run.cross_attentions) * (run.query_width + run.key_value_width) / run.tp
     sublayers = 2.0 * blocks + run.cross_attentions
     passes = software.elementwise_passes * where(run.compiled > 0, software.compiled_passes, 1.0)
-    bandwidth = device.bandwidth * device.efficiency.elementwise
+    bandwidth = reached_bandwidth(device.bandwidth, device.efficiency.elementwise)
     moe_layers = software.moe_launches + software.expert_launches * shape.experts / run.ep
     launches = software.layer_launches * sublayers / 2.0 + run.moe_share * moe_layers
 
@@ -267,8 +268,8 @@ def _elementwise(run: TransformerRun) -> Iterator[Operator]:
     weights = run.stacked_parameters_per_layer / run.tp + run.expert_parameters_per_layer / (run.ep * run.etp)
     trained = run.trained_share
     yield Operator("gradient accumulation", "compute", "backward", "layer", 0.0,
-                   weights * trained * 2.0 * run.gradient_bytes, 1.0, device.bandwidth * device.efficiency.stream,
-                   layers)  # fmt: skip
+                   weights * trained * 2.0 * run.gradient_bytes, 1.0,
+                   reached_bandwidth(device.bandwidth, device.efficiency.stream), layers)  # fmt: skip
 
 
 def _casts(run: TransformerRun) -> Iterator[Operator]:
@@ -286,7 +287,7 @@ def _casts(run: TransformerRun) -> Iterator[Operator]:
     ) * run.tokens
     repeats = where(run.zero >= 3, 1.0, 1.0 / run.micro_batches)
     moving = 2.0 * run.fp8_linears * (run.element_bytes + run.operand_bytes)
-    bandwidth = run.cluster.device.bandwidth * run.cluster.device.efficiency.elementwise
+    bandwidth = reached_bandwidth(run.cluster.device.bandwidth, run.cluster.device.efficiency.elementwise)
     yield Operator("casts to the narrow type", "compute", "forward", "layer", 0.0,
                    moving * (operands + repeats * weights), 1.0, bandwidth, run.layers_per_stage, 0.0)  # fmt: skip
 
@@ -309,7 +310,7 @@ def _ends(run: TransformerRun) -> Iterator[Operator]:
     if any_true(shape.vocab > 0) and shape.kind != "vit":
         yield from gemm(run, "output head", run.tokens, padded(shape.vocab / run.tp), shape.hidden, count=1.0,
                         where="last", in_plan_precision=False)  # fmt: skip
-    bandwidth = device.bandwidth * device.efficiency.elementwise
+    bandwidth = reached_bandwidth(device.bandwidth, device.efficiency.elementwise)
     loss = run.tokens * shape.vocab / run.tp * (2.0 * run.software.logit_bytes)
     yield Operator("loss", "compute", "backward", "last", 0.0, loss, 1.0, bandwidth, 1.0, LOSS_LAUNCHES)
     embedding = run.tokens * shape.hidden * (2.0 * run.element_bytes + 2.0 * run.gradient_bytes)
