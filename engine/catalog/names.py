@@ -7,9 +7,6 @@ import re
 from collections.abc import Iterable
 
 _SEPARATORS = re.compile(r"[\s_\-]+")
-_BRANDS = re.compile(
-    r"\b(nvidia|geforce|tesla|quadro|amd|radeon|instinct|intel|apple|google|aws|graphics)\b", re.IGNORECASE
-)
 _SIMILARITY = 0.5
 
 
@@ -18,9 +15,14 @@ def key_of(name: str) -> str:
     return _SEPARATORS.sub("", name.casefold())
 
 
-def brandless_key_of(name: str) -> str:
+def brand_pattern(words: Iterable[str]) -> re.Pattern[str]:
+    """Return what matches any of some brands as a whole word, whatever its case."""
+    return re.compile(rf"\b(?:{'|'.join(re.escape(word) for word in words)})\b", re.IGNORECASE)
+
+
+def brandless_key_of(name: str, brands: re.Pattern[str]) -> str:
     """Return the key of a name without its maker's brands: ``NVIDIA GeForce RTX 4090`` is ``rtx4090``."""
-    return key_of(_BRANDS.sub("", name))
+    return key_of(brands.sub("", name))
 
 
 def nearest(name: str, known: Iterable[str], most: int = 3) -> tuple[str, ...]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from datetime import UTC, datetime
 from functools import cached_property
+from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
@@ -13,7 +15,7 @@ from typing import Any, Generic, TypeVar, cast
 from pydantic import ValidationError
 
 from capacity_tui.engine.catalog.checking import refusals
-from capacity_tui.engine.catalog.names import brandless_key_of, key_of, nearest
+from capacity_tui.engine.catalog.names import brand_pattern, brandless_key_of, key_of, nearest
 from capacity_tui.engine.catalog.parsed import parse_shipped
 from capacity_tui.engine.catalog.reading import Document, read_yaml
 from capacity_tui.engine.catalog.rows.base import FROM_USER, Row
@@ -101,7 +103,7 @@ class Table(Mapping[str, RowT], Generic[RowT]):
         if name in self:
             return name
         found = self._ids_by_key.get(key_of(name)) or self._ids_by_name.get(key_of(name))
-        brandless = brandless_key_of(name)
+        brandless = brandless_key_of(name, self._brands)
         return found or self._ids_by_key.get(brandless) or self._ids_by_name.get(brandless)
 
     def nearest(self, name: str) -> tuple[str, ...]:
@@ -120,6 +122,12 @@ class Table(Mapping[str, RowT], Generic[RowT]):
         return rows
 
     @cached_property
+    def _brands(self) -> re.Pattern[str]:
+        """What is left out of names: the shipped brands, and the vendors of the user's own rows."""
+        vendors = (getattr(row, "vendor", "") for row in self._own[0].values())
+        return brand_pattern((*_shipped_brands(), *filter(None, vendors)))
+
+    @cached_property
     def _ids_by_key(self) -> dict[str, str]:
         keys = {key_of(alias): row_id for alias, row_id in self._aliases.items() if row_id in self}
         return keys | {key_of(row_id): row_id for row_id in self}
@@ -132,7 +140,7 @@ class Table(Mapping[str, RowT], Generic[RowT]):
             fields = own.model_dump() if own else self._shipped[row_id]
             for name in filter(None, map(fields.get, ("name", *self.row_type.other_names))):
                 ids.setdefault(key_of(name), row_id)
-                ids.setdefault(brandless_key_of(name), row_id)
+                ids.setdefault(brandless_key_of(name, self._brands), row_id)
         return ids
 
     @cached_property
@@ -186,6 +194,11 @@ class Table(Mapping[str, RowT], Generic[RowT]):
             documents = [read_yaml(file.read_text("utf-8"), file.name) for file in self._files]
             document = next(d for d in documents if isinstance(d.data, dict) and row_id in d.data)
             raise refusals(error, self.row_type, document, (row_id,), CatalogError)[0] from None
+
+
+def _shipped_brands() -> Sequence[str]:
+    shipped = parse_shipped(files("capacity_tui.profiles").joinpath("brands.yaml"))
+    return cast("Sequence[str]", shipped["brands"])
 
 
 def _lost_alias(kind: str, alias: str, row_id: str) -> CatalogError:

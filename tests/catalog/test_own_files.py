@@ -38,6 +38,15 @@ def test_a_row_is_added_with_defaults(with_own: WithOwn) -> None:
     assert "my-gpu" in list(catalog.accelerators)
 
 
+def test_an_own_vendors_name_may_be_left_out_or_put_in_front(with_own: WithOwn) -> None:
+    catalog = with_own(
+        accelerators="acme-one:\n  vendor: Acme\n  name: Acme One\n  memory_mib: 1024\n\n"
+        "two:\n  vendor: Acme\n  name: Two\n  memory_mib: 1024\n"
+    )
+    assert catalog.accelerators.find("one").id == "acme-one"
+    assert catalog.accelerators.find("ACME Two").id == "two"
+
+
 def test_a_bad_row_is_named_and_the_rest_loads(with_own: WithOwn) -> None:
     catalog = with_own(
         accelerators="good:\n  vendor: me\n  memory_mib: 1024\n\n"

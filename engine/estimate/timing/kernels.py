@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.rows.numerics import Quantization
 from capacity_tui.engine.cluster.cluster import Device
@@ -29,9 +31,8 @@ def why_not_read(weights: Quantization, engine: str, device: Device, catalog: Ca
     if weights.engines and engine not in weights.engines:
         return f"{engine} does not read it; these do: {', '.join(weights.engines)}"
     row = catalog.accelerators.get(device.id)
-    least = weights.min_compute_capability
-    if row is None or row.vendor != "NVIDIA" or least is None or row.compute_capability is None:
+    least, capability = weights.min_compute_capability, "" if row is None else row.compute_capability or ""
+    # Only versions can be compared: the names of other vendors' targets have no order.
+    if least is None or not re.fullmatch(r"\d+\.\d+", capability) or float(capability) >= least:
         return ""
-    if float(row.compute_capability) >= least:
-        return ""
-    return f"its kernels need compute capability {least}, {device.name} has {row.compute_capability}"
+    return f"its kernels need compute capability {least}, {device.name} has {capability}"
