@@ -167,6 +167,8 @@ if TYPE_CHECKING:
     from capacity_tui.engine.present.plan_report import scaling_text as scaling_text
     from capacity_tui.engine.present.plan_values import SWITCH as SWITCH
     from capacity_tui.engine.present.plan_values import plan_value_text as plan_value_text
+    from capacity_tui.engine.present.reports import Report as Report
+    from capacity_tui.engine.present.reports import write_report as write_report
     from capacity_tui.engine.present.results import result_as_dict as result_as_dict
     from capacity_tui.engine.present.results import to_json as to_json
     from capacity_tui.engine.present.results import to_yaml as to_yaml
@@ -194,6 +196,8 @@ if TYPE_CHECKING:
     from capacity_tui.engine.sampling.samples import sample_files as sample_files
     from capacity_tui.engine.sampling.torch_kernels import gpu_usable as gpu_usable
     from capacity_tui.engine.schema.field_meta import Knob as Knob
+    from capacity_tui.engine.schema.report_formats import REPORT_FORMATS as REPORT_FORMATS
+    from capacity_tui.engine.schema.report_formats import format_of_suffix as format_of_suffix
     from capacity_tui.engine.schema.stepping import share_of_range as share_of_range
     from capacity_tui.engine.schema.stepping import stepped as stepped
     from capacity_tui.engine.uncertainty.intervals import Interval as Interval
@@ -293,6 +297,7 @@ _NAMES = {
     "plan.files.writing": "dump_plan",
     "plan.plan": "AUTO HardwareSection Plan PricingSection TrainingSection",
     "schema.field_meta": "Knob",
+    "schema.report_formats": "REPORT_FORMATS format_of_suffix",
     "schema.stepping": "share_of_range stepped",
     # Machines and clusters
     "cluster.cluster": "Cluster Device",
@@ -346,6 +351,7 @@ _NAMES = {
     "present.plan_values": "SWITCH plan_value_text",
     "present.markdown": "to_markdown",
     "present.plan_report": "SCALING_HEADS scaling_rows scaling_text",
+    "present.reports": "Report write_report",
     "present.results": "result_as_dict to_json to_yaml",
     "present.roofline_chart": (
         "ASCII:ROOFLINE_ASCII UNICODE:ROOFLINE_UNICODE Glyphs:RooflineGlyphs limit_text:roofline_limit_text "

@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from capacity_tui.engine.api import ExplanationText, Part
 
 AUTO = "auto"
-MODEL_KEY, HARDWARE_KEY, DEVICES_KEY = "model.name", "hardware.name", "hardware.devices"
-"""Fields that the screen treats as what they are."""
+# Fields that the screen treats as what they are.
+MODEL_KEY = "model.name"
+HARDWARE_KEY = "hardware.name"
+DEVICES_KEY = "hardware.devices"
 
 
 class Kind(StrEnum):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
-from typing import get_args
+from typing import get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
@@ -66,5 +66,5 @@ def _fields(section: type[Section], above: str) -> Iterator[KnownField]:
 
 
 def _section_of(info: FieldInfo) -> type[Section] | None:
-    kinds = (info.annotation, *get_args(info.annotation))
+    kinds = (info.annotation, *(get_args(info.annotation) if get_origin(info.annotation) is not tuple else ()))
     return next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Section)), None)

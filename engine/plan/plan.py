@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from capacity_tui.engine.catalog.rows.levels import LevelRow
 from capacity_tui.engine.plan.sections.inference import InferenceSection
@@ -14,6 +14,7 @@ from capacity_tui.engine.plan.sections.parallelism import GROUPS_FOLLOW, REPLICA
 from capacity_tui.engine.plan.sections.training import Adapter, TrainingSection
 from capacity_tui.engine.schema.field_meta import Condition, Follows, Kind, Knob
 from capacity_tui.engine.schema.field_types import AUTO, LARGEST_COUNT, NEURAL, Count, Section, SpecValue
+from capacity_tui.engine.schema.report_formats import REPORT_FORMATS, known_format
 from capacity_tui.engine.units import devices_in_words
 
 __all__ = [
@@ -63,9 +64,9 @@ _HARDWARE_FOLLOWS = (
 _BETWEEN_NODES: tuple[Condition, ...] = ("nodes", "divided model", "split model")
 
 
-def _shown_in_reports(label: str, kind: Kind = "switch") -> Knob:
+def _shown_in_reports(label: str, kind: Kind = "switch", choices: tuple[str, ...] = ()) -> Knob:
     """Return what is known about a field that no estimate depends on."""
-    return Knob(label, kind, "report", role="output", keeps_result=True, shown=False)
+    return Knob(label, kind, "report", choices=choices, role="output", keeps_result=True, shown=False)
 
 
 def counted_name(name: object) -> tuple[int, str] | None:
@@ -327,7 +328,7 @@ class ReportSection(Section):
     """How a report is written."""
 
     format: Annotated[
-        Literal["table", "markdown", "json", "html", "yaml"], _shown_in_reports("Report format", "choice")
+        str, BeforeValidator(known_format), _shown_in_reports("Report format", "choice", tuple(REPORT_FORMATS))
     ] = "markdown"
     include_plots: Annotated[bool, _shown_in_reports("Plots")] = True
     include_recommendations: Annotated[bool, _shown_in_reports("Recommendations")] = True

@@ -14,6 +14,7 @@ from capacity_tui.engine.plan.files.writing import dump_plan
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.present import plan_report
 from capacity_tui.engine.present.charts import bar_chart, curve_name, roofline_chart, scaling_chart
+from capacity_tui.engine.present.reports import Report
 from capacity_tui.engine.present.roofline_chart import limit_text
 from capacity_tui.engine.present.summary import blocks, chosen, headline, verdict
 from capacity_tui.engine.printable import printable_lines
@@ -21,6 +22,11 @@ from capacity_tui.engine.verdict import Verdict
 
 CHARTS = ("memory", "time", "roofline", "scaling")
 _STATES = {Verdict.FITS: "good", Verdict.TIGHT: "warn", Verdict.OVER: "bad", Verdict.UNKNOWN: "open"}
+
+
+def report(of: Report) -> str:
+    """Return a report as a page."""
+    return to_html(of.answer.plan, of.answer.estimate, of.draw_roofline(of.answer))
 
 
 def to_html(plan: Plan, estimate: Estimate, roofline: Roofline | None = None) -> str:

@@ -10,12 +10,18 @@ from capacity_tui.engine.explain.roofline import Roofline
 from capacity_tui.engine.plan.files.writing import dump_plan
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.present.plan_report import SCALING_HEADS, scaling_rows, scaling_text
+from capacity_tui.engine.present.reports import Report
 from capacity_tui.engine.present.roofline_chart import limit_text, roofline_lines
 from capacity_tui.engine.present.summary import basis, blocks, chosen, headline, note_text, notes, verdict
 from capacity_tui.engine.printable import printable, printable_lines
 
 # What would end a cell, begin markup or open a tag in the texts of a table.
 _SPECIAL = str.maketrans({character: f"\\{character}" for character in "\\`*_[]<>|#"})
+
+
+def report(of: Report) -> str:
+    """Return a report as Markdown."""
+    return to_markdown(of.answer.plan, of.answer.estimate, of.draw_roofline(of.answer))
 
 
 def to_markdown(plan: Plan, estimate: Estimate, roofline: Roofline | None = None) -> str:

@@ -20,6 +20,7 @@ from capacity_tui.engine.estimate.result import (
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan.files.writing import yaml_text
 from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.present.reports import Report
 from capacity_tui.engine.uncertainty.intervals import Interval
 
 MEMORY_PARTS = (
@@ -39,6 +40,17 @@ TIME_PARTS = (
     "compute", "attention", "tensor_parallel", "pipeline_bubble", "data_parallel", "optimizer", "overhead",
 )  # fmt: skip
 """Parts of a step that every answer names, likewise."""
+
+
+def json_report(of: Report) -> str:
+    """Return a report as JSON; on one line where others follow."""
+    return to_json(result_as_dict(of.answer.plan, of.answer.estimate), one_line=of.one_of_many)
+
+
+def yaml_report(of: Report) -> str:
+    """Return a report as YAML; a document of its own where others follow."""
+    text = to_yaml(result_as_dict(of.answer.plan, of.answer.estimate))
+    return f"---\n{text}" if of.one_of_many else text
 
 
 def result_as_dict(plan: Plan, estimate: Estimate) -> dict[str, object]:

@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from capacity_tui.engine.api import CapacityError, Place, StorageError, printable, printable_lines
+from capacity_tui.engine.api import CapacityError, Place, StorageError, format_of_suffix, printable, printable_lines
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.segment import Segment
 
-_FORMAT_OF_SUFFIX = {".json": "json", ".yaml": "yaml", ".yml": "yaml", ".md": "markdown", ".txt": "table",
-                     ".html": "html", ".htm": "html"}  # fmt: skip
 _NO_LIMIT = 10_000
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
@@ -40,7 +38,7 @@ def output_option(command: CommandT) -> CommandT:
 
 def format_of(output: Path | None) -> str | None:
     """Return the format that a file's name asks for."""
-    return _FORMAT_OF_SUFFIX.get(output.suffix.lower()) if output else None
+    return format_of_suffix(output.suffix) if output else None
 
 
 def write(text: str, output: Path | None, inputs: Iterable[str] = ()) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from capacity_tui.engine.api import CapacityError
+from capacity_tui.engine.api import REPORT_FORMATS, CapacityError
 from capacity_tui.tui.headless import completion
 from capacity_tui.tui.headless.framework_folder import write_framework_files
 from capacity_tui.tui.headless.output import (
@@ -49,7 +49,7 @@ _files = click.argument("files", nargs=-1, required=True, metavar="FILE...", typ
     help="Write the files that the plan's framework or engine reads to a folder.",
 )
 @click.option("--force", is_flag=True, help="Replace files that are there; with --frameworks.")
-@format_option("table", "markdown", "json", "yaml", "html")
+@format_option(*REPORT_FORMATS)
 @output_option
 def plan(
     files: tuple[str, ...],
@@ -67,8 +67,9 @@ def plan(
     FILE is a plan, the name of an example or of a saved plan, or - for standard input.
     Several give one JSON object a line.
     """
-    if "html" in {wanted, format_of(output)} and len(files) > 1:
-        raise click.UsageError("html is one page for one plan: name one FILE")
+    page = next((form for form in (wanted, format_of(output)) if form and REPORT_FORMATS[form].is_page), None)
+    if page and len(files) > 1:
+        raise click.UsageError(f"{page} is one page for one plan: name one FILE")
     if folder is not None and (len(files) > 1 or key is not None):
         raise click.UsageError("--frameworks is one folder for one plan: name one FILE, without --explain")
     texts: list[str] = []
@@ -226,19 +227,10 @@ def _default_format(files: tuple[str, ...], output: Path | None, answer: Answer)
 
 
 def _report(answer: Answer, form: str, many: bool, output: Path | None) -> str:
-    from capacity_tui.engine.api import result_as_dict, to_json, to_markdown, to_yaml
+    from capacity_tui.engine.api import Report, write_report
 
-    if form == "markdown":
-        return to_markdown(answer.plan, answer.estimate, _roofline(answer))
-    if form == "html":
-        from capacity_tui.engine.api import to_html
+    if REPORT_FORMATS[form].writer:
+        return write_report(form, Report(answer, _roofline, many))
+    from capacity_tui.tui.headless.tables.answer import answer_tables
 
-        return to_html(answer.plan, answer.estimate, _roofline(answer))
-    if form == "table":
-        from capacity_tui.tui.headless.tables.answer import answer_tables
-
-        return as_text(answer_tables(answer.plan, answer.estimate), output is not None)
-    result = result_as_dict(answer.plan, answer.estimate)
-    if form == "json":
-        return to_json(result, one_line=many)
-    return ("---\n" if many else "") + to_yaml(result)
+    return as_text(answer_tables(answer.plan, answer.estimate), output is not None)

@@ -46,7 +46,16 @@ class Adapter(Section):
 
     kind: Annotated[
         Literal["lora", "qlora", "dora"],
-        Knob("Adapter", "choice", "adapter", families=TRANSFORMER, role="job", follows=_METHOD_NAMED, shown=False),
+        Knob(
+            "Adapter",
+            "choice",
+            "adapter",
+            choices=METHODS[1:],
+            families=TRANSFORMER,
+            role="job",
+            follows=_METHOD_NAMED,
+            shown=False,
+        ),
     ] = "lora"
     rank: Annotated[
         Count,

@@ -1,0 +1,50 @@
+"""The forms a report can have: the one list that plans, the command line and writers of reports read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+
+@dataclass(frozen=True, slots=True)
+class ReportFormat:
+    """One form of a report.
+
+    Attributes:
+        suffixes: names of files that ask for it.
+        writer: module of ``engine/present`` and function that write it, as ``markdown:report``; empty for tables, which
+            are drawn for the terminal there is.
+        is_page: whether it is one page for one plan.
+    """
+
+    suffixes: tuple[str, ...]
+    writer: str = ""
+    is_page: bool = False
+
+
+REPORT_FORMATS: Mapping[str, ReportFormat] = MappingProxyType(
+    {
+        "table": ReportFormat((".txt",)),
+        "markdown": ReportFormat((".md",), "markdown:report"),
+        "json": ReportFormat((".json",), "results:json_report"),
+        "html": ReportFormat((".html", ".htm"), "html:report", is_page=True),
+        "yaml": ReportFormat((".yaml", ".yml"), "results:yaml_report"),
+    }
+)
+
+
+def format_of_suffix(suffix: str) -> str | None:
+    """Return the form that the suffix of a file asks for; None where it asks for none."""
+    return next((name for name, form in REPORT_FORMATS.items() if suffix.lower() in form.suffixes), None)
+
+
+def known_format(name: object) -> object:
+    """Return the name of a form as it is; used by the plan's validator.
+
+    Raises:
+        ValueError: naming what is allowed.
+    """
+    if not isinstance(name, str) or name not in REPORT_FORMATS:
+        raise ValueError(f"allowed: {', '.join(REPORT_FORMATS)}")
+    return name

@@ -1,0 +1,90 @@
+"""Everything that is known of a field stands with the field, and nothing else lists fields."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import capacity_tui.engine
+import capacity_tui.tui
+from capacity_tui.engine import present
+from capacity_tui.engine.catalog import load_catalog
+from capacity_tui.engine.plan.all_fields import KnownField, all_fields, automatic_parameters
+from capacity_tui.engine.plan.applying import CONDITIONS
+from capacity_tui.engine.plan.consequences import REPLACING, RULES
+from capacity_tui.engine.plan.field_texts import field_text
+from capacity_tui.engine.plan.names import known_names
+from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.plan.validation_errors import field_names
+from capacity_tui.engine.schema.report_formats import REPORT_FORMATS
+
+FIELDS = all_fields()
+SOURCES = [
+    file
+    for package in (capacity_tui.engine, capacity_tui.tui)
+    for file in sorted(Path(str(package.__file__)).parent.rglob("*.py"))
+]
+LONGEST_LIST = 2
+
+
+def test_every_value_of_a_plan_has_metadata() -> None:
+    assert {name for name in field_names() if not name.startswith("hardware.groups.")} <= set(FIELDS)
+
+
+@pytest.mark.parametrize("field", FIELDS.values(), ids=FIELDS.keys())
+def test_a_field_says_all_about_itself(field: KnownField) -> None:
+    knob, words = field.knob, field_text(field.path)
+    assert knob.label
+    assert knob.role is not None
+    assert len(re.findall(r"[.!](?:\s|$)", words.help)) >= 2
+    if knob.kind in ("integer", "power-of-two") and knob.shown:
+        assert knob.minimum is not None
+        assert knob.maximum is not None
+        assert knob.minimum < knob.maximum
+    if knob.kind == "choice":
+        choices = tuple(known_names(field.path, load_catalog())) or knob.choices
+        assert choices
+        assert not knob.choices or set(words.choices) >= set(knob.choices)
+    assert set(knob.needs) <= set(CONDITIONS)
+    for follows in knob.follows:
+        assert follows.rule in RULES.keys() | REPLACING.keys()
+        assert follows.why
+        assert follows.path in FIELDS or follows.path in Plan.model_fields
+
+
+def listed_fields(file: Path) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """Yield the line and the fields of each tuple, list, set or mapping that names some."""
+    known = {*FIELDS, *automatic_parameters()}
+    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        if isinstance(node, ast.Tuple | ast.List | ast.Set):
+            entries = node.elts
+        elif isinstance(node, ast.Dict):
+            entries = [key for key in node.keys if key is not None]
+        else:
+            continue
+        found = [entry.value for entry in entries if isinstance(entry, ast.Constant) and entry.value in known]
+        if found:
+            yield node.lineno, tuple(map(str, found))
+
+
+def test_nothing_beside_the_metadata_lists_fields() -> None:
+    lists = [
+        f"{file}:{line}: {', '.join(found)}"
+        for file in SOURCES
+        for line, found in listed_fields(file)
+        if len(found) > LONGEST_LIST
+    ]
+    assert lists == []
+
+
+@pytest.mark.parametrize("name", REPORT_FORMATS)
+def test_a_form_of_reports_is_asked_for_by_suffix_and_has_a_writer(name: str) -> None:
+    form = REPORT_FORMATS[name]
+    assert form.suffixes
+    module, _, function = form.writer.partition(":")
+    assert not module or callable(getattr(import_module(f"{present.__name__}.{module}"), function))
