@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import TypeAlias, cast
 
 from pydantic import BaseModel
@@ -150,11 +151,18 @@ def _is_named(path: str, named: Values) -> bool:
 
 def _changed_fields(before: Plan, after: Plan, change: Values) -> Iterator[KnownField]:
     """Yield the fields that others follow and that differ, of the sections that were touched."""
-    sections = {path.partition(".")[0] for path in change}
-    for path, known in all_fields().items():
-        touched = known.knob.follows and path.partition(".")[0] in sections
-        if touched and before.value(path) != after.value(path):
-            yield known
+    for section in dict.fromkeys(path.partition(".")[0] for path in change):
+        if getattr(before, section) != getattr(after, section):
+            yield from (
+                known for known in _followed_fields(section) if before.value(known.path) != after.value(known.path)
+            )
+
+
+@cache
+def _followed_fields(section: str) -> tuple[KnownField, ...]:
+    """Return the fields of a section that others follow once the plan is sound."""
+    known = (entry for path, entry in all_fields().items() if path.partition(".")[0] == section)
+    return tuple(entry for entry in known if any(follows.rule in RULES for follows in entry.knob.follows))
 
 
 def _written(plan: Plan, path: str, value: object, catalog: Catalog | None) -> Iterator[tuple[str, object]]:
