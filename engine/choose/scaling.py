@@ -13,6 +13,7 @@ from capacity_tui.engine.choose.space.grid import powers_of_two
 from capacity_tui.engine.choose.whatif.trials import EstimatedPlan, Trial, has_room, re_estimate, unit_seconds
 from capacity_tui.engine.estimate.bottleneck import NETWORK
 from capacity_tui.engine.estimate.result import Estimate, Scaling
+from capacity_tui.engine.plan.field_lists import model_sizes
 
 Parallelism = Literal["data", "model"]
 
@@ -125,12 +126,8 @@ def _spread(case: EstimatedPlan, devices: int, batch: int, kind: Parallelism) ->
         widest = max(per_node, int(parallel.tp or 1))
         tensor = max(size for size in powers_of_two(min(devices, widest)) if heads % size == 0 and devices % size == 0)
         model = devices
-        change |= {
-            "parallelism.tp": tensor,
-            "parallelism.pp": devices // tensor,
-            "parallelism.cp": 1,
-            "parallelism.ep": 1,
-        }
+        alone = dict.fromkeys(model_sizes(), 1)
+        change |= {**alone, "parallelism.tp": tensor, "parallelism.pp": devices // tensor}
     yield from ({**change, **shared} for shared in _batches(case, batch, max(1, devices // model)))
 
 

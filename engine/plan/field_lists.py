@@ -53,8 +53,18 @@ def model_sizes() -> tuple[str, ...]:
 
 @cache
 def served_sizes() -> tuple[str, ...]:
-    """Return the whole numbers of serving that memory limits."""
-    return paths_where(_is_served_size)
+    """Return the numbers of serving of which one call judges many values as an array."""
+    return tuple(path for path in paths_where(_is_broadcast) if path.startswith(f"{_INFERENCE}."))
+
+
+@cache
+def broadcast_numbers() -> tuple[str, ...]:
+    """Return the numbers beside a layout's sizes of which a training takes many values as an array."""
+    return tuple(path for path in paths_where(_is_broadcast) if not path.startswith(f"{_INFERENCE}."))
+
+
+def _is_broadcast(knob: Knob) -> bool:
+    return knob.broadcasts
 
 
 def _is_open_job(knob: Knob) -> bool:
@@ -68,7 +78,3 @@ def _is_searched(knob: Knob) -> bool:
 def _is_model_size(knob: Knob) -> bool:
     is_size = knob.group == _PARALLELISM and knob.kind == "power-of-two"
     return is_size and knob.role == "setting" and not knob.resolved_from_others
-
-
-def _is_served_size(knob: Knob) -> bool:
-    return knob.group == _INFERENCE and knob.kind == "power-of-two"

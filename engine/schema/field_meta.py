@@ -100,6 +100,7 @@ class Knob:
         resolved_from_others: whether its default follows from other fields.
         chosen_for: tasks in which the modes choose the value also where the plan gives none.
         placeholder: what it holds while its value is still being chosen; None for its default.
+        broadcasts: whether one estimate takes many values of it as an array.
         catalogue: catalogue that a value is picked from; empty for none.
         shown: whether a screen lists it.
     """
@@ -125,5 +126,6 @@ class Knob:
     resolved_from_others: bool = False
     chosen_for: tuple[str, ...] = ()
     placeholder: object = None
+    broadcasts: bool = False
     catalogue: str = ""
     shown: bool = True

@@ -20,6 +20,7 @@ from capacity_tui.engine.estimate.serving.run import ServingRun
 from capacity_tui.engine.estimate.serving.work import SEQUENCES, serving_work
 from capacity_tui.engine.numeric import Flags
 from capacity_tui.engine.plan.edit import with_values
+from capacity_tui.engine.plan.field_lists import served_sizes
 from capacity_tui.engine.plan.fields import plan_fields
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.verdict import Verdict
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 Holds: TypeAlias = Callable[[Floats], Flags]
 # Kinds of fields that are whole numbers, and those of them that arrays of values can stand for.
 WHOLE = ("integer", "power-of-two")
-SERVED = ("inference.batch", "inference.prompt_tokens", "inference.output_tokens")
+SERVED = served_sizes()
 TRAINED = ("training.micro_batch", "training.seq_len")
 # Values that one call judges: a range of a million takes four calls.
 POINTS = 32

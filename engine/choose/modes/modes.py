@@ -12,7 +12,7 @@ from capacity_tui.engine.choose.modes.filled import ModePlan, Reasons, Values, m
 from capacity_tui.engine.choose.modes.model_choice import choose_model, smallest_model
 from capacity_tui.engine.choose.modes.serving_settings import choose_serving
 from capacity_tui.engine.choose.modes.spec_fields import choose_own_parameters, choose_served_batch
-from capacity_tui.engine.choose.modes.training_settings import WISH, Search
+from capacity_tui.engine.choose.modes.training_settings import Search
 from capacity_tui.engine.choose.modes.ways_out import explained, with_ways_out
 from capacity_tui.engine.cluster.resolve_cluster import resolve_cluster
 from capacity_tui.engine.estimate.estimate import estimate_resolved
@@ -20,7 +20,7 @@ from capacity_tui.engine.estimate.note import Note
 from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.plan.edit import with_values
-from capacity_tui.engine.plan.field_lists import chosen_unless_given, model_sizes, placeholders
+from capacity_tui.engine.plan.field_lists import chosen_unless_given, model_sizes, open_jobs, placeholders
 from capacity_tui.engine.plan.plan import AUTO, Plan
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def with_placeholders(plan: Plan, catalog: Catalog) -> Plan:
 
 
 def _open_wish(plan: Plan) -> tuple[str, ...]:
-    return tuple(path for path in WISH if plan.value(path) == AUTO)
+    return tuple(path for path in open_jobs() if plan.value(path) == AUTO)
 
 
 def _as_given(mode: Mode, resolved: ResolvedPlan, estimate: Estimate) -> ModePlan:

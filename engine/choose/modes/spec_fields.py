@@ -121,7 +121,7 @@ def _network(
     verdict = f"fastest of {len(trials)} settings inside {limit}: {format_bytes(held)}"
     if not inside:
         verdict = f"nothing of {len(trials)} settings stays inside {limit}; this needs least: {format_bytes(held)}"
-    for path in ("training.micro_batch", "training.checkpointing", "training.global_batch"):
-        if path in wanted:
-            values[path], reasons[path] = chosen[path], verdict
+    for path, value in chosen.items():
+        if path in wanted and path not in reasons:
+            values[path], reasons[path] = value, verdict
     return values, reasons

@@ -20,6 +20,7 @@ from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
 from capacity_tui.engine.models.parameters import count_parameters
 from capacity_tui.engine.numeric import Flags, Number
 from capacity_tui.engine.plan.edit import with_values
+from capacity_tui.engine.plan.field_lists import open_jobs
 from capacity_tui.engine.plan.layout_rules import EQUAL_STAGES, LayoutRule, plan_layout
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.units import format_bytes, format_count
@@ -27,8 +28,6 @@ from capacity_tui.engine.units import format_bytes, format_count
 if TYPE_CHECKING:
     from capacity_tui.engine.machine.machine import Machine
 
-# What is wanted of a job, the same in all modes so that they compare the same job.
-WISH = ("training.seq_len", "training.tokens", "training.global_batch")
 # What is tried of each open field: what recomputes less first.
 CHECKPOINTING = ("none", "selective-ops", "full")
 OFFLOAD = ("none", "optimizer")
@@ -155,12 +154,13 @@ class Search:
 
 def _global_batch(values: Values, plan: Plan, replica_batch: float) -> int:
     """Return the sequences of a step for the chosen layout and micro-batch."""
-    tp, pp, micro_batch = (
-        int(str(values.get(path, plan.value(path))))
-        for path in ("parallelism.tp", "parallelism.pp", "training.micro_batch")
-    )
-    replicas = max(1, int(plan.hardware.devices or 1) // (tp * pp * plan.parallelism.cp))
-    return int(replicas * max(replica_batch, micro_batch))
+
+    def chosen(path: str) -> int:
+        return int(str(values.get(path, plan.value(path))))
+
+    model = chosen("parallelism.tp") * chosen("parallelism.pp") * plan.parallelism.cp
+    replicas = max(1, int(plan.hardware.devices or 1) // model)
+    return int(replicas * max(replica_batch, chosen("training.micro_batch")))
 
 
 def _sharding_group(ranks: int) -> LayoutRule:
@@ -226,7 +226,7 @@ def _reasons(
     verdict = f"fastest of {tried} settings that stay inside {limit}: {used}, {speed} tok/s"
     if not inside:
         verdict = f"nothing of {tried} settings stays inside {limit}; this needs least: {used}"
-    reasons = dict.fromkeys((path for path in values if path in wanted and path not in WISH), verdict)
+    reasons = dict.fromkeys((path for path in values if path in wanted and path not in open_jobs()), verdict)
     if "training.global_batch" in values:
         reasons["training.global_batch"] = f"{mode.replica_batch} sequences a replica, {mode.accumulation} accumulation"
     if "training.tokens" in values:

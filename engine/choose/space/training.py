@@ -21,6 +21,7 @@ from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.models.transformer import TransformerShape
 from capacity_tui.engine.numeric import Flags, Labels, Number
 from capacity_tui.engine.plan.edit import with_values
+from capacity_tui.engine.plan.field_lists import broadcast_numbers
 from capacity_tui.engine.plan.layout_rules import (
     FOLLOWING,
     Layout,
@@ -36,9 +37,7 @@ from capacity_tui.engine.verdict import Verdict
 # Sizes of a layout, by the plan field that gives them.
 LAYOUT_SIZES = {f"parallelism.{name}": name for name in ("tp", "pp", "cp", "ep", "interleave", *FOLLOWING)}
 # Numbers that a run takes from the plan as they are; every other field is a setting, which may change several.
-NUMBERS = frozenset(
-    {*LAYOUT_SIZES, "parallelism.zero", "training.seq_len", "training.micro_batch", "training.global_batch"}
-)
+NUMBERS = frozenset({*LAYOUT_SIZES, *broadcast_numbers()})
 # Combinations evaluated at once: enough that an array's own cost is small, few enough for some hundred megabytes.
 BLOCK = 2**18
 

@@ -31,6 +31,7 @@ class InferenceSection(Section):
             LARGEST_COUNT,
             families=TRANSFORMER,
             is_length=True,
+            broadcasts=True,
             role="job",
         ),
     ] = 2048
@@ -45,6 +46,7 @@ class InferenceSection(Section):
             LARGEST_COUNT,
             families=TRANSFORMER,
             is_length=True,
+            broadcasts=True,
             role="job",
         ),
     ] = 512
@@ -59,6 +61,7 @@ class InferenceSection(Section):
             65536,
             automatic=True,
             families=NEURAL,
+            broadcasts=True,
             role="setting",
             keeps_result=True,
         ),

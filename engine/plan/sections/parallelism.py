@@ -164,6 +164,7 @@ class ParallelismSection(Section):
             automatic=True,
             families=NEURAL,
             tasks=TRAINED,
+            broadcasts=True,
             role="setting",
             needs=("replicas",),
             keeps_result=True,

@@ -113,6 +113,7 @@ class TrainingSection(Section):
             automatic=True,
             families=TRANSFORMER,
             is_length=True,
+            broadcasts=True,
             role="job",
         ),
     ] = 2048
@@ -142,6 +143,7 @@ class TrainingSection(Section):
             65536,
             automatic=True,
             families=NEURAL,
+            broadcasts=True,
             role="setting",
             keeps_result=True,
         ),
@@ -157,6 +159,7 @@ class TrainingSection(Section):
             LARGEST_COUNT,
             automatic=True,
             families=NEURAL,
+            broadcasts=True,
             role="job",
         ),
     ] = None
