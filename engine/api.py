@@ -72,7 +72,6 @@ if TYPE_CHECKING:
     from capacity_tui.engine.files import set_aside as set_aside
     from capacity_tui.engine.files import state_folder as state_folder
     from capacity_tui.engine.files import storage_error as storage_error
-    from capacity_tui.engine.files import typed_path as typed_path
     from capacity_tui.engine.files import write_atomically as write_atomically
     from capacity_tui.engine.machine import doctor as _machine_doctor
     from capacity_tui.engine.machine import sample as _machine_sample
@@ -103,16 +102,12 @@ if TYPE_CHECKING:
     from capacity_tui.engine.machine.sample import Sampler as Sampler
     from capacity_tui.engine.machine.topology.tree import topology_lines as topology_lines
     from capacity_tui.engine.machine.vendors.vendor import GpuSample as GpuSample
-    from capacity_tui.engine.models import families as _models_families
-    from capacity_tui.engine.models.architecture import read_overrides as read_overrides
     from capacity_tui.engine.models.families import family_of as family_of
     from capacity_tui.engine.models.families import plugin_problems as plugin_problems
     from capacity_tui.engine.models.families import presumed_family as presumed_family
     from capacity_tui.engine.models.known_models import KnownModel as KnownModel
     from capacity_tui.engine.models.known_models import find_known_model as find_known_model
     from capacity_tui.engine.models.known_models import known_models as known_models
-    from capacity_tui.engine.models.spec import read_spec as read_spec
-    from capacity_tui.engine.models.spec_types import spec_type_of as spec_type_of
     from capacity_tui.engine.plan.all_fields import OWN_PARAMETERS as OWN_PARAMETERS
     from capacity_tui.engine.plan.edit import Edited as Edited
     from capacity_tui.engine.plan.edit import edited as edited
@@ -140,7 +135,6 @@ if TYPE_CHECKING:
     from capacity_tui.engine.plan.plan import HardwareSection as HardwareSection
     from capacity_tui.engine.plan.plan import Plan as Plan
     from capacity_tui.engine.plan.plan import PricingSection as PricingSection
-    from capacity_tui.engine.plan.plan import TrainingSection as TrainingSection
     from capacity_tui.engine.plan.validation_errors import field_names as field_names
     from capacity_tui.engine.present import roofline_chart as _present_roofline_chart
     from capacity_tui.engine.present import summary as _present_summary
@@ -222,7 +216,6 @@ if TYPE_CHECKING:
     InstanceRow = _catalog.Instance
     ProcessorRow = _catalog.Processor
     CatalogTable = _catalog_table.Table
-    ModelKind = _models_families.Kind
     cluster_of_machine = _cluster_own_machine.detected
     BenchmarkProgress = _machine_benchmark_all_benchmarks.Progress
     doctor_lines = _machine_doctor.report_lines
@@ -266,7 +259,7 @@ if TYPE_CHECKING:
 _NAMES = {
     # Errors, files and words
     "errors": "CapacityError Place PlanError StorageError",
-    "files": "config_folder make_folder set_aside state_folder storage_error typed_path write_atomically",
+    "files": "config_folder make_folder set_aside state_folder storage_error write_atomically",
     "printable": "printable printable_lines",
     "units": (
         "format_bandwidth format_bytes format_count format_flops format_money format_number format_percent "
@@ -280,11 +273,8 @@ _NAMES = {
     ),
     "catalog.table": "Table:CatalogTable",
     # Models
-    "models.architecture": "read_overrides",
-    "models.families": "Kind:ModelKind family_of plugin_problems presumed_family",
+    "models.families": "family_of plugin_problems presumed_family",
     "models.known_models": "KnownModel find_known_model known_models",
-    "models.spec": "read_spec",
-    "models.spec_types": "spec_type_of",
     # Plans
     "plan.all_fields": "OWN_PARAMETERS",
     "plan.edit": "Edited edited",
@@ -295,7 +285,7 @@ _NAMES = {
     "plan.files.sources": "PlanSource locate_plan read_source",
     "plan.validation_errors": "field_names",
     "plan.files.writing": "dump_plan",
-    "plan.plan": "AUTO HardwareSection Plan PricingSection TrainingSection",
+    "plan.plan": "AUTO HardwareSection Plan PricingSection",
     "schema.field_meta": "Knob",
     "schema.report_formats": "REPORT_FORMATS format_of_suffix",
     "schema.stepping": "share_of_range stepped",
