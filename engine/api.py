@@ -22,9 +22,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.catalog import load_catalog as load_catalog
     from capacity_tui.engine.catalog import table as _catalog_table
     from capacity_tui.engine.choose import validation as _choose_validation
-    from capacity_tui.engine.choose.advice.host_requirements import power_text as power_text
     from capacity_tui.engine.choose.advice.host_requirements import run_space as run_space
-    from capacity_tui.engine.choose.advice.host_requirements import space_text as space_text
     from capacity_tui.engine.choose.advice.larger_devices import larger_devices_note as larger_devices_note
     from capacity_tui.engine.choose.advice.machine_notes import job_notes as job_notes
     from capacity_tui.engine.choose.advice.machine_notes import machine_warnings as machine_warnings
@@ -52,7 +50,6 @@ if TYPE_CHECKING:
     from capacity_tui.engine.cluster.placement import placement_advice as placement_advice
     from capacity_tui.engine.cluster.resolve_cluster import resolve_cluster as resolve_cluster
     from capacity_tui.engine.cluster.score import Score as Score
-    from capacity_tui.engine.cluster.score import score_machine as score_machine
     from capacity_tui.engine.errors import CapacityError as CapacityError
     from capacity_tui.engine.errors import Place as Place
     from capacity_tui.engine.errors import PlanError as PlanError
@@ -79,11 +76,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.machine.benchmark.all_benchmarks import run_benchmarks as run_benchmarks
     from capacity_tui.engine.machine.benchmark.benchmark_report import BenchmarkReport as BenchmarkReport
     from capacity_tui.engine.machine.benchmark.benchmark_report import benchmarks_folder as benchmarks_folder
-    from capacity_tui.engine.machine.benchmark.benchmark_report import busy_text as busy_text
     from capacity_tui.engine.machine.benchmark.benchmark_report import save_report as save_report
-    from capacity_tui.engine.machine.benchmark.measurement import Measurement as Measurement
-    from capacity_tui.engine.machine.benchmark.measurement import Skipped as Skipped
-    from capacity_tui.engine.machine.benchmark.measurement import Unit as Unit
     from capacity_tui.engine.machine.benchmark.network_speed import web_address as web_address
     from capacity_tui.engine.machine.detect import detect as detect
     from capacity_tui.engine.machine.doctor import DoctorReport as DoctorReport
@@ -93,14 +86,10 @@ if TYPE_CHECKING:
     from capacity_tui.engine.machine.machine import Accelerator as Accelerator
     from capacity_tui.engine.machine.machine import Disk as Disk
     from capacity_tui.engine.machine.machine import Machine as Machine
-    from capacity_tui.engine.machine.machine import MeasuredFacts as MeasuredFacts
-    from capacity_tui.engine.machine.machine import MemoryModule as MemoryModule
     from capacity_tui.engine.machine.machine import NetworkInterface as NetworkInterface
-    from capacity_tui.engine.machine.machine import Process as Process
     from capacity_tui.engine.machine.measured_constants import MeasuredEfficiency as MeasuredEfficiency
     from capacity_tui.engine.machine.plain_data import machine_as_dict as machine_as_dict
     from capacity_tui.engine.machine.sample import Sampler as Sampler
-    from capacity_tui.engine.machine.topology.tree import topology_lines as topology_lines
     from capacity_tui.engine.machine.vendors.vendor import GpuSample as GpuSample
     from capacity_tui.engine.models.families import family_of as family_of
     from capacity_tui.engine.models.families import plugin_problems as plugin_problems
@@ -203,11 +192,8 @@ if TYPE_CHECKING:
     from capacity_tui.engine.units import format_number as format_number
     from capacity_tui.engine.units import format_percent as format_percent
     from capacity_tui.engine.units import format_power as format_power
-    from capacity_tui.engine.units import format_quantity as format_quantity
-    from capacity_tui.engine.units import format_rate as format_rate
     from capacity_tui.engine.units import format_seconds as format_seconds
     from capacity_tui.engine.units import format_temperature as format_temperature
-    from capacity_tui.engine.units import parse_count as parse_count
     from capacity_tui.engine.verdict import Verdict as Verdict
 
     AcceleratorRow = _catalog.Accelerator
@@ -263,7 +249,7 @@ _NAMES = {
     "printable": "printable printable_lines",
     "units": (
         "format_bandwidth format_bytes format_count format_flops format_money format_number format_percent "
-        "format_power format_quantity format_rate format_seconds format_temperature parse_count"
+        "format_power format_seconds format_temperature "
     ),
     "verdict": "Verdict",
     # Catalogues
@@ -296,19 +282,17 @@ _NAMES = {
     "cluster.own_machine": "detected:cluster_of_machine",
     "cluster.placement": "placement_advice",
     "cluster.resolve_cluster": "resolve_cluster",
-    "cluster.score": "Score score_machine",
-    "machine.benchmark.measurement": "Measurement Skipped Unit",
+    "cluster.score": "Score",
     "machine.benchmark.network_speed": "web_address",
-    "machine.benchmark.benchmark_report": "BenchmarkReport benchmarks_folder busy_text save_report",
+    "machine.benchmark.benchmark_report": "BenchmarkReport benchmarks_folder save_report",
     "machine.benchmark.all_benchmarks": "Progress:BenchmarkProgress run_benchmarks",
     "machine.detect": "detect",
     "machine.doctor": "DoctorReport report_lines:doctor_lines examine:doctor_report",
     "machine.facts": "Fact Quantity",
-    "machine.machine": "Accelerator Disk Machine MeasuredFacts MemoryModule NetworkInterface Process",
+    "machine.machine": "Accelerator Disk Machine NetworkInterface",
     "machine.measured_constants": "MeasuredEfficiency",
     "machine.plain_data": "machine_as_dict",
     "machine.sample": "Sample:MachineSample Sampler",
-    "machine.topology.tree": "topology_lines",
     "machine.generations": "Setting",
     "machine.vendors.vendor": "GpuSample",
     # Estimates
@@ -319,7 +303,7 @@ _NAMES = {
     "estimate.result": "Estimate Interval Note",
     "explain.roofline": "Roofline roofline",
     # Choices
-    "choose.advice.host_requirements": "power_text run_space space_text",
+    "choose.advice.host_requirements": "run_space",
     "choose.advice.larger_devices": "larger_devices_note",
     "choose.advice.machine_notes": "job_notes machine_warnings predicted_bottleneck",
     "choose.answers": "Explained answer explain step_seconds",

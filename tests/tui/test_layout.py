@@ -1,0 +1,150 @@
+"""Help, palette, themes and keys, and what is shown at any size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from flow import press, row, settle, shown
+
+from capacity_tui.tui.app import CapacityApp
+from capacity_tui.tui.widgets.panel import Panel
+
+MakeApp = Callable[..., CapacityApp]
+WIDE, USUAL, NARROW, TINY = (120, 40), (80, 24), (60, 20), (40, 12)
+
+
+async def test_help_lists_every_action_with_its_name(make_app: MakeApp) -> None:
+    async with make_app().run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        await press(pilot, "?")
+        text = "\n".join(line.plain for line in pilot.app.screen.query_one("TextLines").lines)
+        assert "edit.undo" in text
+        assert "Count deltas from this column" in text
+
+
+async def test_palette_offers_actions_and_models(make_app: MakeApp) -> None:
+    async with make_app().run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        await press(pilot, "ctrl+p", *"mistral")
+        await pilot.pause(0.3)
+        await press(pilot, "enter")
+        assert "mistral-7b" in row(pilot, "config", "Model")
+
+
+async def test_every_bundled_theme_can_be_applied(make_app: MakeApp) -> None:
+    app = make_app()
+    async with app.run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        seen = []
+        for _ in range(5):
+            await press(pilot, "t")
+            seen.append(app.theme)
+        assert len(set(seen)) == 5
+        assert 'theme = "dark"' in (app.settings, Path("config/settings.toml").read_text())[1]
+
+
+async def test_own_keys_replace_the_default_ones(make_app: MakeApp) -> None:
+    app = make_app(settings={"keys": {"value.more": "v", "edit.undo": "f5"}})
+    async with app.run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        await press(pilot, "down", "v")
+        assert "8192" in row(pilot, "config", "Sequence")
+        await press(pilot, "u")
+        assert "8192" in row(pilot, "config", "Sequence")
+        await press(pilot, "f5")
+        assert "4096" in row(pilot, "config", "Sequence")
+
+
+async def test_wrong_keymap_is_reported_and_the_default_keys_stay(make_app: MakeApp) -> None:
+    async with make_app(settings={"keys": {"edit.und": "f5"}}).run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        assert "edit.und" in shown(pilot, "footer")
+        await press(pilot, "down", "+")
+        assert "8192" in row(pilot, "config", "Sequence")
+
+
+@pytest.mark.parametrize("size", [WIDE, (100, 30), USUAL, NARROW, (60, 40), TINY, (20, 5)])
+async def test_every_panel_can_be_reached_and_shows_something_at_any_size(
+    make_app: MakeApp, size: tuple[int, int]
+) -> None:
+    async with make_app().run_test(size=size) as pilot:
+        await settle(pilot)
+        for number in "12345":
+            await press(pilot, number)
+            panel = pilot.app.focused
+            assert isinstance(panel, Panel)
+            assert int(number) == panel.NUMBER
+            assert panel.region.height >= 3
+            assert shown(pilot, panel.TITLE.lower()).strip()
+            assert panel.region.right <= size[0]
+            assert panel.region.bottom <= size[1]
+
+
+async def test_narrow_screen_shows_one_plan_and_summaries(make_app: MakeApp) -> None:
+    async with make_app().run_test(size=NARROW) as pilot:
+        await settle(pilot)
+        assert "balanced ✓ fits" in shown(pilot, "plans")
+        await press(pilot, "3", "l")
+        assert "extreme" in shown(pilot, "plans")
+
+
+async def test_resizing_keeps_cursor_and_numbers(make_app: MakeApp) -> None:
+    async with make_app().run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        await press(pilot, "down", "down")
+        for size in (TINY, WIDE, USUAL):
+            await pilot.resize_terminal(*size)
+            await settle(pilot)
+            assert "▌Micro batch" in shown(pilot, "config")
+            assert max(len(line) for line in shown(pilot, "config").splitlines()) <= size[0]
+
+
+async def test_ascii_screen_has_no_other_characters(make_app: MakeApp) -> None:
+    app = make_app(ascii_only=True)
+    async with app.run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        await press(pilot, "3")
+        picture = app.export_screenshot()
+        text = picture[picture.index('-matrix">') :]
+        text = text.replace("&#160;", " ")
+        assert text.isascii()
+
+
+async def test_no_color_uses_the_terminals_own_theme(make_app: MakeApp, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    app = make_app()
+    async with app.run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        assert app.theme == "capacity-ansi"
+        assert app.native_ansi_color
+
+
+async def test_hint_of_the_first_run_goes_for_good(make_app: MakeApp, own_folders: Path) -> None:
+    async with make_app(settings={"hint": True}).run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        assert "? lists all keys" in shown(pilot, "hint")
+        await press(pilot, "escape")
+        assert not pilot.app.screen.query_one("#hint").display
+        assert "hint = false" in (own_folders / "config" / "settings.toml").read_text()
+
+
+async def test_footer_names_keys_of_the_panel_and_says_that_there_are_more(make_app: MakeApp) -> None:
+    async with make_app().run_test(size=USUAL) as pilot:
+        await settle(pilot)
+        assert "+/- step" in shown(pilot, "footer")
+        for must in ("? help", "q quit", "…"):
+            assert must in shown(pilot, "footer")
+        await press(pilot, "3")
+        assert "step" not in shown(pilot, "footer")
+
+
+async def test_escape_shows_all_panels_again(make_app: MakeApp) -> None:
+    async with make_app(settings={"hint": True}).run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        await press(pilot, "z")
+        assert not pilot.app.screen.query_one("#plans").display
+        await press(pilot, "escape")
+        assert pilot.app.screen.query_one("#plans").display
+        assert pilot.app.screen.query_one("#hint").display
