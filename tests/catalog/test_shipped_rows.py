@@ -98,6 +98,11 @@ def test_rows_point_at_rows_that_exist(shipped: Catalog) -> None:
         assert fabric.network in shipped.links, fabric.id
 
 
+def test_every_generation_has_an_efficiency_row_of_its_own(shipped: Catalog) -> None:
+    covered = {name for row in shipped.efficiencies.values() for name in row.generations}
+    assert {row.id: row.generation for row in shipped.accelerators.values() if row.generation not in covered} == {}
+
+
 def test_link_bandwidths_are_per_direction(shipped: Catalog) -> None:
     for row in shipped.links.values():
         if row.bidirectional_gbs is not None:
