@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 Number: TypeAlias = float | NDArray[np.floating[Any]]
 Flags: TypeAlias = NDArray[np.bool_]
 Label = TypeVar("Label", bound=str)
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,8 +80,38 @@ def where(condition: object, yes: Number, no: Number) -> Number:
 
 def added(numbers: Iterable[Number]) -> Number:
     """Add numbers that broadcast, small arrays first: what an axis does not change is added up once for all of it."""
-    return sum(sorted(numbers, key=_places), start=0.0)
+    first, *others = sorted(numbers, key=_places) or (0.0,)
+    return sum(others, start=first)
 
 
 def _places(number: Number) -> int:
     return number.size if isinstance(number, np.ndarray) else 1
+
+
+class OnDemand(Mapping[str, Value]):
+    """Results by name, each worked out when it is first asked for: a search over arrays asks for few of them."""
+
+    def __init__(self, names: Iterable[str], work_out: Callable[[str], Value]) -> None:
+        self._names = tuple(names)
+        self._work_out = work_out
+        self._known: dict[str, Value] = {}
+
+    def __getitem__(self, name: str) -> Value:
+        """Return a result.
+
+        Raises:
+            KeyError: there is none of this name.
+        """
+        if name not in self._names:
+            raise KeyError(name)
+        if name not in self._known:
+            self._known[name] = self._work_out(name)
+        return self._known[name]
+
+    def __iter__(self) -> Iterator[str]:
+        """Return the names in order."""
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        """Return how many names there are."""
+        return len(self._names)

@@ -19,26 +19,29 @@ from capacity_tui.engine.estimate.result import (
 from capacity_tui.engine.estimate.serving.rates import inference_speed
 from capacity_tui.engine.estimate.timing.schedule import StepTime, step_time
 from capacity_tui.engine.estimate.work import Work
-from capacity_tui.engine.numeric import Number, added
+from capacity_tui.engine.numeric import Number, OnDemand, added
 from capacity_tui.engine.plan.plan import PricingSection
 
 
 def memory_estimate(work: Work, cluster: Cluster) -> MemoryEstimate:
     """Add what lies outside the allocator and return memory with its intervals."""
-    allocated = added(work.memory.values())
+    allocated = added(work.memory.values()) if work.allocated is None else work.allocated
     reserve = reserve_bytes(allocated, work.fragmentation)
-    parts = {**work.memory, "context": work.context_bytes, "reserve": reserve}
+    outside = {"context": work.context_bytes, "reserve": reserve}
+    parts = OnDemand((*work.memory, *outside), lambda part: outside[part] if part in outside else work.memory[part])
+
+    def stage(name: str) -> StageBytes:
+        bytes_ = work.stages[name]
+        return StageBytes(bytes_, bytes_ + reserve_bytes(bytes_, work.fragmentation) + work.context_bytes)
+
     return MemoryEstimate(
-        per_device_bytes=work.ranges.memory.beyond_exact(work.memory),
-        reserved_bytes=work.ranges.memory.beyond_exact(parts),
+        per_device_bytes=work.ranges.memory.beyond_exact(work.memory, allocated),
+        reserved_bytes=work.ranges.memory.beyond_exact(parts, allocated + added(outside.values())),
         parts=parts,
         capacity_bytes=cluster.device.memory_bytes,
         host_bytes=work.host_bytes,
         places=work.places,
-        stages={
-            name: StageBytes(bytes_, bytes_ + reserve_bytes(bytes_, work.fragmentation) + work.context_bytes)
-            for name, bytes_ in work.stages.items()
-        },
+        stages=OnDemand(work.stages, stage),
         timeline=work.timeline,
         host_capacity_bytes=cluster.host_memory_bytes,
     )

@@ -226,6 +226,7 @@ class Work:
         state_bytes: model states that one device writes to a checkpoint; None where they are not known.
         served: the requests, where the work answers any.
         details: further figures, by result key.
+        allocated: sum of the memory, where it is known without its parts; None where they are added up.
     """
 
     facts: ModelFacts
@@ -250,6 +251,7 @@ class Work:
     timeline: Mapping[str, Number] = field(default_factory=dict)
     served: Served | None = None
     details: Mapping[str, Number] = field(default_factory=dict)
+    allocated: Number | None = None
 
     @property
     def operators(self) -> tuple[Operator, ...]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from capacity_tui.engine.catalog.rows.reliability import Reliability
 from capacity_tui.engine.numeric import Number, added
 
@@ -33,7 +35,7 @@ class Interval:
 
 def exact_bytes(parts: Mapping[str, Number]) -> Number:
     """Return the bytes of parts of memory that follow from sizes and types alone."""
-    return added(bytes_ for name, bytes_ in parts.items() if name in EXACT_PARTS)
+    return added(parts[name] for name in parts if name in EXACT_PARTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +55,16 @@ class Range:
         """Return a value with this range."""
         return Interval(value, value * self.low, value * self.high)
 
-    def beyond_exact(self, parts: Mapping[str, Number]) -> Interval:
-        """Return the sum of parts of memory with its range: exact parts as they are, the others times the ratios."""
+    def beyond_exact(self, parts: Mapping[str, Number], total: Number) -> Interval:
+        """Return memory with its range: exact parts as they are, the others times the ratios.
+
+        Args:
+            parts: bytes by part.
+            total: their sum.
+        """
         exact = exact_bytes(parts)
-        others = added(bytes_ for name, bytes_ in parts.items() if name not in EXACT_PARTS)
-        return Interval(exact + others, exact + others * self.low, exact + others * self.high)
+        others = np.maximum(total - exact, 0.0)
+        return Interval(total, exact + others * self.low, exact + others * self.high)
 
     @property
     def inverse(self) -> Range:

@@ -211,10 +211,10 @@ def _pipeline_time(phase: Phase, schedule: Schedule) -> PhaseTime:
     each = total(busy.layer) + overlap.idle
     visible: list[Number] = []
     for collective, exposed in zip(phase.collectives, overlap.exposed, strict=True):
-        repeats = 1.0 if collective.per_step else micro_batches
         each = each if collective.per_step else each + exposed
-        visible.append(exposed * repeats)
-        parts[collective.part] = parts.get(collective.part, 0.0) + exposed * repeats
+        visible.append(exposed if collective.per_step else exposed * micro_batches)
+        before = parts.get(collective.part)
+        parts[collective.part] = visible[-1] if before is None else before + visible[-1]
     mean = each + (busy.first + busy.last) / stages
     ends = where(stages > 1, np.maximum(busy.first, busy.last), busy.first + busy.last)
     slowest = np.maximum(each * schedule.fullest_over_mean + ends, mean)

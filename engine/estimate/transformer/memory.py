@@ -33,7 +33,7 @@ from capacity_tui.engine.estimate.transformer.memory_terms import (
     weight_bytes,
 )
 from capacity_tui.engine.estimate.transformer.run import Recompute, TransformerRun
-from capacity_tui.engine.numeric import Number, added, any_true, where
+from capacity_tui.engine.numeric import Number, OnDemand, added, any_true, where
 from capacity_tui.engine.units import FP32_BYTES
 
 PHASES = {
@@ -43,13 +43,14 @@ PHASES = {
     "optimizer": "in the optimizer's step",
     "checkpoint": "while a checkpoint is written",
 }
-MOMENTS = {
+PHASE_AT = {
     "load": "load",
-    "loss": "forward peak",
-    "backward": "backward peak",
+    "forward peak": "loss",
+    "backward peak": "backward",
     "optimizer": "optimizer",
     "checkpoint": "checkpoint",
 }
+"""The phase of each moment that results tell."""
 FIRST, SECOND, LAST = "first", "second", "last"
 
 
@@ -76,15 +77,23 @@ class StageMemory:
         return largest(self.timeline.values())
 
     @cached_property
-    def parts(self) -> dict[str, Number]:
+    def parts(self) -> Mapping[str, Number]:
         """Bytes by part in the fullest phase."""
-        first, *others = self.phases
-        chosen = dict(self.phases[first])
-        for phase in others:
-            here = self.timeline[phase] >= self.peak
-            if any_true(here):
-                chosen = {part: where(here, bytes_, chosen[part]) for part, bytes_ in self.phases[phase].items()}
+        return OnDemand(next(iter(self.phases.values())), self._in_fullest_phase)
+
+    def _in_fullest_phase(self, part: str) -> Number:
+        first, *_ = self.phases
+        chosen = self.phases[first][part]
+        for phase, here in self._fullest:
+            chosen = where(here, self.phases[phase][part], chosen)
         return chosen
+
+    @cached_property
+    def _fullest(self) -> list[tuple[str, object]]:
+        """Where each phase but the first is the fullest; phases that never are do not stand here."""
+        _, *others = self.phases
+        here = ((phase, self.timeline[phase] >= self.peak) for phase in others)
+        return [(phase, flags) for phase, flags in here if any_true(flags)]
 
 
 @dataclass(frozen=True)
@@ -99,19 +108,20 @@ class TrainingMemory:
         return largest(stage.peak for stage in self.stages.values())
 
     @cached_property
-    def parts(self) -> dict[str, Number]:
+    def parts(self) -> Mapping[str, Number]:
         """Bytes by part in the fullest phase of the fullest stage."""
-        return self._on_fullest(lambda stage: stage.parts)
+        names = self.stages[FIRST].parts
+        return OnDemand(names, lambda part: self._on_fullest(lambda stage: stage.parts[part]))
 
     @cached_property
-    def timeline(self) -> dict[str, Number]:
+    def timeline(self) -> Mapping[str, Number]:
         """Bytes by phase on the fullest stage."""
-        return self._on_fullest(lambda stage: stage.timeline)
+        return OnDemand(PHASES, lambda phase: self._on_fullest(lambda stage: stage.timeline[phase]))
 
     @cached_property
     def host(self) -> Number:
         """Bytes in host memory for a device of the fullest stage."""
-        return self._on_fullest(lambda stage: {"host": stage.host})["host"]
+        return self._on_fullest(lambda stage: stage.host)
 
     @property
     def ends(self) -> dict[str, Number]:
@@ -129,14 +139,22 @@ class TrainingMemory:
             for phase, bytes_ in stage.timeline.items()
         }
 
-    def _on_fullest(self, read: Callable[[StageMemory], Mapping[str, Number]]) -> dict[str, Number]:
+    def _on_fullest(self, read: Callable[[StageMemory], Number]) -> Number:
         """Return what is read of the fullest stage: chosen place by place where arrays are estimated."""
+        found = read(self.stages[FIRST])
+        for stage, fuller in self._fuller:
+            found = where(fuller, read(stage), found)
+        return found
+
+    @cached_property
+    def _fuller(self) -> list[tuple[StageMemory, object]]:
+        """Where each stage is fuller than all before it; stages that never are do not stand here."""
         first, *others = self.stages.values()
-        found, peak = dict(read(first)), first.peak
+        peak, found = first.peak, list[tuple[StageMemory, object]]()
         for other in others:
             fuller = other.peak > peak
             if any_true(fuller):
-                found = {name: where(fuller, value, found[name]) for name, value in read(other).items()}
+                found.append((other, fuller))
                 peak = np.maximum(peak, other.peak)
         return found
 
@@ -204,7 +222,7 @@ def stage_memory(run: TransformerRun, stage: str) -> StageMemory:
     unsharded = (run.zero < 2) | (run.shard <= 1)
     fleeting = (run.micro_batches <= 1) & unsharded & (np.asarray(software.gradient_buffer) < 1)
     waiting = where(fleeting, 0.0, kept["gradients"])
-    casts = _cast_gradients(run, held) + outputs * 0.0
+    casts = _cast_gradients(run, held)
     beside = software.flat_gradients * casts
     static = {"weights": kept["weights"], "optimizer": kept["optimizer"]}
 

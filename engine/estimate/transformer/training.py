@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping
 
 from capacity_tui.engine.estimate.non_allocator_memory import context_bytes
 from capacity_tui.engine.estimate.transformer.communication import training_collectives
-from capacity_tui.engine.estimate.transformer.memory import MOMENTS, training_memory
+from capacity_tui.engine.estimate.transformer.memory import PHASE_AT, training_memory
 from capacity_tui.engine.estimate.transformer.operators import narrow_where_it_pays, training_operators
 from capacity_tui.engine.estimate.transformer.optimizer import WHOLE_MATRICES
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.estimate.work import ModelFacts, Phase, Schedule, Work
 from capacity_tui.engine.models.operations import forward_flops_per_token
-from capacity_tui.engine.numeric import Number, any_true, where
+from capacity_tui.engine.numeric import Number, OnDemand, any_true, where
 
 METHOD = "operator roofline with collectives and pipeline schedule; memory term by term"
 
@@ -44,8 +44,9 @@ def training_work(run: TransformerRun, steps: Number | None) -> Work:
     return Work(
         facts=facts,
         memory=memory.parts,
+        allocated=memory.peak,
         stages=memory.ends,
-        timeline={MOMENTS[phase]: bytes_ for phase, bytes_ in memory.timeline.items()},
+        timeline=OnDemand(PHASE_AT, lambda moment: memory.timeline[PHASE_AT[moment]]),
         host_bytes=memory.host,
         places=memory.places,
         fragmentation=run.software.fragmentation,
