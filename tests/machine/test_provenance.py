@@ -20,8 +20,8 @@ from capacity_tui.engine.machine.facts import Fact, detected, missing
 from capacity_tui.engine.machine.host.cpu import probe_cpu
 from capacity_tui.engine.machine.host_files import Host
 from capacity_tui.engine.machine.machine import MeasuredFacts, MigInstance
-from capacity_tui.engine.present import result_as_dict
 from capacity_tui.engine.present.explanation import explanation_text
+from capacity_tui.engine.present.results import result_as_dict
 from capacity_tui.engine.present.summary import basis
 from capacity_tui.tui.screens.plan.hardware_view import cluster_rows
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.plan.plan import ModelSection, Plan, ReportSection
-from capacity_tui.engine.present import to_markdown
+from capacity_tui.engine.present.markdown import to_markdown
 
 
 def test_verdict_figures_ranges_and_basis(plan: Plan, training: Estimate) -> None:

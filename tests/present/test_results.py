@@ -13,8 +13,7 @@ import yaml
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.plan.files.loading import plan_from_data
 from capacity_tui.engine.plan.plan import Plan
-from capacity_tui.engine.present import result_as_dict, to_json, to_yaml
-from capacity_tui.engine.present.results import MEMORY_PARTS, TIME_PARTS
+from capacity_tui.engine.present.results import MEMORY_PARTS, TIME_PARTS, result_as_dict, to_json, to_yaml
 from capacity_tui.engine.uncertainty.intervals import Interval
 
 PROMISED = [

@@ -116,21 +116,17 @@ def _write_machine(
             }
         write(to_json(data) if form == "json" else to_yaml(data), output)
         return
-    from capacity_tui.engine.api import (
-        benchmark_parts,
-        job_parts,
-        load_catalog,
-        machine_parts,
-        machine_score,
-        score_parts,
-        surroundings_parts,
-    )
+    from capacity_tui.engine.api import machine_parts
     from capacity_tui.tui.headless.tables.layout import rich_parts
 
     said = [*machine_parts(machine)]
     if report:
+        from capacity_tui.engine.api import benchmark_parts
+
         said += benchmark_parts(report)
     if found:
+        from capacity_tui.engine.api import job_parts, load_catalog, machine_score, score_parts, surroundings_parts
+
         catalog = load_catalog()
         said += score_parts(machine_score(machine, catalog))
         said += job_parts(machine, found, catalog)
