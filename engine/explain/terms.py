@@ -230,7 +230,7 @@ def _collective_terms(phase: Phase, time: PhaseTime, part: str, ending: str) -> 
 
 
 def _collective_detail(collective: Collective, runs: float, seconds: float, visible: float) -> str:
-    hidden = format_percent(1.0 - visible / seconds) if seconds else format_percent(0.0)
+    hidden = format_percent(max(0.0, 1.0 - visible / seconds) if seconds else 0.0)
     return f"{_times(runs, 'time')} {format_bytes(mean(collective.bytes), 'MB')}, {hidden} of it hidden"
 
 
