@@ -10,7 +10,7 @@ import csv
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import resources
-from typing import Literal, TypeAlias, cast, get_args
+from typing import Literal, TypeAlias, cast
 
 from capacity_tui.engine.errors import CatalogError, Place
 
@@ -29,18 +29,38 @@ Kind: TypeAlias = Literal[
 Row: TypeAlias = Mapping[str, str]
 Scalar: TypeAlias = bool | int | float | str
 
-KINDS: tuple[Kind, ...] = get_args(Kind)
-# Kinds whose figures an estimate gives: not whether something ran out of memory, nor throughput under changing load.
-COMPARED_KINDS: tuple[Kind, ...] = tuple(kind for kind in KINDS if kind not in {"finetune_fit", "serving"})
-_FOLDER = "measurements"
-_FILES: dict[Kind, str] = {
-    "train_time": "train_time",
-    "train_memory": "train_memory",
-    "finetune_time": "finetune",
-    "finetune_memory": "finetune",
-    "finetune_fit": "finetune",
+
+@dataclass(frozen=True, slots=True)
+class KindOfFigure:
+    """What is measured.
+
+    Attributes:
+        title: heading of its report.
+        file: file of ``profiles/measurements`` that holds it.
+        compared: whether an estimate gives the figure: not whether something ran out of memory, nor throughput under
+            changing load.
+    """
+
+    title: str
+    file: str
+    compared: bool = True
+
+
+DESCRIBED: Mapping[Kind, KindOfFigure] = {
+    "train_time": KindOfFigure("Step time of training", "train_time"),
+    "train_memory": KindOfFigure("Peak memory of training", "train_memory"),
+    "finetune_time": KindOfFigure("Step time of fine-tuning", "finetune"),
+    "finetune_memory": KindOfFigure("Peak memory of fine-tuning", "finetune"),
+    "finetune_fit": KindOfFigure("Whether fine-tuning fits", "finetune", compared=False),
+    "prefill": KindOfFigure("Prefill throughput", "inference"),
+    "decode": KindOfFigure("Decode throughput", "inference"),
+    "generate": KindOfFigure("Output throughput, prompts included", "inference"),
+    "serving": KindOfFigure("Throughput under changing load", "inference", compared=False),
+    "inference_memory": KindOfFigure("Peak memory of inference", "inference"),
 }
-_INFERENCE = "inference"
+KINDS: tuple[Kind, ...] = tuple(DESCRIBED)
+COMPARED_KINDS: tuple[Kind, ...] = tuple(kind for kind, figure in DESCRIBED.items() if figure.compared)
+_FOLDER = "measurements"
 _PLAN_SECTIONS = ("model.", "training.", "inference.", "parallelism.", "hardware.")
 # A figure of nvidia-smi in MiB, rounded to thousands by its author and called GB, is in thousands of MiB.
 _BYTES = {"MB": 10**6, "GB": 10**9, "MiB": 2**20, "GiB": 2**30, "1000 MiB": 1000 * 2**20}
@@ -109,7 +129,7 @@ def read_measurements(kind: Kind) -> tuple[Measurement, ...]:
     """
     sources = _sources()
     found = []
-    for line, row in _rows(_FILES.get(kind, _INFERENCE)):
+    for line, row in _rows(DESCRIBED[kind].file):
         figure = None if row["skip"] else _figure(kind, row)
         if figure is not None:
             found.append(_measurement(kind, row, figure, sources[row["source"]], line))
@@ -122,7 +142,7 @@ def read_skipped(kind: Kind) -> tuple[Skipped, ...]:
     timed = kind.endswith("_time")
     return tuple(
         Skipped(row["id"], sources[row["source"]]["key"], reason)
-        for _, row in _rows(_FILES.get(kind, _INFERENCE))
+        for _, row in _rows(DESCRIBED[kind].file)
         if (reason := row["skip"] or (timed and row.get("skip_time")))
     )
 
@@ -201,7 +221,7 @@ def _measurement(kind: Kind, row: Row, figure: _Figure, source: Row, line: int) 
             tags=_tags(row, plan, source["key"]),
         )
     except (KeyError, ValueError) as error:
-        place = Place(f"{_FILES.get(kind, _INFERENCE)}.csv", line, row["id"])
+        place = Place(f"{DESCRIBED[kind].file}.csv", line, row["id"])
         raise CatalogError("a measurement cannot be read", str(error), place=place) from error
 
 

@@ -8,20 +8,11 @@ from dataclasses import asdict
 from html import escape
 
 from capacity_tui.engine.accuracy.fits import FittedConstant
-from capacity_tui.engine.accuracy.published import Kind
+from capacity_tui.engine.accuracy.published import DESCRIBED, Kind
 from capacity_tui.engine.accuracy.report import AccuracyReport
 from capacity_tui.engine.accuracy.scoring import Pair, Scores
 
-TITLES: Mapping[Kind, str] = {
-    "train_time": "Step time of training",
-    "train_memory": "Peak memory of training",
-    "finetune_time": "Step time of fine-tuning",
-    "finetune_memory": "Peak memory of fine-tuning",
-    "prefill": "Prefill throughput",
-    "decode": "Decode throughput",
-    "generate": "Output throughput, prompts included",
-    "inference_memory": "Peak memory of inference",
-}
+TITLES: Mapping[Kind, str] = {kind: figure.title for kind, figure in DESCRIBED.items()}
 SCORE_HEADINGS = ("runs", "publishers", "median error", "mean error", "90th percentile", "bias", "in the interval",
                   "by publisher")  # fmt: skip
 PAIR_HEADINGS = ("run", "predicted", "measured", "unit", "error")
@@ -153,7 +144,7 @@ def _constants(constants: Sequence[FittedConstant]) -> Iterable[str]:
 
 
 def _section(report: AccuracyReport, unseen: Scores | None, plot: str | None) -> Iterable[str]:
-    title = TITLES.get(report.kind, report.kind)
+    title = TITLES[report.kind]
     yield f"## {title}\n"
     if report.overall is None:
         yield f"None of the {len(report.refused)} published runs can be estimated yet.\n"
@@ -213,7 +204,7 @@ def scatter_svg(report: AccuracyReport) -> str:
         at = place(10.0**power)
         parts.append(f'<text x="{_MARGIN + at:.0f}" y="{whole - 28}" text-anchor="middle">1e{power}</text>')
         parts.append(f'<text x="{_MARGIN - 6}" y="{_SIZE + _MARGIN - at + 4:.0f}" text-anchor="end">1e{power}</text>')
-    title = escape(TITLES.get(report.kind, report.kind))
+    title = escape(TITLES[report.kind])
     unit = escape(report.pairs[0].measurement.unit)
     parts.append(f'<text x="{_MARGIN}" y="26" font-size="14">{title}: predicted over measured, {unit}</text>')
     parts.append(f'<text x="{whole / 2:.0f}" y="{whole - 10}" text-anchor="middle">measured (band: 20 % off)</text>')

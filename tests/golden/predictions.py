@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from statistics import median
 
-from capacity_tui.engine.accuracy.published import Kind, read_measurements
+from capacity_tui.engine.accuracy.published import DESCRIBED, Kind, read_measurements
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate.estimate import estimate_plan
@@ -25,10 +25,8 @@ RENEW = "uv run python tests/golden/predictions.py"
 FOLDER = Path(__file__).parent
 # Kinds of figures whose runs share a file.
 FILES: dict[str, tuple[Kind, ...]] = {
-    "train_time": ("train_time",),
-    "train_memory": ("train_memory",),
-    "finetune": ("finetune_time", "finetune_memory", "finetune_fit"),
-    "inference": ("prefill", "decode", "generate", "serving", "inference_memory"),
+    file: tuple(kind for kind, figure in DESCRIBED.items() if figure.file == file)
+    for file in dict.fromkeys(figure.file for figure in DESCRIBED.values())
 }
 FIGURES = (
     "allocated_gib",

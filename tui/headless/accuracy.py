@@ -94,7 +94,7 @@ def _tables(
     )
 
     for report in reports:
-        yield Text(ACCURACY_TITLES.get(report.kind, report.kind), style="bold")
+        yield Text(ACCURACY_TITLES[report.kind], style="bold")
         if report.overall is None:
             yield Text(f"none of {len(report.refused)} published runs can be estimated yet")
             continue
