@@ -16,6 +16,7 @@ from capacity_tui.engine.catalog.reading import Document, read_yaml
 from capacity_tui.engine.catalog.rows.algorithms import Algorithm
 from capacity_tui.engine.catalog.rows.assumptions import Assumption
 from capacity_tui.engine.catalog.rows.base import Row
+from capacity_tui.engine.catalog.rows.checkpointing import Checkpointing
 from capacity_tui.engine.catalog.rows.devices import (
     Accelerator,
     Fabric,
@@ -138,6 +139,11 @@ class Catalog:
         return self._table("precisions", "precision", Precision)
 
     @cached_property
+    def checkpointings(self) -> Table[Checkpointing]:
+        """What the backward pass may compute again."""
+        return self._table("checkpointing", "checkpointing", Checkpointing)
+
+    @cached_property
     def optimizers(self) -> Table[Optimizer]:
         """Optimizers and their states."""
         return self._table("optimizers", "optimizer", Optimizer)
@@ -165,6 +171,10 @@ class Catalog:
         for name, attribute in vars(Catalog).items():
             if isinstance(attribute, cached_property) and not name.startswith("_"):
                 yield name, getattr(self, name)
+
+    def engine_rows(self, engine: str) -> Sequence[InferenceEngine]:
+        """Return the rows of an inference engine, one for each of its back ends."""
+        return [row for row in self.engines.values() if row.engine == engine]
 
     def instances_with(self, accelerator: str) -> Sequence[Instance]:
         """Return the instances that have whole devices of an accelerator."""

@@ -67,6 +67,11 @@ def efficiency_of(generation: str, catalog: Catalog) -> Efficiency:
     )
 
 
+def stand_ins(catalog: Catalog) -> dict[str, str]:
+    """Return the precision that devices without one compute in instead, by its name."""
+    return {name: row.runs_as for name, row in catalog.precisions.items() if row.runs_as is not None}
+
+
 def accelerator_device(row: Accelerator, catalog: Catalog) -> Device:
     """Return a catalogue accelerator as formulas see it."""
     fields = {"fp64": "fp64_tflops"} | {name: kept.peak_field for name, kept in catalog.precisions.items()}
@@ -99,6 +104,7 @@ def accelerator_device(row: Accelerator, catalog: Catalog) -> Device:
         efficiency=efficiency_of(row.generation or "", catalog),
         checked=row.checked.isoformat(),
         confidence=row.confidence,
+        runs_as=stand_ins(catalog),
     ).known_by(told, *DEVICE_FIGURES)
     if not row.unified_memory and not (generation and lanes):
         guess = assumed_by(guesses["pcie-lanes" if generation else "pcie-generation"])
@@ -164,6 +170,7 @@ def processor_device(row: Processor, catalog: Catalog) -> Device:
         efficiency=efficiency_of("CPU", catalog),
         checked=row.checked.isoformat(),
         confidence=row.confidence,
+        runs_as=stand_ins(catalog),
     ).known_by(row_provenance(row), *DEVICE_FIGURES)
     lacking = {
         "peaks": () if row.base_ghz or row.boost_ghz else ("cpu-clock",),

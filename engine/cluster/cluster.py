@@ -13,10 +13,6 @@ from capacity_tui.engine.numeric import Number
 
 DeviceKind = Literal["gpu", "tpu", "cpu"]
 
-# Where a type has no units of its own, the next one below runs in its place.
-FALLBACK = {"fp4": "fp8", "fp8": "bf16", "int8": "fp16", "bf16": "fp16", "fp16": "fp32", "tf32": "fp32"}
-
-
 FIGURES = {
     "memory_bytes": "memory",
     "bandwidth": "memory bandwidth",
@@ -28,7 +24,6 @@ FIGURES = {
     "host_memory_bytes": "host memory",
 }
 """Figures of hardware whose provenance is kept, by field; peaks go by ``peaks.`` and their type."""
-WIDEST_FIRST = ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "int8", "fp4")
 
 
 SIXTEEN_BIT = ("bf16", "fp16")
@@ -84,7 +79,7 @@ class Device:
         kind: gpu, tpu or cpu.
         memory_bytes: what the driver reports as usable; RAM for a CPU or shared memory.
         bandwidth: memory bandwidth, B/s.
-        peaks: dense peaks by type, FLOP/s.
+        peaks: dense peaks by type, the widest first, FLOP/s.
         units: processors that work on tiles side by side (SMs, compute units, cores).
         tdp_watts: power limit; None where unknown.
         clock: share of the full clock that a lowered power limit leaves.
@@ -94,6 +89,7 @@ class Device:
         checked: date of the catalogue row.
         confidence: A, B or C as the catalogue says.
         known: how each of the figures came about, by field; peaks by ``peaks.bf16`` and the like.
+        runs_as: the type that runs in place of one that has no units of its own, by that type.
     """
 
     id: str
@@ -111,6 +107,7 @@ class Device:
     checked: str
     confidence: str
     known: Mapping[str, Provenance] = field(default_factory=dict)
+    runs_as: Mapping[str, str] = field(default_factory=dict)
 
     def known_by(self, by: Provenance, *names: str) -> Device:
         """Return the device with another provenance for some figures; ``peaks`` stands for all of its peaks."""
@@ -148,9 +145,9 @@ class Device:
 
         A device without any wider type (TPUs multiply in bf16 alone) runs it in the widest one it has.
         """
-        while precision not in self.peaks and precision in FALLBACK:
-            precision = FALLBACK[precision]
-        return precision if precision in self.peaks else next(name for name in WIDEST_FIRST if name in self.peaks)
+        while precision not in self.peaks and precision in self.runs_as:
+            precision = self.runs_as[precision]
+        return precision if precision in self.peaks else next(iter(self.peaks))
 
     def peak(self, precision: str) -> float:
         """Dense peak for a type, FLOP/s; falls back to the type that runs in its place."""

@@ -14,7 +14,7 @@ from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.models.matrices import Matrix
 from capacity_tui.engine.models.transformer import present
 from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.plan.sections.training import TrainingSection
+from capacity_tui.engine.plan.sections.training import NO_MASTER, TrainingSection
 from capacity_tui.engine.units import FP32_BYTES
 
 
@@ -61,12 +61,12 @@ def training_numerics(training: TrainingSection, row: Framework, catalog: Catalo
     kept = catalog.precisions.find(training.precision)
     full = kept.master_bytes == 0.0
     element_bytes = kept.activation_bytes
-    mixed = training.master_weights == "fp32" and not full
+    mixed = training.master_weights != NO_MASTER and not full
     weight_bytes = kept.master_bytes if mixed and row.fp32_parameters else kept.weight_bytes
     master_bytes = kept.master_bytes if mixed and not row.fp32_parameters else 0.0
-    gradients = training.gradients or ("fp32" if full else row.gradients)
-    if training.master_weights == "none" and training.gradients is None and not full:
-        gradients = "bf16"
+    gradients = training.gradients or (kept.wide if full else row.gradients)
+    if training.master_weights == NO_MASTER and training.gradients is None and not full:
+        gradients = kept.wide
     gradient_bytes = catalog.precisions.find(gradients).gradient_bytes
     lean = weight_bytes + master_bytes < FP32_BYTES
     each, vector = _state_bytes(optimizer, lean=lean), _vector_state_bytes(optimizer, lean=lean)

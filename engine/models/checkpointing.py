@@ -1,14 +1,17 @@
-"""Activation checkpointing: the names a plan may use and what each of them recomputes."""
+"""Activation checkpointing: what each name that a plan may use recomputes."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 
+from capacity_tui.engine.catalog import Catalog, load_catalog
+from capacity_tui.engine.catalog.names import nearest
+from capacity_tui.engine.errors import CatalogError
+
 # Parts of a layer whose inputs alone can be kept, to run them again in the backward pass.
 MODULES = ("attention", "mlp", "norm", "activation", "mla-up", "router", "experts")
-WHOLE = ("none", "selective", "selective-ops", "full")
-ALLOWED = "none, selective, selective-ops, every-N, full, or modules joined by + of " + ", ".join(MODULES)
+_EVERY = re.compile(r"every-([1-9]\d{0,3})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,31 +29,36 @@ class Checkpointing:
     modules: frozenset[str] = frozenset()
 
 
-def parse_checkpointing(value: object) -> object:
-    """Return the normal spelling of a checkpointing name; used by the plan's validator.
+def checkpointing_name(value: object) -> object:
+    """Return the normal spelling of a checkpointing name; leave everything else to the validator."""
+    return value.strip().lower().replace("_", "-") if isinstance(value, str) else value
+
+
+def checkpointing(name: str, catalog: Catalog | None = None) -> Checkpointing:
+    """Return what a checkpointing name recomputes: a row, every Nth layer, or modules joined by ``+``.
+
+    Args:
+        name: as a plan writes it.
+        catalog: facts; the shipped ones with the user's own by default.
 
     Raises:
-        ValueError: naming what is allowed, which the plan's reader turns into a PlanError.
+        CatalogError: it is none of these; the hint says what is allowed.
     """
-    if not isinstance(value, str):
-        raise ValueError(f"allowed: {ALLOWED}")
-    name = value.strip().lower().replace("_", "-")
-    known = name in WHOLE or name == "auto" or re.fullmatch(r"every-[1-9]\d{0,3}", name)
-    if not known and not set(name.split("+")) <= set(MODULES):
-        raise ValueError(f"unknown {value!r}; allowed: {ALLOWED}")
-    return name
+    catalog = catalog or load_catalog()
+    row = catalog.checkpointings.get(name)
+    if row is not None:
+        return Checkpointing(row.full_layers, row.operations, _modules(row.modules, name, catalog))
+    every = _EVERY.fullmatch(name)
+    if every is not None:
+        return Checkpointing(full_layers=1.0 / int(every[1]))
+    return Checkpointing(modules=_modules(tuple(name.split("+")), name, catalog))
 
 
-def checkpointing(name: str) -> Checkpointing:
-    """Return what a (validated) checkpointing name recomputes."""
-    if name == "none":
-        return Checkpointing()
-    if name == "full":
-        return Checkpointing(full_layers=1.0)
-    if name == "selective":
-        return Checkpointing(modules=frozenset({"attention"}))
-    if name == "selective-ops":
-        return Checkpointing(operations=True)
-    if name.startswith("every-"):
-        return Checkpointing(full_layers=1.0 / int(name.removeprefix("every-")))
-    return Checkpointing(modules=frozenset(name.split("+")))
+def _modules(names: tuple[str, ...], written: str, catalog: Catalog) -> frozenset[str]:
+    if set(names) <= set(MODULES):
+        return frozenset(names)
+    rows = ", ".join(catalog.checkpointings)
+    allowed = f"allowed: {rows}, every-N, or modules joined by + of {', '.join(MODULES)}"
+    close = nearest(written, (*catalog.checkpointings, *MODULES), 1)
+    hint = f"did you mean {close[0]}? {allowed}" if close else allowed
+    raise CatalogError(f"no checkpointing is called {written!r}"[:200], hint=hint)

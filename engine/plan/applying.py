@@ -30,6 +30,7 @@ class Circumstances:
         claims_memory: whether the engine takes a share of memory for itself.
         on_processor: whether it runs on processors alone, likewise.
         has_spot_price: whether a spot price is known for its hardware, likewise.
+        full_precision: whether weights are their own master copy.
     """
 
     plan: Plan
@@ -42,6 +43,7 @@ class Circumstances:
     claims_memory: bool = False
     on_processor: bool | None = None
     has_spot_price: bool | None = None
+    full_precision: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +81,7 @@ CONDITIONS: Mapping[Condition, Need] = {
     "replicas": Need("needs more than one replica", lambda here: here.devices == 1 or here.plan.parallelism.dp == 1),
     "sharing": Need("needs ZeRO 1 or higher", lambda here: here.zero == 0),
     "epochs": Need("needs epochs", lambda here: here.plan.training.epochs is None),
-    "short numbers": Need(
-        "needs a precision of 16 bits or fewer", lambda here: here.plan.training.precision in ("fp32", "tf32")
-    ),
+    "short numbers": Need("needs a precision of 16 bits or fewer", lambda here: here.full_precision),
     "files": Need("changes no figure; it is written to framework files", lambda here: here.task != "fit"),
     "claim": Need("needs an engine that claims memory: vllm or sglang", lambda here: not here.claims_memory),
     "accelerator": Need("needs an accelerator", lambda here: here.on_processor is True),
@@ -128,7 +128,7 @@ def circumstances(
         hardware: what is known of its hardware; by default what the plan says.
     """
     known = hardware or HardwareFacts(plan.hardware.devices, plan.hardware.per_node)
-    engines = [row for row in catalog.engines.values() if row.engine == plan.inference.engine]
+    engines = catalog.engine_rows(plan.inference.engine)
     return Circumstances(
         plan,
         kind,
@@ -140,6 +140,7 @@ def circumstances(
         any(row.memory_policy != "needed" for row in engines),
         known.on_processor,
         known.has_spot_price,
+        _has_full_precision(plan, catalog),
     )
 
 
@@ -159,6 +160,11 @@ def given_in_vain(here: Circumstances) -> Iterator[tuple[str, str]]:
 def _is_read(section: str, task: str) -> bool:
     """Whether a task reads a section at all."""
     return not ((section == "training" and task in ("infer", "fit")) or (section == "inference" and task != "infer"))
+
+
+def _has_full_precision(plan: Plan, catalog: Catalog) -> bool:
+    row = catalog.precisions.get(plan.training.precision)
+    return row is not None and row.master_bytes == 0.0
 
 
 def _zero(plan: Plan, catalog: Catalog) -> int | None:

@@ -14,7 +14,7 @@ from capacity_tui.engine.models.spec import knob_of, spec_values
 from capacity_tui.engine.models.spec_types import spec_type_of
 from capacity_tui.engine.plan.applying import Circumstances, HardwareFacts, circumstances, idle_reason
 from capacity_tui.engine.plan.field_texts import field_text
-from capacity_tui.engine.plan.names import known_names
+from capacity_tui.engine.plan.names import known_words
 from capacity_tui.engine.plan.plan import AUTO, Plan
 from capacity_tui.engine.schema.field_meta import Knob
 
@@ -95,14 +95,14 @@ def _entries(plan: Plan, kind: Kind, task: str) -> Iterator[PlanField]:
 
 def _in_words(entry: PlanField, catalog: Catalog, here: Circumstances) -> PlanField:
     """Return a field with its help, the rows it may name, the unit of this kind of model, and why it is idle."""
-    words = field_text(entry.path)
+    words, known = field_text(entry.path), known_words(entry.path, catalog)
     knob = replace(
         entry.knob,
         help=words.help or entry.knob.help,
-        choices=tuple(known_names(entry.path, catalog)) or entry.knob.choices,
+        choices=tuple(known) or entry.knob.choices,
         unit=_SAMPLES if here.kind == "network" and entry.knob.unit == _SEQUENCES else entry.knob.unit,
     )
-    return replace(entry, knob=knob, idle=idle_reason(entry.knob, here), choices=words.choices)
+    return replace(entry, knob=knob, idle=idle_reason(entry.knob, here), choices={**known, **words.choices})
 
 
 def _fields(plan: Plan, section: str) -> Iterator[PlanField]:

@@ -2,45 +2,89 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.names import nearest
 from capacity_tui.engine.errors import CatalogError, Place, PlanError
+from capacity_tui.engine.models.checkpointing import checkpointing
 from capacity_tui.engine.plan.plan import AUTO, Plan
+from capacity_tui.engine.plan.sections.training import NO_MASTER
 
 UNNAMED = "plain"
 """Row of training software that is not named, or that nothing is known about."""
+
+# The rows that a field offers with their names for people, shipped ones before the user's own.
+_OFFERED: Mapping[str, Callable[[Catalog], Mapping[str, str]]] = {
+    "training.precision": lambda facts: {id_: row.name for id_, row in facts.precisions.items() if row.trains},
+    "training.master_weights": lambda facts: {
+        **{id_: row.name for id_, row in facts.precisions.items() if row.master},
+        NO_MASTER: "",
+    },
+    "training.gradients": lambda facts: {id_: row.name for id_, row in facts.precisions.items() if row.gradients},
+    "training.optimizer": lambda facts: {id_: row.name for id_, row in facts.optimizers.items()},
+    "training.checkpointing": lambda facts: {id_: row.name for id_, row in facts.checkpointings.items()},
+    "training.framework": lambda facts: {id_: row.name for id_, row in facts.frameworks.items() if id_ != UNNAMED},
+    "training.quantization": lambda facts: {id_: row.name for id_, row in facts.quantizations.items() if row.base},
+    "inference.weights": lambda facts: {id_: row.name for id_, row in facts.quantizations.items() if row.offered},
+    "inference.kv_cache": lambda facts: {id_: row.name for id_, row in facts.quantizations.items() if row.kv_cache},
+    # An engine with several back ends has a row for each.
+    "inference.engine": lambda facts: {row.engine: row.name for row in facts.engines.values()},
+}
+# Fields that take nothing but a row they offer, and what such a row is.
+_CLOSED = {
+    "training.precision": "precision",
+    "training.master_weights": "precision of master weights",
+    "training.gradients": "precision of gradients",
+    "training.optimizer": "optimizer",
+    "inference.kv_cache": "format of the cache",
+    "inference.engine": "engine",
+}
+# Fields that also take names which stand for a row of their own making.
+_FOUND: Mapping[str, Callable[[str, Catalog], object]] = {
+    "training.checkpointing": checkpointing,
+    "training.quantization": lambda name, facts: facts.quantizations.find(name),
+    "inference.weights": lambda name, facts: facts.quantizations.find(name),
+}
 
 
 def refuse_unknown_names(plan: Plan, catalog: Catalog) -> None:
     """Check that the catalogue has what a plan names in training and inference.
 
     Raises:
-        PlanError: it has not; the hint tells the nearest names.
+        PlanError: it has not; the hint tells the nearest names, and ``further`` what else it has not.
     """
-    for path in ("training.quantization", "inference.weights"):
-        name = plan.value(path)
-        if isinstance(name, str) and name != AUTO:
-            try:
-                catalog.quantizations.find(name)
-            except CatalogError as error:
-                raise PlanError(error.title, error.detail, error.hint, Place(field=path)) from error
-    for path, kind in (("training.optimizer", "optimizer"), ("inference.engine", "engine")):
-        name, known = str(plan.value(path)), tuple(known_names(path, catalog))
-        if name not in known:
-            close = nearest(name, known, 1)
-            allowed = f"allowed: {', '.join(known)}"
-            hint = f"did you mean {close[0]}? {allowed}" if close else allowed
-            raise PlanError(f"no {kind} is called {name!r}"[:200], hint=hint, place=Place(field=path))
+    faults = tuple(_faults(plan, catalog))
+    if faults:
+        faults[0].further = faults[1:]
+        raise faults[0]
 
 
 def known_names(path: str, catalog: Catalog) -> Iterator[str]:
     """Yield the rows a field may name, shipped ones before the user's own; nothing for a field of other values."""
-    if path == "training.optimizer":
-        yield from catalog.optimizers
-    elif path == "training.framework":
-        yield from (name for name in catalog.frameworks if name != UNNAMED)
-    elif path == "inference.engine":
-        # An engine with several back ends has a row for each.
-        yield from dict.fromkeys(row.engine for row in catalog.engines.values())
+    yield from known_words(path, catalog)
+
+
+def known_words(path: str, catalog: Catalog) -> Mapping[str, str]:
+    """Return the rows a field may name with what they are called; nothing for a field of other values."""
+    return _OFFERED[path](catalog) if path in _OFFERED else {}
+
+
+def _faults(plan: Plan, catalog: Catalog) -> Iterator[PlanError]:
+    for path in _OFFERED:
+        name = plan.value(path)
+        if name is None or name == AUTO:
+            continue
+        place = Place(field=path)
+        if path in _FOUND:
+            try:
+                _FOUND[path](str(name), catalog)
+            except CatalogError as error:
+                yield PlanError(error.title, error.detail, error.hint, place)
+        elif path in _CLOSED:
+            known = tuple(known_names(path, catalog))
+            if name not in known:
+                close = nearest(str(name), known, 1)
+                allowed = f"allowed: {', '.join(known)}"
+                hint = f"did you mean {close[0]}? {allowed}" if close else allowed
+                yield PlanError(f"no {_CLOSED[path]} is called {name!r}"[:200], hint=hint, place=place)

@@ -45,7 +45,6 @@ AutoAmount: TypeAlias = Annotated[Amount | Literal["auto"], BeforeValidator(_amo
 Length: TypeAlias = Annotated[int, BeforeValidator(_length), Field(ge=1, le=LARGEST_COUNT)]
 """Tokens of one sequence, where ``4k`` is 4096 as in the names of models; counts of tokens are decimal."""
 AutoLength: TypeAlias = Annotated[Length | Literal["auto"], BeforeValidator(_length)]
-Precision: TypeAlias = Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp4"]
 SpecValue: TypeAlias = bool | int | float | str | list[Any] | dict[str, Any] | None
 
 

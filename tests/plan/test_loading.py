@@ -23,6 +23,7 @@ from capacity_tui.engine.plan.files.loading import (
     plan_from_text,
 )
 from capacity_tui.engine.plan.files.sources import PlanSource
+from capacity_tui.engine.plan.names import refuse_unknown_names
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.printable import printable
 
@@ -151,15 +152,39 @@ def test_allowed_values_are_named() -> None:
     assert in_training("tokens: -5").endswith("auto or a number above 0 (tok)")
     assert in_training("compile: 3").endswith("allowed: true or false")
     assert in_training("attention: 3").endswith("allowed: flash, sdpa, eager")
-    assert "modules joined by +" in in_training("checkpointing: attn")
     assert refusal("model: {name: a}\nparallelism: {zero: 7}").endswith("allowed: auto, 0, 1, 2, 3")
 
 
 @pytest.mark.parametrize(
     ("text", "meant"),
     [
+        ("training: {precision: bf61}", "did you mean bf16?"),
+        ("training: {gradients: bf61}", "did you mean bf16?"),
+        ("training: {checkpointing: attn}", "modules joined by +"),
+        ("training: {checkpointing: selectiv}", "did you mean selective?"),
+        ("inference: {kv_cache: fp61}", "did you mean fp16?"),
+    ],
+)
+def test_names_the_catalogue_has_not_are_refused_with_the_nearest(text: str, meant: str) -> None:
+    with pytest.raises(PlanError) as caught:
+        refuse_unknown_names(plan_from_text(f"model: {{name: a}}\n{text}", "p.yaml"), load_catalog(Path("none")))
+    assert meant in caught.value.one_line()
+
+
+def test_all_names_the_catalogue_has_not_are_told_at_once() -> None:
+    plan = plan_from_text("model: {name: a}\ntraining: {precision: bf61, optimizer: adamv}", "p.yaml")
+    with pytest.raises(PlanError) as caught:
+        refuse_unknown_names(plan, load_catalog(Path("none")))
+    assert [fault.place.field for fault in (caught.value, *caught.value.further)] == [
+        "training.precision",
+        "training.optimizer",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
         ("model: {name: a}\ntraining: {precisoin: bf16}", "did you mean training.precision?"),
-        ("model: {name: a}\ntraining: {precision: bf61}", "did you mean bf16?"),
         ("modle: {name: a}", "did you mean model?"),
         ("model: {name: a}\nseq_len: 4096", "did you mean training.seq_len?"),
         ("model: {name: a}\ntraining: {adapter: {kind: qlroa}}", "did you mean qlora?"),

@@ -30,8 +30,9 @@ class InferenceEngine(Row):
     unpack_flops: NonNegativeFloat = Field(0.0, description="operations that unpack one weight, at the fp32 peak")
     unpack_rows: PositiveInt | None = Field(None, description="rows from which weights are unpacked to memory first")
     half_accumulation: PositiveFloat | None = Field(
-        None, description="NVIDIA tensor rate with 16-bit accumulation over the fp32 vector rate, where it is used"
+        None, description="tensor rate with 16-bit accumulation over the fp32 vector rate, where it is used"
     )
+    half_accumulation_vendors: tuple[str, ...] = Field((), description="makers of devices that have that rate")
     plain_prefill: Share = Field(description="share of the reachable matrix rate, 16-bit weights")
     packed_prefill: Share = Field(description="the same for packed weights")
     attention_prefill: Share = Field(description="share of the reachable rate of fused attention")
@@ -49,4 +50,8 @@ class InferenceEngine(Row):
     whole_heads: bool = Field(True, description="tensor parallelism splits between heads, and has to divide them")
     workspace_mib: NonNegativeFloat = Field(description="kernel workspaces and captured graphs, MiB")
     fragmentation: NonNegativeFloat = Field(description="allocator's surplus over its peak, share")
+    lighter_weights: tuple[str, ...] = Field((), description="weight formats to advise, the least quantized first")
+    lighter_cache: str | None = Field(None, description="cache format to advise in place of 16 bits")
+    tried_weights: tuple[str, ...] = Field((), description="weight formats modes choose from, likewise")
+    faster_engine: str | None = Field(None, description="engine to advise on accelerators in its place")
     embedding_on_host: bool = Field(False, description="the token embedding stays in host memory")

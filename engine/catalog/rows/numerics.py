@@ -20,6 +20,12 @@ class Precision(Row):
     gradient_bytes: NonNegativeFloat = Field(description="of a gradient as it is produced")
     master_bytes: NonNegativeFloat = Field(description="of the optimizer's master copy, if separate")
     peak_field: PeakField = Field(description="the accelerator's field that holds its peak")
+    trains: bool = Field(False, description="training may multiply matrices in it")
+    gradients: bool = Field(False, description="gradients may be kept in it")
+    master: bool = Field(False, description="master weights may be kept in it")
+    runs_as: str | None = Field(None, description="precision that devices without it compute in instead")
+    casts: bool = Field(False, description="operands of matrix products are cast to it from the wide type")
+    wide: str = Field("bf16", description="precision of what is not multiplied in it, such as attention")
     loss_scaling: Annotated[bool, IDENTIFIES] = Field(False, description="gradients need scaling against underflow")
     min_compute_capability: Annotated[float | None, IDENTIFIES] = Field(
         None, description="NVIDIA, first version with matrix units"
@@ -44,13 +50,15 @@ class Optimizer(Row):
     state_traffic_bytes: NonNegativeFloat = Field(description="states read and written in one step")
     gradient_passes: PositiveInt = Field(1, description="times one step reads the gradient")
     flops_per_parameter: NonNegativeFloat = Field(description="element-wise operations of one step")
+    eight_bit: str | None = Field(None, description="the same optimizer with states of 8 bits")
     newton_schulz_steps: PositiveInt | None = Field(None, description="orthogonalization steps for a matrix")
 
 
 class Quantization(Row):
     """A storage format of weights: bits a weight, scales and mixtures included."""
 
-    family: Literal["plain", "gguf", "gptq", "awq", "bitsandbytes", "mlx", "exl2", "microscaling", "fp8"]
+    family: str = Field("plain", description="formats that the same kernels read")
+    own_type: bool = Field(False, description="matrices are multiplied in the type of its `compute`, not in 16 bits")
     bits_per_weight: PositiveFloat | None = Field(None, description="average over a whole model of 8B")
     body_bits: PositiveFloat | None = Field(None, description="of the layers' matrices")
     embedding_bits: PositiveFloat | None = Field(None, description="of the token embedding")
@@ -59,9 +67,9 @@ class Quantization(Row):
     block: Annotated[str | None, IDENTIFIES] = Field(None, description="how a block is built")
     block_size: Annotated[PositiveInt | None, IDENTIFIES] = Field(None, description="weights that share a scale")
     mixture: Annotated[str | None, IDENTIFIES] = Field(None, description="which matrices get another format")
-    compute: Literal["fp32", "fp16", "bf16", "fp8", "int8", "fp4"] = Field(
-        "bf16", description="precision of the matrix product after dequantization"
-    )
+    compute: str = Field("bf16", description="precision of the matrix product after dequantization")
+    offered: bool = Field(False, description="lists of weight formats offer it")
+    base: bool = Field(False, description="a usual format of the frozen base below adapters")
     min_compute_capability: float | None = Field(None, description="NVIDIA, first version its kernels are built for")
     engines: tuple[str, ...] = Field((), description="inference engines that read it")
     kv_cache: bool = Field(False, description="also a format of the key-value cache")

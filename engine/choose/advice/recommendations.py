@@ -7,25 +7,15 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from capacity_tui.engine.catalog import Instance
+from capacity_tui.engine.catalog import Instance, Quantization
 from capacity_tui.engine.choose.space.grid import divisors
 from capacity_tui.engine.choose.whatif.trials import EstimatedPlan
+from capacity_tui.engine.cluster.cluster import Device
 from capacity_tui.engine.estimate.timing.kernels import attention_in_place_of, why_not_read
 from capacity_tui.engine.plan.layout_rules import EQUAL_STAGES, plan_layout
-from capacity_tui.engine.units import devices_in_words
+from capacity_tui.engine.units import FP16_BITS, devices_in_words
 from capacity_tui.engine.verdict import Verdict
 
-# Formats an engine serves, the least quantized first.
-ENGINE_WEIGHTS: Mapping[str, tuple[str, ...]] = {
-    "vllm": ("fp8", "awq-4"),
-    "sglang": ("fp8", "awq-4"),
-    "tensorrt-llm": ("fp8", "awq-4"),
-    "transformers": ("int8", "nf4"),
-    "llamacpp": ("q8_0", "q6_k", "q4_k_m"),
-    "mlx": ("mlx-8", "mlx-4"),
-    "exllamav2": ("exl2-6.0", "exl2-4.0"),
-}
-ENGINE_CACHE = {"vllm": "fp8", "sglang": "fp8", "tensorrt-llm": "fp8", "llamacpp": "q8_0"}
 # What the remedies do to the result, for those that do something to it.
 ROUNDS_MORE = "Rounds more coarsely: compare losses or answers first."
 OTHER_DATA = "The model then sees shorter texts."
@@ -107,8 +97,9 @@ def _numerics(case: EstimatedPlan) -> Iterator[Remedy]:
         if device.native(half) == half:
             yield Remedy("mixed_precision", f"Train in mixed precision ({half})", {"training.precision": half})
     short = case.estimate.fits is False or case.estimate.verdict is Verdict.TIGHT
-    if training.optimizer == "adamw" and short:
-        change = {"training.optimizer": "adamw8bit"}
+    lighter = case.catalog.optimizers.find(training.optimizer).eight_bit
+    if lighter is not None and short:
+        change = {"training.optimizer": lighter}
         yield Remedy("eight_bit_optimizer", "Keep optimizer states in 8 bits", change, ROUNDS_MORE)
 
 
@@ -225,14 +216,15 @@ def _serving(case: EstimatedPlan) -> Iterator[Remedy]:
     inference, device = case.plan.inference, case.resolved.cluster.device
     formats = case.catalog.quantizations
     bits = formats.find(inference.weights).bits_per_weight or 16.0
-    for name in ENGINE_WEIGHTS.get(inference.engine, ()):
+    engines = case.catalog.engine_rows(inference.engine)
+    for name in dict.fromkeys(name for row in engines for name in row.lighter_weights):
         row = formats.find(name)
         runs = not why_not_read(row, inference.engine, device, case.catalog)
-        if runs and (row.bits_per_weight or 16.0) < bits and (name != "fp8" or device.native("fp8") == "fp8"):
+        if runs and (row.bits_per_weight or 16.0) < bits and _has_units(row, device):
             change = {"inference.weights": name}
             yield Remedy("quantize_weights", f"Store weights as {name}", change, ROUNDS_MORE)
-    cache = ENGINE_CACHE.get(inference.engine)
-    if cache and inference.kv_cache in ("fp32", "fp16", "bf16"):
+    cache = next((row.lighter_cache for row in engines if row.lighter_cache), None)
+    if cache and (formats.find(inference.kv_cache).bits_per_weight or 0.0) >= FP16_BITS:
         yield Remedy("quantize_cache", f"Keep the KV cache in {cache}", {"inference.kv_cache": cache}, ROUNDS_MORE)
     batch = int(inference.batch)
     for size in (batch * 2, batch * 4):
@@ -241,10 +233,17 @@ def _serving(case: EstimatedPlan) -> Iterator[Remedy]:
     while size >= 1:
         yield Remedy("smaller_batch", f"Serve {size} sequences at once", {"inference.batch": size})
         size //= 2
-    if inference.engine == "transformers" and device.kind == "gpu":
-        yield Remedy("engine", "Serve with vLLM", {"inference.engine": "vllm"})
+    faster = next((row.faster_engine for row in engines if row.faster_engine), None)
+    if faster is not None and device.kind == "gpu":
+        name = case.catalog.engine_rows(faster)[0].name
+        yield Remedy("engine", f"Serve with {name}", {"inference.engine": faster})
     if inference.gpu_layers is not None:
         yield Remedy("gpu_layers", "Put all layers on the accelerator", {"inference.gpu_layers": None})
+
+
+def _has_units(row: Quantization, device: Device) -> bool:
+    """Whether a device multiplies in a format's own type; formats that are unpacked to 16 bits need none."""
+    return not row.own_type or device.native(row.compute) == row.compute
 
 
 def _devices(case: EstimatedPlan) -> Iterator[Remedy]:

@@ -24,7 +24,6 @@ from capacity_tui.engine.plan.layout_rules import Layout, plan_layout, refusing,
 from capacity_tui.engine.units import format_bytes
 
 # Formats of weights to try, the least quantized first.
-GGUF_FORMATS = ("f16", "q8_0", "q6_k", "q4_k_m", "q3_k_m", "q2_k")
 FORMATS = ("bf16", "int8", "nf4")
 # Sequences served at once where a mode sets no end (vLLM's default for max_num_seqs).
 LARGEST_BATCH = 256
@@ -119,7 +118,8 @@ def _formats(resolved: ResolvedPlan, wanted: Sequence[str], catalog: Catalog) ->
     """Return the plan in each format of weights that may be chosen."""
     if "inference.weights" not in wanted:
         return [resolved]
-    names = GGUF_FORMATS if resolved.plan.inference.engine == "llamacpp" else FORMATS
+    engines = catalog.engine_rows(resolved.plan.inference.engine)
+    names = next((row.tried_weights for row in engines if row.tried_weights), FORMATS)
     plans = (with_values(resolved.plan, {"inference.weights": name}) for name in names)
     return [resolve_plan(plan, catalog, like=resolved) for plan in plans]
 

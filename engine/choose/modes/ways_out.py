@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.choose.modes.filled import Values
 from capacity_tui.engine.choose.modes.training_settings import Search, Searched
 from capacity_tui.engine.choose.whatif.deltas import change_text, plain_change
@@ -38,12 +39,13 @@ class WayOut:
         return (*self.opens, *self.sets)
 
 
-def ways_out(plan: Plan, seq_len: int) -> Iterator[WayOut]:
+def ways_out(plan: Plan, seq_len: int, catalog: Catalog) -> Iterator[WayOut]:
     """Yield what may be given up for a plan, in order of harm; never what the user wrote.
 
     Args:
         plan: the plan as the user gave it.
         seq_len: tokens in a sequence as settled.
+        catalog: facts.
     """
     every = [
         WayOut("smaller micro-batches", ("training.micro_batch",), same_result=True),
@@ -51,8 +53,9 @@ def ways_out(plan: Plan, seq_len: int) -> Iterator[WayOut]:
         WayOut("shard states over the replicas (ZeRO)", ("parallelism.zero",), same_result=True),
         WayOut("split the model over devices", ("parallelism.tp", "parallelism.pp"), same_result=True),
     ]
-    if plan.training.optimizer == "adamw":
-        every.append(WayOut("optimizer states in 8 bits", sets={"training.optimizer": "adamw8bit"}))
+    lighter = catalog.optimizers.find(plan.training.optimizer).eight_bit
+    if lighter is not None:
+        every.append(WayOut("optimizer states in 8 bits", sets={"training.optimizer": lighter}))
     every.append(WayOut("optimizer states in host memory", ("parallelism.offload",)))
     if plan.task == "finetune":
         every.append(WayOut("train LoRA adapters in place of all weights", sets={"training.method": "lora"}))
@@ -108,7 +111,7 @@ def with_ways_out(search: Search, base: Values, wanted: tuple[str, ...]) -> Take
     free: tuple[WayOut, ...] = ()
     given_up: tuple[WayOut, ...] = ()
     seq_len = int(str(base.get("training.seq_len", search.resolved.plan.training.seq_len)))
-    for way in ways_out(search.plan, seq_len):
+    for way in ways_out(search.plan, seq_len, search.catalog):
         if best.inside or (best.fits and not way.same_result):
             break
         if set(way.opens) & set(wanted):

@@ -13,11 +13,12 @@ from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.numerics import Numerics, training_numerics
 from capacity_tui.engine.estimate.transformer.resolve import framework_row
+from capacity_tui.engine.models.checkpointing import Checkpointing, checkpointing
 from capacity_tui.engine.models.matrices import Matrix
 from capacity_tui.engine.models.networks.layers import LayerList
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan.plan import Plan
-from capacity_tui.engine.units import BITS_PER_BYTE, FP16_BITS, FP16_BYTES, FP32_BYTES
+from capacity_tui.engine.units import BITS_PER_BYTE, FP16_BITS
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +102,9 @@ def network_run(plan: Plan, network: LayerList, cluster: Cluster, catalog: Catal
             place = Place(field=f"parallelism.{name}")
             raise PlanError("this kind of model runs data-parallel only", hint="leave it at 1", place=place)
     trains = plan.task != "infer"
-    recomputes = trains and training.checkpointing == "full"
-    if trains and training.checkpointing not in {"none", "full"}:
+    recomputed = checkpointing(training.checkpointing, catalog)
+    recomputes = trains and recomputed == Checkpointing(full_layers=1.0)
+    if trains and not recomputes and recomputed != Checkpointing():
         place = Place(field="training.checkpointing")
         raise PlanError("not for this kind of model", training.checkpointing, "allowed: none, full", place)
     row = framework_row(plan, catalog)
@@ -110,10 +112,9 @@ def network_run(plan: Plan, network: LayerList, cluster: Cluster, catalog: Catal
     if not trains:
         stored = catalog.quantizations.find(plan.inference.weights)
         precision = stored.compute
+        wide = catalog.precisions.find(catalog.precisions.find(precision).wide)
         weight_bytes = (stored.bits_per_weight or FP16_BITS) / BITS_PER_BYTE
-        numerics = replace(
-            numerics, weight_bytes=weight_bytes, element_bytes=FP32_BYTES if precision == "fp32" else FP16_BYTES
-        )
+        numerics = replace(numerics, weight_bytes=weight_bytes, element_bytes=wide.activation_bytes)
     batch = float(training.micro_batch if trains else plan.inference.batch)
     dp = float(parallel.dp or 1)
     return NetworkRun(

@@ -20,8 +20,6 @@ from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.units import BITS_PER_BYTE, FP16_BITS, GIGA, MICRO
 
-# Formats whose matrix products run in their own type; all others are unpacked to 16 bits first.
-OWN_TYPE = frozenset({"plain", "fp8", "microscaling"})
 # The processor that runs what an accelerator does not hold, where the plan does not say which it is.
 HOST_PROCESSOR = "cpu-8c-3.5ghz-baseline"
 
@@ -73,12 +71,13 @@ def serving_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catalog: 
     body, embedding, head = _widths(quantization)
     exact = _exact(stored, quantization, counts, shape, (body, embedding, head))
     half = "fp16" if device.native("fp16") in device.peaks else "bf16"
-    compute = quantization.compute if quantization.family in OWN_TYPE and quantization.compute != "fp16" else half
+    compute = quantization.compute if quantization.own_type and quantization.compute != "fp16" else half
     # Weights of four bytes come with activations of four bytes; everything narrower attends in 16 bits.
     attention = compute if compute == "fp32" else half
-    packed = float(quantization.family not in OWN_TYPE)
+    packed = float(not quantization.own_type)
     efficiency = plan.hardware.efficiency
     generates = shape.kind in ("decoder", "encoder-decoder")
+    cached = catalog.quantizations.find(inference.kv_cache)
     return ServingRun(
         shape=shape,
         counts=counts,
@@ -96,7 +95,7 @@ def serving_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catalog: 
         body_bytes=body * exact,
         embedding_bytes=embedding * exact,
         head_bytes=head * exact,
-        cache_bytes=(catalog.quantizations.find(inference.kv_cache).base_bits or FP16_BITS) / BITS_PER_BYTE,
+        cache_bytes=(cached.base_bits or cached.bits_per_weight or FP16_BITS) / BITS_PER_BYTE,
         element_bytes=engine.activation_bytes,
         peak=_peak(device, compute, engine, catalog),
         gemm_reach=device.gemm_reach(compute) if efficiency is None else efficiency,
@@ -148,7 +147,8 @@ def runtime(engine: InferenceEngine, *, packed: float, claim: float) -> Runtime:
 def _peak(device: Device, compute: str, engine: InferenceEngine, catalog: Catalog) -> float:
     """Return the dense peak of the linear layers; GeForce parts double it where an engine accumulates in 16 bits."""
     peak = device.peak(compute)
-    if engine.half_accumulation is None or vendor_of(device, catalog) != "NVIDIA" or "bf16" not in device.peaks:
+    makers = engine.half_accumulation_vendors
+    if engine.half_accumulation is None or vendor_of(device, catalog) not in makers or "bf16" not in device.peaks:
         return peak
     return max(peak, engine.half_accumulation * device.peak("fp32")) if compute == "fp16" else peak
 

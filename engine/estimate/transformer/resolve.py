@@ -73,9 +73,9 @@ def resolve_parallelism(section: ParallelismSection, devices: int, zero: int) ->
     return section.model_copy(update={**sizes, "zero": stage, "sequence_parallel": bool(layout.sequence_parallel)})
 
 
-def resolve_recompute(name: str) -> Recompute:
+def resolve_recompute(name: str, catalog: Catalog | None = None) -> Recompute:
     """Return what a checkpointing name recomputes, as numbers."""
-    chosen = checkpointing(name)
+    chosen = checkpointing(name, catalog)
     modules = chosen.modules
     return Recompute(
         full_layers=chosen.full_layers,
@@ -139,7 +139,6 @@ def transformer_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catal
     row = framework_row(plan, catalog)
     precision = str(training.precision)
     numerics = training_numerics(training, row, catalog)
-    full = precision in {"fp32", "tf32"}
     counts = count_parameters(shape)
     trainable: Number = counts.total
     frozen: Number = 0.0
@@ -150,7 +149,7 @@ def transformer_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catal
     efficiency = plan.hardware.efficiency
     # hardware.efficiency is the share of the peak that training sustains; gemm_reach, from short benchmarks, is before
     # the loss to sustained load, which the products take off later: it is divided out here.
-    wide = "fp32" if full else ("fp16" if precision == "fp16" else "bf16")
+    wide = catalog.precisions.find(precision).wide
     reaches = [
         device.gemm_reach(name) if efficiency is None else efficiency / device.efficiency.sustained
         for name in (precision, wide)
@@ -160,7 +159,7 @@ def transformer_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catal
         counts=counts,
         cluster=cluster,
         software=_software(row, shape, catalog),
-        recompute=resolve_recompute(training.checkpointing),
+        recompute=resolve_recompute(training.checkpointing, catalog),
         causal=shape.kind == "decoder",
         seq_len=float(training.seq_len),
         micro_batch=float(training.micro_batch),
@@ -189,7 +188,7 @@ def transformer_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catal
         gemm_reach=reaches[0],
         attention_peak=device.peak(wide),
         wide_gemm_reach=reaches[1],
-        fp8_linears=float(device.native(precision) in {"fp8", "fp4"}),
+        fp8_linears=float(catalog.precisions[device.native(precision)].casts),
         fused_attention=float(training.attention != "eager"),
         compiled=float(training.compile),
         trainable=trainable,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
@@ -74,33 +74,15 @@ class InferenceSection(Section):
             "inference",
             families=NEURAL,
             automatic=True,
-            choices=(
-                "bf16",
-                "fp16",
-                "fp8",
-                "int8",
-                "nf4",
-                "gptq-4",
-                "gptq-8",
-                "awq-4",
-                "q4_0",
-                "q4_k_m",
-                "q5_k_m",
-                "q6_k",
-                "q8_0",
-                "mlx-4",
-                "mlx-8",
-            ),
             role="setting",
         ),
     ] = "bf16"
     kv_cache: Annotated[
-        Literal["fp32", "fp16", "bf16", "fp8", "int8", "q8_0", "q4_0"],
+        str,
         Knob(
             "KV cache",
             "choice",
             "inference",
-            choices=("fp16", "bf16", "fp8", "int8", "q8_0", "q4_0"),
             families=TRANSFORMER,
             role="setting",
         ),

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, model_validator
 
-from capacity_tui.engine.models.checkpointing import parse_checkpointing
+from capacity_tui.engine.models.checkpointing import checkpointing_name
 from capacity_tui.engine.schema.field_meta import Follows, Knob
 from capacity_tui.engine.schema.field_types import (
     LARGEST_COUNT,
@@ -18,11 +18,12 @@ from capacity_tui.engine.schema.field_types import (
     AutoCount,
     AutoLength,
     Count,
-    Precision,
     Section,
 )
 
 FULL = "full"
+NO_MASTER = "none"
+"""What a plan writes for no master weights."""
 METHODS = (FULL, "lora", "qlora", "dora")
 LENGTHS = ("tokens", "steps", "epochs")
 _METHOD_NAMED = (Follows("training.method", "method", "the adapter says which method it is"),)
@@ -207,24 +208,22 @@ class TrainingSection(Section):
         ),
     ] = None
     precision: Annotated[
-        Precision | Literal["auto"],
+        str,
         Knob(
             "Precision",
             "choice",
             "numerics",
-            choices=get_args(Precision),
             automatic=True,
             families=NEURAL,
             role="setting",
         ),
     ] = "bf16"
     master_weights: Annotated[
-        Literal["fp32", "none"],
+        str,
         Knob(
             "Master weights",
             "choice",
             "numerics",
-            choices=("fp32", "none"),
             families=NEURAL,
             role="memory",
             needs=("short numbers",),
@@ -232,12 +231,11 @@ class TrainingSection(Section):
         ),
     ] = "fp32"
     gradients: Annotated[
-        Literal["fp32", "bf16", "fp16"] | None,
+        str | None,
         Knob(
             "Gradients",
             "choice",
             "numerics",
-            choices=("fp32", "bf16", "fp16"),
             families=NEURAL,
             role="setting",
         ),
@@ -277,12 +275,11 @@ class TrainingSection(Section):
     ] = "flash"
     checkpointing: Annotated[
         str,
-        BeforeValidator(parse_checkpointing),
+        BeforeValidator(checkpointing_name),
         Knob(
             "Checkpointing",
             "choice",
             "kernels",
-            choices=("none", "selective", "selective-ops", "every-2", "full"),
             automatic=True,
             families=NEURAL,
             role="setting",
@@ -321,7 +318,6 @@ class TrainingSection(Section):
             "Base weights",
             "choice",
             "adapter",
-            choices=("nf4", "int8", "fp8"),
             families=TRANSFORMER,
             tasks=("finetune",),
             role="setting",
