@@ -8,43 +8,44 @@ from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.names import nearest
 from capacity_tui.engine.errors import CatalogError, Place, PlanError
 from capacity_tui.engine.models.checkpointing import checkpointing
+from capacity_tui.engine.plan.all_fields import all_fields, paths_where
 from capacity_tui.engine.plan.plan import AUTO, Plan
 from capacity_tui.engine.plan.sections.training import NO_MASTER
 
 UNNAMED = "plain"
 """Row of training software that is not named, or that nothing is known about."""
 
-# The rows that a field offers with their names for people, shipped ones before the user's own.
+# The rows of each kind that a field may name, with their names for people, shipped ones before the user's own.
 _OFFERED: Mapping[str, Callable[[Catalog], Mapping[str, str]]] = {
-    "training.precision": lambda facts: {id_: row.name for id_, row in facts.precisions.items() if row.trains},
-    "training.master_weights": lambda facts: {
+    "precision": lambda facts: {id_: row.name for id_, row in facts.precisions.items() if row.trains},
+    "precision of master weights": lambda facts: {
         **{id_: row.name for id_, row in facts.precisions.items() if row.master},
         NO_MASTER: "",
     },
-    "training.gradients": lambda facts: {id_: row.name for id_, row in facts.precisions.items() if row.gradients},
-    "training.optimizer": lambda facts: {id_: row.name for id_, row in facts.optimizers.items()},
-    "training.checkpointing": lambda facts: {id_: row.name for id_, row in facts.checkpointings.items()},
-    "training.framework": lambda facts: {id_: row.name for id_, row in facts.frameworks.items() if id_ != UNNAMED},
-    "training.quantization": lambda facts: {id_: row.name for id_, row in facts.quantizations.items() if row.base},
-    "inference.weights": lambda facts: {id_: row.name for id_, row in facts.quantizations.items() if row.offered},
-    "inference.kv_cache": lambda facts: {id_: row.name for id_, row in facts.quantizations.items() if row.kv_cache},
+    "precision of gradients": lambda facts: {id_: row.name for id_, row in facts.precisions.items() if row.gradients},
+    "optimizer": lambda facts: {id_: row.name for id_, row in facts.optimizers.items()},
+    "checkpointing": lambda facts: {id_: row.name for id_, row in facts.checkpointings.items()},
+    "framework": lambda facts: {id_: row.name for id_, row in facts.frameworks.items() if id_ != UNNAMED},
+    "format of frozen weights": lambda facts: {id_: row.name for id_, row in facts.quantizations.items() if row.base},
+    "format of weights": lambda facts: {id_: row.name for id_, row in facts.quantizations.items() if row.offered},
+    "format of the cache": lambda facts: {id_: row.name for id_, row in facts.quantizations.items() if row.kv_cache},
     # An engine with several back ends has a row for each.
-    "inference.engine": lambda facts: {row.engine: row.name for row in facts.engines.values()},
+    "engine": lambda facts: {row.engine: row.name for row in facts.engines.values()},
 }
-# Fields that take nothing but a row they offer, and what such a row is.
+# Kinds of which a plan may name nothing but these rows.
 _CLOSED = {
-    "training.precision": "precision",
-    "training.master_weights": "precision of master weights",
-    "training.gradients": "precision of gradients",
-    "training.optimizer": "optimizer",
-    "inference.kv_cache": "format of the cache",
-    "inference.engine": "engine",
+    "precision",
+    "precision of master weights",
+    "precision of gradients",
+    "optimizer",
+    "format of the cache",
+    "engine",
 }
-# Fields that also take names which stand for a row of their own making.
+# Kinds of which names may also stand for a row of their own making.
 _FOUND: Mapping[str, Callable[[str, Catalog], object]] = {
-    "training.checkpointing": checkpointing,
-    "training.quantization": lambda name, facts: facts.quantizations.find(name),
-    "inference.weights": lambda name, facts: facts.quantizations.find(name),
+    "checkpointing": checkpointing,
+    "format of frozen weights": lambda name, facts: facts.quantizations.find(name),
+    "format of weights": lambda name, facts: facts.quantizations.find(name),
 }
 
 
@@ -67,24 +68,25 @@ def known_names(path: str, catalog: Catalog) -> Iterator[str]:
 
 def known_words(path: str, catalog: Catalog) -> Mapping[str, str]:
     """Return the rows a field may name with what they are called; nothing for a field of other values."""
-    return _OFFERED[path](catalog) if path in _OFFERED else {}
+    field = all_fields().get(path)
+    return _OFFERED[field.knob.rows](catalog) if field is not None and field.knob.rows else {}
 
 
 def _faults(plan: Plan, catalog: Catalog) -> Iterator[PlanError]:
-    for path in _OFFERED:
-        name = plan.value(path)
+    for path in paths_where(lambda knob: bool(knob.rows)):
+        name, kind = plan.value(path), all_fields()[path].knob.rows
         if name is None or name == AUTO:
             continue
         place = Place(field=path)
-        if path in _FOUND:
+        if kind in _FOUND:
             try:
-                _FOUND[path](str(name), catalog)
+                _FOUND[kind](str(name), catalog)
             except CatalogError as error:
                 yield PlanError(error.title, error.detail, error.hint, place)
-        elif path in _CLOSED:
+        elif kind in _CLOSED:
             known = tuple(known_names(path, catalog))
             if name not in known:
                 close = nearest(str(name), known, 1)
                 allowed = f"allowed: {', '.join(known)}"
                 hint = f"did you mean {close[0]}? {allowed}" if close else allowed
-                yield PlanError(f"no {_CLOSED[path]} is called {name!r}"[:200], hint=hint, place=place)
+                yield PlanError(f"no {kind} is called {name!r}"[:200], hint=hint, place=place)

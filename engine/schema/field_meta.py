@@ -102,6 +102,7 @@ class Knob:
         placeholder: what it holds while its value is still being chosen; None for its default.
         broadcasts: whether one estimate takes many values of it as an array.
         catalogue: catalogue that a value is picked from; empty for none.
+        rows: kind of the catalogue rows that it names, whose names are its choices; empty for none.
         shown: whether a screen lists it.
     """
 
@@ -128,4 +129,5 @@ class Knob:
     placeholder: object = None
     broadcasts: bool = False
     catalogue: str = ""
+    rows: str = ""
     shown: bool = True
