@@ -8,6 +8,7 @@ from capacity_tui.engine.catalog import Architecture, Catalog
 from capacity_tui.engine.catalog.rows.modes import Mode
 from capacity_tui.engine.choose.modes.filled import ModePlan
 from capacity_tui.engine.cluster.cluster import Cluster
+from capacity_tui.engine.plan.edit import with_values
 from capacity_tui.engine.plan.plan import AUTO, Plan
 from capacity_tui.engine.units import format_count, format_seconds
 
@@ -75,13 +76,12 @@ def _shortened(plan: Plan, smallest: ModePlan, hours: float) -> tuple[Plan, str]
     if seconds is None or not isinstance(tokens, float) or plan.training.tokens != AUTO:
         return named, "smallest model of the mode's range"
     cut = float(f"{tokens * hours * HOUR / seconds:.2g}")
-    training = named.training.model_copy(update={"tokens": cut})
     why = f"smallest of the mode's models; all its tokens would take {format_seconds(seconds)}, cut to {hours:g} h"
-    return named.model_copy(update={"training": training}), why
+    return with_values(named, {"training.tokens": cut}), why
 
 
 def _named(plan: Plan, name: str) -> Plan:
-    return plan.model_copy(update={"model": plan.model.model_copy(update={"name": name})})
+    return with_values(plan, {"model.name": name})
 
 
 def _sized(catalog: Catalog) -> list[Architecture]:
