@@ -29,7 +29,7 @@ class Hardware(Panel):
 
     def __init__(self) -> None:
         super().__init__()
-        self._rows: tuple[HardwareRow, ...] = ()
+        self._rows: tuple[HardwareRow, ...] | None = None
 
     def show_rows(self, rows: tuple[HardwareRow, ...]) -> None:
         """Show what is known about the machine."""
@@ -38,9 +38,9 @@ class Hardware(Panel):
 
     def build(self, width: int) -> tuple[list[Line], range | None]:
         """Lay out label, fact and origin."""
-        labels = [row.label for row in self._rows] or _LABELS
-        label_width = min(max(map(cell_len, labels)), width // 3)
-        if not self._rows:
+        labels = _LABELS if self._rows is None else [row.label for row in self._rows]
+        label_width = min(max(map(cell_len, labels), default=0), width // 3)
+        if self._rows is None:
             detecting = clip("detecting…", width - label_width - 1)
             return [
                 line(Span(left(label, label_width), "label"), " ", Span(detecting, "dim")) for label in labels
@@ -49,9 +49,10 @@ class Hardware(Panel):
 
     def summary(self) -> Line:
         """Return the first fact."""
-        if not self._rows:
+        if self._rows is None:
             return line(Span(f"{_LABELS[0]} ", "label"), Span("detecting…", "value"))
-        return line(Span(f"{self._rows[0].label} ", "label"), Span(self._rows[0].text, "value"))
+        label, text = next(((row.label, row.text) for row in self._rows), ("", ""))
+        return line(Span(f"{label} ", "label"), Span(text, "value"))
 
     def _line(self, row: HardwareRow, label_width: int, width: int) -> Line:
         room = width - label_width - 1
