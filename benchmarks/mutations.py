@@ -104,8 +104,8 @@ MUTATIONS = (
     Mutation("nothing tight", "engine/estimate/result.py", "Verdict.TIGHT: np.greater(self",
              "Verdict.TIGHT: np.greater(0.0 * self"),
     Mutation("memory without what lies outside the allocator", "engine/estimate/assemble.py",
-             "reserved_bytes=work.ranges.memory.beyond_exact(parts)",
-             "reserved_bytes=work.ranges.memory.beyond_exact(work.memory)"),
+             "beyond_exact(parts, allocated + added(outside.values()))",
+             "beyond_exact(work.memory, allocated)"),
 )  # fmt: skip
 
 
