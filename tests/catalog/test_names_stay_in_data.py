@@ -1,0 +1,113 @@
+"""No name of hardware or software stands in code: it is a row of the catalogue, or in its vendor's or tool's own file.
+
+Number formats (fp32, bf16 ...) are left out: datasheets, instruction sets and libraries name their columns by them.
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from capacity_tui.engine.catalog import load_catalog
+
+ROOT = Path(__file__).parents[2]
+# Each of these is about one maker's devices or one tool's files.
+OWN_FILES = ("engine/machine", "engine/present/frameworks")
+# Words of plain English that are also ids of rows.
+ENGLISH = {"machine", "other", "plain", "cpu", "generic", "none"}
+TEXT = "a text for people names what it is about"
+ALGORITHM = "part of a classical algorithm's id"
+KIND = "transformers is the kind of model"
+ALLOWED: dict[str, tuple[set[str], str]] = {
+    "engine/accuracy/published.py": ({"fsdp"}, "a column of the measurements has that name"),
+    "engine/catalog/rows/devices.py": ({"tpu", "nvidia", "amd"}, TEXT + "; tpu is a kind of device"),
+    "engine/catalog/rows/numerics.py": (
+        {"nvidia", "amd", "adamw"},
+        "names and texts of fields of one maker alone",
+    ),
+    "engine/choose/advice/recommendations.py": ({"fsdp"}, TEXT),
+    "engine/cluster/cluster.py": ({"tpu"}, "a kind of device"),
+    "engine/estimate/classical/fits.py": ({"sgd"}, ALGORITHM),
+    "engine/estimate/classical/linear.py": ({"sgd"}, ALGORITHM),
+    "engine/estimate/estimate.py": ({"transformers"}, KIND),
+    "engine/estimate/serving/memory.py": ({"vllm", "tensorrt-llm"}, "source of an equation"),
+    "engine/estimate/serving/resolve.py": ({"cpu-8c-3.5ghz-baseline"}, "processor assumed where a plan names none"),
+    "engine/estimate/transformer/optimizer.py": ({"adamw"}, "source of an equation"),
+    "engine/models/classical/specs.py": ({"sgd"}, ALGORITHM),
+    "engine/models/families.py": ({"sgd", "transformers"}, f"{KIND}; {ALGORITHM}"),
+    "engine/models/known_models.py": ({"transformers"}, KIND),
+    "engine/models/spec_types.py": ({"transformers"}, KIND),
+    "engine/plan/applying.py": ({"vllm", "sglang"}, TEXT),
+    "engine/plan/files/legacy_format.py": ({"adamw"}, "what the older form of plans meant without an optimizer"),
+    "engine/plan/layout_rules.py": ({"vllm", "sglang", "tensorrt-llm", "megatron"}, TEXT),
+    "engine/plan/model_change.py": ({"transformers"}, KIND),
+    "engine/plan/sections/inference.py": ({"transformers"}, "default of a field"),
+    "engine/plan/sections/training.py": ({"adamw"}, "default of a field"),
+    "engine/sampling/kernel_cases.py": ({"adamw"}, "the kernel that is measured"),
+    "engine/sampling/torch_kernels.py": ({"adamw"}, "the kernel that is measured"),
+}
+
+
+@cache
+def names() -> frozenset[str]:
+    """Return the ids of rows, makers, generations and engines, in small letters."""
+    facts = load_catalog(Path("none"))
+    makers = {row.vendor for row in (*facts.accelerators.values(), *facts.processors.values())}
+    generations = {row.generation for row in facts.accelerators.values() if row.generation}
+    tables = (
+        facts.accelerators, facts.processors, facts.links, facts.fabrics, facts.instances, facts.engines,
+        facts.frameworks, facts.optimizers, facts.efficiencies,
+    )  # fmt: skip
+    engines = {row.engine for row in facts.engines.values()}
+    found = {*makers, *generations, *engines, *(row_id for table in tables for row_id in table)}
+    return frozenset(name.lower() for name in found) - ENGLISH - frozenset(facts.precisions)
+
+
+def texts(tree: ast.AST) -> Iterator[str]:
+    """Yield identifiers as words, and texts that are not docstrings."""
+    told = {
+        id(entry.value)
+        for node in ast.walk(tree)
+        for entry in (getattr(node, "body", None) if isinstance(getattr(node, "body", None), list) else ())
+        if isinstance(entry, ast.Expr)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in told:
+            yield node.value
+        for field in ("id", "attr", "name", "arg"):
+            name = getattr(node, field, None)
+            if isinstance(name, str):
+                yield re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).replace("_", " ")
+
+
+def named(file: Path) -> set[str]:
+    """Return the names of the catalogue that a file holds."""
+    words: set[str] = set()
+    for text in texts(ast.parse(file.read_text("utf-8"))):
+        words.update(re.findall(r"[a-z0-9]+(?:[-._][a-z0-9]+)*", text.lower()))
+        words.update(re.findall(r"[a-z0-9]+", text.lower()))
+    return words & names()
+
+
+def sources() -> list[str]:
+    files = (file for folder in ("engine", "tui") for file in sorted((ROOT / folder).rglob("*.py")))
+    found = (str(file.relative_to(ROOT)) for file in files)
+    return [file for file in found if not file.startswith(OWN_FILES)]
+
+
+@pytest.mark.parametrize("folder", ["engine", "tui"])
+def test_names_of_hardware_and_software_stand_in_data(folder: str) -> None:
+    strays = {
+        file: sorted(left)
+        for file in sources()
+        if file.startswith(folder) and (left := named(ROOT / file) - ALLOWED.get(file, (set(), ""))[0])
+    }
+    assert strays == {}, "make it a row or a field of a row in profiles/"
+
+
+def test_what_is_allowed_is_still_there() -> None:
+    gone = {file: allowed - named(ROOT / file) for file, (allowed, _) in ALLOWED.items()}
+    assert {file: left for file, left in gone.items() if left} == {}
