@@ -40,7 +40,7 @@ AXES = (
     Axis("training.checkpointing", ("none", "selective", "selective-ops", "every-2", "full")),
     Axis("parallelism.offload", ("none", "optimizer")),
     Axis("parallelism.zero", (0, 1, 2, 3)),
-    Axis("training.seq_len", (2048, 4096, 8192, 16384)),
+    Axis("training.seq_len", tuple(1024 * thousands for thousands in (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64))),
     Axis("training.micro_batch", powers_of_two(64)),
     Axis("parallelism.cp", powers_of_two(8)),
     Axis("parallelism.tp", powers_of_two(8)),

@@ -39,7 +39,7 @@ LAYOUT_SIZES = {f"parallelism.{name}": name for name in ("tp", "pp", "cp", "ep",
 # Numbers that a run takes from the plan as they are; every other field is a setting, which may change several.
 NUMBERS = frozenset({*LAYOUT_SIZES, *broadcast_numbers()})
 # Combinations evaluated at once: enough that an array's own cost is small, few enough for some hundred megabytes.
-BLOCK = 2**18
+BLOCK = 2**17
 
 
 @dataclass(frozen=True, slots=True)
