@@ -24,6 +24,8 @@ NAMES = (
     "coefficients",
     "optimizers",
     "quantizations",
+    "frameworks",
+    "engines",
     "modes",
 )
 MOST_ROWS = {"accelerators": 130, "processors": 41, "links": 52, "architectures": 141, "instances": 183}
