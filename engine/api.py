@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from capacity_tui.engine.choose.answers import answer as answer
     from capacity_tui.engine.choose.answers import explain as explain
     from capacity_tui.engine.choose.answers import step_seconds as step_seconds
+    from capacity_tui.engine.choose.hardware_settings import settings_for as settings_for
+    from capacity_tui.engine.choose.hardware_settings import settings_for_row as settings_for_row
     from capacity_tui.engine.choose.modes.filled import ModePlan as ModePlan
     from capacity_tui.engine.choose.modes.layout_sizes import possible_sizes as possible_sizes
     from capacity_tui.engine.choose.modes.modes import MODES as MODES
@@ -38,8 +40,6 @@ if TYPE_CHECKING:
     from capacity_tui.engine.choose.modes.modes import compare as compare
     from capacity_tui.engine.choose.modes.modes import fill as fill
     from capacity_tui.engine.choose.modes.modes import with_auto_resolved as with_auto_resolved
-    from capacity_tui.engine.choose.modes.proposed import settings_for as settings_for
-    from capacity_tui.engine.choose.modes.proposed import settings_for_row as settings_for_row
     from capacity_tui.engine.choose.proposal import propose as propose
     from capacity_tui.engine.choose.whatif.trials import EstimatedPlan as EstimatedPlan
     from capacity_tui.engine.cluster import own_machine as _cluster_own_machine
@@ -310,7 +310,7 @@ _NAMES = {
     "choose.modes.filled": "ModePlan",
     "choose.modes.layout_sizes": "possible_sizes",
     "choose.modes.modes": "Comparison MODES compare fill with_auto_resolved",
-    "choose.modes.proposed": "settings_for settings_for_row",
+    "choose.hardware_settings": "settings_for settings_for_row",
     "choose.proposal": "propose",
     "choose.validation": "faults:plan_faults remarks:plan_remarks",
     "choose.whatif.trials": "EstimatedPlan",

@@ -1,1 +1,1 @@
-"""What this machine is: facts with their provenance, and one cheap live sample."""
+"""What this machine is: facts with their provenance, its vendors' probes, and one cheap live sample."""

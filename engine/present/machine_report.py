@@ -8,7 +8,7 @@ from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.choose.advice.host_requirements import power_text, run_space, space_text
 from capacity_tui.engine.choose.advice.machine_notes import job_notes, predicted_bottleneck
 from capacity_tui.engine.choose.answers import answer
-from capacity_tui.engine.choose.modes.proposed import settings_for
+from capacity_tui.engine.choose.hardware_settings import settings_for
 from capacity_tui.engine.cluster.placement import placement_advice
 from capacity_tui.engine.cluster.score import Score, score_machine
 from capacity_tui.engine.errors import CapacityError

@@ -1,1 +1,1 @@
-"""What a field of a plan is: its type, label, range and step."""
+"""What a field of a plan is: type, label, range, step and what follows from it; which forms a report can have."""

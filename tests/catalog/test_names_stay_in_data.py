@@ -30,7 +30,7 @@ ALLOWED: dict[str, tuple[set[str], str]] = {
     ),
     "engine/choose/advice/recommendations.py": ({"fsdp"}, TEXT),
     "engine/cluster/cluster.py": ({"tpu"}, "a kind of device"),
-    "engine/estimate/classical/fits.py": ({"sgd"}, ALGORITHM),
+    "engine/estimate/classical/algorithms.py": ({"sgd"}, ALGORITHM),
     "engine/estimate/classical/linear.py": ({"sgd"}, ALGORITHM),
     "engine/estimate/estimate.py": ({"transformers"}, KIND),
     "engine/estimate/serving/memory.py": ({"vllm", "tensorrt-llm"}, "source of an equation"),

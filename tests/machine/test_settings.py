@@ -9,7 +9,7 @@ import pytest
 from recorded import replay
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose.modes.proposed import LINK_RULES, settings_for, settings_for_row
+from capacity_tui.engine.choose.hardware_settings import LINK_RULES, settings_for, settings_for_row
 from capacity_tui.engine.machine.detect import detect
 from capacity_tui.engine.machine.facts import detected, missing
 from capacity_tui.engine.machine.generations import generations, table

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from flow import press, row, settle, shown
 
+from capacity_tui.tui.actions import PANELS
 from capacity_tui.tui.app import CapacityApp
 from capacity_tui.tui.widgets.panel import Panel
 
@@ -71,7 +72,7 @@ async def test_every_panel_can_be_reached_and_shows_something_at_any_size(
 ) -> None:
     async with make_app().run_test(size=size) as pilot:
         await settle(pilot)
-        for number in "12345":
+        for number in map(str, range(1, len(PANELS) + 1)):
             await press(pilot, number)
             panel = pilot.app.focused
             assert isinstance(panel, Panel)
@@ -80,6 +81,13 @@ async def test_every_panel_can_be_reached_and_shows_something_at_any_size(
             assert shown(pilot, panel.TITLE.lower()).strip()
             assert panel.region.right <= size[0]
             assert panel.region.bottom <= size[1]
+
+
+async def test_folded_panels_show_their_summaries_in_ascii_too(make_app: MakeApp) -> None:
+    async with make_app(ascii_only=True).run_test(size=NARROW) as pilot:
+        await settle(pilot)
+        assert "balanced" in shown(pilot, "plans")
+        assert pilot.app.screen.query_one("#plans").outer_size.height == 1
 
 
 async def test_narrow_screen_shows_one_plan_and_summaries(make_app: MakeApp) -> None:

@@ -1,1 +1,1 @@
-"""The screens: plan, dialogs, pickers, help."""
+"""The screens, a folder each: the plan, this machine, and the dialogs that lie over them."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.cells import cell_len
 
 from capacity_tui.engine.api import printable
-from capacity_tui.tui.actions import ACTIONS, Action, key_names
+from capacity_tui.tui.actions import ACTIONS, PANELS, Action, key_names
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.terminal.text import Line, Span, clip, line
 from capacity_tui.tui.widgets.lines import Lines
@@ -130,7 +130,9 @@ class Footer(Bar):
 class Hint(Bar):
     """One line for whoever is here for the first time."""
 
-    TEXT = " Arrows move, + and - change a value, enter types it, 1 to 5 choose a panel, ? lists all keys. "
+    TEXT = (
+        f" Arrows move, + and - change a value, enter types it, 1 to {len(PANELS)} choose a panel, ? lists all keys. "
+    )
 
     def __init__(self) -> None:
         super().__init__(id="hint")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from capacity_tui.engine.cluster.cluster import Cluster
-from capacity_tui.engine.estimate.classical.fits import fit_bytes, fit_of, fit_seconds
+from capacity_tui.engine.estimate.classical.algorithms import fit_bytes, fit_of, fit_seconds
 from capacity_tui.engine.estimate.classical.rates import Rates
 from capacity_tui.engine.estimate.note import Note
 from capacity_tui.engine.models.classical.specs import ClassicalSpec, LinearRegressionNormal

@@ -6,7 +6,7 @@ import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.cluster.cluster import Device
-from capacity_tui.engine.estimate.classical.fits import fit_bytes, fit_of, fit_rates, fit_seconds
+from capacity_tui.engine.estimate.classical.algorithms import fit_bytes, fit_of, fit_rates, fit_seconds
 from capacity_tui.engine.estimate.classical.limits import largest_rows
 from capacity_tui.engine.estimate.classical.work import settle_classical
 from capacity_tui.engine.models.classical.specs import ClassicalSpec

@@ -5,7 +5,7 @@ from __future__ import annotations
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.cluster.cluster import Cluster, Device
 from capacity_tui.engine.errors import Place, PlanError
-from capacity_tui.engine.estimate.classical.fits import COMMON, fit_of, fit_rates
+from capacity_tui.engine.estimate.classical.algorithms import COMMON, fit_of, fit_rates
 from capacity_tui.engine.estimate.classical.limits import fit_warnings
 from capacity_tui.engine.estimate.non_allocator_memory import context_bytes
 from capacity_tui.engine.estimate.work import ModelFacts, Operator, Phase, Work

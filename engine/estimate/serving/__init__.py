@@ -1,1 +1,1 @@
-"""Serving of transformers: memory, prefill and decode, engine by engine."""
+"""Serving of transformers as neutral work: memory, prefill and decode, engine by engine."""

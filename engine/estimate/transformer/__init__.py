@@ -1,1 +1,1 @@
-"""Transformers: memory, operators and communication of training, and serving."""
+"""Training of transformers as neutral work: memory, operators and communication of a step."""
