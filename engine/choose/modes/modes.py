@@ -12,7 +12,7 @@ from capacity_tui.engine.choose.modes.filled import ModePlan, Reasons, Values, m
 from capacity_tui.engine.choose.modes.model_choice import choose_model, smallest_model
 from capacity_tui.engine.choose.modes.serving_settings import choose_serving
 from capacity_tui.engine.choose.modes.spec_fields import choose_own_parameters, choose_served_batch
-from capacity_tui.engine.choose.modes.training_settings import Search
+from capacity_tui.engine.choose.modes.training_settings import Evaluations, Search
 from capacity_tui.engine.choose.modes.ways_out import explained, with_ways_out
 from capacity_tui.engine.cluster.resolve_cluster import resolve_cluster
 from capacity_tui.engine.estimate.estimate import estimate_resolved
@@ -66,11 +66,12 @@ def compare(plan: Plan, machine: Machine | None = None, catalog: Catalog | None 
     if not open_fields(plan):
         estimate = estimate_resolved(resolved, facts)
         return Comparison(*(_as_given(facts.modes[mode], resolved, estimate) for mode in MODES))
-    balanced = _fill(plan, "balanced", machine, facts, resolved)
+    evaluations = Evaluations()
+    balanced = _fill(plan, "balanced", machine, facts, resolved, evaluations)
     return Comparison(
-        _alike(plan, "conservative", balanced, machine, facts),
+        _alike(plan, "conservative", balanced, machine, facts, evaluations),
         balanced,
-        _alike(plan, "extreme", balanced, machine, facts),
+        _alike(plan, "extreme", balanced, machine, facts, evaluations),
     )
 
 
@@ -107,17 +108,31 @@ def _as_given(mode: Mode, resolved: ResolvedPlan, estimate: Estimate) -> ModePla
     return ModePlan(mode, resolved, estimate, {})
 
 
-def _alike(plan: Plan, mode_name: ModeName, balanced: ModePlan, machine: Machine | None, facts: Catalog) -> ModePlan:
+def _alike(
+    plan: Plan,
+    mode_name: ModeName,
+    balanced: ModePlan,
+    machine: Machine | None,
+    facts: Catalog,
+    evaluations: Evaluations | None = None,
+) -> ModePlan:
     """Fill a plan as a mode would, for the job that the balanced mode chose."""
     wish = {path: balanced.plan.value(path) for path in _open_wish(plan)}
     wished = with_values(plan, wish)
     resolved = resolve_plan(with_placeholders(wished, facts), facts, machine, balanced.resolved)
-    filled = _fill(wished, mode_name, machine, facts, resolved)
+    filled = _fill(wished, mode_name, machine, facts, resolved, evaluations)
     job = {path: why for path, why in balanced.reasons.items() if path in wish}
     return replace(filled, reasons={**job, **filled.reasons})
 
 
-def _fill(plan: Plan, mode_name: ModeName, machine: Machine | None, facts: Catalog, resolved: ResolvedPlan) -> ModePlan:
+def _fill(
+    plan: Plan,
+    mode_name: ModeName,
+    machine: Machine | None,
+    facts: Catalog,
+    resolved: ResolvedPlan,
+    evaluations: Evaluations | None = None,
+) -> ModePlan:
     """Fill the open fields of a plan that names its model; ``resolved`` holds placeholders in them."""
     mode, wanted, shape = facts.modes[mode_name], open_fields(plan), resolved.shape
     budget = memory_budget(mode, resolved.cluster)
@@ -138,7 +153,9 @@ def _fill(plan: Plan, mode_name: ModeName, machine: Machine | None, facts: Catal
     elif shape is None:
         values, reasons = choose_own_parameters(resolved, wanted, mode, budget, estimated)
     else:
-        values, reasons, notes = _training(Search(plan, resolved, mode, facts, machine), wanted)
+        values, reasons, notes = _training(
+            Search(plan, resolved, mode, facts, machine, evaluations or Evaluations()), wanted
+        )
     if isinstance(plan.training.global_batch, int):
         values["training.global_batch"] = plan.training.global_batch
     resolved = resolve_plan(with_values(base, values), facts, machine, resolved)

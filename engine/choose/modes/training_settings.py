@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,10 +11,10 @@ import numpy as np
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.rows.modes import Mode
 from capacity_tui.engine.choose.modes.filled import Reasons, Values, budget_text, memory_budget
-from capacity_tui.engine.choose.space.grid import Axis, powers_of_two
+from capacity_tui.engine.choose.space.grid import Axis, Grid, powers_of_two
 from capacity_tui.engine.choose.space.layouts import layout_axes
 from capacity_tui.engine.choose.space.ranking import top
-from capacity_tui.engine.choose.space.training import Evaluated, TrainingSpace, training_space
+from capacity_tui.engine.choose.space.training import BLOCK, Evaluated, TrainingSpace, training_space
 from capacity_tui.engine.cluster.cluster import Cluster
 from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
 from capacity_tui.engine.models.parameters import count_parameters
@@ -57,15 +57,48 @@ class Searched:
 
 
 @dataclass(frozen=True, slots=True)
+class Evaluations:
+    """Small spaces that were evaluated for one mode, and serve the others of the same comparison as they are."""
+
+    kept: list[tuple[TrainingSpace, Evaluated]] = field(default_factory=list)
+
+    def blocks(self, space: TrainingSpace) -> Iterator[Evaluated]:
+        """Yield a space's blocks, evaluated unless they already were.
+
+        Args:
+            space: of a plan on the hardware that all plans of this comparison have.
+        """
+        for other, block in self.kept:
+            if _same(other, space):
+                yield block
+                return
+        for block in space.blocks():
+            if space.grid.size <= BLOCK:
+                self.kept.append((space, block))
+            yield block
+
+
+def _same(one: TrainingSpace, other: TrainingSpace) -> bool:
+    """Whether two spaces of one comparison hold the same configurations of the same job."""
+    return (
+        (one.grid, one.replica_batch) == (other.grid, other.replica_batch)
+        and [rule.id for rule in one.rules] == [rule.id for rule in other.rules]
+        and one.plan.parallelism == other.plan.parallelism
+        and one.resolved.plan == other.resolved.plan
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Search:
     """What stays the same from one search to the next.
 
     Attributes:
         plan: the plan as the user gave it.
-        settled: the same with placeholders where it is open.
+        resolved: the same with placeholders where it is open.
         mode: whose figures decide.
         catalog: facts.
         machine: the detected machine, where there is one.
+        evaluations: spaces that other modes evaluated.
     """
 
     plan: Plan
@@ -73,6 +106,7 @@ class Search:
     mode: Mode
     catalog: Catalog
     machine: Machine | None
+    evaluations: Evaluations = field(default_factory=Evaluations)
 
     def before(self, wanted: tuple[str, ...]) -> tuple[Values, Reasons]:
         """Choose what memory does not decide: precision and sequence."""
@@ -101,7 +135,7 @@ class Search:
         """
         resolved = resolve_plan(with_values(self.resolved.plan, base), self.catalog, self.machine, self.resolved)
         space = self._space(resolved, wanted)
-        (found,) = top(space.blocks(), lambda block: _score(block, resolved.cluster, self.mode))
+        (found,) = top(self.evaluations.blocks(space), lambda block: _score(block, resolved.cluster, self.mode))
         inside, fits = (bool(flags) for flags in _standing(found.result, resolved.cluster, self.mode))
         values: Values = dict(found.values)
         if space.replica_batch is not None:
@@ -111,7 +145,8 @@ class Search:
             values["training.tokens"] = float(counts.total) * self.mode.tokens_per_parameter
         if isinstance(self.plan.parallelism.dp, int):
             values["parallelism.dp"] = self.plan.parallelism.dp
-        reasons = _reasons(values, wanted, space.count, found.result, inside, resolved.cluster, self.mode)
+        tried = replace(space, grid=_within(space.grid, self.mode)).count
+        reasons = _reasons(values, wanted, tried, found.result, inside, resolved.cluster, self.mode)
         return Searched({**base, **values}, reasons, inside, fits, float(found.result.reserved_bytes))
 
     def _space(self, resolved: ResolvedPlan, wanted: tuple[str, ...]) -> TrainingSpace:
@@ -145,11 +180,27 @@ class Search:
         if "parallelism.zero" in wanted:
             yield Axis("parallelism.zero", ZERO_STAGES if resolved.cluster.devices > 1 else ZERO_STAGES[:1])
         if "training.micro_batch" in wanted:
-            most = self.mode.batch_range[1] or LARGEST_MICRO_BATCH
+            most = max(_largest_micro_batch(mode) for mode in self.catalog.modes.values())
             batch = self.plan.training.global_batch
             if "training.global_batch" not in wanted and isinstance(batch, int):
                 most = min(most, max(1.0, batch / float(resolved.plan.parallelism.dp or 1)))
             yield Axis("training.micro_batch", powers_of_two(most))
+
+
+def _largest_micro_batch(mode: Mode) -> float:
+    return mode.batch_range[1] or LARGEST_MICRO_BATCH
+
+
+def _within(grid: Grid, mode: Mode) -> Grid:
+    """Return the grid without micro-batches that are larger than a mode's."""
+    most = _largest_micro_batch(mode)
+
+    def of(axis: Axis) -> Axis:
+        if axis.path != "training.micro_batch":
+            return axis
+        return Axis(axis.path, tuple(value for value in axis.values if float(str(value)) <= most))
+
+    return Grid(tuple(map(of, grid.axes)))
 
 
 def _global_batch(values: Values, plan: Plan, replica_batch: float) -> int:
@@ -207,7 +258,11 @@ def _score(block: Evaluated, cluster: Cluster, mode: Mode) -> Number:
         recomputed = block.grid.along("training.checkpointing", lambda name: CHECKPOINTING.index(str(name)))
     # A hair less speed is worth less recomputation: settle ties, not differences.
     speed = block.units_per_second * (1.0 - 1e-6 * recomputed)
-    return np.where(inside, speed, -np.where(fits, 1.0, OUT_OF_REACH) * block.reserved_bytes)
+    score = np.where(inside, speed, -np.where(fits, 1.0, OUT_OF_REACH) * block.reserved_bytes)
+    if not block.grid.has("training.micro_batch"):
+        return score
+    allowed = block.grid.numbers("training.micro_batch") <= _largest_micro_batch(mode)
+    return np.where(allowed, score, -np.inf)
 
 
 def _reasons(
