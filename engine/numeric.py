@@ -115,3 +115,8 @@ class OnDemand(Mapping[str, Value]):
     def __len__(self) -> int:
         """Return how many names there are."""
         return len(self._names)
+
+
+def mean(value: Number) -> float:
+    """Return one number for an array; a single number as it is, without the detour over an array."""
+    return float(np.mean(value)) if isinstance(value, np.ndarray) else float(value)

@@ -91,7 +91,7 @@ class PlanDocument:
     def compare(self) -> Comparison:
         """Estimate the plan in its modes."""
         compared = self._compared
-        cluster = resolve_cluster(self.plan.hardware, self.plan.pricing, self.catalog, self.machine)
+        cluster = compared.balanced.resolved.cluster
         columns = tuple(column(getattr(compared, mode), self.catalog, self.machine) for mode in MODES)
         resolved = compared.balanced.plan
         devices = f"{int(cluster.devices)}×" if cluster.devices > 1 else ""

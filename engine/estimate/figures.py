@@ -11,8 +11,6 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Literal, get_args
 
-import numpy as np
-
 from capacity_tui.engine.catalog.names import nearest
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate.derived import (
@@ -25,7 +23,7 @@ from capacity_tui.engine.estimate.derived import (
 )
 from capacity_tui.engine.estimate.result import Estimate, InferenceSpeed, Iteration
 from capacity_tui.engine.estimate.work import Part
-from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.numeric import Number, mean
 from capacity_tui.engine.uncertainty.intervals import Interval
 from capacity_tui.engine.units import PERCENT, format_money, format_quantity, not_available
 
@@ -89,7 +87,7 @@ class Figure:
     def number(self) -> float | None:
         """The value of a single plan, without its range."""
         value = central(self.value)
-        return None if value is None else float(np.mean(value))
+        return None if value is None else mean(value)
 
     @property
     def text(self) -> str:
@@ -101,7 +99,7 @@ class Figure:
         """The range with its unit, empty where there is none."""
         if not isinstance(self.value, Interval):
             return ""
-        low, high = float(np.mean(self.value.low)), float(np.mean(self.value.high))
+        low, high = mean(self.value.low), mean(self.value.high)
         return f"{written(low, self.metric.unit)} to {written(high, self.metric.unit)}"
 
 
@@ -297,6 +295,6 @@ def interval_text(value: Value) -> str:
     """Return the range of a value in percent of it, empty where it has none."""
     if not isinstance(value, Interval):
         return ""
-    center = float(np.mean(value.value)) or 1.0
-    low, high = (float(np.mean(end)) / center - 1.0 for end in (value.low, value.high))
+    center = mean(value.value) or 1.0
+    low, high = (mean(end) / center - 1.0 for end in (value.low, value.high))
     return f"{low:+.0%} to {high:+.0%}"

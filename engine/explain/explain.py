@@ -14,7 +14,8 @@ from capacity_tui.engine.estimate.figures import Figure, figure, result_key
 from capacity_tui.engine.estimate.resolve import ResolvedPlan
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.explain.notes import remarks
-from capacity_tui.engine.explain.terms import Sum, Term, mean, sum_of
+from capacity_tui.engine.explain.terms import Sum, Term, sum_of
+from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.uncertainty.intervals import Interval
 
 # Where every parameter is active, one formula gives both.

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.estimate.equation import Derivation, origin
 from capacity_tui.engine.estimate.figures import part_label
@@ -18,7 +16,7 @@ from capacity_tui.engine.estimate.work import Collective, Operator, Phase
 from capacity_tui.engine.models.networks.layers import Layer
 from capacity_tui.engine.models.networks.specs import NetworkSpec
 from capacity_tui.engine.models.parameters import ParameterCounts, count_parameters
-from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.numeric import Number, mean
 from capacity_tui.engine.units import (
     format_bandwidth,
     format_bytes,
@@ -91,11 +89,6 @@ def _sum(terms: Iterable[Term], unit: str, name: str = "") -> Sum | None:
 def _parts(parts: Mapping[str, Number]) -> Iterator[Term]:
     for name, size in parts.items():
         yield Term(part_label(name), mean(size))
-
-
-def mean(value: Number) -> float:
-    """Return a number, the mean of several."""
-    return float(np.mean(value))
 
 
 def _memory_sum(key: str, estimate: Estimate) -> Sum | None:

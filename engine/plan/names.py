@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.names import nearest
@@ -72,6 +73,12 @@ def known_words(path: str, catalog: Catalog) -> Mapping[str, str]:
     return _OFFERED[field.knob.rows](catalog) if field is not None and field.knob.rows else {}
 
 
+@lru_cache(maxsize=64)
+def _closed_names(path: str, catalog: Catalog) -> tuple[str, ...]:
+    """Return the names of a field, kept: they are looked at with every estimate."""
+    return tuple(known_names(path, catalog))
+
+
 def _faults(plan: Plan, catalog: Catalog) -> Iterator[PlanError]:
     for path in paths_where(lambda knob: bool(knob.rows)):
         name, kind = plan.value(path), all_fields()[path].knob.rows
@@ -84,7 +91,7 @@ def _faults(plan: Plan, catalog: Catalog) -> Iterator[PlanError]:
             except CatalogError as error:
                 yield PlanError(error.title, error.detail, error.hint, place)
         elif kind in _CLOSED:
-            known = tuple(known_names(path, catalog))
+            known = _closed_names(path, catalog)
             if name not in known:
                 close = nearest(str(name), known, 1)
                 allowed = f"allowed: {', '.join(known)}"
