@@ -86,9 +86,12 @@ def _level(row: LevelRow, inside: Sequence[Level], network: Network, devices: in
 def _refuse_misfits(inner: Level, rows: Sequence[LevelRow]) -> None:
     """Check that every level holds whole units of the one inside, and that no two have one name."""
     name, held = inner.name, int(inner.devices)
-    names = {name}
+    names: set[str] = set()
     for index, row in enumerate(rows):
         place = Place(field=f"{FIELD}.{index}")
+        if row.name == inner.name:
+            told = f"the hardware itself has a level called {row.name}, of {held} devices"
+            raise PlanError(told, hint="leave it out, or give this level another name", place=place)
         if row.name in names:
             raise PlanError(f"two levels are called {row.name}", hint="give each a name of its own", place=place)
         names.add(row.name)
