@@ -11,8 +11,8 @@ from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.rows.numerics import Optimizer
 from capacity_tui.engine.catalog.rows.software import Framework
 from capacity_tui.engine.estimate.equation import equation
-from capacity_tui.engine.models.matrices import Matrix
-from capacity_tui.engine.models.transformer import present
+from capacity_tui.engine.models.transformer.matrices import Matrix
+from capacity_tui.engine.models.transformer.shape import present
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan.sections.training import NO_MASTER, TrainingSection
 from capacity_tui.engine.units import FP32_BYTES

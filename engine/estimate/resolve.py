@@ -13,13 +13,13 @@ from capacity_tui.engine.cluster.resolve_cluster import resolve_cluster
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.estimate.classical.work import settle_classical
 from capacity_tui.engine.estimate.transformer.resolve import framework_row, resolve_parallelism
-from capacity_tui.engine.models.architecture import shape_from_spec
 from capacity_tui.engine.models.families import Family, family_of
 from capacity_tui.engine.models.networks.specs import network_spec_type
 from capacity_tui.engine.models.plugins import plugin_of
 from capacity_tui.engine.models.readers.huggingface import shape_from_huggingface
 from capacity_tui.engine.models.spec import Spec, read_spec
-from capacity_tui.engine.models.transformer import TransformerShape
+from capacity_tui.engine.models.transformer.architecture import shape_from_spec
+from capacity_tui.engine.models.transformer.shape import TransformerShape
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan.layout_rules import BATCH_FOR_ALL, Layout, plan_layout, refuse_impossible, require
 from capacity_tui.engine.plan.names import refuse_unknown_names

@@ -15,7 +15,7 @@ from capacity_tui.engine.estimate.timing.roofline import operator_seconds
 from capacity_tui.engine.estimate.work import Collective, Operator, Phase
 from capacity_tui.engine.models.networks.layers import Layer
 from capacity_tui.engine.models.networks.specs import NetworkSpec
-from capacity_tui.engine.models.parameters import ParameterCounts, count_parameters
+from capacity_tui.engine.models.transformer.parameters import ParameterCounts, count_parameters
 from capacity_tui.engine.numeric import Number, mean
 from capacity_tui.engine.units import (
     format_bandwidth,

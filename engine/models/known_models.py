@@ -13,7 +13,7 @@ from capacity_tui.engine.models.families import CLASSICAL, NETWORKS, TRANSFORMER
 from capacity_tui.engine.models.networks.specs import CatalogueNetwork, network_spec_type
 from capacity_tui.engine.models.plugins import ModelPlugin, load_plugins
 from capacity_tui.engine.models.spec import Spec, knob_of
-from capacity_tui.engine.models.transformer_spec import BEST_USES, transformer_spec_type
+from capacity_tui.engine.models.transformer.transformer_spec import BEST_USES, transformer_spec_type
 from capacity_tui.engine.schema.field_meta import Knob
 
 

@@ -8,7 +8,7 @@ from capacity_tui.engine.models.families import FAMILIES, TRANSFORMERS, Kind
 from capacity_tui.engine.models.networks.specs import network_spec_type
 from capacity_tui.engine.models.plugins import load_plugins
 from capacity_tui.engine.models.spec import Spec
-from capacity_tui.engine.models.transformer_spec import transformer_spec_type
+from capacity_tui.engine.models.transformer.transformer_spec import transformer_spec_type
 
 _BY_KEY = {key_of(name): name for name in FAMILIES}
 

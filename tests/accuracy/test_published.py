@@ -16,9 +16,9 @@ from capacity_tui.engine.accuracy.published import (
     read_skipped,
 )
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.models.architecture import shape_from_spec
 from capacity_tui.engine.models.families import TRANSFORMERS
-from capacity_tui.engine.models.parameters import count_parameters
+from capacity_tui.engine.models.transformer.architecture import shape_from_spec
+from capacity_tui.engine.models.transformer.parameters import count_parameters
 from capacity_tui.engine.plan.files.loading import plan_from_data
 
 FEWEST = {

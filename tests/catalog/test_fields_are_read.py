@@ -14,7 +14,7 @@ from capacity_tui.engine import catalog
 from capacity_tui.engine.catalog.catalog import Catalog
 from capacity_tui.engine.catalog.rows.base import Informational
 from capacity_tui.engine.catalog.rows.modes import Recovery
-from capacity_tui.engine.models.architecture import COLUMNS
+from capacity_tui.engine.models.transformer.architecture import COLUMNS
 
 SOURCES = [path for name in ("engine", "tui") for path in (Path(__file__).parents[2] / name).rglob("*.py")]
 # Fields copied by a list of names.

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.models.readers.huggingface import read_model_file
-from capacity_tui.engine.models.traits import load_file_names
+from capacity_tui.engine.models.transformer.traits import load_file_names
 from capacity_tui.engine.printable import printable
 
 SOUND = {

@@ -17,7 +17,7 @@ from capacity_tui.engine.choose.space.layouts import layout_axes
 from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
 from capacity_tui.engine.estimate.serving.resolve import serving_run
 from capacity_tui.engine.estimate.serving.run import ServingRun
-from capacity_tui.engine.models.transformer import TransformerShape
+from capacity_tui.engine.models.transformer.shape import TransformerShape
 from capacity_tui.engine.numeric import Flags, Number, where
 from capacity_tui.engine.plan.edit import with_values
 from capacity_tui.engine.plan.layout_rules import Layout, plan_layout, refusing, with_following

@@ -17,7 +17,7 @@ from capacity_tui.engine.choose.space.ranking import top
 from capacity_tui.engine.choose.space.training import BLOCK, Evaluated, TrainingSpace, training_space
 from capacity_tui.engine.cluster.cluster import Cluster
 from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
-from capacity_tui.engine.models.parameters import count_parameters
+from capacity_tui.engine.models.transformer.parameters import count_parameters
 from capacity_tui.engine.numeric import Flags, Number
 from capacity_tui.engine.plan.edit import with_values
 from capacity_tui.engine.plan.field_lists import open_jobs

@@ -18,7 +18,7 @@ from capacity_tui.engine.estimate.resolve import ResolvedPlan
 from capacity_tui.engine.estimate.timing.schedule import step_time
 from capacity_tui.engine.estimate.transformer.resolve import transformer_run
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
-from capacity_tui.engine.models.transformer import TransformerShape
+from capacity_tui.engine.models.transformer.shape import TransformerShape
 from capacity_tui.engine.numeric import Flags, Labels, Number
 from capacity_tui.engine.plan.edit import with_values
 from capacity_tui.engine.plan.field_lists import broadcast_numbers

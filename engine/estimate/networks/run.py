@@ -14,8 +14,8 @@ from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.numerics import Numerics, training_numerics
 from capacity_tui.engine.estimate.transformer.resolve import framework_row
 from capacity_tui.engine.models.checkpointing import Checkpointing, checkpointing
-from capacity_tui.engine.models.matrices import Matrix
 from capacity_tui.engine.models.networks.layers import LayerList
+from capacity_tui.engine.models.transformer.matrices import Matrix
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.units import BITS_PER_BYTE, FP16_BITS

@@ -12,20 +12,20 @@ from capacity_tui.engine.estimate.serving.run import ServingRun
 from capacity_tui.engine.estimate.timing.elementwise import FORWARD_PASSES
 from capacity_tui.engine.estimate.timing.roofline import attention_rate, gemm_rate, reached_bandwidth
 from capacity_tui.engine.estimate.work import Operator
-from capacity_tui.engine.models.attention import multi_head_weights
-from capacity_tui.engine.models.cache import cache_elements
-from capacity_tui.engine.models.operations import (
+from capacity_tui.engine.models.transformer.attention import multi_head_weights
+from capacity_tui.engine.models.transformer.cache import cache_elements
+from capacity_tui.engine.models.transformer.operations import (
     decode_flops_per_token,
     encoder_attention_flops,
     forward_attention_flops,
     mean_context,
 )
-from capacity_tui.engine.models.parameters import (
+from capacity_tui.engine.models.transformer.parameters import (
     cross_key_value_weights,
     encoder_matmul_per_token,
     matmul_per_token,
 )
-from capacity_tui.engine.models.transformer import present
+from capacity_tui.engine.models.transformer.shape import present
 from capacity_tui.engine.numeric import Number, any_true
 from capacity_tui.engine.units import FP16_BYTES, FP32_BYTES
 

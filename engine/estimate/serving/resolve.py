@@ -13,9 +13,9 @@ from capacity_tui.engine.cluster.catalogue_devices import processor_device
 from capacity_tui.engine.cluster.cluster import Cluster, Device
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.estimate.serving.run import Host, Runtime, ServingRun
-from capacity_tui.engine.models.parameters import ParameterCounts, count_parameters
 from capacity_tui.engine.models.readers.huggingface import ModelFile, read_model_file
-from capacity_tui.engine.models.transformer import TransformerShape
+from capacity_tui.engine.models.transformer.parameters import ParameterCounts, count_parameters
+from capacity_tui.engine.models.transformer.shape import TransformerShape
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.units import BITS_PER_BYTE, FP16_BITS, GIGA, MICRO

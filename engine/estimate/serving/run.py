@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from capacity_tui.engine.cluster.cluster import Cluster
-from capacity_tui.engine.models.parameters import ParameterCounts
-from capacity_tui.engine.models.transformer import TransformerShape
+from capacity_tui.engine.models.transformer.parameters import ParameterCounts
+from capacity_tui.engine.models.transformer.shape import TransformerShape
 from capacity_tui.engine.numeric import Number
 
 

@@ -12,7 +12,11 @@ from capacity_tui.engine.estimate.serving.memory import claimed_bytes, serving_m
 from capacity_tui.engine.estimate.serving.run import ServingRun
 from capacity_tui.engine.estimate.serving.speed import decode, prefill
 from capacity_tui.engine.estimate.work import ModelFacts, Served, Work
-from capacity_tui.engine.models.operations import decode_flops_per_token, forward_flops_per_token, prompt_flops
+from capacity_tui.engine.models.transformer.operations import (
+    decode_flops_per_token,
+    forward_flops_per_token,
+    prompt_flops,
+)
 from capacity_tui.engine.numeric import Number, added, any_true
 from capacity_tui.engine.uncertainty.intervals import SERVED
 

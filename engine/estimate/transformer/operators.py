@@ -28,7 +28,7 @@ from capacity_tui.engine.estimate.timing.roofline import (
 from capacity_tui.engine.estimate.transformer.optimizer import optimizer_operators
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.estimate.work import Direction, Operator, PipelinePosition
-from capacity_tui.engine.models.operations import forward_attention_flops
+from capacity_tui.engine.models.transformer.operations import forward_attention_flops
 from capacity_tui.engine.numeric import Number, any_true, where
 
 SCORE_FORWARD, SCORE_BACKWARD = counted("score-passes-forward"), counted("score-passes-backward")

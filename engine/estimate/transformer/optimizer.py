@@ -12,7 +12,7 @@ from capacity_tui.engine.estimate.timing.newton_schulz import WIDTH, iterations
 from capacity_tui.engine.estimate.timing.roofline import optimizer_bandwidth
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.estimate.work import Collective, Operator
-from capacity_tui.engine.models.matrices import Matrix, layer_matrices
+from capacity_tui.engine.models.transformer.matrices import Matrix, layer_matrices
 from capacity_tui.engine.numeric import Number, any_true, where
 
 WHOLE_MATRICES = (

@@ -10,9 +10,9 @@ from capacity_tui.engine.estimate.numerics import mean_state_bytes, training_num
 from capacity_tui.engine.estimate.transformer.memory_terms import stored_weight_bytes
 from capacity_tui.engine.estimate.transformer.run import AdapterInputs, Recompute, Software, TransformerRun
 from capacity_tui.engine.models.checkpointing import checkpointing
-from capacity_tui.engine.models.matrices import layer_matrices
-from capacity_tui.engine.models.parameters import count_parameters
-from capacity_tui.engine.models.transformer import TransformerShape
+from capacity_tui.engine.models.transformer.matrices import layer_matrices
+from capacity_tui.engine.models.transformer.parameters import count_parameters
+from capacity_tui.engine.models.transformer.shape import TransformerShape
 from capacity_tui.engine.numeric import Number, any_true
 from capacity_tui.engine.plan.layout_rules import (
     EXPERT_GROUPS,

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from capacity_tui.engine.models.parameters import encoder_matmul_per_token, matmul_per_token, output_weights
-from capacity_tui.engine.models.transformer import Compression, TransformerShape, present
+from capacity_tui.engine.models.transformer.parameters import encoder_matmul_per_token, matmul_per_token, output_weights
+from capacity_tui.engine.models.transformer.shape import Compression, TransformerShape, present
 from capacity_tui.engine.numeric import Number
 
 # Entries a token visits, given the most it may (0: no limit) and the tokens an entry stands for.

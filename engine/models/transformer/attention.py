@@ -6,7 +6,7 @@ Structures follow the model classes named in ``profiles/traits.yaml``.
 
 from __future__ import annotations
 
-from capacity_tui.engine.models.transformer import (
+from capacity_tui.engine.models.transformer.shape import (
     Compression,
     Indexer,
     LinearAttention,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from capacity_tui.engine.models.transformer import Compression, TransformerShape, present
+from capacity_tui.engine.models.transformer.shape import Compression, TransformerShape, present
 from capacity_tui.engine.numeric import Number
 
 

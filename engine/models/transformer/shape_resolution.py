@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from capacity_tui.engine.errors import Place, PlanError
-from capacity_tui.engine.models.transformer import (
+from capacity_tui.engine.models.transformer.shape import (
     Compression,
     GlobalAttention,
     Indexer,

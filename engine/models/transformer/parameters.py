@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from capacity_tui.engine.models.attention import (
+from capacity_tui.engine.models.transformer.attention import (
     attention_vectors,
     attention_weights,
     multi_head_vectors,
     multi_head_weights,
 )
-from capacity_tui.engine.models.transformer import TransformerShape, present
+from capacity_tui.engine.models.transformer.shape import TransformerShape, present
 from capacity_tui.engine.numeric import Number
 
 

@@ -8,9 +8,9 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import create_model
 
-from capacity_tui.engine.models.architecture import ALIASES
 from capacity_tui.engine.models.spec import LARGEST_SIZE, Spec
-from capacity_tui.engine.models.traits import load_traits
+from capacity_tui.engine.models.transformer.architecture import ALIASES
+from capacity_tui.engine.models.transformer.traits import load_traits
 from capacity_tui.engine.schema.field_meta import Knob
 
 BEST_USES = {

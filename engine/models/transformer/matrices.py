@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from capacity_tui.engine.models.transformer import TransformerShape, present
+from capacity_tui.engine.models.transformer.shape import TransformerShape, present
 from capacity_tui.engine.numeric import Number
 
 

@@ -12,9 +12,9 @@ import numpy as np
 
 from capacity_tui.engine.catalog.names import nearest
 from capacity_tui.engine.errors import Place, PlanError
-from capacity_tui.engine.models.shape_resolution import resolve_shape
-from capacity_tui.engine.models.traits import class_fields, load_traits
-from capacity_tui.engine.models.transformer import TransformerShape
+from capacity_tui.engine.models.transformer.shape import TransformerShape
+from capacity_tui.engine.models.transformer.shape_resolution import resolve_shape
+from capacity_tui.engine.models.transformer.traits import class_fields, load_traits
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.units import parse_count, parse_length
 
