@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal
 
-import numpy as np
-
 from capacity_tui.engine.choose.space.grid import powers_of_two
 from capacity_tui.engine.choose.whatif.trials import EstimatedPlan, Trial, has_room, re_estimate, unit_seconds
 from capacity_tui.engine.estimate.bottleneck import NETWORK
 from capacity_tui.engine.estimate.result import Estimate, Scaling
+from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan.field_lists import model_sizes
 
 Parallelism = Literal["data", "model"]
@@ -91,7 +90,7 @@ def _curve(case: EstimatedPlan, counts: Iterable[int], batch: int, kind: Paralle
         yield Scaling(
             devices=count,
             batch=batch,
-            step_seconds=float(np.mean(trial.estimate.computation.step_seconds.value)),
+            step_seconds=mean(trial.estimate.computation.step_seconds.value),
             speedup=efficiency * count,
             efficiency=efficiency,
             communication_share=communication_share(trial.estimate),
@@ -109,8 +108,8 @@ def _fastest(case: EstimatedPlan, changes: Iterable[Mapping[str, object]]) -> Tr
 def communication_share(estimate: Estimate) -> float:
     """Return the share of a step that waits for other devices, pipeline bubbles included."""
     parts = estimate.computation.parts
-    waits = sum(float(np.mean(parts.get(part, 0.0))) for part in NETWORK)
-    return waits / float(np.mean(estimate.computation.step_seconds.value))
+    waits = sum(mean(parts.get(part, 0.0)) for part in NETWORK)
+    return waits / mean(estimate.computation.step_seconds.value)
 
 
 def _spread(case: EstimatedPlan, devices: int, batch: int, kind: Parallelism) -> Iterator[Mapping[str, object]]:

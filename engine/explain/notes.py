@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.cluster.cluster import figure_label
 from capacity_tui.engine.estimate.figures import Figure
@@ -13,6 +11,7 @@ from capacity_tui.engine.estimate.resolve import ResolvedPlan
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.estimate.transformer.resolve import base_format
 from capacity_tui.engine.models.plugins import PluginSpec
+from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.units import format_money, format_seconds
 
 HARDWARE_BEHIND = {
@@ -65,7 +64,7 @@ def _origin(key: str, resolved: ResolvedPlan, estimate: Estimate) -> Iterator[st
         yield "the data lie in host memory until they are copied to the device"
     if key.startswith("cost."):
         usd = estimate.cost.usd_per_hour
-        hour = format_money(None if usd is None else float(np.mean(usd)))
+        hour = format_money(None if usd is None else mean(usd))
         yield f"{hour} an hour for {resolved.cluster.words}: {estimate.cost.source}"
         price = resolved.cluster.price
         if price.interruptions is not None and (key == "cost.usd_spot" or price.is_spot):

@@ -13,6 +13,7 @@ from capacity_tui.engine.estimate.equation import Derivation, Input
 from capacity_tui.engine.estimate.figures import interval_text
 from capacity_tui.engine.explain.explain import Explanation
 from capacity_tui.engine.explain.terms import Sum
+from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.units import format_percent, format_quantity
 
 _MOST_TERMS = 12
@@ -114,7 +115,7 @@ def _largest(found: Explanation) -> dict[Derivation, str]:
 def _opened(root: Derivation, title: str = "") -> Iterator[FormulaStep]:
     """Yield an equation, then those that the numbers put into it come from."""
     inputs = tuple(_input(entry) for entry in root.inputs)
-    yield FormulaStep(title + root.formula, format_quantity(float(np.mean(root.result)), root.unit), inputs)
+    yield FormulaStep(title + root.formula, format_quantity(mean(root.result), root.unit), inputs)
     for entry in root.inputs:
         if entry.derivation is not None:
             yield from _opened(entry.derivation)

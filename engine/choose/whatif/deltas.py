@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-import numpy as np
-
 from capacity_tui.engine.estimate.figures import figure, written
 from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan.plan import Section
 from capacity_tui.engine.units import format_percent
 
@@ -89,7 +88,7 @@ def _same_work(before: Estimate, after: Estimate) -> bool:
 
 def _units(estimate: Estimate) -> float | None:
     computation = estimate.computation
-    return None if computation.steps is None else float(np.mean(computation.steps * computation.units_per_step))
+    return None if computation.steps is None else mean(computation.steps * computation.units_per_step)
 
 
 def plain_change(change: Mapping[str, object]) -> dict[str, object]:

@@ -13,6 +13,7 @@ from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate.estimate import estimate_resolved
 from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
 from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan.all_fields import all_fields, paths_where
 from capacity_tui.engine.plan.edit import edited, with_values
 from capacity_tui.engine.plan.plan import AUTO, Plan
@@ -164,7 +165,7 @@ def has_room(estimate: Estimate, share: float = 1.0) -> bool:
 def unit_seconds(estimate: Estimate) -> float:
     """Return the seconds of one token or sample."""
     computation = estimate.computation
-    return float(np.mean(computation.step_seconds.value / computation.units_per_step))
+    return mean(computation.step_seconds.value / computation.units_per_step)
 
 
 def unit_cost(estimate: Estimate) -> float:
@@ -173,5 +174,5 @@ def unit_cost(estimate: Estimate) -> float:
     Where no price is known, device-seconds stand for money.
     """
     if estimate.cost.usd_per_million_tokens is None:
-        return unit_seconds(estimate) * float(np.mean(estimate.computation.devices))
-    return float(np.mean(estimate.cost.usd_per_million_tokens)) or unit_seconds(estimate)
+        return unit_seconds(estimate) * mean(estimate.computation.devices)
+    return mean(estimate.cost.usd_per_million_tokens) or unit_seconds(estimate)
