@@ -24,7 +24,8 @@ from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan.layout_rules import BATCH_FOR_ALL, Layout, plan_layout, refuse_impossible, require
 from capacity_tui.engine.plan.names import refuse_unknown_names
 from capacity_tui.engine.plan.plan import AUTO, Plan
-from capacity_tui.engine.plan.sections.training import FULL, TrainingSection
+from capacity_tui.engine.plan.sections.adapter import FULL
+from capacity_tui.engine.plan.sections.training import TrainingSection
 from capacity_tui.engine.printable import printable
 
 if TYPE_CHECKING:

@@ -78,6 +78,7 @@ CONDITIONS: Mapping[Condition, Need] = {
     "experts": Need("needs a mixture of experts", lambda here: here.has_experts is False),
     "stages": Need("needs more than one pipeline stage", _is_one("parallelism.pp")),
     "split layers": Need("needs layers split over devices: TP above 1", _is_one("parallelism.tp")),
+    "split sequence": Need("needs sequences split over devices: CP above 1", _is_one("parallelism.cp")),
     "replicas": Need("needs more than one replica", lambda here: here.devices == 1 or here.plan.parallelism.dp == 1),
     "sharing": Need("needs ZeRO 1 or higher", lambda here: here.zero == 0),
     "epochs": Need("needs epochs", lambda here: here.plan.training.epochs is None),

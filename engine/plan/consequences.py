@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.plan.model_change import brought_by_model
 from capacity_tui.engine.plan.plan import AUTO, Plan, counted_name
-from capacity_tui.engine.plan.sections.training import FULL, METHODS
+from capacity_tui.engine.plan.sections.adapter import FULL, METHODS
 from capacity_tui.engine.schema.field_meta import Rule
 
 

@@ -16,7 +16,7 @@ from capacity_tui.engine.plan.checked import checked_plan
 from capacity_tui.engine.plan.consequences import GIVEN_BACK, REPLACING, RULES, UNCHANGED, Change
 from capacity_tui.engine.plan.model_change import is_model_file, names_of_parameter, own_parameter
 from capacity_tui.engine.plan.plan import AUTO, Plan
-from capacity_tui.engine.plan.sections.training import adapter_of
+from capacity_tui.engine.plan.sections.adapter import adapter_of
 
 Values: TypeAlias = Mapping[str, object]
 _NAME, _FILE = "model.name", "model.config"

@@ -9,9 +9,10 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import BeforeValidator, Field, model_validator
 
 from capacity_tui.engine.catalog.rows.levels import LevelRow
+from capacity_tui.engine.plan.sections.adapter import Adapter
 from capacity_tui.engine.plan.sections.inference import InferenceSection
 from capacity_tui.engine.plan.sections.parallelism import GROUPS_FOLLOW, REPLICAS_FOLLOW, ParallelismSection
-from capacity_tui.engine.plan.sections.training import Adapter, TrainingSection
+from capacity_tui.engine.plan.sections.training import TrainingSection
 from capacity_tui.engine.schema.field_meta import Condition, Follows, Kind, Knob
 from capacity_tui.engine.schema.field_types import AUTO, LARGEST_COUNT, NEURAL, Count, Section, SpecValue
 from capacity_tui.engine.schema.report_formats import REPORT_FORMATS, known_format

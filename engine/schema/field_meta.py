@@ -51,6 +51,7 @@ Condition = Literal[
     "experts",
     "stages",
     "split layers",
+    "split sequence",
     "replicas",
     "sharing",
     "claim",

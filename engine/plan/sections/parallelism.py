@@ -105,6 +105,21 @@ class ParallelismSection(Section):
             keeps_result=True,
         ),
     ] = 1
+    context: Annotated[
+        Literal["ring", "all_to_all", "all_gather"],
+        Knob(
+            "Context exchange",
+            "choice",
+            "parallelism",
+            choices=("ring", "all_to_all", "all_gather"),
+            families=TRANSFORMER,
+            tasks=TRAINED,
+            role="setting",
+            needs=("split sequence",),
+            is_wish=True,
+            keeps_result=True,
+        ),
+    ] = "ring"
     ep: Annotated[
         Count,
         Knob(

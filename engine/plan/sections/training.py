@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, model_validator
+from pydantic import model_validator
 
-from capacity_tui.engine.models.checkpointing import checkpointing_name
+from capacity_tui.engine.plan.sections.adapter import FULL, METHOD_NAMED, METHODS, Adapter, kind_of
+from capacity_tui.engine.plan.sections.kernels import KernelFields
 from capacity_tui.engine.schema.field_meta import Follows, Knob
 from capacity_tui.engine.schema.field_types import (
     LARGEST_COUNT,
@@ -18,15 +19,13 @@ from capacity_tui.engine.schema.field_types import (
     AutoCount,
     AutoLength,
     Count,
+    Length,
     Section,
 )
 
-FULL = "full"
 NO_MASTER = "none"
 """What a plan writes for no master weights."""
-METHODS = (FULL, "lora", "qlora", "dora")
 LENGTHS = ("tokens", "steps", "epochs")
-_METHOD_NAMED = (Follows("training.method", "method", "the adapter says which method it is"),)
 _CHOSEN_ANEW = "what a method needs of memory is chosen anew"
 _METHOD_FOLLOWS = (
     Follows("training.adapter", "adapter", "the method says which adapter there is"),
@@ -42,52 +41,8 @@ def _other_lengths(given: str) -> tuple[Follows, ...]:
     return tuple(Follows(f"training.{name}", "replaced", why) for name in LENGTHS if name != given)
 
 
-class Adapter(Section):
-    """Low-rank adapters: only they are trained."""
-
-    kind: Annotated[
-        Literal["lora", "qlora", "dora"],
-        Knob(
-            "Adapter",
-            "choice",
-            "adapter",
-            choices=METHODS[1:],
-            families=TRANSFORMER,
-            role="job",
-            follows=_METHOD_NAMED,
-            shown=False,
-        ),
-    ] = "lora"
-    rank: Annotated[
-        Count,
-        Knob(
-            "Rank",
-            "power-of-two",
-            "adapter",
-            minimum=1,
-            maximum=1024,
-            families=TRANSFORMER,
-            role="job",
-        ),
-    ] = 16
-    targets: Annotated[
-        Literal["all", "attention", "mlp", "query+value"],
-        Knob(
-            "Targets",
-            "choice",
-            "adapter",
-            choices=("all", "attention", "mlp", "query+value"),
-            families=TRANSFORMER,
-            role="job",
-        ),
-    ] = "all"
-
-
-class TrainingSection(Section):
-    """Training and fine-tuning. A value of ``auto`` is chosen by the mode.
-
-    ``method`` is short for an adapter of that kind: each follows from the other, and both are always there together.
-    """
+class JobFields(Section):
+    """What is trained, for how long, in which number formats and by which optimizer."""
 
     method: Annotated[
         Literal["full", "lora", "qlora", "dora"] | None,
@@ -118,6 +73,20 @@ class TrainingSection(Section):
             role="job",
         ),
     ] = 2048
+    document_tokens: Annotated[
+        Length | None,
+        Knob(
+            "Document",
+            "power-of-two",
+            "training",
+            "tok",
+            1,
+            LARGEST_COUNT,
+            families=TRANSFORMER,
+            is_length=True,
+            role="job",
+        ),
+    ] = None
     tokens: Annotated[
         AutoAmount | None,
         Knob(
@@ -164,6 +133,22 @@ class TrainingSection(Section):
             role="job",
         ),
     ] = None
+    local_batches: Annotated[
+        Count,
+        Knob(
+            "Local batches",
+            "integer",
+            "training",
+            "",
+            1,
+            LARGEST_COUNT,
+            families=TRANSFORMER,
+            role="setting",
+            needs=("stages",),
+            is_wish=True,
+            keeps_result=True,
+        ),
+    ] = 1
     steps: Annotated[
         Count | None,
         Knob(
@@ -265,58 +250,17 @@ class TrainingSection(Section):
             needs=("files",),
         ),
     ] = None
-    attention: Annotated[
-        Literal["flash", "sdpa", "eager"],
-        Knob(
-            "Attention",
-            "choice",
-            "kernels",
-            choices=("flash", "sdpa", "eager"),
-            families=TRANSFORMER,
-            role="setting",
-            keeps_result=True,
-        ),
-    ] = "flash"
-    checkpointing: Annotated[
-        str,
-        BeforeValidator(checkpointing_name),
-        Knob(
-            "Checkpointing",
-            "choice",
-            "kernels",
-            rows="checkpointing",
-            automatic=True,
-            families=NEURAL,
-            role="setting",
-            keeps_result=True,
-        ),
-    ] = "none"
-    compile: Annotated[
-        bool,
-        Knob(
-            "Compile",
-            "switch",
-            "kernels",
-            families=NEURAL,
-            role="setting",
-            keeps_result=True,
-        ),
-    ] = False
-    framework: Annotated[
-        str | None,
-        Knob(
-            "Framework",
-            "choice",
-            "kernels",
-            rows="framework",
-            families=NEURAL,
-            role="surroundings",
-            keeps_result=True,
-        ),
-    ] = None
+
+
+class TrainingSection(KernelFields, JobFields):
+    """Training and fine-tuning. A value of ``auto`` is chosen by the mode.
+
+    ``method`` is short for an adapter of that kind: each follows from the other, and both are always there together.
+    """
+
     adapter: Annotated[
         Adapter | None,
-        Knob("Adapter", "table", "adapter", families=TRANSFORMER, role="job", follows=_METHOD_NAMED, shown=False),
+        Knob("Adapter", "table", "adapter", families=TRANSFORMER, role="job", follows=METHOD_NAMED, shown=False),
     ] = None
     quantization: Annotated[
         str | None,
@@ -341,14 +285,14 @@ class TrainingSection(Section):
             return data
         method, adapter = data.get("method"), data.get("adapter")
         if method is None:
-            kind = _kind_of(adapter, "lora")
+            kind = kind_of(adapter, "lora")
             return data if adapter is None or kind not in METHODS else {**data, "method": kind}
         if method == FULL and adapter is not None:
             raise ValueError("method full trains all weights: leave the adapter out")
         if method == FULL or method not in METHODS:
             return data
-        if _kind_of(adapter, method) != method:
-            raise ValueError(f"method and adapter.kind differ: {method} and {_kind_of(adapter, method)}")
+        if kind_of(adapter, method) != method:
+            raise ValueError(f"method and adapter.kind differ: {method} and {kind_of(adapter, method)}")
         return {
             **data,
             "adapter": {**adapter, "kind": method} if isinstance(adapter, dict) else adapter or {"kind": method},
@@ -360,15 +304,3 @@ class TrainingSection(Section):
         if len(given) > 1:
             raise ValueError(f"give only one of tokens, steps and epochs, not {' and '.join(given)}")
         return self
-
-
-def adapter_of(method: object) -> Adapter | None:
-    """Return the usual adapter of a method; none where all weights are trained."""
-    return None if method in (None, FULL) else Adapter.model_validate({"kind": method})
-
-
-def _kind_of(adapter: object, otherwise: object) -> object:
-    """Return the kind of an adapter as given; another where it gives none."""
-    if isinstance(adapter, Adapter):
-        return adapter.kind
-    return adapter.get("kind", otherwise) if isinstance(adapter, dict) else otherwise
