@@ -25,6 +25,9 @@ from capacity_tui.engine.printable import printable, printable_data
 RowT = TypeVar("RowT", bound=Row)
 _Fields = dict[str, Any]
 
+LIKE = "like"
+"""Field of a row that names another row of its table: what it does not give itself is as there."""
+
 
 class Table(Mapping[str, RowT], Generic[RowT]):
     """A read-only catalogue of one kind of row.
@@ -119,7 +122,7 @@ class Table(Mapping[str, RowT], Generic[RowT]):
         rows: dict[str, _Fields] = {}
         for file in self._files:
             rows.update(parse_shipped(file))
-        return rows
+        return {row_id: _laid_over(rows, fields) for row_id, fields in rows.items()}
 
     @cached_property
     def _brands(self) -> re.Pattern[str]:
@@ -176,8 +179,12 @@ class Table(Mapping[str, RowT], Generic[RowT]):
                 place = document.place(row_id, reserved)
                 raise CatalogError("this field is filled in by the program", hint="remove it", place=place)
         shipped = self._shipped.get(row_id)
+        pattern = self._shipped.get(str(own.get(LIKE)), {})
+        if LIKE in own and not pattern:
+            raise CatalogError(f"no {self.kind} is called {own[LIKE]!r}"[:200], place=document.place(row_id, LIKE))
         changed = datetime.fromtimestamp(path.stat().st_mtime, UTC).date()
         base = shipped or {
+            **pattern,
             "name": row_id,
             "source": f"user file {path.name}",
             "checked": changed,
@@ -203,6 +210,12 @@ def _shipped_brands() -> Sequence[str]:
 
 def _lost_alias(kind: str, alias: str, row_id: str) -> CatalogError:
     return CatalogError(f"alias {alias!r} stands for no known {kind}", row_id, "correct the id in aliases.yaml")
+
+
+def _laid_over(rows: Mapping[str, _Fields], fields: _Fields) -> _Fields:
+    """Return the fields of a row with those of the row it is like below them."""
+    pattern = fields.get(LIKE)
+    return _merged(_laid_over(rows, rows[pattern]), fields) if pattern else fields
 
 
 def _merged(base: _Fields, over: _Fields) -> _Fields:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.catalog.names import key_of
 from capacity_tui.engine.cluster.cluster import Cluster
 from capacity_tui.engine.cluster.resolve_cluster import resolve_cluster
 from capacity_tui.engine.errors import Place, PlanError
@@ -22,7 +24,7 @@ from capacity_tui.engine.models.transformer.architecture import shape_from_spec
 from capacity_tui.engine.models.transformer.shape import TransformerShape
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan.layout_rules import BATCH_FOR_ALL, Layout, plan_layout, refuse_impossible, require
-from capacity_tui.engine.plan.names import refuse_unknown_names
+from capacity_tui.engine.plan.names import UNNAMED, refuse_unknown_names, software_id
 from capacity_tui.engine.plan.plan import AUTO, Plan
 from capacity_tui.engine.plan.sections.adapter import FULL
 from capacity_tui.engine.plan.sections.training import TrainingSection
@@ -128,13 +130,22 @@ def steps_of(training: TrainingSection, batch: Number, seq_len: Number) -> Numbe
 
 def _with_notes(cluster: Cluster, plan: Plan, family: Family, catalog: Catalog) -> Cluster:
     """Return the cluster, saying how names of the plan were understood that no row has."""
-    name, framework = plan.model.name, plan.training.framework
+    name = plan.model.name
     notes = []
     if name is not None and family.id in catalog.architectures and catalog.architectures.is_variant(name):
         notes.append(f"{printable(name)} has the shape of {family.id}")
-    if plan.task != "infer" and framework is not None and catalog.frameworks.find_id(framework) is None:
-        notes.append(f"{printable(framework)} counts as training software without a name")
+    if plan.task != "infer" and plan.training.framework is not None:
+        notes += _counted_as(plan.training.framework, catalog)
     return replace(cluster, assumed=(*cluster.assumed, *(note for note in notes if note not in cluster.assumed)))
+
+
+def _counted_as(framework: str, catalog: Catalog) -> Iterator[str]:
+    """Say what named software counts as, unless it has a row of its own."""
+    row = catalog.frameworks[software_id(framework, catalog)]
+    if row.id == UNNAMED:
+        yield f"{printable(framework)} counts as training software without a name"
+    elif key_of(framework) not in {key_of(row.id), key_of(row.name)}:
+        yield f"{printable(framework)} counts as {row.name}, which it is or is built on"
 
 
 def _with_spec(plan: Plan, spec: Spec) -> Plan:

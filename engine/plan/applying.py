@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.models.families import Kind
 from capacity_tui.engine.plan.all_fields import all_fields
-from capacity_tui.engine.plan.names import UNNAMED
+from capacity_tui.engine.plan.names import software_id
 from capacity_tui.engine.plan.plan import AUTO, Plan
 from capacity_tui.engine.schema.field_meta import Condition, Knob
 
@@ -171,7 +171,7 @@ def _has_full_precision(plan: Plan, catalog: Catalog) -> bool:
 def _zero(plan: Plan, catalog: Catalog) -> int | None:
     if plan.parallelism.zero is not None:
         return None if plan.parallelism.zero == AUTO else int(plan.parallelism.zero)
-    return catalog.frameworks[catalog.frameworks.find_id(plan.training.framework or UNNAMED) or UNNAMED].zero
+    return catalog.frameworks[software_id(plan.training.framework, catalog)].zero
 
 
 def _has_experts(plan: Plan, kind: Kind, catalog: Catalog) -> bool | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 
@@ -15,6 +16,11 @@ from capacity_tui.engine.plan.sections.training import NO_MASTER
 
 UNNAMED = "plain"
 """Row of training software that is not named, or that nothing is known about."""
+
+# What stands between the names of several programs in one: "transformers + deepspeed", "trainer (fsdp)".
+_BETWEEN = re.compile(r"[+/,;&()]|\s(?:with|on|and|using)\s", re.IGNORECASE)
+# Releases beside a name: "0.12", "v2.1.0", "r24.07".
+_RELEASE = re.compile(r"\b(?:core_)?[vr]?\d+(?:\.\d+)+\S*", re.IGNORECASE)
 
 # The rows of each kind that a field may name, with their names for people, shipped ones before the user's own.
 _OFFERED: Mapping[str, Callable[[Catalog], Mapping[str, str]]] = {
@@ -48,6 +54,18 @@ _FOUND: Mapping[str, Callable[[str, Catalog], object]] = {
     "format of frozen weights": lambda name, facts: facts.quantizations.find(name),
     "format of weights": lambda name, facts: facts.quantizations.find(name),
 }
+
+
+def software_id(name: str | None, catalog: Catalog) -> str:
+    """Return the row of training software that a name stands for, or of what that is built on.
+
+    Of several names in one the first that is known counts, whatever its release; ``UNNAMED`` where none is.
+    """
+    if name is None:
+        return UNNAMED
+    parts = (name, *_BETWEEN.split(name))
+    tried = (catalog.frameworks.find_id(_RELEASE.sub("", part).strip(" -_")) for part in parts)
+    return next((found for found in tried if found not in (None, UNNAMED)), None) or UNNAMED
 
 
 def refuse_unknown_names(plan: Plan, catalog: Catalog) -> None:

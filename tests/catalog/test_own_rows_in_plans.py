@@ -115,10 +115,7 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> Catalog:
     for name, text in FILES.items():
         (folder / name).write_text(text)
     shipped = Catalog(folder / "none")
-    row = shipped.frameworks["plain"].model_dump(exclude={"id", "provenance", "overrides", "name", "notes", "checked"})
-    values = {key: list(value) if isinstance(value, tuple) else value for key, value in row.items()}
-    lines = [f"  {key}: {value}" for key, value in {**values, "source": "'a test'", "tp_overlap": 0.9}.items()]
-    (folder / "frameworks.yaml").write_text("my-trainer:\n" + "\n".join(lines) + "\n")
+    (folder / "frameworks.yaml").write_text("my-trainer:\n  like: plain\n  source: a test\n  tp_overlap: 0.9\n")
     generation = shipped.efficiencies["other"].model_dump(
         exclude={"id", "provenance", "overrides", "name", "notes", "checked", "generations"}
     )

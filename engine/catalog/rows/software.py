@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field, NonNegativeFloat, PositiveFloat
 
-from capacity_tui.engine.catalog.rows.base import CHECKS, Row
+from capacity_tui.engine.catalog.rows.base import CHECKS, SHOWN, Row
 
 Share = Annotated[float, Field(gt=0, le=1.5)]
 
@@ -49,6 +49,7 @@ class Coefficient(Row):
 class Framework(Row):
     """What training software does with memory, kernels and overlap."""
 
+    like: Annotated[str | None, SHOWN] = Field(None, description="row that holds what this one does not give")
     zero: int = Field(ge=0, le=3, description="sharding stage where the plan names none")
     fp32_parameters: int = Field(ge=0, le=1, description="1: parameters live in fp32")
     gradients: str = Field(description="type of kept gradients where the plan names none")

@@ -23,7 +23,7 @@ from capacity_tui.engine.plan.layout_rules import (
     require,
     with_following,
 )
-from capacity_tui.engine.plan.names import UNNAMED
+from capacity_tui.engine.plan.names import software_id
 from capacity_tui.engine.plan.plan import AUTO, Adapter, ParallelismSection, Plan
 from capacity_tui.engine.plan.sections.training import TrainingSection
 from capacity_tui.engine.uncertainty.intervals import training_ranges
@@ -40,8 +40,7 @@ TARGETS = {
 
 def framework_row(plan: Plan, catalog: Catalog) -> Framework:
     """Return what the plan's framework does; ``plain`` where it names none, or one that nothing is known about."""
-    known = catalog.frameworks.find_id(plan.training.framework or UNNAMED)
-    return catalog.frameworks[known or UNNAMED]
+    return catalog.frameworks[software_id(plan.training.framework, catalog)]
 
 
 def resolve_parallelism(section: ParallelismSection, devices: int, zero: int) -> ParallelismSection:

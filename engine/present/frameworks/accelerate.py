@@ -7,7 +7,7 @@ from typing import Literal
 
 from capacity_tui.engine.models.checkpointing import checkpointing
 from capacity_tui.engine.present.frameworks import deepspeed
-from capacity_tui.engine.present.frameworks.job import Job, kernel_remarks, layout_remarks
+from capacity_tui.engine.present.frameworks.job import Job, kernel_remarks, layout_remarks, software_remarks
 from capacity_tui.engine.present.frameworks.text import as_yaml
 
 VERSION = "Accelerate 1.14"
@@ -57,7 +57,7 @@ def accelerate_config(job: Job) -> str:
 
 def backend(job: Job) -> Backend:
     """Return how Accelerate runs the plan."""
-    framework = job.training.framework
+    framework = job.framework
     if job.on_cpu:
         return "MULTI_CPU" if job.devices > 1 else "NO"
     moves = job.parallel.offload in {"optimizer", "parameters"}
@@ -106,6 +106,7 @@ def _fsdp(job: Job) -> dict[str, object]:
 
 
 def _remarks(job: Job) -> Iterator[str]:
+    yield from software_remarks(job)
     yield from layout_remarks(job)
     yield from kernel_remarks(job)
     chosen, parallel = backend(job), job.parallel

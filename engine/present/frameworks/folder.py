@@ -48,7 +48,7 @@ def _as_planned(resolved: ResolvedPlan, settings: Sequence[Setting]) -> list[Set
 
 
 def _training(job: Job) -> Iterator[tuple[str, str]]:
-    framework = job.training.framework
+    framework = job.framework
     staged = framework is None and job.pipeline_parallel > 1
     if job.shape.kind == "decoder" and (framework in _BY_MEGATRON or staged):
         yield megatron.FILE, megatron.megatron_script(job)
@@ -82,6 +82,6 @@ def _why_none(job: Job | None) -> str:
         return "no other file: this model is no transformer, its library takes parameters in code"
     if job.plan.task == "infer":
         return f"no other file: {job.plan.inference.engine} reads none for a model of kind {job.shape.kind}"
-    if job.training.framework == "torchtitan":
+    if job.framework == "torchtitan":
         return f"no other file: {torchtitan.VERSION} has no flavor of {job.model} in this shape"
     return f"no other file: none is known for {job.training.framework} and a model of kind {job.shape.kind}"

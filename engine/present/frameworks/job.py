@@ -6,11 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.catalog.names import key_of
 from capacity_tui.engine.estimate.resolve import ResolvedPlan, job_steps
 from capacity_tui.engine.estimate.timing.kernels import attention_in_place_of
 from capacity_tui.engine.models.transformer.shape import TransformerShape
 from capacity_tui.engine.plan.layout_rules import Layout, plan_layout, remarked
+from capacity_tui.engine.plan.names import software_id
 from capacity_tui.engine.plan.plan import ParallelismSection, Plan, TrainingSection
+from capacity_tui.engine.printable import printable
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +27,7 @@ class Job:
         on_hub: whether the hub has the model by that name, in this shape.
         on_cpu: whether the processor does the work.
         steps: optimizer steps; None where the plan gives no length.
+        framework: row of the software that trains, or of what it is built on; None where the plan names none.
         attention: the plan's kernels of attention, or those that the device has in their place.
         precision: the type that the device multiplies in.
         has_bf16: whether the device has units for bf16.
@@ -36,6 +40,7 @@ class Job:
     on_hub: bool
     on_cpu: bool
     steps: int | None
+    framework: str | None
     attention: str
     precision: str
     has_bf16: bool
@@ -131,6 +136,7 @@ def job_of(resolved: ResolvedPlan, catalog: Catalog) -> Job | None:
         on_hub=hub is not None and not plan.model.spec,
         on_cpu=device.kind == "cpu",
         steps=_steps(plan),
+        framework=None if plan.training.framework is None else software_id(plan.training.framework, catalog),
         attention=plan.training.attention if instead is None else instead.value,
         precision=device.native(str(plan.training.precision)),
         has_bf16=device.native("bf16") == "bf16",
@@ -144,6 +150,13 @@ def layout_remarks(job: Job) -> Iterator[str]:
         yield f"{job.devices} devices do not fill {job.nodes} nodes of {job.per_node}: start fewer on the last"
     for rule in remarked(job.layout):
         yield f"{rule.broken}: {rule.figures(job.layout)}"
+
+
+def software_remarks(job: Job) -> Iterator[str]:
+    """Yield for which software a file is, where the plan names other software that is built on it."""
+    named = job.training.framework
+    if named is not None and job.framework is not None and key_of(named) != key_of(job.framework):
+        yield f"{printable(named)}: this is for {job.framework}, which it is or is built on"
 
 
 def kernel_remarks(job: Job) -> Iterator[str]:

@@ -9,7 +9,13 @@ from collections.abc import Iterator, Mapping
 
 from capacity_tui.engine.models.checkpointing import checkpointing
 from capacity_tui.engine.plan.layout_rules import EQUAL_STAGES
-from capacity_tui.engine.present.frameworks.job import Job, kernel_remarks, layout_remarks, length_remarks
+from capacity_tui.engine.present.frameworks.job import (
+    Job,
+    kernel_remarks,
+    layout_remarks,
+    length_remarks,
+    software_remarks,
+)
 from capacity_tui.engine.present.frameworks.megatron_model import model_arguments, model_remarks
 from capacity_tui.engine.present.frameworks.text import command, script
 
@@ -147,13 +153,14 @@ def _by_fsdp(job: Job) -> bool:
 
 
 def _remarks(job: Job) -> Iterator[str]:
+    yield from software_remarks(job)
     yield from layout_remarks(job)
     yield from length_remarks(job)
     yield from kernel_remarks(job)
     yield "the data: --mock-data stands for --data-path"
     yield from model_remarks(job)
     training, parallel = job.training, job.parallel
-    if training.framework == "nemo":
+    if job.framework == "nemo":
         yield "NeMo and Megatron-Bridge take the same names as fields of their configuration, not this script"
     if training.optimizer not in _OPTIMIZERS:
         yield f"the optimizer {training.optimizer}: adam is written"

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from capacity_tui.engine.present.frameworks.job import Job, kernel_remarks, layout_remarks, length_remarks
+from capacity_tui.engine.present.frameworks.job import (
+    Job,
+    kernel_remarks,
+    layout_remarks,
+    length_remarks,
+    software_remarks,
+)
 from capacity_tui.engine.present.frameworks.text import comment, limits
 
 VERSION = "torchtitan 0.2.2"
@@ -116,6 +122,7 @@ def _checkpointing(name: str) -> dict[str, object]:
 
 def _remarks(job: Job) -> Iterator[str]:
     training = job.training
+    yield from software_remarks(job)
     yield from layout_remarks(job)
     yield from length_remarks(job)
     yield from kernel_remarks(job)
