@@ -13,12 +13,15 @@ from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate.estimate import Answer, estimate_plan
 from capacity_tui.engine.estimate.result import MemoryEstimate
+from capacity_tui.engine.estimate.serving.work import CLAIMED
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.uncertainty.intervals import Interval, exact_bytes
 
 _SPEEDS = ("prefill_tokens_per_second", "decode_tokens_per_second", "time_to_first_token_seconds")
 _BYTES = "_bytes"
+# What an engine sets aside before any request comes.
+_CLAIMED = "claimed_bytes"
 
 
 def accuracy_of(kinds: Sequence[Kind], catalog: Catalog) -> tuple[AccuracyReport, ...]:
@@ -43,6 +46,8 @@ def estimated_figure(measurement: Measurement, catalog: Catalog) -> Interval:
         PlanError: the figure is none that an estimate gives, or the run cannot be.
     """
     answer = _answer(measurement, catalog)
+    if measurement.quantity == _CLAIMED:
+        return _claimed(answer)
     if measurement.quantity.endswith(_BYTES):
         return counted_memory(answer.estimate.memory, measurement.quantity, measurement.tags.get("rank", ""))
     return _time_or_speed(answer, measurement.quantity)
@@ -50,7 +55,7 @@ def estimated_figure(measurement: Measurement, catalog: Catalog) -> Interval:
 
 def exact_part(measurement: Measurement, catalog: Catalog) -> float:
     """Return how many of the measured bytes follow from sizes and types alone; 0 of a time or a speed."""
-    if not measurement.quantity.endswith(_BYTES):
+    if not measurement.quantity.endswith(_BYTES) or measurement.quantity == _CLAIMED:
         return 0.0
     memory = _answer(measurement, catalog).estimate.memory
     found = counted_memory(memory, measurement.quantity, measurement.tags.get("rank", ""))
@@ -88,6 +93,14 @@ def counted_memory(memory: MemoryEstimate, counted: str, stage: str = "") -> Int
     own = looked_at.per_device_bytes if counted == "allocated_bytes" else looked_at.reserved_bytes
     value = own - memory.parts["context"] if counted == "reserved_bytes" else own
     return Interval(value, found.low * value / found.value, found.high * value / found.value)
+
+
+def _claimed(answer: Answer) -> Interval:
+    """Return the memory an engine takes for itself, whatever it needs; what it takes is set, not estimated."""
+    taken = answer.estimate.details.get(CLAIMED)
+    if taken is None:
+        raise PlanError("this engine takes only what it needs", answer.plan.inference.engine)
+    return Interval(taken, taken, taken)
 
 
 def _without(whole: Interval, part: Number, exact: Number) -> Interval:

@@ -27,11 +27,11 @@ FEWEST = {
     "finetune_time": 39,
     "finetune_memory": 78,
     "finetune_fit": 10,
-    "prefill": 460,
-    "decode": 560,
-    "generate": 150,
-    "serving": 250,
-    "inference_memory": 105,
+    "prefill": 520,
+    "decode": 650,
+    "generate": 900,
+    "serving": 310,
+    "inference_memory": 370,
 }
 
 

@@ -195,7 +195,8 @@ def test_an_engine_takes_its_share_and_says_when_the_batch_does_not_fit_into_it(
 def test_rows_for_a_maker_or_a_format_come_before_the_general_one() -> None:
     rows = load_catalog().engines.values()
     assert choose_engine(rows, "llamacpp", "Apple", "gguf").id == "llamacpp-metal"
-    assert choose_engine(rows, "transformers", "NVIDIA", "awq").id == "transformers-awq"
+    assert choose_engine(rows, "autoawq", "NVIDIA", "awq").id == "autoawq"
+    assert choose_engine(rows, "autoawq", "CPU", "awq").id == "autoawq-cpu"
     assert choose_engine(rows, "transformers", "NVIDIA", "plain").id == "transformers"
     with pytest.raises(PlanError):
         choose_engine(rows, "none of these", "NVIDIA", "plain")
