@@ -94,6 +94,12 @@ def test_skipped_rows_say_why():
     assert not kept & {row.id for row in skipped}
 
 
+def test_every_source_has_an_id_of_its_own():
+    text = files("capacity_tui.profiles").joinpath("measurements", "sources.csv").read_text("utf-8")
+    ids = [row["id"] for row in csv.DictReader(text.splitlines())]
+    assert len(ids) == len(set(ids))
+
+
 def test_no_published_row_is_lost():
     for name, kinds in (("train_time", ["train_time"]), ("train_memory", ["train_memory"])):
         text = files("capacity_tui.profiles").joinpath("measurements", f"{name}.csv").read_text("utf-8")
