@@ -2,6 +2,7 @@
 
     uv run python -m tools.calibrate training     step times: efficiency.yaml, frameworks.yaml, coefficients.yaml
     uv run python -m tools.calibrate memory       memory of training and fine-tuning: frameworks.yaml
+    uv run python -m tools.calibrate unnamed      the row of software without a name, on runs whose software is withheld
     uv run python -m tools.calibrate serving      speed and memory of inference engines: engines.yaml
     uv run python -m tools.calibrate classical    classical algorithms: algorithms.yaml; --measure measures fits first
                                                   (uv run --group measure)
@@ -20,7 +21,7 @@ from capacity_tui.engine.accuracy.published import Kind
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from tools.calibrate.classical import MEASURED, classical_problem
 from tools.calibrate.classical_measuring import CALIBRATION, append_measured, measure, read_measured
-from tools.calibrate.constants import Fits, serving_constants, training_constants
+from tools.calibrate.constants import Fits, serving_constants, training_constants, unnamed_constants
 from tools.calibrate.fitting import Problem, RunT, as_shipped, fit
 from tools.calibrate.ranges import CLASSES, UnseenRun, coverage, ranges_by_class, ratios_of, unseen_runs
 from tools.calibrate.runs import Run, published_runs
@@ -40,6 +41,11 @@ SERVING: dict[Fits, tuple[Kind, ...]] = {
 def training_problem(fits: Fits, catalog: Catalog) -> Problem[Run]:
     """Return the problem of step times or of memory of training."""
     return Problem(published_runs(TRAINING[fits], catalog), training_constants(fits), catalog)
+
+
+def unnamed_problem(fits: Fits, catalog: Catalog) -> Problem[Run]:
+    """Return the problem of software without a name: the same runs, none of which says what software ran it."""
+    return Problem(published_runs(TRAINING[fits], catalog, named=False), unnamed_constants(fits), catalog)
 
 
 def serving_problem(fits: Fits, catalog: Catalog) -> Problem[Run]:
@@ -98,7 +104,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         "tools.calibrate", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("what", choices=("training", "memory", "serving", "classical", "ranges"))
+    parser.add_argument("what", choices=("training", "memory", "unnamed", "serving", "classical", "ranges"))
     parser.add_argument("--write", action="store_true", help="put what was found into profiles/")
     parser.add_argument(
         "--measured", type=Path, default=MEASURED, help="fits of classical models, one JSON object a line"
@@ -110,6 +116,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         fit_and_tell(training_problem("time", catalog), write=chosen.write)
     elif chosen.what == "memory":
         fit_and_tell(training_problem("memory", catalog), write=chosen.write)
+    elif chosen.what == "unnamed":
+        for fits in TRAINING:
+            fit_and_tell(unnamed_problem(fits, catalog), write=chosen.write)
     elif chosen.what == "serving":
         for fits in SERVING:
             fit_and_tell(serving_problem(fits, catalog), write=chosen.write)

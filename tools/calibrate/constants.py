@@ -82,6 +82,12 @@ def training_constants(fits: Fits) -> tuple[Constant, ...]:
     return tuple(row for row in rows if row.fits == fits)
 
 
+def unnamed_constants(fits: Fits) -> tuple[Constant, ...]:
+    """Return the constants of software without a name, as ``constants/unnamed.yaml`` has them."""
+    rows = [Constant.model_validate({"id": name, **row}) for name, row in _blocks("unnamed")]
+    return tuple(row for row in rows if row.fits == fits)
+
+
 def serving_constants(fits: Fits, catalog: Catalog) -> tuple[Constant, ...]:
     """Return the constants of inference engines: of each row the fields ``constants/serving.yaml`` names.
 
@@ -100,7 +106,8 @@ def serving_constants(fits: Fits, catalog: Catalog) -> tuple[Constant, ...]:
 
 def all_constants(catalog: Catalog) -> tuple[Constant, ...]:
     """Return every constant of every fit to published runs."""
-    trained = (*training_constants("time"), *training_constants("memory"))
+    fitted: tuple[Fits, ...] = ("time", "memory")
+    trained = (each for fits in fitted for each in (*training_constants(fits), *unnamed_constants(fits)))
     return (*trained, *serving_constants("speed", catalog), *serving_constants("memory", catalog))
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from capacity_tui.engine.accuracy.predicting import estimated_figure
 from capacity_tui.engine.accuracy.published import Kind, Measurement
 from capacity_tui.engine.accuracy.report import scored_measurements
+from capacity_tui.engine.accuracy.withheld import without_framework
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate.resolve import resolve_plan
@@ -59,10 +60,18 @@ class Run:
         return estimated_figure(self.measurement, catalog).value
 
 
-def published_runs(kinds: Iterable[Kind], catalog: Catalog, every: int = 1) -> tuple[Run, ...]:
-    """Return the transformer runs of some kinds that can be estimated, or one in so many of each kind."""
+def published_runs(kinds: Iterable[Kind], catalog: Catalog, every: int = 1, *, named: bool = True) -> tuple[Run, ...]:
+    """Return the transformer runs of some kinds that can be estimated, or one in so many of each kind.
+
+    Args:
+        kinds: kinds of figures.
+        catalog: facts.
+        every: one in so many runs of each kind.
+        named: whether plans name their training software.
+    """
     found = []
-    for measurement in (row for kind in kinds for row in scored_measurements(kind)[::every]):
+    for row in (row for kind in kinds for row in scored_measurements(kind)[::every]):
+        measurement = row if named else without_framework(row)
         try:
             run = _run(measurement, catalog)
             run.figure(catalog)
