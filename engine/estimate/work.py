@@ -23,6 +23,7 @@ Part = Literal[
 ]
 Direction = Literal["forward", "backward", "recompute", "step"]
 PipelinePosition = Literal["layer", "first", "last", "step"]
+Beside = Literal["forward", "backward", "both"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,7 @@ class Collective:
         overlap: share that can hide behind kernels and their launches.
         per_step: whether it runs once a step rather than once a micro-batch.
         bytes: payload of one run.
+        beside: the pass whose kernels it can hide behind; of a step, that of one micro-batch alone.
     """
 
     name: str
@@ -101,6 +103,7 @@ class Collective:
     overlap: Number = 0.0
     per_step: bool = False
     bytes: Number = 0.0
+    beside: Beside = "both"
 
 
 @dataclass(frozen=True, slots=True)

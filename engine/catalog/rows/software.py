@@ -77,6 +77,9 @@ class Framework(Row):
     tp_stall_us: NonNegativeFloat = Field(description="wait of ranks at one tensor-parallel collective, microseconds")
     tp_overlap: float = Field(ge=0, le=1, description="hidden share of tensor-parallel communication")
     dp_overlap: float = Field(ge=0, le=1, description="hidden share of data-parallel communication")
+    prefetches_parameters: int = Field(
+        0, ge=0, le=1, description="1: updated parameters are gathered behind the next forward pass"
+    )
     ep_overlap: float = Field(ge=0, le=1, description="hidden share of the exchange between experts")
     layer_launches: PositiveFloat = Field(description="kernels of one layer's forward pass")
     moe_launches: NonNegativeFloat = Field(description="further kernels of a mixture layer's routing")

@@ -19,7 +19,7 @@ from capacity_tui.engine.estimate.work import (
     Schedule,
     Work,
 )
-from capacity_tui.engine.numeric import Number, where
+from capacity_tui.engine.numeric import Number, added, where
 
 # Stands for no seconds at all where something is divided by them.
 SHORTEST = 1e-30
@@ -48,6 +48,7 @@ class BusyTime:
         layer, ends, step: by part, of one micro-batch in the layers and at both ends, and of the step.
         first, last: of one micro-batch on the first and the last stage beyond their layers.
         launches: kernels of one micro-batch.
+        flops, forward_flops: FLOPs of one micro-batch in the layers without recomputation, and of its forward pass.
     """
 
     layer: Mapping[str, Number]
@@ -56,20 +57,27 @@ class BusyTime:
     first: Number
     last: Number
     launches: Number
+    flops: Number
+    forward_flops: Number
 
 
 def busy_time(operators: Iterable[Operator]) -> BusyTime:
     """Add up the runs of all operators."""
     places: dict[PipelinePosition, dict[str, Number]] = {"layer": {}, "first": {}, "last": {}, "step": {}}
     launches: Number = 0.0
+    flops: Number = 0.0
+    forward: Number = 0.0
     for operator in operators:
         parts = places[operator.where]
         parts[operator.part] = parts.get(operator.part, 0.0) + operator_seconds(operator) * operator.count
+        if operator.where == "layer" and operator.phase != "recompute":
+            flops = flops + operator.flops * operator.count
+            forward = forward + operator.flops * operator.count if operator.phase == "forward" else forward
         if operator.where != "step":
             launches = launches + operator.launches * operator.count
     first, last = places["first"], places["last"]
     ends = {part: first.get(part, 0.0) + last.get(part, 0.0) for part in {**first, **last}}
-    return BusyTime(places["layer"], ends, places["step"], total(first), total(last), launches)
+    return BusyTime(places["layer"], ends, places["step"], total(first), total(last), launches, flops, forward)
 
 
 @equation(
@@ -139,6 +147,21 @@ def launch_bound(launches: Number, launch: Number, working: Number) -> Number:
     return np.maximum(0.0, launches * launch - working)
 
 
+@equation(
+    "share = forward / flops",
+    unit="share",
+    source="passes take time in proportion to their arithmetic",
+)
+def forward_share(forward: Number, flops: Number) -> Number:
+    """Share of a micro-batch in which its forward pass runs.
+
+    Args:
+        forward: FLOPs of the forward pass in the layers.
+        flops: FLOPs of both passes in the layers, without recomputation.
+    """
+    return forward / np.maximum(flops, SHORTEST)
+
+
 @dataclass(frozen=True, slots=True)
 class Overlap:
     """What runs side by side in one micro-batch: kernels, their launches on the host, and the network.
@@ -154,31 +177,59 @@ class Overlap:
     idle: Number
 
 
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What one pass of a micro-batch hides of the collectives that may hide behind it, as shares of them.
+
+    Attributes:
+        hidden: of those of the micro-batch itself, which come first.
+        hidden_once: of those of the step, which find what is left of one micro-batch.
+    """
+
+    hidden: Number
+    hidden_once: Number
+
+
 def overlapped(phase: Phase, busy: BusyTime) -> Overlap:
-    """Let communication hide behind kernels and launches: first that of a micro-batch, then that of the step."""
+    """Let communication hide behind kernels and launches: first that of a micro-batch, then that of the step.
+
+    What the forward pass needs hides behind it, what the backward pass makes behind that; a step's reduction of
+    gradients has the last micro-batch alone. All collectives share the time there is.
+    """
     layer = total(busy.layer)
-    blocking, hideable = _divided(collective for collective in phase.collectives if not collective.per_step)
-    idle = launch_bound(busy.launches, phase.host_launch_seconds, layer + blocking)
-    behind = layer + idle
-    _, hideable_once = _divided(collective for collective in phase.collectives if collective.per_step)
-    hidden = hidden_share(behind, hideable)
-    hidden_once = hidden_share(np.maximum(behind - hideable, 0.0), hideable_once)
-    exposed = tuple(
-        exposed_seconds(each.seconds * each.count, each.overlap, hidden_once if each.per_step else hidden)
-        for each in phase.collectives
+    blocking = added(
+        (1.0 - each.overlap) * each.seconds * each.count for each in phase.collectives if not each.per_step
     )
-    return Overlap(exposed, idle)
+    idle = launch_bound(busy.launches, phase.host_launch_seconds, layer + blocking)
+    if not phase.collectives:
+        return Overlap((), idle)
+    forward = forward_share(busy.forward_flops, busy.flops)
+    rooms = {
+        name: _room(phase.collectives, name, share, share * (layer + idle))
+        for name, share in (("forward", forward), ("backward", 1.0 - forward))
+    }
+    return Overlap(tuple(_exposed(each, rooms, forward) for each in phase.collectives), idle)
 
 
-def _divided(collectives: Iterable[Collective]) -> tuple[Number, Number]:
-    """Return the seconds of collectives that kernels wait for, and those that may hide."""
-    blocking: Number = 0.0
-    hideable: Number = 0.0
-    for collective in collectives:
-        seconds = collective.seconds * collective.count
-        blocking = blocking + (1.0 - collective.overlap) * seconds
-        hideable = hideable + collective.overlap * seconds
-    return blocking, hideable
+def _room(collectives: Iterable[Collective], name: str, share: Number, busy: Number) -> Room:
+    """Share out the seconds of one pass; what may hide behind both passes claims each in proportion."""
+    claimed: Number = 0.0
+    claimed_once: Number = 0.0
+    for each in collectives:
+        if each.beside in (name, "both"):
+            part = share if each.beside == "both" else 1.0
+            seconds = each.overlap * each.seconds * each.count * part
+            claimed, claimed_once = (
+                (claimed, claimed_once + seconds) if each.per_step else (claimed + seconds, claimed_once)
+            )
+    return Room(hidden_share(busy, claimed), hidden_share(np.maximum(busy - claimed, 0.0), claimed_once))
+
+
+def _exposed(collective: Collective, rooms: Mapping[str, Room], forward: Number) -> Number:
+    shares = {name: room.hidden_once if collective.per_step else room.hidden for name, room in rooms.items()}
+    both = forward * shares["forward"] + (1.0 - forward) * shares["backward"]
+    hidden = both if collective.beside == "both" else shares[collective.beside]
+    return exposed_seconds(collective.seconds * collective.count, collective.overlap, hidden)
 
 
 def step_time(work: Work) -> StepTime:

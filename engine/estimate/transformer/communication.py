@@ -57,17 +57,20 @@ def layered_seconds(layers: Number, each: Number) -> Number:
 
 
 @equation(
-    "seconds = full · (2 · gather + reduce)", unit="s", source="Rajbhandari et al. 2020: parameters gathered twice"
+    "seconds = full · gather + (full + each) · reduce",
+    unit="s",
+    source="Rajbhandari et al. 2020: parameters gathered once more; sharded gradients are reduced as they come",
 )
-def sharded_seconds(full: Number, gather: Number, reduce: Number) -> Number:
-    """Seconds a micro-batch spends on sharded parameters.
+def sharded_backward_seconds(full: Number, gather: Number, each: Number, reduce: Number) -> Number:
+    """Seconds that the backward pass of a micro-batch spends on what is sharded.
 
     Args:
-        full: 1 where parameters are sharded too.
+        full: 1 where parameters are sharded.
         gather: seconds to gather them.
-        reduce: seconds to reduce and scatter their gradients.
+        each: 1 where gradients are sharded, but not parameters.
+        reduce: seconds to reduce and scatter gradients.
     """
-    return full * (2.0 * gather + reduce)
+    return full * gather + (full + each) * reduce
 
 
 @equation(
@@ -83,7 +86,7 @@ def reduction_seconds(
     Args:
         replicated: 1 where nothing is sharded.
         all_reduced: seconds of one all-reduce over all replicas.
-        scattered: 1 where optimizer or gradients are sharded, but not parameters.
+        scattered: 1 where optimizer states alone are sharded.
         reduce: seconds to reduce and scatter gradients inside a sharding group.
         across: seconds to reduce them across sharding groups.
     """
@@ -172,15 +175,16 @@ def _reduction(
     gather = layered_seconds(layers, all_gather_seconds(values / layers, shard, stride, run.cluster))
     reduce = layered_seconds(layers, all_gather_seconds(gradient / layers, shard, stride, run.cluster))
     across = all_reduce_seconds(gradient / shard, replicas, stride * shard, run.cluster)
-    all_reduced = all_reduce_seconds(gradient, ranks, stride, run.cluster)
-    full = where(run.zero >= 3, 1.0, 0.0)
-    scattered = where((run.zero >= 1) & (run.zero < 3), 1.0, 0.0)
-    none = where(run.zero < 1, 1.0, 0.0)
-    passes = sharded_seconds(full, gather, reduce)
-    reduced = reduction_seconds(none, all_reduced, scattered, reduce, across)
-    yield Collective(f"gather and reduce sharded parameters{suffix}", "data_parallel", passes, 1.0, overlap,
-                     bytes=values)  # fmt: skip
+    all_reduced = layered_seconds(layers, all_reduce_seconds(gradient / layers, ranks, stride, run.cluster))
+    none, states, gradients, full = (where(run.zero == stage, 1.0, 0.0) for stage in range(4))
+    backward = sharded_backward_seconds(full, gather, gradients, reduce)
+    reduced = reduction_seconds(none, all_reduced, states, reduce, across)
+    yield Collective(f"gather sharded parameters{suffix}", "data_parallel", full * gather, 1.0, overlap,
+                     bytes=values, beside="forward")  # fmt: skip
+    yield Collective(f"gather and reduce in the backward pass{suffix}", "data_parallel", backward, 1.0, overlap,
+                     bytes=values, beside="backward")  # fmt: skip
     yield Collective(f"reduce gradients{suffix}", "data_parallel", reduced, 1.0, overlap, per_step=True,
-                     bytes=gradient)  # fmt: skip
-    yield Collective(f"gather updated parameters{suffix}", "data_parallel", scattered * gather, 1.0, overlap,
-                     per_step=True, bytes=values)  # fmt: skip
+                     bytes=gradient, beside="backward")  # fmt: skip
+    yield Collective(f"gather updated parameters{suffix}", "data_parallel", (states + gradients) * gather, 1.0,
+                     overlap * run.software.prefetches_parameters, per_step=True, bytes=values,
+                     beside="forward")  # fmt: skip

@@ -245,6 +245,7 @@ def _software(row: Framework, shape: TransformerShape, catalog: Catalog) -> Soft
         tp_stall_seconds=row.tp_stall_us * MICRO,
         tp_overlap=row.tp_overlap,
         dp_overlap=row.dp_overlap,
+        prefetches_parameters=float(row.prefetches_parameters),
         ep_overlap=row.ep_overlap,
         context_overlap=catalog.coefficients["context-overlap"].value,
         pipeline_overlap=catalog.coefficients["pipeline-overlap"].value,

@@ -38,6 +38,7 @@ class Software:
     tp_stall_seconds: Number
     tp_overlap: Number
     dp_overlap: Number
+    prefetches_parameters: Number
     ep_overlap: Number
     context_overlap: Number
     pipeline_overlap: Number
