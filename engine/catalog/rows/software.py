@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field, NonNegativeFloat, PositiveFloat
 
@@ -73,7 +73,16 @@ class Framework(Row):
     stage_gather: int = Field(ge=0, le=1, description="1: sharded pipeline stages stay whole between micro-batches")
     gathered_inputs: int = Field(ge=0, le=1, description="1: inputs gathered for tensor-parallel products are kept")
     loads_whole: int = Field(ge=0, le=1, description="1: every device reads the whole checkpoint first")
+    loss: Literal["standard", "chunked", "fused"] = Field("standard", description="loss where the plan names none")
     logit_bytes: PositiveFloat = Field(description="peak bytes for one logit")
+    sharded_logit_bytes: NonNegativeFloat = Field(
+        0.0, description="the same where the vocabulary is split; 0: as for one device"
+    )
+    logit_upcast: int = Field(1, ge=0, le=1, description="0: the loss of a model in 16 bits stays in 16 bits")
+    compiled_loss: int = Field(0, ge=0, le=1, description="1: a graph compiler takes the loss along")
+    group_parameters: NonNegativeFloat = Field(
+        0.0, description="parameters that ZeRO-3 gathers in advance and updates at a time"
+    )
     tp_stall_us: NonNegativeFloat = Field(description="wait of ranks at one tensor-parallel collective, microseconds")
     tp_overlap: float = Field(ge=0, le=1, description="hidden share of tensor-parallel communication")
     dp_overlap: float = Field(ge=0, le=1, description="hidden share of data-parallel communication")

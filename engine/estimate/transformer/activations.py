@@ -208,8 +208,14 @@ def layer_input(run: TransformerRun) -> Number:
     return input_bytes(run.element_bytes, run.shape.hidden, run.split)
 
 
-def kept_per_token(run: TransformerRun, recompute: Recompute) -> Number:
-    """Bytes a token keeps in the mean layer that is not fully checkpointed: at least the layer's input."""
+def kept_per_token(run: TransformerRun, recompute: Recompute, tiles: Number = 1.0) -> Number:
+    """Bytes a token keeps in the mean layer that is not fully checkpointed: at least the layer's input.
+
+    Args:
+        run: the run.
+        recompute: what is computed again.
+        tiles: pieces of the sequence that the feed-forward works through one after another and keeps nothing of.
+    """
     shape = run.shape
     expanded = run.query_width + run.key_value_width
     latent = np.minimum(expanded, (shape.q_lora_rank + shape.kv_lora_rank + shape.qk_rope_head_dim) * run.tp)
@@ -218,11 +224,12 @@ def kept_per_token(run: TransformerRun, recompute: Recompute) -> Number:
     if any_true(run.fused_attention < 1):
         stored = (1.0 - run.fused_attention) * (1.0 - recompute.attention)
         scores = stored * SCORE_COPIES * run.element_bytes * shape.heads * run.seq_len / run.tp
+    fed = feed_forward_elements(run, recompute)
     everything = layer_activation(
         run.element_bytes,
         norm_elements(run, recompute),
         projections,
-        feed_forward_elements(run, recompute),
+        fed / tiles if any_true(tiles > 1) else fed,
         adapter_elements(run, recompute),
         SOFTMAX_BYTES * shape.heads / run.tp,
         scores,
@@ -281,7 +288,7 @@ def gradients_per_token(run: TransformerRun) -> Number:
     With sequence parallelism, input and gradient of a product are gathered to their full width.
     """
     shape = run.shape
-    feed_forward = (1 + shape.gated) * shape.ffn / run.tp
+    feed_forward = (1 + shape.gated) * shape.ffn / run.tp / run.tiles
     gathered = where(run.split > 1, 2.0 * shape.hidden, 0.0)
     return flowing_gradients(run.element_bytes, shape.hidden / run.split, feed_forward, gathered)
 
@@ -306,11 +313,11 @@ def whole_bytes(
     return used * stored + reduced * (stored_gradients + reduced_gradients)
 
 
-def gathered_bytes(run: TransformerRun, layer: Number, stage: Number) -> Number:
-    """Bytes of sharded or offloaded layers while they are used, and of gradients before they are sharded.
+def gathered_bytes(run: TransformerRun, layer: Number, stage: Number) -> tuple[Number, Number]:
+    """Bytes of sharded or offloaded layers while they are used: alone, and with gradients before they are sharded.
 
-    Two layers are whole at a time, the one at work and the next. Software that keeps a pipeline stage whole between
-    micro-batches holds all its parameters and gradients.
+    Two layers are whole at a time, the one at work and the next, or as many parameters as an engine gathers in advance.
+    Software that keeps a pipeline stage whole between micro-batches holds all its parameters and gradients.
 
     Args:
         run: the run.
@@ -318,17 +325,20 @@ def gathered_bytes(run: TransformerRun, layer: Number, stage: Number) -> Number:
         stage: parameters of the stage's layers.
     """
     if not any_true(run.zero >= 2) and not any_true(run.offload_parameters > 0):
-        return 0.0
+        return 0.0, 0.0
     trained = run.trained_share
     stored = where(run.frozen_bytes > 0, np.minimum(run.frozen_bytes, run.element_bytes), run.element_bytes)
     sharded = (run.zero >= 3) & (run.shard > 1)
     whole = sharded & (run.pp > 1) & np.asarray(run.software.stage_gather > 0)
-    used = where(sharded | np.asarray(run.offload_parameters > 0), np.minimum(2.0 * layer, stage), 0.0)
+    ahead = np.minimum(np.maximum(2.0 * layer, run.software.group_parameters), stage)
+    used = where(sharded | np.asarray(run.offload_parameters > 0), ahead, 0.0)
     reduced = where((run.zero >= 2) & (run.shard > 1), layer * trained, 0.0)
-    layers = whole_bytes(used, stored, reduced, run.element_bytes, run.gradient_bytes)
+    idle = whole_bytes(used, stored, 0.0, 0.0, 0.0)
+    busy = whole_bytes(used, stored, reduced, run.element_bytes, run.gradient_bytes)
     if not any_true(whole):
-        return layers
-    return where(whole, whole_bytes(stage, stored, stage * trained, 0.0, run.gradient_bytes), layers)
+        return idle, busy
+    everything = whole_bytes(stage, stored, stage * trained, 0.0, run.gradient_bytes)
+    return where(whole, everything, idle), where(whole, everything, busy)
 
 
 def embedding_and_head_buffers(run: TransformerRun, embedding: Number, head: Number) -> Number:
@@ -337,5 +347,6 @@ def embedding_and_head_buffers(run: TransformerRun, embedding: Number, head: Num
     if not any_true(used):
         return 0.0
     projection = np.maximum(head, embedding) if run.shape.tied_embeddings else head
-    gradients = run.trained_share * projection
-    return where(used, whole_bytes(embedding + head, run.element_bytes, gradients, run.element_bytes, FP32_BYTES), 0.0)
+    gradients = run.trained_ends * projection
+    buffers = whole_bytes(embedding + head, run.element_bytes, gradients, run.element_bytes, run.gradient_bytes)
+    return where(used, buffers, 0.0)

@@ -1,7 +1,8 @@
 """Training memory of a transformer, phase by phase of a step, on the fullest device.
 
-A step holds most either where its forward pass ends and the loss is differentiated, or where the backward pass has
-made all gradients, or in the optimizer; frameworks that read the whole checkpoint hold most while they load.
+A step holds most either in the loss, or in the backward pass of the last layer, when the logits are gone and the kept
+activations of all others still lie there, or where the backward pass has made all gradients, or in the optimizer;
+frameworks that read the whole checkpoint hold most while they load.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ from capacity_tui.engine.estimate.transformer.activations import (
     micro_batches_in_flight,
     working_bytes,
 )
+from capacity_tui.engine.estimate.transformer.loss import loss_bytes
 from capacity_tui.engine.estimate.transformer.memory_terms import (
     GRADIENTS,
     activation_bytes,
     alive_activations,
     buffer_bytes,
     host_bytes,
-    logit_bytes,
     sharded_bytes,
     state_bytes,
     weight_bytes,
@@ -38,20 +39,23 @@ from capacity_tui.engine.units import FP32_BYTES
 
 PHASES = {
     "load": "while the checkpoint is loaded",
-    "loss": "at the start of the backward pass",
+    "loss": "in the loss",
+    "layer": "at the start of the backward pass",
     "backward": "at the end of the backward pass",
     "optimizer": "in the optimizer's step",
     "checkpoint": "while a checkpoint is written",
 }
-PHASE_AT = {
-    "load": "load",
-    "forward peak": "loss",
-    "backward peak": "backward",
-    "optimizer": "optimizer",
-    "checkpoint": "checkpoint",
+PHASES_AT = {
+    "load": ("load",),
+    "forward peak": ("loss",),
+    "backward peak": ("layer", "backward"),
+    "optimizer": ("optimizer",),
+    "checkpoint": ("checkpoint",),
 }
-"""The phase of each moment that results tell."""
+"""The phases of each moment that results tell."""
 FIRST, SECOND, LAST = "first", "second", "last"
+BUCKETS = 2.0
+"""Buckets of a kind that communicate at a time: one is filled while the other is sent."""
 
 
 @dataclass(frozen=True)
@@ -61,10 +65,12 @@ class StageMemory:
     Attributes:
         phases: bytes inside the framework's allocator, by phase of a step and by part.
         host: bytes in host memory.
+        host_state: those of them that a checkpoint holds.
     """
 
     phases: Mapping[str, Mapping[str, Number]]
     host: Number
+    host_state: Number
 
     @cached_property
     def timeline(self) -> dict[str, Number]:
@@ -115,13 +121,18 @@ class TrainingMemory:
 
     @cached_property
     def timeline(self) -> Mapping[str, Number]:
-        """Bytes by phase on the fullest stage."""
-        return OnDemand(PHASES, lambda phase: self._on_fullest(lambda stage: stage.timeline[phase]))
+        """Bytes by moment on the fullest stage."""
+        return OnDemand(PHASES_AT, lambda moment: largest(map(self._at, PHASES_AT[moment])))
 
     @cached_property
     def host(self) -> Number:
         """Bytes in host memory for a device of the fullest stage."""
         return self._on_fullest(lambda stage: stage.host)
+
+    @cached_property
+    def host_state(self) -> Number:
+        """Bytes in host memory that a checkpoint of the fullest stage holds."""
+        return self._on_fullest(lambda stage: stage.host_state)
 
     @property
     def ends(self) -> dict[str, Number]:
@@ -138,6 +149,9 @@ class TrainingMemory:
             for name, stage in self.stages.items()
             for phase, bytes_ in stage.timeline.items()
         }
+
+    def _at(self, phase: str) -> Number:
+        return self._on_fullest(lambda stage: stage.timeline[phase])
 
     def _on_fullest(self, read: Callable[[StageMemory], Number]) -> Number:
         """Return what is read of the fullest stage: chosen place by place where arrays are estimated."""
@@ -208,44 +222,51 @@ def stage_memory(run: TransformerRun, stage: str) -> StageMemory:
     activations = activation_bytes(run.tokens, layers * in_flight, recompute.full_layers, layer, inputs)
     outputs = software.stage_outputs * where(run.pp > 1, run.tokens * in_flight * inputs, 0.0)
     mean = (1.0 - recompute.full_layers) * layer + recompute.full_layers * inputs
-    gradients, whole = gradients_per_token(run), kept_per_token(run, Recompute())
+    gradients, whole = gradients_per_token(run), kept_per_token(run, Recompute(), run.tiles)
+    whole = np.maximum(whole, mean) if any_true(run.tiles > 1) else whole
     at_work = working_bytes(run.tokens, gradients, whole, mean, run.offload_activations)
     alone_at_work = working_bytes(run.tokens, gradients, whole, 0.0, 0.0)
-    logits = last * logit_bytes(run.tokens, run.shape.vocab, run.tp, software.logit_bytes)
+    logits = last * loss_bytes(run, held.head if not run.shape.tied_embeddings else held.ends)
 
     each = run.dense_parameters_per_layer / run.tp + run.expert_parameters_per_layer / (run.ep * run.etp)
-    gathered = gathered_bytes(run, each, held.dense + held.experts)
+    used, gathered = gathered_bytes(run, each, held.dense + held.experts)
     ends = embedding_and_head_buffers(run, held.embedding, held.head)
-    buckets = np.minimum(software.bucket_bytes, kept["weights"] + kept["gradients"])
+    trained = run.trained_share * (held.dense + held.experts) + run.trained_ends * held.ends
+    buckets = np.minimum(software.bucket_bytes, BUCKETS * run.element_bytes * trained)
     # Gradients of one micro-batch come to be while its activations go; with several they stay in between. Those that
-    # are reduced and sharded on a stream of their own cannot use the room that activations leave.
+    # are reduced and sharded on a stream of their own cannot use the room that activations leave, nor can a buffer in
+    # another type than the parameters', which exists from the first step on.
     unsharded = (run.zero < 2) | (run.shard <= 1)
-    fleeting = (run.micro_batches <= 1) & unsharded & (np.asarray(software.gradient_buffer) < 1)
+    buffer = (np.asarray(software.gradient_buffer) > 0) | np.asarray(run.gradient_bytes > run.weight_bytes)
+    fleeting = (run.micro_batches <= 1) & unsharded & ~buffer
     waiting = where(fleeting, 0.0, kept["gradients"])
+    after_head = where(fleeting, run.gradient_bytes * run.trained_ends * held.head, kept["gradients"])
     casts = _cast_gradients(run, held)
-    beside = software.flat_gradients * casts
+    beside = software.flat_gradients * where((run.zero >= 3) & (run.shard > 1), 0.0, casts)
     static = {"weights": kept["weights"], "optimizer": kept["optimizer"]}
 
     def phase(gradients: Number, activation: Number, logit: Number, buffers: Number) -> dict[str, Number]:
         return {**static, "gradients": gradients, "activations": activation, "logits": logit, "buffers": buffers}
 
-    at_loss = alive_activations(activations, run.offload_activations, outputs, at_work)
+    at_loss = alive_activations(activations, run.offload_activations, outputs, 0.0)
+    at_layer = alive_activations(activations, run.offload_activations, outputs, at_work)
     at_end = alive_activations(0.0, 0.0, 0.0, alone_at_work)
-    resting = np.asarray(software.gradient_buffer) * kept["gradients"]
+    resting = where(buffer, kept["gradients"], 0.0)
     loading = software.loads_whole * ((run.zero >= 3) & (run.shard > 1))
     whole_stage = run.stored_bytes * (held.dense + held.experts) + run.embedding_and_head_bytes * held.ends
     # The largest unit, that of embedding and head, is copied when it is flattened.
     read = loading * (whole_stage + run.embedding_and_head_bytes * held.ends)
     phases = {
         "load": {**phase(0.0, 0.0, 0.0, buffer_bytes(read, 0.0, 0.0, 0.0)), "optimizer": 0.0},
-        "loss": phase(waiting, at_loss, logits, buffer_bytes(gathered, ends, beside, buckets)),
+        "loss": phase(waiting, at_loss, logits, buffer_bytes(used, ends, beside, buckets)),
+        "layer": phase(after_head, at_layer, 0.0, buffer_bytes(gathered, 0.0, beside, buckets)),
         "backward": phase(kept["gradients"], at_end, 0.0, buffer_bytes(gathered, 0.0, beside, buckets)),
         "optimizer": phase(kept["gradients"], 0.0, 0.0, buffer_bytes(0.0, 0.0, casts, buckets)),
         "checkpoint": phase(resting, 0.0, 0.0, buffer_bytes(0.0, 0.0, 0.0, 0.0)),
     }
-    return StageMemory(
-        phases, host_bytes(kept["host_states"], kept["host_weights"], run.offload_activations * activations)
-    )
+    offloaded = run.offload_activations * activations
+    host = host_bytes(kept["host_states"] + kept["host_gradients"], kept["host_weights"], offloaded)
+    return StageMemory(phases, host, kept["host_states"] + kept["host_weights"])
 
 
 def _kept(run: TransformerRun, held: Parameters, layers: Number) -> dict[str, Number]:
@@ -253,36 +274,46 @@ def _kept(run: TransformerRun, held: Parameters, layers: Number) -> dict[str, Nu
     shards = [where(run.zero >= stage, run.shard, 1.0) for stage in (1, 2, 3)]
     group = np.minimum(run.shard, run.expert_ranks)
     expert_shards = [where(run.zero >= stage, group, 1.0) for stage in (1, 2, 3)]
-    dense = held.dense + held.ends
-    trained = run.trained_share
     base = sharded_bytes(run.stored_bytes, held.dense, held.experts, shards[2], expert_shards[2])
-    beside = run.adapter_parameters * layers / run.shape.layers
-    adapters = where(run.frozen_bytes > 0, run.weight_bytes, 0.0) * beside / run.tp
+    beside = run.adapter_parameters * layers / run.shape.layers / run.tp + run.copied_ends * held.ends
+    adapters = where(run.frozen_bytes > 0, run.weight_bytes, 0.0) * beside
     weights = weight_bytes(base, run.embedding_and_head_bytes, held.ends, shards[2], adapters)
+    dense, experts = run.trained_share * held.dense + run.trained_ends * held.ends, run.trained_share * held.experts
     copied = run.software.gradient_copies * where(run.gradient_bytes > run.element_bytes, run.element_bytes, 0.0)
     gradients = sharded_bytes.for_part(GRADIENTS)(
-        (run.gradient_bytes + copied) * trained, dense, held.experts, shards[1], expert_shards[1]
+        run.gradient_bytes + copied, dense, experts, shards[1], expert_shards[1]
     )
-    inner, outer = ((each + run.master_bytes) * trained for each in (run.state_bytes, run.outer_state_bytes))
+    states_of = (run.state_bytes, run.trained_share), (run.outer_state_bytes, run.trained_ends)
+    inner, outer = ((each + run.master_bytes) * trained for each, trained in states_of)
     layer_states = sharded_bytes(inner, held.dense, held.experts, shards[0], expert_shards[0])
     states = state_bytes(layer_states, outer, held.ends, shards[0])
+    # An engine that updates on the host sends sharded gradients there as they are made.
+    sent = run.offload_optimizer * (run.zero >= 2)
     return {
         "weights": weights * (1.0 - run.offload_parameters),
-        "gradients": gradients,
+        "gradients": gradients * (1.0 - sent),
         "optimizer": states * (1.0 - run.offload_optimizer),
         "host_states": states * run.offload_optimizer,
+        "host_gradients": gradients * sent,
         "host_weights": weights * run.offload_parameters,
     }
 
 
 def _cast_gradients(run: TransformerRun, held: Parameters) -> Number:
-    """The optimizer's own fp32 gradients, where low-precision ones meet a separate fp32 copy of the weights."""
+    """The optimizer's own fp32 gradients, where low-precision ones meet a separate fp32 copy of the weights.
+
+    An optimizer of sharded parameters may go through its part group by group.
+    """
     cast = where(
         (run.master_bytes > 0) & (run.gradient_bytes < FP32_BYTES), FP32_BYTES * (1.0 - run.offload_optimizer), 0.0
     )
     shard = where(run.zero >= 1, run.shard, 1.0)
     expert_shard = where(run.zero >= 1, np.minimum(run.shard, run.expert_ranks), 1.0)
-    return sharded_bytes(cast * run.trained_share, held.dense + held.ends, held.experts, shard, expert_shard)
+    dense = run.trained_share * held.dense + run.trained_ends * held.ends
+    casts = sharded_bytes(cast, dense, run.trained_share * held.experts, shard, expert_shard)
+    group = run.software.group_parameters
+    grouped = (run.zero >= 3) & np.asarray(group > 0)
+    return where(grouped, np.minimum(casts, cast * group), casts) if any_true(grouped) else casts
 
 
 def training_memory(run: TransformerRun) -> TrainingMemory:

@@ -120,7 +120,7 @@ def host_bytes(optimizer: Number, weights: Number, activations: Number) -> Numbe
     """Bytes in host memory for one device.
 
     Args:
-        optimizer: bytes of offloaded optimizer states.
+        optimizer: bytes of offloaded optimizer states, and of the gradients that wait there for the update.
         weights: bytes of offloaded weights.
         activations: bytes of offloaded activations.
     """
@@ -145,21 +145,3 @@ def activation_bytes(
         layer_input: bytes a token keeps in a fully checkpointed layer.
     """
     return tokens * layers_in_flight * ((1.0 - full) * layer + full * layer_input)
-
-
-@equation(
-    "logits = tokens · vocab / tp · bytes_per_logit",
-    unit="B",
-    source="logits, their fp32 copy and their gradients, as the framework keeps them",
-    part="memory.parts.logits",
-)
-def logit_bytes(tokens: Number, vocab: Number, tp: Number, bytes_per_logit: Number) -> Number:
-    """Bytes of the loss: logits over the vocabulary for each token.
-
-    Args:
-        tokens: tokens of a micro-batch on the device.
-        vocab: entries of the vocabulary.
-        tp: devices a layer is split over.
-        bytes_per_logit: logits, their fp32 copy and their gradients, as the framework keeps them.
-    """
-    return tokens * vocab / tp * bytes_per_logit

@@ -52,7 +52,7 @@ def optimizer_operators(run: TransformerRun) -> Iterator[Operator]:
     dense = run.layers_per_stage * run.stacked_parameters_per_layer / run.tp
     experts = run.layers_per_stage * run.expert_parameters_per_layer / (run.ep * run.etp)
     inner = (dense / shard + experts / expert_shard) * run.trained_share
-    outer = run.outer_parameters / run.tp / np.minimum(run.pp, 2.0) / shard * run.trained_share
+    outer = run.outer_parameters / run.tp / np.minimum(run.pp, 2.0) / shard * run.trained_ends
     # The processor that updates offloaded states keeps up with the link.
     arithmetic = where(np.asarray(run.offload_optimizer) > 0, np.inf, device.peak("fp32"))
     yield Operator("optimizer", "optimizer", "step", "step", (inner + outer) * run.optimizer_flops,

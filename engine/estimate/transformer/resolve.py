@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.catalog.counts import counted
 from capacity_tui.engine.catalog.rows.base import MIB
 from capacity_tui.engine.catalog.rows.software import Framework
 from capacity_tui.engine.cluster.cluster import Cluster
-from capacity_tui.engine.estimate.numerics import mean_state_bytes, training_numerics
+from capacity_tui.engine.estimate.numerics import Numerics, mean_state_bytes, training_numerics
 from capacity_tui.engine.estimate.transformer.memory_terms import stored_weight_bytes
 from capacity_tui.engine.estimate.transformer.run import AdapterInputs, Recompute, Software, TransformerRun
 from capacity_tui.engine.models.checkpointing import checkpointing
@@ -27,8 +28,11 @@ from capacity_tui.engine.plan.names import software_id
 from capacity_tui.engine.plan.plan import AUTO, Adapter, ParallelismSection, Plan
 from capacity_tui.engine.plan.sections.training import TrainingSection
 from capacity_tui.engine.uncertainty.intervals import training_ranges
-from capacity_tui.engine.units import MICRO
+from capacity_tui.engine.units import FP32_BYTES, MICRO
 
+CHUNKED, FUSED = "chunked", "fused"
+FUSED_ACTIVATION, FUSED_NORM = counted("fused-activation-copies"), counted("fused-norm-copies")
+LOGIT_COPIES, COMPILED_COPIES = counted("logit-copies"), counted("compiled-logit-copies")
 # What LoRA adapts, by the names plans use.
 TARGETS = {
     "all": frozenset({"query", "key", "value", "output", "up", "down"}),
@@ -139,7 +143,7 @@ def transformer_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catal
     precision = str(training.precision)
     numerics = training_numerics(training, row, catalog)
     counts = count_parameters(shape)
-    trainable: Number = counts.total
+    trainable: Number = counts.inside_layers
     frozen: Number = 0.0
     if training.adapter is not None:
         trainable = adapter_parameters(shape, training.adapter)
@@ -157,7 +161,7 @@ def transformer_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catal
         shape=shape,
         counts=counts,
         cluster=cluster,
-        software=_software(row, shape, catalog),
+        software=_software(row, shape, training, numerics, catalog),
         recompute=resolve_recompute(training.checkpointing, catalog),
         causal=shape.kind == "decoder",
         seq_len=float(training.seq_len),
@@ -194,10 +198,12 @@ def transformer_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catal
         frozen_bytes=frozen,
         frozen_end_bytes=numerics.element_bytes if frozen else 0.0,
         adapter_inputs=adapter_inputs(shape, training.adapter, row.adapter_copies),
+        embeddings_trained=float(training.adapter is not None and training.adapter.train_embeddings),
         quantized=float(0.0 < frozen < numerics.element_bytes),
         offload_optimizer=float(parallel.offload in {"optimizer", "parameters"}),
         offload_parameters=float(parallel.offload == "parameters"),
-        offload_activations=float(parallel.offload == "activations"),
+        offload_activations=float(parallel.offload == "activations" or training.activation_offload == "all"),
+        tiles=float(training.sequence_tiles),
         ranges=training_ranges(
             catalog.reliabilities,
             device.efficiency.row,
@@ -222,16 +228,26 @@ def _frozen_bytes(name: str | None, element_bytes: float, catalog: Catalog) -> N
     return stored_weight_bytes(bits) if bits else element_bytes
 
 
-def _software(row: Framework, shape: TransformerShape, catalog: Catalog) -> Software:
+def _software(
+    row: Framework, shape: TransformerShape, training: TrainingSection, numerics: Numerics, catalog: Catalog
+) -> Software:
+    saved_activation = row.saved_activation[0] if shape.gated else row.saved_activation[1]
+    saved_norm = row.saved_norm
+    loss = training.loss or row.loss
+    if loss == FUSED:
+        # Libraries that fuse the loss fuse norms, rotary positions and gated activations too.
+        saved_activation = min(saved_activation, FUSED_ACTIVATION)
+        saved_norm = min(saved_norm[0], FUSED_NORM), min(saved_norm[1], FUSED_NORM)
+    whole, sharded = _logit_bytes(row, training, numerics)
     return Software(
         fp32_parameters=float(row.fp32_parameters),
         native_attention=float(row.native_attention),
         elementwise_passes=row.elementwise_passes,
         compiled_passes=row.compiled_passes,
         moe_passes=row.moe_passes,
-        saved_activation=row.saved_activation[0] if shape.gated else row.saved_activation[1],
-        saved_norm=row.saved_norm[0],
-        saved_norm_fused=row.saved_norm[1],
+        saved_activation=saved_activation,
+        saved_norm=saved_norm[0],
+        saved_norm_fused=saved_norm[1],
         quantized_copies=row.quantized_copies,
         gradient_copies=float(row.gradient_copies),
         gradient_buffer=float(row.gradient_buffer),
@@ -241,7 +257,11 @@ def _software(row: Framework, shape: TransformerShape, catalog: Catalog) -> Soft
         stage_gather=float(row.stage_gather),
         gathered_inputs=float(row.gathered_inputs),
         loads_whole=float(row.loads_whole),
-        logit_bytes=row.logit_bytes,
+        logit_bytes=whole,
+        sharded_logit_bytes=sharded,
+        chunked_loss=float(loss == CHUNKED),
+        fused_loss=float(loss == FUSED),
+        group_parameters=row.group_parameters,
         tp_stall_seconds=row.tp_stall_us * MICRO,
         tp_overlap=row.tp_overlap,
         dp_overlap=row.dp_overlap,
@@ -257,3 +277,16 @@ def _software(row: Framework, shape: TransformerShape, catalog: Catalog) -> Soft
         host_seconds_per_step=row.host_seconds_per_step,
         fragmentation=row.fragmentation,
     )
+
+
+def _logit_bytes(row: Framework, training: TrainingSection, numerics: Numerics) -> tuple[Number, Number]:
+    """Return the peak bytes of a logit that is held, and of one that is shared out with the vocabulary."""
+    if row.compiled_loss and training.compile and training.loss is None:
+        compiled = COMPILED_COPIES * numerics.element_bytes
+        return compiled, compiled
+    copies = LOGIT_COPIES * numerics.element_bytes
+    if numerics.element_bytes >= FP32_BYTES:
+        return max(row.logit_bytes, copies), max(row.sharded_logit_bytes or row.logit_bytes, copies / 2.0)
+    if numerics.master_bytes == 0.0 and numerics.weight_bytes < FP32_BYTES and not row.logit_upcast:
+        return copies, copies
+    return row.logit_bytes, row.sharded_logit_bytes or row.logit_bytes

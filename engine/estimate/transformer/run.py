@@ -35,6 +35,10 @@ class Software:
     gathered_inputs: Number
     loads_whole: Number
     logit_bytes: Number
+    sharded_logit_bytes: Number
+    chunked_loss: Number
+    fused_loss: Number
+    group_parameters: Number
     tp_stall_seconds: Number
     tp_overlap: Number
     dp_overlap: Number
@@ -117,11 +121,13 @@ class TransformerRun:
         casts: 1 where operands are cast to a narrower type before each product.
         fused_attention: 1 for flash and sdpa kernels, 0 where score matrices are stored.
         compiled: 1 with a graph compiler.
-        trainable: parameters with gradients (all, or the adapters').
+        trainable: parameters of the layers with gradients (all, or the adapters').
         frozen_bytes: bytes of a frozen base parameter; 0 where everything is trained.
         frozen_end_bytes: the same outside the layers, where quantization stops.
         adapter_inputs: what a layer keeps for its adapters.
+        embeddings_trained: 1 where embedding and head are trained whole beside adapters.
         quantized: 1 where the frozen base is unpacked for each product.
+        tiles: pieces of the sequence that feed-forwards work through one after another.
         offload_optimizer, offload_parameters, offload_activations: 1 where kept in host memory.
         ranges: how far such runs were from their estimates.
     """
@@ -166,7 +172,9 @@ class TransformerRun:
     frozen_bytes: Number
     frozen_end_bytes: Number = 0.0
     adapter_inputs: AdapterInputs = field(default_factory=AdapterInputs)
+    embeddings_trained: Number = 0.0
     quantized: Number = 0.0
+    tiles: Number = 1.0
     offload_optimizer: Number = 0.0
     offload_parameters: Number = 0.0
     offload_activations: Number = 0.0
@@ -174,8 +182,25 @@ class TransformerRun:
 
     @property
     def trained_share(self) -> Number:
-        """Share of the parameters that have gradients."""
-        return where(self.frozen_bytes > 0, self.trainable / self.counts.total, 1.0)
+        """Parameters with gradients over all, in the layers."""
+        return where(self.frozen_bytes > 0, self.trainable / self.counts.inside_layers, 1.0)
+
+    @property
+    def trained_ends(self) -> Number:
+        """Parameters with gradients over all, outside the layers."""
+        return where(self.frozen_bytes > 0, self.copied_ends, 1.0)
+
+    @property
+    def copied_ends(self) -> Number:
+        """Share of the parameters outside the layers that are trained in a copy beside the frozen ones."""
+        return where(self.frozen_bytes > 0, self.embeddings_trained, 0.0)
+
+    @property
+    def trained_of_all(self) -> Number:
+        """Parameters with gradients over all of the model."""
+        counts = self.counts
+        inside, outside = counts.inside_layers, counts.total - counts.inside_layers
+        return (self.trained_share * inside + self.trained_ends * outside) / counts.total
 
     @property
     def adapter_parameters(self) -> Number:

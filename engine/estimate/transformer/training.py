@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from capacity_tui.engine.estimate.non_allocator_memory import context_bytes
 from capacity_tui.engine.estimate.transformer.communication import training_collectives
-from capacity_tui.engine.estimate.transformer.memory import PHASE_AT, training_memory
+from capacity_tui.engine.estimate.transformer.memory import TrainingMemory, training_memory
 from capacity_tui.engine.estimate.transformer.operators import narrow_where_it_pays, training_operators
 from capacity_tui.engine.estimate.transformer.optimizer import WHOLE_MATRICES
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.estimate.work import ModelFacts, Phase, Schedule, Work
 from capacity_tui.engine.models.transformer.operations import forward_flops_per_token
-from capacity_tui.engine.numeric import Number, OnDemand, any_true, where
+from capacity_tui.engine.numeric import Number, any_true, where
 
 METHOD = "operator roofline with collectives and pipeline schedule; memory term by term"
 
@@ -46,7 +46,7 @@ def training_work(run: TransformerRun, steps: Number | None) -> Work:
         memory=memory.parts,
         allocated=memory.peak,
         stages=memory.ends,
-        timeline=OnDemand(PHASE_AT, lambda moment: memory.timeline[PHASE_AT[moment]]),
+        timeline=memory.timeline,
         host_bytes=memory.host,
         places=memory.places,
         fragmentation=run.software.fragmentation,
@@ -65,21 +65,21 @@ def training_work(run: TransformerRun, steps: Number | None) -> Work:
         units_per_sample=run.seq_len,
         steps=steps,
         model_flops_per_step=facts.forward_flops
-        * (2.0 + run.trained_share)
+        * (2.0 + run.trained_of_all)
         * units,  # a frozen base has no weight gradients
         peak_flops=run.peak,
         method=METHOD,
         assumed=(*run.cluster.assumed, *run.shape.assumed, *run.ranges.extrapolated, *_assumed(run, chosen)),
         ranges=run.ranges,
-        state_bytes=_state_bytes(run, memory.parts, memory.host),
+        state_bytes=_state_bytes(run, memory),
     )
 
 
-def _state_bytes(run: TransformerRun, parts: Mapping[str, Number], host: Number) -> Number:
+def _state_bytes(run: TransformerRun, memory: TrainingMemory) -> Number:
     """Bytes of weights that are trained and of their optimizer, wherever they lie; a frozen base is not written."""
-    on_host = where((run.offload_optimizer > 0) | (run.offload_parameters > 0), host, 0.0)
-    weights = where(run.frozen_bytes > 0, run.adapter_parameters * run.element_bytes, parts["weights"])
-    return weights + parts["optimizer"] + on_host
+    trained = run.trained_of_all * run.counts.total * run.element_bytes
+    weights = where(run.frozen_bytes > 0, trained, memory.parts["weights"])
+    return weights + memory.parts["optimizer"] + memory.host_state
 
 
 def _assumed(run: TransformerRun, chosen: TransformerRun) -> Iterator[str]:

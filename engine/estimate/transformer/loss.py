@@ -1,0 +1,85 @@
+"""Memory of the loss: logits and their gradients, held whole or chunk by chunk."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from capacity_tui.engine.catalog.counts import counted
+from capacity_tui.engine.estimate.equation import equation
+from capacity_tui.engine.estimate.transformer.run import TransformerRun
+from capacity_tui.engine.numeric import Number, any_true, where
+
+LOSS_CHUNKS = counted("loss-chunks")
+
+
+@equation("held = tokens · vocab / tp", unit="logits", source="a logit for each token and each entry of the vocabulary")
+def all_logits(tokens: Number, vocab: Number, tp: Number) -> Number:
+    """Logits of a micro-batch on one device.
+
+    Args:
+        tokens: tokens of a micro-batch on the device.
+        vocab: entries of the vocabulary.
+        tp: devices a layer is split over.
+    """
+    return tokens * vocab / tp
+
+
+@equation(
+    "left = element_bytes · tokens · hidden + head",
+    unit="B",
+    source="the loss is differentiated into gradients of the hidden states and of the output head",
+)
+def gradients_of_loss(element_bytes: Number, tokens: Number, hidden: Number, head: Number) -> Number:
+    """Bytes that the gradient of the loss leaves.
+
+    Args:
+        element_bytes: bytes of an activation.
+        tokens: tokens of a micro-batch on the device.
+        hidden: width of the model.
+        head: bytes of the gradient of the output head as it is computed; 0 where it is frozen.
+    """
+    return element_bytes * tokens * hidden + head
+
+
+@equation(
+    "logits = max(held · each + early · left, held · element_bytes + left)",
+    unit="B",
+    source="logits, their fp32 copies and gradients; then what is left of them while the head is differentiated",
+    part="memory.parts.logits",
+)
+def logit_bytes(held: Number, each: Number, early: Number, left: Number, element_bytes: Number) -> Number:
+    """Bytes of the loss where it takes most.
+
+    Args:
+        held: logits held at a time.
+        each: peak bytes for one of them, over logits, fp32 copies and gradients.
+        early: 1 where the head is differentiated chunk by chunk, beside the logits of the next chunk.
+        left: bytes of the gradients of hidden states and head.
+        element_bytes: bytes of the gradient of a logit.
+    """
+    return np.maximum(held * each + early * left, held * element_bytes + left)
+
+
+def loss_bytes(run: TransformerRun, head: Number) -> Number:
+    """Bytes of logits and loss on the last pipeline stage.
+
+    Fused kernels take about as many logits at a time as there are elements in the hidden states, and write the
+    gradient of a logit in its place.
+
+    Args:
+        run: the run.
+        head: parameters of the output head on the device.
+    """
+    shape, software = run.shape, run.software
+    held = all_logits(run.tokens, shape.vocab, run.tp)
+    each = where(run.tp > 1, software.sharded_logit_bytes, software.logit_bytes)
+    early = np.maximum(software.chunked_loss, software.fused_loss)
+    if any_true(early > 0):
+        chunk = held / LOSS_CHUNKS
+        fused = np.asarray(software.fused_loss) > 0
+        held = where(early > 0, where(fused, np.minimum(chunk, run.tokens * shape.hidden), chunk), held)
+        each = where(fused, np.minimum(each, run.element_bytes), each)
+    # The gradient of a sharded head has a buffer of its own.
+    gradient = where((run.zero >= 3) & (run.shard > 1), 0.0, run.trained_ends * run.element_bytes * head)
+    left = gradients_of_loss(run.element_bytes, run.tokens, shape.hidden, gradient)
+    return logit_bytes(held, each, early, left, run.element_bytes)

@@ -1,0 +1,111 @@
+"""What the loss, tiles of the sequence, gathered inputs and gradient buffers take of memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from capacity_tui.engine.api import load_catalog, plan_from_data
+from capacity_tui.engine.estimate.estimate import estimate_plan
+from capacity_tui.engine.estimate.result import MemoryEstimate
+
+GIB = 2**30
+CATALOG = load_catalog()
+
+
+def memory(framework: str, model: str = "llama-3-8b", devices: int = 8, **training: Any) -> MemoryEstimate:
+    """Memory of a training step at 8k tokens; keys with a double underscore are of the layout."""
+    parallel = {key.removeprefix("layout__"): training.pop(key) for key in list(training) if key.startswith("layout__")}
+    data = {
+        "task": "finetune" if "adapter" in training else "train",
+        "model": {"name": model},
+        "training": {"seq_len": 8192, "global_batch": devices, "framework": framework} | training,
+        "hardware": {"name": "h200-sxm", "devices": devices},
+        "parallelism": parallel,
+    }
+    return estimate_plan(plan_from_data(data), None, CATALOG).estimate.memory
+
+
+def peak(found: MemoryEstimate) -> float:
+    return float(found.per_device_bytes.value)
+
+
+@given(
+    st.sampled_from(sorted(CATALOG.frameworks)),
+    st.sampled_from(("gpt2", "llama-3.2-1b", "gemma-2b", "llama-2-7b")),
+    st.sampled_from(("bf16", "fp32")),
+    st.sampled_from(("none", "full")),
+    st.sampled_from((256, 4096, 65536)),
+)
+@settings(deadline=None, max_examples=30)
+def test_a_loss_that_holds_fewer_logits_never_needs_more(
+    framework: str, model: str, precision: str, checkpointing: str, length: int
+) -> None:
+    standard, chunked, fused = (
+        peak(memory(framework, model, 1, loss=loss, precision=precision, checkpointing=checkpointing, seq_len=length))
+        for loss in ("standard", "chunked", "fused")
+    )
+    assert fused <= chunked <= standard
+
+
+@given(st.sampled_from(sorted(CATALOG.frameworks)), st.sampled_from(("none", "norm", "full")), st.sampled_from((1, 8)))
+@settings(deadline=None, max_examples=20)
+def test_more_tiles_never_need_more(framework: str, checkpointing: str, micro_batch: int) -> None:
+    found = [
+        peak(memory(framework, sequence_tiles=tiles, checkpointing=checkpointing, micro_batch=micro_batch))
+        for tiles in (1, 2, 16)
+    ]
+    assert found == sorted(found, reverse=True)
+
+
+def test_a_fused_loss_leaves_no_logits_at_length() -> None:
+    """At 128k tokens with whole layers recomputed, logits would be larger than all the rest."""
+    long = {"seq_len": 131072, "checkpointing": "full", "layout__zero": 3, "layout__offload": "optimizer"}
+    standard, fused = (memory("deepspeed", loss=loss, **long) for loss in ("standard", "fused"))
+    # Published for this run with fused kernels: 66.5 GiB reserved.
+    assert peak(fused) / GIB == pytest.approx(62, rel=0.1)
+    assert float(standard.parts["logits"]) > 0.5 * peak(standard)
+
+
+def test_plain_autograd_keeps_gathered_inputs_whole() -> None:
+    """Inputs of the two products split by columns: 2 x hidden x 2 bytes a token and layer, whatever the split."""
+    layout = {"layout__tp": 8, "layout__zero": 1, "layout__sequence_parallel": True}
+    kept, again = (memory(name, "llama-3-8b", 8, loss="standard", **layout) for name in ("nanotron", "internevo"))
+    layers, hidden, tokens = 32, 4096, 8192
+    own, rows = layers * tokens * 2 * hidden * 2, CATALOG.frameworks
+    saved = [
+        sum((rows[name].saved_activation[0] * 14336, rows[name].saved_norm[0] * hidden))
+        for name in ("nanotron", "internevo")
+    ]
+    difference = layers * tokens * 2 * (saved[0] - saved[1]) / 8
+    found = float(kept.parts["activations"]) - float(again.parts["activations"])
+    assert found == pytest.approx(own * 7 / 8 + difference, rel=0.01)
+
+
+def test_a_gradient_buffer_in_another_type_never_shares_room_with_activations() -> None:
+    wide, narrow = (memory("ddp", devices=1, gradients=name, master_weights="none") for name in ("fp32", "bf16"))
+    assert float(wide.parts["gradients"]) == pytest.approx(4 * 8.03e9, rel=0.01)
+    assert float(narrow.parts["gradients"]) < float(wide.parts["gradients"])
+
+
+def test_offloaded_activations_lie_in_host_memory() -> None:
+    here, there = (memory("transformers", devices=1, activation_offload=where) for where in ("none", "all"))
+    moved = float(there.host_bytes) - float(here.host_bytes)
+    assert moved > 10 * GIB
+    assert peak(there) < peak(here) - 0.5 * moved
+
+
+def test_trained_embeddings_beside_adapters_are_copies_with_gradients_and_states() -> None:
+    """Embedding and head in 16 bits: a copy, its gradient and two states are 8 bytes a parameter."""
+    without, trained = (
+        memory(
+            "transformers", "llama-2-7b", 1, seq_len=256, checkpointing="full", master_weights="none", gradients="bf16",
+            adapter={"kind": "lora", "rank": 64, "train_embeddings": switch},
+        )
+        for switch in (False, True)
+    )  # fmt: skip
+    outside = 2 * 32000 * 4096
+    assert peak(trained) - peak(without) == pytest.approx(8 * outside, rel=0.25)
