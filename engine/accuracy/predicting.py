@@ -125,6 +125,7 @@ def _time_or_speed(answer: Answer, quantity: str) -> Interval:
 
 def _output_rate(answer: Answer) -> Interval:
     """Return the output tokens of all replicas a second, the time of their prompts included."""
-    wanted, seconds = answer.plan.inference, answer.estimate.computation.step_seconds
-    tokens = float(answer.plan.parallelism.dp or 1) * float(wanted.batch) * float(wanted.output_tokens)
-    return Interval(tokens / seconds.value, tokens / seconds.high, tokens / seconds.low)
+    speed = answer.estimate.computation.infer
+    if speed is None or speed.output_tokens_per_second is None:
+        raise PlanError("this model generates nothing", str(answer.plan.model.name))
+    return speed.output_tokens_per_second

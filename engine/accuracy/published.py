@@ -37,8 +37,7 @@ class KindOfFigure:
     Attributes:
         title: heading of its report.
         file: file of ``profiles/measurements`` that holds it.
-        compared: whether an estimate gives the figure: not whether something ran out of memory, nor throughput under
-            changing load.
+        compared: whether an estimate gives the figure: not whether something ran out of memory.
     """
 
     title: str
@@ -55,7 +54,7 @@ DESCRIBED: Mapping[Kind, KindOfFigure] = {
     "prefill": KindOfFigure("Prefill throughput", "inference"),
     "decode": KindOfFigure("Decode throughput", "inference"),
     "generate": KindOfFigure("Output throughput, prompts included", "inference"),
-    "serving": KindOfFigure("Throughput under changing load", "inference", compared=False),
+    "serving": KindOfFigure("Output throughput under load", "serving"),
     "inference_memory": KindOfFigure("Peak memory of inference", "inference"),
 }
 KINDS: tuple[Kind, ...] = tuple(DESCRIBED)

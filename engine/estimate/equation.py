@@ -222,3 +222,13 @@ def recording(told: Iterable[tuple[object, str]] = (), *, after: Record | None =
         yield record
     finally:
         _record.reset(token)
+
+
+@contextmanager
+def unrecorded() -> Iterator[None]:
+    """Collect nothing inside the block: what is tried there to find a number is not how it came about."""
+    token = _record.set(None)
+    try:
+        yield
+    finally:
+        _record.reset(token)

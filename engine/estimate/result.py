@@ -103,6 +103,13 @@ class InferenceSpeed:
         time_to_first_token_seconds: from the batch's arrival to its first token.
         time_per_output_token_seconds: between two output tokens of one sequence; None likewise.
         requests_per_second: requests answered a second, over all replicas.
+        output_tokens_per_second: their output tokens a second, prompts read meanwhile; None for models without.
+        request_seconds: from a request's arrival to its last token, under a load; None without one.
+        time_to_first_token_percentile_seconds: time to first token at the plan's percentile, likewise.
+        time_per_output_token_percentile_seconds: time between two tokens at that percentile, likewise.
+        largest_requests_per_second: requests that could be answered a second, likewise.
+        running_requests: requests that run at once, over all replicas, likewise.
+        waiting_requests: requests that wait, likewise.
     """
 
     prefill_tokens_per_second: Interval
@@ -110,6 +117,13 @@ class InferenceSpeed:
     time_to_first_token_seconds: Interval
     time_per_output_token_seconds: Interval | None
     requests_per_second: Interval
+    output_tokens_per_second: Interval | None = None
+    request_seconds: Interval | None = None
+    time_to_first_token_percentile_seconds: Interval | None = None
+    time_per_output_token_percentile_seconds: Interval | None = None
+    largest_requests_per_second: Interval | None = None
+    running_requests: Number | None = None
+    waiting_requests: Number | None = None
 
 
 @dataclass(frozen=True, slots=True)

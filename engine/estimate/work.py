@@ -20,6 +20,7 @@ Part = Literal[
     "data_parallel",
     "optimizer",
     "overhead",
+    "idle",
 ]
 Direction = Literal["forward", "backward", "recompute", "step"]
 PipelinePosition = Literal["layer", "first", "last", "step"]
@@ -178,7 +179,7 @@ class Phase:
         runs: how often one iteration of the work runs the phase.
     """
 
-    name: Literal["step", "prefill", "decode"]
+    name: Literal["step", "prefill", "decode", "draft", "idle"]
     operators: tuple[Operator, ...]
     collectives: tuple[Collective, ...] = ()
     schedule: Schedule | PassSchedule = field(default_factory=Schedule)
@@ -188,18 +189,55 @@ class Phase:
 
 
 @dataclass(frozen=True, slots=True)
+class Loaded:
+    """One replica under a load of requests, in its steady state.
+
+    Attributes:
+        reading: seconds in which the prompts of as many requests are read as run at once.
+        running: requests that are at work, the mean.
+        waiting: requests that wait for their first token.
+        largest_rate: requests it answers in a second at most.
+        first_token: seconds to the first token.
+        first_token_percentile: the same at the percentile that the plan tells.
+        each_token: seconds between two output tokens of a sequence.
+        each_token_percentile: the same at that percentile.
+        request: seconds from a request's arrival to its last token.
+    """
+
+    reading: Number
+    running: Number
+    waiting: Number
+    largest_rate: Number
+    first_token: Number
+    first_token_percentile: Number
+    each_token: Number
+    each_token_percentile: Number
+    request: Number
+
+
+@dataclass(frozen=True, slots=True)
 class Served:
-    """The requests of one batch.
+    """The requests of one batch, or of a load.
 
     Attributes:
         batch: sequences served side by side by one replica.
         prompt: tokens of a prompt.
         replicas: copies of the model that serve side by side.
+        output: tokens of an answer, the mean.
+        running: sequences of a decode step, the mean.
+        accepted: tokens a sequence gets from one pass.
+        drafts: time of the draft for one pass, in passes of the model.
+        loaded: the steady state under a load; None for a batch that starts together.
     """
 
     batch: Number
     prompt: Number
     replicas: Number
+    output: Number
+    running: Number
+    accepted: Number = 1.0
+    drafts: Number = 0.0
+    loaded: Loaded | None = None
 
 
 @dataclass(frozen=True, slots=True)

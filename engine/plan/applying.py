@@ -70,6 +70,10 @@ def _lacks_nodes(here: Circumstances) -> bool:
     return here.devices <= (here.per_node or here.devices)
 
 
+def _has_load(plan: Plan) -> bool:
+    return plan.inference.request_rate is not None or plan.inference.concurrency is not None
+
+
 SAMPLES = Need("needs samples: without them the job has no length", lambda here: here.plan.training.samples is None)
 CONDITIONS: Mapping[Condition, Need] = {
     "adapter": Need("needs an adapter: method lora, qlora or dora", lambda here: here.plan.training.adapter is None),
@@ -86,6 +90,16 @@ CONDITIONS: Mapping[Condition, Need] = {
     "files": Need("changes no figure; it is written to framework files", lambda here: here.task != "fit"),
     "claim": Need("needs an engine that claims memory: vllm or sglang", lambda here: not here.claims_memory),
     "accelerator": Need("needs an accelerator", lambda here: here.on_processor is True),
+    "load": Need("needs a load: a request rate or a concurrency", lambda here: not _has_load(here.plan)),
+    "answers": Need(
+        "needs several answers at once: a load, or a batch above 1",
+        lambda here: not _has_load(here.plan) and here.plan.inference.batch == 1,
+    ),
+    "guessing": Need("needs guessed tokens", lambda here: here.plan.inference.num_speculative_tokens == 0),
+    "one batch": Need(
+        "the load decides how many requests run at once",
+        lambda here: here.task == "infer" and here.kind == "transformer" and _has_load(here.plan),
+    ),
     "served": Need("a network of layers runs in plain PyTorch", lambda here: here.kind == "network"),
     "divided model": Need("this kind of model runs on one device", lambda here: here.kind in ("classical", "plugin")),
     "split model": Need(

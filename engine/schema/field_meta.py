@@ -56,6 +56,10 @@ Condition = Literal[
     "sharing",
     "claim",
     "served",
+    "load",
+    "answers",
+    "guessing",
+    "one batch",
 ]
 """Without what a field changes nothing: the conditions of these names are in ``engine/plan/applying.py``."""
 

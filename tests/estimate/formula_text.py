@@ -16,6 +16,8 @@ FUNCTIONS = {
     "ceil": math.ceil,
     "sqrt": math.sqrt,
     "log2": math.log2,
+    "ln": math.log,
+    "inf": math.inf,
     "exp": math.exp,
     "clip": lambda value, low, high: max(low, min(value, high)),
 }

@@ -23,6 +23,9 @@ class InferenceEngine(Row):
     kernel_gap: NonNegativeFloat = Field(description="idle time between kernels, in launch times of the device")
     host_us: NonNegativeFloat = Field(description="host time of one launch, microseconds; 0 in a captured graph")
     step_us: NonNegativeFloat = Field(description="fixed time of a forward pass: scheduling, sampling, microseconds")
+    sequence_us: NonNegativeFloat = Field(
+        0.0, description="host time of a forward pass for each sequence in it, microseconds"
+    )
     plain_bandwidth: Share = Field(description="share of reachable bandwidth, reading 16-bit weights")
     packed_bandwidth: Share = Field(description="the same for packed weights")
     cache_bandwidth: Share = Field(description="the same for keys and values")
@@ -39,11 +42,15 @@ class InferenceEngine(Row):
     score_passes: NonNegativeFloat = Field(0.0, description="memory passes over stored attention scores, 0 where fused")
     elementwise_passes: PositiveFloat = Field(description="memory passes relative to one kernel an operation")
     chunk_tokens: PositiveInt | None = Field(None, description="most tokens of one forward pass in prefill")
+    mixes_prefill: bool = Field(False, description="a pass holds chunks of prompts beside the next tokens of others")
     stage_us: NonNegativeFloat = Field(description="time to hand over to the next pipeline stage, microseconds")
     stage_overlap: float = Field(0.0, ge=0, le=1, description="share of prefill in which stages work side by side")
     activation_bytes: PositiveFloat = Field(description="of one element of the residual stream")
     logit_rows: NonNegativeFloat = Field(0.0, description="prompt positions that get logits: 0 the last, 1 all")
     block_tokens: PositiveInt = Field(description="tokens in one block of the cache")
+    reserved_output: float = Field(
+        1.0, ge=0, le=1, description="share of an answer for which the cache has room before its request runs"
+    )
     memory_policy: MemoryPolicy = Field(
         description="device memory it takes: what it needs, a share of all, a share of the free"
     )

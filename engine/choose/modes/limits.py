@@ -16,8 +16,9 @@ from capacity_tui.engine.estimate.assemble import memory_estimate
 from capacity_tui.engine.estimate.estimate import estimate_resolved
 from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
 from capacity_tui.engine.estimate.serving.resolve import serving_run
+from capacity_tui.engine.estimate.serving.room import SEQUENCES
 from capacity_tui.engine.estimate.serving.run import ServingRun
-from capacity_tui.engine.estimate.serving.work import SEQUENCES, serving_work
+from capacity_tui.engine.estimate.serving.work import serving_work
 from capacity_tui.engine.numeric import Flags
 from capacity_tui.engine.plan.edit import with_values
 from capacity_tui.engine.plan.field_lists import served_sizes

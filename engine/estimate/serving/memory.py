@@ -167,8 +167,8 @@ def host_bytes(embedding: Number, layers: Number, cache: Number) -> Number:
 
 
 def tokens_per_pass(run: ServingRun) -> Number:
-    """Tokens of one forward pass of prefill: the whole batch, or the engine's chunk."""
-    tokens = run.batch * run.prompt
+    """Tokens of one forward pass of prefill: the whole batch, under a load a prompt beside it, or the chunk."""
+    tokens = run.fresh + run.batch if run.traffic.comes_singly else run.batch * run.fresh
     chunk = run.runtime.chunk_tokens
     return np.where(chunk > 0, np.minimum(chunk, tokens), tokens)
 
@@ -193,7 +193,7 @@ def serving_memory(run: ServingRun) -> ServingMemory:
     ends, embedding = _ends(run)
     each = run.dense_per_layer, run.experts_per_layer
     weights = weight_bytes(run.fullest_layers, *each, run.tp, shards, run.body_bytes, ends)
-    context = rounded_up(run.length, run.runtime.block_tokens)
+    context = rounded_up(run.held_length, run.runtime.block_tokens)
     elements = cache_elements(shape, context)
     held = (1.0 - run.host.share) * elements
     cache = kv_cache_bytes(run.batch, held, run.cache_bytes, run.cache_shards, run.pp)

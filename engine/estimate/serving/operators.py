@@ -120,22 +120,26 @@ def prefill_pass(run: ServingRun, rows: Number) -> Pass:
     """One forward pass over ``rows`` tokens of prompts."""
     device, shape = run.cluster.device, run.shape
     causal, encodes = shape.kind == "decoder", shape.kind == "encoder-decoder"
+    prompts, cached = rows / run.fresh, run.prompt - run.fresh
     if encodes:
         flops = rows * encoder_attention_flops(shape, run.prompt)
     else:
-        flops = rows * forward_attention_flops(shape, run.prompt, causal)
+        # What of a prompt is cached is attended to, and attends to nothing any more.
+        known = cached * forward_attention_flops(shape, cached, causal) if any_true(cached > 0) else 0.0
+        flops = prompts * (run.prompt * forward_attention_flops(shape, run.prompt, causal) - known)
     reach = device.efficiency.attention_forward * run.runtime.attention_prefill
     half, element_bytes = device.efficiency.attention_half_length, device.efficiency.attention_half_width
     rate = attention_rate(run.prompt, shape.head_dim, run.attention_peak, reach, half, element_bytes) * device.clock
-    written = rows / run.prompt * cache_elements(shape, run.prompt) * run.cache_bytes
-    logits = rows / run.prompt * run.prompt_logits
+    kept = cache_elements(shape, cached) if any_true(cached > 0) else 0.0
+    moved = prompts * (2.0 * cache_elements(shape, run.prompt) - kept) * run.cache_bytes
+    logits = prompts * run.prompt_logits
     layers = shape.encoder_layers if encodes else shape.layers
     scores = layers * rows * mean_context(run.prompt, shape.sliding_window, causal) * shape.heads * SCORE_BYTES
-    return Pass(rows, flops, np.minimum(rate, run.attention_peak), 2.0 * written, scores, logits, encodes)
+    return Pass(rows, flops, np.minimum(rate, run.attention_peak), moved, scores, logits, encodes)
 
 
-def decode_pass(run: ServingRun, sequences: Number) -> Pass:
-    """One forward pass for the next token of each of ``sequences``, at the mean context of the output."""
+def decode_pass(run: ServingRun, sequences: Number, guesses: Number = 0.0) -> Pass:
+    """One forward pass for the next token of each of ``sequences`` and its guesses, at the output's mean context."""
     shape, context = run.shape, run.decode_context
     if shape.latent:
         # Absorbed projections: every head works on the compressed keys and values themselves.
@@ -145,8 +149,10 @@ def decode_pass(run: ServingRun, sequences: Number) -> Pass:
         flops = decode_flops_per_token(shape, context) - 2.0 * weights
     read = sequences * cache_elements(shape, context) * run.cache_bytes
     rate = run.attention_peak * run.attention_reach * run.cluster.device.clock
-    scores = shape.layers * sequences * context * shape.heads * SCORE_BYTES
-    return Pass(sequences, sequences * flops, rate, read, scores, sequences, encodes=False)
+    # A pass that checks guesses works on each of them, and reads the cache once for all of a sequence.
+    rows = sequences * (1.0 + guesses)
+    scores = shape.layers * rows * context * shape.heads * SCORE_BYTES
+    return Pass(rows, rows * flops, rate, read, scores, rows, encodes=False)
 
 
 def pass_operators(run: ServingRun, step: Pass, share: Number) -> tuple[Operator, ...]:
@@ -158,6 +164,30 @@ def pass_operators(run: ServingRun, step: Pass, share: Number) -> tuple[Operator
         share: engine's share of the reachable matrix rate.
     """
     return (*_layers(run, step, share), *_ends(run, step, share), *_attention(run, step), *_host(run, step))
+
+
+def mixed_operators(run: ServingRun, prompts: Pass, answers: Pass, share: Number) -> tuple[Operator, ...]:
+    """Return the kernels of one pass that reads chunks of prompts and gives others their next token.
+
+    Matrix products work on all rows at once, attention on each kind for itself.
+
+    Args:
+        run: the run.
+        prompts: the chunks of prompts.
+        answers: the next tokens.
+        share: engine's share of the reachable matrix rate.
+    """
+    both = Pass(
+        prompts.rows + answers.rows,
+        prompts.attention_flops + answers.attention_flops,
+        prompts.attention_rate,
+        prompts.cache_read + answers.cache_read,
+        prompts.scores + answers.scores,
+        prompts.logit_rows + answers.logit_rows,
+        prompts.encodes,
+    )
+    attention = (*_attention(run, prompts), *_attention(run, answers))
+    return (*_layers(run, both, share), *_ends(run, both, share), *attention, *_host(run, both))
 
 
 def layer_products(run: ServingRun, rows: Number, *, encodes: bool = False) -> tuple[Product, ...]:

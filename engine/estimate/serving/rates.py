@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.result import InferenceSpeed
-from capacity_tui.engine.estimate.work import Served
+from capacity_tui.engine.estimate.work import Loaded, Served
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.uncertainty.intervals import Interval, Ranges
 
@@ -39,24 +40,26 @@ def decode_rate(batch: Number, seconds: Number) -> Number:
 
     Args:
         batch: sequences of the batch.
-        seconds: seconds of one step of decode.
+        seconds: seconds between two tokens of a sequence.
     """
     return batch / seconds
 
 
 @equation(
-    "time = seconds",
+    "time = seconds · (1 + drafts) / accepted",
     unit="s",
-    source="one decode step gives every sequence of the batch its next token",
+    source="one decode step gives every sequence of the batch its next tokens, one where nothing is guessed",
     part="computation.infer.time_per_output_token_seconds",
 )
-def output_token_seconds(seconds: Number) -> Number:
+def output_token_seconds(seconds: Number, drafts: Number, accepted: Number) -> Number:
     """Seconds between two output tokens of a sequence.
 
     Args:
         seconds: seconds of one step of decode.
+        drafts: time of a draft's guesses for it, in steps, from 0.
+        accepted: tokens a sequence gets from it.
     """
-    return seconds
+    return seconds * (1.0 + drafts) / accepted
 
 
 @equation(
@@ -76,6 +79,22 @@ def request_rate(replicas: Number, batch: Number, seconds: Number) -> Number:
     return replicas * batch / seconds
 
 
+@equation(
+    "rate = requests · output",
+    unit="tokens/s",
+    source="answers of all replicas, the time of their prompts included",
+    part="computation.infer.output_tokens_per_second",
+)
+def output_rate(requests: Number, output: Number) -> Number:
+    """Output tokens a second, over all replicas.
+
+    Args:
+        requests: requests answered in a second.
+        output: tokens of an answer, the mean.
+    """
+    return requests * output
+
+
 def inference_speed(served: Served, phases: Mapping[str, Number], seconds: Number, ranges: Ranges) -> InferenceSpeed:
     """Return the speeds of serving.
 
@@ -89,15 +108,44 @@ def inference_speed(served: Served, phases: Mapping[str, Number], seconds: Numbe
     def ranged(name: str, value: Number) -> Interval:
         return ranges.of(f"computation.infer.{name}").around(value)
 
-    first, each = phases["prefill"], phases.get("decode")
+    first, step, loaded = phases["prefill"], phases.get("decode"), served.loaded
     output = between = None
-    if each is not None:
-        output = ranged("decode_tokens_per_second", decode_rate(served.batch, each))
-        between = ranged("time_per_output_token_seconds", output_token_seconds(each))
-    return InferenceSpeed(
-        prefill_tokens_per_second=ranged("prefill_tokens_per_second", prefill_rate(served.batch, served.prompt, first)),
+    if step is not None:
+        drafts = served.drafts * phases.get("draft", step) / step
+        each = output_token_seconds(step, drafts, served.accepted) if loaded is None else loaded.each_token
+        output = ranged("decode_tokens_per_second", decode_rate(served.running, each))
+        between = ranged("time_per_output_token_seconds", each)
+    requests = request_rate(served.replicas, served.batch, seconds)
+    read = prefill_rate(served.batch, served.prompt, first if loaded is None else loaded.reading)
+    speed = InferenceSpeed(
+        prefill_tokens_per_second=ranged("prefill_tokens_per_second", read),
         decode_tokens_per_second=output,
-        time_to_first_token_seconds=ranged("time_to_first_token_seconds", first),
+        time_to_first_token_seconds=ranged(
+            "time_to_first_token_seconds", first if loaded is None else loaded.first_token
+        ),
         time_per_output_token_seconds=between,
-        requests_per_second=ranged("requests_per_second", request_rate(served.replicas, served.batch, seconds)),
+        requests_per_second=ranged("requests_per_second", requests),
+        output_tokens_per_second=(
+            None if step is None else ranged("output_tokens_per_second", output_rate(requests, served.output))
+        ),
+    )
+    return speed if loaded is None else _under_load(speed, served, loaded, ranged)
+
+
+def _under_load(
+    speed: InferenceSpeed, served: Served, loaded: Loaded, ranged: Callable[[str, Number], Interval]
+) -> InferenceSpeed:
+    """Return speeds with what requests see under a load."""
+    return replace(
+        speed,
+        request_seconds=ranged("request_seconds", loaded.request),
+        time_to_first_token_percentile_seconds=ranged("time_to_first_token_seconds", loaded.first_token_percentile),
+        time_per_output_token_percentile_seconds=(
+            ranged("time_per_output_token_seconds", loaded.each_token_percentile)
+            if speed.time_per_output_token_seconds
+            else None
+        ),
+        largest_requests_per_second=ranged("requests_per_second", loaded.largest_rate),
+        running_requests=served.replicas * loaded.running,
+        waiting_requests=served.replicas * loaded.waiting,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from statistics import NormalDist
 
 import numpy as np
 
@@ -13,12 +14,14 @@ from capacity_tui.engine.cluster.catalogue_devices import processor_device
 from capacity_tui.engine.cluster.cluster import Cluster, Device
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.estimate.serving.run import Host, Runtime, ServingRun
+from capacity_tui.engine.estimate.serving.traffic import Guessing, Traffic
 from capacity_tui.engine.models.readers.huggingface import ModelFile, read_model_file
 from capacity_tui.engine.models.transformer.parameters import ParameterCounts, count_parameters
 from capacity_tui.engine.models.transformer.shape import TransformerShape
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan.plan import Plan
-from capacity_tui.engine.units import BITS_PER_BYTE, FP16_BITS, GIGA, MICRO
+from capacity_tui.engine.plan.sections.inference import InferenceSection
+from capacity_tui.engine.units import BITS_PER_BYTE, FP16_BITS, GIGA, MICRO, PERCENT
 
 # The processor that runs what an accelerator does not hold, where the plan does not say which it is.
 HOST_PROCESSOR = "cpu-8c-3.5ghz-baseline"
@@ -82,7 +85,9 @@ def serving_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catalog: 
         shape=shape,
         counts=counts,
         cluster=cluster,
-        runtime=runtime(engine, packed=packed, claim=inference.gpu_memory_utilization),
+        runtime=runtime(
+            engine, packed=packed, claim=inference.gpu_memory_utilization, chunk=inference.max_num_batched_tokens
+        ),
         host=_host(inference.gpu_layers, shape, device, catalog),
         prompt=float(inference.prompt_tokens),
         output=float(inference.output_tokens) if generates else 0.0,
@@ -105,16 +110,35 @@ def serving_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catalog: 
         packed=packed,
         calibration=f"{engine.name}: {engine.source} ({engine.confidence}); {device.efficiency.source}",
         assumed=(*cluster.assumed, *shape.assumed, *_assumed(plan, quantization, shape, device, catalog)),
+        traffic=_traffic(inference, float(parallel.dp or 1)),
+        guessing=Guessing(float(inference.num_speculative_tokens), inference.acceptance_rate, inference.draft_cost),
     )
 
 
-def runtime(engine: InferenceEngine, *, packed: float, claim: float) -> Runtime:
+def _traffic(inference: InferenceSection, replicas: float) -> Traffic:
+    """Return how the requests of one replica come, and how they differ."""
+    told = inference.percentile / PERCENT
+    each = np.inf if inference.concurrency is None else max(inference.concurrency / replicas, 1.0)
+    return Traffic(
+        comes_singly=inference.request_rate is not None or inference.concurrency is not None,
+        rate=0.0 if inference.request_rate is None else float(inference.request_rate) / replicas,
+        concurrency=each,
+        prompt_spread=inference.prompt_tokens_stddev / inference.prompt_tokens,
+        output_spread=inference.output_tokens_stddev / inference.output_tokens,
+        cached=inference.prefix_cache_hit_rate,
+        beyond=1.0 - told,
+        deviations=NormalDist().inv_cdf(told),
+    )
+
+
+def runtime(engine: InferenceEngine, *, packed: float, claim: float, chunk: int | None = None) -> Runtime:
     """Return an engine's row in seconds and bytes.
 
     Args:
         engine: the row.
         packed: 1 for packed weights, 0 for plain ones.
         claim: share of device memory that engines take which take a share.
+        chunk: most tokens of a pass, where the plan gives them.
     """
     return Runtime(
         kernels_per_layer=engine.kernels_per_layer,
@@ -122,6 +146,7 @@ def runtime(engine: InferenceEngine, *, packed: float, claim: float) -> Runtime:
         kernel_gap=engine.kernel_gap,
         host_seconds=engine.host_us * MICRO,
         step_seconds=engine.step_us * MICRO,
+        sequence_seconds=engine.sequence_us * MICRO,
         weight_bandwidth=engine.packed_bandwidth if packed else engine.plain_bandwidth,
         cache_bandwidth=engine.cache_bandwidth,
         unit_bandwidth=np.inf if engine.unit_gbs is None else engine.unit_gbs * GIGA,
@@ -131,11 +156,13 @@ def runtime(engine: InferenceEngine, *, packed: float, claim: float) -> Runtime:
         attention_prefill=engine.attention_prefill,
         score_passes=engine.score_passes,
         elementwise_passes=engine.elementwise_passes,
-        chunk_tokens=float(engine.chunk_tokens or 0),
+        chunk_tokens=float(chunk or engine.chunk_tokens or 0),
+        mixes_prefill=float(engine.mixes_prefill),
         stage_seconds=engine.stage_us * MICRO,
         stage_overlap=engine.stage_overlap,
         logit_rows=engine.logit_rows,
         block_tokens=float(engine.block_tokens),
+        reserved_output=engine.reserved_output,
         workspace_bytes=engine.workspace_mib * MIB,
         fragmentation=engine.fragmentation,
         embedding_on_host=float(engine.embedding_on_host),

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from capacity_tui.engine.cluster.cluster import Cluster
+from capacity_tui.engine.estimate.serving.traffic import (
+    Guessing,
+    Traffic,
+    accepted_tokens,
+    longest_output,
+    mean_decode_context,
+)
 from capacity_tui.engine.models.transformer.parameters import ParameterCounts
 from capacity_tui.engine.models.transformer.shape import TransformerShape
-from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.numeric import Number, any_true
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +26,8 @@ class Runtime:
     ``weight_bandwidth`` and ``prefill`` are those of the format the weights have. ``chunk_tokens`` of 0 means the
     whole prompt at once, infinite ``unpack_rows`` that weights are always unpacked inside the product. ``claim``
     is the share of device memory the engine takes for itself, 0 for only what it needs; with ``claims_free`` it is
-    a share of what weights and workspace leave free.
+    a share of what weights and workspace leave free. ``reserved_output`` is the share of an answer for which the cache
+    has to have room before its request runs.
     """
 
     kernels_per_layer: Number
@@ -27,6 +35,7 @@ class Runtime:
     kernel_gap: Number
     host_seconds: Number
     step_seconds: Number
+    sequence_seconds: Number
     weight_bandwidth: Number
     cache_bandwidth: Number
     unit_bandwidth: Number
@@ -37,10 +46,12 @@ class Runtime:
     score_passes: Number
     elementwise_passes: Number
     chunk_tokens: Number
+    mixes_prefill: Number
     stage_seconds: Number
     stage_overlap: Number
     logit_rows: Number
     block_tokens: Number
+    reserved_output: Number
     workspace_bytes: Number
     fragmentation: Number
     embedding_on_host: Number
@@ -75,7 +86,7 @@ class ServingRun:
         host: the processor that runs the rest of a partly offloaded model.
         prompt: tokens of a prompt.
         output: tokens to generate, 0 for models that generate none.
-        batch: sequences served side by side by one replica.
+        batch: sequences served side by side by one replica; under a load those at work at once, the mean.
         dp, tp, pp, ep, etp: replicas, tensor, pipeline, expert and expert-tensor parallel sizes.
         body_bytes: bytes of a weight in the layers' matrices.
         embedding_bytes: bytes of a weight of the token embedding.
@@ -90,6 +101,8 @@ class ServingRun:
         packed: 1 where weights are unpacked before each product.
         calibration: which measured constants went in.
         assumed: what was not given.
+        traffic: how requests come, and how they differ.
+        guessing: tokens guessed ahead of passes.
     """
 
     shape: TransformerShape
@@ -118,6 +131,8 @@ class ServingRun:
     packed: Number
     calibration: str
     assumed: tuple[str, ...]
+    traffic: Traffic = field(default_factory=Traffic)
+    guessing: Guessing = field(default_factory=Guessing)
 
     @property
     def length(self) -> Number:
@@ -125,19 +140,55 @@ class ServingRun:
         return self.prompt + self.output
 
     @property
+    def held_length(self) -> Number:
+        """Tokens of a sequence for which the cache has room: all, or what the engine asks for under a load."""
+        if self.traffic.comes_singly:
+            return self.prompt + self.runtime.reserved_output * self.output
+        return self.length
+
+    @property
+    def fresh(self) -> Number:
+        """Tokens of a prompt that are read; the cache has the others."""
+        if not any_true(self.traffic.cached > 0):
+            return self.prompt
+        return np.maximum(self.prompt * (1.0 - self.traffic.cached), 1.0)
+
+    @property
     def prompt_logits(self) -> Number:
         """Tokens of a prompt that reach the output head."""
-        return 1.0 + self.runtime.logit_rows * (self.prompt - 1.0)
+        return 1.0 + self.runtime.logit_rows * (self.fresh - 1.0)
+
+    @property
+    def longest(self) -> Number:
+        """Tokens of the answer that ends last: a batch drains until then, a load goes on."""
+        if self.traffic.comes_singly or not any_true(self.traffic.output_spread > 0):
+            return self.output
+        return longest_output(self.output, self.traffic.output_spread, np.maximum(self.batch, 1.0))
+
+    @property
+    def running(self) -> Number:
+        """Sequences of a decode step, the mean."""
+        longest = self.longest
+        return self.batch if longest is self.output else self.batch * self.output / np.maximum(longest, 1.0)
+
+    @property
+    def accepted(self) -> Number:
+        """Tokens a sequence gets from one pass."""
+        if not any_true(self.guessing.tokens > 0):
+            return 1.0
+        return accepted_tokens(self.guessing.tokens, self.guessing.acceptance)
 
     @property
     def decode_steps(self) -> Number:
         """Forward passes after the prompt's, which gives the first token itself."""
-        return np.maximum(self.output - 1.0, 0.0)
+        return np.maximum(self.longest - 1.0, 0.0) / self.accepted
 
     @property
     def decode_context(self) -> Number:
         """Tokens in the cache, the mean over the output."""
-        return self.prompt + self.output / 2.0
+        if not any_true(self.traffic.output_spread > 0):
+            return self.prompt + self.output / 2.0
+        return mean_decode_context(self.prompt, self.output, self.traffic.output_spread)
 
     @property
     def fullest_layers(self) -> Number:

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from capacity_tui.engine.estimate.non_allocator_memory import context_bytes
 from capacity_tui.engine.estimate.note import Note
-from capacity_tui.engine.estimate.serving.memory import claimed_bytes, serving_memory
+from capacity_tui.engine.estimate.serving.memory import serving_memory
+from capacity_tui.engine.estimate.serving.room import SEQUENCES, claim, outside_bytes
 from capacity_tui.engine.estimate.serving.run import ServingRun
-from capacity_tui.engine.estimate.serving.speed import decode, prefill
-from capacity_tui.engine.estimate.work import ModelFacts, Served, Work
+from capacity_tui.engine.estimate.serving.speed import decode, guessed, prefill
+from capacity_tui.engine.estimate.serving.steady import steady_state
+from capacity_tui.engine.estimate.work import Loaded, ModelFacts, Served, Work
 from capacity_tui.engine.models.transformer.operations import (
     decode_flops_per_token,
     forward_flops_per_token,
@@ -21,20 +22,27 @@ from capacity_tui.engine.numeric import Number, added, any_true
 from capacity_tui.engine.uncertainty.intervals import SERVED
 
 METHOD = "operator roofline of prefill and decode, memory term by term"
-# Result keys of what an engine takes beyond its need.
-CLAIMED, SEQUENCES = "inference.claimed_bytes", "inference.sequences_in_cache"
+_PEAK, _MEAN = "when every sequence has reached its full length", "with the requests that run at once"
 
 
 def serving_work(run: ServingRun) -> Work:
-    """Return the memory of one batch at its longest, and the kernels and communication of prefill and decode."""
+    """Return the memory of one batch at its longest, and the kernels and communication of prefill and decode.
+
+    Of a load it is the memory of the requests that run at once, and the passes in which as many are answered.
+    """
+    loaded = None
+    if run.traffic.comes_singly:
+        run, phases, loaded = steady_state(run)
+    else:
+        phases = (prefill(run), *((decode(run), *guessed(run)) if any_true(run.output > 0) else ()))
     memory = serving_memory(run)
     allocated = added(memory.parts.values())
-    groups = (run.tp > 1) * 1.0 + (run.pp > 1) * 1.0 + (run.ep > 1) * 1.0
-    efficiency, shape = run.cluster.device.efficiency, run.shape
-    context = context_bytes(efficiency.context_bytes, efficiency.communicator_bytes, groups)
-    details = _claim(run, allocated * (1.0 + run.runtime.fragmentation) + context, memory.parts["kv_cache"])
+    shape = run.shape
+    details = claim(run, memory)
     prompt = prompt_flops(shape, run.prompt, run.prompt_logits)
-    output = run.decode_steps * decode_flops_per_token(shape, run.decode_context)
+    if any_true(run.traffic.cached > 0):
+        prompt = prompt - prompt_flops(shape, run.prompt - run.fresh, 0.0)
+    output = np.maximum(run.output - 1.0, 0.0) * decode_flops_per_token(shape, run.decode_context)
     return Work(
         facts=ModelFacts(
             run.counts.total,
@@ -45,10 +53,10 @@ def serving_work(run: ServingRun) -> Work:
         ),
         memory=memory.parts,
         host_bytes=memory.host,
-        places={"when every sequence has reached its full length": allocated},
+        places={_PEAK if loaded is None else _MEAN: allocated},
         fragmentation=run.runtime.fragmentation,
-        context_bytes=context,
-        phases=(prefill(run), *((decode(run),) if any_true(run.output > 0) else ())),
+        context_bytes=outside_bytes(run),
+        phases=phases,
         units_per_step=run.dp * run.batch * run.length,
         units_per_sample=run.length,
         steps=None,
@@ -58,27 +66,12 @@ def serving_work(run: ServingRun) -> Work:
         calibration=run.calibration,
         assumed=run.assumed,
         ranges=SERVED,
-        warnings=_too_small(run, details),
-        served=Served(run.batch, run.prompt, run.dp),
+        warnings=_too_small(run, details) if loaded is None else _overloaded(run, loaded),
+        served=Served(
+            run.batch, run.prompt, run.dp, run.output, run.running, run.accepted, run.guessing.drafts, loaded
+        ),
         details=details,
     )
-
-
-def _claim(run: ServingRun, reserved: Number, cache: Number) -> dict[str, Number]:
-    """Return what an engine takes beyond its need, and how many sequences fit into that; empty where it takes none.
-
-    Args:
-        run: the run.
-        reserved: bytes the driver would show, were there only the batch.
-        cache: bytes of its keys and values.
-    """
-    share, capacity = run.runtime.claim, run.cluster.device.memory_bytes
-    if capacity is None or not any_true(share > 0):
-        return {}
-    needed = reserved - cache
-    taken = claimed_bytes(capacity, share, needed, run.runtime.claims_free)
-    sequences = np.floor(np.maximum(taken - needed, 0.0) / np.maximum(cache / run.batch, 1.0))
-    return {CLAIMED: taken, SEQUENCES: sequences}
 
 
 def _too_small(run: ServingRun, details: Mapping[str, Number]) -> tuple[Note, ...]:
@@ -89,3 +82,17 @@ def _too_small(run: ServingRun, details: Mapping[str, Number]) -> tuple[Note, ..
     held, wanted = float(np.min(sequences)), float(np.max(run.batch))
     detail = f"it holds {held:,.0f} sequences of this length, the batch has {wanted:,.0f}"
     return (Note("cache_too_small", "the engine's share of memory is too small for the batch", detail),)
+
+
+def _overloaded(run: ServingRun, loaded: Loaded) -> tuple[Note, ...]:
+    """Warn where more requests come than can be answered, or more are sent at once than the cache holds."""
+    traffic = run.traffic
+    answered, arriving = float(np.min(loaded.largest_rate)), float(np.max(run.dp * traffic.rate))
+    if arriving > 0 and np.any(run.dp * traffic.rate >= loaded.largest_rate):
+        detail = f"{arriving:,.3g} requests arrive a second, {answered:,.3g} are answered: the queue grows without end"
+        return (Note("saturated", "more requests arrive than can be answered", detail),)
+    if arriving == 0 and np.any(run.batch < traffic.concurrency):
+        held, sent = float(np.min(run.dp * run.batch)), float(np.max(run.dp * traffic.concurrency))
+        detail = f"the cache holds {held:,.0f} of {sent:,.0f} requests: the others wait for their turn"
+        return (Note("requests_wait", "the cache holds fewer requests than are sent at once", detail),)
+    return ()

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from capacity_tui.engine.plan.sections.load import LoadFields
 from capacity_tui.engine.schema.field_meta import Knob
 from capacity_tui.engine.schema.field_types import (
     LARGEST_COUNT,
@@ -17,8 +18,8 @@ from capacity_tui.engine.schema.field_types import (
 )
 
 
-class InferenceSection(Section):
-    """Serving: one batch of requests of the same length."""
+class RequestFields(Section):
+    """Requests, and the software that answers them."""
 
     prompt_tokens: Annotated[
         Length,
@@ -63,6 +64,7 @@ class InferenceSection(Section):
             families=NEURAL,
             broadcasts=True,
             role="setting",
+            needs=("one batch",),
             keeps_result=True,
         ),
     ] = 1
@@ -135,3 +137,7 @@ class InferenceSection(Section):
             keeps_result=True,
         ),
     ] = None
+
+
+class InferenceSection(LoadFields, RequestFields):
+    """Serving: one batch of requests that start together, or a load of requests that come one by one."""
