@@ -13,7 +13,7 @@ from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate.estimate import Answer, estimate_plan
 from capacity_tui.engine.estimate.result import MemoryEstimate
-from capacity_tui.engine.estimate.serving.work import CLAIMED
+from capacity_tui.engine.estimate.serving.room import CLAIMED
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.uncertainty.intervals import Interval, exact_bytes

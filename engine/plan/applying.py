@@ -91,10 +91,6 @@ CONDITIONS: Mapping[Condition, Need] = {
     "claim": Need("needs an engine that claims memory: vllm or sglang", lambda here: not here.claims_memory),
     "accelerator": Need("needs an accelerator", lambda here: here.on_processor is True),
     "load": Need("needs a load: a request rate or a concurrency", lambda here: not _has_load(here.plan)),
-    "answers": Need(
-        "needs several answers at once: a load, or a batch above 1",
-        lambda here: not _has_load(here.plan) and here.plan.inference.batch == 1,
-    ),
     "guessing": Need("needs guessed tokens", lambda here: here.plan.inference.num_speculative_tokens == 0),
     "one batch": Need(
         "the load decides how many requests run at once",

@@ -57,7 +57,6 @@ Condition = Literal[
     "claim",
     "served",
     "load",
-    "answers",
     "guessing",
     "one batch",
 ]

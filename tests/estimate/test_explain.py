@@ -149,7 +149,7 @@ def equations() -> Iterator[Equation[...]]:
                 yield member
 
 
-OPERATIONS = {"min", "max", "sqrt", "log2", "exp", "ceil", "clip", "if", "else", "divides"}
+OPERATIONS = {"min", "max", "sqrt", "ln", "log2", "inf", "exp", "ceil", "clip", "if", "else", "divides"}
 
 
 @pytest.mark.parametrize("equation", [*equations()], ids=lambda each: f"{each.__module__}.{each.__name__}")

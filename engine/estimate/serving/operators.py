@@ -125,13 +125,12 @@ def prefill_pass(run: ServingRun, rows: Number) -> Pass:
         flops = rows * encoder_attention_flops(shape, run.prompt)
     else:
         # What of a prompt is cached is attended to, and attends to nothing any more.
-        known = cached * forward_attention_flops(shape, cached, causal) if any_true(cached > 0) else 0.0
+        known = cached * forward_attention_flops(shape, np.maximum(cached, 1.0), causal)
         flops = prompts * (run.prompt * forward_attention_flops(shape, run.prompt, causal) - known)
     reach = device.efficiency.attention_forward * run.runtime.attention_prefill
     half, element_bytes = device.efficiency.attention_half_length, device.efficiency.attention_half_width
     rate = attention_rate(run.prompt, shape.head_dim, run.attention_peak, reach, half, element_bytes) * device.clock
-    kept = cache_elements(shape, cached) if any_true(cached > 0) else 0.0
-    moved = prompts * (2.0 * cache_elements(shape, run.prompt) - kept) * run.cache_bytes
+    moved = prompts * (2.0 * cache_elements(shape, run.prompt) - cache_elements(shape, cached)) * run.cache_bytes
     logits = prompts * run.prompt_logits
     layers = shape.encoder_layers if encodes else shape.layers
     scores = layers * rows * mean_context(run.prompt, shape.sliding_window, causal) * shape.heads * SCORE_BYTES
@@ -210,8 +209,10 @@ def layer_products(run: ServingRun, rows: Number, *, encodes: bool = False) -> t
         )
     mixture = layers * run.moe_share
     always = counts.router_per_moe_layer + counts.shared_experts_per_layer
-    visited = np.maximum(distinct_experts(shape.experts, shape.experts_active, rows), 1.0)
-    each = rows * shape.experts_active / visited
+    # Experts that lie on more devices than a replica has work on the tokens of several replicas.
+    routed = rows * np.maximum(run.ep * run.etp / run.tp, 1.0)
+    visited = np.maximum(distinct_experts(shape.experts, shape.experts_active, routed), 1.0)
+    each = routed * shape.experts_active / visited
     products = (
         Product("attention projections", rows, counts.attention_per_layer / run.tp, layers),
         Product(

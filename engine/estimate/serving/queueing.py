@@ -7,7 +7,7 @@ import numpy as np
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.numeric import Number
 
-TINY = np.finfo(float).tiny
+LEAST = np.finfo(float).eps
 
 
 @equation(
@@ -24,7 +24,7 @@ def reading_wait(rate: Number, work: Number, spread: Number) -> Number:
         spread: standard deviation of its length over the mean, from 0.
     """
     idle = 1.0 - rate * work
-    return np.where(idle > 0, rate * work**2 * (1.0 + spread**2) / (2.0 * np.maximum(idle, TINY)), np.inf)
+    return np.where(idle > 0, rate * work**2 * (1.0 + spread**2) / (2.0 * np.maximum(idle, LEAST)), np.inf)
 
 
 @equation(
@@ -42,7 +42,7 @@ def slot_wait(rate: Number, largest: Number, slots: Number, spread: Number) -> N
         slots: requests at work at once at most.
         spread: standard deviation of an answer's length over the mean, from 0.
     """
-    left = np.maximum(largest - rate, np.finfo(float).eps * largest)
+    left = np.maximum(largest - rate, LEAST * largest)
     power = np.sqrt(2.0 * (slots + 1.0)) - 1.0
     full = np.minimum(rate / largest, 1.0)
     return np.where(rate < largest, (1.0 + spread**2) / 2.0 * full**power / left, np.inf)

@@ -18,7 +18,7 @@ from capacity_tui.engine.models.transformer.operations import (
     forward_flops_per_token,
     prompt_flops,
 )
-from capacity_tui.engine.numeric import Number, added, any_true
+from capacity_tui.engine.numeric import Number, added, any_true, where
 from capacity_tui.engine.uncertainty.intervals import SERVED
 
 METHOD = "operator roofline of prefill and decode, memory term by term"
@@ -40,8 +40,9 @@ def serving_work(run: ServingRun) -> Work:
     shape = run.shape
     details = claim(run, memory)
     prompt = prompt_flops(shape, run.prompt, run.prompt_logits)
-    if any_true(run.traffic.cached > 0):
-        prompt = prompt - prompt_flops(shape, run.prompt - run.fresh, 0.0)
+    known = run.prompt - run.fresh
+    if any_true(known > 0):
+        prompt = prompt - where(known > 0, prompt_flops(shape, np.maximum(known, 1.0), 0.0), 0.0)
     output = np.maximum(run.output - 1.0, 0.0) * decode_flops_per_token(shape, run.decode_context)
     return Work(
         facts=ModelFacts(

@@ -76,7 +76,6 @@ class LoadFields(Section):
             64,
             families=TRANSFORMER,
             role="job",
-            needs=("answers",),
         ),
     ] = 0.0
 
