@@ -39,8 +39,8 @@ class Mutation:
 
 TRAINING, SERVING = "engine/estimate/transformer", "engine/estimate/serving"
 MUTATIONS = (
-    Mutation("attention backward costs as much as forward", f"{TRAINING}/operators.py", "FUSED_BACKWARD = counted(",
-             "FUSED_BACKWARD = 0.4 * counted("),
+    Mutation("attention backward costs as much as forward", "engine/estimate/timing/attention.py",
+             "FUSED_BACKWARD = counted(", "FUSED_BACKWARD = 0.4 * counted("),
     Mutation("no weight gradients", f"{TRAINING}/operators.py", "    if has_weight_gradient:\n",
              "    if not has_weight_gradient:\n"),
     Mutation("half the all-reduces of a layer", f"{TRAINING}/communication.py",

@@ -15,6 +15,7 @@ from capacity_tui.engine.catalog.quantization_table import QuantizationTable
 from capacity_tui.engine.catalog.reading import Document, read_yaml
 from capacity_tui.engine.catalog.rows.algorithms import Algorithm
 from capacity_tui.engine.catalog.rows.assumptions import Assumption
+from capacity_tui.engine.catalog.rows.attention import AttentionKernel
 from capacity_tui.engine.catalog.rows.base import Row
 from capacity_tui.engine.catalog.rows.checkpointing import Checkpointing
 from capacity_tui.engine.catalog.rows.devices import (
@@ -112,6 +113,11 @@ class Catalog:
     def efficiencies(self) -> Table[Efficiency]:
         """What generations of hardware reach of their datasheets."""
         return self._table("efficiency", "efficiency", Efficiency)
+
+    @cached_property
+    def attention_kernels(self) -> Table[AttentionKernel]:
+        """Kernels of attention, the faster ones first."""
+        return self._table("attention_kernels", "attention kernel", AttentionKernel)
 
     @cached_property
     def coefficients(self) -> Table[Coefficient]:

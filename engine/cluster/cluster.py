@@ -33,7 +33,8 @@ SIXTEEN_BIT = ("bf16", "fp16")
 class Efficiency:
     """Shares of the datasheet a generation reaches; see profiles/efficiency.yaml and coefficients.yaml.
 
-    Times are in seconds here, sizes in bytes.
+    Times are in seconds here, sizes in bytes. What fused attention reaches is None where it was not measured on the
+    machine itself: the rows of attention_kernels.yaml say it then.
     """
 
     gemm: Mapping[str, float]
@@ -42,10 +43,7 @@ class Efficiency:
     ramp_length: Number
     misaligned: Number
     unaligned: Number
-    attention_forward: Number
-    attention_portable: Number
-    attention_half_length: Number
-    attention_backward: Number
+    exponential_flops: Number
     attention_unfused: Number
     stream: Number
     elementwise: Number
@@ -58,7 +56,6 @@ class Efficiency:
     communicator_bytes: Number
     context_bytes: Number
     idle_share: Number
-    attention_half_width: Number
     optimizer_stream: Number
     host_stream: Number
     arithmetic_power: Number
@@ -66,6 +63,12 @@ class Efficiency:
     waiting_power: Number
     source: str
     row: str = "other"
+    attention_reach: Number | None = None
+    attention_half_width: Number | None = None
+    attention_half_length: Number | None = None
+    attention_backward_reach: Number | None = None
+    attention_backward_half_width: Number | None = None
+    attention_backward_half_length: Number | None = None
     curves: tuple[Curve, ...] = ()
 
 

@@ -22,7 +22,7 @@ MOST_SHARE = 2.0
 """Shares of a datasheet's figure: boost clocks and caches lift some above 1, none that high."""
 MOST_RATIO = 100.0
 """Measured over modelled rates of a curve."""
-MOST = {"_seconds": 1.0, "_bytes": 1e12, "_length": 1e6}
+MOST = {"_seconds": 1.0, "_bytes": 1e12, "_length": 1e6, "_width": 1e4}
 """What constants of other kinds can be at most, by the end of their names."""
 
 

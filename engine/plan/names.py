@@ -22,6 +22,8 @@ _BETWEEN = re.compile(r"[+/,;&()]|\s(?:with|on|and|using)\s", re.IGNORECASE)
 # Releases beside a name: "0.12", "v2.1.0", "r24.07".
 _RELEASE = re.compile(r"\b(?:core_)?[vr]?\d+(?:\.\d+)+\S*", re.IGNORECASE)
 
+FASTEST = "flash"
+"""What a plan writes for the best kernel of attention that device and framework have."""
 # The rows of each kind that a field may name, with their names for people, shipped ones before the user's own.
 _OFFERED: Mapping[str, Callable[[Catalog], Mapping[str, str]]] = {
     "precision": lambda facts: {id_: row.name for id_, row in facts.precisions.items() if row.trains},
@@ -31,6 +33,10 @@ _OFFERED: Mapping[str, Callable[[Catalog], Mapping[str, str]]] = {
     },
     "precision of gradients": lambda facts: {id_: row.name for id_, row in facts.precisions.items() if row.gradients},
     "optimizer": lambda facts: {id_: row.name for id_, row in facts.optimizers.items()},
+    "attention kernel": lambda facts: {
+        FASTEST: "",
+        **{id_: row.name for id_, row in facts.attention_kernels.items()},
+    },
     "checkpointing": lambda facts: {id_: row.name for id_, row in facts.checkpointings.items()},
     "framework": lambda facts: {id_: row.name for id_, row in facts.frameworks.items() if id_ != UNNAMED},
     "format of frozen weights": lambda facts: {id_: row.name for id_, row in facts.quantizations.items() if row.base},
@@ -45,6 +51,7 @@ _CLOSED = {
     "precision of master weights",
     "precision of gradients",
     "optimizer",
+    "attention kernel",
     "format of the cache",
     "engine",
 }

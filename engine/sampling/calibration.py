@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from capacity_tui.engine.cluster.cluster import Device
 from capacity_tui.engine.cluster.measured_here import device_key
 from capacity_tui.engine.errors import HardwareError
-from capacity_tui.engine.estimate.timing.roofline import attention_rate, gemm_rate
+from capacity_tui.engine.estimate.timing.attention import attention_rate
+from capacity_tui.engine.estimate.timing.roofline import gemm_rate
 from capacity_tui.engine.files import make_folder, write_atomically
 from capacity_tui.engine.machine.curve import Curve
 from capacity_tui.engine.machine.measured_constants import FitError, MeasuredEfficiency, constants_file
@@ -28,6 +29,7 @@ ELEMENTWISE = ("norm", "activation", "residual")
 FILLS = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8)
 RAMPS = (0.0, 16.0, 32.0, 64.0, 128.0, 256.0)
 HALF_LENGTHS = (25.0, 50.0, 100.0, 200.0, 400.0, 800.0, 1600.0)
+HALF_WIDTHS = (1.0, 8.0, 16.0, 32.0, 64.0)
 HALF_BYTES = (0.0, 2.0**16, 2.0**20, 2.0**22, 2.0**23, 2.0**24)
 FEWEST = 3
 
@@ -152,31 +154,28 @@ class _Constants:
         self._curve(f"gemm.{dtype}", flops, np.minimum(modelled, flops / moved * bandwidth), rates)
 
     def attention(self, dtype: str, samples: Sequence[Sample]) -> None:
-        """Fit fused attention: share of the peak, length of half of it, backward over forward."""
-        forward = [sample for sample in samples if sample.step == "forward"]
-        backward = [sample for sample in samples if sample.step == "backward"]
-        if dtype not in self._device.peaks or len(forward) < 2:
-            return
-        peak = self._device.peaks[dtype]
-        efficiency = self._device.efficiency
-        speed = float(efficiency.sustained * self._device.clock * efficiency.attention_portable)
-        flops, rates, span, head = _attention(forward)
+        """Fit fused attention of both passes: share of the peak, length and width of head of half of it."""
+        for step, name in (("forward", "attention"), ("backward", "attention_backward")):
+            self._attention(dtype, name, [sample for sample in samples if sample.step == step])
 
-        def shape(half: float) -> Floats:
-            return np.asarray(attention_rate(span, head, peak, 1.0, half, self._now("attention_half_width")))
+    def _attention(self, dtype: str, name: str, samples: Sequence[Sample]) -> None:
+        if dtype not in self._device.peaks or len(samples) < 2:
+            return
+        peak = self._device.peaks[dtype] * float(self._device.clock)
+        flops, rates, span, head = _attention(samples)
+
+        def shape(pair: tuple[float, float]) -> Floats:
+            half, width = pair
+            return np.asarray(attention_rate(span, head, peak, 1.0, half, width))
 
         every = np.ones(len(rates), dtype=bool)
-        half = _best(shape, rates, every, HALF_LENGTHS)
-        share = float(np.median(rates / shape(half)))
-        self._first("attention_forward", share / speed)
-        self._first("attention_half_length", half)
-        self._curve(f"attention.{dtype}", flops, shape(half) * share, rates)
-        if len(backward) < 2:
-            return
-        flops, rates, span, head = _attention(backward)
-        ratio = float(np.median(rates / (shape(half) * share)))
-        self._first("attention_backward", ratio)
-        self._curve(f"attention_backward.{dtype}", flops, shape(half) * share * ratio, rates)
+        widths = HALF_WIDTHS if len(set(head)) > 1 else HALF_WIDTHS[:1]
+        half, width = _best(shape, rates, every, [(half, width) for half in HALF_LENGTHS for width in widths])
+        share = float(np.median(rates / shape((half, width))))
+        self._first(f"{name}_reach", share)
+        self._first(f"{name}_half_length", half)
+        self._first(f"{name}_half_width", width)
+        self._curve(f"{name}.{dtype}", flops, shape((half, width)) * share, rates)
 
     def collectives(self, samples: Sequence[Sample]) -> None:
         """Fit hop, share of the link and change of protocol to all-gathers and reduce-scatters."""

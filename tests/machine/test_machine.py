@@ -10,7 +10,8 @@ from capacity_tui.engine.api import answer, detect, load_catalog, plan_from_data
 from capacity_tui.engine.cluster.measured_here import device_key, with_measured
 from capacity_tui.engine.cluster.own_machine import detected
 from capacity_tui.engine.errors import HardwareError, PlanError, StorageError
-from capacity_tui.engine.estimate.timing.roofline import attention_rate, gemm_rate
+from capacity_tui.engine.estimate.timing.attention import attention_rate
+from capacity_tui.engine.estimate.timing.roofline import gemm_rate
 from capacity_tui.engine.machine.curve import Curve
 from capacity_tui.engine.machine.measured_constants import read_constants
 from capacity_tui.engine.sampling.calibration import chosen_files, fit_samples, write_measured
@@ -50,10 +51,11 @@ def ideal(device, share=0.5, half=100.0, stream=0.6):
             rate = gemm_rate(shape["m"], shape["n"], shape["k"], peak, share, device.units, 0.2, 32.0 / 2)
             seconds = max(case.flops / rate, case.bytes / (device.bandwidth * stream))
         elif case.kernel == "attention":
-            rate = attention_rate(
-                shape["seq"], shape["head_dim"], peak, 0.3, half, device.efficiency.attention_half_width
+            backward = case.step == "backward"
+            length, width = (2.0 * half, 8.0) if backward else (half, 16.0)
+            seconds = case.flops / attention_rate(
+                shape["seq"], shape["head_dim"], peak, 0.24 if backward else 0.3, length, width
             )
-            seconds = case.flops / rate / (0.8 if case.step == "backward" else 1.0)
         else:
             seconds = case.bytes / (device.bandwidth * (stream if case.kernel == "copy" else 0.4))
         samples.append(sample_of(case, float(seconds)))
@@ -70,7 +72,10 @@ def test_constants_are_found_again(device, measured):
     assert measured.constants["stream"] == pytest.approx(0.6, rel=0.01)
     assert measured.constants["elementwise"] == pytest.approx(0.4, rel=0.01)
     assert measured.constants["attention_half_length"] == 100
-    assert measured.constants["attention_backward"] == pytest.approx(0.8, rel=0.01)
+    assert measured.constants["attention_half_width"] == 16
+    assert measured.constants["attention_reach"] == pytest.approx(0.3, rel=0.01)
+    assert measured.constants["attention_backward_half_length"] == 200
+    assert measured.constants["attention_backward_reach"] == pytest.approx(0.24, rel=0.01)
     assert measured.constants["context_bytes"] == 3e8
     errors = {error.name: error for error in measured.errors}
     assert errors["gemm.fp32"].median < 0.01

@@ -146,7 +146,7 @@ def test_allowed_values_are_named() -> None:
     assert in_training("micro_batch: 0").endswith("allowed: auto or a whole number from 1 to 10 000 000 (seq)")
     assert in_training("tokens: -5").endswith("auto or a number above 0 (tok)")
     assert in_training("compile: 3").endswith("allowed: true or false")
-    assert in_training("attention: 3").endswith("allowed: flash, sdpa, eager")
+    assert in_training("routing: 3").endswith("allowed: balanced, natural")
     assert refusal("model: {name: a}\nparallelism: {zero: 7}").endswith("allowed: auto, 0, 1, 2, 3")
 
 

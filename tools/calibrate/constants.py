@@ -16,7 +16,7 @@ from capacity_tui.engine.catalog.table import Table
 from capacity_tui.engine.numeric import Number
 
 Fits: TypeAlias = Literal["time", "memory", "speed"]
-TableName: TypeAlias = Literal["efficiency", "frameworks", "coefficients", "engines", "algorithms"]
+TableName: TypeAlias = Literal["efficiency", "frameworks", "coefficients", "engines", "algorithms", "attention_kernels"]
 FOLDER = Path(__file__).parent / "constants"
 # Attribute of the catalogue that holds each file of profiles/.
 TABLES = {
@@ -25,6 +25,7 @@ TABLES = {
     "coefficients": "coefficients",
     "engines": "engines",
     "algorithms": "algorithms",
+    "attention_kernels": "attention_kernels",
 }
 
 

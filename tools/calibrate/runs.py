@@ -13,6 +13,7 @@ from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate.resolve import resolve_plan
 from capacity_tui.engine.estimate.serving.resolve import engine_row
+from capacity_tui.engine.estimate.timing.attention import attention_kernel
 from capacity_tui.engine.estimate.transformer.resolve import framework_row
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan.plan import Plan
@@ -53,6 +54,8 @@ class Run:
         """Whether a constant may change the run's estimate."""
         if constant.table == "coefficients":
             return "frameworks" in self.rows
+        if constant.table == "attention_kernels" and self.rows["efficiency"] != constant.field.partition(".")[2]:
+            return False
         return self.rows.get(constant.table) in constant.rows
 
     def figure(self, catalog: Catalog) -> Number:
@@ -89,7 +92,9 @@ def _run(measurement: Measurement, catalog: Catalog) -> Run:
         family = catalog.quantizations.find(plan.inference.weights).family
         rows["engines"] = engine_row(plan.inference.engine, cluster.device, family, catalog).id
     else:
-        rows["frameworks"] = framework_row(plan, catalog).id
+        software = framework_row(plan, catalog)
+        rows["frameworks"] = software.id
+        rows["attention_kernels"] = attention_kernel(plan.training.attention, cluster.device, software, catalog).id
     return Run(
         measurement=measurement,
         rows=rows,

@@ -21,10 +21,9 @@ class Efficiency(Row):
     ramp_length: NonNegativeFloat = Field(description="inner length at which a 2-byte product reaches half its rate")
     misaligned: Share = Field(description="share of the rate left off multiples of 64 elements")
     unaligned: Share = Field(description="share of the rate left off multiples of 8 elements")
-    attention_forward: Share = Field(description="share of dense peak of fused attention at great length")
-    attention_portable: Share = Field(description="share of it of kernels not written for the generation")
-    attention_half_length: PositiveFloat = Field(description="tokens at which half of it is reached")
-    attention_backward: Share = Field(description="backward share over forward share")
+    exponential_flops: PositiveFloat = Field(
+        128.0, description="16-bit FLOPs of the matrix units in the time of one exponential"
+    )
     attention_unfused: Share = Field(description="rate of separate score products over large products")
     stream: Share = Field(description="share of memory bandwidth of large copies")
     elementwise: Share = Field(description="share of memory bandwidth of norms and activations")
@@ -53,7 +52,9 @@ class Framework(Row):
     zero: int = Field(ge=0, le=3, description="sharding stage where the plan names none")
     fp32_parameters: int = Field(ge=0, le=1, description="1: parameters live in fp32")
     gradients: str = Field(description="type of kept gradients where the plan names none")
-    native_attention: int = Field(ge=0, le=1, description="1: attention kernels of the newest hardware")
+    attention: tuple[str, ...] = Field(
+        (), description="kernels of attention it uses, the ones it prefers first; those of unnamed software where empty"
+    )
     elementwise_passes: PositiveFloat = Field(description="memory passes relative to one kernel an operation")
     compiled_passes: Share = Field(description="share of these passes left with a graph compiler")
     moe_passes: PositiveFloat = Field(description="memory passes of sorting and unsorting routed tokens")

@@ -11,7 +11,8 @@ from capacity_tui.engine.catalog import Instance, Quantization
 from capacity_tui.engine.choose.space.grid import divisors
 from capacity_tui.engine.choose.whatif.trials import EstimatedPlan
 from capacity_tui.engine.cluster.cluster import Device
-from capacity_tui.engine.estimate.timing.kernels import attention_in_place_of, why_not_read
+from capacity_tui.engine.estimate.timing.attention import attention_in_place_of
+from capacity_tui.engine.estimate.timing.kernels import why_not_read
 from capacity_tui.engine.plan.layout_rules import EQUAL_STAGES, plan_layout
 from capacity_tui.engine.units import FP16_BITS, devices_in_words
 from capacity_tui.engine.verdict import Verdict

@@ -12,7 +12,8 @@ from capacity_tui.engine.cluster.hardware_facts import hardware_facts
 from capacity_tui.engine.estimate.bottleneck import NETWORK
 from capacity_tui.engine.estimate.note import Note
 from capacity_tui.engine.estimate.resolve import ResolvedPlan
-from capacity_tui.engine.estimate.timing.kernels import attention_in_place_of, why_not_read
+from capacity_tui.engine.estimate.timing.attention import attention_in_place_of
+from capacity_tui.engine.estimate.timing.kernels import why_not_read
 from capacity_tui.engine.plan.applying import circumstances, given_in_vain
 from capacity_tui.engine.plan.layout_rules import plan_layout, remarked
 from capacity_tui.engine.plan.plan import Plan

@@ -9,8 +9,9 @@ import numpy as np
 
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.serving.run import ServingRun
+from capacity_tui.engine.estimate.timing.attention import attention_rate
 from capacity_tui.engine.estimate.timing.elementwise import FORWARD_PASSES
-from capacity_tui.engine.estimate.timing.roofline import attention_rate, gemm_rate, reached_bandwidth
+from capacity_tui.engine.estimate.timing.roofline import gemm_rate, reached_bandwidth
 from capacity_tui.engine.estimate.work import Operator
 from capacity_tui.engine.models.transformer.attention import multi_head_weights
 from capacity_tui.engine.models.transformer.cache import cache_elements
@@ -127,9 +128,10 @@ def prefill_pass(run: ServingRun, rows: Number) -> Pass:
         # What of a prompt is cached is attended to, and attends to nothing any more.
         known = cached * forward_attention_flops(shape, np.maximum(cached, 1.0), causal)
         flops = prompts * (run.prompt * forward_attention_flops(shape, run.prompt, causal) - known)
-    reach = device.efficiency.attention_forward * run.runtime.attention_prefill
-    half, element_bytes = device.efficiency.attention_half_length, device.efficiency.attention_half_width
-    rate = attention_rate(run.prompt, shape.head_dim, run.attention_peak, reach, half, element_bytes) * device.clock
+    kernel = run.attention
+    half = kernel.half * (1.0 if causal else kernel.unmasked)
+    peak, reach = run.attention_peak * device.clock, kernel.reach * run.runtime.attention_prefill
+    rate = attention_rate(run.prompt, shape.head_dim, peak, reach, half, kernel.width)
     moved = prompts * (2.0 * cache_elements(shape, run.prompt) - cache_elements(shape, cached)) * run.cache_bytes
     logits = prompts * run.prompt_logits
     layers = shape.encoder_layers if encodes else shape.layers

@@ -15,6 +15,7 @@ from capacity_tui.engine.cluster.cluster import Cluster, Device
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.estimate.serving.run import Host, Runtime, ServingRun
 from capacity_tui.engine.estimate.serving.traffic import Guessing, Traffic
+from capacity_tui.engine.estimate.timing.attention import attention_rates, fastest_kernel
 from capacity_tui.engine.models.readers.huggingface import ModelFile, read_model_file
 from capacity_tui.engine.models.transformer.parameters import ParameterCounts, count_parameters
 from capacity_tui.engine.models.transformer.shape import TransformerShape
@@ -106,6 +107,7 @@ def serving_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catalog: 
         gemm_reach=device.gemm_reach(compute) if efficiency is None else efficiency,
         attention_peak=device.peak(attention),
         attention_reach=device.gemm_reach(attention),
+        attention=attention_rates(fastest_kernel(device, catalog), device, catalog),
         vector_peak=device.peaks.get("fp32", min(device.peaks.values())),
         packed=packed,
         calibration=f"{engine.name}: {engine.source} ({engine.confidence}); {device.efficiency.source}",

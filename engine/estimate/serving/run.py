@@ -14,6 +14,7 @@ from capacity_tui.engine.estimate.serving.traffic import (
     longest_output,
     mean_decode_context,
 )
+from capacity_tui.engine.estimate.timing.attention import AttentionRates
 from capacity_tui.engine.models.transformer.parameters import ParameterCounts
 from capacity_tui.engine.models.transformer.shape import TransformerShape
 from capacity_tui.engine.numeric import Number, any_true
@@ -97,6 +98,7 @@ class ServingRun:
         gemm_reach: share of it that large products sustain.
         attention_peak: dense peak of attention, FLOP/s.
         attention_reach: share of it that products of single rows sustain.
+        attention: what the kernel of attention reaches over prompts.
         vector_peak: fp32 peak outside the matrix units, FLOP/s, which unpacks weights.
         packed: 1 where weights are unpacked before each product.
         calibration: which measured constants went in.
@@ -127,6 +129,7 @@ class ServingRun:
     gemm_reach: Number
     attention_peak: Number
     attention_reach: Number
+    attention: AttentionRates
     vector_peak: Number
     packed: Number
     calibration: str

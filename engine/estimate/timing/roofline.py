@@ -12,7 +12,6 @@ from capacity_tui.engine.numeric import Number, where
 
 TILE_ROWS, TILE_COLUMNS = counted("tile-rows"), counted("tile-columns")
 FULL_LINE, FULL_FRAGMENT = counted("full-line"), counted("full-fragment")
-COMMON_HEAD = counted("reference-head")
 
 
 @equation(
@@ -95,28 +94,6 @@ def gemm_bytes(m: Number, n: Number, k: Number, element_bytes: Number) -> Number
         element_bytes: bytes of an element.
     """
     return element_bytes * (m * k + k * n + m * n)
-
-
-@equation(
-    "rate = peak · reach · span / (span + half) · head_dim / (head_dim + half_width) · (128 + half_width) / 128",
-    unit="FLOP/s",
-    source="fitted to published prefill attention timings, 1k to 16k tokens, head sizes 64 and 128",
-)
-def attention_rate(
-    span: Number, head_dim: Number, peak: Number, reach: Number, half: Number, half_width: Number
-) -> Number:
-    """FLOP/s of fused attention over ``span`` tokens with heads of ``head_dim``; 1 at head size 128.
-
-    Args:
-        span: tokens a token may attend to.
-        head_dim: width of a head.
-        peak: dense peak, FLOP/s.
-        reach: share of the peak that long sequences sustain.
-        half: tokens at which half the rate is reached.
-        half_width: width of a head that reaches half the rate of very wide ones.
-    """
-    narrowing = head_dim / (head_dim + half_width) * (COMMON_HEAD + half_width) / COMMON_HEAD
-    return peak * reach * (span / (span + half)) * narrowing
 
 
 @equation(

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from capacity_tui.engine.catalog.counts import counted
+from capacity_tui.engine.estimate.timing.attention import FUSED_BACKWARD, attention_rate
 from capacity_tui.engine.estimate.timing.elementwise import (
     BACKWARD_PASSES,
     FORWARD_PASSES,
@@ -17,7 +18,6 @@ from capacity_tui.engine.estimate.timing.elementwise import (
 )
 from capacity_tui.engine.estimate.timing.roofline import (
     alignment,
-    attention_rate,
     gemm_bytes,
     gemm_rate,
     operator_seconds,
@@ -32,7 +32,6 @@ from capacity_tui.engine.models.transformer.operations import forward_attention_
 from capacity_tui.engine.numeric import Number, any_true, where
 
 SCORE_FORWARD, SCORE_BACKWARD = counted("score-passes-forward"), counted("score-passes-backward")
-FUSED_BACKWARD = counted("fused-attention-backward")
 LOSS_LAUNCHES, EMBEDDING_LAUNCHES = counted("loss-kernels"), counted("embedding-kernels")
 RECOMPUTED_PRODUCTS, RECOMPUTED_ELEMENTWISE = counted("recomputed-products"), counted("recomputed-elementwise")
 CAST_RESIDUALS, CAST_FEED_FORWARDS = counted("cast-residual-operands"), counted("cast-feed-forward-operands")
@@ -200,24 +199,23 @@ def _feed_forward(run: TransformerRun) -> Iterator[Operator]:
 
 def _attention(run: TransformerRun) -> Iterator[Operator]:
     """Score and value products: fused, or as separate products with stored scores."""
-    device, shape = run.cluster.device, run.shape
+    device, shape, kernel = run.cluster.device, run.shape, run.attention
     layers = run.layers_per_stage
     flops = run.tokens * forward_attention_flops(shape, run.seq_len, run.causal) / shape.layers / run.tp
     span = np.minimum(run.seq_len, 2.0 * run.attended if run.causal else run.attended)
     head = run.query_width / shape.heads
-    reach = device.efficiency
-    speed = reach.sustained * device.clock
-    kernel = where(run.software.native_attention > 0, 1.0, reach.attention_portable)
-    rate = attention_rate(span, head, run.attention_peak, reach.attention_forward * kernel * speed,
-                          reach.attention_half_length, reach.attention_half_width)  # fmt: skip
+    peak, reach = run.attention_peak * device.clock, device.efficiency
+    masked = 1.0 if run.causal else kernel.unmasked
+    rate = attention_rate(span, head, peak, kernel.reach, kernel.half * masked, kernel.width)
+    back = attention_rate(span, head, peak, kernel.backward_reach, kernel.backward_half * masked, kernel.backward_width)
     # Stored scores are computed in full, then masked, and pass through memory several times.
     attentions = 1.0 + run.encoder_blocks + run.cross_attentions
     score_bytes = attentions * run.tokens * shape.heads * run.seq_len * run.element_bytes / run.tp
     masked_compute_factor = where(run.fused_attention > 0, 1.0, run.seq_len / run.attended)
-    unfused_rate = run.attention_peak * run.wide_gemm_reach * reach.attention_unfused * speed
+    unfused_rate = peak * run.wide_gemm_reach * reach.attention_unfused * reach.sustained
     unfused_rate = unfused_rate * _aligned(run, head)
     forward_rate = where(run.fused_attention > 0, rate, unfused_rate)
-    backward_rate = where(run.fused_attention > 0, rate * reach.attention_backward, unfused_rate)
+    backward_rate = where(run.fused_attention > 0, back, unfused_rate)
     traffic = (
         attentions * run.tokens * (run.query_width + run.key_value_width + run.value_width) * run.element_bytes / run.tp
     )

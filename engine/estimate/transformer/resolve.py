@@ -8,6 +8,7 @@ from capacity_tui.engine.catalog.rows.base import MIB
 from capacity_tui.engine.catalog.rows.software import Framework
 from capacity_tui.engine.cluster.cluster import Cluster
 from capacity_tui.engine.estimate.numerics import Numerics, mean_state_bytes, training_numerics
+from capacity_tui.engine.estimate.timing.attention import attention_kernel, attention_rates
 from capacity_tui.engine.estimate.transformer.memory_terms import stored_weight_bytes
 from capacity_tui.engine.estimate.transformer.run import AdapterInputs, Recompute, Software, TransformerRun
 from capacity_tui.engine.models.checkpointing import checkpointing
@@ -149,6 +150,7 @@ def transformer_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catal
         trainable = adapter_parameters(shape, training.adapter)
         frozen = _frozen_bytes(base_format(training), numerics.element_bytes, catalog)
     device = cluster.device
+    kernel = attention_kernel(training.attention, device, row, catalog)
     efficiency = plan.hardware.efficiency
     # hardware.efficiency is the share of the peak that training sustains; gemm_reach, from short benchmarks, is before
     # the loss to sustained load, which the products take off later: it is divided out here.
@@ -192,7 +194,7 @@ def transformer_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catal
         attention_peak=device.peak(wide),
         wide_gemm_reach=reaches[1],
         fp8_linears=float(catalog.precisions[device.native(precision)].casts),
-        fused_attention=float(training.attention != "eager"),
+        attention=attention_rates(kernel, device, catalog),
         compiled=float(training.compile),
         trainable=trainable,
         frozen_bytes=frozen,
@@ -241,7 +243,6 @@ def _software(
     whole, sharded = _logit_bytes(row, training, numerics)
     return Software(
         fp32_parameters=float(row.fp32_parameters),
-        native_attention=float(row.native_attention),
         elementwise_passes=row.elementwise_passes,
         compiled_passes=row.compiled_passes,
         moe_passes=row.moe_passes,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from capacity_tui.engine.cluster.cluster import Cluster
+from capacity_tui.engine.estimate.timing.attention import AttentionRates
 from capacity_tui.engine.models.transformer.parameters import ParameterCounts
 from capacity_tui.engine.models.transformer.shape import TransformerShape, present
 from capacity_tui.engine.numeric import Number, any_true, where
@@ -18,7 +19,6 @@ class Software:
     """What the training framework does; see profiles/frameworks.yaml and coefficients.yaml. Times in seconds."""
 
     fp32_parameters: Number
-    native_attention: Number
     elementwise_passes: Number
     compiled_passes: Number
     moe_passes: Number
@@ -119,7 +119,7 @@ class TransformerRun:
         attention_peak: dense peak of attention, and of what is never cast to a narrower type, FLOP/s.
         wide_gemm_reach: share of it that large products sustain.
         casts: 1 where operands are cast to a narrower type before each product.
-        fused_attention: 1 for flash and sdpa kernels, 0 where score matrices are stored.
+        attention: what the kernel of attention reaches.
         compiled: 1 with a graph compiler.
         trainable: parameters of the layers with gradients (all, or the adapters').
         frozen_bytes: bytes of a frozen base parameter; 0 where everything is trained.
@@ -166,7 +166,7 @@ class TransformerRun:
     attention_peak: Number
     wide_gemm_reach: Number
     fp8_linears: Number
-    fused_attention: Number
+    attention: AttentionRates
     compiled: Number
     trainable: Number
     frozen_bytes: Number
@@ -179,6 +179,11 @@ class TransformerRun:
     offload_parameters: Number = 0.0
     offload_activations: Number = 0.0
     ranges: Ranges = field(default_factory=Ranges)
+
+    @property
+    def fused_attention(self) -> Number:
+        """1 where attention never stores its scores."""
+        return self.attention.fused
 
     @property
     def trained_share(self) -> Number:

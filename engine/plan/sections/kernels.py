@@ -15,12 +15,12 @@ class KernelFields(Section):
     """How a training step is computed; the same result whatever is chosen here, but for routing."""
 
     attention: Annotated[
-        Literal["flash", "sdpa", "eager"],
+        str,
         Knob(
             "Attention",
             "choice",
             "kernels",
-            choices=("flash", "sdpa", "eager"),
+            rows="attention kernel",
             families=TRANSFORMER,
             role="setting",
             keeps_result=True,

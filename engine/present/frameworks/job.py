@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.names import key_of
 from capacity_tui.engine.estimate.resolve import ResolvedPlan, job_steps
-from capacity_tui.engine.estimate.timing.kernels import attention_in_place_of
+from capacity_tui.engine.estimate.timing.attention import attention_in_place_of
 from capacity_tui.engine.models.transformer.shape import TransformerShape
 from capacity_tui.engine.plan.layout_rules import Layout, plan_layout, remarked
 from capacity_tui.engine.plan.names import software_id

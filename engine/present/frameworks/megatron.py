@@ -24,7 +24,15 @@ FILE = "megatron.sh"
 Arguments = Iterator[tuple[str, ...]]
 _OPTIMIZERS = {"adamw": "adam", "sgd": "sgd", "sgd_momentum": "sgd", "lion": "lion", "muon": "muon"}
 _SHARDED_BY_FSDP = ("adam", "sgd")
-_BACKENDS = {"flash": "flash", "sdpa": "auto", "eager": "unfused"}
+_BACKENDS = {
+    "flash": "auto",
+    "flash2": "flash",
+    "flash3": "flash",
+    "flash4": "flash",
+    "cudnn": "fused",
+    "sdpa": "auto",
+    "eager": "unfused",
+}
 _SHARDING = {2: "optim_grads", 3: "optim_grads_params"}
 _MODULES: Mapping[str, str] = {
     "attention": "core_attn",
@@ -115,7 +123,7 @@ def _numbers(job: Job) -> Arguments:
         yield "--fp4-format", "e2m1"
     if training.gradients == "bf16":
         yield ("--grad-reduce-in-bf16",)
-    yield "--attention-backend", _BACKENDS[training.attention]
+    yield "--attention-backend", _BACKENDS.get(job.attention, "auto")
 
 
 def _recompute(job: Job) -> Arguments:

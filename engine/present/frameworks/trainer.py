@@ -23,7 +23,13 @@ _TARGETS = {
     "mlp": "the matrices of the feed-forward",
     "query+value": "queries and values",
 }
-_KERNELS = {"flash": "flash_attention_2", "sdpa": "sdpa", "eager": "eager"}
+_KERNELS = {
+    "flash": "flash_attention_2",
+    "flash2": "flash_attention_2",
+    "flash3": "flash_attention_3",
+    "eager": "eager",
+}
+"""Names of attn_implementation; every other kernel is one that PyTorch picks."""
 
 
 def training_arguments(job: Job) -> str:
@@ -61,7 +67,7 @@ def _remarks(job: Job) -> Iterator[str]:
     yield from length_remarks(job)
     yield from kernel_remarks(job)
     yield f"sequences of {training.seq_len} tokens: cut the data to them (max_length in TRL)"
-    kernel = "sdpa" if job.on_cpu else _KERNELS[job.attention]
+    kernel = "sdpa" if job.on_cpu else _KERNELS.get(job.attention, "sdpa")
     yield f'attention: AutoModelForCausalLM.from_pretrained(..., attn_implementation="{kernel}")'
     if training.optimizer not in _OPTIMIZERS:
         yield f"the optimizer {training.optimizer}: hand one to the Trainer"

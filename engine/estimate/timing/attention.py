@@ -1,0 +1,156 @@
+"""Kernels of attention: which one runs on a device, and how fast it is there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.catalog.counts import counted
+from capacity_tui.engine.catalog.rows.attention import OTHER, AttentionKernel
+from capacity_tui.engine.catalog.rows.software import Framework
+from capacity_tui.engine.cluster.cluster import Device
+from capacity_tui.engine.estimate.equation import equation
+from capacity_tui.engine.machine.generations import Setting, find_generation
+from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.plan.names import FASTEST, UNNAMED
+
+STORED, SETTING = "eager", "attention"
+FORWARD_SCORE = counted("score-flops")
+FUSED_BACKWARD = counted("fused-attention-backward")
+
+
+@dataclass(frozen=True, slots=True)
+class AttentionRates:
+    """What a kernel of attention reaches on one device.
+
+    Attributes:
+        fused: 1 where scores are never stored.
+        reach: share of the dense peak at unlimited length and with unlimited heads.
+        width: width of a head at which exponentials take as long as products.
+        half: tokens at which half of the rate is reached, causal.
+        unmasked: share of that where no mask leaves parts of tiles out.
+        backward_reach, backward_width, backward_half: the same in the backward pass.
+    """
+
+    fused: float
+    reach: Number
+    width: Number
+    half: Number
+    unmasked: Number
+    backward_reach: Number
+    backward_width: Number
+    backward_half: Number
+
+
+@equation(
+    "width = reach · exposed · exponential / score",
+    unit="elements",
+    source="Shah et al. 2024: matrix units and special-function units take turns at every score",
+)
+def exponential_width(reach: Number, exposed: Number, exponential: Number, score: Number) -> Number:
+    """Width of a head at which the exponentials of its scores take as long as the products.
+
+    Args:
+        reach: share of the peak that the products alone sustain.
+        exposed: share of the exponentials' time that products do not hide.
+        exponential: FLOPs that matrix units do in the time of one exponential.
+        score: FLOPs of a score for each element of the head.
+    """
+    return reach * exposed * exponential / score
+
+
+@equation(
+    "rate = peak · reach · span / (span + half) · head_dim / (head_dim + width)",
+    unit="FLOP/s",
+    source="attention_kernels.yaml: published timings of kernels, by length and width of heads",
+)
+def attention_rate(span: Number, head_dim: Number, peak: Number, reach: Number, half: Number, width: Number) -> Number:
+    """FLOP/s of fused attention over ``span`` tokens with heads of ``head_dim``.
+
+    Args:
+        span: tokens a token may attend to.
+        head_dim: width of a head.
+        peak: dense peak, FLOP/s.
+        reach: share of the peak that its products alone sustain over long sequences.
+        half: tokens at which half the rate is reached.
+        width: width of a head at which exponentials take as long as products.
+    """
+    return peak * reach * (span / (span + half)) * (head_dim / (head_dim + width))
+
+
+def attention_rates(row: AttentionKernel, device: Device, catalog: Catalog) -> AttentionRates:
+    """Return what a kernel reaches on a device; what was measured on it counts before the catalogue."""
+    efficiency = device.efficiency
+    unmasked = catalog.coefficients["unmasked-half-length"].value
+    if not row.fused:
+        return AttentionRates(0.0, 1.0, 0.0, 1.0, unmasked, 1.0, 0.0, 1.0)
+
+    def of(entries: Mapping[str, float], measured: Number | None) -> Number:
+        return entries.get(efficiency.row, entries[OTHER]) if measured is None else measured
+
+    reach, backward = of(row.reach, None), of(row.backward_reach, None)
+    exposed = of(row.exposed, None)
+    width = exponential_width(reach, exposed, efficiency.exponential_flops, FORWARD_SCORE)
+    back_width = exponential_width(backward, exposed, efficiency.exponential_flops, FORWARD_SCORE * FUSED_BACKWARD)
+    own = efficiency
+    return AttentionRates(
+        fused=float(row.fused),
+        reach=reach if own.attention_reach is None else own.attention_reach,
+        width=width if own.attention_half_width is None else own.attention_half_width,
+        half=of(row.half_length, own.attention_half_length),
+        unmasked=unmasked,
+        backward_reach=backward if own.attention_backward_reach is None else own.attention_backward_reach,
+        backward_width=back_width if own.attention_backward_half_width is None else own.attention_backward_half_width,
+        backward_half=of(row.backward_half_length, own.attention_backward_half_length),
+    )
+
+
+def attention_kernel(wanted: str, device: Device, software: Framework | None, catalog: Catalog) -> AttentionKernel:
+    """Return the kernel that runs where a plan wants one: that, or what takes its place on the device.
+
+    Args:
+        wanted: row of attention_kernels.yaml, or ``flash`` for the best that device and software have.
+        device: what it runs on.
+        software: the framework, whose own kernels come first; None where there is none.
+        catalog: its rows.
+    """
+    table, row = catalog.attention_kernels, device.efficiency.row
+    setting = attention_setting(device, catalog)
+    named = table.get(wanted)
+    if named is not None and named.runs_on(row) and (setting is None or setting.value != STORED or not named.fused):
+        return named
+    if setting is not None and setting.value in table:
+        return table[setting.value]
+    own = () if software is None else software.attention or catalog.frameworks[UNNAMED].attention
+    preferred = [table[name] for name in own if name in table]
+    return next(kernel for kernel in (*preferred, *table.values()) if kernel.runs_on(row))
+
+
+def fastest_kernel(device: Device, catalog: Catalog) -> AttentionKernel:
+    """Return the fastest kernel that never stores scores on a device: what inference engines bring."""
+    row = device.efficiency.row
+    return next(kernel for kernel in catalog.attention_kernels.values() if kernel.fused and kernel.runs_on(row))
+
+
+def attention_setting(device: Device, catalog: Catalog) -> Setting | None:
+    """Return the attention kernels that suit a device's generation, with the reason; None where nothing is known."""
+    row = catalog.accelerators.get(device.id)
+    generation = None if row is None else find_generation(row.vendor, row.name, row.compute_capability)
+    found = () if generation is None else generation.settings
+    return next((setting for setting in found if setting.name == SETTING), None)
+
+
+def attention_in_place_of(wanted: str, device: Device, catalog: Catalog) -> Setting | None:
+    """Return what runs in place of a kernel that a device has not, with the reason; None where a plan's choice runs."""
+    runs = attention_kernel(wanted, device, None, catalog)
+    setting = attention_setting(device, catalog)
+    if wanted == FASTEST:
+        return setting if setting is not None and setting.value != FASTEST else None
+    if runs.id == wanted:
+        return None
+    if setting is not None and setting.value == runs.id:
+        return setting
+    named = catalog.attention_kernels.get(wanted)
+    words = [catalog.efficiencies[row].name for row in named.generations] if named is not None else []
+    return Setting(SETTING, runs.id, f"{named.name if named else wanted} is for {', '.join(words)}")
