@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.catalog.counts import counted
 from capacity_tui.engine.catalog.rows.numerics import Optimizer
 from capacity_tui.engine.catalog.rows.software import Framework
 from capacity_tui.engine.estimate.equation import equation
@@ -16,6 +17,9 @@ from capacity_tui.engine.models.transformer.shape import present
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan.sections.training import NO_MASTER, TrainingSection
 from capacity_tui.engine.units import FP32_BYTES
+
+# Memory traffic of an optimizer that runs one kernel for each operation, over that of one kernel for all.
+SEPARATE_PASSES = counted("separate-optimizer-passes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +75,9 @@ def training_numerics(training: TrainingSection, row: Framework, catalog: Catalo
     lean = weight_bytes + master_bytes < FP32_BYTES
     each, vector = _state_bytes(optimizer, lean=lean), _vector_state_bytes(optimizer, lean=lean)
     values = 2.0 * (master_bytes or weight_bytes) + (element_bytes if master_bytes else 0.0)
-    traffic = optimizer.state_traffic_bytes + values + optimizer.gradient_passes * gradient_bytes
+    narrowed = each / optimizer.state_bytes if optimizer.state_bytes else 1.0
+    traffic = narrowed * optimizer.state_traffic_bytes + values + optimizer.gradient_passes * gradient_bytes
+    passes = 1.0 if optimizer.fused or row.fused_optimizer else SEPARATE_PASSES
     return Numerics(
         element_bytes=element_bytes,
         weight_bytes=weight_bytes,
@@ -81,9 +87,9 @@ def training_numerics(training: TrainingSection, row: Framework, catalog: Catalo
         factor_bytes=vector if optimizer.factored else 0.0,
         vector_state_bytes=vector,
         outer_state_bytes=vector if optimizer.matrices_only else each,
-        optimizer_traffic=traffic,
+        optimizer_traffic=passes * traffic,
         # States are read and written, gradients read once.
-        outer_traffic=2.0 * vector + values + gradient_bytes if optimizer.matrices_only else traffic,
+        outer_traffic=passes * (2.0 * vector + values + gradient_bytes if optimizer.matrices_only else traffic),
         optimizer_flops=optimizer.flops_per_parameter,
         newton_schulz_steps=float(optimizer.newton_schulz_steps or 0),
     )

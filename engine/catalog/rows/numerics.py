@@ -49,6 +49,7 @@ class Optimizer(Row):
     matrices_only: bool = Field(False, description="embeddings, head, norms and biases use AdamW instead")
     state_traffic_bytes: NonNegativeFloat = Field(description="states read and written in one step")
     gradient_passes: PositiveInt = Field(1, description="times one step reads the gradient")
+    fused: bool = Field(False, description="its kernels update a parameter in one pass, whatever the framework")
     flops_per_parameter: NonNegativeFloat = Field(description="element-wise operations of one step")
     eight_bit: str | None = Field(None, description="the same optimizer with states of 8 bits")
     newton_schulz_steps: PositiveInt | None = Field(None, description="orthogonalization steps for a matrix")
@@ -68,6 +69,11 @@ class Quantization(Row):
     block_size: Annotated[PositiveInt | None, IDENTIFIES] = Field(None, description="weights that share a scale")
     mixture: Annotated[str | None, IDENTIFIES] = Field(None, description="which matrices get another format")
     compute: str = Field("bf16", description="precision of the matrix product after dequantization")
+    unpacked_bytes: NonNegativeFloat = Field(
+        2.0, description="bytes moved to unpack a weight in training, beside reading it packed"
+    )
+    unpack_flops: NonNegativeFloat = Field(8.0, description="operations that unpack one weight in training")
+    unpack_launches: NonNegativeFloat = Field(1.0, description="kernels that unpack one matrix in training")
     offered: bool = Field(False, description="lists of weight formats offer it")
     base: bool = Field(False, description="a usual format of the frozen base below adapters")
     min_compute_capability: float | None = Field(None, description="NVIDIA, first version its kernels are built for")

@@ -91,9 +91,15 @@ class Framework(Row):
         0, ge=0, le=1, description="1: updated parameters are gathered behind the next forward pass"
     )
     ep_overlap: float = Field(ge=0, le=1, description="hidden share of the exchange between experts")
-    layer_launches: PositiveFloat = Field(description="kernels of one layer's forward pass")
+    fused_kernels: float = Field(
+        0.0, ge=0, le=1, description="share of norms, rotary positions and gates that run as one kernel each"
+    )
+    gather_launches: NonNegativeFloat = Field(
+        0.0, description="host time to gather and free a sharded matrix in one pass, in launches"
+    )
     moe_launches: NonNegativeFloat = Field(description="further kernels of a mixture layer's routing")
     expert_launches: NonNegativeFloat = Field(description="further kernels for each expert on the device")
     launch_us: PositiveFloat = Field(description="host time of one launch, microseconds")
+    fused_optimizer: int = Field(0, ge=0, le=1, description="1: the optimizer updates a parameter in one kernel")
     host_seconds_per_step: NonNegativeFloat = Field(description="fixed time of a step, seconds")
     fragmentation: NonNegativeFloat = Field(description="allocator's surplus over its peak, share")

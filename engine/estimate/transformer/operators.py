@@ -25,6 +25,8 @@ from capacity_tui.engine.estimate.timing.roofline import (
     reached_bandwidth,
     reached_share,
 )
+from capacity_tui.engine.estimate.transformer.frozen_base import frozen_base_operators
+from capacity_tui.engine.estimate.transformer.launches import forward_launches
 from capacity_tui.engine.estimate.transformer.optimizer import optimizer_operators
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.estimate.work import Direction, Operator, PipelinePosition
@@ -44,6 +46,7 @@ def training_operators(run: TransformerRun) -> tuple[Operator, ...]:
         *_attention(run),
         *_elementwise(run),
         *_casts(run),
+        *frozen_base_operators(run),
         *_ends(run),
         *optimizer_operators(run),
     )
@@ -243,8 +246,7 @@ def _elementwise(run: TransformerRun) -> Iterator[Operator]:
     sublayers = 2.0 * blocks + run.cross_attentions
     passes = software.elementwise_passes * where(run.compiled > 0, software.compiled_passes, 1.0)
     bandwidth = reached_bandwidth(device.bandwidth, device.efficiency.elementwise)
-    moe_layers = software.moe_launches + software.expert_launches * shape.experts / run.ep
-    launches = software.layer_launches * sublayers / 2.0 + run.moe_share * moe_layers
+    launches = forward_launches(run)
 
     def moved(around: float, *, backward: bool) -> Number:
         activation = activation_passes(shape.gated, backward=backward)

@@ -10,7 +10,14 @@ from capacity_tui.engine.cluster.cluster import Cluster
 from capacity_tui.engine.estimate.numerics import Numerics, mean_state_bytes, training_numerics
 from capacity_tui.engine.estimate.timing.attention import attention_kernel, attention_rates
 from capacity_tui.engine.estimate.transformer.memory_terms import stored_weight_bytes
-from capacity_tui.engine.estimate.transformer.run import AdapterInputs, Recompute, Software, TransformerRun
+from capacity_tui.engine.estimate.transformer.run import (
+    Adapted,
+    AdapterInputs,
+    Recompute,
+    Software,
+    TransformerRun,
+    Unpacking,
+)
 from capacity_tui.engine.models.checkpointing import checkpointing
 from capacity_tui.engine.models.transformer.matrices import layer_matrices
 from capacity_tui.engine.models.transformer.parameters import count_parameters
@@ -97,21 +104,40 @@ def adapter_parameters(shape: TransformerShape, adapter: Adapter) -> Number:
 
     Source: Hu et al. 2021. A DoRA adapter adds one magnitude for each output.
     """
+    adapted = adapted_matrices(shape, adapter, 0.0)
+    magnitude = 1.0 if adapter.kind == "dora" else 0.0
+    each = adapter.rank * (adapted.inputs + adapted.outputs) + magnitude * adapted.outputs
+    return shape.layers * each
+
+
+def adapted_matrices(shape: TransformerShape, adapter: Adapter | None, copies: Number) -> Adapted:
+    """Return the matrices of the mean layer that adapters stand beside.
+
+    Args:
+        shape: the model.
+        adapter: the adapters, None for none.
+        copies: what dropout keeps of every adapted matrix's input; 0 without dropout.
+    """
+    if adapter is None:
+        return Adapted()
     query, value = shape.heads * shape.head_dim, shape.heads * shape.v_head_dim
     keys, values = shape.kv_heads * shape.head_dim, shape.kv_heads * shape.v_head_dim
-    ups = 1 + shape.gated
     sizes = {
         "query": (shape.hidden, query, 1),
         "key": (shape.hidden, keys, 1),
         "value": (shape.hidden, values, 1),
         "output": (value, shape.hidden, 1),
-        "up": (shape.hidden, shape.ffn, ups),
+        "up": (shape.hidden, shape.ffn, 1 + shape.gated),
         "down": (shape.ffn, shape.hidden, 1),
     }
-    magnitude = 1.0 if adapter.kind == "dora" else 0.0
     chosen = [sizes[name] for name in sorted(TARGETS[adapter.targets])]
-    each = sum(number * (adapter.rank * (inputs + outputs) + magnitude * outputs) for inputs, outputs, number in chosen)
-    return shape.layers * each
+    return Adapted(
+        matrices=sum(number for *_, number in chosen),
+        inputs=sum(number * inputs for inputs, _, number in chosen),
+        outputs=sum(number * outputs for _, outputs, number in chosen),
+        rank=float(adapter.rank),
+        dropout=float(any_true(copies > 0)),
+    )
 
 
 def adapter_inputs(shape: TransformerShape, adapter: Adapter | None, copies: Number) -> AdapterInputs:
@@ -196,12 +222,15 @@ def transformer_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catal
         fp8_linears=float(catalog.precisions[device.native(precision)].casts),
         attention=attention_rates(kernel, device, catalog),
         compiled=float(training.compile),
+        captured=float(training.cuda_graphs),
         trainable=trainable,
         frozen_bytes=frozen,
         frozen_end_bytes=numerics.element_bytes if frozen else 0.0,
         adapter_inputs=adapter_inputs(shape, training.adapter, row.adapter_copies),
         embeddings_trained=float(training.adapter is not None and training.adapter.train_embeddings),
+        adapted=adapted_matrices(shape, training.adapter, row.adapter_copies),
         quantized=float(0.0 < frozen < numerics.element_bytes),
+        unpacking=_unpacking(base_format(training), frozen, numerics.element_bytes, catalog),
         offload_optimizer=float(parallel.offload in {"optimizer", "parameters"}),
         offload_parameters=float(parallel.offload == "parameters"),
         offload_activations=float(parallel.offload == "activations" or training.activation_offload == "all"),
@@ -228,6 +257,14 @@ def _frozen_bytes(name: str | None, element_bytes: float, catalog: Catalog) -> N
     """Bytes of a frozen parameter of the layers by its format; that of the activations where none is named."""
     bits = catalog.quantizations.find(name).body_bits if name else None
     return stored_weight_bytes(bits) if bits else element_bytes
+
+
+def _unpacking(name: str | None, stored: Number, element_bytes: float, catalog: Catalog) -> Unpacking:
+    """Return what unpacking a frozen base takes in each pass; nothing where it is multiplied as it is stored."""
+    if name is None or not 0.0 < stored < element_bytes:
+        return Unpacking()
+    row = catalog.quantizations.find(name)
+    return Unpacking(row.unpacked_bytes, row.unpack_flops, row.unpack_launches)
 
 
 def _software(
@@ -271,10 +308,13 @@ def _software(
         context_overlap=catalog.coefficients["context-overlap"].value,
         pipeline_overlap=catalog.coefficients["pipeline-overlap"].value,
         feed_forward_traffic=catalog.coefficients["feed-forward-traffic"].value,
-        layer_launches=row.layer_launches,
+        fused_kernels=1.0 if loss == FUSED else row.fused_kernels,
+        gather_launches=row.gather_launches,
         moe_launches=row.moe_launches,
         expert_launches=row.expert_launches,
         host_launch_seconds=row.launch_us * MICRO,
+        compiled_launches=catalog.coefficients["compiled-launches"].value,
+        captured_launches=catalog.coefficients["captured-launches"].value,
         host_seconds_per_step=row.host_seconds_per_step,
         fragmentation=row.fragmentation,
     )

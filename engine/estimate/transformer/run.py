@@ -47,10 +47,13 @@ class Software:
     context_overlap: Number
     pipeline_overlap: Number
     feed_forward_traffic: Number
-    layer_launches: Number
+    fused_kernels: Number
+    gather_launches: Number
     moe_launches: Number
     expert_launches: Number
     host_launch_seconds: Number
+    compiled_launches: Number
+    captured_launches: Number
     host_seconds_per_step: Number
     fragmentation: Number
 
@@ -83,6 +86,40 @@ class AdapterInputs:
     output: Number = 0.0
     up: Number = 0.0
     down: Number = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Adapted:
+    """Matrices of the mean layer that adapters stand beside, each with an input and an output of its own.
+
+    Attributes:
+        matrices: how many.
+        inputs: elements of all their inputs for a token.
+        outputs: elements of all their outputs for a token.
+        rank: inner size of an adapter.
+        dropout: 1 where inputs of adapters are dropped out.
+    """
+
+    matrices: Number = 0.0
+    inputs: Number = 0.0
+    outputs: Number = 0.0
+    rank: Number = 0.0
+    dropout: Number = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Unpacking:
+    """How a quantized frozen base is unpacked before each product.
+
+    Attributes:
+        bytes: bytes moved for a weight, beside reading it packed.
+        flops: operations for a weight.
+        kernels: kernels for a matrix.
+    """
+
+    bytes: Number = 0.0
+    flops: Number = 0.0
+    kernels: Number = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,12 +158,15 @@ class TransformerRun:
         casts: 1 where operands are cast to a narrower type before each product.
         attention: what the kernel of attention reaches.
         compiled: 1 with a graph compiler.
+        captured: 1 where the kernels of a step are captured once and replayed.
         trainable: parameters of the layers with gradients (all, or the adapters').
         frozen_bytes: bytes of a frozen base parameter; 0 where everything is trained.
         frozen_end_bytes: the same outside the layers, where quantization stops.
         adapter_inputs: what a layer keeps for its adapters.
         embeddings_trained: 1 where embedding and head are trained whole beside adapters.
+        adapted: the matrices that adapters stand beside.
         quantized: 1 where the frozen base is unpacked for each product.
+        unpacking: what that takes.
         tiles: pieces of the sequence that feed-forwards work through one after another.
         offload_optimizer, offload_parameters, offload_activations: 1 where kept in host memory.
         ranges: how far such runs were from their estimates.
@@ -168,12 +208,15 @@ class TransformerRun:
     fp8_linears: Number
     attention: AttentionRates
     compiled: Number
+    captured: Number
     trainable: Number
     frozen_bytes: Number
     frozen_end_bytes: Number = 0.0
     adapter_inputs: AdapterInputs = field(default_factory=AdapterInputs)
     embeddings_trained: Number = 0.0
+    adapted: Adapted = field(default_factory=Adapted)
     quantized: Number = 0.0
+    unpacking: Unpacking = field(default_factory=Unpacking)
     tiles: Number = 1.0
     offload_optimizer: Number = 0.0
     offload_parameters: Number = 0.0
@@ -223,6 +266,11 @@ class TransformerRun:
     def embedding_and_head_bytes(self) -> Number:
         """Bytes of a base parameter outside the layers, between uses."""
         return where(self.frozen_bytes > 0, self.frozen_end_bytes, self.weight_bytes)
+
+    @property
+    def autocast(self) -> Number:
+        """1 where operands are cast as they are used, from parameters in a wider type that no gathering casts."""
+        return where((self.weight_bytes > self.element_bytes) & (self.zero < 3), 1.0, 0.0)
 
     @property
     def split(self) -> Number:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from capacity_tui.engine.estimate.non_allocator_memory import context_bytes
 from capacity_tui.engine.estimate.transformer.communication import training_collectives
+from capacity_tui.engine.estimate.transformer.launches import host_launch_seconds
 from capacity_tui.engine.estimate.transformer.memory import TrainingMemory, training_memory
 from capacity_tui.engine.estimate.transformer.operators import narrow_where_it_pays, training_operators
 from capacity_tui.engine.estimate.transformer.optimizer import WHOLE_MATRICES
@@ -57,7 +58,7 @@ def training_work(run: TransformerRun, steps: Number | None) -> Work:
                 training_operators(chosen),
                 training_collectives(run),
                 Schedule(run.micro_batches, run.pp, run.interleave, run.fullest_layers / run.layers_per_stage),
-                run.software.host_launch_seconds,
+                host_launch_seconds(run),
                 run.software.host_seconds_per_step,
             ),
         ),
