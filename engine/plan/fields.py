@@ -117,7 +117,7 @@ def _fields(plan: Plan, section: str) -> Iterator[PlanField]:
 
 def _spec_fields(plan: Plan, kind: Kind) -> Iterator[PlanField]:
     """Yield the parameters of a family that has its own: classical algorithms and networks."""
-    spec_type = spec_type_of(plan.model.name, kind)
+    spec_type = spec_type_of(plan.model.name, kind, plan.model.spec)
     if spec_type is None:
         return
     for name, value in spec_values(spec_type, plan.model.spec).items():

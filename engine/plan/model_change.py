@@ -86,6 +86,8 @@ def own_parameter(plan: Plan, name: str, value: object, catalog: Catalog) -> obj
     if kind != "transformer" and spec_type is not None:
         return read_spec(spec_type, {name: given}).model_dump(mode="json")[spec_type.other_names.get(name, name)]
     number = next(iter(read_overrides({name: given}).values()), None)
+    if isinstance(number, tuple):
+        return given  # names of parts, or a switch for the usual ones
     return int(number) if isinstance(number, float) and number.is_integer() else number
 
 

@@ -136,6 +136,28 @@ def test_families_have_the_sizes_of_their_namesakes():
     assert count_parameters(shape_from_spec(None, {}, "transformer_encoder")).total == 109_482_240
 
 
+@pytest.mark.parametrize("sign", [{"gated": True}, {"kv_heads": 8}, {"ffn": 14336}])
+def test_sizes_alone_that_imply_the_modern_kind(sign):
+    """RMSNorm, rotary positions and a head of its own, unless the plan says otherwise; what is assumed is told."""
+    spec = {"layers": 32, "hidden": 4096, "heads": 32, "kv_heads": 8, "ffn": 14336, "vocab": 128256}
+    modern = shape_from_spec(None, spec)
+    assert count_parameters(modern).total == ROWS["llama-3-8b"].params_total
+    assert "RMSNorm" in modern.assumed[0]
+    found = shape_from_spec(None, {"layers": 2, "hidden": 4096, "heads": 32, **sign})
+    assert (found.norm, found.norm_vectors, found.positions, found.tied_embeddings) == ("RMSNorm", 1, 0, False)
+    told = shape_from_spec(None, {**spec, "norm": "LayerNorm", "tied_embeddings": True, "learned_positions": True})
+    assert (told.norm_vectors, told.tied_embeddings) == (2, True)
+    assert told.positions > 0
+
+
+def test_biases_can_be_set():
+    plain, biased = (shape_from_spec(None, {"layers": 1, "biases": given}) for given in (False, "qkv+output"))
+    assert count_parameters(biased).total - count_parameters(plain).total == 4 * 768
+    assert shape_from_spec(None, {"biases": True}).biases == shape_from_spec(None, {}).biases
+    with pytest.raises(PlanError, match="not a bias"):
+        shape_from_spec(None, {"biases": "qvk"})
+
+
 def test_aliases_of_the_planner_document():
     spec = {"d_model": 1024, "n_layers": 24, "n_heads": 16, "vocab_size": 50257, "seq_len": 1024}
     assert count_parameters(shape_from_spec(None, spec)).total == ROWS["gpt2-medium"].params_total

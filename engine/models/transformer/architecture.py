@@ -12,6 +12,7 @@ import numpy as np
 
 from capacity_tui.engine.catalog.names import nearest
 from capacity_tui.engine.errors import Place, PlanError
+from capacity_tui.engine.models.transformer.bare_family import family_fields
 from capacity_tui.engine.models.transformer.shape import TransformerShape
 from capacity_tui.engine.models.transformer.shape_resolution import resolve_shape
 from capacity_tui.engine.models.transformer.traits import class_fields, load_traits
@@ -38,8 +39,10 @@ ALIASES: Mapping[str, str] = {
 SWITCHES = frozenset(field.name for field in fields(TransformerShape) if field.type == "bool") | {"learned_positions"}
 NUMBERS = frozenset(field.name for field in fields(TransformerShape) if field.type == "Number")
 WORDS = frozenset({"attention", "norm", "qk_norm"})
+BIASES = ("qkv", "output", "mlp", "experts", "router", "head")
+"""Projections that may have a bias; ``true`` stands for the first three."""
 LENGTHS = frozenset({"max_context", "sliding_window"})
-SPEC_KEYS = SWITCHES | NUMBERS | WORDS
+SPEC_KEYS = SWITCHES | NUMBERS | WORDS | {"biases"}
 COLUMNS = (NUMBERS | SWITCHES | {"kind", "architecture", "attention"}) - {"positions"}
 
 
@@ -59,7 +62,7 @@ def shape_from_spec(
     traits = load_traits()
     changes = read_overrides(overrides)
     if row is None:
-        base = dict(traits.families[family])
+        base = family_fields(family, changes)
     else:
         base = {**class_fields(row.architecture)}
         base |= {name: value for name in sorted(COLUMNS) if (value := getattr(row, name, None)) is not None}
@@ -85,6 +88,8 @@ def read_overrides(overrides: Mapping[str, object]) -> dict[str, Any]:
             changes[name] = _switch(value, place)
         elif name in NUMBERS:
             changes[name] = _number(value, place, name in LENGTHS)
+        elif name == "biases":
+            changes[name] = _biases(value, place)
         else:
             changes[name] = str(value)
     return changes
@@ -97,6 +102,17 @@ def _switch(value: object, place: Place) -> bool:
     if str(value).casefold() not in words:
         raise PlanError("not a switch", reprlib.repr(value), "write true or false", place)
     return words[str(value).casefold()]
+
+
+def _biases(value: object, place: Place) -> tuple[str, ...]:
+    """Return which projections have a bias: all usual ones, none, or those named, such as ``qkv+output``."""
+    if isinstance(value, bool) or str(value).casefold() in ("true", "false", "yes", "no", "none"):
+        return BIASES[:3] if str(value).casefold() in ("true", "yes") else ()
+    named = value if isinstance(value, list | tuple) else str(value).replace("+", " ").replace(",", " ").split()
+    names = tuple(str(name) for name in named)
+    if not set(names) <= set(BIASES):
+        raise PlanError("not a bias", reprlib.repr(value), f"allowed: true, false, or of {', '.join(BIASES)}", place)
+    return names
 
 
 def _number(value: object, place: Place, is_length: bool) -> Number:

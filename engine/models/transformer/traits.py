@@ -55,9 +55,10 @@ class ModelClass:
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """Shape fields by family, by model class and by catalogue id."""
+    """Shape fields by family, of decoders of the modern kind, by model class and by catalogue id."""
 
     families: Mapping[str, Fields]
+    modern: Fields
     classes: Mapping[str, ModelClass]
     models: Mapping[str, Fields]
 
@@ -92,7 +93,7 @@ def load_traits() -> Traits:
     """Read the traits that come with the program."""
     content = _read("traits.yaml")
     classes = {name: _model_class(entry) for name, entry in content["classes"].items()}
-    return Traits(content["families"], classes, content["models"])
+    return Traits(content["families"], content["modern"], classes, content["models"])
 
 
 @cache

@@ -40,18 +40,27 @@ KNOBS = {
     "max_context": replace(_size("Context", "longest context; 128k is 131072", "tok"), is_length=True),
     "gated": Knob("Gated", "switch", "model", help="a gate projection beside the up projection"),
     "tied_embeddings": Knob("Tied", "switch", "model", help="the output head is the token embedding"),
+    "norm": Knob("Norm", "choice", "model", choices=("RMSNorm", "LayerNorm"), help="kind of the norms"),
+    "learned_positions": Knob(
+        "Learned positions", "switch", "model", help="a table of positions; rotary ones have none"
+    ),
+    "biases": Knob(
+        "Biases", "switch", "model", help="whether projections have biases; files may name some: qkv+output"
+    ),
     "experts": Knob("Experts", "power-of-two", "model", "", 1, 4096, help="routed experts; a dense model has none"),
     "experts_active": Knob("Active", "integer", "model", "", 1, 4096, help="routed experts a token visits"),
 }
 
 
 @cache
-def transformer_spec_type(family: str) -> type[TransformerSpec]:
-    """Return the class of a bare family's sizes, with the family's defaults."""
-    sizes = load_traits().families[family]
+def transformer_spec_type(family: str, *, modern: bool = False) -> type[TransformerSpec]:
+    """Return the class of a bare family's sizes, with the family's defaults, or those of the modern kind."""
+    traits = load_traits()
+    sizes = {**traits.families[family], **(traits.modern if modern else {})}
+    sizes["biases"] = bool(sizes["biases"])
     fields: dict[str, Any] = {name: (Annotated[_type(knob), knob], sizes.get(name)) for name, knob in KNOBS.items()}
     return create_model(family, __base__=TransformerSpec, __doc__=f"Transformer {sizes['kind']} of any size.", **fields)
 
 
 def _type(knob: Knob) -> Any:
-    return bool if knob.kind == "switch" else int | None
+    return {"switch": bool, "choice": str}.get(knob.kind, int | None)
