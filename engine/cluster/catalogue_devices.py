@@ -50,6 +50,7 @@ def efficiency_of(generation: str, catalog: Catalog) -> Efficiency:
         collective_half_bytes=row.collective_half_mib * MIB,
         network_share=row.network_share,
         collective_hop_seconds=row.collective_hop_us * 1e-6,
+        full_mesh=float(row.full_mesh),
         communicator_bytes=row.communicator_mib * MIB,
         context_bytes=row.context_mib * MIB,
         idle_share=row.idle_share,

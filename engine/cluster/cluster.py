@@ -53,6 +53,7 @@ class Efficiency:
     collective_half_bytes: Number
     network_share: Number
     collective_hop_seconds: Number
+    full_mesh: Number
     communicator_bytes: Number
     context_bytes: Number
     idle_share: Number

@@ -145,6 +145,8 @@ class PassSchedule:
         hand_over: seconds in which the activations of one pass go from stage to stage.
         kernels: kernels of a pass.
         kernel_gap: seconds between two of them on the device.
+        host_seconds: host time of a pass for the sequences in it.
+        host_overlap: share of the device's time in which the host does that.
     """
 
     passes: Number
@@ -154,6 +156,8 @@ class PassSchedule:
     hand_over: Number
     kernels: Number
     kernel_gap: Number
+    host_seconds: Number = 0.0
+    host_overlap: Number = 0.0
 
     @property
     def repeats(self) -> Number:

@@ -33,7 +33,7 @@ TRAINING: dict[Fits, tuple[Kind, ...]] = {
     "memory": ("train_memory", "finetune_memory"),
 }
 SERVING: dict[Fits, tuple[Kind, ...]] = {
-    "speed": ("prefill", "decode", "generate"),
+    "speed": ("prefill", "decode", "generate", "serving"),
     "memory": ("inference_memory",),
 }
 

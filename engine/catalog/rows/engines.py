@@ -26,6 +26,7 @@ class InferenceEngine(Row):
     sequence_us: NonNegativeFloat = Field(
         0.0, description="host time of a forward pass for each sequence in it, microseconds"
     )
+    sequence_overlap: float = Field(0.0, ge=0, le=1, description="share of a pass on the device in which that is done")
     plain_bandwidth: Share = Field(description="share of reachable bandwidth, reading 16-bit weights")
     packed_bandwidth: Share = Field(description="the same for packed weights")
     cache_bandwidth: Share = Field(description="the same for keys and values")

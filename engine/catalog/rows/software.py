@@ -32,6 +32,7 @@ class Efficiency(Row):
     switch_reduction: PositiveFloat = Field(description="gain of an all-reduce where the switch adds")
     collective_half_mib: PositiveFloat = Field(description="payload at which protocols change, MiB")
     network_share: Share = Field(description="share of the network's bandwidth of large collectives")
+    full_mesh: bool = Field(False, description="every pair of devices in a node has a link of its own")
     collective_hop_us: PositiveFloat = Field(description="one step of a collective in a node, microseconds")
     communicator_mib: PositiveFloat = Field(description="buffers of one group of ranks, MiB")
     context_mib: PositiveFloat = Field(description="driver context outside the allocator, MiB")

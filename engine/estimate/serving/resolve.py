@@ -149,6 +149,7 @@ def runtime(engine: InferenceEngine, *, packed: float, claim: float, chunk: int 
         host_seconds=engine.host_us * MICRO,
         step_seconds=engine.step_us * MICRO,
         sequence_seconds=engine.sequence_us * MICRO,
+        sequence_overlap=engine.sequence_overlap,
         weight_bandwidth=engine.packed_bandwidth if packed else engine.plain_bandwidth,
         cache_bandwidth=engine.cache_bandwidth,
         unit_bandwidth=np.inf if engine.unit_gbs is None else engine.unit_gbs * GIGA,

@@ -37,6 +37,7 @@ class Runtime:
     host_seconds: Number
     step_seconds: Number
     sequence_seconds: Number
+    sequence_overlap: Number
     weight_bandwidth: Number
     cache_bandwidth: Number
     unit_bandwidth: Number

@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 
 from capacity_tui.engine.catalog.counts import counted
+from capacity_tui.engine.catalog.rows.base import MIB
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.serving.memory import tokens_per_pass
 from capacity_tui.engine.estimate.serving.operators import (
@@ -29,34 +30,90 @@ from capacity_tui.engine.numeric import Number, any_true, where
 
 # Steps of a small all-reduce in which every device reads from all others, in hops of the link.
 SMALL_BASE, SMALL_STEP = 1.0, counted("small-all-reduce-hops")
+# MiB up to which engines reduce by kernels of their own.
+LARGEST_DIRECT = counted("largest-direct-all-reduce")
 
 
 @equation(
-    "latency = hop · (1 + 1.4 · log2(devices)) + payload · (devices - 1) / link",
+    "latency = hop · (1 + 1.4 · (1 if mesh > 0 else log2(devices)))",
     unit="s",
-    source="one-shot all-reduce; published latencies of small all-reduces",
+    source="published latencies of small all-reduces; where every pair has a link, all peers are read at once",
 )
-def one_shot_all_reduce(payload: Number, devices: Number, hop: Number, link: Number) -> Number:
+def one_shot_latency(devices: Number, hop: Number, mesh: Number) -> Number:
+    """Seconds in which the devices of a group find that all are ready, and read the first bytes of all others.
+
+    Args:
+        devices: devices of the group.
+        hop: seconds of one step of the link.
+        mesh: 1 where every pair of devices has a link of its own.
+    """
+    turns = np.where(mesh > 0, 1.0, np.log2(np.maximum(devices, 1.0)))
+    return hop * (SMALL_BASE + SMALL_STEP * turns)
+
+
+@equation(
+    "bandwidth = link · (devices - 1) / (node - 1) if mesh > 0 and node > 1 else link",
+    unit="B/s",
+    source="a device reaches each other one of a full mesh over a link of its own, and all of them over all its links",
+)
+def peer_bandwidth(link: Number, devices: Number, node: Number, mesh: Number) -> Number:
+    """Bytes a second that a device reads from all others of its group together.
+
+    Args:
+        link: bandwidth of all links of a device, B/s.
+        devices: devices of the group.
+        node: devices that the links join.
+        mesh: 1 where every pair of devices has a link of its own.
+    """
+    return np.where((mesh > 0) & (node > 1), link * (devices - 1.0) / np.maximum(node - 1.0, 1.0), link)
+
+
+@equation(
+    "seconds = latency + payload · (devices - 1) / link",
+    unit="s",
+    source="one-shot all-reduce: each device reads all of all others",
+)
+def one_shot_all_reduce(payload: Number, devices: Number, latency: Number, link: Number) -> Number:
     """Seconds of an all-reduce of few bytes, in which each device reads from all others at once.
 
     Args:
         payload: bytes each device holds.
         devices: devices of the group.
-        hop: seconds of one step of the link.
-        link: bandwidth of the link, B/s.
+        latency: seconds until the first bytes are there.
+        link: bytes a second it reads from all others together, B/s.
     """
-    latency = hop * (SMALL_BASE + SMALL_STEP * np.log2(np.maximum(devices, 1.0)))
     return latency + payload * (devices - 1.0) / link
 
 
+@equation(
+    "seconds = 2 · (latency + payload · (devices - 1) / devices / link)",
+    unit="s",
+    source="two-shot all-reduce: each device adds up one share of all others, and reads theirs",
+)
+def two_shot_all_reduce(payload: Number, devices: Number, latency: Number, link: Number) -> Number:
+    """Seconds of an all-reduce in which each device reads its share from all others, and then all other shares.
+
+    Args:
+        payload: bytes each device holds.
+        devices: devices of the group.
+        latency: seconds until the first bytes are there.
+        link: bytes a second it reads from all others together, B/s.
+    """
+    return 2.0 * (latency + payload * (devices - 1.0) / devices / link)
+
+
 def tensor_parallel_collective(run: ServingRun, rows: Number) -> Collective:
-    """Return the two all-reduces of every layer: small ones in one shot, large ones around a ring."""
-    device = run.cluster.device
+    """Return the two all-reduces of every layer: small ones in one shot or two, large ones around a ring."""
+    device, node = run.cluster.device, run.cluster.direct_devices
     payload = rows * run.shape.hidden * run.element_bytes
     ring = all_reduce_seconds(payload, run.tp, 1.0, run.cluster)
-    link = device.link_bandwidth * device.efficiency.collective_share
-    small = one_shot_all_reduce(payload, run.tp, device.efficiency.collective_hop_seconds, link)
-    each = np.where(run.tp <= run.cluster.direct_devices, np.minimum(ring, small), ring)
+    reach = device.efficiency
+    latency = one_shot_latency(run.tp, reach.collective_hop_seconds, reach.full_mesh)
+    link = peer_bandwidth(device.link_bandwidth * reach.collective_share, run.tp, node, reach.full_mesh)
+    one = one_shot_all_reduce(payload, run.tp, latency, link)
+    direct = np.minimum(one, two_shot_all_reduce(payload, run.tp, latency, link))
+    is_direct = (run.tp <= node) & (payload <= LARGEST_DIRECT * MIB)
+    each = np.where(is_direct, np.minimum(ring, direct), ring)
     count = np.where(run.tp > 1, 2.0 * run.shape.layers, 0.0)
     return Collective("all-reduce of activations", "tensor_parallel", each, count, bytes=payload)
 
@@ -82,7 +139,9 @@ def _hand_over(run: ServingRun, rows: Number) -> Number:
     return np.where(run.pp > 1, (run.pp - 1.0) * (send + run.runtime.stage_seconds), 0.0)
 
 
-def _schedule(run: ServingRun, step: Pass, passes: Number, waves: Number, overlap: Number) -> PassSchedule:
+def _schedule(
+    run: ServingRun, step: Pass, sequences: Number, passes: Number, waves: Number, overlap: Number
+) -> PassSchedule:
     runtime = run.runtime
     return PassSchedule(
         passes=passes,
@@ -92,6 +151,8 @@ def _schedule(run: ServingRun, step: Pass, passes: Number, waves: Number, overla
         hand_over=_hand_over(run, step.rows),
         kernels=(runtime.kernels_per_layer + runtime.unpack_kernels) * run.shape.layers,
         kernel_gap=runtime.kernel_gap * run.cluster.device.efficiency.kernel_launch_seconds,
+        host_seconds=runtime.sequence_seconds * sequences,
+        host_overlap=runtime.sequence_overlap,
     )
 
 
@@ -100,9 +161,9 @@ def prefill(run: ServingRun) -> Phase:
     tokens = run.batch * run.fresh
     passes = np.ceil(tokens / tokens_per_pass(run))
     step = prefill_pass(run, tokens / passes)
-    schedule = _schedule(run, step, passes, passes, run.runtime.stage_overlap)
+    schedule = _schedule(run, step, run.batch / passes, passes, passes, run.runtime.stage_overlap)
     operators = pass_operators(run, step, run.runtime.prefill)
-    return _phase("prefill", run, step, operators, schedule, run.batch / passes)
+    return _phase("prefill", run, step, operators, schedule)
 
 
 def decode(run: ServingRun) -> Phase:
@@ -130,8 +191,8 @@ def decode_phase(name: Literal["decode", "draft"], run: ServingRun, runs: Number
     """
     groups = np.minimum(run.pp, run.running)
     step = decode_pass(run, run.running / groups, guesses)
-    schedule, operators = _schedule(run, step, groups, 1.0, 0.0), pass_operators(run, step, 1.0)
-    return _phase(name, run, step, operators, schedule, run.running / groups, runs)
+    schedule = _schedule(run, step, run.running / groups, groups, 1.0, 0.0)
+    return _phase(name, run, step, pass_operators(run, step, 1.0), schedule, runs)
 
 
 @equation(
@@ -171,8 +232,8 @@ def loaded_phases(run: ServingRun) -> tuple[Phase, ...]:
     else:
         operators, rows = pass_operators(run, prompts, share), prompts.rows
     step = replace(prompts, rows=rows)
-    schedule = _schedule(run, step, groups, 1.0, 0.0)
-    reading = _phase("prefill", run, step, operators, schedule, sequences, count)
+    schedule = _schedule(run, step, sequences, groups, 1.0, 0.0)
+    reading = _phase("prefill", run, step, operators, schedule, count)
     answering = decode_phase("decode", run, np.maximum(passes - count * riding, 0.0), run.guessing.tokens)
     return reading, *((answering,) if any_true(run.output > 0) else ()), *guessed(run)
 
@@ -188,10 +249,9 @@ def _phase(
     step: Pass,
     operators: tuple[Operator, ...],
     schedule: PassSchedule,
-    sequences: Number,
     runs: Number = 1.0,
 ) -> Phase:
-    """Return passes as a phase; the host works on each of the sequences of a pass."""
+    """Return passes as a phase."""
     runtime = run.runtime
     return Phase(
         name,
@@ -199,22 +259,6 @@ def _phase(
         tuple(_collectives(run, step.rows)),
         schedule,
         runtime.host_seconds,
-        host_pass_seconds(runtime.step_seconds, runtime.sequence_seconds, sequences),
+        runtime.step_seconds,
         runs=runs,
     )
-
-
-@equation(
-    "seconds = step + sequence · sequences",
-    unit="s",
-    source="scheduling, sampling, and turning tokens into text, on the host",
-)
-def host_pass_seconds(step: Number, sequence: Number, sequences: Number) -> Number:
-    """Seconds of host time of a pass that the device waits for.
-
-    Args:
-        step: seconds whatever runs.
-        sequence: seconds for each sequence.
-        sequences: sequences of the pass.
-    """
-    return step + sequence * sequences

@@ -10,7 +10,7 @@ import numpy as np
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.timing.roofline import operator_seconds
 from capacity_tui.engine.estimate.work import PassSchedule, Phase
-from capacity_tui.engine.numeric import Number, added
+from capacity_tui.engine.numeric import Number, added, any_true
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,22 @@ def pass_overhead(kernels: Number, gap: Number, host: Number, device: Number, st
 
 
 @equation(
+    "overhead = max(host - overlap · device, 0)",
+    unit="s",
+    source="scheduling, sampling, and turning tokens into text cost host time for every sequence in flight",
+)
+def sequence_overhead(host: Number, overlap: Number, device: Number) -> Number:
+    """Seconds of one forward pass in which the device waits for the host to work on its sequences.
+
+    Args:
+        host: seconds of host time for all sequences of a pass.
+        overlap: share of the device's time in which the host does that.
+        device: seconds of the pass on the device.
+    """
+    return np.maximum(host - overlap * device, 0.0)
+
+
+@equation(
     "seconds = through / stages · (overlap · (passes + stages - 1) + (1 - overlap) · passes · stages)",
     unit="s",
     source="passes follow each other through the stages, as far as the engine overlaps them",
@@ -80,6 +96,9 @@ def pass_time(phase: Phase, schedule: PassSchedule) -> PhaseTime:
     each["overhead"] = pass_overhead(
         schedule.kernels, schedule.kernel_gap, phase.host_launch_seconds, total(each), phase.fixed_seconds
     )
+    if any_true(schedule.host_seconds > 0):
+        beside = sequence_overhead(schedule.host_seconds, schedule.host_overlap, total(each))
+        each["overhead"] = each["overhead"] + beside
     through, per_stage = total(each), schedule.passes / schedule.stages
     whole = pipelined(through, schedule.stages, schedule.waves, schedule.overlap) + schedule.hand_over
     parts: dict[str, Number] = {part: seconds * per_stage for part, seconds in each.items()}
