@@ -116,12 +116,23 @@ class Schedule:
         stages: pipeline stages.
         interleave: model chunks a stage holds.
         fullest_over_mean: layers of the fullest stage over the mean.
+        first_over_mean, last_over_mean: layers of the first and of the last stage over the mean.
+        message_seconds: seconds of a micro-batch in which a stage waits for messages of others, whatever else it does.
+        flushes: times the pipeline is filled and emptied for a step.
+        nodes: nodes that wait for each other.
+        spread: standard deviation of a node's time for a step, as a share of it.
     """
 
     micro_batches: Number = 1.0
     stages: Number = 1.0
     interleave: Number = 1.0
     fullest_over_mean: Number = 1.0
+    first_over_mean: Number = 1.0
+    last_over_mean: Number = 1.0
+    message_seconds: Number = 0.0
+    flushes: Number = 1.0
+    nodes: Number = 1.0
+    spread: Number = 0.0
 
     @property
     def repeats(self) -> Number:

@@ -176,10 +176,10 @@ class TestSums:
 
     def test_stages_with_embedding_and_head_take_fewer_layers_where_they_do_not_divide(self) -> None:
         run = run_of(model__name="llama-3.1-405b", parallelism__pp=8, parallelism__tp=8)
-        assert float(run.end_layers) == 15
-        assert float(run.fullest_layers) == 16
+        assert float(run.stages.first) == float(run.stages.last) == 15
+        assert float(run.stages.fullest) == 16
         assert set(training_memory(run).stages) == {"first", "second", "last"}
-        assert float(run_of(parallelism__pp=4).end_layers) == 8
+        assert float(run_of(parallelism__pp=4).stages.first) == 8
 
     def test_a_gradient_buffer_stays_during_the_only_forward_pass(self) -> None:
         once = {"hardware__devices": 8, "training__global_batch": 8}

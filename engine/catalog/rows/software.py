@@ -72,6 +72,12 @@ class Framework(Row):
     flat_gradients: int = Field(ge=0, le=1, description="1: the optimizer's fp32 gradients are one flat buffer")
     bucket_mib: NonNegativeFloat = Field(description="buckets gradients and parameters pass through, MiB")
     stage_outputs: int = Field(ge=0, le=1, description="1: pipeline stages keep their outputs too")
+    balanced_stages: int = Field(
+        0, ge=0, le=1, description="1: pipeline stages hold the same work, with the head as work; 0: the same layers"
+    )
+    stage_stall_us: NonNegativeFloat = Field(
+        0.0, description="wait of a stage for one message of another, microseconds"
+    )
     stage_gather: int = Field(ge=0, le=1, description="1: sharded pipeline stages stay whole between micro-batches")
     gathered_inputs: int = Field(ge=0, le=1, description="1: inputs gathered for tensor-parallel products are kept")
     loads_whole: int = Field(ge=0, le=1, description="1: every device reads the whole checkpoint first")
@@ -90,6 +96,9 @@ class Framework(Row):
     dp_overlap: float = Field(ge=0, le=1, description="hidden share of data-parallel communication")
     prefetches_parameters: int = Field(
         0, ge=0, le=1, description="1: updated parameters are gathered behind the next forward pass"
+    )
+    broadcasts_parameters: int = Field(
+        0, ge=0, le=1, description="1: sharded optimizers own whole tensors, which each rank broadcasts in turn"
     )
     ep_overlap: float = Field(ge=0, le=1, description="hidden share of the exchange between experts")
     fused_kernels: float = Field(

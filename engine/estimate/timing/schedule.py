@@ -81,12 +81,14 @@ def busy_time(operators: Iterable[Operator]) -> BusyTime:
 
 
 @equation(
-    "bubble = (stages - 1) / interleave · mean + micro_batches · (slowest - mean)",
+    "bubble = (stages - 1) / interleave · flushes · mean + micro_batches · (slowest - mean)",
     unit="s",
     source="Narayanan et al. 2021, section 2.2; the slowest stage sets the pace",
     part="computation.parts.pipeline_bubble",
 )
-def pipeline_bubble(stages: Number, interleave: Number, micro_batches: Number, mean: Number, slowest: Number) -> Number:
+def pipeline_bubble(
+    stages: Number, interleave: Number, micro_batches: Number, mean: Number, slowest: Number, flushes: Number = 1.0
+) -> Number:
     """Seconds devices wait for others: filling and draining, and stages with more to do than the mean.
 
     Args:
@@ -95,8 +97,9 @@ def pipeline_bubble(stages: Number, interleave: Number, micro_batches: Number, m
         micro_batches: micro-batches of a step on one replica.
         mean: seconds of a micro-batch on the mean stage.
         slowest: seconds of a micro-batch on the slowest stage.
+        flushes: times the pipeline is filled and emptied.
     """
-    return (stages - 1.0) / interleave * mean + micro_batches * (slowest - mean)
+    return (stages - 1.0) / interleave * flushes * mean + micro_batches * (slowest - mean)
 
 
 @equation(
@@ -160,6 +163,23 @@ def forward_share(forward: Number, flops: Number) -> Number:
         flops: FLOPs of both passes in the layers, without recomputation.
     """
     return forward / np.maximum(flops, SHORTEST)
+
+
+@equation(
+    "seconds = busy · spread · sqrt(2 · ln(max(nodes, 1)))",
+    unit="s",
+    source="the slowest of so many nodes, whose steps are spread about their mean; all wait for it",
+    part="computation.parts.overhead",
+)
+def straggling(busy: Number, spread: Number, nodes: Number) -> Number:
+    """Seconds in which nodes wait for the slowest of them.
+
+    Args:
+        busy: seconds of the step on the mean node.
+        spread: standard deviation of a node's step, as a share of it.
+        nodes: nodes that wait for each other.
+    """
+    return busy * spread * np.sqrt(2.0 * np.log(np.maximum(nodes, 1.0)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,12 +287,21 @@ def _pipeline_time(phase: Phase, schedule: Schedule) -> PhaseTime:
         before = parts.get(collective.part)
         parts[collective.part] = visible[-1] if before is None else before + visible[-1]
     mean = each + (busy.first + busy.last) / stages
-    ends = where(stages > 1, np.maximum(busy.first, busy.last), busy.first + busy.last)
-    slowest = np.maximum(each * schedule.fullest_over_mean + ends, mean)
+    slowest = np.maximum(_slowest(each, busy, schedule), mean)
     for part in ("compute", "attention"):
         parts[part] = (busy.layer.get(part, 0.0) + busy.ends.get(part, 0.0) / stages) * micro_batches
-    bubble = pipeline_bubble(stages, schedule.interleave, micro_batches, mean, slowest)
-    parts["pipeline_bubble"] = parts.get("pipeline_bubble", 0.0) + bubble
+    flushes = np.minimum(schedule.flushes, micro_batches)
+    messages = schedule.message_seconds
+    bubble = pipeline_bubble(stages, schedule.interleave, micro_batches, mean + messages, slowest + messages, flushes)
+    parts["pipeline_bubble"] = parts.get("pipeline_bubble", 0.0) + bubble + messages * micro_batches
     parts["optimizer"] = total(busy.step)
-    parts["overhead"] = overlap.idle * micro_batches + phase.fixed_seconds
+    waiting = straggling(total(parts), schedule.spread, schedule.nodes)
+    parts["overhead"] = overlap.idle * micro_batches + phase.fixed_seconds + waiting
     return PhaseTime(total(parts), parts, tuple(visible))
+
+
+def _slowest(each: Number, busy: BusyTime, schedule: Schedule) -> Number:
+    """Return the seconds of a micro-batch on the slowest stage: the first, the last, or one with most layers."""
+    first, last = each * schedule.first_over_mean + busy.first, each * schedule.last_over_mean + busy.last
+    inner = np.maximum(each * schedule.fullest_over_mean, np.maximum(first, last))
+    return where(schedule.stages > 1, inner, each + busy.first + busy.last)

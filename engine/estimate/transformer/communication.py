@@ -20,6 +20,7 @@ from capacity_tui.engine.estimate.work import Collective
 from capacity_tui.engine.numeric import Number, any_true, where
 
 CONTEXT_EXCHANGES, EXPERT_EXCHANGES = counted("context-exchanges"), counted("expert-exchanges")
+STAGE_MESSAGES = counted("stage-messages")
 
 
 def training_collectives(run: TransformerRun) -> tuple[Collective, ...]:
@@ -71,6 +72,20 @@ def sharded_backward_seconds(full: Number, gather: Number, each: Number, reduce:
         reduce: seconds to reduce and scatter gradients.
     """
     return full * gather + (full + each) * reduce
+
+
+@equation(
+    "seconds = gather + (ranks - 1) · turn", unit="s", source="broadcasts of whole tensors, one owner after another"
+)
+def broadcast_seconds(gather: Number, ranks: Number, turn: Number) -> Number:
+    """Seconds until every rank has the tensors that each of them owns.
+
+    Args:
+        gather: seconds to gather them at once.
+        ranks: owners.
+        turn: seconds before the first byte of a broadcast is through.
+    """
+    return gather + (ranks - 1.0) * turn
 
 
 @equation(
@@ -146,6 +161,19 @@ def _pipeline(run: TransformerRun) -> Iterator[Collective]:
                      run.software.pipeline_overlap, bytes=payload)  # fmt: skip
 
 
+@equation("seconds = stall · interleave · min(2 · (stages - 1), 4)", unit="s",
+          source="an inner stage receives and sends in both passes, and its host waits each time")  # fmt: skip
+def message_seconds(stall: Number, interleave: Number, stages: Number) -> Number:
+    """Seconds of a micro-batch in which a stage waits for messages that block the host.
+
+    Args:
+        stall: seconds lost with one message.
+        interleave: chunks a stage holds.
+        stages: pipeline stages.
+    """
+    return stall * interleave * np.minimum(2.0 * (stages - 1.0), STAGE_MESSAGES)
+
+
 def _data_parallel(run: TransformerRun) -> Iterator[Collective]:
     """Gradients are reduced; sharded parameters are gathered before they are used."""
     trained = run.trained_share
@@ -176,6 +204,8 @@ def _reduction(
     reduce = layered_seconds(layers, all_gather_seconds(gradient / layers, shard, stride, run.cluster))
     across = all_reduce_seconds(gradient / shard, replicas, stride * shard, run.cluster)
     all_reduced = layered_seconds(layers, all_reduce_seconds(gradient / layers, ranks, stride, run.cluster))
+    turn = all_gather_seconds(0.0, shard, stride, run.cluster)
+    updated = where(run.software.broadcasts_parameters > 0, broadcast_seconds(gather, shard, turn), gather)
     none, states, gradients, full = (where(run.zero == stage, 1.0, 0.0) for stage in range(4))
     backward = sharded_backward_seconds(full, gather, gradients, reduce)
     reduced = reduction_seconds(none, all_reduced, states, reduce, across)
@@ -185,6 +215,6 @@ def _reduction(
                      bytes=values, beside="backward")  # fmt: skip
     yield Collective(f"reduce gradients{suffix}", "data_parallel", reduced, 1.0, overlap, per_step=True,
                      bytes=gradient, beside="backward")  # fmt: skip
-    yield Collective(f"gather updated parameters{suffix}", "data_parallel", (states + gradients) * gather, 1.0,
+    yield Collective(f"gather updated parameters{suffix}", "data_parallel", (states + gradients) * updated, 1.0,
                      overlap * run.software.prefetches_parameters, per_step=True, bytes=values,
                      beside="forward")  # fmt: skip

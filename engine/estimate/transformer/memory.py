@@ -210,13 +210,13 @@ def stage_memory(run: TransformerRun, stage: str) -> StageMemory:
     """Memory of one device of the first, second or last pipeline stage; without a pipeline they are one."""
     alone = where(run.pp > 1, 0.0, 1.0)
     first, last = np.maximum(alone, float(stage == FIRST)), np.maximum(alone, float(stage == LAST))
-    layers = run.fullest_layers if stage == SECOND else run.end_layers
+    layers = {FIRST: run.stages.first, SECOND: run.stages.fullest, LAST: run.stages.last}[stage]
     held = stage_parameters(run, layers, first=first, last=last)
     kept = _kept(run, held, layers)
     software = run.software
 
     position = {FIRST: 0.0, SECOND: np.minimum(1.0, run.pp - 1.0), LAST: run.pp - 1.0}[stage]
-    in_flight = micro_batches_in_flight(run.pp, position, run.micro_batches, run.interleave)
+    in_flight = micro_batches_in_flight(run.pp, position, run.flushed_micro_batches, run.interleave)
     recompute, inputs = run.recompute, layer_input(run)
     layer = kept_per_token(run, recompute)
     activations = activation_bytes(run.tokens, layers * in_flight, recompute.full_layers, layer, inputs)
@@ -319,7 +319,7 @@ def _cast_gradients(run: TransformerRun, held: Parameters) -> Number:
 def training_memory(run: TransformerRun) -> TrainingMemory:
     """Memory of the first and the last pipeline stage, and of the second where it has more layers, phase by phase."""
     stages = [FIRST]
-    if any_true(run.end_layers < run.fullest_layers):
+    if any_true(run.stages.first < run.stages.fullest):
         stages.append(SECOND)
     if any_true(run.pp > 1):
         stages.append(LAST)

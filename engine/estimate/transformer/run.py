@@ -8,6 +8,7 @@ import numpy as np
 
 from capacity_tui.engine.cluster.cluster import Cluster
 from capacity_tui.engine.estimate.timing.attention import AttentionRates
+from capacity_tui.engine.estimate.transformer.stages import Stages, divided, head_in_layers
 from capacity_tui.engine.models.transformer.parameters import ParameterCounts
 from capacity_tui.engine.models.transformer.shape import TransformerShape, present
 from capacity_tui.engine.numeric import Number, any_true, where
@@ -31,6 +32,8 @@ class Software:
     flat_gradients: Number
     bucket_bytes: Number
     stage_outputs: Number
+    balanced_stages: Number
+    stage_stall_seconds: Number
     stage_gather: Number
     gathered_inputs: Number
     loads_whole: Number
@@ -43,9 +46,11 @@ class Software:
     tp_overlap: Number
     dp_overlap: Number
     prefetches_parameters: Number
+    broadcasts_parameters: Number
     ep_overlap: Number
     context_overlap: Number
     pipeline_overlap: Number
+    straggler_spread: Number
     feed_forward_traffic: Number
     fused_kernels: Number
     gather_launches: Number
@@ -138,6 +143,7 @@ class TransformerRun:
         global_batch: sequences of an optimizer step.
         dp, tp, pp, cp, ep, etp: data, tensor, pipeline, context, expert and expert-tensor parallel sizes.
         interleave: pipeline chunks a device holds.
+        local_batches: times the pipeline is filled and emptied for a step.
         zero: sharding stage 0 to 3.
         shard: ranks in one sharding group.
         sequence_parallel: 1 where norms are split over the tensor-parallel group.
@@ -221,6 +227,7 @@ class TransformerRun:
     offload_optimizer: Number = 0.0
     offload_parameters: Number = 0.0
     offload_activations: Number = 0.0
+    local_batches: Number = 1.0
     ranges: Ranges = field(default_factory=Ranges)
 
     @property
@@ -305,21 +312,21 @@ class TransformerRun:
         return np.maximum(1.0, np.ceil(self.global_batch / (self.micro_batch * self.dp)))
 
     @property
+    def flushed_micro_batches(self) -> Number:
+        """Micro-batches that run through the pipeline before it is emptied."""
+        return np.maximum(1.0, np.ceil(self.micro_batches / self.local_batches))
+
+    @property
     def layers_per_stage(self) -> Number:
         """Layers of the mean pipeline stage."""
         return self.shape.layers / self.pp
 
     @property
-    def fullest_layers(self) -> Number:
-        """Layers of the fullest pipeline stage."""
-        chunks = self.pp * self.interleave
-        return np.maximum(np.ceil(self.shape.layers / chunks) * self.interleave, self.layers_per_stage)
-
-    @property
-    def end_layers(self) -> Number:
-        """Layers of the first and of the last pipeline stage: the fewer ones, beside embedding and head."""
-        rest = self.shape.layers - (self.pp - 2.0) * self.fullest_layers
-        return where(self.pp > 2, np.clip(np.ceil(rest / 2.0), 1.0, self.fullest_layers), self.fullest_layers)
+    def stages(self) -> Stages:
+        """Layers of the pipeline stages."""
+        each = (self.counts.active - self.counts.outside_layers) / self.shape.layers
+        head = head_in_layers(self.shape.vocab, self.shape.hidden, each)
+        return divided(self.shape.layers, head, self.pp, self.interleave, self.software.balanced_stages)
 
     @property
     def replica_ranks(self) -> Number:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from capacity_tui.engine.estimate.non_allocator_memory import context_bytes
-from capacity_tui.engine.estimate.transformer.communication import training_collectives
+from capacity_tui.engine.estimate.transformer.communication import message_seconds, training_collectives
 from capacity_tui.engine.estimate.transformer.launches import host_launch_seconds
 from capacity_tui.engine.estimate.transformer.memory import TrainingMemory, training_memory
 from capacity_tui.engine.estimate.transformer.operators import narrow_where_it_pays, training_operators
@@ -57,7 +57,7 @@ def training_work(run: TransformerRun, steps: Number | None) -> Work:
                 "step",
                 training_operators(chosen),
                 training_collectives(run),
-                Schedule(run.micro_batches, run.pp, run.interleave, run.fullest_layers / run.layers_per_stage),
+                _schedule(run),
                 host_launch_seconds(run),
                 run.software.host_seconds_per_step,
             ),
@@ -73,6 +73,23 @@ def training_work(run: TransformerRun, steps: Number | None) -> Work:
         assumed=(*run.cluster.assumed, *run.shape.assumed, *run.ranges.extrapolated, *_assumed(run, chosen)),
         ranges=run.ranges,
         state_bytes=_state_bytes(run, memory),
+    )
+
+
+def _schedule(run: TransformerRun) -> Schedule:
+    """How micro-batches run through the stages, and which nodes wait for each other."""
+    stages, mean = run.stages, run.layers_per_stage
+    return Schedule(
+        run.micro_batches,
+        run.pp,
+        run.interleave,
+        stages.fullest / mean,
+        stages.first / mean,
+        stages.last / mean,
+        message_seconds(run.software.stage_stall_seconds, run.interleave, run.pp),
+        run.local_batches,
+        run.cluster.devices / run.cluster.direct_devices,
+        run.software.straggler_spread,
     )
 
 
