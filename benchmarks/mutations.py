@@ -59,7 +59,7 @@ MUTATIONS = (
              "read = 0.5 * sequences *"),
     Mutation("busy devices nearly idle", "engine/estimate/money.py", "busy = arithmetic * computing",
              "busy = 0.2 * arithmetic * computing"),
-    Mutation("attention not causal", f"{TRAINING}/operators.py", "shape, run.seq_len, run.causal)",
+    Mutation("attention not causal", f"{TRAINING}/attention.py", "shape, run.seq_len, run.causal)",
              "shape, run.seq_len, False)"),
     Mutation("nothing recomputed", f"{TRAINING}/operators.py", "    if any_true(recompute > 0):\n",
              "    if any_true(recompute > 1):\n"),

@@ -46,6 +46,7 @@ class Layout:
         seq_len: tokens in a sequence, 0 where sequences are not split.
         micro_batches: micro-batches of a replica for one step, 0 where there are no steps.
         global_batch: sequences of a step over all replicas, 0 where there are no steps.
+        swaps_heads: 1 where context parallelism swaps tokens for heads.
         whole_heads: 1 where tensor parallelism splits between heads, 0 where software pads them or splits rows.
     """
 
@@ -69,6 +70,7 @@ class Layout:
     seq_len: Number = 0
     micro_batches: Number = 0
     global_batch: Number = 0
+    swaps_heads: Number = 0
     whole_heads: Number = 1
 
     @property
@@ -234,6 +236,14 @@ LAYOUT_RULES: Final = (
         lambda layout: _divides(layout.seq_len, layout.cp),
     ),
     LayoutRule(
+        "context_heads",
+        "context parallelism swaps tokens for heads, which it does not divide",
+        "{heads} heads over TP {tp}, CP {cp}",
+        "choose a CP that divides the heads of a device, or let keys and values go round (ring)",
+        "parallelism.cp",
+        lambda layout: (np.asarray(layout.swaps_heads) == 0) | _divides(layout.heads, layout.tp * layout.cp),
+    ),
+    LayoutRule(
         "kv_heads_copied",
         "Several devices hold the same keys and values",
         "{kv_heads} heads of keys and values over TP {tp}: each is copied. vLLM, SGLang and TensorRT-LLM do this; "
@@ -301,6 +311,7 @@ def plan_layout(plan: Plan, shape: TransformerShape, catalog: Catalog) -> Layout
         seq_len=0.0 if serves else float(training.seq_len),
         micro_batches=0.0 if serves else float(np.ceil(float(training.global_batch or each) / each)),
         global_batch=0.0 if serves else float(training.global_batch or each),
+        swaps_heads=float(not serves and parallel.context == "all_to_all" and parallel.cp > 1),
         whole_heads=float(all(row.whole_heads for row in engines)),
     )
 

@@ -14,6 +14,7 @@ from capacity_tui.engine.estimate.equation import Equation, recording
 SAMPLES = 300
 # Where a formula holds, for those that do not hold for any positive numbers.
 DOMAINS = {
+    "attended_in_documents": "document <= 2 * seq",
     "distinct_experts": "active <= experts",
     "exposed_seconds": "overlap <= 1",
     "micro_batches_in_flight": "stage < stages",

@@ -14,20 +14,21 @@ from capacity_tui.engine.estimate.timing.collectives import (
     all_to_all_seconds,
     point_to_point_seconds,
 )
+from capacity_tui.engine.estimate.transformer.context import context_collectives
 from capacity_tui.engine.estimate.transformer.optimizer import optimizer_collectives
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.estimate.work import Collective
 from capacity_tui.engine.numeric import Number, any_true, where
 
-CONTEXT_EXCHANGES, EXPERT_EXCHANGES = counted("context-exchanges"), counted("expert-exchanges")
 STAGE_MESSAGES = counted("stage-messages")
+EXPERT_EXCHANGES = counted("expert-exchanges")
 
 
 def training_collectives(run: TransformerRun) -> tuple[Collective, ...]:
     """Return every collective of a step. Ranks are ordered tensor, context, data, pipeline."""
     return (
         *_tensor_parallel(run),
-        *_context_parallel(run),
+        *context_collectives(run),
         *_expert_parallel(run),
         *_pipeline(run),
         *_data_parallel(run),
@@ -125,18 +126,6 @@ def _tensor_parallel(run: TransformerRun) -> Iterator[Collective]:
     inside = where(run.tp <= run.cluster.direct_devices, run.sequence_parallel, 0.0)
     overlap = run.software.tp_overlap * inside
     yield Collective("all-reduce of activations", "tensor_parallel", seconds, count, overlap, bytes=payload)
-
-
-def _context_parallel(run: TransformerRun) -> Iterator[Collective]:
-    """Keys and values travel around the group: once forward, and backward once more and once as gradients."""
-    if not _used(run.cp):
-        return
-    element_bytes = run.shape.kv_heads * (run.shape.head_dim + run.shape.v_head_dim)
-    payload = run.tokens * run.cp * element_bytes * run.element_bytes / run.tp
-    seconds = all_gather_seconds(payload, run.cp, run.tp, run.cluster)
-    yield Collective("exchange of keys and values", "context_parallel", seconds,
-                     run.layers_per_stage * (CONTEXT_EXCHANGES + run.recompute.full_layers),
-                     run.software.context_overlap, bytes=payload)  # fmt: skip
 
 
 def _expert_parallel(run: TransformerRun) -> Iterator[Collective]:

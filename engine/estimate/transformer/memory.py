@@ -22,6 +22,7 @@ from capacity_tui.engine.estimate.transformer.activations import (
     micro_batches_in_flight,
     working_bytes,
 )
+from capacity_tui.engine.estimate.transformer.context import exchange_memory
 from capacity_tui.engine.estimate.transformer.loss import loss_bytes
 from capacity_tui.engine.estimate.transformer.memory_terms import (
     GRADIENTS,
@@ -226,6 +227,9 @@ def stage_memory(run: TransformerRun, stage: str) -> StageMemory:
     whole = np.maximum(whole, mean) if any_true(run.tiles > 1) else whole
     at_work = working_bytes(run.tokens, gradients, whole, mean, run.offload_activations)
     alone_at_work = working_bytes(run.tokens, gradients, whole, 0.0, 0.0)
+    if any_true(run.cp > 1):
+        exchanged = exchange_memory(run)
+        at_work, alone_at_work = at_work + exchanged, alone_at_work + exchanged
     logits = last * loss_bytes(run, held.head if not run.shape.tied_embeddings else held.ends)
 
     each = run.dense_parameters_per_layer / run.tp + run.expert_parameters_per_layer / (run.ep * run.etp)

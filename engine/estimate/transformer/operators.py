@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 
 from capacity_tui.engine.catalog.counts import counted
-from capacity_tui.engine.estimate.timing.attention import FUSED_BACKWARD, attention_rate
 from capacity_tui.engine.estimate.timing.elementwise import (
     BACKWARD_PASSES,
     FORWARD_PASSES,
@@ -25,17 +24,17 @@ from capacity_tui.engine.estimate.timing.roofline import (
     reached_bandwidth,
     reached_share,
 )
+from capacity_tui.engine.estimate.transformer.attention import attention_operators
 from capacity_tui.engine.estimate.transformer.frozen_base import frozen_base_operators
 from capacity_tui.engine.estimate.transformer.launches import forward_launches
 from capacity_tui.engine.estimate.transformer.optimizer import optimizer_operators
+from capacity_tui.engine.estimate.transformer.recomputation import recomputed_share
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.estimate.work import Direction, Operator, PipelinePosition
-from capacity_tui.engine.models.transformer.operations import forward_attention_flops
 from capacity_tui.engine.numeric import Number, any_true, where
 
-SCORE_FORWARD, SCORE_BACKWARD = counted("score-passes-forward"), counted("score-passes-backward")
 LOSS_LAUNCHES, EMBEDDING_LAUNCHES = counted("loss-kernels"), counted("embedding-kernels")
-RECOMPUTED_PRODUCTS, RECOMPUTED_ELEMENTWISE = counted("recomputed-products"), counted("recomputed-elementwise")
+RECOMPUTED_ELEMENTWISE = counted("recomputed-elementwise")
 CAST_RESIDUALS, CAST_FEED_FORWARDS = counted("cast-residual-operands"), counted("cast-feed-forward-operands")
 
 
@@ -43,7 +42,7 @@ def training_operators(run: TransformerRun) -> tuple[Operator, ...]:
     """Return every kernel of a step; counts are runs for one micro-batch on the mean pipeline stage."""
     return (
         *_linear_layers(run),
-        *_attention(run),
+        *attention_operators(run),
         *_elementwise(run),
         *_casts(run),
         *frozen_base_operators(run),
@@ -70,13 +69,6 @@ def _product_seconds(run: TransformerRun) -> Number:
     """Seconds of the linear layers of one micro-batch, with the casts of their operands."""
     operators = (*_linear_layers(run), *_casts(run))
     return sum((operator_seconds(operator) * operator.count for operator in operators), start=0.0)
-
-
-def recomputed_share(run: TransformerRun, module: Number, *, product: bool) -> Number:
-    """Share of a module's forward pass that runs a second time."""
-    operations = run.recompute.operations * (RECOMPUTED_PRODUCTS if product else 1.0)
-    rest = np.maximum(module, operations)
-    return run.recompute.full_layers + (1.0 - run.recompute.full_layers) * rest
 
 
 def gemm(
@@ -198,43 +190,6 @@ def _feed_forward(run: TransformerRun) -> Iterator[Operator]:
                         count=moe_layers, recompute=recompute_fraction)  # fmt: skip
         yield from gemm(run, "shared expert, down projection", tokens, shape.hidden, shared, count=moe_layers,
                         recompute=recompute_fraction)  # fmt: skip
-
-
-def _attention(run: TransformerRun) -> Iterator[Operator]:
-    """Score and value products: fused, or as separate products with stored scores."""
-    device, shape, kernel = run.cluster.device, run.shape, run.attention
-    layers = run.layers_per_stage
-    flops = run.tokens * forward_attention_flops(shape, run.seq_len, run.causal) / shape.layers / run.tp
-    span = np.minimum(run.seq_len, 2.0 * run.attended if run.causal else run.attended)
-    head = run.query_width / shape.heads
-    peak, reach = run.attention_peak * device.clock, device.efficiency
-    masked = 1.0 if run.causal else kernel.unmasked
-    rate = attention_rate(span, head, peak, kernel.reach, kernel.half * masked, kernel.width)
-    back = attention_rate(span, head, peak, kernel.backward_reach, kernel.backward_half * masked, kernel.backward_width)
-    # Stored scores are computed in full, then masked, and pass through memory several times.
-    attentions = 1.0 + run.encoder_blocks + run.cross_attentions
-    score_bytes = attentions * run.tokens * shape.heads * run.seq_len * run.element_bytes / run.tp
-    masked_compute_factor = where(run.fused_attention > 0, 1.0, run.seq_len / run.attended)
-    unfused_rate = peak * run.wide_gemm_reach * reach.attention_unfused * reach.sustained
-    unfused_rate = unfused_rate * _aligned(run, head)
-    forward_rate = where(run.fused_attention > 0, rate, unfused_rate)
-    backward_rate = where(run.fused_attention > 0, back, unfused_rate)
-    traffic = (
-        attentions * run.tokens * (run.query_width + run.key_value_width + run.value_width) * run.element_bytes / run.tp
-    )
-    unfused = 1.0 - run.fused_attention
-    bandwidth = reached_bandwidth(device.bandwidth, reach.elementwise)
-    recompute_fraction = recomputed_share(run, run.recompute.attention * unfused, product=False)
-    recompute_fraction = where(run.recompute.operations > 0, run.recompute.full_layers, recompute_fraction)
-    through = traffic + unfused * SCORE_FORWARD * score_bytes
-    yield Operator("attention", "attention", "forward", "layer", flops * masked_compute_factor, through,
-                   forward_rate, bandwidth, layers)  # fmt: skip
-    backward_flops = flops * where(run.fused_attention > 0, FUSED_BACKWARD, 2.0 * masked_compute_factor)
-    yield Operator("attention, backward", "attention", "backward", "layer", backward_flops,
-                   2.0 * traffic + unfused * SCORE_BACKWARD * score_bytes, backward_rate,
-                   bandwidth, layers)  # fmt: skip
-    yield Operator("attention, recomputed", "attention", "recompute", "layer", flops * masked_compute_factor,
-                   through, forward_rate, bandwidth, layers * recompute_fraction)  # fmt: skip
 
 
 def _elementwise(run: TransformerRun) -> Iterator[Operator]:

@@ -41,6 +41,7 @@ from capacity_tui.engine.units import FP32_BYTES, MICRO
 CHUNKED, FUSED = "chunked", "fused"
 FUSED_ACTIVATION, FUSED_NORM = counted("fused-activation-copies"), counted("fused-norm-copies")
 LOGIT_COPIES, COMPILED_COPIES = counted("logit-copies"), counted("compiled-logit-copies")
+SWAP, GATHER = "all_to_all", "all_gather"
 # What LoRA adapts, by the names plans use.
 TARGETS = {
     "all": frozenset({"query", "key", "value", "output", "up", "down"}),
@@ -234,6 +235,9 @@ def transformer_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catal
         unpacking=_unpacking(base_format(training), frozen, numerics.element_bytes, catalog),
         offload_optimizer=float(parallel.offload in {"optimizer", "parameters"}),
         offload_parameters=float(parallel.offload == "parameters"),
+        document=float(training.document_tokens or 0),
+        context_swap=float(parallel.context == SWAP),
+        context_gather=float(parallel.context == GATHER),
         offload_activations=float(parallel.offload == "activations" or training.activation_offload == "all"),
         tiles=float(training.sequence_tiles),
         ranges=training_ranges(

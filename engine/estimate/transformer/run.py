@@ -8,6 +8,7 @@ import numpy as np
 
 from capacity_tui.engine.cluster.cluster import Cluster
 from capacity_tui.engine.estimate.timing.attention import AttentionRates
+from capacity_tui.engine.estimate.transformer.documents import attended_tokens
 from capacity_tui.engine.estimate.transformer.stages import Stages, divided, head_in_layers
 from capacity_tui.engine.models.transformer.parameters import ParameterCounts
 from capacity_tui.engine.models.transformer.shape import TransformerShape, present
@@ -175,6 +176,8 @@ class TransformerRun:
         unpacking: what that takes.
         tiles: pieces of the sequence that feed-forwards work through one after another.
         offload_optimizer, offload_parameters, offload_activations: 1 where kept in host memory.
+        document: mean tokens of a document where attention stops at its ends; 0 where it spans the sequence.
+        context_swap, context_gather: 1 where context parallelism swaps tokens for heads, or gathers keys and values.
         ranges: how far such runs were from their estimates.
     """
 
@@ -228,6 +231,9 @@ class TransformerRun:
     offload_parameters: Number = 0.0
     offload_activations: Number = 0.0
     local_batches: Number = 1.0
+    document: Number = 0.0
+    context_swap: Number = 0.0
+    context_gather: Number = 0.0
     ranges: Ranges = field(default_factory=Ranges)
 
     @property
@@ -379,13 +385,21 @@ class TransformerRun:
         return self.counts.moe_layers / self.counts.layers
 
     @property
+    def ring(self) -> Number:
+        """Devices around which keys and values travel; 1 where they do not."""
+        return where(np.asarray(self.context_swap + self.context_gather) > 0, 1.0, self.cp)
+
+    @property
     def attended(self) -> Number:
         """Tokens a token attends to, averaged over positions and layers."""
-        full = self.seq_len / 2.0 if self.causal else self.seq_len
-        window = np.minimum(self.shape.sliding_window, self.seq_len)
-        windowed = window - window * window / (2.0 * self.seq_len) if self.causal else window
-        full_layers, window_layers = self.shape.full_layers, self.shape.window_layers
-        return (full_layers * full + window_layers * windowed) / self.shape.layers
+        return attended_tokens(self.shape, self.seq_len, self.document, causal=self.causal)
+
+    @property
+    def document_share(self) -> Number:
+        """Share of attention that is left where it stops at the ends of documents."""
+        if not any_true(self.document > 0):
+            return 1.0
+        return self.attended / attended_tokens(self.shape, self.seq_len, 0.0, causal=self.causal)
 
     @property
     def query_width(self) -> Number:

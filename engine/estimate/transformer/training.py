@@ -12,7 +12,7 @@ from capacity_tui.engine.estimate.transformer.operators import narrow_where_it_p
 from capacity_tui.engine.estimate.transformer.optimizer import WHOLE_MATRICES
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.estimate.work import ModelFacts, Phase, Schedule, Work
-from capacity_tui.engine.models.transformer.operations import forward_flops_per_token
+from capacity_tui.engine.models.transformer.operations import forward_attention_flops, forward_flops_per_token
 from capacity_tui.engine.numeric import Number, any_true, where
 
 METHOD = "operator roofline with collectives and pipeline schedule; memory term by term"
@@ -23,10 +23,18 @@ def model_facts(run: TransformerRun) -> ModelFacts:
     return ModelFacts(
         parameters=run.counts.total,
         active_parameters=run.counts.active,
-        forward_flops=forward_flops_per_token(run.shape, run.seq_len, run.causal),
+        forward_flops=_forward_flops(run),
         unit="token",
         complexity="O(layers · (seq² · hidden + seq · hidden²))",
     )
+
+
+def _forward_flops(run: TransformerRun) -> Number:
+    """Return the operations of a forward pass per token; attention stops at the ends of documents."""
+    whole = forward_flops_per_token(run.shape, run.seq_len, run.causal)
+    if not any_true(run.document > 0):
+        return whole
+    return whole - (1.0 - run.document_share) * forward_attention_flops(run.shape, run.seq_len, run.causal)
 
 
 def training_work(run: TransformerRun, steps: Number | None) -> Work:

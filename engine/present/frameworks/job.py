@@ -178,6 +178,8 @@ def length_remarks(job: Job) -> Iterator[str]:
     if job.plan.model.spec:
         changed = ", ".join(f"{name}={value}" for name, value in job.plan.model.spec.items())
         yield f"the plan changes the model ({changed}): change its configuration file alike"
+    if job.training.document_tokens is not None:
+        yield "documents: attention stops at their ends only where the data loader tells it where they are"
     if job.steps is None:
         yield "the plan gives no length: set the number of steps"
     if job.training.learning_rate is None:

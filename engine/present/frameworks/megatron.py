@@ -33,6 +33,7 @@ _BACKENDS = {
     "sdpa": "auto",
     "eager": "unfused",
 }
+_EXCHANGES = {"ring": "p2p", "all_to_all": "a2a", "all_gather": "all_gather"}
 _SHARDING = {2: "optim_grads", 3: "optim_grads_params"}
 _MODULES: Mapping[str, str] = {
     "attention": "core_attn",
@@ -88,6 +89,8 @@ def _parallelism(job: Job) -> Arguments:
     yield "--tensor-model-parallel-size", str(job.tensor_parallel)
     yield "--pipeline-model-parallel-size", str(job.pipeline_parallel)
     yield "--context-parallel-size", str(job.parallel.cp)
+    if job.parallel.cp > 1:
+        yield "--cp-comm-type", _EXCHANGES[job.parallel.context]
     if job.shape.experts:
         yield "--expert-model-parallel-size", str(job.parallel.ep)
         yield "--expert-tensor-parallel-size", str(job.parallel.etp or 1)
