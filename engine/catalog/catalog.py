@@ -33,6 +33,7 @@ from capacity_tui.engine.catalog.rows.networks import Network
 from capacity_tui.engine.catalog.rows.numerics import Optimizer, Precision
 from capacity_tui.engine.catalog.rows.reliability import Reliability
 from capacity_tui.engine.catalog.rows.software import Coefficient, Efficiency, Framework
+from capacity_tui.engine.catalog.rows.weight_kernels import WeightKernel
 from capacity_tui.engine.catalog.table import Table
 from capacity_tui.engine.errors import CapacityError, CatalogError
 from capacity_tui.engine.files import config_folder
@@ -41,6 +42,8 @@ RowT = TypeVar("RowT", bound=Row)
 
 _PACKAGE = "capacity_tui.profiles"
 _ALIASES = "aliases"
+UNNAMED_ENGINE = "unnamed-engine"
+"""Row of serving software that nothing is known about."""
 
 
 class Catalog:
@@ -140,6 +143,11 @@ class Catalog:
         return self._table("engines", "inference engine", InferenceEngine)
 
     @cached_property
+    def weight_kernels(self) -> Table[WeightKernel]:
+        """What kernels of matrix products reach, by the formats of weights they read."""
+        return self._table("weight_kernels", "kernels of weights", WeightKernel)
+
+    @cached_property
     def precisions(self) -> Table[Precision]:
         """Number formats of training and inference."""
         return self._table("precisions", "precision", Precision)
@@ -179,8 +187,9 @@ class Catalog:
                 yield name, getattr(self, name)
 
     def engine_rows(self, engine: str) -> Sequence[InferenceEngine]:
-        """Return the rows of an inference engine, one for each of its back ends."""
-        return [row for row in self.engines.values() if row.engine == engine]
+        """Return the rows of an inference engine, one for each of its back ends; the average of an unknown one."""
+        known = self.engines.find_id(engine) or UNNAMED_ENGINE
+        return [row for row in self.engines.values() if row.engine == self.engines[known].engine]
 
     def instances_with(self, accelerator: str) -> Sequence[Instance]:
         """Return the instances that have whole devices of an accelerator."""

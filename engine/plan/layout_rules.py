@@ -288,7 +288,7 @@ def plan_layout(plan: Plan, shape: TransformerShape, catalog: Catalog) -> Layout
     """Return the layout of a plan whose sizes are all settled."""
     parallel, training = plan.parallelism, plan.training
     serves, dp = plan.task == "infer", int(parallel.dp or 1)
-    engines = [row for row in catalog.engines.values() if serves and row.engine == plan.inference.engine]
+    engines = catalog.engine_rows(plan.inference.engine) if serves else ()
     each = dp * (1 if serves else int(training.micro_batch))
     return Layout(
         devices=float(plan.hardware.devices or 1),

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 
 from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.catalog.catalog import UNNAMED_ENGINE
 from capacity_tui.engine.catalog.names import nearest
 from capacity_tui.engine.errors import CatalogError, Place, PlanError
 from capacity_tui.engine.models.checkpointing import checkpointing
@@ -43,7 +44,7 @@ _OFFERED: Mapping[str, Callable[[Catalog], Mapping[str, str]]] = {
     "format of weights": lambda facts: {id_: row.name for id_, row in facts.quantizations.items() if row.offered},
     "format of the cache": lambda facts: {id_: row.name for id_, row in facts.quantizations.items() if row.kv_cache},
     # An engine with several back ends has a row for each.
-    "engine": lambda facts: {row.engine: row.name for row in facts.engines.values()},
+    "engine": lambda facts: {row.engine: row.name for row in facts.engines.values() if row.id != UNNAMED_ENGINE},
 }
 # Kinds of which a plan may name nothing but these rows.
 _CLOSED = {
@@ -53,7 +54,6 @@ _CLOSED = {
     "optimizer",
     "attention kernel",
     "format of the cache",
-    "engine",
 }
 # Kinds of which names may also stand for a row of their own making.
 _FOUND: Mapping[str, Callable[[str, Catalog], object]] = {

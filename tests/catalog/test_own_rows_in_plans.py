@@ -50,15 +50,12 @@ sophia:
     "engines.yaml": """
 my-engine:
   engine: my-engine
+  kernels: {plain: my-kernels, packed: my-kernels}
   kernels_per_layer: 8
   kernel_gap: 0
   host_us: 0
   step_us: 100
-  plain_bandwidth: 0.95
-  packed_bandwidth: 0.9
   cache_bandwidth: 0.8
-  plain_prefill: 0.95
-  packed_prefill: 0.9
   attention_prefill: 0.9
   elementwise_passes: 0.7
   stage_us: 10
@@ -67,6 +64,11 @@ my-engine:
   memory_policy: needed
   workspace_mib: 300
   fragmentation: 0.02
+""",
+    "weight_kernels.yaml": """
+my-kernels:
+  bandwidth: 0.95
+  matrix: 0.95
 """,
     "links.yaml": """
 my-fabric:

@@ -26,6 +26,7 @@ NAMES = (
     "quantizations",
     "frameworks",
     "engines",
+    "weight_kernels",
     "modes",
 )
 MOST_ROWS = {"accelerators": 130, "processors": 41, "links": 52, "architectures": 141, "instances": 183}

@@ -16,7 +16,9 @@ from capacity_tui.engine.catalog.table import Table
 from capacity_tui.engine.numeric import Number
 
 Fits: TypeAlias = Literal["time", "memory", "speed"]
-TableName: TypeAlias = Literal["efficiency", "frameworks", "coefficients", "engines", "algorithms", "attention_kernels"]
+TableName: TypeAlias = Literal[
+    "efficiency", "frameworks", "coefficients", "engines", "weight_kernels", "algorithms", "attention_kernels"
+]
 FOLDER = Path(__file__).parent / "constants"
 # Attribute of the catalogue that holds each file of profiles/.
 TABLES = {
@@ -24,6 +26,7 @@ TABLES = {
     "frameworks": "frameworks",
     "coefficients": "coefficients",
     "engines": "engines",
+    "weight_kernels": "weight_kernels",
     "algorithms": "algorithms",
     "attention_kernels": "attention_kernels",
 }
@@ -71,8 +74,11 @@ class _Shared(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
+    fits: Fits
+    table: TableName = "engines"
     prior: PositiveFloat
     spread: PositiveFloat
+    priors: Mapping[str, PositiveFloat] = Field({}, description="of rows that are known to differ")
     low: float = 0.01
     high: float = 20000.0
 
@@ -90,17 +96,28 @@ def unnamed_constants(fits: Fits) -> tuple[Constant, ...]:
 
 
 def serving_constants(fits: Fits, catalog: Catalog) -> tuple[Constant, ...]:
-    """Return the constants of inference engines: of each row the fields ``constants/serving.yaml`` names.
+    """Return the constants of serving: of each engine and each library of kernels the fields ``serving.yaml`` names.
 
-    What a row holds at 0 or not at all is a property of the engine, no number to fit.
+    What a row holds at 0 or not at all is a property of the software, no number to fit.
     """
     found = []
     for field, block in _blocks("serving"):
-        shared = _Shared.model_validate({key: value for key, value in block.items() if key != "fits"})
-        held = [row for row, engine in catalog.engines.items() if block["fits"] == fits and getattr(engine, field)]
+        shared = _Shared.model_validate(block)
+        rows = table_of(catalog, shared.table).items() if shared.fits == fits else ()
         found += [
-            Constant(id=f"{row}.{field}", fits=fits, table="engines", rows=(row,), field=field, **dict(shared))
-            for row in held
+            Constant(
+                id=f"{row_id}.{field}",
+                fits=fits,
+                table=shared.table,
+                rows=(row_id,),
+                field=field,
+                prior=shared.priors.get(row_id, shared.prior),
+                spread=shared.spread,
+                low=shared.low,
+                high=shared.high,
+            )
+            for row_id, row in rows
+            if getattr(row, field)
         ]
     return tuple(found)
 

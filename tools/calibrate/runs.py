@@ -12,7 +12,7 @@ from capacity_tui.engine.accuracy.withheld import without_framework
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate.resolve import resolve_plan
-from capacity_tui.engine.estimate.serving.resolve import engine_row
+from capacity_tui.engine.estimate.serving.resolve import engine_row, kernel_id
 from capacity_tui.engine.estimate.timing.attention import attention_kernel
 from capacity_tui.engine.estimate.transformer.resolve import framework_row
 from capacity_tui.engine.numeric import Number
@@ -89,8 +89,9 @@ def _run(measurement: Measurement, catalog: Catalog) -> Run:
     plan, cluster, shape = resolved.plan, resolved.cluster, resolved.shape
     rows = {"efficiency": cluster.device.efficiency.row}
     if plan.task == "infer":
-        family = catalog.quantizations.find(plan.inference.weights).family
-        rows["engines"] = engine_row(plan.inference.engine, cluster.device, family, catalog).id
+        engine = engine_row(plan.inference.engine, cluster.device, catalog)
+        rows["engines"] = engine.id
+        rows["weight_kernels"] = kernel_id(engine, catalog.quantizations.find(plan.inference.weights))
     else:
         software = framework_row(plan, catalog)
         rows["frameworks"] = software.id

@@ -1,7 +1,8 @@
-"""Rows about inference engines: what each reaches of the hardware, and what it keeps in memory."""
+"""Rows about inference engines: what each does with kernels and time, and what it keeps in memory."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
@@ -17,9 +18,13 @@ class InferenceEngine(Row):
 
     engine: str = Field(description="name in plan files")
     vendors: tuple[str, ...] = Field((), description="makers of devices the row is for; the rest where empty")
-    formats: tuple[str, ...] = Field((), description="families of weight formats the row is for; all where empty")
+    kernels: Mapping[str, str] = Field(
+        description="kernels that read each format or family of formats of weights: plain, and packed for all others"
+    )
     kernels_per_layer: PositiveFloat = Field(description="kernels of one layer's forward pass")
-    unpack_kernels: NonNegativeFloat = Field(0.0, description="further kernels of a layer with packed weights")
+    expert_kernels: NonNegativeFloat = Field(
+        0.0, description="kernels of each expert of a layer, active or not, 0 where products of experts are grouped"
+    )
     kernel_gap: NonNegativeFloat = Field(description="idle time between kernels, in launch times of the device")
     host_us: NonNegativeFloat = Field(description="host time of one launch, microseconds; 0 in a captured graph")
     step_us: NonNegativeFloat = Field(description="fixed time of a forward pass: scheduling, sampling, microseconds")
@@ -27,18 +32,12 @@ class InferenceEngine(Row):
         0.0, description="host time of a forward pass for each sequence in it, microseconds"
     )
     sequence_overlap: float = Field(0.0, ge=0, le=1, description="share of a pass on the device in which that is done")
-    plain_bandwidth: Share = Field(description="share of reachable bandwidth, reading 16-bit weights")
-    packed_bandwidth: Share = Field(description="the same for packed weights")
-    cache_bandwidth: Share = Field(description="the same for keys and values")
-    unit_gbs: PositiveFloat | None = Field(None, description="most that one unit of the device streams, GB/s")
-    unpack_flops: NonNegativeFloat = Field(0.0, description="operations that unpack one weight, at the fp32 peak")
-    unpack_rows: PositiveInt | None = Field(None, description="rows from which weights are unpacked to memory first")
-    half_accumulation: PositiveFloat | None = Field(
-        None, description="tensor rate with 16-bit accumulation over the fp32 vector rate, where it is used"
+    cache_bandwidth: Share = Field(description="share of reachable bandwidth, reading keys and values")
+    cache_copies: NonNegativeFloat = Field(
+        0.0, description="passes over the whole cache that a step makes to append to it, reads and writes"
     )
-    half_accumulation_vendors: tuple[str, ...] = Field((), description="makers of devices that have that rate")
-    plain_prefill: Share = Field(description="share of the reachable matrix rate, 16-bit weights")
-    packed_prefill: Share = Field(description="the same for packed weights")
+    repeats_heads: bool = Field(False, description="keys and values are written out for every head of queries first")
+    block_per_head: bool = Field(False, description="one multiprocessor attends for a head, however long the context")
     attention_prefill: Share = Field(description="share of the reachable rate of fused attention")
     score_passes: NonNegativeFloat = Field(0.0, description="memory passes over stored attention scores, 0 where fused")
     elementwise_passes: PositiveFloat = Field(description="memory passes relative to one kernel an operation")

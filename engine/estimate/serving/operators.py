@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from capacity_tui.engine.estimate.equation import equation
-from capacity_tui.engine.estimate.serving.run import ServingRun
+from capacity_tui.engine.estimate.serving.run import Reading, ServingRun
 from capacity_tui.engine.estimate.timing.attention import attention_rate
 from capacity_tui.engine.estimate.timing.elementwise import FORWARD_PASSES
 from capacity_tui.engine.estimate.timing.roofline import gemm_rate, reached_bandwidth
@@ -50,6 +50,7 @@ class Pass:
         scores: bytes of attention scores, in all layers, were they stored.
         logit_rows: tokens that reach the output head.
         encodes: whether an encoder-decoder runs its encoder, rather than its decoder.
+        decodes: whether each row is the next token of a sequence.
     """
 
     rows: Number
@@ -59,6 +60,7 @@ class Pass:
     scores: Number
     logit_rows: Number
     encodes: bool
+    decodes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,21 +155,15 @@ def decode_pass(run: ServingRun, sequences: Number, guesses: Number = 0.0) -> Pa
     # A pass that checks guesses works on each of them, and reads the cache once for all of a sequence.
     rows = sequences * (1.0 + guesses)
     scores = shape.layers * rows * context * shape.heads * SCORE_BYTES
-    return Pass(rows, rows * flops, rate, read, scores, rows, encodes=False)
+    return Pass(rows, rows * flops, rate, read, scores, rows, encodes=False, decodes=True)
 
 
-def pass_operators(run: ServingRun, step: Pass, share: Number) -> tuple[Operator, ...]:
-    """Return the kernels of one pass through all layers on one tensor-parallel device.
-
-    Args:
-        run: the run.
-        step: the pass.
-        share: engine's share of the reachable matrix rate.
-    """
-    return (*_layers(run, step, share), *_ends(run, step, share), *_attention(run, step), *_host(run, step))
+def pass_operators(run: ServingRun, step: Pass) -> tuple[Operator, ...]:
+    """Return the kernels of one pass through all layers on one tensor-parallel device."""
+    return (*_layers(run, step), *_ends(run, step), *_attention(run, step), *_host(run, step))
 
 
-def mixed_operators(run: ServingRun, prompts: Pass, answers: Pass, share: Number) -> tuple[Operator, ...]:
+def mixed_operators(run: ServingRun, prompts: Pass, answers: Pass) -> tuple[Operator, ...]:
     """Return the kernels of one pass that reads chunks of prompts and gives others their next token.
 
     Matrix products work on all rows at once, attention on each kind for itself.
@@ -176,7 +172,6 @@ def mixed_operators(run: ServingRun, prompts: Pass, answers: Pass, share: Number
         run: the run.
         prompts: the chunks of prompts.
         answers: the next tokens.
-        share: engine's share of the reachable matrix rate.
     """
     both = Pass(
         prompts.rows + answers.rows,
@@ -188,7 +183,7 @@ def mixed_operators(run: ServingRun, prompts: Pass, answers: Pass, share: Number
         prompts.encodes,
     )
     attention = (*_attention(run, prompts), *_attention(run, answers))
-    return (*_layers(run, both, share), *_ends(run, both, share), *attention, *_host(run, both))
+    return (*_layers(run, both), *_ends(run, both), *attention, *_host(run, both))
 
 
 def layer_products(run: ServingRun, rows: Number, *, encodes: bool = False) -> tuple[Product, ...]:
@@ -230,20 +225,10 @@ def layer_products(run: ServingRun, rows: Number, *, encodes: bool = False) -> t
     return tuple(product for product in products if any_true(product.runs > 0))
 
 
-def _bandwidth(run: ServingRun, element_bytes: Number) -> Number:
-    """Bandwidth of reading weights of ``element_bytes`` bytes."""
-    device, runtime = run.cluster.device, run.runtime
-    operations = np.maximum(run.packed * runtime.unpack_flops, TINY)
-    unpacked = element_bytes * run.vector_peak / operations
-    reach = device.efficiency.stream
-    share = runtime.weight_bandwidth
-    return weight_bandwidth(device.bandwidth, reach, share, device.units, runtime.unit_bandwidth, unpacked)
-
-
-def _operator(run: ServingRun, product: Product, share: Number, element_bytes: Number) -> Operator:
-    """Return a matrix product as an operator; its weights have ``element_bytes`` bytes."""
+def _operator(run: ServingRun, product: Product, kernel: Reading, element_bytes: Number) -> Operator:
+    """Return a matrix product as an operator; its weights have ``element_bytes`` bytes, read by a kernel."""
     device, inner = run.cluster.device, run.shape.hidden
-    reached = np.minimum(run.gemm_reach * share, 1.0) * device.clock
+    reached = np.minimum(run.gemm_reach * kernel.matrix, 1.0) * device.clock
     reach, outputs = device.efficiency, product.weights / inner
     rate = gemm_rate(
         product.rows * product.groups, outputs, inner, run.peak, reached,
@@ -251,19 +236,21 @@ def _operator(run: ServingRun, product: Product, share: Number, element_bytes: N
     )  # fmt: skip
     traffic = product.groups * (product.weights * element_bytes + product.rows * (inner + outputs) * run.element_bytes)
     flops = 2.0 * product.rows * product.weights * product.groups
-    return Operator(
-        product.name, "compute", "forward", "layer", flops, traffic, rate, _bandwidth(run, element_bytes), product.runs
+    unpacked = element_bytes * run.vector_peak / np.maximum(kernel.unpack_flops, TINY)
+    bandwidth = weight_bandwidth(
+        device.bandwidth, reach.stream, kernel.bandwidth, device.units, kernel.unit_bandwidth, unpacked
     )
+    return Operator(product.name, "compute", "forward", "layer", flops, traffic, rate, bandwidth, product.runs)
 
 
-def _layers(run: ServingRun, step: Pass, share: Number) -> Iterator[Operator]:
+def _layers(run: ServingRun, step: Pass) -> Iterator[Operator]:
     device, shape, runtime = run.cluster.device, run.shape, run.runtime
     products = layer_products(run, step.rows, encodes=step.encodes)
     for product in products:
-        yield _operator(run, product, share, run.body_bytes)
+        yield _operator(run, product, run.body, run.body_bytes)
     # For many rows packed weights are unpacked to 16 bits in memory first, and read again from there.
     weights: Number = sum((each.weights * each.groups * each.runs for each in products), start=0.0)
-    first = np.where(step.rows >= runtime.unpack_rows, run.packed, 0.0)
+    first = np.where(step.rows >= run.body.unpack_rows, 1.0, 0.0)
     yield Operator("unpacking of weights", "compute", "forward", "layer", 0.0,
                    first * weights * (run.body_bytes + UNPACKED_BYTES), 1.0,
                    reached_bandwidth(device.bandwidth, device.efficiency.stream))  # fmt: skip
@@ -274,23 +261,64 @@ def _layers(run: ServingRun, step: Pass, share: Number) -> Iterator[Operator]:
                    reached_bandwidth(device.bandwidth, device.efficiency.elementwise), layers)  # fmt: skip
 
 
-def _ends(run: ServingRun, step: Pass, share: Number) -> Iterator[Operator]:
+def _ends(run: ServingRun, step: Pass) -> Iterator[Operator]:
     if step.encodes or run.shape.kind == "encoder":
         return
     head = Product("output head", step.logit_rows, run.head_weights / run.tp, 1.0)
-    yield _operator(run, head, share, run.head_bytes)
+    yield _operator(run, head, run.head, run.head_bytes)
+
+
+@equation(
+    "bytes = cache · (copies + repeats · (1 + heads / kv_heads))",
+    unit="B",
+    source="code of the library: a step joins the cache and the new keys and values, and writes them for every head",
+)
+def copied_cache_bytes(cache: Number, copies: Number, repeats: Number, heads: Number, kv_heads: Number) -> Number:
+    """Bytes that a step of decode moves before attention reads keys and values.
+
+    Args:
+        cache: bytes of keys and values.
+        copies: passes over all of them that appending makes.
+        repeats: 1 where they are written out for every head of queries.
+        heads: heads of queries.
+        kv_heads: heads of keys and values.
+    """
+    return cache * (copies + repeats * (1.0 + heads / kv_heads))
+
+
+@equation(
+    "share = min(1, heads / units)",
+    unit="",
+    source="a block of threads for each head and sequence keeps no more units busy",
+)
+def busy_units(heads: Number, units: Number) -> Number:
+    """Share of the device that attention for single tokens keeps busy.
+
+    Args:
+        heads: heads of all sequences on the device.
+        units: processors of the device.
+    """
+    return np.minimum(1.0, heads / units)
 
 
 def _attention(run: ServingRun, step: Pass) -> Iterator[Operator]:
-    device = run.cluster.device
-    reachable = device.bandwidth * device.efficiency.stream * run.runtime.cache_bandwidth
+    device, runtime, here = run.cluster.device, run.runtime, 1.0 - run.host.share
+    reachable, read = device.bandwidth * device.efficiency.stream * runtime.cache_bandwidth, step.cache_read
+    moving = reached_bandwidth(device.bandwidth, device.efficiency.elementwise)
+    shape = run.shape
+    if step.decodes and any_true((runtime.cache_copies > 0) | (runtime.repeats_heads > 0)):
+        kv_heads = shape.heads if shape.latent else shape.kv_heads
+        copied = copied_cache_bytes(read, runtime.cache_copies, runtime.repeats_heads, shape.heads, kv_heads)
+        yield Operator("copies of keys and values", "attention", "forward", "layer", 0.0,
+                       copied / run.cache_shards, 1.0, moving, here)  # fmt: skip
+        read = read * np.where(runtime.repeats_heads > 0, shape.heads / kv_heads, 1.0)
+    if step.decodes and any_true(runtime.block_per_head > 0):
+        busy = busy_units(step.rows * shape.heads / run.tp, device.units)
+        reachable = reachable * np.where(runtime.block_per_head > 0, busy, 1.0)
     yield Operator("attention", "attention", "forward", "layer", step.attention_flops / run.tp,
-                   step.cache_read / run.cache_shards, step.attention_rate, reachable,
-                   1.0 - run.host.share)  # fmt: skip
-    stored = run.runtime.score_passes * step.scores / run.tp
-    yield Operator("stored attention scores", "attention", "forward", "layer", 0.0, stored, 1.0,
-                   reached_bandwidth(device.bandwidth, device.efficiency.elementwise),
-                   1.0 - run.host.share)  # fmt: skip
+                   read / run.cache_shards, step.attention_rate, reachable, here)  # fmt: skip
+    stored = runtime.score_passes * step.scores / run.tp
+    yield Operator("stored attention scores", "attention", "forward", "layer", 0.0, stored, 1.0, moving, here)
 
 
 def _host(run: ServingRun, step: Pass) -> Iterator[Operator]:
@@ -305,7 +333,7 @@ def _host(run: ServingRun, step: Pass) -> Iterator[Operator]:
     read = np.minimum(weights, step.rows * active * run.body_bytes)
     flops = 2.0 * step.rows * active + step.attention_flops
     itself = np.maximum(flops / host.rate, (read + step.cache_read) / host.bandwidth)
-    rate = run.peak * run.gemm_reach * run.runtime.prefill
+    rate = run.peak * run.gemm_reach * run.body.matrix
     sent = weights / run.cluster.device.host_bandwidth + flops / rate
     rate_of_best = flops / np.minimum(itself, sent)
     yield Operator("layers on the host", "compute", "forward", "layer", flops, 0.0, rate_of_best, 1.0,

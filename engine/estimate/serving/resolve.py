@@ -10,10 +10,11 @@ import numpy as np
 from capacity_tui.engine.catalog import Catalog, Quantization
 from capacity_tui.engine.catalog.rows.base import MIB
 from capacity_tui.engine.catalog.rows.engines import InferenceEngine
+from capacity_tui.engine.catalog.rows.weight_kernels import WeightKernel
 from capacity_tui.engine.cluster.catalogue_devices import processor_device
 from capacity_tui.engine.cluster.cluster import Cluster, Device
 from capacity_tui.engine.errors import Place, PlanError
-from capacity_tui.engine.estimate.serving.run import Host, Runtime, ServingRun
+from capacity_tui.engine.estimate.serving.run import Host, Reading, Runtime, ServingRun
 from capacity_tui.engine.estimate.serving.traffic import Guessing, Traffic
 from capacity_tui.engine.estimate.timing.attention import attention_rates, fastest_kernel
 from capacity_tui.engine.models.readers.huggingface import ModelFile, read_model_file
@@ -28,13 +29,13 @@ from capacity_tui.engine.units import BITS_PER_BYTE, FP16_BITS, GIGA, MICRO, PER
 HOST_PROCESSOR = "cpu-8c-3.5ghz-baseline"
 
 
-def engine_row(name: str, device: Device, family: str, catalog: Catalog) -> InferenceEngine:
-    """Return the back end of an engine that runs a family of weight formats on a device.
+def engine_row(name: str, device: Device, catalog: Catalog) -> InferenceEngine:
+    """Return the back end of an engine for a device.
 
     Raises:
         PlanError: the engine has none.
     """
-    return choose_engine(catalog.engines.values(), name, vendor_of(device, catalog), family)
+    return choose_engine(catalog.engine_rows(name), name, vendor_of(device, catalog))
 
 
 def vendor_of(device: Device, catalog: Catalog) -> str:
@@ -42,22 +43,26 @@ def vendor_of(device: Device, catalog: Catalog) -> str:
     return "CPU" if device.kind == "cpu" else catalog.accelerators[device.id].vendor
 
 
-def choose_engine(rows: Iterable[InferenceEngine], name: str, vendor: str, family: str) -> InferenceEngine:
-    """Return the row of an engine that fits a vendor and a family of formats best."""
+def choose_engine(rows: Iterable[InferenceEngine], name: str, vendor: str) -> InferenceEngine:
+    """Return the row of an engine that fits a vendor best.
+
+    Raises:
+        PlanError: none of them runs on devices of the vendor.
+    """
     rows = tuple(rows)
-    fitting = [
-        row
-        for row in rows
-        if row.engine == name and vendor in (row.vendors or (vendor,)) and family in (row.formats or (family,))
-    ]
+    fitting = [row for row in rows if vendor in (row.vendors or (vendor,))]
     if not fitting:
-        makers = sorted({maker for row in rows if row.engine == name for maker in row.vendors})
+        makers = sorted({maker for row in rows for maker in row.vendors})
+        where = f"{name} runs on devices of {', '.join(makers)}; this one is of {vendor}"
         place = Place(field="inference.engine")
-        if makers:
-            where = f"{name} runs on devices of {', '.join(makers)}; this one is of {vendor}"
-            raise PlanError("this engine does not run on this hardware", where, "choose another engine", place)
-        raise PlanError("nothing is known about this engine", name, place=place)
-    return max(fitting, key=lambda row: (bool(row.vendors), bool(row.formats)))
+        raise PlanError("this engine does not run on this hardware", where, "choose another engine", place)
+    return max(fitting, key=lambda row: bool(row.vendors))
+
+
+def kernel_id(engine: InferenceEngine, weights: Quantization) -> str:
+    """Return the row of the kernels with which an engine reads a format of weights."""
+    named = (engine.kernels.get(name) for name in (weights.id, weights.family))
+    return next((name for name in named if name), engine.kernels["packed"])
 
 
 def serving_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catalog: Catalog) -> ServingRun:
@@ -70,7 +75,9 @@ def serving_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catalog: 
     inference, parallel, device = plan.inference, plan.parallelism, cluster.device
     stored = None if plan.model.config is None else read_model_file(plan.model.config)
     quantization = catalog.quantizations.find(_weights(plan, stored))
-    engine = engine_row(inference.engine, device, quantization.family, catalog)
+    engine = engine_row(inference.engine, device, catalog)
+    kernel = catalog.weight_kernels[kernel_id(engine, quantization)]
+    plain = catalog.weight_kernels[engine.kernels["plain"]]
     counts = count_parameters(shape)
     body, embedding, head = _widths(quantization)
     exact = _exact(stored, quantization, counts, shape, (body, embedding, head))
@@ -79,6 +86,7 @@ def serving_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catalog: 
     # Weights of four bytes come with activations of four bytes; everything narrower attends in 16 bits.
     attention = compute if compute == "fp32" else half
     packed = float(not quantization.own_type)
+    head_bits = head * BITS_PER_BYTE
     efficiency = plan.hardware.efficiency
     generates = shape.kind in ("decoder", "encoder-decoder")
     cached = catalog.quantizations.find(inference.kv_cache)
@@ -86,9 +94,9 @@ def serving_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catalog: 
         shape=shape,
         counts=counts,
         cluster=cluster,
-        runtime=runtime(
-            engine, packed=packed, claim=inference.gpu_memory_utilization, chunk=inference.max_num_batched_tokens
-        ),
+        runtime=runtime(engine, inference.gpu_memory_utilization, inference.max_num_batched_tokens),
+        body=reading(kernel, packed),
+        head=reading(plain if head_bits >= FP16_BITS else kernel, float(packed and head_bits < FP16_BITS)),
         host=_host(inference.gpu_layers, shape, device, catalog),
         prompt=float(inference.prompt_tokens),
         output=float(inference.output_tokens) if generates else 0.0,
@@ -103,13 +111,12 @@ def serving_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catalog: 
         head_bytes=head * exact,
         cache_bytes=(cached.base_bits or cached.bits_per_weight or FP16_BITS) / BITS_PER_BYTE,
         element_bytes=engine.activation_bytes,
-        peak=_peak(device, compute, engine, catalog),
+        peak=_peak(device, compute, kernel, catalog),
         gemm_reach=device.gemm_reach(compute) if efficiency is None else efficiency,
         attention_peak=device.peak(attention),
         attention_reach=device.gemm_reach(attention),
         attention=attention_rates(fastest_kernel(device, catalog), device, catalog),
         vector_peak=device.peaks.get("fp32", min(device.peaks.values())),
-        packed=packed,
         calibration=f"{engine.name}: {engine.source} ({engine.confidence}); {device.efficiency.source}",
         assumed=(*cluster.assumed, *shape.assumed, *_assumed(plan, quantization, shape, device, catalog)),
         traffic=_traffic(inference, float(parallel.dp or 1)),
@@ -133,29 +140,26 @@ def _traffic(inference: InferenceSection, replicas: float) -> Traffic:
     )
 
 
-def runtime(engine: InferenceEngine, *, packed: float, claim: float, chunk: int | None = None) -> Runtime:
+def runtime(engine: InferenceEngine, claim: float, chunk: int | None = None) -> Runtime:
     """Return an engine's row in seconds and bytes.
 
     Args:
         engine: the row.
-        packed: 1 for packed weights, 0 for plain ones.
         claim: share of device memory that engines take which take a share.
         chunk: most tokens of a pass, where the plan gives them.
     """
     return Runtime(
         kernels_per_layer=engine.kernels_per_layer,
-        unpack_kernels=engine.unpack_kernels * packed,
+        expert_kernels=engine.expert_kernels,
         kernel_gap=engine.kernel_gap,
         host_seconds=engine.host_us * MICRO,
         step_seconds=engine.step_us * MICRO,
         sequence_seconds=engine.sequence_us * MICRO,
         sequence_overlap=engine.sequence_overlap,
-        weight_bandwidth=engine.packed_bandwidth if packed else engine.plain_bandwidth,
         cache_bandwidth=engine.cache_bandwidth,
-        unit_bandwidth=np.inf if engine.unit_gbs is None else engine.unit_gbs * GIGA,
-        unpack_flops=engine.unpack_flops,
-        unpack_rows=float(engine.unpack_rows or np.inf),
-        prefill=engine.packed_prefill if packed else engine.plain_prefill,
+        cache_copies=engine.cache_copies,
+        repeats_heads=float(engine.repeats_heads),
+        block_per_head=float(engine.block_per_head),
         attention_prefill=engine.attention_prefill,
         score_passes=engine.score_passes,
         elementwise_passes=engine.elementwise_passes,
@@ -174,19 +178,38 @@ def runtime(engine: InferenceEngine, *, packed: float, claim: float, chunk: int 
     )
 
 
-def _peak(device: Device, compute: str, engine: InferenceEngine, catalog: Catalog) -> float:
-    """Return the dense peak of the linear layers; GeForce parts double it where an engine accumulates in 16 bits."""
+def reading(kernel: WeightKernel, packed: float) -> Reading:
+    """Return a row of kernels in bytes a second.
+
+    Args:
+        kernel: the row.
+        packed: 1 where they unpack weights.
+    """
+    return Reading(
+        bandwidth=kernel.bandwidth,
+        matrix=kernel.matrix,
+        unit_bandwidth=np.inf if kernel.unit_gbs is None else kernel.unit_gbs * GIGA,
+        unpack_flops=kernel.unpack_flops * packed,
+        unpack_rows=float(kernel.unpack_rows or np.inf) if packed else np.inf,
+        launches=kernel.launches,
+    )
+
+
+def _peak(device: Device, compute: str, kernel: WeightKernel, catalog: Catalog) -> float:
+    """Return the dense peak of the linear layers; GeForce parts double it where kernels accumulate in 16 bits."""
     peak = device.peak(compute)
-    makers = engine.half_accumulation_vendors
-    if engine.half_accumulation is None or vendor_of(device, catalog) not in makers or "bf16" not in device.peaks:
+    makers = kernel.half_accumulation_vendors
+    if kernel.half_accumulation is None or vendor_of(device, catalog) not in makers or "bf16" not in device.peaks:
         return peak
-    return max(peak, engine.half_accumulation * device.peak("fp32")) if compute == "fp16" else peak
+    return max(peak, kernel.half_accumulation * device.peak("fp32")) if compute == "fp16" else peak
 
 
 def _assumed(
     plan: Plan, quantization: Quantization, shape: TransformerShape, device: Device, catalog: Catalog
 ) -> Iterator[str]:
     """Say which choices were made for the plan."""
+    if catalog.engines.find_id(plan.inference.engine) is None:
+        yield f"engine {plan.inference.engine}: not known, counted as the average of serving software"
     if quantization.id != catalog.quantizations.find(plan.inference.weights).id:
         yield f"weights as stored in the file: {quantization.name}"
     layers = plan.inference.gpu_layers

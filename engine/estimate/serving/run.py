@@ -24,26 +24,22 @@ from capacity_tui.engine.numeric import Number, any_true
 class Runtime:
     """What the inference engine does; see profiles/engines.yaml for each meaning. Seconds, bytes, B/s.
 
-    ``weight_bandwidth`` and ``prefill`` are those of the format the weights have. ``chunk_tokens`` of 0 means the
-    whole prompt at once, infinite ``unpack_rows`` that weights are always unpacked inside the product. ``claim``
-    is the share of device memory the engine takes for itself, 0 for only what it needs; with ``claims_free`` it is
-    a share of what weights and workspace leave free. ``reserved_output`` is the share of an answer for which the cache
-    has to have room before its request runs.
+    ``chunk_tokens`` of 0 means the whole prompt at once. ``claim`` is the share of device memory the engine takes for
+    itself, 0 for only what it needs; with ``claims_free`` it is a share of what weights and workspace leave free.
+    ``reserved_output`` is the share of an answer for which the cache has to have room before its request runs.
     """
 
     kernels_per_layer: Number
-    unpack_kernels: Number
+    expert_kernels: Number
     kernel_gap: Number
     host_seconds: Number
     step_seconds: Number
     sequence_seconds: Number
     sequence_overlap: Number
-    weight_bandwidth: Number
     cache_bandwidth: Number
-    unit_bandwidth: Number
-    unpack_flops: Number
-    unpack_rows: Number
-    prefill: Number
+    cache_copies: Number
+    repeats_heads: Number
+    block_per_head: Number
     attention_prefill: Number
     score_passes: Number
     elementwise_passes: Number
@@ -59,6 +55,21 @@ class Runtime:
     embedding_on_host: Number
     claim: Number
     claims_free: Number
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What kernels that multiply with stored weights do; see profiles/weight_kernels.yaml. B/s.
+
+    Infinite ``unpack_rows`` mean that weights are always unpacked inside the product.
+    """
+
+    bandwidth: Number
+    matrix: Number
+    unit_bandwidth: Number
+    unpack_flops: Number
+    unpack_rows: Number
+    launches: Number
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +96,7 @@ class ServingRun:
         counts: its parameters by part.
         cluster: what it runs on.
         runtime: what the engine does.
+        body, head: what its kernels do with the weights of layers, and of the output head.
         host: the processor that runs the rest of a partly offloaded model.
         prompt: tokens of a prompt.
         output: tokens to generate, 0 for models that generate none.
@@ -101,7 +113,6 @@ class ServingRun:
         attention_reach: share of it that products of single rows sustain.
         attention: what the kernel of attention reaches over prompts.
         vector_peak: fp32 peak outside the matrix units, FLOP/s, which unpacks weights.
-        packed: 1 where weights are unpacked before each product.
         calibration: which measured constants went in.
         assumed: what was not given.
         traffic: how requests come, and how they differ.
@@ -112,6 +123,8 @@ class ServingRun:
     counts: ParameterCounts
     cluster: Cluster
     runtime: Runtime
+    body: Reading
+    head: Reading
     host: Host
     prompt: Number
     output: Number
@@ -132,7 +145,6 @@ class ServingRun:
     attention_reach: Number
     attention: AttentionRates
     vector_peak: Number
-    packed: Number
     calibration: str
     assumed: tuple[str, ...]
     traffic: Traffic = field(default_factory=Traffic)

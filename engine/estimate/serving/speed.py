@@ -26,6 +26,7 @@ from capacity_tui.engine.estimate.timing.collectives import (
     point_to_point_seconds,
 )
 from capacity_tui.engine.estimate.work import Collective, Operator, PassSchedule, Phase
+from capacity_tui.engine.models.transformer.matrices import layer_matrices
 from capacity_tui.engine.numeric import Number, any_true, where
 
 # Steps of a small all-reduce in which every device reads from all others, in hops of the link.
@@ -139,6 +140,37 @@ def _hand_over(run: ServingRun, rows: Number) -> Number:
     return np.where(run.pp > 1, (run.pp - 1.0) * (send + run.runtime.stage_seconds), 0.0)
 
 
+@equation(
+    "kernels = layers · (each + further · products + expert · experts)",
+    unit="kernels",
+    source="engines.yaml: a layer's kernels; a loop over experts launches those of all, whether tokens visit or not",
+)
+def launched_kernels(
+    layers: Number, each: Number, further: Number, products: Number, expert: Number, experts: Number
+) -> Number:
+    """Kernels of one forward pass.
+
+    Args:
+        layers: layers of the model.
+        each: kernels of a layer.
+        further: kernels beside each product with weights, which their format needs.
+        products: products of a layer with weights that are launched one by one.
+        expert: kernels of an expert, 0 where products of experts are grouped.
+        experts: routed experts of a layer.
+    """
+    return layers * (each + further * products + expert * experts)
+
+
+def pass_kernels(run: ServingRun) -> Number:
+    """Return the kernels that one forward pass launches through all layers."""
+    runtime, matrices = run.runtime, layer_matrices(run.shape)
+    looped = np.where(runtime.expert_kernels > 0, 1.0, 0.0)
+    products: Number = sum((each.number * (looped if each.routed else 1.0) for each in matrices), start=0.0)
+    experts = run.moe_share * run.shape.experts
+    each, expert = runtime.kernels_per_layer, runtime.expert_kernels
+    return launched_kernels(run.shape.layers, each, run.body.launches, products, expert, experts)
+
+
 def _schedule(
     run: ServingRun, step: Pass, sequences: Number, passes: Number, waves: Number, overlap: Number
 ) -> PassSchedule:
@@ -149,7 +181,7 @@ def _schedule(
         stages=run.pp,
         overlap=overlap,
         hand_over=_hand_over(run, step.rows),
-        kernels=(runtime.kernels_per_layer + runtime.unpack_kernels) * run.shape.layers,
+        kernels=pass_kernels(run),
         kernel_gap=runtime.kernel_gap * run.cluster.device.efficiency.kernel_launch_seconds,
         host_seconds=runtime.sequence_seconds * sequences,
         host_overlap=runtime.sequence_overlap,
@@ -162,7 +194,7 @@ def prefill(run: ServingRun) -> Phase:
     passes = np.ceil(tokens / tokens_per_pass(run))
     step = prefill_pass(run, tokens / passes)
     schedule = _schedule(run, step, run.batch / passes, passes, passes, run.runtime.stage_overlap)
-    operators = pass_operators(run, step, run.runtime.prefill)
+    operators = pass_operators(run, step)
     return _phase("prefill", run, step, operators, schedule)
 
 
@@ -192,7 +224,7 @@ def decode_phase(name: Literal["decode", "draft"], run: ServingRun, runs: Number
     groups = np.minimum(run.pp, run.running)
     step = decode_pass(run, run.running / groups, guesses)
     schedule = _schedule(run, step, run.running / groups, groups, 1.0, 0.0)
-    return _phase(name, run, step, pass_operators(run, step, 1.0), schedule, runs)
+    return _phase(name, run, step, pass_operators(run, step), schedule, runs)
 
 
 @equation(
@@ -225,12 +257,12 @@ def loaded_phases(run: ServingRun) -> tuple[Phase, ...]:
     count = run.batch * run.fresh / (groups * chunk)
     mixes = 0.0 if run.shape.encoder_layers else runtime.mixes_prefill
     riding = mixes * np.minimum(passes / count, 1.0)
-    prompts, share = prefill_pass(run, chunk), runtime.prefill
+    prompts = prefill_pass(run, chunk)
     if any_true(riding > 0):
         answers = decode_pass(run, sequences * riding, run.guessing.tokens)
-        operators, rows = mixed_operators(run, prompts, answers, share), prompts.rows + answers.rows
+        operators, rows = mixed_operators(run, prompts, answers), prompts.rows + answers.rows
     else:
-        operators, rows = pass_operators(run, prompts, share), prompts.rows
+        operators, rows = pass_operators(run, prompts), prompts.rows
     step = replace(prompts, rows=rows)
     schedule = _schedule(run, step, sequences, groups, 1.0, 0.0)
     reading = _phase("prefill", run, step, operators, schedule, count)
