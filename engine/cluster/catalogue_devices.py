@@ -56,6 +56,8 @@ def efficiency_of(generation: str, catalog: Catalog) -> Efficiency:
         idle_share=row.idle_share,
         optimizer_stream=catalog.coefficients["optimizer-stream"].value,
         host_stream=catalog.coefficients["host-stream"].value,
+        host_optimizer=catalog.coefficients["host-optimizer"].value * 1e9,
+        host_optimizer_alone=catalog.coefficients["host-optimizer-alone"].value * 1e9,
         arithmetic_power=catalog.coefficients["arithmetic-power"].value,
         memory_power=catalog.coefficients["memory-power"].value,
         waiting_power=catalog.coefficients["waiting-power"].value,
@@ -85,6 +87,7 @@ def accelerator_device(row: Accelerator, catalog: Catalog) -> Device:
     guesses = catalog.assumptions
     host = PCIE_LANE_GBS[generation or int(guesses["pcie-generation"].value)] * 1e9
     host *= lanes or guesses["pcie-lanes"].value
+    host = row.host_link_gbs * 1e9 if row.host_link_gbs else host
     bandwidth = row.bandwidth_gbs * 1e9
     device = Device(
         id=row.id,
@@ -103,7 +106,7 @@ def accelerator_device(row: Accelerator, catalog: Catalog) -> Device:
         confidence=row.confidence,
         runs_as=stand_ins(catalog),
     ).known_by(told, *DEVICE_FIGURES)
-    if not row.unified_memory and not (generation and lanes):
+    if not row.unified_memory and not row.host_link_gbs and not (generation and lanes):
         guess = assumed_by(guesses["pcie-lanes" if generation else "pcie-generation"])
         device = device.known_by(guess, "host_bandwidth", *(() if row.link_gbs else ("link_bandwidth",)))
     if row.memory_mib_assumed:

@@ -59,6 +59,8 @@ class Efficiency:
     idle_share: Number
     optimizer_stream: Number
     host_stream: Number
+    host_optimizer: Number
+    host_optimizer_alone: Number
     arithmetic_power: Number
     memory_power: Number
     waiting_power: Number

@@ -53,6 +53,9 @@ class Accelerator(Row):
     link_gbs: PositiveFloat | None = Field(None, description="all links of the device, GB/s per direction")
     pcie_gen: int | None = Field(None, ge=1, le=9)
     pcie_lanes: PositiveInt | None = None
+    host_link_gbs: PositiveFloat | None = Field(
+        None, description="link to the processor where it is not PCIe, GB/s per direction"
+    )
     compute_capability: str | None = Field(None, description="NVIDIA's version, or AMD's gfx name")
     units: PositiveInt | None = Field(None, description="multiprocessors, compute units or cores")
     unit_kind: Annotated[str | None, IDENTIFIES] = None

@@ -9,12 +9,12 @@ import numpy as np
 from capacity_tui.engine.catalog.counts import counted
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.networks.run import NetworkRun
+from capacity_tui.engine.estimate.timing.host import optimizer_bandwidth
 from capacity_tui.engine.estimate.timing.newton_schulz import iterations
 from capacity_tui.engine.estimate.timing.roofline import (
     TILE_COLUMNS,
     TILE_ROWS,
     gemm_rate,
-    optimizer_bandwidth,
     reached_bandwidth,
 )
 from capacity_tui.engine.estimate.work import Direction, Operator
@@ -117,7 +117,7 @@ def _optimizer(run: NetworkRun) -> Iterator[Operator]:
     device = run.cluster.device
     ranks = run.shard if run.zero >= 1 else 1.0
     updated = run.network.parameters / ranks
-    bandwidth = optimizer_bandwidth(device, run.offload_optimizer)
+    bandwidth = optimizer_bandwidth(run.cluster, run.offload_optimizer)
     yield Operator(
         "optimizer", "optimizer", "step", "step", 0.0, updated * run.numerics.optimizer_traffic, 1.0, bandwidth
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from capacity_tui.engine.catalog.counts import counted
-from capacity_tui.engine.cluster.cluster import Device
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.work import Operator
 from capacity_tui.engine.numeric import Number, where
@@ -54,6 +53,21 @@ def gemm_rate(
     """
     tiles = np.maximum(m * (1.0 / TILE_ROWS), 1.0) * np.maximum(n * (1.0 / TILE_COLUMNS), 1.0)
     return peak * reach * (tiles * k / ((tiles + fill * units) * (k + ramp)))
+
+
+@equation(
+    "share = rows / (rows + 128 / 2) if groups > 1 else 1",
+    unit="",
+    source="the last tile of each group is half full in the mean; published timings of grouped products",
+)
+def group_fill(rows: Number, groups: Number) -> Number:
+    """Share of the rate that groups of rows leave, whose last tiles are partly filled.
+
+    Args:
+        rows: rows of a group.
+        groups: products side by side.
+    """
+    return where(groups > 1, rows / (rows + 0.5 * TILE_ROWS), 1.0)
 
 
 @equation(
@@ -109,13 +123,6 @@ def reached_bandwidth(datasheet: Number, share: Number) -> Number:
         share: share of it that such kernels reach.
     """
     return datasheet * share
-
-
-def optimizer_bandwidth(device: Device, offloaded: Number) -> Number:
-    """Bytes an optimizer's step moves in a second: in device memory, or over the link to the host."""
-    reach = device.efficiency
-    own = reached_bandwidth(device.bandwidth, reach.stream * reach.optimizer_stream)
-    return where(np.asarray(offloaded) > 0, reached_bandwidth(device.host_bandwidth, reach.host_stream), own)
 
 
 def operator_seconds(operator: Operator) -> Number:

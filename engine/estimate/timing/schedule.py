@@ -296,7 +296,7 @@ def _pipeline_time(phase: Phase, schedule: Schedule) -> PhaseTime:
     parts["pipeline_bubble"] = parts.get("pipeline_bubble", 0.0) + bubble + messages * micro_batches
     parts["optimizer"] = total(busy.step)
     waiting = straggling(total(parts), schedule.spread, schedule.nodes)
-    parts["overhead"] = overlap.idle * micro_batches + phase.fixed_seconds + waiting
+    parts["overhead"] = parts.get("overhead", 0.0) + overlap.idle * micro_batches + phase.fixed_seconds + waiting
     return PhaseTime(total(parts), parts, tuple(visible))
 
 

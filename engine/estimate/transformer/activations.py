@@ -82,26 +82,34 @@ def dense_feed_forward(kept: Number, ffn: Number, tp: Number) -> Number:
 
 
 @equation(
-    "feed_forward = (active · (kept · expert + 2 · hidden) + kept · shared + 2 · experts) / tp",
+    "feed_forward = (active · (kept_routed · expert + 2 · hidden) + kept · shared + 2 · scored) / tp",
     unit="elements per token",
     source=SOURCE + "; a token is copied to each of its experts and back, and keeps its scores",
 )
 def moe_feed_forward(
-    kept: Number, active: Number, expert: Number, hidden: Number, shared: Number, experts: Number, tp: Number
+    kept: Number,
+    active: Number,
+    kept_routed: Number,
+    expert: Number,
+    hidden: Number,
+    shared: Number,
+    scored: Number,
+    tp: Number,
 ) -> Number:
     """Elements a token keeps in the feed-forward of a layer of experts.
 
     Args:
-        kept: copies of the feed-forward's width that the framework keeps.
+        kept: copies of the width of shared experts that the framework keeps.
         active: experts a token visits.
+        kept_routed: copies of the width of a routed expert that it keeps.
         expert: width of an expert.
         hidden: width of the model.
         shared: width of all shared experts together.
-        experts: routed experts of a layer.
+        scored: routed experts of a layer whose scores are kept.
         tp: devices a layer is split over.
     """
-    routed = active * (kept * expert + 2.0 * hidden)
-    return (routed + kept * shared + 2.0 * experts) / tp
+    routed = active * (kept_routed * expert + 2.0 * hidden)
+    return (routed + kept * shared + 2.0 * scored) / tp
 
 
 @equation(
@@ -157,12 +165,15 @@ def feed_forward_elements(run: TransformerRun, recompute: Recompute) -> Number:
     """
     shape = run.shape
     frozen = where(run.frozen_bytes > 0, 1.0, 0.0)
-    kept = (run.software.saved_activation - recompute.activation - frozen) * (1.0 - recompute.mlp)
+    copies = run.software.saved_activation - recompute.activation - frozen
+    kept = copies * (1.0 - recompute.mlp)
     dense = dense_feed_forward(kept, shape.ffn, run.tp)
     if not any_true(run.moe_share > 0):
         return dense
     shared = shape.experts_shared * shape.shared_ffn
-    routed = moe_feed_forward(kept, shape.experts_active, shape.moe_ffn, shape.hidden, shared, shape.experts, run.tp)
+    scored = shape.experts * (1.0 - recompute.router)
+    routed = moe_feed_forward(kept, shape.experts_active, copies * (1.0 - recompute.experts), shape.moe_ffn,
+                              shape.hidden, shared, scored, run.tp)  # fmt: skip
     return mean_feed_forward(run.moe_share, dense, routed)
 
 

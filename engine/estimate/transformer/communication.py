@@ -15,7 +15,9 @@ from capacity_tui.engine.estimate.timing.collectives import (
     point_to_point_seconds,
 )
 from capacity_tui.engine.estimate.transformer.context import context_collectives
+from capacity_tui.engine.estimate.transformer.host_copies import host_copies
 from capacity_tui.engine.estimate.transformer.optimizer import optimizer_collectives
+from capacity_tui.engine.estimate.transformer.routing import expert_load
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.estimate.work import Collective
 from capacity_tui.engine.numeric import Number, any_true, where
@@ -33,6 +35,7 @@ def training_collectives(run: TransformerRun) -> tuple[Collective, ...]:
         *_pipeline(run),
         *_data_parallel(run),
         *optimizer_collectives(run),
+        *host_copies(run),
     )
 
 
@@ -132,9 +135,11 @@ def _expert_parallel(run: TransformerRun) -> Iterator[Collective]:
     """Tokens travel to their experts and back, forward and backward."""
     if not _used(run.ep) or not any_true(run.moe_share > 0):
         return
-    payload = run.tokens / run.tp * run.shape.experts_active * run.shape.hidden * run.element_bytes
+    payload = expert_load(run) * run.tokens / run.tp * run.shape.experts_active * run.shape.hidden * run.element_bytes
     seconds = all_to_all_seconds(payload, run.ep, run.etp, run.cluster, run.shape.experts_active)
-    count = run.layers_per_stage * run.moe_share * (EXPERT_EXCHANGES + 2.0 * run.recompute.full_layers)
+    # Tokens cross again where the whole feed-forward of a mixture layer is computed again.
+    again = run.recompute.full_layers + (1.0 - run.recompute.full_layers) * run.recompute.mlp
+    count = run.layers_per_stage * run.moe_share * (EXPERT_EXCHANGES + 2.0 * again)
     yield Collective("all-to-all of tokens", "expert_parallel", seconds, count, run.software.ep_overlap,
                      bytes=payload)  # fmt: skip
 

@@ -19,6 +19,7 @@ from capacity_tui.engine.estimate.timing.roofline import (
     alignment,
     gemm_bytes,
     gemm_rate,
+    group_fill,
     operator_seconds,
     padded,
     reached_bandwidth,
@@ -29,6 +30,7 @@ from capacity_tui.engine.estimate.transformer.frozen_base import frozen_base_ope
 from capacity_tui.engine.estimate.transformer.launches import forward_launches
 from capacity_tui.engine.estimate.transformer.optimizer import optimizer_operators
 from capacity_tui.engine.estimate.transformer.recomputation import recomputed_share
+from capacity_tui.engine.estimate.transformer.routing import expert_load
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.estimate.work import Direction, Operator, PipelinePosition
 from capacity_tui.engine.numeric import Number, any_true, where
@@ -110,8 +112,10 @@ def gemm(
     ramp = reach.ramp_length * 2.0 / element_bytes
     bandwidth = reached_bandwidth(device.bandwidth, reach.stream)
 
+    fill = group_fill(m, groups) if any_true(np.asarray(groups) > 1) else 1.0
+
     def product(label: str, phase: Direction, rows: Number, columns: Number, depth: Number, runs: Number) -> Operator:
-        rate = gemm_rate(rows * groups, columns, depth, peak, reached, device.units, reach.wave_fill, ramp)
+        rate = gemm_rate(rows * groups, columns, depth, peak, reached * fill, device.units, reach.wave_fill, ramp)
         return Operator(
             label, "compute", phase, where, 2.0 * rows * columns * depth * groups,
             gemm_bytes(rows, columns, depth, element_bytes) * groups, rate, bandwidth, runs,
@@ -176,14 +180,15 @@ def _feed_forward(run: TransformerRun) -> Iterator[Operator]:
     if not any_true(moe_layers > 0):
         return
     groups = np.maximum(shape.experts / run.ep, 1.0)
-    rows = tokens * shape.experts_active * run.etp / run.tp / groups
-    yield from gemm(
-        run, "router", tokens / run.tp, shape.experts, shape.hidden, count=moe_layers, in_plan_precision=False
-    )
+    rows = expert_load(run) * tokens * shape.experts_active * run.etp / run.tp / groups
+    again = recomputed_share(run, run.recompute.experts, product=True)
+    yield from gemm(run, "router", tokens / run.tp, shape.experts, shape.hidden, count=moe_layers,
+                    recompute=recomputed_share(run, run.recompute.router, product=True),
+                    in_plan_precision=False)  # fmt: skip
     yield from gemm(run, "experts, up projection", rows, expert_up / run.etp, shape.hidden, count=moe_layers,
-                    recompute=recompute_fraction, groups=groups)  # fmt: skip
+                    recompute=again, groups=groups)  # fmt: skip
     yield from gemm(run, "experts, down projection", rows, shape.hidden, shape.moe_ffn / run.etp, count=moe_layers,
-                    recompute=recompute_fraction, groups=groups)  # fmt: skip
+                    recompute=again, groups=groups)  # fmt: skip
     if any_true(shape.experts_shared > 0):
         shared = shape.experts_shared * shape.shared_ffn / run.tp
         yield from gemm(run, "shared expert, up projection", tokens, (1 + shape.gated) * shared, shape.hidden,
@@ -196,7 +201,7 @@ def _elementwise(run: TransformerRun) -> Iterator[Operator]:
     """Norms, residuals, rotary positions, activations, casts: kernels bound by memory."""
     device, shape = run.cluster.device, run.shape
     software, blocks = run.software, 1.0 + run.encoder_blocks
-    routed = run.moe_share * shape.experts_active * shape.hidden / run.tp
+    routed = expert_load(run) * run.moe_share * shape.experts_active * shape.hidden / run.tp
     rotary = (blocks + run.cross_attentions) * (run.query_width + run.key_value_width) / run.tp
     sublayers = 2.0 * blocks + run.cross_attentions
     passes = software.elementwise_passes * where(run.compiled > 0, software.compiled_passes, 1.0)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from capacity_tui.engine.estimate.timing.collectives import all_to_all_seconds
+from capacity_tui.engine.estimate.timing.host import host_link_bandwidth, optimizer_bandwidth
 from capacity_tui.engine.estimate.timing.newton_schulz import WIDTH, iterations
-from capacity_tui.engine.estimate.timing.roofline import optimizer_bandwidth
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.estimate.work import Collective, Operator
 from capacity_tui.engine.models.transformer.matrices import Matrix, layer_matrices
@@ -53,11 +53,17 @@ def optimizer_operators(run: TransformerRun) -> Iterator[Operator]:
     experts = run.layers_per_stage * run.expert_parameters_per_layer / (run.ep * run.etp)
     inner = (dense / shard + experts / expert_shard) * run.trained_share
     outer = run.outer_parameters / run.tp / np.minimum(run.pp, 2.0) / shard * run.trained_ends
-    # The processor that updates offloaded states keeps up with the link.
-    arithmetic = where(np.asarray(run.offload_optimizer) > 0, np.inf, device.peak("fp32"))
+    offloaded = np.asarray(run.offload_optimizer) > 0
+    # The processor that updates offloaded states is bound by its memory.
+    arithmetic = where(offloaded, np.inf, device.peak("fp32"))
+    bandwidth = optimizer_bandwidth(run.cluster, run.offload_optimizer)
     yield Operator("optimizer", "optimizer", "step", "step", (inner + outer) * run.optimizer_flops,
-                   inner * run.optimizer_traffic + outer * run.outer_traffic, arithmetic,
-                   optimizer_bandwidth(device, run.offload_optimizer))  # fmt: skip
+                   inner * run.optimizer_traffic + outer * run.outer_traffic, arithmetic, bandwidth)  # fmt: skip
+    if any_true(offloaded):
+        # Gradients go down and parameters come up once a step, before and after the update.
+        crossing = where(offloaded, (inner + outer) * (run.gradient_bytes + run.element_bytes), 0.0)
+        yield Operator("gradients to the host and parameters back", "optimizer", "step", "step", 0.0, crossing, 1.0,
+                       host_link_bandwidth(device))  # fmt: skip
     for shared in _shared(run):
         share = shared.share(run.layers_per_stage)
         for matrix in shared.matrices:

@@ -57,6 +57,7 @@ class Software:
     gather_launches: Number
     moe_launches: Number
     expert_launches: Number
+    expert_spread: Number
     host_launch_seconds: Number
     compiled_launches: Number
     captured_launches: Number
@@ -72,6 +73,8 @@ class Recompute:
     operations: Number = 0.0
     attention: Number = 0.0
     mlp: Number = 0.0
+    experts: Number = 0.0
+    router: Number = 0.0
     norm: Number = 0.0
     activation: Number = 0.0
     latent: Number = 0.0
@@ -148,6 +151,7 @@ class TransformerRun:
         zero: sharding stage 0 to 3.
         shard: ranks in one sharding group.
         sequence_parallel: 1 where norms are split over the tensor-parallel group.
+        natural_routing: 1 where tokens spread over experts as a trained router spreads them, 0 where evenly.
         element_bytes: bytes of an activation.
         weight_bytes: bytes kept for a parameter between uses.
         master_bytes: bytes of its fp32 copy, 0 if none.
@@ -200,6 +204,7 @@ class TransformerRun:
     zero: Number
     shard: Number
     sequence_parallel: Number
+    natural_routing: Number
     element_bytes: Number
     weight_bytes: Number
     master_bytes: Number

@@ -1,0 +1,118 @@
+"""What waits on the host, and how unevenly tokens spread over experts."""
+
+from __future__ import annotations
+
+import pytest
+
+from capacity_tui.engine.estimate.estimate import estimate_plan
+from capacity_tui.engine.estimate.result import Estimate
+from tests.plans import plan_of
+
+NODE = {
+    "task": "train",
+    "model.name": "llama-3-8b",
+    "hardware.name": "h100-sxm-80gb",
+    "hardware.devices": 8,
+    "hardware.per_node": 8,
+    "training.seq_len": 8192,
+    "training.micro_batch": 1,
+    "training.global_batch": 8,
+    "training.checkpointing": "full",
+    "training.framework": "deepspeed",
+    "parallelism.zero": 3,
+}
+MIXTURE = {
+    "task": "train",
+    "model.name": "qwen-3-30b-a3b",
+    "hardware.name": "h100-sxm-80gb",
+    "hardware.devices": 64,
+    "hardware.per_node": 8,
+    "training.seq_len": 4096,
+    "training.micro_batch": 4,
+    "training.global_batch": 512,
+    "training.framework": "megatron",
+    "parallelism.ep": 8,
+}
+
+
+def estimate(base: dict[str, object], **changes: object) -> Estimate:
+    return estimate_plan(plan_of(base, {path.replace("__", "."): value for path, value in changes.items()})).estimate
+
+
+def seconds(base: dict[str, object], **changes: object) -> float:
+    return float(estimate(base, **changes).computation.step_seconds.value)
+
+
+def part(base: dict[str, object], name: str, **changes: object) -> float:
+    return float(estimate(base, **changes).computation.parts[name])
+
+
+def kept(base: dict[str, object], **changes: object) -> float:
+    return float(estimate(base, **changes).memory.parts["activations"])
+
+
+def test_an_optimizer_on_the_host_takes_seconds_that_nothing_hides() -> None:
+    offloaded = part(NODE, "optimizer", parallelism__offload="optimizer")
+    assert offloaded > 20.0 * part(NODE, "optimizer")
+    whole = seconds(NODE, parallelism__offload="optimizer") - seconds(NODE)
+    assert whole == pytest.approx(offloaded - part(NODE, "optimizer"))
+
+
+def test_devices_of_a_node_share_its_memory_and_those_of_another_node_do_not() -> None:
+    alone = part(NODE, "optimizer", parallelism__offload="optimizer")
+    apart = part(NODE, "optimizer", parallelism__offload="optimizer", hardware__devices=16, training__global_batch=16)
+    few = part(NODE, "optimizer", parallelism__offload="optimizer", hardware__devices=4, hardware__per_node=4)
+    assert apart == pytest.approx(alone / 2.0, rel=0.01)
+    assert alone < few < 2.0 * alone
+
+
+def test_the_link_to_the_host_does_not_bound_the_optimizer() -> None:
+    slow = part(NODE, "optimizer", parallelism__offload="optimizer", hardware__spec={"host_gbs": 16})
+    assert slow < 1.2 * part(NODE, "optimizer", parallelism__offload="optimizer")
+
+
+def test_parameters_from_the_host_hide_behind_long_sequences_alone() -> None:
+    def slower(length: int) -> float:
+        given = {"training__seq_len": length, "training__optimizer": "sgd", "hardware__spec": {"host_gbs": 8}}
+        return seconds(NODE, **given, parallelism__zero=0, parallelism__offload="parameters") / seconds(
+            NODE, **given, parallelism__zero=0, parallelism__offload="optimizer"
+        )
+
+    assert slower(256) > slower(16384) >= 1.0
+
+
+def test_activations_cross_a_slow_link_in_view_and_a_fast_one_unseen() -> None:
+    def slower(link: float) -> float:
+        given = {"training__checkpointing": "none", "hardware__spec": {"host_gbs": link}}
+        return seconds(NODE, **given, training__activation_offload="all") / seconds(NODE, **given)
+
+    assert slower(8) > 1.2
+    assert slower(400) == pytest.approx(1.0, abs=0.02)
+
+
+def test_natural_routing_costs_more_the_more_ranks_share_the_experts() -> None:
+    def over_balanced(ranks: int) -> float:
+        balanced = seconds(MIXTURE, parallelism__ep=ranks)
+        return seconds(MIXTURE, parallelism__ep=ranks, training__routing="natural") / balanced
+
+    assert over_balanced(1) == pytest.approx(1.0)
+    assert 1.0 < over_balanced(4) < over_balanced(16) < 2.0
+
+
+def test_a_recomputed_mixture_sends_its_tokens_again_and_its_experts_alone_do_not() -> None:
+    none = part(MIXTURE, "expert_parallel")
+    assert part(MIXTURE, "expert_parallel", training__checkpointing="mlp") > 1.2 * none
+    assert part(MIXTURE, "expert_parallel", training__checkpointing="experts") <= none
+
+
+@pytest.mark.parametrize("module", ["experts", "router"])
+def test_modules_of_a_mixture_take_time_and_free_memory(module: str) -> None:
+    assert part(MIXTURE, "compute", training__checkpointing=module) > part(MIXTURE, "compute")
+    assert kept(MIXTURE, training__checkpointing=module) < kept(MIXTURE)
+
+
+def test_few_tokens_an_expert_fill_its_tiles_badly() -> None:
+    def share(length: int) -> float:
+        return float(estimate(MIXTURE, training__seq_len=length, training__micro_batch=1).computation.mfu)
+
+    assert share(512) < share(2048)
