@@ -23,7 +23,7 @@ from capacity_tui.engine.models.transformer.shape import TransformerShape
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.plan.sections.inference import InferenceSection
-from capacity_tui.engine.units import BITS_PER_BYTE, FP16_BITS, GIGA, MICRO, PERCENT
+from capacity_tui.engine.units import BITS_PER_BYTE, FP16_BITS, FP32_BYTES, GIGA, MICRO, PERCENT
 
 # The processor that runs what an accelerator does not hold, where the plan does not say which it is.
 HOST_PROCESSOR = "cpu-8c-3.5ghz-baseline"
@@ -84,7 +84,7 @@ def serving_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catalog: 
     half = "fp16" if device.native("fp16") in device.peaks else "bf16"
     compute = quantization.compute if quantization.own_type and quantization.compute != "fp16" else half
     # Weights of four bytes come with activations of four bytes; everything narrower attends in 16 bits.
-    attention = compute if compute == "fp32" else half
+    attention = compute if catalog.precisions[compute].activation_bytes == FP32_BYTES else half
     packed = float(not quantization.own_type)
     head_bits = head * BITS_PER_BYTE
     efficiency = plan.hardware.efficiency

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from capacity_tui.engine.catalog.counts import counted
+from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.timing.elementwise import (
     BACKWARD_PASSES,
     FORWARD_PASSES,
@@ -34,9 +35,11 @@ from capacity_tui.engine.estimate.transformer.routing import expert_load
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.estimate.work import Direction, Operator, PipelinePosition
 from capacity_tui.engine.numeric import Number, any_true, where
+from capacity_tui.engine.units import FP32_BYTES
 
 LOSS_LAUNCHES, EMBEDDING_LAUNCHES = counted("loss-kernels"), counted("embedding-kernels")
 RECOMPUTED_ELEMENTWISE = counted("recomputed-elementwise")
+AUTOCAST_INPUTS = counted("autocast-inputs")
 CAST_RESIDUALS, CAST_FEED_FORWARDS = counted("cast-residual-operands"), counted("cast-feed-forward-operands")
 
 
@@ -47,6 +50,7 @@ def training_operators(run: TransformerRun) -> tuple[Operator, ...]:
         *attention_operators(run),
         *_elementwise(run),
         *_casts(run),
+        *_autocasts(run),
         *frozen_base_operators(run),
         *_ends(run),
         *optimizer_operators(run),
@@ -208,9 +212,12 @@ def _elementwise(run: TransformerRun) -> Iterator[Operator]:
     bandwidth = reached_bandwidth(device.bandwidth, device.efficiency.elementwise)
     launches = forward_launches(run)
 
+    # Norms put out fp32 under automatic mixed precision, and so the residual stream is as wide.
+    stream = _hidden_share(run) * where(run.autocast > 0, FP32_BYTES / run.element_bytes, 1.0)
+
     def moved(around: float, *, backward: bool) -> Number:
         activation = activation_passes(shape.gated, backward=backward)
-        elements = layer_elements(around, sublayers, _hidden_share(run), rotary, software.feed_forward_traffic,
+        elements = layer_elements(around, sublayers, stream, rotary, software.feed_forward_traffic,
                                   activation, blocks * _active_ffn(run), software.moe_passes, routed)  # fmt: skip
         return elementwise_bytes(passes, run.tokens, run.element_bytes, elements)
 
@@ -250,6 +257,45 @@ def _casts(run: TransformerRun) -> Iterator[Operator]:
     bandwidth = reached_bandwidth(run.cluster.device.bandwidth, run.cluster.device.efficiency.elementwise)
     yield Operator("casts to the narrow type", "compute", "forward", "layer", 0.0,
                    moving * (operands + repeats * weights), 1.0, bandwidth, run.layers_per_stage, 0.0)  # fmt: skip
+
+
+@equation(
+    "bytes = passes · (tokens · inputs · hidden + weights) · (wide + narrow)",
+    unit="B",
+    source="PyTorch documentation, automatic mixed precision: operands are read in one type and written in the other",
+)
+def autocast_bytes(
+    passes: Number, tokens: Number, inputs: Number, hidden: Number, weights: Number, wide: Number, narrow: Number
+) -> Number:
+    """Bytes that casts of operands move in one pass through a layer; backward, gradients are cast the other way.
+
+    Args:
+        passes: passes of the software's kernels, relative to one kernel an operation.
+        tokens: tokens of a micro-batch on the device.
+        inputs: inputs of the layer's products that come in the wide type.
+        hidden: elements of each.
+        weights: parameters of the layer on the device.
+        wide: bytes of a parameter.
+        narrow: bytes of an operand.
+    """
+    return passes * (tokens * inputs * hidden + weights) * (wide + narrow)
+
+
+def _autocasts(run: TransformerRun) -> Iterator[Operator]:
+    """Casts of weights and of what norms put out under automatic mixed precision, in every pass."""
+    if not any_true(run.autocast > 0):
+        return
+    weights = run.stacked_parameters_per_layer / run.tp + run.expert_parameters_per_layer / (run.ep * run.etp)
+    passes = run.autocast * where(run.compiled > 0, run.software.compiled_passes, 1.0)
+    moving = autocast_bytes(passes, run.tokens, 1.0 + run.encoder_blocks, AUTOCAST_INPUTS * _hidden_share(run), weights,
+                            FP32_BYTES, run.element_bytes)  # fmt: skip
+    bandwidth = reached_bandwidth(run.cluster.device.bandwidth, run.cluster.device.efficiency.elementwise)
+    layers, again = run.layers_per_stage, recomputed_share(run, 0.0, product=False)
+    name = "casts of automatic mixed precision"
+    yield Operator(name, "compute", "forward", "layer", 0.0, moving, 1.0, bandwidth, layers, 0.0)
+    yield Operator(f"{name}, backward", "compute", "backward", "layer", 0.0, moving, 1.0, bandwidth, layers, 0.0)
+    yield Operator(f"{name}, recomputed", "compute", "recompute", "layer", 0.0, moving, 1.0, bandwidth, layers * again,
+                   0.0)  # fmt: skip
 
 
 def _hidden_share(run: TransformerRun) -> Number:

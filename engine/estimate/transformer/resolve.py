@@ -183,7 +183,9 @@ def transformer_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catal
     efficiency = plan.hardware.efficiency
     # hardware.efficiency is the share of the peak that training sustains; gemm_reach, from short benchmarks, is before
     # the loss to sustained load, which the products take off later: it is divided out here.
-    wide = catalog.precisions.find(precision).wide
+    kept = catalog.precisions.find(precision)
+    # Only types that operands are cast to leave some products in a wider one: TF32 is the type of every product.
+    wide = kept.wide if kept.casts else precision
     reaches = [
         device.gemm_reach(name) if efficiency is None else efficiency / device.efficiency.sustained
         for name in (precision, wide)

@@ -1,0 +1,46 @@
+"""What number types cost beside the products: casts of mixed precision, and products that TF32 speeds up."""
+
+from __future__ import annotations
+
+from capacity_tui.engine.api import load_catalog, plan_from_data
+from capacity_tui.engine.estimate.estimate import estimate_plan
+
+
+def step_seconds(**training: object) -> float:
+    plan = plan_from_data(
+        {
+            "model": {"name": "gpt2-small"},
+            "training": {"seq_len": 1024, "micro_batch": 8, "global_batch": 8, "attention": "eager", **training},
+            "hardware": {"name": "a100-sxm-80gb", "devices": 1},
+        }
+    )
+    return float(estimate_plan(plan, None, load_catalog()).estimate.computation.step_seconds.value)
+
+
+def time_to_first_token(weights: str) -> float:
+    plan = plan_from_data(
+        {
+            "task": "infer",
+            "model": {"name": "llama-3-8b"},
+            "inference": {"prompt_tokens": 2048, "weights": weights, "engine": "transformers"},
+            "hardware": {"name": "a100-sxm-80gb", "devices": 1},
+        }
+    )
+    infer = estimate_plan(plan, None, load_catalog()).estimate.computation.infer
+    assert infer is not None
+    return float(infer.time_to_first_token_seconds.value)
+
+
+def test_tf32_speeds_up_every_product_the_output_head_too():
+    fp32, tf32, bf16 = (step_seconds(precision=name) for name in ("fp32", "tf32", "bf16"))
+    assert bf16 < tf32 < 0.55 * fp32
+
+
+def test_automatic_mixed_precision_casts_what_pure_bf16_does_not():
+    mixed = step_seconds(precision="bf16", framework="ddp")
+    pure = step_seconds(precision="bf16", framework="ddp", master_weights="none")
+    assert mixed > 1.05 * pure
+
+
+def test_tf32_serves_in_the_memory_of_fp32_and_faster():
+    assert time_to_first_token("bf16") < time_to_first_token("tf32") < 0.5 * time_to_first_token("fp32")
