@@ -14,9 +14,8 @@ from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate.estimate import Answer, estimate_plan
 from capacity_tui.engine.estimate.result import MemoryEstimate
 from capacity_tui.engine.estimate.serving.room import CLAIMED
-from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan.plan import Plan
-from capacity_tui.engine.uncertainty.intervals import Interval, exact_bytes
+from capacity_tui.engine.uncertainty.intervals import Interval
 
 _SPEEDS = ("prefill_tokens_per_second", "decode_tokens_per_second", "time_to_first_token_seconds")
 _BYTES = "_bytes"
@@ -53,16 +52,6 @@ def estimated_figure(measurement: Measurement, catalog: Catalog) -> Interval:
     return _time_or_speed(answer, measurement.quantity)
 
 
-def exact_part(measurement: Measurement, catalog: Catalog) -> float:
-    """Return how many of the measured bytes follow from sizes and types alone; 0 of a time or a speed."""
-    if not measurement.quantity.endswith(_BYTES) or measurement.quantity == _CLAIMED:
-        return 0.0
-    memory = _answer(measurement, catalog).estimate.memory
-    found = counted_memory(memory, measurement.quantity, measurement.tags.get("rank", ""))
-    share = found.value / counted_memory(memory, measurement.quantity).value
-    return float(exact_bytes(memory.parts) * share)
-
-
 def _answer(measurement: Measurement, catalog: Catalog) -> Answer:
     try:
         plan = Plan.model_validate(measurement.plan)
@@ -84,7 +73,7 @@ def counted_memory(memory: MemoryEstimate, counted: str, stage: str = "") -> Int
     if counted == "allocated_bytes":
         found = memory.per_device_bytes
     elif counted == "reserved_bytes":
-        found = _without(shown, memory.parts["context"], exact_bytes(memory.parts))
+        found = shown.scaled(1.0 - memory.parts["context"] / shown.value)
     else:
         found = shown
     looked_at = memory.stages.get(stage)
@@ -92,7 +81,7 @@ def counted_memory(memory: MemoryEstimate, counted: str, stage: str = "") -> Int
         return found
     own = looked_at.per_device_bytes if counted == "allocated_bytes" else looked_at.reserved_bytes
     value = own - memory.parts["context"] if counted == "reserved_bytes" else own
-    return Interval(value, found.low * value / found.value, found.high * value / found.value)
+    return found.scaled(value / found.value)
 
 
 def _claimed(answer: Answer) -> Interval:
@@ -100,14 +89,7 @@ def _claimed(answer: Answer) -> Interval:
     taken = answer.estimate.details.get(CLAIMED)
     if taken is None:
         raise PlanError("this engine takes only what it needs", answer.plan.inference.engine)
-    return Interval(taken, taken, taken)
-
-
-def _without(whole: Interval, part: Number, exact: Number) -> Interval:
-    """Return memory without one of the parts that ranges lie on."""
-    left = 1.0 - part / (whole.value - exact)
-    low, high = (exact + (end - exact) * left for end in (whole.low, whole.high))
-    return Interval(whole.value - part, low, high)
+    return answer.estimate.range_of("memory.reserved_bytes").around(taken)
 
 
 def _time_or_speed(answer: Answer, quantity: str) -> Interval:

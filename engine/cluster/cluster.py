@@ -9,6 +9,7 @@ from typing import Literal
 from capacity_tui.engine.cluster.level import Level
 from capacity_tui.engine.machine.curve import Curve
 from capacity_tui.engine.machine.facts import Provenance, Quantity
+from capacity_tui.engine.machine.measured_constants import FitError
 from capacity_tui.engine.numeric import Number
 
 DeviceKind = Literal["gpu", "tpu", "cpu"]
@@ -73,6 +74,7 @@ class Efficiency:
     attention_backward_half_width: Number | None = None
     attention_backward_half_length: Number | None = None
     curves: tuple[Curve, ...] = ()
+    errors: tuple[FitError, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from capacity_tui.engine.cluster.cluster import Device, Efficiency
 from capacity_tui.engine.machine.machine import MeasuredFacts
 from capacity_tui.engine.machine.measured_constants import MeasuredEfficiency
 
-_CONSTANTS = frozenset(part.name for part in fields(Efficiency)) - {"gemm", "source", "curves"}
+_CONSTANTS = frozenset(part.name for part in fields(Efficiency)) - {"gemm", "source", "curves", "errors"}
 
 
 def device_key(device: Device) -> str:
@@ -32,7 +32,7 @@ def _with_constants(efficiency: Efficiency, measured: MeasuredEfficiency) -> Eff
     numbers = {name: value for name, value in measured.constants.items() if name in _CONSTANTS}
     changed = replace(efficiency, **numbers)  # type: ignore[arg-type]  # only names of numeric fields
     source = f"measured on this machine, {measured.date}"
-    return replace(changed, gemm={**efficiency.gemm, **measured.gemm}, source=source, curves=measured.curves)
+    return replace(changed, gemm={**efficiency.gemm, **measured.gemm}, source=source, curves=measured.curves, errors=measured.errors)
 
 
 def with_benchmarks(device: Device, found: MeasuredFacts | None) -> Device:

@@ -7,6 +7,7 @@ from capacity_tui.engine.estimate.bottleneck import balance, bottleneck, kernel_
 from capacity_tui.engine.estimate.derived import job_seconds
 from capacity_tui.engine.estimate.money import cost, energy
 from capacity_tui.engine.estimate.non_allocator_memory import reserve_bytes
+from capacity_tui.engine.estimate.ranges import Ranges
 from capacity_tui.engine.estimate.result import (
     Basis,
     ComputationEstimate,
@@ -21,10 +22,21 @@ from capacity_tui.engine.estimate.timing.schedule import StepTime, step_time
 from capacity_tui.engine.estimate.work import Work
 from capacity_tui.engine.numeric import Number, OnDemand, added
 from capacity_tui.engine.plan.plan import PricingSection
+from capacity_tui.engine.uncertainty.intervals import Range
 
 
-def memory_estimate(work: Work, cluster: Cluster) -> MemoryEstimate:
-    """Add what lies outside the allocator and return memory with its intervals."""
+# Of figures that are only compared with each other.
+WITHOUT_RANGE = Range(1.0, 1.0)
+
+
+def memory_estimate(work: Work, cluster: Cluster, ratios: Range = WITHOUT_RANGE) -> MemoryEstimate:
+    """Add what lies outside the allocator and return memory with its intervals.
+
+    Args:
+        work: what the run does.
+        cluster: what it runs on.
+        ratios: of measured to estimated memory.
+    """
     allocated = added(work.memory.values()) if work.allocated is None else work.allocated
     reserve = reserve_bytes(allocated, work.fragmentation)
     outside = {"context": work.context_bytes, "reserve": reserve}
@@ -35,8 +47,8 @@ def memory_estimate(work: Work, cluster: Cluster) -> MemoryEstimate:
         return StageBytes(bytes_, bytes_ + reserve_bytes(bytes_, work.fragmentation) + work.context_bytes)
 
     return MemoryEstimate(
-        per_device_bytes=work.ranges.memory.beyond_exact(work.memory, allocated),
-        reserved_bytes=work.ranges.memory.beyond_exact(parts, allocated + added(outside.values())),
+        per_device_bytes=ratios.around(allocated),
+        reserved_bytes=ratios.around(allocated + added(outside.values())),
         parts=parts,
         capacity_bytes=cluster.device.memory_bytes,
         host_bytes=work.host_bytes,
@@ -56,15 +68,18 @@ def assemble(work: Work, cluster: Cluster, pricing: PricingSection, iteration: I
         pricing: prices the plan gives.
         iteration: what the work is one of.
     """
-    memory, time, ranges = memory_estimate(work, cluster), step_time(work), work.ranges
+    time = step_time(work)
+    ranges = Ranges(work, time.phases)
+    memory = memory_estimate(work, cluster, ranges["memory"])
     seconds = None if work.steps is None else job_seconds(work.steps, time.seconds)
     totals = balance(work.phases)
     computing, moving = kernel_seconds(totals, time.parts)
     return Estimate(
         work=work,
+        ranges=ranges,
         memory=memory,
         computation=ComputationEstimate(
-            step_seconds=ranges.step.around(time.seconds),
+            step_seconds=ranges["step"].around(time.seconds),
             parts=time.parts,
             units_per_step=work.units_per_step,
             steps=work.steps,
@@ -72,7 +87,7 @@ def assemble(work: Work, cluster: Cluster, pricing: PricingSection, iteration: I
             model_flops_per_step=work.model_flops_per_step,
             mfu=model_flops_utilization(work.model_flops_per_step, time.seconds, work.peak_flops, cluster.devices),
             phases=time.phases,
-            infer=_speed(work, time),
+            infer=_speed(work, time, ranges),
             unit=work.facts.unit,
             units_per_sample=work.units_per_sample,
             iteration=iteration,
@@ -80,7 +95,7 @@ def assemble(work: Work, cluster: Cluster, pricing: PricingSection, iteration: I
         bottleneck=bottleneck(totals, time.parts, cluster, work.peak_flops, memory.held),
         cost=cost(
             cluster,
-            None if seconds is None else ranges.step.around(seconds),
+            None if seconds is None else ranges["step"].around(seconds),
             time.seconds / work.units_per_step,
             keeps_state=work.served is None,
             state_bytes=work.state_bytes,
@@ -90,7 +105,7 @@ def assemble(work: Work, cluster: Cluster, pricing: PricingSection, iteration: I
             work.method,
             work.calibration or cluster.device.efficiency.source,
             cluster.device.checked,
-            work.assumed,
+            (*work.assumed, *ranges.beyond),
             cluster.figures(),
             cluster.words,
             levels=cluster.levels,
@@ -100,9 +115,9 @@ def assemble(work: Work, cluster: Cluster, pricing: PricingSection, iteration: I
     )
 
 
-def _speed(work: Work, time: StepTime) -> InferenceSpeed | None:
+def _speed(work: Work, time: StepTime, ranges: Ranges) -> InferenceSpeed | None:
     """Return the speeds of what is served; None for what is not."""
     if work.served is None:
         return None
     phases: dict[str, Number] = {phase.name: each.seconds for phase, each in zip(work.phases, time.phases, strict=True)}
-    return inference_speed(work.served, phases, time.seconds, work.ranges)
+    return inference_speed(work.served, phases, time.seconds, ranges)

@@ -12,6 +12,7 @@ from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.estimate.assemble import assemble
 from capacity_tui.engine.estimate.classical.work import classical_work
 from capacity_tui.engine.estimate.equation import recording
+from capacity_tui.engine.estimate.evidence_of import evidence_of
 from capacity_tui.engine.estimate.networks.work import network_work
 from capacity_tui.engine.estimate.plugin import plugin_work
 from capacity_tui.engine.estimate.resolve import ResolvedPlan, job_steps, resolve_plan, steps_of
@@ -83,6 +84,7 @@ def estimate_resolved(resolved: ResolvedPlan, catalog: Catalog, *, recorded: boo
         with recording((*hardware, *counts_told(), *shared)) as record:
             return replace(estimate_resolved(resolved, catalog), derivations=record)
     work = work_of(resolved, catalog)
+    work = replace(work, evidence=evidence_of(resolved, work, catalog))
     return assemble(work, resolved.cluster, resolved.plan.pricing, ITERATIONS.get(str(resolved.plan.task), "step"))
 
 

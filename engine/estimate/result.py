@@ -11,6 +11,7 @@ import numpy as np
 from capacity_tui.engine.cluster.level import Level
 from capacity_tui.engine.estimate.equation import Record
 from capacity_tui.engine.estimate.note import Note
+from capacity_tui.engine.estimate.ranges import Ranges
 from capacity_tui.engine.estimate.timing.passes import PhaseTime
 from capacity_tui.engine.estimate.work import ModelFacts, Work
 from capacity_tui.engine.machine.facts import Quantity
@@ -281,6 +282,7 @@ class Estimate:
 
     Attributes:
         work: what all of it was computed from: kernels, communication and memory.
+        ranges: of measured over estimated, by figure; None where nothing is known of them.
         derivations: the equations as they were evaluated; None unless they were asked for.
         details: further figures of this kind of run, by result key.
     """
@@ -297,6 +299,7 @@ class Estimate:
     scalability: tuple[Scaling, ...] = ()
     details: Mapping[str, Number] = field(default_factory=dict)
     derivations: Record | None = None
+    ranges: Ranges | None = None
 
     @property
     def model(self) -> ModelFacts:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from capacity_tui.engine.estimate.note import Note
 from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.uncertainty.intervals import Ranges
+from capacity_tui.engine.uncertainty.evidence import Evidence
 
 Part = Literal[
     "compute",
@@ -275,7 +275,7 @@ class Work:
         method: how the numbers are computed, for the basis.
         calibration: which measured constants went in; empty for those of the device.
         assumed: what was not given.
-        ranges: of measured over predicted.
+        evidence: what the ranges of its figures rest on; none where they are not asked for.
         stages: bytes inside the allocator on a device of the first, last and fullest pipeline stage.
         timeline: the same on the fullest device by moment of a step; empty where only the peak is known.
         warnings: what to know before relying on the run.
@@ -300,7 +300,7 @@ class Work:
     method: str
     calibration: str = ""
     assumed: tuple[str, ...] = ()
-    ranges: Ranges = field(default_factory=Ranges)
+    evidence: Evidence = field(default_factory=Evidence)
     warnings: tuple[Note, ...] = ()
     state_bytes: Number | None = None
     stages: Mapping[str, Number] = field(default_factory=dict)

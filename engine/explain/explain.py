@@ -89,10 +89,16 @@ def explain_estimate(resolved: ResolvedPlan, estimate: Estimate, name: str, cata
         sum=summed,
         derivations=_derivations(record, SAME_FORMULA.get(key, key), found.number),
         remarks=tuple(remarks(found, resolved, estimate, catalog)),
-        interval_basis=estimate.work.ranges.of(key).basis if isinstance(found.value, Interval) else "",
+        interval_basis=_basis(key, found, estimate),
         calibration="" if key.startswith(WITHOUT_CONSTANTS) else estimate.basis.calibration,
         assumed=estimate.basis.assumed,
     )
+
+
+def _basis(key: str, found: Figure, estimate: Estimate) -> str:
+    """Return what the range of a figure rests on; empty where it has none."""
+    has_range = isinstance(found.value, Interval) and estimate.ranges is not None
+    return estimate.ranges.of(key).basis if has_range and estimate.ranges else ""
 
 
 def _derivations(record: Iterable[Derivation], key: str, value: float | None) -> tuple[Derivation, ...]:

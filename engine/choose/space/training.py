@@ -19,7 +19,7 @@ from capacity_tui.engine.estimate.timing.schedule import step_time
 from capacity_tui.engine.estimate.transformer.resolve import transformer_run
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.models.transformer.shape import TransformerShape
-from capacity_tui.engine.numeric import Flags, Labels, Number
+from capacity_tui.engine.numeric import Flags, Number
 from capacity_tui.engine.plan.edit import with_values
 from capacity_tui.engine.plan.field_lists import broadcast_numbers
 from capacity_tui.engine.plan.layout_rules import (
@@ -32,7 +32,6 @@ from capacity_tui.engine.plan.layout_rules import (
     with_following,
 )
 from capacity_tui.engine.plan.plan import Plan
-from capacity_tui.engine.verdict import Verdict
 
 # Sizes of a layout, by the plan field that gives them.
 LAYOUT_SIZES = {f"parallelism.{name}": name for name in ("tp", "pp", "cp", "ep", "interleave", *FOLLOWING)}
@@ -49,7 +48,6 @@ class Evaluated:
     Attributes:
         grid: its combinations.
         possible: those that no rule excludes.
-        verdicts: whether they fit.
         allocated_bytes: peak as the framework's allocator counts it.
         reserved_bytes: what the driver's tool would show.
         host_bytes: host memory for one device's share.
@@ -59,7 +57,6 @@ class Evaluated:
 
     grid: Grid
     possible: Flags
-    verdicts: Labels[Verdict]
     allocated_bytes: Number
     reserved_bytes: Number
     host_bytes: Number
@@ -118,7 +115,6 @@ class TrainingSpace:
         return Evaluated(
             grid=grid,
             possible=held(self.layout(grid), self.rules),
-            verdicts=memory.verdicts,
             allocated_bytes=memory.per_device_bytes.value,
             reserved_bytes=memory.reserved_bytes.value,
             host_bytes=memory.host_bytes,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.catalog.rows.algorithms import Algorithm
 from capacity_tui.engine.cluster.cluster import Device
 from capacity_tui.engine.estimate.classical import kernel_svm, linear, trees, unsupervised
 from capacity_tui.engine.estimate.classical.fit import Fit
@@ -13,6 +14,7 @@ from capacity_tui.engine.estimate.classical.rates import Rates, rates_of
 from capacity_tui.engine.estimate.timing.roofline import operator_seconds
 from capacity_tui.engine.models.classical import specs
 from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.uncertainty.intervals import Range
 
 # Row of the catalogue that holds what all algorithms share.
 COMMON = "common"
@@ -29,6 +31,11 @@ FITS: Mapping[type[specs.ClassicalSpec], Callable[..., Fit]] = {
     specs.KMeans: unsupervised.lloyd,
     specs.PCA: unsupervised.principal_components,
 }
+
+
+def step_range(row: Algorithm) -> Range:
+    """Return the ratios of measured to estimated time of an algorithm's fits."""
+    return Range(*row.step_range, f"measured over estimated fits of {row.name}; {row.source}")
 
 
 def fit_rates(

@@ -13,7 +13,6 @@ from capacity_tui.engine.models.classical.specs import SPECS, ClassicalSpec
 from capacity_tui.engine.models.spec import read_spec
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan.plan import AUTO, Plan
-from capacity_tui.engine.uncertainty.intervals import Range, Ranges
 
 METHOD = "kernels of the usual library by roofline, loops by measured time of one step; memory term by term"
 GPU_LOOPS = "speed of a GPU in loops of its own: by analogy with gradient boosting"
@@ -71,9 +70,6 @@ def classical_work(
         peak_flops=device.peak(str(spec.precision)),
         method=METHOD,
         assumed=(*cluster.assumed, *spec.defaulted, *(() if on_cpu else (GPU_LOOPS,))),
-        ranges=Ranges(
-            Range(*rates.row.step_range, f"measured over estimated fits of {rates.row.name}; {rates.row.source}")
-        ),
         warnings=fit_warnings(spec, rates, cluster),
     )
 

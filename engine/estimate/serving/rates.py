@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from capacity_tui.engine.estimate.equation import equation
+from capacity_tui.engine.estimate.ranges import Ranges
 from capacity_tui.engine.estimate.result import InferenceSpeed
 from capacity_tui.engine.estimate.work import Loaded, Served
 from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.uncertainty.intervals import Interval, Ranges
+from capacity_tui.engine.uncertainty.intervals import Interval
 
 
 @equation(

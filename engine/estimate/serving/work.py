@@ -19,7 +19,6 @@ from capacity_tui.engine.models.transformer.operations import (
     prompt_flops,
 )
 from capacity_tui.engine.numeric import Number, added, any_true, where
-from capacity_tui.engine.uncertainty.intervals import SERVED
 
 METHOD = "operator roofline of prefill and decode, memory term by term"
 _PEAK, _MEAN = "when every sequence has reached its full length", "with the requests that run at once"
@@ -66,7 +65,6 @@ def serving_work(run: ServingRun) -> Work:
         method=METHOD,
         calibration=run.calibration,
         assumed=run.assumed,
-        ranges=SERVED,
         warnings=_too_small(run, details) if loaded is None else _overloaded(run, loaded),
         served=Served(
             run.batch, run.prompt, run.dp, run.output, run.running, run.accepted, run.guessing.drafts, loaded

@@ -35,7 +35,6 @@ from capacity_tui.engine.plan.layout_rules import (
 from capacity_tui.engine.plan.names import software_id
 from capacity_tui.engine.plan.plan import AUTO, Adapter, ParallelismSection, Plan
 from capacity_tui.engine.plan.sections.training import TrainingSection
-from capacity_tui.engine.uncertainty.intervals import training_ranges
 from capacity_tui.engine.units import FP32_BYTES, MICRO
 
 CHUNKED, FUSED = "chunked", "fused"
@@ -245,14 +244,6 @@ def transformer_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catal
         context_gather=float(parallel.context == GATHER),
         offload_activations=float(parallel.offload == "activations" or training.activation_offload == "all"),
         tiles=float(training.sequence_tiles),
-        ranges=training_ranges(
-            catalog.reliabilities,
-            device.efficiency.row,
-            row.id,
-            routed=any_true(shape.experts > 0),
-            nodes=any_true(cluster.devices > cluster.direct_devices),
-            adapter=training.adapter is not None,
-        ),
     )
 
 

@@ -13,7 +13,6 @@ from capacity_tui.engine.estimate.transformer.stages import Stages, divided, hea
 from capacity_tui.engine.models.transformer.parameters import ParameterCounts
 from capacity_tui.engine.models.transformer.shape import TransformerShape, present
 from capacity_tui.engine.numeric import Number, any_true, where
-from capacity_tui.engine.uncertainty.intervals import Ranges
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +181,6 @@ class TransformerRun:
         offload_optimizer, offload_parameters, offload_activations: 1 where kept in host memory.
         document: mean tokens of a document where attention stops at its ends; 0 where it spans the sequence.
         context_swap, context_gather: 1 where context parallelism swaps tokens for heads, or gathers keys and values.
-        ranges: how far such runs were from their estimates.
     """
 
     shape: TransformerShape
@@ -239,7 +237,6 @@ class TransformerRun:
     document: Number = 0.0
     context_swap: Number = 0.0
     context_gather: Number = 0.0
-    ranges: Ranges = field(default_factory=Ranges)
 
     @property
     def fused_attention(self) -> Number:

@@ -78,8 +78,7 @@ def training_work(run: TransformerRun, steps: Number | None) -> Work:
         * units,  # a frozen base has no weight gradients
         peak_flops=run.peak,
         method=METHOD,
-        assumed=(*run.cluster.assumed, *run.shape.assumed, *run.ranges.extrapolated, *_assumed(run, chosen)),
-        ranges=run.ranges,
+        assumed=(*run.cluster.assumed, *run.shape.assumed, *_assumed(run, chosen)),
         state_bytes=_state_bytes(run, memory),
     )
 

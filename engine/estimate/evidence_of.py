@@ -1,0 +1,110 @@
+"""What the ranges of a plan's figures rest on: which published runs there are of its kind, and what it is like."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.catalog.rows.reliability import Reliability
+from capacity_tui.engine.cluster.cluster import Device
+from capacity_tui.engine.estimate.classical.algorithms import step_range
+from capacity_tui.engine.estimate.resolve import ResolvedPlan
+from capacity_tui.engine.estimate.serving.resolve import engine_row
+from capacity_tui.engine.estimate.transformer.resolve import base_format, framework_row
+from capacity_tui.engine.estimate.work import Work
+from capacity_tui.engine.models.transformer.shape import TransformerShape, present
+from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.plan.names import UNNAMED
+from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.plan.sections.adapter import FULL
+from capacity_tui.engine.uncertainty.evidence import Evidence, FigureName
+from capacity_tui.engine.uncertainty.likeness import UNSAID, Likeness
+from capacity_tui.engine.uncertainty.measured_here import spreads_here
+
+MIXTURE = "mixture"
+
+
+def evidence_of(resolved: ResolvedPlan, work: Work, catalog: Catalog) -> Evidence:
+    """Return what the ranges of a plan's figures rest on.
+
+    Args:
+        resolved: the plan.
+        work: what it does.
+        catalog: facts.
+    """
+    kind = resolved.family.kind
+    if kind == "classical":
+        algorithm = catalog.algorithms[resolved.family.id]
+        return Evidence(_rows(catalog, "fit"), known={"step": step_range(algorithm)})
+    if kind == "plugin":
+        return Evidence(_rows(catalog, "plugin"))
+    device = resolved.cluster.device
+    rows = _rows(catalog, _kind(resolved))
+    words = {**_words(resolved, catalog), "hardware": UNSAID if _measured(device) else device.efficiency.row}
+    unnamed = float(words["software"] == UNNAMED)
+    flags: dict[str, Number] = {
+        "unnamed": unnamed,
+        "offloaded": float(resolved.plan.parallelism.offload in {"optimizer", "parameters"}),
+        MIXTURE: 0.0 if resolved.shape is None else present(resolved.shape.experts),
+    }
+    if unnamed:
+        words["software"] = UNSAID
+    likeness = Likeness(words, _splits(resolved.plan), _numbers(resolved, work))
+    return Evidence(rows, likeness, flags, spreads_here(device.efficiency.errors))
+
+
+def _kind(resolved: ResolvedPlan) -> str:
+    if resolved.shape is None:
+        return "network-inference" if resolved.plan.task == "infer" else "network-training"
+    return "serving" if resolved.plan.task == "infer" else "training"
+
+
+def _rows(catalog: Catalog, kind: str) -> Mapping[FigureName, Reliability]:
+    names: tuple[FigureName, ...] = ("step", "prefill", "decode", "memory")
+    return {name: catalog.reliabilities[row] for name in names if (row := f"{kind}-{name}") in catalog.reliabilities}
+
+
+def _measured(device: Device) -> bool:
+    """Whether the device itself was sampled: then no other hardware stands for it."""
+    return bool(device.efficiency.errors)
+
+
+def _words(resolved: ResolvedPlan, catalog: Catalog) -> dict[str, str]:
+    plan = resolved.plan
+    family = resolved.family.id if resolved.shape is None else _family(resolved.shape)
+    if plan.task == "infer" and resolved.shape is not None:
+        weights = catalog.quantizations.find(plan.inference.weights)
+        engine = engine_row(plan.inference.engine, resolved.cluster.device, weights.family, catalog)
+        return {"software": engine.id, "precision": weights.id, "family": family}
+    training = plan.training
+    adapter = training.adapter.kind if training.adapter is not None else FULL
+    base = base_format(training)
+    return {
+        "software": framework_row(plan, catalog).id,
+        "precision": str(training.precision),
+        "family": family,
+        "method": f"{adapter}, {base}" if base else adapter,
+        "optimizer": training.optimizer,
+    }
+
+
+def _family(shape: TransformerShape) -> str:
+    return MIXTURE if float(shape.experts) > 0 else shape.kind
+
+
+def _splits(plan: Plan) -> dict[str, Number]:
+    parallel = plan.parallelism
+    sizes = {"tp": parallel.tp, "pp": parallel.pp, "cp": parallel.cp, "ep": parallel.ep}
+    shared: dict[str, Number] = {name: float((size or 1) > 1) for name, size in sizes.items()}
+    return {**shared, "zero": float(parallel.zero == 3)}
+
+
+def _numbers(resolved: ResolvedPlan, work: Work) -> dict[str, Number]:
+    numbers: dict[str, Number] = {
+        "length": work.units_per_sample,
+        "devices": resolved.cluster.devices,
+        "parameters": work.facts.parameters,
+    }
+    if work.served is not None:
+        numbers["batch"] = work.served.batch
+    return numbers

@@ -1,0 +1,134 @@
+"""The ranges of an estimate's figures, each worked out when it is first asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import cast
+
+import numpy as np
+
+from capacity_tui.engine.estimate.timing.passes import PhaseTime
+from capacity_tui.engine.estimate.timing.schedule import SHORTEST
+from capacity_tui.engine.estimate.work import Phase, Work
+from capacity_tui.engine.numeric import Number, OnDemand, added
+from capacity_tui.engine.uncertainty.evidence import FigureName
+from capacity_tui.engine.uncertainty.intervals import Range
+from capacity_tui.engine.uncertainty.spread import Doubts, range_of
+
+# Parts of memory that follow from sizes and types alone.
+EXACT_PARTS = frozenset({"weights", "gradients", "optimizer", "kv_cache"})
+# Lengths up to which attention is as sure as other kernels.
+SURE_LENGTH = 2048.0
+# Figures behind the speeds of serving, by result key; rates have the inverse range of their times.
+_TIMES: Mapping[str, FigureName] = {
+    "computation.infer.time_to_first_token_seconds": "prefill",
+    "computation.infer.time_per_output_token_seconds": "decode",
+}
+_RATES: Mapping[str, FigureName] = {
+    "computation.infer.prefill_tokens_per_second": "prefill",
+    "computation.infer.decode_tokens_per_second": "decode",
+    "computation.infer.requests_per_second": "step",
+}
+# Figures whose distance from what was measured the basis tells.
+_TOLD: Mapping[str, FigureName] = {"time": "step", "memory": "memory"}
+
+
+class Ranges:
+    """The ranges of one estimate.
+
+    Args:
+        work: what was estimated.
+        times: the times of its phases.
+    """
+
+    def __init__(self, work: Work, times: Sequence[PhaseTime]) -> None:
+        self._work, self._times = work, tuple(times)
+        self._found = OnDemand(("step", "prefill", "decode", "memory"), self._range)
+
+    def __getitem__(self, figure: FigureName) -> Range:
+        """Return the range of a time, or of memory."""
+        return self._found[figure]
+
+    def of(self, key: str) -> Range:
+        """Return the range behind the figure of a result key."""
+        if key in _RATES:
+            return self[_RATES[key]].inverse
+        return self[_TIMES.get(key, "memory" if key.startswith("memory.") else "step")]
+
+    @property
+    def beyond(self) -> tuple[str, ...]:
+        """What of the run nobody measured, in words for its basis; empty where published runs are like it."""
+        found = [f"{what}: {', '.join(each.beyond)}" for what, each in self._told() if each.beyond]
+        return (f"outside what was measured: {'; '.join(found)}",) if found else ()
+
+    def _told(self) -> Iterator[tuple[str, Range]]:
+        for what, figure in _TOLD.items():
+            if figure in self._work.evidence.rows:
+                yield what, self[figure]
+
+    def doubts(self, figure: FigureName) -> Doubts:
+        """Return what makes a figure unsure."""
+        evidence = self._work.evidence
+        amounts = memory_amounts(self._work) if figure == "memory" else self._time_amounts(figure)
+        return Doubts({**amounts, **evidence.flags}, evidence.likeness, evidence.here)
+
+    def _range(self, figure: str) -> Range:
+        evidence, name = self._work.evidence, cast("FigureName", figure)
+        if name in evidence.known:
+            return evidence.known[name]
+        return range_of(self.doubts(name), evidence.rows[name]) if name in evidence.rows else Range(1.0, 1.0)
+
+    def _time_amounts(self, figure: FigureName) -> Mapping[str, Number]:
+        work, row = self._work, self._work.evidence.rows[figure]
+        pairs = [
+            (phase, time)
+            for phase, time in zip(work.phases, self._times, strict=True)
+            if figure == "step" or phase.name == figure
+        ]
+        return time_amounts(pairs, work.units_per_sample, row.hidden)
+
+
+def time_amounts(
+    phases: Sequence[tuple[Phase, PhaseTime]], length: Number, hidden_share: float
+) -> dict[str, Number]:
+    """Return the share of each part of some phases in their time, by name of its spread.
+
+    Args:
+        phases: phases with their times.
+        length: tokens of a sequence.
+        hidden_share: share of hidden communication that counts with the exposed.
+    """
+    whole = added(phase.runs * time.seconds for phase, time in phases)
+    seconds: dict[str, Number] = {}
+    for phase, time in phases:
+        for part, each in (*time.parts.items(), *_hidden(phase, time, hidden_share)):
+            seconds[part] = seconds.get(part, 0.0) + phase.runs * each
+    shares = {part: each / np.maximum(whole, SHORTEST) for part, each in seconds.items()}
+    attention = shares.get("attention", 0.0)
+    doublings = np.maximum(np.log2(np.maximum(length, 1.0) / SURE_LENGTH), 0.0)
+    kernels = shares.pop("compute", 0.0) + attention
+    return {**shares, "base": 1.0, "kernels": kernels, "attention": attention * doublings}
+
+
+def _hidden(phase: Phase, time: PhaseTime, share: float) -> Iterator[tuple[str, Number]]:
+    """Yield what is hidden of each collective, as far as it counts."""
+    if not share:
+        return
+    repeats = phase.schedule.repeats * phase.schedule.share("layer")
+    for collective, exposed in zip(phase.collectives, time.exposed, strict=True):
+        spent = collective.seconds * collective.count * (1.0 if collective.per_step else repeats)
+        yield collective.part, np.maximum(spent - exposed, 0.0) * share
+
+
+def exact_bytes(parts: Mapping[str, Number]) -> Number:
+    """Return the bytes of parts of memory that follow from sizes and types alone."""
+    return added(parts[name] for name in parts if name in EXACT_PARTS)
+
+
+def memory_amounts(work: Work) -> dict[str, Number]:
+    """Return the share of what is not exact in the memory that the driver shows, by name of its spread."""
+    allocated = added(work.memory.values()) if work.allocated is None else work.allocated
+    outside = work.fragmentation * allocated + work.context_bytes
+    shown = np.maximum(allocated + outside, 1.0)
+    inexact = np.maximum(allocated - exact_bytes(work.memory), 0.0)
+    return {"base": 1.0, "activations": inexact / shown, "outside": outside / shown}

@@ -1,0 +1,137 @@
+"""How far measured runs lie from their estimates: wider for parts that are known badly and for runs unlike any measured.
+
+The logarithm of measured over estimated has the variance
+
+    variance = sum over parts of (share of the figure · spread of the part)² + (distance to what was measured)²
+
+with the spreads of ``profiles/reliability.yaml``. The ends of a range are so many standard deviations away that eight in
+ten runs of a further publisher lie inside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from capacity_tui.engine.catalog.rows.reliability import Reliability
+from capacity_tui.engine.numeric import Number, added, any_true
+from capacity_tui.engine.uncertainty.intervals import Range
+from capacity_tui.engine.uncertainty.likeness import Cells, Likeness, Nearest, published_cells
+
+# What of a range is told by name: contributions above this share of its variance.
+TOLD = 0.08
+WORDS_OF = {
+    "base": "what published runs like it differ by",
+    "software": "software nobody measured with it",
+    "layout": "ways of sharing the work",
+    "length": "length",
+    "devices": "number of devices",
+    "parameters": "size of the model",
+    "batch": "batch",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Doubts:
+    """What makes one figure of a run unsure.
+
+    Attributes:
+        amounts: of every part, its share of the figure (times doublings of length and the like), by name of its spread.
+        likeness: what the run is like.
+        here: spreads found on this very machine, in place of those of published runs; never wider than them.
+    """
+
+    amounts: Mapping[str, Number]
+    likeness: Likeness = field(default_factory=Likeness)
+    here: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """The variance of the logarithm of measured over estimated, and what it is made of.
+
+    Attributes:
+        parts: contributions of parts, by name.
+        nearest: the nearest published runs, and contributions of the distance to them.
+    """
+
+    parts: Mapping[str, Number]
+    nearest: Nearest
+
+    @property
+    def variance(self) -> Number:
+        """The sum of all contributions."""
+        return added([*self.parts.values(), *self.nearest.squares.values()])
+
+    @property
+    def deviation(self) -> Number:
+        """Standard deviation of the logarithm."""
+        return np.sqrt(self.variance)
+
+
+def spread_of(doubts: Doubts, row: Reliability, cells: Cells | None) -> Spread:
+    """Return how far measured runs lie from an estimate.
+
+    Args:
+        doubts: what makes it unsure.
+        row: spreads of such figures.
+        cells: what was published of them; None for nothing.
+    """
+    spreads = {name: min(each, max(doubts.here.get(name, each), row.repeat)) for name, each in row.spreads.items()}
+    parts = {name: (spreads[name] * amount) ** 2 for name, amount in doubts.amounts.items() if name in spreads}
+    nearest = Nearest({}, {}, None) if cells is None else cells.nearest(doubts.likeness, row.distances)
+    return Spread(parts, nearest)
+
+
+def range_of(doubts: Doubts, row: Reliability) -> Range:
+    """Return the range of a figure, with what it rests on in words."""
+    found = spread_of(doubts, row, published_cells(row.id))
+    deviation = found.deviation
+    return Range(
+        np.exp(-row.below * deviation),
+        np.exp(row.above * deviation),
+        f"{_runs(row)}; {'; '.join(_reasons(found))}" if np.ndim(deviation) == 0 else _runs(row),
+        tuple(_beyond(doubts, found.nearest)),
+    )
+
+
+def _runs(row: Reliability) -> str:
+    if not row.measurements:
+        return f"{row.name}: set by hand, no errors on published runs are behind it"
+    return (
+        f"measured over estimated, eight runs in ten: {row.name}, {row.measurements} published runs of "
+        f"{row.publishers} publishers left out of the fit"
+    )
+
+
+def _reasons(found: Spread) -> Iterator[str]:
+    """Yield what brings most of the spread, and the runs that are nearest."""
+    every = {**found.parts, **found.nearest.squares}
+    whole = max(float(found.variance), 1e-12)
+    shares = sorted(((float(each) / whole, name) for name, each in every.items()), reverse=True)
+    told = [f"{name.replace('_', ' ')} {share:.0%}" for share, name in shares if share >= TOLD]
+    if told:
+        yield f"its width comes from {', '.join(told)}"
+    if found.nearest.cell is not None:
+        yield f"nearest published: {found.nearest.cell.text}"
+
+
+def _beyond(doubts: Doubts, nearest: Nearest) -> Iterator[str]:
+    """Yield in what a run differs from all that was published."""
+    if nearest.cell is None or any(any_true(np.ndim(each) > 0) for each in nearest.amounts.values()):
+        return
+    words, cell = doubts.likeness.words, nearest.cell
+    for name, amount in nearest.amounts.items():
+        if not float(amount) > 0:
+            continue
+        if name in words:
+            yield f"{name} {words[name]} (nearest published: {cell.words[name]})"
+        elif name in cell.low:
+            own = float(doubts.likeness.numbers[name])
+            end = "above" if own > cell.high[name] else "below"
+            nearest_number = cell.high[name] if end == "above" else cell.low[name]
+            yield f"{name} {own:,.4g}, {2.0 ** float(amount):.3g} times {end} {nearest_number:,.4g}"
+        else:
+            yield f"{name} (nearest published: {cell.text})"

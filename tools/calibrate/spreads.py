@@ -1,0 +1,177 @@
+"""Spreads of measured over estimated, from the errors on publishers a fit has not seen.
+
+A sample is one run with the logarithm of measured over estimated, once with its publisher left out of the fit and once
+more with its framework withheld. Every publisher counts once, nothing is dropped by its size: the likelihood is that of
+Student's distribution, whose tails are heavy. The ends of ranges are conformal: quantiles of error over spread.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from capacity_tui.engine.catalog.rows.reliability import Reliability
+from capacity_tui.engine.uncertainty.likeness import Cell, Cells, Likeness, cells_of
+
+Floats = NDArray[np.float64]
+# Degrees of freedom of Student's distribution.
+WEIGHT = 12.0
+FREEDOM = 4.0
+# Standard deviation of the logarithm of a spread around what it is set to before any run is seen.
+PRIOR_SPREAD = 0.7
+# What a range is to hold of a further publisher's runs; each end leaves out half of the rest.
+HELD = 0.8
+# No quantile beyond this is taken from a handful of publishers.
+FURTHEST = 0.985
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One error.
+
+    Attributes:
+        publisher: who measured it.
+        error: ln(measured / estimated) of a time or of bytes.
+        amounts: what makes the figure unsure, by name of its spread.
+        likeness: what the run is like.
+        withheld: whether the estimate was not told the framework.
+    """
+
+    publisher: str
+    error: float
+    amounts: Mapping[str, float]
+    likeness: Likeness
+    withheld: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """Spreads of one kind of figure.
+
+    Attributes:
+        spreads, distances: as a row of reliability.yaml has them.
+        below, above: spreads to both ends of a range.
+    """
+
+    spreads: Mapping[str, float]
+    distances: Mapping[str, float]
+    below: float
+    above: float
+
+
+class Errors:
+    """The errors of one kind of figure, with what their spread may depend on as arrays.
+
+    Args:
+        samples: the errors.
+        row: names of the spreads, with what they are set to before any run is seen.
+    """
+
+    def __init__(self, samples: Sequence[Sample], row: Reliability) -> None:
+        self.samples = tuple(samples)
+        self.parts, self.distances = tuple(row.spreads), tuple(row.distances)
+        self.prior = np.log([*row.spreads.values(), *row.distances.values()])
+        self.cells = cells_of((each.publisher, each.likeness) for each in samples if not each.withheld)
+        self.publishers = tuple(dict.fromkeys(each.publisher for each in samples))
+        self._keys = np.array([each.publisher for each in samples])
+        self.errors = np.array([each.error for each in samples])
+        self._amounts = np.array([[each.amounts.get(name, 0.0) for name in self.parts] for each in samples]) ** 2
+        table, owners = Cells(self.cells), np.array([cell.publisher for cell in self.cells])
+        self._squares = np.zeros((len(samples), len(self.cells), len(self.distances)), dtype=np.float32)
+        for place, each in enumerate(samples):
+            differences = table.differences(each.likeness)
+            for column, name in enumerate(self.distances):
+                self._squares[place, :, column] = np.asarray(differences.get(name, 0.0)) ** 2
+            self._squares[place, owners == each.publisher] = np.inf if len(self.publishers) > 1 else 0.0
+
+    def places(self, publisher: str, *, own: bool = True) -> NDArray[np.intp]:
+        """Return where the samples of a publisher stand, or those of all others."""
+        return np.flatnonzero((self._keys == publisher) == own)
+
+    def weights(self, chosen: NDArray[np.intp]) -> Floats:
+        """Return weights with which each publisher counts once."""
+        count = Counter(self._keys[chosen])
+        return np.array([(WEIGHT) / count[key] for key in self._keys[chosen]])
+
+    def features(self, logarithms: Floats, chosen: NDArray[np.intp]) -> Floats:
+        """Return the squared amounts of each spread; of distances those to the nearest cell of another publisher."""
+        theirs = np.exp(2.0 * logarithms[len(self.parts) :]).astype(np.float32)
+        squares = self._squares[chosen]
+        with np.errstate(invalid="ignore"):
+            whole = np.nan_to_num(squares @ theirs, nan=np.inf, posinf=np.inf)
+        nearest = squares[np.arange(len(chosen)), np.argmin(whole, axis=1)]
+        return np.concatenate((self._amounts[chosen], np.where(np.isfinite(nearest), nearest, 0.0)), axis=1)
+
+    def deviations(self, logarithms: Floats, chosen: NDArray[np.intp]) -> Floats:
+        """Return the standard deviation of each error."""
+        return np.asarray(np.sqrt(self.features(logarithms, chosen) @ np.exp(2.0 * logarithms)))
+
+    def fitted(self, chosen: NDArray[np.intp], start: Floats | None = None) -> Floats:
+        """Return the logarithms of the spreads that make the chosen errors most likely."""
+        weights, errors = self.weights(chosen), self.errors[chosen]
+
+        def loss(logarithms: Floats) -> tuple[float, Floats]:
+            features = self.features(logarithms, chosen)
+            squares = np.exp(2.0 * logarithms)
+            variance = np.maximum(features @ squares, 1e-8)
+            ratio = errors**2 / (FREEDOM * variance)
+            moved = (logarithms - self.prior) / PRIOR_SPREAD
+            value = np.sum(weights * (0.5 * np.log(variance) + 0.5 * (FREEDOM + 1.0) * np.log1p(ratio)))
+            slope = weights * 0.5 / variance * (1.0 - (FREEDOM + 1.0) * ratio / (1.0 + ratio))
+            return float(value + 0.5 * moved @ moved), (slope @ features) * 2.0 * squares + moved / PRIOR_SPREAD
+
+        found = minimize(loss, self.prior if start is None else start, jac=True, method="L-BFGS-B", options={"maxiter": 60})
+        return np.asarray(found.x)
+
+    def tails(self, logarithms: Floats, chosen: NDArray[np.intp]) -> tuple[float, float]:
+        """Return how many spreads lie between an estimate and the ends of its range, below and above."""
+        scores = self.errors[chosen] / self.deviations(logarithms, chosen)
+        weights = self.weights(chosen)
+        publishers = len({self._keys[place] for place in chosen})
+        level = min((1.0 + HELD * (publishers + 1.0) / publishers) / 2.0, FURTHEST)
+        return -quantile(scores, weights, 1.0 - level), quantile(scores, weights, level)
+
+    def result(self) -> Fitted:
+        """Return the spreads and tails of all errors."""
+        every = np.arange(len(self.samples))
+        logarithms = self.fitted(every)
+        values = np.exp(logarithms)
+        below, above = self.tails(logarithms, every)
+        names = len(self.parts)
+        return Fitted(
+            dict(zip(self.parts, map(float, values[:names]), strict=True)),
+            dict(zip(self.distances, map(float, values[names:]), strict=True)),
+            below,
+            above,
+        )
+
+    def unseen(self) -> tuple[Floats, Floats]:
+        """Return the ends, as logarithms of measured over estimated, that the others' errors give each sample."""
+        low, high = np.zeros(len(self.samples)), np.zeros(len(self.samples))
+        start = self.fitted(np.arange(len(self.samples)))
+        for publisher in self.publishers:
+            own, others = self.places(publisher), self.places(publisher, own=False)
+            if not len(others):
+                others = own
+            logarithms = self.fitted(others, start)
+            below, above = self.tails(logarithms, others)
+            deviations = self.deviations(logarithms, own)
+            low[own], high[own] = -below * deviations, above * deviations
+        return low, high
+
+
+def quantile(values: Floats, weights: Floats, share: float) -> float:
+    """Return a quantile of weighted values, at least on its own side of nothing."""
+    order = np.argsort(values)
+    reached = (np.cumsum(weights[order]) - 0.5 * weights[order]) / weights.sum()
+    return float(np.interp(share, reached, values[order]))
+
+
+def merged(cells: Sequence[Cell]) -> Sequence[Cell]:
+    """Return cells in a fixed order, for a file."""
+    return sorted(cells, key=lambda cell: (cell.publisher, cell.text))
