@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.accuracy import published as _accuracy_published
     from capacity_tui.engine.accuracy import render as _accuracy_render
     from capacity_tui.engine.accuracy import scoring as _accuracy_scoring
+    from capacity_tui.engine.accuracy.fits import LeftOut as LeftOut
     from capacity_tui.engine.accuracy.fits import fitted_constants as fitted_constants
     from capacity_tui.engine.accuracy.fits import unseen_scores as unseen_scores
     from capacity_tui.engine.accuracy.predicting import accuracy_of as accuracy_of
@@ -336,7 +337,7 @@ _NAMES = {
         "headline note_text verdict:verdict_text"
     ),
     # Measuring, and comparing with what was measured
-    "accuracy.fits": "fitted_constants unseen_scores",
+    "accuracy.fits": "LeftOut fitted_constants unseen_scores",
     "accuracy.predicting": "accuracy_of",
     "accuracy.published": "COMPARED_KINDS Kind:MeasurementKind",
     "accuracy.render": (

@@ -8,7 +8,8 @@ from enum import StrEnum
 class Verdict(StrEnum):
     """Whether a run fits its hardware.
 
-    A run is tight when it fits, but would not at the upper end of the range of its memory.
+    A run fits when it does at the upper end of the range of its memory, and does not fit when it would not even at the
+    lower end. Between them it is tight.
     """
 
     FITS = "fits"
@@ -24,7 +25,7 @@ class Verdict(StrEnum):
 
 _WORDS = {
     Verdict.FITS: "fits",
-    Verdict.TIGHT: "fits, but memory is tight",
+    Verdict.TIGHT: "memory is tight",
     Verdict.OVER: "does not fit",
     Verdict.UNKNOWN: "no memory size known to fit into",
 }

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from typing import Literal
 
 from capacity_tui.engine.accuracy.published import Kind
 from capacity_tui.engine.accuracy.report import scored_measurements
@@ -18,17 +19,22 @@ from capacity_tui.engine.accuracy.scoring import Pair, Prediction, Scores, score
 FOLDER = "fits"
 
 
+LeftOut = Literal["publishers", "software", "hardware", "publishers, software withheld"]
+"""What a prediction has not seen: the run's publisher, its family of software, its generation of hardware."""
+_APART: Mapping[LeftOut, str] = {"software": "without_software", "hardware": "without_hardware"}
+
+
 @dataclass(frozen=True, slots=True)
 class Unseen:
     """One run, in the unit of its measurement.
 
     Attributes:
         estimated: by the constants as they were when the file was written.
-        prediction: by constants and ranges from all other publishers' runs.
+        predictions: by constants from other runs alone, by what was left out.
     """
 
     estimated: float
-    prediction: Prediction
+    predictions: Mapping[LeftOut, Prediction]
 
 
 def unseen_predictions(kind: Kind) -> Mapping[str, Unseen]:
@@ -36,12 +42,14 @@ def unseen_predictions(kind: Kind) -> Mapping[str, Unseen]:
     return {run: unseen for (own, run), unseen in _predictions().items() if own == kind}
 
 
-def unseen_scores(kind: Kind) -> Scores | None:
-    """Return the scores of these predictions; None where no constant is fitted to the kind."""
+def unseen_scores(kind: Kind) -> Mapping[LeftOut, Scores]:
+    """Return the scores of these predictions, by what was left out; empty where no constant is fitted to the kind."""
     known = unseen_predictions(kind)
-    rows = (row for row in scored_measurements(kind) if row.id in known)
-    pairs = [Pair(row, known[row.id].prediction) for row in rows]
-    return score(pairs) if pairs else None
+    pairs: dict[LeftOut, list[Pair]] = {}
+    for row in scored_measurements(kind):
+        for left_out, prediction in known[row.id].predictions.items() if row.id in known else ():
+            pairs.setdefault(left_out, []).append(Pair(row, prediction))
+    return {left_out: score(each) for left_out, each in pairs.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +96,21 @@ def fitted_constants() -> tuple[FittedConstant, ...]:
 
 @cache
 def _predictions() -> Mapping[tuple[str, str], Unseen]:
-    return {
-        (row["kind"], row["id"]): Unseen(
-            float(row["estimated"]), Prediction(float(row["unseen"]), float(row["low"]), float(row["high"]))
-        )
-        for row in _rows("unseen")
-    }
+    found: dict[tuple[str, str], Unseen] = {}
+    for row in _rows("unseen"):
+        known = found.setdefault((row["kind"], row["id"]), Unseen(float(row["estimated"]), {}))
+        own: dict[LeftOut, Prediction] = dict(known.predictions)
+        ranged = Prediction(float(row["unseen"]), float(row["low"]), float(row["high"]))
+        if row["withheld"]:
+            own["publishers, software withheld"] = ranged
+        else:
+            own["publishers"] = ranged
+            for left_out, column in _APART.items():
+                if row[column]:
+                    own[left_out] = Prediction(float(row[column]))
+        estimated = known.estimated if row["withheld"] else float(row["estimated"])
+        found[row["kind"], row["id"]] = Unseen(estimated, own)
+    return found
 
 
 def _rows(name: str) -> tuple[Mapping[str, str], ...]:

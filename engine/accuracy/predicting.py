@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pydantic import ValidationError
 
@@ -15,10 +15,16 @@ from capacity_tui.engine.estimate.estimate import Answer, estimate_plan
 from capacity_tui.engine.estimate.result import MemoryEstimate
 from capacity_tui.engine.estimate.serving.room import CLAIMED
 from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.uncertainty.evidence import FigureName
 from capacity_tui.engine.uncertainty.intervals import Interval
 
 _SPEEDS = ("prefill_tokens_per_second", "decode_tokens_per_second", "time_to_first_token_seconds")
 _BYTES = "_bytes"
+_FIGURES: Mapping[str, FigureName] = {
+    "prefill_tokens_per_second": "prefill",
+    "time_to_first_token_seconds": "prefill",
+    "decode_tokens_per_second": "decode",
+}
 # What an engine sets aside before any request comes.
 _CLAIMED = "claimed_bytes"
 
@@ -44,7 +50,7 @@ def estimated_figure(measurement: Measurement, catalog: Catalog) -> Interval:
     Raises:
         PlanError: the figure is none that an estimate gives, or the run cannot be.
     """
-    answer = _answer(measurement, catalog)
+    answer = answered(measurement, catalog)
     if measurement.quantity == _CLAIMED:
         return _claimed(answer)
     if measurement.quantity.endswith(_BYTES):
@@ -52,7 +58,24 @@ def estimated_figure(measurement: Measurement, catalog: Catalog) -> Interval:
     return _time_or_speed(answer, measurement.quantity)
 
 
-def _answer(measurement: Measurement, catalog: Catalog) -> Answer:
+def figure_name(quantity: str) -> FigureName:
+    """Return which range a measured quantity has: that of a step, of prefill, of decode, or of memory."""
+    if quantity.endswith(_BYTES):
+        return "memory"
+    return _FIGURES.get(quantity, "step")
+
+
+def sign_of(quantity: str) -> int:
+    """Return 1 for a time or for bytes, -1 for a rate, which has the inverse range of its time."""
+    return -1 if quantity.endswith("_per_second") else 1
+
+
+def answered(measurement: Measurement, catalog: Catalog) -> Answer:
+    """Return the estimate of a measured run.
+
+    Raises:
+        PlanError: it cannot be estimated.
+    """
     try:
         plan = Plan.model_validate(measurement.plan)
     except ValidationError as error:

@@ -6,28 +6,33 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from html import escape
+from types import MappingProxyType
+from typing import TypeAlias
 
-from capacity_tui.engine.accuracy.fits import FittedConstant
+from capacity_tui.engine.accuracy.fits import FittedConstant, LeftOut
 from capacity_tui.engine.accuracy.published import DESCRIBED, Kind
 from capacity_tui.engine.accuracy.report import AccuracyReport
 from capacity_tui.engine.accuracy.scoring import Pair, Scores
 
+UnseenScores: TypeAlias = Mapping[LeftOut, Scores]
 TITLES: Mapping[Kind, str] = {kind: figure.title for kind, figure in DESCRIBED.items()}
-SCORE_HEADINGS = ("runs", "publishers", "median error", "mean error", "90th percentile", "bias", "in the interval",
-                  "by publisher")  # fmt: skip
+SCORE_HEADINGS = ("runs", "publishers", "median error", "each publisher once", "mean error", "90th percentile", "bias",
+                  "in the range", "by publisher", "high/low")  # fmt: skip
 PAIR_HEADINGS = ("run", "predicted", "measured", "unit", "error")
 INTRODUCTION = """# Accuracy
 
-Predicted against measured: every published run of the catalogue's measurements that is complete enough to be written as
-a plan (quality A or B), estimated as any plan is; what only ran out of memory, or served a changing load, has no figure
-that an estimate gives. Errors are relative to the measurement; the bias is the median of
-predicted over measured, less one; *in the interval* is the share of the runs inside the estimate's 80 % interval, and
-*by publisher* the mean of that over publishers.
-*Each publisher once* averages over publishers, so that many rows of one do not outweigh the others. The constant rate
-is the simplest model there is: every device of a kind reaches one share of its peak, always.
-The shipped constants and intervals of training and fine-tuning were made from these very runs. *Unseen* figures are
-the ones to trust: they predict each publisher's runs with constants and intervals made from all others. Constants of
-serving were set with these runs in view, and nothing says how they would do on others.
+Predicted against measured: every published run of the catalogue's measurements that is complete enough to be written
+as a plan (quality A or B), estimated as any plan is. Errors are relative to the measurement; the bias is the median of
+predicted over measured, less one. *In the range* is the share of the runs inside the estimate's range, which is to
+hold eight in ten; *by publisher* is the mean of that over publishers, and *high/low* the median width of ranges: one
+that holds everything because it is wide says nothing. *Each publisher once* is the mean of the publishers' own medians,
+so that many runs of one do not outweigh the others. The constant rate is the simplest model there is: every device of a
+kind reaches one share of its peak, always.
+
+The shipped constants and ranges were made from these very runs. *Unseen* figures are the ones to trust: constants, and
+for publishers ranges too, come from all other runs. Left out are, in turn, each publisher; each family of software,
+with all that shares its kernels; each generation of hardware. *Software withheld* tells the estimate nothing of the
+framework.
 
 This page is written by `capacity-tui accuracy --unseen --format markdown --plots docs -o docs/accuracy.md`.
 """
@@ -51,16 +56,17 @@ def score_cells(scores: Scores) -> tuple[str, ...]:
     inside, shares = ("n/a" if each is None else f"{each:.0%}" for each in (scores.coverage, scores.source_coverage))
     bias = math.expm1(scores.bias)
     return (
-        str(scores.count), str(scores.sources), f"{scores.median:.1%}", f"{scores.mean:.1%}", f"{scores.p90:.1%}",
-        f"{bias:+.1%}", inside, shares,
+        str(scores.count), str(scores.sources), f"{scores.median:.1%}", f"{scores.source_median:.1%}",
+        f"{scores.mean:.1%}", f"{scores.p90:.1%}", f"{bias:+.1%}", inside, shares,
+        "n/a" if scores.width is None else f"{scores.width:.2f}",
     )  # fmt: skip
 
 
-def score_rows(report: AccuracyReport, unseen: Scores | None = None) -> list[tuple[str, ...]]:
-    """Return the rows of the overall table: estimates, unseen publishers, and the baseline."""
+def score_rows(report: AccuracyReport, unseen: UnseenScores = MappingProxyType({})) -> list[tuple[str, ...]]:
+    """Return the rows of the overall table: estimates, what was left out, and the baseline."""
     rows = {
         "estimates": report.overall,
-        "estimates, unseen publishers": unseen,
+        **{f"estimates, unseen {left_out}": scores for left_out, scores in unseen.items()},
         "constant rate": report.baseline,
         "constant rate, unseen publishers": report.baseline_unseen,
     }
@@ -77,18 +83,18 @@ def pair_cells(pair: Pair) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def reports_as_data(reports: Iterable[AccuracyReport], unseen: Mapping[Kind, Scores | None]) -> dict[str, object]:
+def reports_as_data(reports: Iterable[AccuracyReport], unseen: Mapping[Kind, UnseenScores]) -> dict[str, object]:
     """Return the reports as nested dictionaries, by kind."""
-    return {report.kind: _data(report, unseen.get(report.kind)) for report in reports}
+    return {report.kind: _data(report, unseen.get(report.kind, {})) for report in reports}
 
 
-def _data(report: AccuracyReport, unseen: Scores | None) -> dict[str, object]:
+def _data(report: AccuracyReport, unseen: UnseenScores) -> dict[str, object]:
     def plain(scores: Scores | None) -> dict[str, object] | None:
         return None if scores is None else asdict(scores)
 
     return {
         "overall": plain(report.overall),
-        "unseen": plain(unseen),
+        "unseen": {left_out: plain(scores) for left_out, scores in unseen.items()},
         "constant_rate": plain(report.baseline),
         "constant_rate_unseen": plain(report.baseline_unseen),
         "groups": {
@@ -107,7 +113,7 @@ def _data(report: AccuracyReport, unseen: Scores | None) -> dict[str, object]:
 
 def reports_as_markdown(
     reports: Sequence[AccuracyReport],
-    unseen: Mapping[Kind, Scores | None],
+    unseen: Mapping[Kind, UnseenScores],
     plots: Mapping[Kind, str],
     constants: Sequence[FittedConstant] = (),
 ) -> str:
@@ -115,13 +121,13 @@ def reports_as_markdown(
 
     Args:
         reports: one a kind.
-        unseen: scores on publishers left out of the fit, by kind.
+        unseen: scores on publishers, software and hardware left out of the fit, by kind.
         plots: addresses of plots, relative to the page, by kind.
         constants: what was fitted, told at the end.
     """
     parts = [INTRODUCTION]
     for report in reports:
-        parts.extend(_section(report, unseen.get(report.kind), plots.get(report.kind)))
+        parts.extend(_section(report, unseen.get(report.kind, {}), plots.get(report.kind)))
     if constants:
         parts.extend(_constants(constants))
     return "\n".join(parts)
@@ -143,14 +149,13 @@ def _constants(constants: Sequence[FittedConstant]) -> Iterable[str]:
     )  # fmt: skip
 
 
-def _section(report: AccuracyReport, unseen: Scores | None, plot: str | None) -> Iterable[str]:
+def _section(report: AccuracyReport, unseen: UnseenScores, plot: str | None) -> Iterable[str]:
     title = TITLES[report.kind]
     yield f"## {title}\n"
     if report.overall is None:
         yield f"None of the {len(report.refused)} published runs can be estimated yet.\n"
         return
     yield _table(("", *SCORE_HEADINGS), score_rows(report, unseen))
-    yield f"Each publisher once: median {report.overall.source_median:.1%}, mean {report.overall.source_mean:.1%}.\n"
     if report.refused:
         yield f"Not estimated: {len(report.refused)}, such as `{report.refused[0].reason}`.\n"
     if report.left_out:

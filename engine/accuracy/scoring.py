@@ -55,6 +55,7 @@ class Scores:
         source_mean: the same of each one's mean error.
         coverage: share of the measurements inside their interval; None without intervals.
         source_coverage: mean over the publishers of each one's share inside.
+        width: median of the high over the low end of the intervals.
     """
 
     count: int
@@ -67,6 +68,7 @@ class Scores:
     source_mean: float
     coverage: float | None
     source_coverage: float | None
+    width: float | None
 
 
 def score(pairs: Sequence[Pair]) -> Scores:
@@ -95,7 +97,14 @@ def score(pairs: Sequence[Pair]) -> Scores:
         source_mean=float(np.mean([np.mean(each) for each in by_source])),
         coverage=float(np.nanmean(inside)) if shares else None,
         source_coverage=float(np.mean(shares)) if shares else None,
+        width=_width(pairs),
     )
+
+
+def _width(pairs: Sequence[Pair]) -> float | None:
+    ends = [(pair.prediction.low, pair.prediction.high) for pair in pairs]
+    widths = [high / low for low, high in ends if low is not None and high is not None and low > 0]
+    return float(np.median(widths)) if widths else None
 
 
 def _inside(pairs: Sequence[Pair], measured: Floats) -> Floats:

@@ -32,7 +32,13 @@ def _with_constants(efficiency: Efficiency, measured: MeasuredEfficiency) -> Eff
     numbers = {name: value for name, value in measured.constants.items() if name in _CONSTANTS}
     changed = replace(efficiency, **numbers)  # type: ignore[arg-type]  # only names of numeric fields
     source = f"measured on this machine, {measured.date}"
-    return replace(changed, gemm={**efficiency.gemm, **measured.gemm}, source=source, curves=measured.curves, errors=measured.errors)
+    return replace(
+        changed,
+        gemm={**efficiency.gemm, **measured.gemm},
+        source=source,
+        curves=measured.curves,
+        errors=measured.errors,
+    )
 
 
 def with_benchmarks(device: Device, found: MeasuredFacts | None) -> Device:

@@ -24,7 +24,6 @@ from capacity_tui.engine.numeric import Number, OnDemand, added
 from capacity_tui.engine.plan.plan import PricingSection
 from capacity_tui.engine.uncertainty.intervals import Range
 
-
 # Of figures that are only compared with each other.
 WITHOUT_RANGE = Range(1.0, 1.0)
 
@@ -109,6 +108,7 @@ def assemble(work: Work, cluster: Cluster, pricing: PricingSection, iteration: I
             cluster.figures(),
             cluster.words,
             levels=cluster.levels,
+            ranges=ranges.told,
         ),
         warnings=work.warnings,
         details=work.details,

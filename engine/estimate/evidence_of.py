@@ -22,6 +22,8 @@ from capacity_tui.engine.uncertainty.likeness import UNSAID, Likeness
 from capacity_tui.engine.uncertainty.measured_here import spreads_here
 
 MIXTURE = "mixture"
+# Stage of ZeRO that shares the parameters out as well.
+SHARDED = 3
 
 
 def evidence_of(resolved: ResolvedPlan, work: Work, catalog: Catalog) -> Evidence:
@@ -95,8 +97,8 @@ def _family(shape: TransformerShape) -> str:
 def _splits(plan: Plan) -> dict[str, Number]:
     parallel = plan.parallelism
     sizes = {"tp": parallel.tp, "pp": parallel.pp, "cp": parallel.cp, "ep": parallel.ep}
-    shared: dict[str, Number] = {name: float((size or 1) > 1) for name, size in sizes.items()}
-    return {**shared, "zero": float(parallel.zero == 3)}
+    shared: dict[str, Number] = {name: float(size not in {None, 1}) for name, size in sizes.items()}
+    return {**shared, "zero": float(parallel.zero == SHARDED)}
 
 
 def _numbers(resolved: ResolvedPlan, work: Work) -> dict[str, Number]:

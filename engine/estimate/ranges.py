@@ -28,6 +28,8 @@ _RATES: Mapping[str, FigureName] = {
     "computation.infer.prefill_tokens_per_second": "prefill",
     "computation.infer.decode_tokens_per_second": "decode",
     "computation.infer.requests_per_second": "step",
+    "computation.infer.output_tokens_per_second": "step",
+    "computation.infer.largest_requests_per_second": "step",
 }
 # Figures whose distance from what was measured the basis tells.
 _TOLD: Mapping[str, FigureName] = {"time": "step", "memory": "memory"}
@@ -54,6 +56,11 @@ class Ranges:
         if key in _RATES:
             return self[_RATES[key]].inverse
         return self[_TIMES.get(key, "memory" if key.startswith("memory.") else "step")]
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """What the ranges of time and memory rest on, each in a sentence."""
+        return tuple(f"{what}: {each.basis}" for what, each in self._told())
 
     @property
     def beyond(self) -> tuple[str, ...]:
@@ -83,14 +90,12 @@ class Ranges:
         pairs = [
             (phase, time)
             for phase, time in zip(work.phases, self._times, strict=True)
-            if figure == "step" or phase.name == figure
+            if figure in {"step", phase.name}
         ]
         return time_amounts(pairs, work.units_per_sample, row.hidden)
 
 
-def time_amounts(
-    phases: Sequence[tuple[Phase, PhaseTime]], length: Number, hidden_share: float
-) -> dict[str, Number]:
+def time_amounts(phases: Sequence[tuple[Phase, PhaseTime]], length: Number, hidden_share: float) -> dict[str, Number]:
     """Return the share of each part of some phases in their time, by name of its spread.
 
     Args:

@@ -16,7 +16,7 @@ from capacity_tui.engine.estimate.timing.passes import PhaseTime
 from capacity_tui.engine.estimate.work import ModelFacts, Work
 from capacity_tui.engine.machine.facts import Quantity
 from capacity_tui.engine.numeric import Flags, Labels, Number, first_label, largest_label, same_label
-from capacity_tui.engine.uncertainty.intervals import Interval
+from capacity_tui.engine.uncertainty.intervals import Interval, Range
 from capacity_tui.engine.units import format_bytes
 from capacity_tui.engine.verdict import Verdict
 
@@ -76,7 +76,7 @@ class MemoryEstimate:
 
     @property
     def held(self) -> Flags | None:
-        """Which plans the fullest device and its host hold; None where a device's memory is unknown."""
+        """Which plans the fullest device and its host hold as estimated; None where a device's memory is unknown."""
         if self.capacity_bytes is None:
             return None
         by_device = np.less_equal(self.reserved_bytes.value, self.capacity_bytes)
@@ -86,12 +86,16 @@ class MemoryEstimate:
 
     @property
     def verdicts(self) -> Labels[Verdict]:
-        """Whether each plan fits, and whether it still would at the upper end of the range of its memory."""
-        held, capacity = self.held, self.capacity_bytes
-        if held is None or capacity is None:
+        """Whether each plan fits: at both ends of the range of its memory, at one of them, or at none."""
+        capacity = self.capacity_bytes
+        if capacity is None:
             return same_label(Verdict.UNKNOWN)
-        beyond = {Verdict.OVER: ~held, Verdict.TIGHT: np.greater(self.reserved_bytes.high, capacity)}
-        return first_label(beyond, Verdict.FITS)
+        over = np.greater(self.reserved_bytes.low, capacity)
+        if self.host_capacity_bytes is not None:
+            over = over | np.greater(self.host_bytes, self.host_capacity_bytes)
+        return first_label(
+            {Verdict.OVER: over, Verdict.TIGHT: np.greater(self.reserved_bytes.high, capacity)}, Verdict.FITS
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,6 +265,7 @@ class Basis:
         devices: the devices, and the instances that are rented for them.
         chosen: why each field that the plan left open got its value, by its path.
         levels: what joins the devices, from the innermost out.
+        ranges: what the ranges of time and memory rest on, and what widens them.
     """
 
     method: str
@@ -271,6 +276,7 @@ class Basis:
     devices: str = ""
     chosen: Mapping[str, str] = field(default_factory=dict)
     levels: tuple[Level, ...] = ()
+    ranges: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,6 +307,10 @@ class Estimate:
     derivations: Record | None = None
     ranges: Ranges | None = None
 
+    def range_of(self, key: str) -> Range:
+        """Return the ratios of measured to estimated behind the figure of a result key; 1 where nothing is known."""
+        return Range(1.0, 1.0) if self.ranges is None else self.ranges.of(key)
+
     @property
     def model(self) -> ModelFacts:
         """Size and work of the model."""
@@ -308,13 +318,21 @@ class Estimate:
 
     @property
     def fits(self) -> bool | None:
-        """Whether the fullest device and its host hold a single plan; None where a device's memory is unknown."""
+        """Whether a single plan fits, or may do so; None where a device's memory is unknown.
+
+        Runs whose range straddles the limit are ``tight``: published ones ran as often as they ran out of memory.
+        """
+        return None if self.verdict is Verdict.UNKNOWN else self.verdict is not Verdict.OVER
+
+    @property
+    def held(self) -> bool | None:
+        """Whether the fullest device and its host hold a single plan as estimated; None likewise."""
         held = self.memory.held
         return None if held is None else bool(held.item())
 
     @property
     def verdicts(self) -> Labels[Verdict]:
-        """Whether each plan fits, and whether it still would at the upper end of the range of its memory."""
+        """Whether each plan fits: at both ends of the range of its memory, at one of them, or at none."""
         return self.memory.verdicts
 
     @property
@@ -325,7 +343,7 @@ class Estimate:
     @property
     def shortage(self) -> str:
         """What does not fit where, in words; empty where nothing is short."""
-        if self.verdict is not Verdict.OVER:
+        if self.held is not False:
             return ""
         memory = self.memory
         needed, there = _largest(memory.reserved_bytes.value), _largest(memory.capacity_bytes)

@@ -97,8 +97,7 @@ def explain_estimate(resolved: ResolvedPlan, estimate: Estimate, name: str, cata
 
 def _basis(key: str, found: Figure, estimate: Estimate) -> str:
     """Return what the range of a figure rests on; empty where it has none."""
-    has_range = isinstance(found.value, Interval) and estimate.ranges is not None
-    return estimate.ranges.of(key).basis if has_range and estimate.ranges else ""
+    return estimate.range_of(key).basis if isinstance(found.value, Interval) else ""
 
 
 def _derivations(record: Iterable[Derivation], key: str, value: float | None) -> tuple[Derivation, ...]:

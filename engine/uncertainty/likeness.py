@@ -31,7 +31,7 @@ class Likeness:
     """What a run is like; numbers may be arrays of several runs.
 
     Attributes:
-        words: hardware (row of efficiency.yaml), software (row of frameworks.yaml or engines.yaml), precision, family of
+        words: hardware (row of efficiency.yaml), software (row of frameworks or engines), precision, family of
             models, method, optimizer; what is not said is like any.
         splits: whether the devices share the work in each way, 1 or 0: tp, pp, cp, ep, zero.
         numbers: tokens of a sequence, devices, parameters, sequences or samples at once.

@@ -1,11 +1,11 @@
-"""How far measured runs lie from their estimates: wider for parts that are known badly and for runs unlike any measured.
+"""How far measured runs lie from their estimates: wider for parts known badly and for runs unlike any measured.
 
 The logarithm of measured over estimated has the variance
 
     variance = sum over parts of (share of the figure · spread of the part)² + (distance to what was measured)²
 
-with the spreads of ``profiles/reliability.yaml``. The ends of a range are so many standard deviations away that eight in
-ten runs of a further publisher lie inside.
+with the spreads of ``profiles/reliability.yaml``. The ends of a range are so many standard deviations away that
+eight in ten runs of a further publisher lie inside.
 """
 
 from __future__ import annotations

@@ -29,16 +29,17 @@ def test_unseen_figures_are_those_of_what_is_estimated_now(kind):
         assert median(moved) < 0.01, f"estimates moved since the fits were judged: {AGAIN}"
 
 
-def test_kinds_without_a_fit_have_no_unseen_scores():
-    scored = {kind for kind in COMPARED_KINDS if unseen_scores(kind) is not None}
-    assert scored == {"train_time", "train_memory", "finetune_time", "finetune_memory"}
+def test_training_is_judged_without_publishers_software_and_hardware():
+    for kind in ("train_time", "train_memory", "finetune_time", "finetune_memory"):
+        found = unseen_scores(kind)
+        assert set(found) == {"publishers", "software", "hardware", "publishers, software withheld"}
+        assert all(scores.count > 20 for scores in found.values())
 
 
-def test_unseen_publishers_are_predicted_worse_than_seen_ones_but_not_much():
-    scores = unseen_scores("train_time")
-    assert scores is not None
-    assert 0.06 < scores.median < 0.10
-    assert scores.coverage is not None and scores.coverage > 0.7
+def test_ranges_of_unseen_publishers_hold_most_of_their_runs_without_being_wide():
+    scores = unseen_scores("train_time")["publishers"]
+    assert scores.coverage is not None and 0.7 < scores.coverage < 0.95
+    assert scores.width is not None and scores.width < 2.2
 
 
 def test_every_fitted_constant_tells_what_it_rests_on():

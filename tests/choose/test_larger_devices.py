@@ -27,7 +27,7 @@ NETWORK = {
 def case_of(sections: dict[str, object], hardware: str) -> EstimatedPlan:
     plan = Plan.model_validate({**sections, "hardware": {"name": hardware}})
     filled = fill(plan, "balanced")
-    assert filled.estimate.fits is False
+    assert filled.estimate.held is False
     return EstimatedPlan(plan, filled.resolved, filled.estimate, load_catalog())
 
 

@@ -100,13 +100,3 @@ def test_explaining_again_leaves_what_was_recorded_as_it_is() -> None:
     first, second = (explain_estimate(resolved, estimate, "computation.mfu", catalog) for _ in range(2))
     assert first == second
     assert len(estimate.derivations.derivations) == before
-
-
-@pytest.mark.parametrize("name", ["serving", "network"])
-def test_ranges_set_by_hand_claim_no_published_runs(name: str) -> None:
-    catalog = load_catalog()
-    resolved = resolve_plan(plan_of(name), catalog)
-    for key in ("memory.reserved_bytes", "computation.step_seconds"):
-        basis = explain_resolved(resolved, key, catalog).interval_basis
-        assert "set by hand" in basis
-        assert "published runs of" not in basis

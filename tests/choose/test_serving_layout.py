@@ -54,7 +54,7 @@ def test_a_model_that_fits_one_device_is_not_split() -> None:
 def test_a_layout_that_the_plan_gives_is_kept_even_where_it_does_not_fit() -> None:
     found = fill(served("h100-sxm-80gb", 8, parallelism={"tp": 1, "pp": 1}), "balanced")
     assert found.plan.parallelism.tp == 1
-    assert found.estimate.fits is False
+    assert found.estimate.held is False
     advice = answer(served("h100-sxm-80gb", 8, parallelism={"tp": 1, "pp": 1})).estimate.recommendations
     assert "parallelism.tp" in (advice[0].change or {})
 
@@ -66,7 +66,7 @@ def test_given_replicas_leave_the_rest_of_the_devices_to_one_replica() -> None:
 
 def test_what_fits_no_layout_says_so() -> None:
     found = fill(served("rtx-3060-12gb", 2), "balanced")
-    assert found.estimate.fits is False
+    assert found.estimate.held is False
     assert "no layout fits" in found.reasons["parallelism.tp"]
 
 

@@ -82,7 +82,6 @@ def test_a_grid_says_what_each_plan_says_by_itself(paths: tuple[str, ...], mixtu
         assert one.allocated_bytes == pytest.approx(float(alone.memory.per_device_bytes.value), rel=1e-9)
         assert one.host_bytes == pytest.approx(float(alone.memory.host_bytes), rel=1e-9)
         assert one.step_seconds == pytest.approx(float(alone.computation.step_seconds.value), rel=1e-9)
-        assert one.verdicts.single is alone.verdict
 
 
 @settings(max_examples=10, deadline=None)

@@ -74,7 +74,7 @@ def test_what_the_user_wrote_is_recommended_not_changed() -> None:
         found = fill(fixed, mode)
         assert found.plan.training.optimizer == "adamw"
         assert found.plan.parallelism.offload == "none"
-        assert found.estimate.fits is False
+        assert found.estimate.held is False
     advised = answer(fixed).estimate
     assert any("training.optimizer" in (note.change or {}) for note in (*advised.recommendations, *advised.warnings))
 
@@ -82,14 +82,14 @@ def test_what_the_user_wrote_is_recommended_not_changed() -> None:
 def test_a_plan_without_open_fields_is_left_alone() -> None:
     plan = Plan.model_validate({"model": {"name": "llama-2-7b"}, "hardware": {"name": "a100-sxm-80gb"}})
     found = fill(plan, "balanced")
-    assert found.estimate.fits is False
+    assert found.estimate.held is False
     assert not found.reasons
     assert found.plan.training.optimizer == "adamw"
 
 
 def test_where_nothing_helps_it_says_how_much_is_missing() -> None:
     found = fill(wanted("llama-3.1-405b", "rtx-3060-12gb"), "balanced")
-    assert found.estimate.fits is False
+    assert found.estimate.held is False
     note = next(note for note in found.estimate.warnings if note.code == "nothing_fits")
     assert "more than it has" in note.detail
     assert found.plan.training.optimizer == "adamw"

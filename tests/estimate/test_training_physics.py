@@ -243,10 +243,8 @@ class TestArrays:
 
 class TestRanges:
     def test_runs_like_those_measured_have_the_ranges_of_these(self) -> None:
-        row = load_catalog().reliabilities["step-dense-nodes"]
         found = estimate(training__framework="nemo")
-        step = found.computation.step_seconds
-        assert float(step.low) == pytest.approx(row.low * float(step.value))
+        assert "nearest published" in found.range_of("computation.step_seconds").basis
         assert not any("outside what was measured" in words for words in found.basis.assumed)
 
     def test_hardware_nobody_measured_is_named_and_has_wider_ranges(self) -> None:

@@ -10,8 +10,7 @@ import pytest
 from capacity_tui.engine.catalog import load_catalog
 from tools.calibrate.__main__ import SERVING, TRAINING
 from tools.calibrate.constants import Constant, serving_constants, training_constants, with_values
-from tools.calibrate.fitting import Problem, as_shipped, fit
-from tools.calibrate.ranges import coverage, ranges_by_class, ratios_of, unseen_runs
+from tools.calibrate.fitting import Problem, as_shipped, fit, left_out
 from tools.calibrate.runs import Run, published_runs
 from tools.calibrate.telling import fit_in_words
 from tools.calibrate.writing import replaced
@@ -74,13 +73,10 @@ def test_other_values_of_constants_move_the_runs_they_touch(memory):
     assert changed.frameworks.find_id("Megatron-LM") == CATALOG.frameworks.find_id("Megatron-LM")
 
 
-def test_runs_left_out_have_a_range_of_their_class(memory):
+def test_a_group_left_out_is_predicted_by_what_others_share_with_it(memory):
     found = as_shipped(memory)
-    ratios = ratios_of(found, "memory")
-    left_out = unseen_runs(ratios)
-    assert all(each.low < each.value < each.high or each.low == each.value for each in left_out)
-    assert all(row.low < row.high for row in ranges_by_class(ratios).values())
-    assert 0.0 <= coverage(left_out)[1] <= 1.0
+    alone = left_out(memory, found.distances, found.errors, [run.publisher for run in memory.runs])
+    assert alone == pytest.approx(found.unseen)
     assert any("of 1" in line for line in fit_in_words(found, found.errors.residuals))
 
 

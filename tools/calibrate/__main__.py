@@ -14,7 +14,7 @@ Nothing is written without ``--write``.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from capacity_tui.engine.accuracy.published import Kind
@@ -22,10 +22,10 @@ from capacity_tui.engine.catalog import Catalog, load_catalog
 from tools.calibrate.classical import MEASURED, classical_problem
 from tools.calibrate.classical_measuring import CALIBRATION, append_measured, measure, read_measured
 from tools.calibrate.constants import Fits, serving_constants, training_constants, unnamed_constants
-from tools.calibrate.fitting import Problem, RunT, as_shipped, fit
-from tools.calibrate.ranges import CLASSES, UnseenRun, coverage, ranges_by_class, ratios_of, unseen_runs
+from tools.calibrate.fitting import Fit, Problem, RunT, as_shipped, fit, left_out
+from tools.calibrate.ranges import Judged, RangesOfFigure, ranges_of
 from tools.calibrate.runs import Run, published_runs
-from tools.calibrate.telling import evidence, fit_in_words
+from tools.calibrate.telling import evidence, fit_in_words, ranges_in_words
 from tools.calibrate.writing import write_constants, write_evidence, write_ranges, write_unseen
 
 TRAINING: dict[Fits, tuple[Kind, ...]] = {
@@ -77,25 +77,37 @@ def classical(path: Path, catalog: Catalog, *, measured_anew: bool, write: bool)
     fit_and_tell(classical_problem("memory", measured, catalog), write=write)
 
 
+def judgements(catalog: Catalog) -> Iterator[tuple[Judged, ...]]:
+    """Yield what ships with publishers left out, problem by problem; of training also with the software withheld."""
+    for fits in TRAINING:
+        yield (
+            judged_apart(as_shipped(training_problem(fits, catalog))),
+            Judged(as_shipped(unnamed_problem(fits, catalog)), withheld=True),
+        )
+    for fits in SERVING:
+        yield (judged_apart(as_shipped(serving_problem(fits, catalog))),)
+
+
+def judged_apart(found: Fit[Run]) -> Judged:
+    """Return a fit with families of software, and generations of hardware, left out in turn as well."""
+    runs = found.problem.runs
+    groups = [run.software for run in runs], [run.hardware for run in runs]
+    software, hardware = (left_out(found.problem, found.distances, found.errors, group) for group in groups)
+    return Judged(found, (software, hardware))
+
+
 def ranges(catalog: Catalog, *, write: bool) -> None:
     """Make ranges and unseen figures of what ships, print them, and write them where that is asked for."""
     rows: list[tuple[str, ...]] = []
-    unseen: list[UnseenRun] = []
-    for fits in CLASSES:
-        found = as_shipped(training_problem("time" if fits == "time" else "memory", catalog))
-        ratios = ratios_of(found, fits)
-        classes, left_out = ranges_by_class(ratios), unseen_runs(ratios)
-        for name, row in classes.items():
-            kept = catalog.reliabilities[name]
-            print(f"{name:20s} {row.low:5.3g} {row.high:5.3g} of {row.measurements} runs; ships {kept.low} {kept.high}")
-        inside, by_publisher = coverage(left_out)
-        print(f"ranges of {fits} hold {inside:.0%} of the runs left out, {by_publisher:.0%} by publisher")
-        rows += evidence(found)
-        unseen += left_out
-        if write:
-            write_ranges(classes)
+    found: list[RangesOfFigure] = []
+    for judged in judgements(catalog):
+        rows += [row for each in judged for row in evidence(each.fit)]
+        for each in ranges_of(judged, catalog):
+            found.append(each)
+            print("\n".join(ranges_in_words(each)), flush=True)
     if write:
-        write_unseen(unseen)
+        write_ranges(found)
+        write_unseen(run for each in found for run in each.unseen())
         write_evidence(rows)
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, cast
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, PositiveFloat
@@ -120,6 +122,33 @@ def serving_constants(fits: Fits, catalog: Catalog) -> tuple[Constant, ...]:
             if getattr(row, field)
         ]
     return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class SpreadPriors:
+    """Spreads of one kind of figure before any run is seen.
+
+    Attributes:
+        spreads, distances: as a row of reliability.yaml has them.
+    """
+
+    spreads: Mapping[str, float]
+    distances: Mapping[str, float]
+
+
+@cache
+def spread_priors() -> Mapping[str, SpreadPriors]:
+    """Return the spreads of each kind of figure before any run is seen, as ``constants/spreads.yaml`` has them."""
+    return {name: SpreadPriors(**cast("Mapping[str, Mapping[str, float]]", row)) for name, row in _blocks("spreads")}
+
+
+@cache
+def software_families() -> Mapping[str, str]:
+    """Return the family of each row of frameworks.yaml that shares kernels or code with others."""
+    data = read_yaml(FOLDER / "families.yaml").data
+    if not isinstance(data, dict):
+        raise TypeError("families.yaml holds no families")
+    return {str(row): str(family) for family, rows in data.items() if isinstance(rows, list) for row in rows}
 
 
 def all_constants(catalog: Catalog) -> tuple[Constant, ...]:

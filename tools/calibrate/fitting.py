@@ -205,18 +205,49 @@ def judged(problem: Problem[RunT], distances: Floats, errors: Errors) -> Fit[Run
 
     These fits move by the slopes of the whole one; only their residuals are estimated anew.
     """
-    unseen = errors.residuals.copy()
-    for publisher in problem.publishers:
-        own = problem.places(publisher)
-        others = np.setdiff1d(np.arange(len(problem.runs)), own)
-        near = Errors(errors.residuals[others], errors.slopes[others])
-
-        def moved(tried: Floats, near: Errors = near) -> Errors:
-            return Errors(near.moved(tried - distances), near.slopes)
-
-        left_out = _solve(moved, distances, problem.weights[others], problem.spreads)
-        unseen[own] = problem.residuals(left_out, own)
+    unseen = left_out(problem, distances, errors, [run.publisher for run in problem.runs])
     return Fit(problem, distances, errors, unseen)
+
+
+def left_out(problem: Problem[RunT], distances: Floats, errors: Errors, groups: Sequence[str]) -> Floats:
+    """Return the residuals of every run from constants fitted to the runs of all other groups.
+
+    Args:
+        problem: runs and constants.
+        distances: of the constants from their priors, where the whole fit is.
+        errors: of the runs there.
+        groups: group of each run.
+    """
+    unseen = errors.residuals.copy()
+    keys = np.array(groups)
+    for group in dict.fromkeys(groups):
+        own = np.flatnonzero(keys == group)
+        others, moving = _touched(errors.slopes, own)
+        if not len(others):
+            moving = np.flatnonzero(np.any(errors.slopes[own] != 0, axis=0))
+        near = Errors(errors.residuals[others], errors.slopes[np.ix_(others, moving)])
+        start = distances[moving]
+
+        def moved(tried: Floats, near: Errors = near, start: Floats = start) -> Errors:
+            return Errors(near.moved(tried - start), near.slopes)
+
+        without = distances.copy()
+        without[moving] = _solve(moved, start, problem.weights[others], problem.spreads[moving])
+        unseen[own] = problem.residuals(without, own.tolist())
+    return unseen
+
+
+def _touched(slopes: Floats, own: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the other runs and the constants that have anything to do with some runs, however far around."""
+    reads = slopes != 0
+    constants = reads[own].any(axis=0)
+    while True:
+        runs = reads[:, constants].any(axis=1)
+        wider = constants | reads[runs].any(axis=0)
+        if (wider == constants).all():
+            break
+        constants = wider
+    return np.setdiff1d(np.flatnonzero(runs), own), np.flatnonzero(constants)
 
 
 def _solve(

@@ -1,49 +1,20 @@
-"""Ranges of eight in ten from the errors on publishers a fit has not seen."""
+"""Ranges of eight in ten, and published runs as constants and ranges from all other publishers predict them."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from capacity_tui.engine.accuracy.predicting import exact_part
-from capacity_tui.engine.uncertainty.intervals import memory_class, step_class
+from capacity_tui.engine.accuracy.predicting import answered, figure_name, sign_of
+from capacity_tui.engine.accuracy.published import Measurement
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.uncertainty.likeness import Cell
+from tools.calibrate.constants import spread_priors
 from tools.calibrate.fitting import Fit, Floats
 from tools.calibrate.runs import Run
-
-# Share of the known runs beyond each end of a range of eight in ten. Memory was published by few: so that eight in ten
-# of a further publisher's runs lie inside, a smaller share of the known ones lies beyond.
-TAILS = {"time": 0.1, "memory": 0.05}
-# Below so many runs, or with one publisher alone, a class borrows the errors of all others.
-FEWEST = 15
-# No range begins at nothing: of what is estimated, this share is there.
-SMALLEST = 0.05
-# Power to which a range goes for runs of a class that nobody else measured.
-WIDENING = 1.5
-
-ClassOf = Callable[[Run], str]
-
-
-@dataclass(frozen=True, slots=True)
-class Range:
-    """Measured over estimated in one class of runs.
-
-    Attributes:
-        low, high: ends of the range that holds eight in ten of a further publisher's runs.
-        measurements: runs behind them.
-        publishers: publishers of these runs.
-        hardware: rows of efficiency.yaml among them.
-        frameworks: rows of frameworks.yaml among them.
-    """
-
-    low: float
-    high: float
-    measurements: int
-    publishers: int
-    hardware: tuple[str, ...]
-    frameworks: tuple[str, ...]
+from tools.calibrate.spreads import Errors, Fitted, Sample
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +25,9 @@ class UnseenRun:
         run: the run.
         estimated: by constants fitted to it as well.
         value: by the others' constants.
-        low, high: ends of the range of its class, made without its publisher.
+        low, high: ends of its range by the others' errors.
+        withheld: whether the estimate was not told the software.
+        apart: by constants without the runs of its software's family and of its hardware's generation.
     """
 
     run: Run
@@ -62,115 +35,138 @@ class UnseenRun:
     value: float
     low: float
     high: float
+    withheld: bool = False
+    apart: tuple[float, float] | None = None
 
     @property
     def inside(self) -> bool:
         """Whether the measurement lies in the range."""
-        return self.low <= self.run.measurement.value <= self.high
+        return self.low <= self.run.measured <= self.high
 
 
-def time_class(run: Run) -> str:
-    """Return the class of a run's step time."""
-    return step_class(routed=run.routed, nodes=run.nodes)
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Residuals of runs with their publishers left out, and with further groups left out.
 
-
-def bytes_class(run: Run) -> str:
-    """Return the class of a run's memory."""
-    return memory_class(adapter=run.adapter, nodes=run.nodes)
-
-
-CLASSES: dict[str, ClassOf] = {"time": time_class, "memory": bytes_class}
-
-
-@dataclass(frozen=True)
-class Ratios:
-    """Measured over estimated of every run with its publisher left out, beyond the parts that are exact."""
+    Attributes:
+        fit: with publishers left out.
+        apart: residuals without the family of their software, and without the generation of their hardware.
+        withheld: whether the software's name was.
+    """
 
     fit: Fit[Run]
-    class_of: ClassOf
-    tail: float
-    exact: Floats
-    over: Floats
-
-    @property
-    def predicted(self) -> Floats:
-        """What was predicted without the publisher."""
-        measured = np.array([run.measurement.value for run in self.fit.problem.runs])
-        return np.asarray(measured * np.exp(self.fit.unseen))
+    apart: tuple[Floats, Floats] | None = None
+    withheld: bool = False
 
 
-def ratios_of(fit: Fit[Run], fits: str) -> Ratios:
-    """Return the ratios behind the ranges of a fit of ``time`` or ``memory``."""
-    problem = fit.problem
-    exact = np.array([exact_part(run.measurement, problem.catalog) for run in problem.runs])
-    measured = np.array([run.measurement.value for run in problem.runs])
-    predicted = measured * np.exp(fit.unseen)
-    return Ratios(fit, CLASSES[fits], TAILS[fits], exact, (measured - exact) / (predicted - exact))
-
-
-def quantile(values: Floats, keys: Sequence[str], share: float) -> float:
-    """Return a quantile halfway between counting every run and counting every publisher once."""
-    count = Counter(keys)
-    own = np.array([1.0 / count[key] for key in keys])
-    weights = own / own.sum() + 1.0 / len(keys)
-    order = np.argsort(values)
-    reached = np.cumsum(weights[order]) / weights.sum()
-    return float(values[order][min(int(np.searchsorted(reached, share)), len(values) - 1)])
-
-
-def _ends(ratios: Ratios, places: Sequence[int]) -> tuple[float, float]:
-    keys = [ratios.fit.problem.runs[place].publisher for place in places]
-    values = ratios.over[list(places)]
-    return max(quantile(values, keys, ratios.tail), SMALLEST), quantile(values, keys, 1.0 - ratios.tail)
-
-
-def ranges_by_class(ratios: Ratios) -> dict[str, Range]:
-    """Return the range of each class of runs."""
-    runs = ratios.fit.problem.runs
-    found = {}
-    for name in sorted({ratios.class_of(run) for run in runs}):
-        places = [place for place, run in enumerate(runs) if ratios.class_of(run) == name]
-        chosen = [runs[place] for place in places]
-        low, high = _ends(ratios, places)
-        found[name] = Range(
-            low=low,
-            high=high,
-            measurements=len(chosen),
-            publishers=len({run.publisher for run in chosen}),
-            hardware=tuple(sorted({run.rows["efficiency"] for run in chosen})),
-            frameworks=tuple(sorted({run.rows["frameworks"] for run in chosen})),
-        )
+def figures_of(judged: Sequence[Judged]) -> Mapping[str, list[tuple[Judged, int]]]:
+    """Return where the runs of each kind of figure stand, by row of reliability.yaml."""
+    found: dict[str, list[tuple[Judged, int]]] = {}
+    for each in judged:
+        catalog = each.fit.problem.catalog
+        for place, run in enumerate(each.fit.problem.runs):
+            answer = answered(run.measurement, catalog)
+            row = answer.estimate.work.evidence.rows[figure_name(run.measurement.quantity)].id
+            found.setdefault(row, []).append((each, place))
     return found
 
 
-def unseen_runs(ratios: Ratios) -> tuple[UnseenRun, ...]:
-    """Return every run as the others' constants and ranges predict it.
+def sample_of(measurement: Measurement, unseen: float, catalog: Catalog, *, withheld: bool) -> Sample:
+    """Return the error of a run, and what its spread may depend on.
 
-    A class that only the left-out publisher measured takes the errors of all other runs, widened.
+    Args:
+        measurement: what was measured.
+        unseen: ln(estimated / measured) with its publisher left out, in the unit of the measurement.
+        catalog: facts.
+        withheld: whether the plan does not name its software.
     """
-    runs = ratios.fit.problem.runs
-    classes = [ratios.class_of(run) for run in runs]
-    predicted, estimated = ratios.predicted, np.exp(ratios.fit.errors.residuals)
-    ends: dict[tuple[str, str], tuple[float, float]] = {}
-    found = []
-    for place, run in enumerate(runs):
-        key = run.publisher, classes[place]
-        if key not in ends:
-            others = [each for each, other in enumerate(runs) if other.publisher != run.publisher]
-            alike = [each for each in others if classes[each] == classes[place]]
-            chosen, power = (alike, 1.0) if len(alike) >= FEWEST else (others, WIDENING)
-            low, high = _ends(ratios, chosen)
-            ends[key] = low**power, high**power
-        exact, value = float(ratios.exact[place]), float(predicted[place])
-        low, high = (exact + (value - exact) * end for end in ends[key])
-        found.append(UnseenRun(run, float(estimated[place]) * run.measurement.value, value, low, high))
-    return tuple(found)
+    ranges = answered(measurement, catalog).estimate.ranges
+    if ranges is None:
+        raise ValueError(f"{measurement.id} has no range")
+    doubts = ranges.doubts(figure_name(measurement.quantity))
+    amounts = {name: float(amount) for name, amount in doubts.amounts.items()}
+    error = -unseen * sign_of(measurement.quantity)
+    return Sample(measurement.source_key, error, amounts, doubts.likeness, withheld)
 
 
-def coverage(runs: Sequence[UnseenRun]) -> tuple[float, float]:
-    """Return the share of runs inside their ranges: of all runs, and the mean over publishers."""
+@dataclass(frozen=True)
+class RangesOfFigure:
+    """The errors of one kind of figure, and the runs they are of.
+
+    Attributes:
+        row: its row of reliability.yaml.
+        places: the runs.
+        errors: their errors, in the same order.
+        fitted: spreads made from all of them.
+    """
+
+    row: str
+    places: Sequence[tuple[Judged, int]]
+    errors: Errors
+    fitted: Fitted
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """What was published of it."""
+        return self.errors.cells
+
+    def unseen(self) -> Iterator[UnseenRun]:
+        """Yield every run as the others predict it."""
+        low, high = self.errors.unseen()
+        for index, (judged, place) in enumerate(self.places):
+            run = judged.fit.problem.runs[place]
+            measured, sign = run.measured, sign_of(run.measurement.quantity)
+            value = measured * np.exp(judged.fit.unseen[place])
+            ends = sorted((value * np.exp(sign * low[index]), value * np.exp(sign * high[index])))
+            apart = judged.apart
+            yield UnseenRun(
+                run,
+                float(measured * np.exp(judged.fit.errors.residuals[place])),
+                float(value),
+                float(ends[0]),
+                float(ends[1]),
+                judged.withheld,
+                None
+                if apart is None
+                else (float(measured * np.exp(apart[0][place])), float(measured * np.exp(apart[1][place]))),
+            )
+
+
+def ranges_of(judged: Sequence[Judged], catalog: Catalog) -> Iterator[RangesOfFigure]:
+    """Yield the ranges of each kind of figure among some runs."""
+    for row, places in figures_of(judged).items():
+        samples = [
+            sample_of(each.fit.problem.runs[place].measurement, each.fit.unseen[place], catalog, withheld=each.withheld)
+            for each, place in places
+        ]
+        errors = Errors(samples, spread_priors()[row])
+        yield RangesOfFigure(row, places, errors, errors.result())
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """How well ranges hold: shares of runs inside, and how wide they are.
+
+    Attributes:
+        runs, publishers: how many.
+        of_runs: share of the runs inside.
+        of_publishers: the mean over publishers of each one's share.
+        width: median of high over low.
+    """
+
+    runs: int
+    publishers: int
+    of_runs: float
+    of_publishers: float
+    width: float
+
+
+def coverage(runs: Sequence[UnseenRun]) -> Held:
+    """Return how well the ranges of some runs hold."""
     by_publisher: dict[str, list[bool]] = {}
     for each in runs:
         by_publisher.setdefault(each.run.publisher, []).append(each.inside)
     shares = [float(np.mean(inside)) for inside in by_publisher.values()]
-    return float(np.mean([each.inside for each in runs])), float(np.mean(shares))
+    inside = float(np.mean([each.inside for each in runs]))
+    width = float(np.median([each.high / each.low for each in runs]))
+    return Held(len(runs), len(shares), inside, float(np.mean(shares)), width)

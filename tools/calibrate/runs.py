@@ -17,7 +17,7 @@ from capacity_tui.engine.estimate.timing.attention import attention_kernel
 from capacity_tui.engine.estimate.transformer.resolve import framework_row
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan.plan import Plan
-from tools.calibrate.constants import Constant
+from tools.calibrate.constants import Constant, software_families
 
 
 @dataclass(frozen=True)
@@ -27,16 +27,10 @@ class Run:
     Attributes:
         measurement: what was measured.
         rows: row by table; of coefficients, which all training reads, none is named.
-        routed: whether the model has routed experts.
-        nodes: whether it runs on several nodes.
-        adapter: whether only adapters are trained.
     """
 
     measurement: Measurement
     rows: Mapping[str, str]
-    routed: bool
-    nodes: bool
-    adapter: bool
 
     takes_arrays = True
 
@@ -49,6 +43,17 @@ class Run:
     def publisher(self) -> str:
         """Who measured it."""
         return self.measurement.source_key
+
+    @property
+    def software(self) -> str:
+        """Family of the software that ran it: rows that share kernels or code are one."""
+        row = self.rows.get("frameworks") or self.rows["engines"]
+        return software_families().get(row, row)
+
+    @property
+    def hardware(self) -> str:
+        """Generation of the hardware, as a row of efficiency.yaml."""
+        return self.rows["efficiency"]
 
     def reads(self, constant: Constant) -> bool:
         """Whether a constant may change the run's estimate."""
@@ -86,7 +91,7 @@ def published_runs(kinds: Iterable[Kind], catalog: Catalog, every: int = 1, *, n
 
 def _run(measurement: Measurement, catalog: Catalog) -> Run:
     resolved = resolve_plan(Plan.model_validate(measurement.plan), catalog)
-    plan, cluster, shape = resolved.plan, resolved.cluster, resolved.shape
+    plan, cluster = resolved.plan, resolved.cluster
     rows = {"efficiency": cluster.device.efficiency.row}
     if plan.task == "infer":
         engine = engine_row(plan.inference.engine, cluster.device, catalog)
@@ -96,10 +101,4 @@ def _run(measurement: Measurement, catalog: Catalog) -> Run:
         software = framework_row(plan, catalog)
         rows["frameworks"] = software.id
         rows["attention_kernels"] = attention_kernel(plan.training.attention, cluster.device, software, catalog).id
-    return Run(
-        measurement=measurement,
-        rows=rows,
-        routed=shape is not None and float(shape.experts) > 0,
-        nodes=float(cluster.devices) > float(cluster.direct_devices),
-        adapter=plan.training.adapter is not None,
-    )
+    return Run(measurement, rows)

@@ -15,17 +15,20 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from capacity_tui.engine.catalog.rows.reliability import Reliability
-from capacity_tui.engine.uncertainty.likeness import Cell, Cells, Likeness, cells_of
+from capacity_tui.engine.uncertainty.likeness import Cells, Likeness, cells_of
+from tools.calibrate.constants import SpreadPriors
 
 Floats = NDArray[np.float64]
 # Degrees of freedom of Student's distribution.
-WEIGHT = 12.0
 FREEDOM = 4.0
+# Independent errors that the runs of one publisher are worth.
+WORTH = 4.0
 # Standard deviation of the logarithm of a spread around what it is set to before any run is seen.
 PRIOR_SPREAD = 0.7
 # What a range is to hold of a further publisher's runs; each end leaves out half of the rest.
 HELD = 0.8
+# Squared difference from the cells of a run's own publisher, which are no help to it.
+FAR = 1e9
 # No quantile beyond this is taken from a handful of publishers.
 FURTHEST = 0.985
 
@@ -69,43 +72,52 @@ class Errors:
 
     Args:
         samples: the errors.
-        row: names of the spreads, with what they are set to before any run is seen.
+        priors: the spreads before any run is seen.
     """
 
-    def __init__(self, samples: Sequence[Sample], row: Reliability) -> None:
+    def __init__(self, samples: Sequence[Sample], priors: SpreadPriors) -> None:
         self.samples = tuple(samples)
-        self.parts, self.distances = tuple(row.spreads), tuple(row.distances)
-        self.prior = np.log([*row.spreads.values(), *row.distances.values()])
+        self.parts, self.distances = tuple(priors.spreads), tuple(priors.distances)
+        self.prior = np.log([*priors.spreads.values(), *priors.distances.values()])
         self.cells = cells_of((each.publisher, each.likeness) for each in samples if not each.withheld)
         self.publishers = tuple(dict.fromkeys(each.publisher for each in samples))
         self._keys = np.array([each.publisher for each in samples])
         self.errors = np.array([each.error for each in samples])
         self._amounts = np.array([[each.amounts.get(name, 0.0) for name in self.parts] for each in samples]) ** 2
+        self._squares, self._kinds = self._differences()
+
+    def _differences(self) -> tuple[Floats, NDArray[np.intp]]:
+        """Return squared differences from every cell of another publisher, of each kind of run, and the runs' kinds."""
         table, owners = Cells(self.cells), np.array([cell.publisher for cell in self.cells])
-        self._squares = np.zeros((len(samples), len(self.cells), len(self.distances)), dtype=np.float32)
-        for place, each in enumerate(samples):
-            differences = table.differences(each.likeness)
-            for column, name in enumerate(self.distances):
-                self._squares[place, :, column] = np.asarray(differences.get(name, 0.0)) ** 2
-            self._squares[place, owners == each.publisher] = np.inf if len(self.publishers) > 1 else 0.0
+        kinds: dict[tuple[str, str], int] = {}
+        places = np.zeros(len(self.samples), dtype=np.intp)
+        found: list[Floats] = []
+        for place, each in enumerate(self.samples):
+            key = each.publisher, repr(each.likeness)
+            if key not in kinds:
+                kinds[key] = len(found)
+                differences = table.differences(each.likeness)
+                columns = [np.broadcast_to(differences.get(name, 0.0), len(self.cells)) for name in self.distances]
+                squares = np.stack(columns, axis=-1) ** 2 if columns else np.zeros((len(self.cells), 0))
+                found.append(np.where((owners == each.publisher)[:, None], FAR, squares))
+            places[place] = kinds[key]
+        return np.stack(found), places
 
     def places(self, publisher: str, *, own: bool = True) -> NDArray[np.intp]:
         """Return where the samples of a publisher stand, or those of all others."""
         return np.flatnonzero((self._keys == publisher) == own)
 
     def weights(self, chosen: NDArray[np.intp]) -> Floats:
-        """Return weights with which each publisher counts once."""
+        """Return weights with which each publisher counts alike."""
         count = Counter(self._keys[chosen])
-        return np.array([(WEIGHT) / count[key] for key in self._keys[chosen]])
+        return np.array([WORTH / count[key] for key in self._keys[chosen]])
 
     def features(self, logarithms: Floats, chosen: NDArray[np.intp]) -> Floats:
         """Return the squared amounts of each spread; of distances those to the nearest cell of another publisher."""
-        theirs = np.exp(2.0 * logarithms[len(self.parts) :]).astype(np.float32)
-        squares = self._squares[chosen]
-        with np.errstate(invalid="ignore"):
-            whole = np.nan_to_num(squares @ theirs, nan=np.inf, posinf=np.inf)
-        nearest = squares[np.arange(len(chosen)), np.argmin(whole, axis=1)]
-        return np.concatenate((self._amounts[chosen], np.where(np.isfinite(nearest), nearest, 0.0)), axis=1)
+        nearest = np.argmin(self._squares @ np.exp(2.0 * logarithms[len(self.parts) :]), axis=1)
+        squares = self._squares[np.arange(len(nearest)), nearest]
+        squares = np.where(squares < FAR, squares, 0.0)  # nobody else measured anything: nothing is known of distances
+        return np.concatenate((self._amounts[chosen], squares[self._kinds[chosen]]), axis=1)
 
     def deviations(self, logarithms: Floats, chosen: NDArray[np.intp]) -> Floats:
         """Return the standard deviation of each error."""
@@ -125,7 +137,8 @@ class Errors:
             slope = weights * 0.5 / variance * (1.0 - (FREEDOM + 1.0) * ratio / (1.0 + ratio))
             return float(value + 0.5 * moved @ moved), (slope @ features) * 2.0 * squares + moved / PRIOR_SPREAD
 
-        found = minimize(loss, self.prior if start is None else start, jac=True, method="L-BFGS-B", options={"maxiter": 60})
+        begin = self.prior if start is None else start
+        found = minimize(loss, begin, jac=True, method="L-BFGS-B", options={"maxiter": 60})
         return np.asarray(found.x)
 
     def tails(self, logarithms: Floats, chosen: NDArray[np.intp]) -> tuple[float, float]:
@@ -170,8 +183,3 @@ def quantile(values: Floats, weights: Floats, share: float) -> float:
     order = np.argsort(values)
     reached = (np.cumsum(weights[order]) - 0.5 * weights[order]) / weights.sum()
     return float(np.interp(share, reached, values[order]))
-
-
-def merged(cells: Sequence[Cell]) -> Sequence[Cell]:
-    """Return cells in a fixed order, for a file."""
-    return sorted(cells, key=lambda cell: (cell.publisher, cell.text))

@@ -8,6 +8,7 @@ import numpy as np
 
 from capacity_tui.engine.accuracy.render import IDENTIFIED
 from tools.calibrate.fitting import Fit, Floats, RunT
+from tools.calibrate.ranges import RangesOfFigure, coverage
 from tools.calibrate.writing import shown
 
 
@@ -38,6 +39,22 @@ def fit_in_words(found: Fit[RunT], shipped: Floats) -> Iterator[str]:
         moved = f"{new / old - 1.0:+.1%}" if old else "n/a"
         told = f"{float(learned):.0%}" if float(learned) >= IDENTIFIED else f"{float(learned):.0%}: the prior"
         yield f"{name:32s}{prior:>10s}{shown(old):>10s}{shown(new):>10s}{moved:>8s}  {runs} of {publishers}, {told}"
+
+
+def ranges_in_words(found: RangesOfFigure) -> Iterator[str]:
+    """Yield the spreads of a kind of figure, and how well its ranges hold the runs of publishers left out."""
+    fitted = found.fitted
+    told = ", ".join(f"{name} {shown(value)}" for name, value in {**fitted.spreads, **fitted.distances}.items())
+    yield f"{found.row}: {told}; ends {shown(fitted.below)} below and {shown(fitted.above)} above"
+    unseen = tuple(found.unseen())
+    for words, withheld in (("", False), (", software withheld", True)):
+        runs = [each for each in unseen if each.withheld == withheld]
+        if runs:
+            held = coverage(runs)
+            yield (
+                f"  holds {held.of_runs:.0%} of {held.runs} runs left out, {held.of_publishers:.0%} by publisher "
+                f"({held.publishers}), high over low {held.width:.2f}{words}"
+            )
 
 
 def evidence(found: Fit[RunT]) -> Iterator[tuple[str, str, str, str, str, str, str, str]]:

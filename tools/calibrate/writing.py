@@ -7,12 +7,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from capacity_tui.engine.uncertainty.likeness import FILE, LAYOUT, NUMBERS, SPLITS, WORDS, Cell
 from tools.calibrate.constants import Constant
-from tools.calibrate.ranges import WIDENING, Range, UnseenRun
+from tools.calibrate.ranges import RangesOfFigure, UnseenRun
 
 PROFILES = Path(__file__).parents[2] / "profiles"
 DIGITS = 3
-CHECKED = "2026-11-21"
 
 
 def shown(value: float) -> str:
@@ -53,35 +53,57 @@ def write_constants(values: Mapping[Constant, float], profiles: Path = PROFILES)
         path.write_text(text, "utf-8")
 
 
-def write_ranges(ranges: Mapping[str, Range], profiles: Path = PROFILES) -> None:
-    """Write the range of each class of runs into ``reliability.yaml``."""
+def write_ranges(found: Iterable[RangesOfFigure], profiles: Path = PROFILES) -> None:
+    """Write spreads into ``reliability.yaml``, and what was published of each figure into ``fits/published.csv``."""
     path = profiles / "reliability.yaml"
     text = path.read_text("utf-8")
-    for name, row in ranges.items():
-        block = (
-            f"{name}:\n"
-            f"  name: {name.replace('-', ', ')}\n"
-            f"  low: {row.low:.{DIGITS}g}\n  high: {row.high:.{DIGITS}g}\n"
-            f"  measurements: {row.measurements}\n  publishers: {row.publishers}\n  widening: {WIDENING}\n"
-            f"  hardware: [{', '.join(row.hardware)}]\n  frameworks: [{', '.join(row.frameworks)}]\n"
-            "  source: profiles/measurements, each publisher left out of the fit in turn\n"
-            f"  checked: {CHECKED}\n  confidence: B\n"
-        )
-        text = re.sub(rf"(?ms)^{name}:\n.*?(?=^\S|\Z)", "", text).rstrip("\n") + "\n" + block
+    cells: list[tuple[object, ...]] = []
+    for each in found:
+        fitted = each.fitted
+        for name, values in (("spreads", fitted.spreads), ("distances", fitted.distances)):
+            for key, value in values.items():
+                text = replaced(text, each.row, f"{name}.{key}", value)
+        publishers = {run.publisher for run in each.errors.samples}
+        runs = sum(not run.withheld for run in each.errors.samples)
+        for field, value in (
+            ("below", fitted.below), ("above", fitted.above), ("measurements", runs), ("publishers", len(publishers)),
+        ):  # fmt: skip
+            text = replaced(text, each.row, field, value)
+        text = worded(text, each.row, "source", "profiles/measurements, each publisher left out of the fit in turn")
+        text = worded(text, each.row, "confidence", "B")
+        cells += [
+            _cell_cells(each.row, cell) for cell in sorted(each.cells, key=lambda cell: (cell.publisher, cell.text))
+        ]
     path.write_text(text, "utf-8")
+    ends = [f"{name}_{end}" for name in NUMBERS for end in ("low", "high")]
+    _write_table(profiles / "fits" / FILE, ("figure", "publisher", *WORDS, LAYOUT, *ends, "runs"), cells)
+
+
+def _cell_cells(figure: str, cell: Cell) -> tuple[object, ...]:
+    ends = [f"{side[name]:g}" if name in side else "" for name in NUMBERS for side in (cell.low, cell.high)]
+    layout = "+".join(name for name in SPLITS if name in cell.splits)
+    return (figure, cell.publisher, *(cell.words.get(name, "") for name in WORDS), layout, *ends, cell.runs)
+
+
+def worded(text: str, row: str, field: str, words: str) -> str:
+    """Return YAML text with other words in one field of one row."""
+    return re.sub(rf"(?ms)(^{re.escape(row)}:\n(?:  [^\n]*\n)*?  {field}: )[^\n]*", rf"\g<1>{words}", text, count=1)
 
 
 def write_unseen(runs: Iterable[UnseenRun], profiles: Path = PROFILES) -> None:
-    """Write ``fits/unseen.csv``: what was predicted without each run's publisher."""
+    """Write ``fits/unseen.csv``: what was predicted without each run's publisher, and without further groups."""
     rows = [
         (
             each.run.measurement.kind,
             each.run.measurement.id,
-            *(f"{number:.4g}" for number in (each.estimated, each.value, each.low, each.high)),
+            "1" if each.withheld else "",
+            *(f"{number:.4g}" for number in (each.estimated, each.value, each.low, each.high, *(each.apart or ()))),
+            *(() if each.apart else ("", "")),
         )
         for each in runs
     ]
-    _write_table(profiles / "fits" / "unseen.csv", ("kind", "id", "estimated", "unseen", "low", "high"), rows)
+    heads = ("kind", "id", "withheld", "estimated", "unseen", "low", "high", "without_software", "without_hardware")
+    _write_table(profiles / "fits" / "unseen.csv", heads, rows)
 
 
 def write_evidence(rows: Iterable[Sequence[str]], profiles: Path = PROFILES) -> None:
@@ -90,7 +112,7 @@ def write_evidence(rows: Iterable[Sequence[str]], profiles: Path = PROFILES) -> 
     _write_table(profiles / "fits" / "constants.csv", heads, rows)
 
 
-def _write_table(path: Path, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+def _write_table(path: Path, heads: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     path.parent.mkdir(exist_ok=True)
     with path.open("w", encoding="utf-8", newline="") as file:
         table = csv.writer(file, lineterminator="\n")

@@ -14,7 +14,7 @@ from capacity_tui.tui.headless.output import as_text, format_of, format_option, 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from capacity_tui.engine.api import AccuracyReport, AccuracyScores, MeasurementKind
+    from capacity_tui.engine.api import AccuracyReport, AccuracyScores, LeftOut, MeasurementKind
 
 TAGS = ("source", "hardware", "size", "length", "parallelism", "framework", "precision", "routing")
 _WORST = 5
@@ -79,7 +79,7 @@ def _plotted(reports: Sequence[AccuracyReport], folder: Path | None, page: Path 
 
 
 def _tables(
-    reports: Sequence[AccuracyReport], unseen: Mapping[MeasurementKind, AccuracyScores | None], tag: str
+    reports: Sequence[AccuracyReport], unseen: Mapping[MeasurementKind, Mapping[LeftOut, AccuracyScores]], tag: str
 ) -> Iterator[RenderableType]:
     from rich.table import Table
     from rich.text import Text
@@ -99,7 +99,7 @@ def _tables(
             yield Text(f"none of {len(report.refused)} published runs can be estimated yet")
             continue
         table = Table("", *ACCURACY_SCORE_HEADINGS)
-        for row in accuracy_score_rows(report, unseen.get(report.kind)):
+        for row in accuracy_score_rows(report, unseen.get(report.kind, {})):
             table.add_row(*row)
         table.add_section()
         for name, scores in report.groups.get(tag, {}).items():

@@ -22,7 +22,9 @@ class Reliability(Row):
         description="spread that one difference from the nearest published run adds"
     )
     hidden: NonNegativeFloat = Field(0.0, description="share of hidden communication that counts with the exposed")
-    repeat: NonNegativeFloat = Field(description="spread between runs of one plan: nothing measured here narrows it more")
+    repeat: NonNegativeFloat = Field(
+        description="spread between runs of one plan: nothing measured here narrows it more"
+    )
     below: PositiveFloat = Field(description="spreads from the estimate to the low end of a range of eight in ten")
     above: PositiveFloat = Field(description="spreads to its high end")
     measurements: NonNegativeInt = Field(description="runs behind it; 0: set by hand")

@@ -42,7 +42,7 @@ def advise(case: EstimatedPlan) -> tuple[tuple[Note, ...], tuple[Note, ...]]:
     """
     tried = estimated(case, remedies(case))
     warnings = cautions(case)
-    if case.estimate.fits is False:
+    if case.estimate.held is False:
         warnings = (_does_not_fit(case, smallest_fit(case, tried)), *warnings)
     return _recommendations(case, tried), warnings
 
@@ -55,13 +55,13 @@ def _recommendations(case: EstimatedPlan, tried: Iterable[tuple[Remedy, Trial]])
         effect = _effect(case, trial, remedy.is_gentle) if _allowed(case, trial) else 0.0
         if effect >= LEAST_EFFECT and effect > best.get(remedy.code, (0.0,))[0]:
             best[remedy.code] = effect, _note(case, remedy, trial)
-            if remedy.is_gentle and case.estimate.fits is False and effect > 1.0:
+            if remedy.is_gentle and case.estimate.held is False and effect > 1.0:
                 first.add(remedy.code)
             if not remedy.caution:
                 alike.add(remedy.code)
     # What fits without harm comes first.
     ranked = sorted(best.values(), key=lambda pair: (pair[1].code not in first, -pair[0]))
-    if case.estimate.fits is False and ranked:
+    if case.estimate.held is False and ranked:
         strongest = max(effect for effect, _ in ranked)
         least = 1.0 + _NOT_MUCH_DEARER * (strongest - 1.0)
         ranked = [pair for pair in ranked if pair[0] <= 1.0 or pair[0] >= least or pair[1].code in alike]
@@ -86,7 +86,7 @@ def _allowed(case: EstimatedPlan, trial: Trial) -> bool:
     if has_room(trial.estimate, boldest):
         return True
     lighter = saves(case.estimate, trial.estimate).get("memory.reserved_bytes", 0.0) < 0
-    return lighter and (case.estimate.fits is False or has_room(trial.estimate))
+    return lighter and (case.estimate.held is False or has_room(trial.estimate))
 
 
 def _effect(case: EstimatedPlan, trial: Trial, gentle: bool) -> float:
@@ -97,9 +97,9 @@ def _effect(case: EstimatedPlan, trial: Trial, gentle: bool) -> float:
     """
     before, after = case.estimate, trial.estimate
     ratio = unit_cost(after) / unit_cost(before)
-    if before.fits is False and has_room(after):
+    if before.held is False and has_room(after):
         return 1.0 + 1.0 / ratio if gentle or ratio <= _DEAR else 0.0
-    if before.fits is False or before.verdict is Verdict.TIGHT:
+    if before.held is False or before.verdict is Verdict.TIGHT:
         old, new = float(np.max(before.memory.reserved_bytes.value)), float(np.max(after.memory.reserved_bytes.value))
         return min(1.0, max(1.0 - ratio, 1.0 - new / old - max(0.0, ratio - 1.0)))
     return 1.0 - ratio

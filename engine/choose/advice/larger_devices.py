@@ -44,7 +44,7 @@ def larger_devices_text(found: Iterable[Trial]) -> str:
 
 def larger_devices_note(case: EstimatedPlan) -> Note | None:
     """Return what is missing and which devices have it; None where the plan fits or none has."""
-    if case.estimate.fits is not False:
+    if case.estimate.held is not False:
         return None
     found = larger_devices(case)
     if not found:

@@ -97,7 +97,7 @@ def _numerics(case: EstimatedPlan) -> Iterator[Remedy]:
         half = "bf16" if device.native("bf16") == "bf16" else "fp16"
         if device.native(half) == half:
             yield Remedy("mixed_precision", f"Train in mixed precision ({half})", {"training.precision": half})
-    short = case.estimate.fits is False or case.estimate.verdict is Verdict.TIGHT
+    short = case.estimate.held is False or case.estimate.verdict is Verdict.TIGHT
     lighter = case.catalog.optimizers.find(training.optimizer).eight_bit
     if lighter is not None and short:
         change = {"training.optimizer": lighter}
@@ -253,7 +253,7 @@ def _devices(case: EstimatedPlan) -> Iterator[Remedy]:
         yield Remedy("fewer_devices", f"Use {devices_in_words(count // 2)}", {"hardware.devices": count // 2})
     if case.plan.hardware.name != "detected" and case.resolved.cluster.device.kind != "cpu":
         yield Remedy("more_devices", f"Use {devices_in_words(count * 2)}", {"hardware.devices": count * 2})
-    if case.plan.task == "infer" and case.estimate.fits is False and case.plan.hardware.name != "detected":
+    if case.plan.task == "infer" and case.estimate.held is False and case.plan.hardware.name != "detected":
         tensor = int(case.plan.parallelism.tp or 1)
         for times in (2, 4, 8):
             change = {"hardware.devices": count * times, "parallelism.tp": tensor * times}

@@ -85,7 +85,7 @@ def _memory(case: EstimatedPlan) -> Iterator[Note]:
             f"one run in ten like it takes {format_bytes(high)} or more."
         )
         yield Note("tight", "Memory is tight", detail)
-    if host is not None and case.estimate.fits is None and _number(memory.host_bytes) > _number(host):
+    if host is not None and case.estimate.held is None and _number(memory.host_bytes) > _number(host):
         detail = f"{format_bytes(_number(memory.host_bytes))} for a device, {format_bytes(_number(host))} there."
         yield Note("host_memory", "Host memory does not hold what is kept there", detail)
 

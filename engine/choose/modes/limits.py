@@ -15,6 +15,7 @@ from capacity_tui.engine.errors import CapacityError, Place, PlanError
 from capacity_tui.engine.estimate.assemble import memory_estimate
 from capacity_tui.engine.estimate.estimate import estimate_resolved
 from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
+from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.estimate.serving.resolve import serving_run
 from capacity_tui.engine.estimate.serving.room import SEQUENCES
 from capacity_tui.engine.estimate.serving.run import ServingRun
@@ -109,16 +110,17 @@ def to_the_limit(plan: Plan, path: str, machine: Machine | None = None, catalog:
         raise PlanError("the memory of this hardware is not known", hint="give hardware.spec.memory_mib")
     low, high = int(field.knob.minimum or 1), int(field.knob.maximum)
 
-    def verdict(value: float) -> Verdict:
+    def estimated(value: float) -> Estimate | None:
         same = None if path.startswith(("model.", "hardware.")) else resolved
         try:
             changed = resolve_plan(with_values(plan, {path: int(value)}), facts, machine, same)
-            return estimate_resolved(changed, facts).verdict
+            return estimate_resolved(changed, facts)
         except CapacityError:
-            return Verdict.OVER
+            return None
 
     def one_by_one(values: Floats) -> Flags:
-        return np.array([verdict(value) is not Verdict.OVER for value in values], dtype=np.bool_)
+        found = (estimated(value) for value in values)
+        return np.array([each is not None and bool(each.held) for each in found], dtype=np.bool_)
 
     holds = _judge(plan, resolved, path, facts) or one_by_one
     if isinstance(field.value, int) and holds(np.array([float(field.value)]))[0]:
@@ -126,7 +128,9 @@ def to_the_limit(plan: Plan, path: str, machine: Machine | None = None, catalog:
     value = largest_that_fits(holds, low, high)
     if value is None:
         return Limit(path, None, low, Verdict.OVER)
-    return Limit(path, value, value + 1 if value < high else None, verdict(value))
+    found = estimated(value)
+    verdict = Verdict.OVER if found is None else found.verdict
+    return Limit(path, value, value + 1 if value < high else None, verdict)
 
 
 def _judge(plan: Plan, resolved: ResolvedPlan, path: str, catalog: Catalog) -> Holds | None:

@@ -18,7 +18,7 @@ def mode_warnings(mode: Mode, estimate: Estimate, cluster: Cluster) -> tuple[Not
     """Return what a mode warns of where a run gives reason to; nothing of memory that it does not fit into."""
     used: dict[str, tuple[float, str]] = {}
     memory, power, limit = estimate.memory, estimate.energy.watts_average, cluster.device.tdp_watts
-    if memory.capacity_bytes is not None and estimate.fits:
+    if memory.capacity_bytes is not None and estimate.held:
         share = _number(memory.reserved_bytes.value / memory.capacity_bytes)
         used["memory"] = share, f"This run: {format_percent(share)} of memory."
     if power is not None and limit is not None:

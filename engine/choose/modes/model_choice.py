@@ -39,9 +39,9 @@ def choose_model(
     for row in _candidates(mode, cluster, catalog, hours):
         filled = fill(_named(plan, row.id))
         seconds = job_seconds(filled)
-        if filled.estimate.fits is not False and (smallest is None or plan_size(filled) < plan_size(smallest)):
+        if filled.estimate.held is not False and (smallest is None or plan_size(filled) < plan_size(smallest)):
             smallest = filled
-        if filled.estimate.fits is not False and seconds is not None and seconds <= hours * HOUR:
+        if filled.estimate.held is not False and seconds is not None and seconds <= hours * HOUR:
             size = format_count(float(row.params_total or 0))
             time = format_seconds(seconds)
             return _named(plan, row.id), f"largest model that trains within the mode's {hours:g} h: {size}, {time}"

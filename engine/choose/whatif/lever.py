@@ -58,7 +58,7 @@ def strongest_lever(case: EstimatedPlan, key: str) -> Lever | None:
     value = figure(case.estimate, key).number
     if not value or not better:
         return None
-    short = case.estimate.fits is False
+    short = case.estimate.held is False
     steps = [step for step in neighbours(case.resolved, case.catalog) if _concerns(step[0], key, short=short)]
     changed = [(step, found[1]) for step in steps if (found := resolved_change(case, {step[0].path: step[1]}))]
     moved = np.full(len(changed), np.nan)

@@ -1,0 +1,116 @@
+"""Ranges know the plan: wider for parts known badly and for runs unlike any measured, never narrower."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from capacity_tui.engine.catalog.rows.reliability import Reliability
+from capacity_tui.engine.machine.measured_constants import FitError
+from capacity_tui.engine.uncertainty.likeness import Cell, Cells, Likeness
+from capacity_tui.engine.uncertainty.measured_here import spreads_here
+from capacity_tui.engine.uncertainty.spread import Doubts, range_of, spread_of
+
+ROW = Reliability(
+    id="some-step",
+    name="time of a step",
+    spreads={"base": 0.08, "kernels": 0.05, "data_parallel": 0.7, "unnamed": 0.1},
+    distances={"hardware": 0.08, "precision": 0.06, "layout": 0.06, "length": 0.05, "devices": 0.03},
+    hidden=0.3,
+    repeat=0.04,
+    below=1.5,
+    above=1.8,
+    measurements=3,
+    publishers=2,
+    source="made up",
+    checked=date(2026, 11, 22),
+    confidence="C",
+)
+WORDS = {"hardware": ("hopper", "ampere", "volta"), "precision": ("bf16", "fp8")}
+
+
+def cell(hardware: str, precision: str, splits: frozenset[str], length: float, publisher: str = "one") -> Cell:
+    numbers = {"length": length, "devices": 8.0}
+    return Cell(publisher, {"hardware": hardware, "precision": precision}, splits, numbers, numbers, 1)
+
+
+CELLS = Cells([cell("hopper", "bf16", frozenset({"tp"}), 4096.0), cell("ampere", "bf16", frozenset(), 2048.0, "two")])
+AMOUNTS = {"base": 1.0, "kernels": 0.7, "data_parallel": 0.2, "unnamed": 0.0}
+
+
+def like(hardware: str = "hopper", precision: str = "bf16", tp: object = 1.0, length: object = 4096.0) -> Likeness:
+    words = {"hardware": hardware, "precision": precision}
+    return Likeness(words, {"tp": tp}, {"length": length, "devices": 8.0})  # type: ignore[dict-item]
+
+
+def deviation(likeness: Likeness, amounts: dict[str, float] | None = None, cells: Cells = CELLS) -> object:
+    return spread_of(Doubts(amounts or AMOUNTS, likeness), ROW, cells).deviation
+
+
+likenesses = st.builds(
+    like,
+    st.sampled_from(WORDS["hardware"]),
+    st.sampled_from(WORDS["precision"]),
+    st.sampled_from([0.0, 1.0]),
+    st.floats(1.0, 1e7),
+)
+
+
+def test_a_run_like_a_published_one_adds_no_distance() -> None:
+    parts = sum((ROW.spreads[name] * amount) ** 2 for name, amount in AMOUNTS.items())
+    assert float(deviation(like())) ** 2 == pytest.approx(parts)  # type: ignore[arg-type]
+
+
+@given(likenesses, st.floats(0.0, 1.0), st.sampled_from(sorted(AMOUNTS)))
+def test_more_of_what_is_unsure_never_narrows(likeness: Likeness, more: float, name: str) -> None:
+    assert deviation(likeness, {**AMOUNTS, name: AMOUNTS[name] + more}) >= deviation(likeness)  # type: ignore[operator]
+
+
+@given(st.floats(4096.0, 1e8), st.floats(1.0, 64.0))
+def test_going_further_from_what_was_measured_never_narrows(length: float, times: float) -> None:
+    assert deviation(like(length=length * times)) >= deviation(like(length=length))  # type: ignore[operator]
+
+
+@given(likenesses, likenesses)
+def test_a_further_published_run_never_widens(own: Likeness, other: Likeness) -> None:
+    numbers = {name: float(np.asarray(number)) for name, number in other.numbers.items()}
+    further = Cell("three", other.words, frozenset({"tp"} if other.splits["tp"] else ()), numbers, numbers, 1)
+    assert deviation(own, cells=Cells([*CELLS.cells, further])) <= deviation(own)  # type: ignore[operator]
+
+
+@given(st.lists(st.tuples(st.floats(1.0, 1e7), st.sampled_from([0.0, 1.0])), min_size=1, max_size=5))
+def test_arrays_say_what_each_run_says_by_itself(runs: list[tuple[float, float]]) -> None:
+    lengths, splits = (np.array(each) for each in zip(*runs, strict=True))
+    together = deviation(like("volta", "fp8", splits, lengths))
+    alone = [deviation(like("volta", "fp8", tp, length)) for length, tp in runs]
+    assert np.asarray(together) == pytest.approx(np.array(alone, dtype=float))
+
+
+@given(likenesses, st.floats(0.0, 0.5), st.integers(1, 50))
+def test_what_is_measured_on_the_machine_never_widens(likeness: Likeness, error: float, count: int) -> None:
+    here = spreads_here([FitError("own runs, step time", count, error, error), FitError("gemm.bf16", 9, error, error)])
+    narrowed = spread_of(Doubts(AMOUNTS, likeness, here), ROW, CELLS).deviation
+    assert narrowed <= deviation(likeness)  # type: ignore[operator]
+    assert float(narrowed) >= ROW.repeat  # runs of one plan differ, however well a machine is known
+
+
+def test_the_basis_tells_what_widens_a_range() -> None:
+    found = range_of(Doubts({**AMOUNTS, "data_parallel": 0.8}, like()), ROW)
+    assert "data parallel" in found.basis
+    assert "3 published runs of 2 publishers" in found.basis
+
+
+def test_rows_without_runs_say_so() -> None:
+    found = range_of(Doubts(AMOUNTS), ROW.model_copy(update={"measurements": 0}))
+    assert "set by hand" in found.basis
+    assert "published runs of" not in found.basis
+
+
+def test_rates_have_the_inverse_range_of_their_times() -> None:
+    found = range_of(Doubts(AMOUNTS, like()), ROW)
+    assert found.inverse.low == pytest.approx(1.0 / float(found.high))
+    assert found.low < 1.0 < found.high
