@@ -87,12 +87,9 @@ class Ranges:
 
     def _time_amounts(self, figure: FigureName) -> Mapping[str, Number]:
         work, row = self._work, self._work.evidence.rows[figure]
-        pairs = [
-            (phase, time)
-            for phase, time in zip(work.phases, self._times, strict=True)
-            if figure in {"step", phase.name}
-        ]
-        return time_amounts(pairs, work.units_per_sample, row.hidden)
+        every = list(zip(work.phases, self._times, strict=True))
+        own = [(phase, time) for phase, time in every if phase.name == figure]
+        return time_amounts(own or every, work.units_per_sample, row.hidden)
 
 
 def time_amounts(phases: Sequence[tuple[Phase, PhaseTime]], length: Number, hidden_share: float) -> dict[str, Number]:
