@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.counts import counted
 from capacity_tui.engine.catalog.rows.base import MIB
@@ -332,8 +334,9 @@ def _logit_bytes(row: Framework, training: TrainingSection, numerics: Numerics) 
         compiled = COMPILED_COPIES * numerics.element_bytes
         return compiled, compiled
     copies = LOGIT_COPIES * numerics.element_bytes
+    sharded = row.sharded_logit_bytes if any_true(row.sharded_logit_bytes) else row.logit_bytes
     if numerics.element_bytes >= FP32_BYTES:
-        return max(row.logit_bytes, copies), max(row.sharded_logit_bytes or row.logit_bytes, copies / 2.0)
+        return np.maximum(row.logit_bytes, copies), np.maximum(sharded, copies / 2.0)
     if numerics.master_bytes == 0.0 and numerics.weight_bytes < FP32_BYTES and not row.logit_upcast:
         return copies, copies
-    return row.logit_bytes, row.sharded_logit_bytes or row.logit_bytes
+    return row.logit_bytes, sharded
