@@ -76,7 +76,7 @@ def _words(resolved: ResolvedPlan, catalog: Catalog) -> dict[str, str]:
     family = resolved.family.id if resolved.shape is None else _family(resolved.shape)
     if plan.task == "infer" and resolved.shape is not None:
         weights = catalog.quantizations.find(plan.inference.weights)
-        engine = engine_row(plan.inference.engine, resolved.cluster.device, weights.family, catalog)
+        engine = engine_row(plan.inference.engine, resolved.cluster.device, catalog)
         return {"software": engine.id, "precision": weights.id, "family": family}
     training = plan.training
     adapter = training.adapter.kind if training.adapter is not None else FULL
