@@ -12,7 +12,7 @@ from capacity_tui.engine.estimate.timing.roofline import gemm_rate, reached_band
 from capacity_tui.engine.estimate.timing.unpacking import unpacking_bytes
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.estimate.work import Direction, Operator
-from capacity_tui.engine.numeric import Number, any_true
+from capacity_tui.engine.numeric import Number, any_true, where
 
 INPUTS_FORWARD, INPUTS_BACKWARD = counted("adapter-input-passes-forward"), counted("adapter-input-passes-backward")
 OUTPUTS_FORWARD, OUTPUTS_BACKWARD = counted("adapter-output-passes-forward"), counted("adapter-output-passes-backward")
@@ -82,12 +82,14 @@ def _adapters(run: TransformerRun) -> Iterator[Operator]:
                      reach.wave_fill, reach.ramp_length)  # fmt: skip
     flops = 2.0 * run.tokens * adapted.rank * (adapted.inputs + adapted.outputs) / run.tp
     dropped = DROPOUT_PASSES * adapted.dropout
+    # Under automatic mixed precision adapters have their parameters' wide type, and cast what passes them to it.
+    width = where(run.autocast > 0, run.weight_bytes, run.element_bytes)
 
     def moved(inputs: float, outputs: float) -> Number:
         fused = run.software.fused_kernels
         # A fused adapter adds its second product to the output as it is made, and reads and writes it once more.
         passes_out = np.minimum(outputs, outputs * (1.0 - fused) + 2.0 * fused)
-        return adapter_bytes(run.tokens, run.element_bytes, inputs, dropped, adapted.inputs / run.tp, passes_out,
+        return adapter_bytes(run.tokens, width, inputs, dropped, adapted.inputs / run.tp, passes_out,
                              adapted.outputs / run.tp)  # fmt: skip
 
     forward, layers = moved(INPUTS_FORWARD, OUTPUTS_FORWARD), run.layers_per_stage
