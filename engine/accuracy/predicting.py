@@ -12,6 +12,7 @@ from capacity_tui.engine.accuracy.scoring import Prediction
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate.estimate import Answer, estimate_plan
+from capacity_tui.engine.estimate.figures import METRICS
 from capacity_tui.engine.estimate.result import MemoryEstimate
 from capacity_tui.engine.estimate.serving.room import CLAIMED
 from capacity_tui.engine.plan.plan import Plan
@@ -27,6 +28,7 @@ _FIGURES: Mapping[str, FigureName] = {
 }
 # What an engine sets aside before any request comes.
 _CLAIMED = "claimed_bytes"
+_SAMPLES = "samples_per_second"
 
 
 def accuracy_of(kinds: Sequence[Kind], catalog: Catalog) -> tuple[AccuracyReport, ...]:
@@ -119,6 +121,11 @@ def _time_or_speed(answer: Answer, quantity: str) -> Interval:
     estimate = answer.estimate
     if quantity == "step_seconds":
         return estimate.computation.step_seconds
+    if quantity == _SAMPLES:
+        rate = METRICS[f"computation.{_SAMPLES}"].read(estimate)
+        if not isinstance(rate, Interval):
+            raise PlanError("this figure is not estimated", quantity)
+        return rate
     if quantity == "output_tokens_per_second":
         return _output_rate(answer)
     speed = estimate.computation.infer

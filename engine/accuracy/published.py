@@ -13,6 +13,7 @@ from importlib import resources
 from typing import Literal, TypeAlias, cast
 
 from capacity_tui.engine.errors import CatalogError, Place
+from capacity_tui.engine.units import GIGA
 
 Kind: TypeAlias = Literal[
     "train_time",
@@ -25,6 +26,9 @@ Kind: TypeAlias = Literal[
     "generate",
     "serving",
     "inference_memory",
+    "encoder_time",
+    "vision",
+    "vision_memory",
 ]
 Row: TypeAlias = Mapping[str, str]
 Scalar: TypeAlias = bool | int | float | str
@@ -56,6 +60,9 @@ DESCRIBED: Mapping[Kind, KindOfFigure] = {
     "generate": KindOfFigure("Output throughput, prompts included", "inference"),
     "serving": KindOfFigure("Output throughput under load", "serving"),
     "inference_memory": KindOfFigure("Peak memory of inference", "inference"),
+    "encoder_time": KindOfFigure("Step time of encoders with a head of a task", "encoders"),
+    "vision": KindOfFigure("Throughput of networks over images", "vision"),
+    "vision_memory": KindOfFigure("Peak memory of networks over images", "vision"),
 }
 KINDS: tuple[Kind, ...] = tuple(DESCRIBED)
 COMPARED_KINDS: tuple[Kind, ...] = tuple(kind for kind, figure in DESCRIBED.items() if figure.compared)
@@ -64,9 +71,11 @@ _PLAN_SECTIONS = ("model.", "training.", "inference.", "parallelism.", "hardware
 # A figure of nvidia-smi in MiB, rounded to thousands by its author and called GB, is in thousands of MiB.
 _BYTES = {"MB": 10**6, "GB": 10**9, "MiB": 2**20, "GiB": 2**30, "1000 MiB": 1000 * 2**20}
 _MILLISECONDS = 1e-3
+_THROUGHPUT = "throughput_samples_per_s"
 # Model FLOPs of one trained token: a multiplication and an addition for each parameter and each pair of
 # positions, once forward and twice backward; a causal token attends to half the sequence, in two products.
 _FLOPS_PER_PARAMETER = 6
+_FLOPS_PER_PRODUCT = 2
 _FLOPS_PER_ATTENDED = 6
 
 
@@ -79,15 +88,15 @@ class Measurement:
         kind: what was measured.
         quantity: name of the figure in the results, such as ``step_seconds`` or ``allocated_bytes``.
         value: the figure, in ``unit``.
-        unit: ``s``, ``bytes`` or ``tokens/s``; ``bool`` where the run only shows whether it fits (1 or 0).
+        unit: ``s``, ``bytes``, ``tokens/s``, ``samples/s``; ``bool`` where the run only shows whether it fits (1 or 0).
         source_key: publisher, the unit that is left out when a fit is judged.
         source: title of the page, table or file.
         url: its address.
         quality: A complete and unambiguous, B one field inferred, C something needed is missing or odd.
         plan: the run as data of a plan file.
         parameters: of the model, all of them.
-        model_flops: FLOPs of one optimizer step over all devices without recomputation, causal attention,
-            counted the same way for every source; None outside training.
+        model_flops: FLOPs of one optimizer step over all devices, or of one sample of a throughput, without
+            recomputation, causal attention, counted the same way for every source; None where nothing is counted.
         tags: what results are grouped by, and what was assumed.
     """
 
@@ -109,6 +118,14 @@ class Measurement:
     def devices(self) -> int:
         """Number of accelerators of the run."""
         return int(str(field(self.plan, "hardware.devices")))
+
+    @property
+    def flops_per_second(self) -> float | None:
+        """Model FLOP/s of one accelerator; None where no FLOPs are counted."""
+        if self.model_flops is None:
+            return None
+        runs_per_second = 1.0 / self.value if self.unit == "s" else self.value
+        return self.model_flops * runs_per_second / self.devices
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,8 +194,10 @@ def _figure(kind: Kind, row: Row) -> _Figure | None:
         return _Figure("step_seconds", float(seconds), "s") if seconds and not row.get("skip_time") else None
     if kind == "finetune_fit":
         return _Figure("fits", 0.0, "bool") if row["out_of_memory"] else None
-    if kind in ("train_memory", "finetune_memory"):
+    if kind in ("train_memory", "finetune_memory", "vision_memory"):
         return _memory(row, "peak_memory")
+    if kind == "vision":
+        return _Figure("samples_per_second", float(row[_THROUGHPUT]), "samples/s") if row[_THROUGHPUT] else None
     if kind == "inference_memory":
         return _memory(row, "memory")
     return _speed(kind, row)
@@ -216,7 +235,7 @@ def _measurement(kind: Kind, row: Row, figure: _Figure, source: Row, line: int) 
             quality=row["quality"],
             plan=plan,
             parameters=int(row["parameters"]),
-            model_flops=_model_flops(row) if figure.quantity == "step_seconds" else None,
+            model_flops=_model_flops(row, figure.quantity),
             tags=_tags(row, plan, source["key"]),
         )
     except (KeyError, ValueError) as error:
@@ -249,9 +268,15 @@ def _scalar(text: str) -> Scalar:
     return text
 
 
-def _model_flops(row: Row) -> float | None:
-    """Return 6 x (active parameters + width x sequence) x tokens of a step; see Narayanan et al. 2021."""
-    if not row.get("training.global_batch"):
+def _model_flops(row: Row, quantity: str) -> float | None:
+    """Return 6 x (active parameters + width x sequence) x tokens of a step; see Narayanan et al. 2021.
+
+    Of a throughput, those of one image: its published multiply-adds, three times as many to train on it.
+    """
+    if quantity == "samples_per_second" and row["gmacs"]:
+        passes = _FLOPS_PER_PARAMETER if row["task"] == "train" else _FLOPS_PER_PRODUCT
+        return passes * float(row["gmacs"]) * GIGA
+    if quantity != "step_seconds" or not row.get("training.global_batch"):
         return None
     length = int(row["training.seq_len"])
     parameters, width = int(row["active_parameters"]), int(row["attention_width"])
@@ -269,13 +294,13 @@ _LENGTHS = ((1024, "<= 1k"), (2048, "2k"), (4096, "4k"), (8192, "8k"), (32768, "
 def _tags(row: Row, plan: Mapping[str, object], source_key: str) -> dict[str, str]:
     inference = plan["task"] == "infer"
     length = row.get("inference.prompt_tokens") if inference else row.get("training.seq_len")
-    watts = row.get("hardware.spec.tdp_w")
+    watts, side = row.get("hardware.spec.tdp_w"), row.get("model.spec.image_size")
     mixture = int(row["parameters"]) > _MIXTURE_RATIO * int(row["active_parameters"])
     tags = {
         "source": source_key,
         "hardware": row["hardware.name"] + (f", {watts} W" if watts else ""),
         "size": _bucket(float(row["parameters"]), _SIZES, ">= 400B"),
-        "length": _bucket(float(length or 0) - 1, _LENGTHS, "> 32k"),
+        "length": f"{side} px" if side else _bucket(float(length or 0) - 1, _LENGTHS, "> 32k"),
         "parallelism": parallelism_class(plan),
         "routing": "moe" if mixture else "dense",
         "framework": row.get("inference.engine") or row.get("training.framework") or "",

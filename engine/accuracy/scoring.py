@@ -14,7 +14,7 @@ from capacity_tui.engine.accuracy.published import Measurement
 Model = TypeVar("Model")
 Floats: TypeAlias = NDArray[np.float64]
 
-GROUPS = ("source", "hardware", "size", "length", "parallelism", "framework", "precision", "routing")
+GROUPS = ("source", "hardware", "size", "length", "parallelism", "framework", "precision", "routing", "model")
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +151,7 @@ def leave_one_source_out(
 
 @dataclass(frozen=True, slots=True)
 class ConstantRate:
-    """The simplest model of a step: every device of a kind reaches one share of its peak, always.
+    """The simplest model of a run: every device of a kind reaches one share of its peak, always.
 
     Attributes:
         flops_per_second: of one device, by hardware and precision.
@@ -164,18 +164,18 @@ def fit_constant_rate(measurements: Sequence[Measurement]) -> ConstantRate:
     """Return the median model FLOP/s of a device over the measurements, by hardware and precision."""
     rates: dict[tuple[str, str], list[float]] = {}
     for row in measurements:
-        if row.model_flops is not None:
-            rate = row.model_flops / (row.value * row.devices)
-            rates.setdefault(_rate_key(row), []).append(rate)
+        if row.flops_per_second is not None:
+            rates.setdefault(_rate_key(row), []).append(row.flops_per_second)
     return ConstantRate({key: float(np.median(values)) for key, values in rates.items()})
 
 
 def predict_constant_rate(model: ConstantRate, measurement: Measurement) -> Prediction | None:
-    """Return the step time at the constant rate; None where the hardware and precision were not fitted."""
-    rate = model.flops_per_second.get(_rate_key(measurement))
-    if rate is None or measurement.model_flops is None:
+    """Return the figure at the constant rate; None where the hardware and precision were not fitted."""
+    rate, reached = model.flops_per_second.get(_rate_key(measurement)), measurement.flops_per_second
+    if rate is None or reached is None:
         return None
-    return Prediction(measurement.model_flops / (rate * measurement.devices))
+    faster = rate / reached
+    return Prediction(measurement.value / faster if measurement.unit == "s" else measurement.value * faster)
 
 
 def _rate_key(measurement: Measurement) -> tuple[str, str]:

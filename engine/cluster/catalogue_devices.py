@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 
@@ -11,6 +12,7 @@ from capacity_tui.engine.catalog.rows.base import FROM_USER, MIB, Row
 from capacity_tui.engine.cluster.cluster import Device, Efficiency
 from capacity_tui.engine.errors import CatalogError, Place
 from capacity_tui.engine.machine.facts import Provenance
+from capacity_tui.engine.units import TERA
 
 # One lane carries this much in one direction, by PCIe generation (GB/s; PCI-SIG, after encoding).
 PCIE_LANE_GBS = {1: 0.25, 2: 0.5, 3: 0.985, 4: 1.969, 5: 3.938, 6: 7.563, 7: 15.13}
@@ -38,6 +40,7 @@ def efficiency_of(generation: str, catalog: Catalog) -> Efficiency:
         sustained=row.sustained,
         wave_fill=row.wave_fill,
         ramp_length=row.ramp_length,
+        gather_rate=(row.gather_tflops or math.inf) * TERA,
         misaligned=row.misaligned,
         unaligned=row.unaligned,
         exponential_flops=row.exponential_flops,

@@ -42,6 +42,7 @@ class Efficiency:
     sustained: Number
     wave_fill: Number
     ramp_length: Number
+    gather_rate: Number
     misaligned: Number
     unaligned: Number
     exponential_flops: Number
@@ -158,8 +159,12 @@ class Device:
         return precision if precision in self.peaks else next(iter(self.peaks))
 
     def peak(self, precision: str) -> float:
-        """Dense peak for a type, FLOP/s; falls back to the type that runs in its place."""
-        return self.peaks[self.native(precision)]
+        """Dense peak for a type, FLOP/s; falls back to the type that runs in its place.
+
+        Where 16-bit arithmetic is slower than that of 32 bits, products of 16-bit numbers are computed in 32.
+        """
+        native = self.native(precision)
+        return max(self.peaks[native], self.peaks.get("fp32", 0.0) if native in SIXTEEN_BIT else 0.0)
 
     @property
     def half_precision(self) -> str:

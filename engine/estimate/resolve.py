@@ -165,7 +165,9 @@ def _with_image_tokens(plan: Plan, shape: TransformerShape) -> Plan:
     if shape.vision is None:
         return plan
     tokens = int(shape.vision.patches) + 1
-    return plan.model_copy(update={"training": plan.training.model_copy(update={"seq_len": tokens})})
+    training = plan.training.model_copy(update={"seq_len": tokens})
+    inference = plan.inference.model_copy(update={"prompt_tokens": tokens})
+    return plan.model_copy(update={"training": training, "inference": inference})
 
 
 def _refuse_open(plan: Plan) -> None:

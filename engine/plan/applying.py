@@ -12,6 +12,7 @@ from capacity_tui.engine.plan.names import software_id
 from capacity_tui.engine.plan.plan import AUTO, Plan
 from capacity_tui.engine.schema.field_meta import Condition, Knob
 
+PERCEPTRON = "mlp"
 TREES = ("decision_tree", "random_forest", "xgboost_like")
 
 
@@ -105,6 +106,7 @@ CONDITIONS: Mapping[Condition, Need] = {
     "energy": Need("the energy of serving is not estimated", lambda here: here.task == "infer"),
     "spot price": Need("no spot price of this hardware is known", lambda here: here.has_spot_price is False),
     "processors": Need("needs processors: this runs on an accelerator", lambda here: here.on_processor is False),
+    "images": Need("needs a network over images", lambda here: here.plan.model.name == PERCEPTRON),
     "matrices": Need("trees multiply no matrices", lambda here: here.plan.model.name in TREES),
 }
 """Without what a field changes nothing, by the names that fields give."""

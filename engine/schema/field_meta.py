@@ -46,6 +46,7 @@ Condition = Literal[
     "divided model",
     "split model",
     "matrices",
+    "images",
     "energy",
     "spot price",
     "experts",

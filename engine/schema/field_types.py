@@ -10,6 +10,7 @@ from capacity_tui.engine.units import parse_count, parse_length
 
 AUTO: Literal["auto"] = "auto"
 TRANSFORMER = ("transformer",)
+NETWORK = ("network",)
 NEURAL = ("transformer", "network")
 TRAINED = ("train", "finetune")
 

@@ -19,7 +19,7 @@ from capacity_tui.engine.errors import PlanError
 
 
 def measurement(name="a", value=1.0, source="one", *, flops=None, hardware="h100"):
-    tags = dict.fromkeys(("size", "length", "parallelism", "framework", "routing"), "any")
+    tags = dict.fromkeys(("size", "length", "parallelism", "framework", "routing", "model"), "any")
     return Measurement(
         id=name,
         kind="train_time",

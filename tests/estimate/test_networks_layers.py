@@ -186,8 +186,13 @@ def test_known_activation_memory_of_resnet_50() -> None:
 )
 def test_known_speeds_of_resnet_50(hardware: str, precision: str, low: float, high: float) -> None:
     """Images a second as vendors and frameworks publish them, from plain loops to tuned ones."""
-    answer = run("resnet50", training={"micro_batch": 128, "precision": precision, "optimizer": "sgd_momentum"},
-                 hardware={"name": hardware})  # fmt: skip
+    training = {
+        "micro_batch": 128,
+        "precision": precision,
+        "optimizer": "sgd_momentum",
+        "memory_format": "channels_last",
+    }
+    answer = run("resnet50", training=training, hardware={"name": hardware})
     assert low < 128 / seconds(answer) < high
 
 
@@ -215,6 +220,38 @@ def test_inference_needs_no_gradients() -> None:
     assert parts["gradients"] == parts["optimizer"] == 0
     assert float(parts["weights"]) == 2 * 25_557_032
     assert float(answer.estimate.computation.units_per_step) / seconds(answer) > 1000
+
+
+def test_images_whose_channels_are_apart_cost_copies_on_matrix_units_alone() -> None:
+    def taken(**training: object) -> float:
+        return seconds(trained("resnet50", micro_batch=64, **training))
+
+    last, unsaid = taken(memory_format="channels_last"), taken()
+    assert last < unsaid < taken(memory_format="channels_first")
+    assert taken(memory_format="channels_last", precision="fp32") == taken(
+        memory_format="channels_first", precision="fp32"
+    )
+
+
+def test_a_compiler_writes_fewer_tensors_to_memory() -> None:
+    assert seconds(trained("resnet50", micro_batch=64, compile=True)) < seconds(trained("resnet50", micro_batch=64))
+
+
+def test_depthwise_convolutions_take_longer_than_their_arithmetic() -> None:
+    """A tenth of the multiply-adds of ResNet-50, but far from a tenth of the time."""
+    small, large = (seconds(trained(name, micro_batch=128)) for name in ("efficientnet-b0", "resnet50"))
+    assert 0.3 * large < small < large
+
+
+@pytest.mark.parametrize(("side", "tokens"), [(224, 197), (384, 577)])
+def test_a_served_vision_transformer_reads_its_patches(side: int, tokens: int) -> None:
+    answer = run("vit-b-16", {"image_size": side}, task="infer", inference={"batch": 8})
+    assert answer.plan.inference.prompt_tokens == tokens
+
+
+def test_only_models_of_images_have_an_image_size() -> None:
+    with pytest.raises(PlanError):
+        run("bert-base", {"image_size": 224})
 
 
 def test_fields_show_the_parameters_of_the_network() -> None:

@@ -4,6 +4,7 @@
     uv run python -m tools.calibrate memory       memory of training and fine-tuning: frameworks.yaml
     uv run python -m tools.calibrate unnamed      the row of software without a name, on runs whose software is withheld
     uv run python -m tools.calibrate serving      speed and memory of inference engines: engines.yaml
+    uv run python -m tools.calibrate networks     throughput of networks of layers: coefficients.yaml
     uv run python -m tools.calibrate classical    classical algorithms: algorithms.yaml; --measure measures fits first
                                                   (uv run --group measure)
     uv run python -m tools.calibrate ranges       what ships, with each publisher left out: reliability.yaml, fits/
@@ -21,7 +22,7 @@ from capacity_tui.engine.accuracy.published import Kind
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from tools.calibrate.classical import MEASURED, classical_problem
 from tools.calibrate.classical_measuring import CALIBRATION, append_measured, measure, read_measured
-from tools.calibrate.constants import Fits, serving_constants, training_constants, unnamed_constants
+from tools.calibrate.constants import Fits, network_constants, serving_constants, training_constants, unnamed_constants
 from tools.calibrate.fitting import Fit, Problem, RunT, as_shipped, fit, left_out
 from tools.calibrate.ranges import Judged, RangesOfFigure, ranges_of
 from tools.calibrate.runs import Run, published_runs
@@ -32,6 +33,7 @@ TRAINING: dict[Fits, tuple[Kind, ...]] = {
     "time": ("train_time", "finetune_time"),
     "memory": ("train_memory", "finetune_memory"),
 }
+NETWORKS: tuple[Kind, ...] = ("vision",)
 SERVING: dict[Fits, tuple[Kind, ...]] = {
     "speed": ("prefill", "decode", "generate", "serving"),
     "memory": ("inference_memory",),
@@ -41,6 +43,11 @@ SERVING: dict[Fits, tuple[Kind, ...]] = {
 def training_problem(fits: Fits, catalog: Catalog) -> Problem[Run]:
     """Return the problem of step times or of memory of training."""
     return Problem(published_runs(TRAINING[fits], catalog), training_constants(fits), catalog)
+
+
+def network_problem(catalog: Catalog) -> Problem[Run]:
+    """Return the problem of throughputs of networks of layers."""
+    return Problem(published_runs(NETWORKS, catalog), network_constants(), catalog)
 
 
 def unnamed_problem(fits: Fits, catalog: Catalog) -> Problem[Run]:
@@ -116,7 +123,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         "tools.calibrate", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("what", choices=("training", "memory", "unnamed", "serving", "classical", "ranges"))
+    parser.add_argument("what", choices=("training", "memory", "unnamed", "serving", "networks", "classical", "ranges"))
     parser.add_argument("--write", action="store_true", help="put what was found into profiles/")
     parser.add_argument(
         "--measured", type=Path, default=MEASURED, help="fits of classical models, one JSON object a line"
@@ -134,6 +141,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     elif chosen.what == "serving":
         for fits in SERVING:
             fit_and_tell(serving_problem(fits, catalog), write=chosen.write)
+    elif chosen.what == "networks":
+        fit_and_tell(network_problem(catalog), write=chosen.write)
     elif chosen.what == "classical":
         if not (chosen.measure or chosen.measured.exists()):
             parser.error(f"no measured fits in {chosen.measured}: give --measure, or a file with --measured")

@@ -91,6 +91,11 @@ def training_constants(fits: Fits) -> tuple[Constant, ...]:
     return tuple(row for row in rows if row.fits == fits)
 
 
+def network_constants() -> tuple[Constant, ...]:
+    """Return the constants of networks of layers, as ``constants/networks.yaml`` has them."""
+    return tuple(Constant.model_validate({"id": name, **row}) for name, row in _blocks("networks"))
+
+
 def unnamed_constants(fits: Fits) -> tuple[Constant, ...]:
     """Return the constants of software without a name, as ``constants/unnamed.yaml`` has them."""
     rows = [Constant.model_validate({"id": name, **row}) for name, row in _blocks("unnamed")]

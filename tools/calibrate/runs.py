@@ -69,7 +69,7 @@ class Run:
 
 
 def published_runs(kinds: Iterable[Kind], catalog: Catalog, every: int = 1, *, named: bool = True) -> tuple[Run, ...]:
-    """Return the transformer runs of some kinds that can be estimated, or one in so many of each kind.
+    """Return the runs of some kinds that can be estimated, or one in so many of each kind.
 
     Args:
         kinds: kinds of figures.
@@ -93,7 +93,7 @@ def _run(measurement: Measurement, catalog: Catalog) -> Run:
     resolved = resolve_plan(Plan.model_validate(measurement.plan), catalog)
     plan, cluster = resolved.plan, resolved.cluster
     rows = {"efficiency": cluster.device.efficiency.row}
-    if plan.task == "infer":
+    if plan.task == "infer" and shape is not None:
         engine = engine_row(plan.inference.engine, cluster.device, catalog)
         rows["engines"] = engine.id
         rows["weight_kernels"] = kernel_id(engine, catalog.quantizations.find(plan.inference.weights))

@@ -24,6 +24,9 @@ class Efficiency(Row):
     exponential_flops: PositiveFloat = Field(
         128.0, description="16-bit FLOPs of the matrix units in the time of one exponential"
     )
+    gather_tflops: NonNegativeFloat = Field(
+        0.0, description="rate for which a processor gathers the operands of a convolution, of 2 bytes; 0: any"
+    )
     attention_unfused: Share = Field(description="rate of separate score products over large products")
     stream: Share = Field(description="share of memory bandwidth of large copies")
     elementwise: Share = Field(description="share of memory bandwidth of norms and activations")

@@ -54,15 +54,15 @@ def bucket_bytes(element_bytes: Number, parameters: Number, reduced: Number) -> 
 
 def network_memory(run: NetworkRun) -> tuple[Mapping[str, Number], Number]:
     """Return bytes inside the allocator by part, and bytes in host memory."""
-    parameters, numerics, network = float(run.network.parameters), run.numerics, run.network
+    numerics, network = run.numerics, run.network
+    parameters, trained = float(network.parameters), float(network.trained_parameters)
     shards = [run.shard if run.zero >= stage else 1.0 for stage in (1, 2, 3)]
     trains = float(run.trains)
-    each = mean_state_bytes(numerics, run.matrices, parameters) + numerics.master_bytes
-    states = sharded_bytes.for_part(OPTIMIZER)(each, parameters, 0.0, shards[0], 1.0) * trains
+    each = mean_state_bytes(numerics, run.matrices, trained) + numerics.master_bytes
+    states = sharded_bytes.for_part(OPTIMIZER)(each, trained, 0.0, shards[0], 1.0) * trains
     parts = {
         "weights": sharded_bytes.for_part(WEIGHTS)(numerics.weight_bytes, parameters, 0.0, shards[2], 1.0),
-        "gradients": sharded_bytes.for_part(GRADIENTS)(numerics.gradient_bytes, parameters, 0.0, shards[1], 1.0)
-        * trains,
+        "gradients": sharded_bytes.for_part(GRADIENTS)(numerics.gradient_bytes, trained, 0.0, shards[1], 1.0) * trains,
         "optimizer": states * (1.0 - run.offload_optimizer),
         "activations": activation_bytes(
             run.micro_batch,
@@ -72,6 +72,6 @@ def network_memory(run: NetworkRun) -> tuple[Mapping[str, Number], Number]:
             float(network.largest),
             numerics.element_bytes,
         ),
-        "buffers": bucket_bytes(numerics.element_bytes, parameters, trains * float(run.dp > 1)),
+        "buffers": bucket_bytes(numerics.element_bytes, trained, trains * float(run.dp > 1)),
     }
     return parts, host_bytes(states * run.offload_optimizer, 0.0, 0.0)

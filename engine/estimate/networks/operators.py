@@ -9,6 +9,7 @@ import numpy as np
 from capacity_tui.engine.catalog.counts import counted
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.networks.run import NetworkRun
+from capacity_tui.engine.estimate.timing.attention import attention_rate
 from capacity_tui.engine.estimate.timing.host import optimizer_bandwidth
 from capacity_tui.engine.estimate.timing.newton_schulz import iterations
 from capacity_tui.engine.estimate.timing.roofline import (
@@ -19,9 +20,11 @@ from capacity_tui.engine.estimate.timing.roofline import (
 )
 from capacity_tui.engine.estimate.work import Direction, Operator
 from capacity_tui.engine.models.networks.layers import Layer
-from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.numeric import Number, any_true
 
-BACKWARD_MOVES = counted("network-backward-passes")
+BACKWARD_ATTENTION = counted("fused-attention-backward")
+# Kernels that a product's backward pass is told in: the gradients of its input and of its weights.
+BACKWARD_HALVES = 2.0
 SPLIT_WAVES, SHORTEST_PART = counted("split-waves"), counted("shortest-split")
 
 
@@ -35,38 +38,145 @@ def _layers(run: NetworkRun) -> Iterator[Operator]:
     for layer in run.network.layers:
         alike[layer] = alike.get(layer, 0) + 1
     for layer, count in alike.items():
-        yield from _product(run, layer, float(count)) if layer.kind == "product" else _moves(run, layer, float(count))
+        if layer.flops:
+            yield from _product(run, layer, float(count))
+        elif layer.moves.forward:
+            yield from _moves(run, layer, float(count))
 
 
 def _product(run: NetworkRun, layer: Layer, count: float) -> Iterator[Operator]:
-    """A convolution as the product of its unfolded input with its weights."""
-    rows = run.micro_batch * layer.positions
-    columns, depth = float(layer.columns), float(layer.depth)
-    yield _multiplied(run, layer, layer.name, "forward", rows, columns, depth, count)
-    if not run.trains:
-        return
-    yield _multiplied(run, layer, f"{layer.name}, input gradient", "backward", rows, depth, columns, count)
-    yield _multiplied(run, layer, f"{layer.name}, weight gradient", "backward", depth, columns, rows, count)
-    if run.recomputed:
-        yield _multiplied(run, layer, f"{layer.name}, recomputed", "recompute", rows, columns, depth, count)
+    """A convolution as the product of its unfolded input with its weights, attention as two products."""
+    rows, columns, depth = run.micro_batch * layer.positions, float(layer.columns), float(layer.depth)
+    passes: list[tuple[str, Direction, Number, Number, Number]] = [("", "forward", rows, columns, depth)]
+    if run.trains and not layer.frozen:
+        passes.append((", input gradient", "backward", rows, depth, columns))
+        passes.append((", weight gradient", "backward", depth, columns, rows))
+        if run.recomputed:
+            passes.append((", recomputed", "recompute", rows, columns, depth))
+    multiplied = _attended if layer.kind == "attention" else _multiplied
+    for suffix, phase, m, n, k in passes:
+        yield multiplied(run, layer, f"{layer.name}{suffix}", phase, m, n, k, count)
+        if layer.unfolded and layer.groups == 1 and any_true(run.reordered):
+            yield _reordered(run, layer, f"{layer.name}{suffix}, order of channels", phase, count)
 
 
 def _multiplied(
     run: NetworkRun, layer: Layer, name: str, phase: Direction, m: Number, n: Number, k: Number, count: float
 ) -> Operator:
-    device = run.cluster.device
+    device, shares = run.cluster.device, run.shares
     reach, element_bytes = device.efficiency, run.numerics.element_bytes
-    reached = run.reach * reach.sustained * device.clock
     ramp = reach.ramp_length * 2.0 / element_bytes
-    parts = split_depth(m * layer.groups, n, k, device.units)
-    rate = gemm_rate(m * layer.groups * parts, n, k / parts, run.peak, reached, device.units, reach.wave_fill, ramp)
+    flops = 2.0 * m * n * k * layer.groups
+    bandwidth = reached_bandwidth(device.bandwidth, reach.stream)
+    if layer.columns == 1 and layer.groups > 1:
+        bandwidth = depthwise_bandwidth(bandwidth, shares.depthwise_stream)
+        rate: Number = run.vector_peak
+    else:
+        gathered = layer.unfolded and run.reach_given is None and np.all(np.isfinite(reach.gather_rate))
+        reached = device.clock * (shares.full if gathered else run.reach * reach.sustained)
+        parts = split_depth(m * layer.groups, n, k, device.units)
+        full = gemm_rate(m * layer.groups * parts, n, k / parts, run.peak, reached, device.units, reach.wave_fill, ramp)
+        fed = fed_rate(full, device.units, reach.gather_rate, element_bytes) if gathered else full
+        fewer = shares.fewer_products if layer.overlapping and run.peak <= run.vector_peak else 1.0
+        rate = narrow_rate(fed, n, shares.half_columns) * fewer
     weights = layer.columns * layer.depth * layer.groups
     # The windows of a kernel overlap: caches deliver the unfolded input, memory each element once.
-    moved = element_bytes * (run.micro_batch * (layer.moved + layer.output.elements) + weights)
-    flops = 2.0 * m * n * k * layer.groups
-    return Operator(
-        name, "compute", phase, "layer", flops, moved, rate, reached_bandwidth(device.bandwidth, reach.stream), count
+    moved = element_bytes * (run.micro_batch * (layer.read + layer.output.elements) + weights)
+    return Operator(name, "compute", phase, "layer", flops, moved, rate, bandwidth, count)
+
+
+@equation(
+    "rate = 1 / (1 / product + element_bytes / (2 · units · unit_rate))",
+    unit="FLOP/s",
+    source="efficiency.yaml: every processor gathers the windows of an image, whatever its matrix units could multiply",
+)
+def fed_rate(product: Number, units: Number, unit_rate: Number, element_bytes: Number) -> Number:
+    """FLOP/s of a convolution.
+
+    Args:
+        product: of a matrix product of its shape, FLOP/s.
+        units: processors of the device.
+        unit_rate: FLOP/s for which one of them gathers operands of 2 bytes.
+        element_bytes: bytes of an operand.
+    """
+    return 1.0 / (1.0 / product + element_bytes / (2.0 * units * unit_rate))
+
+
+@equation(
+    "narrow = rate · columns / (columns + half)",
+    unit="FLOP/s",
+    source="tiles have the width libraries give them: few output channels, or few in a group, leave them partly empty",
+)
+def narrow_rate(rate: Number, columns: Number, half: Number) -> Number:
+    """FLOP/s of a product with few columns.
+
+    Args:
+        rate: of one with many, FLOP/s.
+        columns: columns of the result, of one group.
+        half: columns at which half the rate is reached.
+    """
+    return rate * columns / (columns + half)
+
+
+@equation(
+    "bandwidth = stream · share",
+    unit="B/s",
+    source="coefficients.yaml: depthwise convolutions read every element once a tap, mostly from caches",
+)
+def depthwise_bandwidth(stream: Number, share: Number) -> Number:
+    """Bytes that a depthwise convolution moves in a second.
+
+    Args:
+        stream: what large copies reach, B/s.
+        share: share of that it reaches.
+    """
+    return stream * share
+
+
+def _attended(
+    run: NetworkRun, layer: Layer, name: str, phase: Direction, m: Number, n: Number, k: Number, count: float
+) -> Operator:
+    """Attention between positions; its backward pass is told in two halves, as a product's is."""
+    del m, n, k
+    device, kernel = run.cluster.device, run.attention
+    backward, element_bytes = phase == "backward", run.numerics.element_bytes
+    reach, half, width = (
+        (kernel.backward_reach, kernel.backward_half, kernel.backward_width)
+        if backward
+        else (kernel.reach, kernel.half, kernel.width)
     )
+    peak = run.peak * device.clock
+    rate = attention_rate(float(layer.depth), float(layer.columns), peak, reach, half * kernel.unmasked, width)
+    flops = run.micro_batch * layer.flops * (BACKWARD_ATTENTION / BACKWARD_HALVES if backward else 1.0)
+    moved = element_bytes * run.micro_batch * (layer.read + layer.output.elements)
+    bandwidth = reached_bandwidth(device.bandwidth, device.efficiency.stream)
+    return Operator(name, "attention", phase, "layer", flops, moved, rate, bandwidth, count)
+
+
+def _reordered(run: NetworkRun, layer: Layer, name: str, phase: Direction, count: float) -> Operator:
+    """Input and output of a convolution brought into the order of its kernel and back."""
+    device, element_bytes = run.cluster.device, run.numerics.element_bytes
+    moved = order_bytes(run.micro_batch, float(layer.read + layer.output.elements), element_bytes, run.reordered)
+    stream = reached_bandwidth(device.bandwidth, device.efficiency.stream)
+    bandwidth = network_bandwidth(stream, device.units, run.shares.unit_elements, element_bytes)
+    return Operator(name, "compute", phase, "layer", 0.0, moved, 1.0, bandwidth, count, launches=0.0)
+
+
+@equation(
+    "bytes = 2 · batch · elements · element_bytes · share",
+    unit="B",
+    source="matrix units want the channels of a position beside each other: images that lie otherwise are copied",
+)
+def order_bytes(batch: Number, elements: Number, element_bytes: Number, share: Number) -> Number:
+    """Bytes moved to bring a convolution's input and output into another order.
+
+    Args:
+        batch: samples on the device.
+        elements: elements of both of one sample.
+        element_bytes: bytes of an element.
+        share: share of them that is copied.
+    """
+    return 2.0 * batch * elements * element_bytes * share
 
 
 @equation(
@@ -89,25 +199,52 @@ def split_depth(m: Number, n: Number, k: Number, units: Number) -> Number:
 
 def _moves(run: NetworkRun, layer: Layer, count: float) -> Iterator[Operator]:
     """A kernel bound by memory: norms, activations, pooling, sums and copies."""
-    device, row = run.cluster.device, run.framework
-    fused = row.compiled_passes if run.compiled else 1.0
-    moved = run.micro_batch * layer.moved * run.numerics.element_bytes * fused
-    bandwidth = reached_bandwidth(device.bandwidth, device.efficiency.elementwise)
-    yield Operator(layer.name, "compute", "forward", "layer", 0.0, moved, 1.0, bandwidth, count)
-    if run.trains:
-        yield Operator(
-            f"{layer.name}, backward",
-            "compute",
-            "backward",
-            "layer",
-            0.0,
-            moved * BACKWARD_MOVES,
-            1.0,
-            bandwidth,
-            count,
-        )
-    if run.recomputed:
-        yield Operator(f"{layer.name}, recomputed", "compute", "recompute", "layer", 0.0, moved, 1.0, bandwidth, count)
+    device, moves = run.cluster.device, layer.moves
+    forward, backward, alone = moves.fused if run.compiled else (moves.forward, moves.backward, moves.inference)
+    passes: list[tuple[str, Direction, int]] = [("", "forward", forward if run.trains else alone)]
+    if run.trains and not layer.frozen:
+        passes.append((", backward", "backward", backward))
+        if run.recomputed:
+            passes.append((", recomputed", "recompute", forward))
+    stream, element_bytes = reached_bandwidth(device.bandwidth, device.efficiency.stream), run.element_bytes(layer)
+    bandwidth = network_bandwidth(stream, device.units, run.shares.unit_elements, element_bytes)
+    for suffix, phase, elements in passes:
+        if elements:
+            moved = moved_bytes(run.micro_batch, float(elements), element_bytes)
+            yield Operator(f"{layer.name}{suffix}", "compute", phase, "layer", 0.0, moved, 1.0, bandwidth, count)
+
+
+@equation(
+    "bytes = batch · elements · element_bytes",
+    unit="B",
+    source="each operation reads and writes its operands once, batch normalization its input twice",
+)
+def moved_bytes(batch: Number, elements: Number, element_bytes: Number) -> Number:
+    """Bytes that a kernel bound by memory moves.
+
+    Args:
+        batch: samples on the device.
+        elements: elements of one sample that it reads and writes.
+        element_bytes: bytes of an element.
+    """
+    return batch * elements * element_bytes
+
+
+@equation(
+    "bandwidth = 1 / (1 / stream + 1 / (units · unit_elements · element_bytes))",
+    unit="B/s",
+    source="coefficients.yaml: a processor works through so many elements, however few bytes they have",
+)
+def network_bandwidth(stream: Number, units: Number, unit_elements: Number, element_bytes: Number) -> Number:
+    """Bytes that norms, activations and sums move in a second.
+
+    Args:
+        stream: what large copies reach, B/s.
+        units: processors of the device.
+        unit_elements: elements that one of them reads or writes in a second.
+        element_bytes: bytes of an element.
+    """
+    return 1.0 / (1.0 / stream + 1.0 / (units * unit_elements * element_bytes))
 
 
 def _optimizer(run: NetworkRun) -> Iterator[Operator]:
@@ -116,7 +253,7 @@ def _optimizer(run: NetworkRun) -> Iterator[Operator]:
         return
     device = run.cluster.device
     ranks = run.shard if run.zero >= 1 else 1.0
-    updated = run.network.parameters / ranks
+    updated = run.network.trained_parameters / ranks
     bandwidth = optimizer_bandwidth(run.cluster, run.offload_optimizer)
     yield Operator(
         "optimizer", "optimizer", "step", "step", 0.0, updated * run.numerics.optimizer_traffic, 1.0, bandwidth

@@ -8,17 +8,38 @@ import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.rows.software import Framework
-from capacity_tui.engine.cluster.cluster import Cluster
+from capacity_tui.engine.cluster.cluster import Cluster, Device
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.numerics import Numerics, training_numerics
+from capacity_tui.engine.estimate.timing.attention import AttentionRates, attention_rates, fastest_kernel
+from capacity_tui.engine.estimate.transformer.launches import launch_seconds
 from capacity_tui.engine.estimate.transformer.resolve import framework_row
 from capacity_tui.engine.models.checkpointing import Checkpointing, checkpointing
-from capacity_tui.engine.models.networks.layers import LayerList
+from capacity_tui.engine.models.networks.layers import Layer, LayerList
 from capacity_tui.engine.models.transformer.matrices import Matrix
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan.plan import Plan
-from capacity_tui.engine.units import BITS_PER_BYTE, FP16_BITS
+from capacity_tui.engine.units import BITS_PER_BYTE, FP16_BITS, FP32_BYTES, GIGA, MICRO
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """What kernels of networks reach; see profiles/coefficients.yaml.
+
+    Attributes:
+        full: of the peak that a convolution would reach whose operands are always there.
+        half_columns: output channels at which a convolution reaches half its rate.
+        fewer_products: gain of convolutions of 3x3 windows outside the matrix units.
+        depthwise_stream: bandwidth of depthwise convolutions over that of large copies.
+        unit_elements: elements a second that a processor works through in norms, activations and sums.
+    """
+
+    full: Number
+    half_columns: Number
+    fewer_products: Number
+    depthwise_stream: Number
+    unit_elements: Number
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +60,15 @@ class NetworkRun:
         kept: share of the activations that are alive at the peak.
         recomputed: whether the forward pass runs again in the backward pass.
         peak: dense peak of the type used, FLOP/s.
+        reach_given: the same where the plan gives it.
+        vector_peak: the dense peak outside the matrix units.
         reach: share of it that large matrix products sustain.
-        compiled: 1 with a graph compiler.
+        attention: what fused attention reaches.
+        shares: what kernels reach.
+        launch_seconds: host time of a launch.
+        reordered: share of the convolutions' images that are brought into another order and back.
+        mixed: whether norms are computed in 4 bytes though activations have fewer.
+        compiled: whether a graph compiler writes the kernels.
         offload_optimizer: 1 where the optimizer's states are kept in host memory.
     """
 
@@ -58,7 +86,14 @@ class NetworkRun:
     recomputed: bool
     peak: float
     reach: float
-    compiled: float
+    reach_given: float | None
+    vector_peak: float
+    attention: AttentionRates
+    shares: Shares
+    reordered: Number
+    mixed: bool
+    compiled: bool
+    launch_seconds: Number
     offload_optimizer: float
 
     @property
@@ -67,8 +102,12 @@ class NetworkRun:
         return tuple(
             Matrix(layer.name, float(layer.depth), float(layer.columns), float(layer.groups))
             for layer in self.network.layers
-            if layer.kind == "product"
+            if layer.kind == "product" and not layer.frozen
         )
+
+    def element_bytes(self, layer: Layer) -> float:
+        """Bytes of the numbers that a layer bound by memory moves."""
+        return FP32_BYTES if layer.wide and self.mixed else self.numerics.element_bytes
 
     @property
     def micro_batches(self) -> float:
@@ -115,6 +154,8 @@ def network_run(plan: Plan, network: LayerList, cluster: Cluster, catalog: Catal
         wide = catalog.precisions.find(catalog.precisions.find(precision).wide)
         weight_bytes = (stored.bits_per_weight or FP16_BITS) / BITS_PER_BYTE
         numerics = replace(numerics, weight_bytes=weight_bytes, element_bytes=wide.activation_bytes)
+    device = cluster.device
+    compiled_launches = catalog.coefficients["compiled-launches"].value if training.compile else 1.0
     batch = float(training.micro_batch if trains else plan.inference.batch)
     dp = float(parallel.dp or 1)
     return NetworkRun(
@@ -130,8 +171,34 @@ def network_run(plan: Plan, network: LayerList, cluster: Cluster, catalog: Catal
         shard=float(parallel.shard or 1),
         kept=float(checkpointed_share(len(network.layers))) if recomputes else float(trains),
         recomputed=recomputes,
-        peak=cluster.device.peak(precision),
-        reach=plan.hardware.efficiency or cluster.device.gemm_reach(precision),
-        compiled=float(training.compile),
+        peak=device.peak(precision),
+        reach=plan.hardware.efficiency or device.gemm_reach(precision),
+        reach_given=plan.hardware.efficiency,
+        vector_peak=device.peak("fp32"),
+        attention=attention_rates(fastest_kernel(device, catalog), device, catalog),
+        shares=_shares(catalog),
+        reordered=_reordered(plan, precision, device, catalog),
+        mixed=trains and bool(row.fp32_parameters) and not training.compile,
+        compiled=training.compile,
+        launch_seconds=launch_seconds(row.launch_us * MICRO, compiled_launches, 1.0),
         offload_optimizer=float(parallel.offload in {"optimizer", "parameters"}),
     )
+
+
+def _shares(catalog: Catalog) -> Shares:
+    held = catalog.coefficients
+    return Shares(
+        full=held["convolution-full-share"].value,
+        half_columns=held["convolution-half-columns"].value,
+        fewer_products=held["convolution-fewer-products"].value,
+        depthwise_stream=held["depthwise-stream"].value,
+        unit_elements=held["network-unit-elements"].value * GIGA,
+    )
+
+
+def _reordered(plan: Plan, precision: str, device: Device, catalog: Catalog) -> Number:
+    """Return the share of images that convolutions bring into another order; none where no matrix units want one."""
+    if device.peak(precision) <= device.peak("fp32"):
+        return 0.0
+    row = f"reordered-{plan.training.memory_format or 'unsaid'}".replace("_", "-")
+    return catalog.coefficients[row].value

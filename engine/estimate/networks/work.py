@@ -17,7 +17,6 @@ from capacity_tui.engine.estimate.work import Collective, ModelFacts, Phase, Sch
 from capacity_tui.engine.models.networks.specs import NetworkSpec
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan.plan import Plan
-from capacity_tui.engine.units import MICRO
 
 STEP_LAUNCHES = counted("step-kernels")
 TRAINING_FLOPS = counted("backward-flops")
@@ -56,14 +55,14 @@ def network_work(
                 network_operators(run),
                 tuple(_collectives(run)) if run.trains else (),
                 Schedule(run.micro_batches),
-                run.framework.launch_us * MICRO,
-                STEP_LAUNCHES * run.framework.launch_us * MICRO if run.trains else 0.0,
+                run.launch_seconds,
+                STEP_LAUNCHES * run.launch_seconds if run.trains else 0.0,
             ),
         ),
         units_per_step=run.global_batch,
         units_per_sample=1.0,
         steps=steps if run.trains else None,
-        model_flops_per_step=flops * (TRAINING_FLOPS if run.trains else 1.0) * run.global_batch,
+        model_flops_per_step=run.global_batch * (flops + run.trains * (TRAINING_FLOPS - 1.0) * network.trained_flops),
         peak_flops=run.peak,
         method=METHOD,
         assumed=cluster.assumed,
@@ -80,7 +79,7 @@ def _collectives(run: NetworkRun) -> Iterator[Collective]:
     """Gradients are reduced once a step; sharded parameters are gathered before they are used."""
     if run.dp <= 1:
         return
-    overlap, parameters = run.framework.dp_overlap, float(run.network.parameters)
+    overlap, parameters = run.framework.dp_overlap, float(run.network.trained_parameters)
     gradients, values = parameters * run.numerics.gradient_bytes, parameters * run.numerics.element_bytes
     if run.zero < 1:
         seconds = all_reduce_seconds(gradients, run.dp, 1.0, run.cluster)

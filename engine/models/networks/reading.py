@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from capacity_tui.engine.catalog.names import nearest
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.models.networks.layers import LayerBuilder, LayerList, Shape
+from capacity_tui.engine.models.networks.attention_blocks import ATTENTION_BLOCKS
+from capacity_tui.engine.models.networks.blocks import BLOCKS, Block, Entries, rounded
+from capacity_tui.engine.models.networks.building import LayerBuilder
+from capacity_tui.engine.models.networks.layers import LayerList, Shape
 
 # Stands for the number of classes wherever a size is asked for.
 CLASSES = "classes"
+_BLOCKS: Mapping[str, Block] = {**BLOCKS, **ATTENTION_BLOCKS}
 
 
 def build_network(layers: Iterable[object], source: Shape, classes: int) -> LayerList:
@@ -35,34 +40,55 @@ class _Reader:
     def __init__(self, builder: LayerBuilder, classes: int) -> None:
         self.builder = builder
         self.classes = classes
-        self.saved: dict[str, Shape] = {}
+        self.saved: dict[str, tuple[Shape, int]] = {}
+        self.wider, self.deeper = 1.0, 1.0
         self.kinds: Mapping[str, Callable[..., None]] = {
             "conv": self._convolution,
             "transposed": self._transposed,
             "linear": self._linear,
-            "norm": self.builder.norm,
+            "project": self._projection,
+            "condition": self._condition,
+            "attention": self._attention,
+            "norm": self._norm,
             "activation": self._activation,
-            "dropout": self.builder.dropout,
+            "gated_activation": self._gated_activation,
+            "shift": builder.shifted,
+            "channel_scale": builder.channel_scale,
+            "positions": builder.positions_added,
+            "table": self._table,
+            "dropout": builder.dropout,
             "pool": self._pool,
-            "global_pool": self.builder.global_pool,
+            "global_pool": builder.global_pool,
             "upsample": self._upsample,
+            "regions": builder.regions,
+            "flatten": self._flatten,
+            "latents": self._latents,
             "save": self._save,
+            "resume": self._resume,
             "concat": self._concatenate,
+            "add": self._add,
             "residual": self._residual,
+            "parallel": self._parallel,
+            "aside": self._aside,
+            "gate": self._gate,
+            "frozen": self._frozen,
             "repeat": self._repeat,
-            "basic_block": self._basic_block,
-            "bottleneck": self._bottleneck,
+            "stages": self._stages,
+            "scaled": self._scaled,
         }
 
     def read(self, layers: Iterable[object]) -> None:
         for entry in layers:
             name, options = _entry(entry)
-            if name not in self.kinds:
-                near = nearest(name, self.kinds, 1)
-                hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(self.kinds)}"
-                raise PlanError("no layer is called", repr(name)[:60], hint)
             try:
-                self.kinds[name](**options)
+                if name in _BLOCKS:
+                    self.read(_BLOCKS[name](self.builder.shape.channels, **_as_width(options)))
+                elif name in self.kinds:
+                    self.kinds[name](**options)
+                else:
+                    near = nearest(name, [*self.kinds, *_BLOCKS], 1)
+                    hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(self.kinds)}"
+                    raise PlanError("no layer is called", repr(name)[:60], hint)
             except TypeError:
                 raise PlanError(f"options a {name} layer does not take", ", ".join(options)[:60]) from None
             if not self.builder.shape.elements:
@@ -71,9 +97,16 @@ class _Reader:
     def _size(self, value: int | str) -> int:
         return self.classes if value == CLASSES else int(value)
 
-    def _convolution(self, out: int | str, kernel: int = 3, stride: int = 1, padding: int | None = None,
-                     groups: int = 1, bias: bool = True) -> None:  # fmt: skip
-        self.builder.convolution(self._size(out), kernel, stride=stride, padding=padding, groups=groups, bias=bias)
+    def _channels(self, value: int | str) -> int:
+        """Return a number of channels, scaled where the network is a scaled one."""
+        return self._size(value) if self.wider == 1.0 or value == CLASSES else rounded(int(value) * self.wider)
+
+    def _convolution(self, out: int | str, kernel: Any = 3, stride: int = 1, padding: int | None = None,
+                     groups: int = 1, dilation: int = 1, bias: bool = True) -> None:  # fmt: skip
+        sides = (kernel, kernel) if isinstance(kernel, int) else tuple(kernel)
+        self.builder.convolution(
+            self._size(out), sides, stride=stride, padding=padding, groups=groups, dilation=dilation, bias=bias
+        )
 
     def _transposed(self, out: int, kernel: int = 2, stride: int = 2, bias: bool = True) -> None:
         self.builder.transposed(out, kernel, stride, bias)
@@ -81,24 +114,64 @@ class _Reader:
     def _linear(self, out: int | str, bias: bool = True) -> None:
         self.builder.linear(self._size(out), bias)
 
+    def _projection(self, out: int | str, bias: bool = True) -> None:
+        self.builder.projection(self._size(out), bias)
+
+    def _condition(self, width: int, out: int, tokens: int = 1, bias: bool = True) -> None:
+        self.builder.condition(width, out, tokens, bias)
+
+    def _attention(self, heads: int, window: int = 0, context: int = 0, fused: bool = True) -> None:
+        self.builder.attention(heads, window=window, context=context, fused=fused)
+
+    def _norm(self, out: str = "batch", channels: int = 0, trained: bool = True) -> None:
+        self.builder.norm(out, channels=channels, trained=trained)
+
     def _activation(self, out: str = "relu") -> None:
         self.builder.activation(out)
 
-    def _pool(self, kernel: int = 2, stride: int | None = None, padding: int = 0) -> None:
-        self.builder.pool(kernel, stride or kernel, padding)
+    def _gated_activation(self, out: str = "gelu") -> None:
+        self.builder.gated_activation(out)
+
+    def _table(self, out: int) -> None:
+        self.builder.table(out)
+
+    def _pool(self, kernel: int = 2, stride: int | None = None, padding: int = 0, kind: str = "maximum",
+              ceil: bool = False) -> None:  # fmt: skip
+        self.builder.pool(kernel, stride or kernel, padding, maximum=kind == "maximum", ceil=ceil)
 
     def _upsample(self, out: int = 2) -> None:
         self.builder.upsample(out)
 
+    def _flatten(self) -> None:
+        """The image as features of the sample."""
+        self.builder.reshaped(Shape(self.builder.shape.elements))
+
+    def _latents(self, channels: int = 4, factor: int = 8) -> None:
+        """Latents in place of the image, made before the run."""
+        shape = self.builder.shape
+        self.builder.reshaped(Shape(channels, shape.height // factor, shape.width // factor))
+
     def _save(self, out: str) -> None:
-        self.saved[out] = self.builder.shape
+        self.saved[out] = (self.builder.shape, self.builder.tensor)
+
+    def _found(self, name: str) -> tuple[Shape, int]:
+        if name not in self.saved:
+            raise PlanError("nothing was saved under this name", repr(name), "put save: NAME further up")
+        return self.saved[name]
+
+    def _resume(self, out: str) -> None:
+        self.builder.resume(*self._found(out))
 
     def _concatenate(self, out: str) -> None:
-        if out not in self.saved:
-            raise PlanError("nothing was saved under this name", repr(out), "put save: NAME further up")
-        self.builder.concatenate([self.saved[out]])
+        self.builder.concatenate([self._found(out)[0]])
 
-    def _residual(self, branch: list[object], shortcut: list[object] | None = None) -> None:
+    def _add(self, out: str) -> None:
+        shape, found = self.builder.shape, self._found(out)[0]
+        if shape != found:
+            raise PlanError("tensors of unlike shapes cannot be added", f"{shape} and {found}")
+        self.builder.add()
+
+    def _residual(self, branch: Entries, shortcut: Entries | None = None) -> None:
         shape, tensor = self.builder.shape, self.builder.tensor
         self.read(branch)
         after, last = self.builder.shape, self.builder.tensor
@@ -108,34 +181,60 @@ class _Reader:
         self.builder.resume(after, last)
         self.builder.add()
 
-    def _repeat(self, count: int, layers: list[object]) -> None:
+    def _parallel(self, out: list[Entries]) -> None:
+        """Several arms from one tensor, whose channels end beside each other."""
+        shape, tensor = self.builder.shape, self.builder.tensor
+        ends = []
+        for branch in out:
+            self.builder.resume(shape, tensor)
+            self.read(branch)
+            ends.append(self.builder.shape)
+        self.builder.concatenate(ends[:-1])
+
+    def _aside(self, out: Entries) -> None:
+        """Layers whose result leaves the network here."""
+        shape, tensor = self.builder.shape, self.builder.tensor
+        self.read(out)
+        self.builder.resume(shape, tensor)
+
+    def _gate(self, inner: int, activation: str = "relu", gate: str = "sigmoid") -> None:
+        """Factors for all channels from their means (Hu et al. 2018)."""
+        shape, tensor = self.builder.shape, self.builder.tensor
+        squeezed = {"conv": {"out": inner, "kernel": 1}}, {"activation": activation}
+        self.read(["global_pool", *squeezed, {"conv": {"out": shape.channels, "kernel": 1}}, {"activation": gate}])
+        self.builder.resume(shape, tensor)
+        self.builder.gated()
+
+    def _frozen(self, out: Entries) -> None:
+        """Layers that run forward alone, of a part that is not trained."""
+        with self.builder.frozen():
+            self.read(out)
+
+    def _repeat(self, count: int, layers: Entries) -> None:
         for _ in range(count):
             self.read(layers)
 
-    def _basic_block(self, width: int, stride: int = 1) -> None:
-        """Two 3x3 convolutions around a shortcut (He et al. 2016, figure 5 left)."""
-        branch = [*_conv_norm(width, 3, stride), "activation", *_conv_norm(width, 3)]
-        self._block(branch, width, stride)
+    def _stages(self, block: str | list[str], depths: list[int], widths: list[int], **options: Any) -> None:
+        """Stages of equal blocks, the first of each with the stage's stride; lists give a value for each stage."""
+        strides = options.pop("strides", [1] * len(depths))
+        for place, depth in enumerate(depths):
+            own = {name: value[place] if isinstance(value, list) else value for name, value in options.items()}
+            name = block[place] if isinstance(block, list) else block
+            width = self._channels(widths[place])
+            for number in range(math.ceil(depth * self.deeper)):
+                stride = {"stride": strides[place]} if number == 0 and strides[place] > 1 else {}
+                self.read([{name: {"width": width, **own, **stride}}])
 
-    def _bottleneck(self, width: int, stride: int = 1) -> None:
-        """1x1, 3x3 and 1x1 convolutions around a shortcut, the stride in the 3x3 as libraries have it."""
-        branch = [
-            *_conv_norm(width, 1),
-            "activation",
-            *_conv_norm(width, 3, stride),
-            "activation",
-            *_conv_norm(4 * width, 1),
-        ]
-        self._block(branch, 4 * width, stride)
-
-    def _block(self, branch: list[object], out: int, stride: int) -> None:
-        changes = stride > 1 or self.builder.shape.channels != out
-        self._residual(branch, _conv_norm(out, 1, stride) if changes else None)
-        self.builder.activation("relu")
+    def _scaled(self, layers: Entries, width: float = 1.0, depth: float = 1.0) -> None:
+        """A network with more channels and blocks than the one listed."""
+        self.wider, self.deeper = width, depth
+        self.read(layers)
+        self.wider, self.deeper = 1.0, 1.0
 
 
-def _conv_norm(out: int, kernel: int, stride: int = 1) -> list[object]:
-    return [{"conv": {"out": out, "kernel": kernel, "stride": stride, "bias": False}}, "norm"]
+def _as_width(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of a block: what stands behind its name alone is its width."""
+    return {"width": options["out"]} if set(options) == {"out"} else options
 
 
 def _entry(entry: object) -> tuple[str, dict[str, Any]]:

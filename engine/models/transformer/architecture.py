@@ -36,6 +36,8 @@ ALIASES: Mapping[str, str] = {
     "num_experts": "experts",
     "top_k": "experts_active",
 }
+IMAGES = {"image_size": "image", "patch": "patch", "patch_size": "patch", "num_classes": "classes", "c_in": "channels"}
+"""Keys about the images of a vision model, and what its shape calls them."""
 SWITCHES = frozenset(field.name for field in fields(TransformerShape) if field.type == "bool") | {"learned_positions"}
 NUMBERS = frozenset(field.name for field in fields(TransformerShape) if field.type == "Number")
 WORDS = frozenset({"attention", "norm", "qk_norm"})
@@ -60,7 +62,9 @@ def shape_from_spec(
         PlanError: an unknown key, or sizes out of range or in contradiction.
     """
     traits = load_traits()
-    changes = read_overrides(overrides)
+    images = {name: _number(value, Place(field=f"model.spec.{key}"), False)
+              for key, name in IMAGES.items() if (value := overrides.get(key)) is not None}  # fmt: skip
+    changes = read_overrides({key: value for key, value in overrides.items() if key not in IMAGES})
     if row is None:
         base = family_fields(family, changes)
     else:
@@ -70,7 +74,10 @@ def shape_from_spec(
         if "vocab" not in base and "vision" not in base:
             base["vocab"] = traits.families["transformer_decoder"]["vocab"]
             base["assumed"] = (f"vocabulary of {base['vocab']:,} tokens",)
-    return resolve_shape(_without_stale(base, changes) | changes, Place(field="model.spec"))
+    if images and "vision" not in base:
+        raise PlanError("only models of images have these", ", ".join(images), place=Place(field="model.spec"))
+    vision = {"vision": {**base["vision"], **images}} if images else {}
+    return resolve_shape(_without_stale(base, changes) | changes | vision, Place(field="model.spec"))
 
 
 def read_overrides(overrides: Mapping[str, object]) -> dict[str, Any]:

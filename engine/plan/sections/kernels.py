@@ -8,7 +8,7 @@ from pydantic import BeforeValidator
 
 from capacity_tui.engine.models.checkpointing import checkpointing_name
 from capacity_tui.engine.schema.field_meta import Knob
-from capacity_tui.engine.schema.field_types import NEURAL, TRANSFORMER, Count, Section
+from capacity_tui.engine.schema.field_types import NETWORK, NEURAL, TRANSFORMER, Count, Section
 
 
 class KernelFields(Section):
@@ -51,6 +51,19 @@ class KernelFields(Section):
             keeps_result=True,
         ),
     ] = False
+    memory_format: Annotated[
+        Literal["channels_last", "channels_first"] | None,
+        Knob(
+            "Memory format",
+            "choice",
+            "kernels",
+            choices=("channels_last", "channels_first"),
+            families=NETWORK,
+            role="setting",
+            needs=("images",),
+            keeps_result=True,
+        ),
+    ] = None
     cuda_graphs: Annotated[
         bool,
         Knob(

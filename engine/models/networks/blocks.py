@@ -1,0 +1,177 @@
+"""Blocks that networks are made of, each written as the layers it stands for.
+
+A block is told the channels before it and its options, and returns entries of a list of layers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+Entries = list[Any]
+Block = Callable[..., Entries]
+
+
+def rounded(channels: float, divisor: int = 8) -> int:
+    """Return channels as a multiple, never a tenth less than asked for (Sandler et al. 2018)."""
+    found = max(divisor, int(channels + divisor / 2) // divisor * divisor)
+    return found + divisor if found < 0.9 * channels else found
+
+
+def conv_norm(out: int | str, kernel: object = 3, stride: int = 1, groups: int = 1, activation: str = "",
+              padding: int | None = None) -> Entries:  # fmt: skip
+    """A convolution without bias, batch normalization, and an activation where one is named."""
+    options = {"out": out, "kernel": kernel, "stride": stride, "groups": groups, "padding": padding, "bias": False}
+    return [{"conv": options}, "norm", *([{"activation": activation}] if activation else [])]
+
+
+def convolution_norm(before: int, width: int, kernel: object = 3, stride: int = 1, groups: int = 1,
+                     activation: str = "relu", padding: int | None = None) -> Entries:  # fmt: skip
+    """A convolution without bias, batch normalization and an activation."""
+    del before
+    return conv_norm(width, kernel, stride, groups, activation, padding)
+
+
+def _gate(inner: int, activation: str = "relu", gate: str = "sigmoid") -> Entries:
+    return [{"gate": {"inner": inner, "activation": activation, "gate": gate}}] if inner else []
+
+
+def _around(branch: Entries, shortcut: Entries | None) -> Entries:
+    return [{"residual": {"branch": branch, "shortcut": shortcut}}]
+
+
+def _projected(before: int, out: int, stride: int) -> Entries | None:
+    return conv_norm(out, 1, stride) if stride > 1 or before != out else None
+
+
+def resnet_stem(before: int, width: int = 64, activation: str = "relu") -> Entries:
+    """A 7x7 convolution and pooling, to a quarter of the image's side."""
+    del before
+    return [*conv_norm(width, 7, 2, activation=activation), {"pool": {"kernel": 3, "stride": 2, "padding": 1}}]
+
+
+def basic_block(before: int, width: int, stride: int = 1) -> Entries:
+    """Two 3x3 convolutions around a shortcut (He et al. 2016, figure 5 left)."""
+    branch = [*conv_norm(width, 3, stride, activation="relu"), *conv_norm(width, 3)]
+    return [*_around(branch, _projected(before, width, stride)), {"activation": "relu"}]
+
+
+def bottleneck(before: int, width: int, stride: int = 1, groups: int = 1, group_width: int = 64,
+               reduction: int = 0) -> Entries:  # fmt: skip
+    """1x1, 3x3 and 1x1 convolutions around a shortcut, the stride in the 3x3 as libraries have it.
+
+    Args:
+        before: channels before it.
+        width: a quarter of the channels after it.
+        stride: of the 3x3 convolution.
+        groups: of the 3x3 convolution (Xie et al. 2017).
+        group_width: channels of a group at 64 channels (Zagoruyko and Komodakis 2016 widen them).
+        reduction: channels after it over those inside its gate (Hu et al. 2018); 0 without a gate.
+    """
+    inner, out = width * group_width // 64 * groups, 4 * width
+    branch = [
+        *conv_norm(inner, 1, activation="relu"),
+        *conv_norm(inner, 3, stride, groups, "relu"),
+        *conv_norm(out, 1),
+        *_gate(out // reduction if reduction else 0),
+    ]
+    return [*_around(branch, _projected(before, out, stride)), {"activation": "relu"}]
+
+
+def regnet_block(before: int, width: int, stride: int = 1, group_width: int = 8, gate: float = 0.0) -> Entries:
+    """A bottleneck that does not narrow, with grouped 3x3 convolutions (Radosavovic et al. 2020).
+
+    Args:
+        before: channels before it.
+        width: channels after it.
+        stride: of the 3x3 convolution.
+        group_width: channels of a group.
+        gate: channels inside its gate over those before it; 0 without one.
+    """
+    branch = [
+        *conv_norm(width, 1, activation="relu"),
+        *conv_norm(width, 3, stride, width // min(group_width, width), "relu"),
+        *_gate(round(gate * before)),
+        *conv_norm(width, 1),
+    ]
+    return [*_around(branch, _projected(before, width, stride)), {"activation": "relu"}]
+
+
+def inverted_residual(before: int, width: int, stride: int = 1, expand: float = 0, kernel: int = 3, inner: int = 0,
+                      gate: float = 0.0, gate_of: str = "input", gate_function: str = "sigmoid",
+                      activation: str = "relu") -> Entries:  # fmt: skip
+    """A depthwise convolution between two 1x1, wider inside than outside (Sandler et al. 2018).
+
+    Args:
+        before: channels before it.
+        width: channels after it.
+        stride: of the depthwise convolution.
+        expand: channels inside over those before it.
+        kernel: of the depthwise convolution.
+        inner: channels inside, in place of ``expand``.
+        gate: channels inside its gate over those of ``gate_of``; 0 without one.
+        gate_of: ``input`` of the block, or ``inside`` it, then rounded to a multiple of 8.
+        gate_function: what the gate ends in.
+        activation: behind the first two convolutions.
+    """
+    inside = inner or rounded(before * expand)
+    squeezed = rounded(inside * gate) if gate_of == "inside" else round(before * gate)
+    branch = [
+        *(conv_norm(inside, 1, activation=activation) if inside != before else []),
+        *conv_norm(inside, kernel, stride, inside, activation),
+        *_gate(squeezed if gate else 0, "relu" if gate_of == "inside" else activation, gate_function),
+        *conv_norm(width, 1),
+    ]
+    return _around(branch, None) if stride == 1 and before == width else branch
+
+
+def fused_residual(before: int, width: int, stride: int = 1, expand: float = 1, kernel: int = 3,
+                   activation: str = "silu") -> Entries:  # fmt: skip
+    """An inverted residual whose first two convolutions are one (Tan and Le 2021)."""
+    inside = rounded(before * expand)
+    branch = conv_norm(inside, kernel, stride, activation=activation)
+    if inside != before:
+        branch += conv_norm(width, 1)
+    return _around(branch, None) if stride == 1 and before == width else branch
+
+
+def convnext_block(before: int, width: int, stride: int = 1, kernel: int = 7) -> Entries:
+    """A depthwise convolution and a feed-forward (Liu et al. 2022); with a stride, what narrows the image first."""
+    del before
+    narrowing = [{"norm": "layer"}, {"conv": {"out": width, "kernel": stride, "stride": stride, "padding": 0}}]
+    branch = [
+        {"conv": {"out": width, "kernel": kernel, "groups": width}},
+        {"norm": "layer"},
+        {"project": 4 * width},
+        {"activation": "gelu"},
+        {"project": width},
+        "channel_scale",
+    ]
+    return [*(narrowing if stride > 1 else []), *_around(branch, None)]
+
+
+def dense_layer(before: int, width: int, narrow: int = 4) -> Entries:
+    """Adds ``width`` channels to those before it (Huang et al. 2017)."""
+    del before
+    branch = ["norm", "activation", *conv_norm(narrow * width, 1, activation="relu")]
+    return [{"save": "dense"}, *branch, {"conv": {"out": width, "bias": False}}, {"concat": "dense"}]
+
+
+def dense_transition(before: int) -> Entries:
+    """Halves channels and sides between two dense blocks."""
+    return ["norm", "activation", {"conv": {"out": before // 2, "kernel": 1, "bias": False}},
+            {"pool": {"kernel": 2, "kind": "mean"}}]  # fmt: skip
+
+
+BLOCKS: Mapping[str, Block] = {
+    "convolution_norm": convolution_norm,
+    "resnet_stem": resnet_stem,
+    "basic_block": basic_block,
+    "bottleneck": bottleneck,
+    "regnet_block": regnet_block,
+    "inverted_residual": inverted_residual,
+    "fused_residual": fused_residual,
+    "convnext_block": convnext_block,
+    "dense_layer": dense_layer,
+    "dense_transition": dense_transition,
+}

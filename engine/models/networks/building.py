@@ -1,0 +1,278 @@
+"""Builds a network layer by layer, following shapes and what the backward pass keeps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+from capacity_tui.engine.models.networks.layers import Layer, LayerList, Moves, Shape
+
+# Kernels that a compiler writes into one with what stands before them; a product is a library's kernel of its own.
+_FUSED_BEHIND = frozenset({"norm", "activation", "add", "copy"})
+_INDEX_BYTES = 8
+
+
+class LayerBuilder:
+    """Adds layers one after another and follows shapes and what the backward pass keeps.
+
+    Each tensor has a number, so that one that two layers keep counts once: an activation in place
+    shares its output with the next product's input.
+    """
+
+    def __init__(self, source: Shape) -> None:
+        self.source = source
+        self.shape = source
+        self.layers: list[Layer] = []
+        self.tensor = 0
+        self._made = 0
+        self._kept: dict[int, int] = {}
+        self._kept_beside = 0
+        self._kept_bytes = 0
+        self._frozen = False
+
+    def built(self) -> LayerList:
+        """Return the network built so far."""
+        kept = sum(self._kept.values()) + self._kept_beside
+        return LayerList(tuple(self.layers), self.source, kept, self._kept_bytes)
+
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Add layers that are not trained: their backward pass needs nothing."""
+        before, self._frozen = self._frozen, True
+        yield
+        self._frozen = before
+
+    def convolution(self, out: int, kernel: tuple[int, int], *, stride: int = 1, padding: int | None = None,
+                    groups: int = 1, dilation: int = 1, bias: bool = True) -> None:  # fmt: skip
+        """Add a convolution; the padding keeps the size at stride 1 unless given."""
+        before = self.shape
+        spans = [dilation * (side - 1) + 1 for side in kernel]
+        margins = [(span - 1) // 2 if padding is None else padding for span in spans]
+        height, width = (
+            convolved(size, span, stride, margin)
+            for size, span, margin in zip((before.height, before.width), spans, margins, strict=True)
+        )
+        depth = before.channels // groups * kernel[0] * kernel[1]
+        self._keep()
+        self._add(Layer(
+            f"convolution {kernel[0]}x{kernel[1]}, {before.channels} to {out}", "product", Shape(out, height, width),
+            out * depth + out * bias, before.elements, height * width, out // groups, depth, groups, unfolded=True,
+            overlapping=kernel == (3, 3) and stride == dilation == groups == 1,
+        ))  # fmt: skip
+
+    def transposed(self, out: int, kernel: int, stride: int, bias: bool = True) -> None:
+        """Add a transposed convolution without padding, which enlarges the image."""
+        before = self.shape
+        height, width = ((size - 1) * stride + kernel for size in (before.height, before.width))
+        columns = out * kernel * kernel
+        self._keep()
+        self._add(Layer(
+            f"transposed convolution {kernel}x{kernel}, {before.channels} to {out}", "product",
+            Shape(out, height, width), before.channels * columns + out * bias, before.elements, before.positions,
+            columns, before.channels, unfolded=True,
+        ))  # fmt: skip
+
+    def linear(self, out: int, bias: bool = True) -> None:
+        """Add a linear layer over all features of a sample."""
+        features = self.shape.elements
+        self._keep()
+        self._add(Layer(f"linear {features} to {out}", "product", Shape(out), out * features + out * bias,
+                        features, 1, out, features))  # fmt: skip
+
+    def projection(self, out: int, bias: bool = True) -> None:
+        """Add a linear layer over the channels of each position."""
+        before = self.shape
+        self._keep()
+        self._add(Layer(
+            f"linear {before.channels} to {out}, each position", "product", replace(before, channels=out),
+            out * before.channels + out * bias, before.elements, before.positions, out, before.channels,
+        ))  # fmt: skip
+
+    def condition(self, width: int, out: int, tokens: int, bias: bool) -> None:
+        """Add a linear layer over signals that stand beside the image: its output is no part of the image."""
+        layer = Layer(f"linear {width} to {out}, condition", "product", self.shape, out * width + out * bias,
+                      tokens * width, tokens, out, width)  # fmt: skip
+        self._keep_more(tokens * (width + out))
+        self.layers.append(replace(layer, frozen=self._frozen))
+
+    def attention(self, heads: int, *, window: int = 0, context: int = 0, fused: bool = True) -> None:
+        """Add the core of attention over packed queries, keys and values, or over queries and a context alone.
+
+        Args:
+            heads: heads side by side.
+            window: side of the square windows within which positions attend to each other; 0 for the whole image.
+            context: tokens of a context that is attended to in place of the image; 0 for none.
+            fused: whether scores stay inside one kernel.
+        """
+        before, positions = self.shape, self.shape.positions
+        channels = before.channels if context else before.channels // 3
+        span = context or (window * window if window else positions)
+        after = replace(before, channels=channels)
+        self._keep()
+        self._add(Layer(
+            "attention", "attention", after, 0, before.elements, positions, channels // heads, span, heads,
+        ))  # fmt: skip
+        if not fused:
+            scores = heads * positions * span
+            self._keep_more(2 * scores)
+            moves = Moves(6 * scores, 8 * scores, 6 * scores, (4 * scores, 6 * scores, 4 * scores))
+            self.layers.append(Layer("attention scores", "norm", after, moves=moves, frozen=self._frozen))
+
+    def norm(self, kind: str, *, channels: int = 0, trained: bool = True) -> None:
+        """Add a normalization with scale and shift for each channel; it keeps its input.
+
+        ``batch`` reads its input once for the statistics and once more to apply them, ``group`` too; ``layer`` holds
+        a position's channels in registers. Backward each reads input and gradient twice and writes a gradient.
+
+        Args:
+            kind: batch, layer or group.
+            channels: of scale and shift, where they are not those of the image.
+            trained: whether it has scale and shift.
+        """
+        self._keep()
+        elements, alone = self.shape.elements, 2 * self.shape.elements
+        forward = alone if kind == "layer" else 3 * elements
+        inference = 3 * elements if kind == "group" else alone
+        moves = Moves(forward, 5 * elements, inference, (forward, 5 * elements, inference))
+        name = "normalization" if kind == "batch" else f"{kind} normalization"
+        parameters = 2 * (channels or self.shape.channels) * trained
+        self._add(Layer(name, "norm", self.shape, parameters, wide=kind != "batch", moves=moves))
+
+    def activation(self, name: str) -> None:
+        """Add an activation: ReLU keeps its output, others their input."""
+        if name != "relu":
+            self._keep()
+        self._elementwise(name)
+        if name == "relu":
+            self._keep()
+
+    def gated_activation(self, name: str) -> None:
+        """Add an activation of one half of the channels that gates the other half; it keeps both and its result."""
+        half = replace(self.shape, channels=self.shape.channels // 2)
+        elements = half.elements
+        self._keep()
+        self._keep_more(elements)
+        moves = Moves(5 * elements, 8 * elements, 5 * elements, (3 * elements, 5 * elements, 3 * elements))
+        self._add(Layer(f"{name} gate", "activation", half, moves=moves))
+
+    def shifted(self) -> None:
+        """Add a signal to every position; keeps nothing."""
+        elements = self.shape.elements
+        fused = (0, 0, 0) if self._joins() else (2 * elements, elements, 2 * elements)
+        moves = Moves(2 * elements, elements, 2 * elements, fused)
+        self._add(Layer("shift", "add", self.shape, moves=moves))
+
+    def dropout(self) -> None:
+        """Add dropout, which keeps a mask of one byte an element."""
+        self._keep_more(0, self.shape.elements)
+        elements = self.shape.elements
+        fused = (0, 0, 0) if self._joins() else (2 * elements, 2 * elements, 0)
+        self._add(Layer("dropout", "activation", self.shape, moves=Moves(2 * elements, 2 * elements, 0, fused)))
+
+    def channel_scale(self) -> None:
+        """Add a trained factor for each channel."""
+        self._keep()
+        self._elementwise("scale of channels", self.shape.channels)
+
+    def positions_added(self) -> None:
+        """Add a trained table of positions to the image."""
+        elements = self.shape.elements
+        moves = Moves(2 * elements, elements, 2 * elements, (2 * elements, elements, 2 * elements))
+        self._add(Layer("positions", "add", self.shape, elements, moves=moves))
+
+    def table(self, parameters: int) -> None:
+        """Add trained parameters whose use costs next to nothing, such as biases of attention."""
+        self.layers.append(Layer("table", "copy", self.shape, parameters, frozen=self._frozen))
+
+    def pool(self, kernel: int, stride: int, padding: int = 0, *, maximum: bool = True, ceil: bool = False) -> None:
+        """Add pooling, which keeps its input, and of maxima their positions (8 bytes each)."""
+        height, width = (
+            convolved(size, kernel, stride, padding, ceil=ceil) for size in (self.shape.height, self.shape.width)
+        )
+        self._keep()
+        after = Shape(self.shape.channels, height, width)
+        self._keep_more(0, _INDEX_BYTES * after.elements * maximum)
+        self._moved(f"pooling {kernel}x{kernel}", "pool", after)
+
+    def global_pool(self) -> None:
+        """Add the mean over all positions."""
+        self._moved("global pooling", "pool", Shape(self.shape.channels))
+
+    def upsample(self, factor: int) -> None:
+        """Add an enlargement by an integer factor."""
+        after = Shape(self.shape.channels, self.shape.height * factor, self.shape.width * factor)
+        self._moved(f"upsampling {factor}x", "copy", after)
+
+    def regions(self, count: int, size: int) -> None:
+        """Cut regions out of the image, each sampled at so many points a side, below each other."""
+        self._moved(f"{count} regions of {size}x{size}", "copy", Shape(self.shape.channels, count * size, size))
+
+    def reshaped(self, after: Shape) -> None:
+        """Read the same numbers as another shape; costs nothing."""
+        self.shape = after
+
+    def concatenate(self, others: Sequence[Shape]) -> None:
+        """Append the channels of earlier tensors."""
+        after = replace(self.shape, channels=self.shape.channels + sum(other.channels for other in others))
+        elements = after.elements
+        moves = Moves(2 * elements, 2 * elements, 2 * elements, (elements, elements, elements))
+        self._add(Layer("concatenation", "copy", after, moves=moves))
+
+    def add(self) -> None:
+        """Add the sum with a tensor of the same shape; backward, gradients of both arms are added where they meet."""
+        elements = self.shape.elements
+        fused = (elements, elements, elements) if self._joins() else (3 * elements, 3 * elements, 3 * elements)
+        moves = Moves(3 * elements, 3 * elements, 3 * elements, fused)
+        self._add(Layer("residual sum", "add", self.shape, moves=moves))
+
+    def gated(self) -> None:
+        """Multiply with one factor for each channel that another arm gave; keeps the tensor."""
+        self._keep()
+        elements = self.shape.elements
+        moves = Moves(2 * elements, 4 * elements, 2 * elements, (2 * elements, 4 * elements, 2 * elements))
+        self._add(Layer("gate", "activation", self.shape, moves=moves))
+
+    def resume(self, shape: Shape, tensor: int) -> None:
+        """Continue from an earlier tensor, for the other arm of a branch."""
+        self.shape, self.tensor = shape, tensor
+
+    def _elementwise(self, name: str, parameters: int = 0) -> None:
+        """Add a kernel that reads and writes every element, and backward reads it with its gradient."""
+        elements = self.shape.elements
+        moves = Moves(2 * elements, 3 * elements, 2 * elements, (2 * elements, 3 * elements, 2 * elements))
+        if self._joins():
+            moves = replace(moves, fused=(0, 0, 0))
+        self._add(Layer(name, "activation", self.shape, parameters, moves=moves))
+
+    def _moved(self, name: str, kind: str, after: Shape) -> None:
+        """Add a kernel that reads one tensor and writes another, and backward the other way."""
+        elements = self.shape.elements + after.elements
+        moves = Moves(elements, elements, elements, (elements, elements, elements))
+        self._add(Layer(name, "pool" if kind == "pool" else "copy", after, moves=moves))
+
+    def _joins(self) -> bool:
+        """Return whether a compiler writes the next kernel into the one before it."""
+        return bool(self.layers) and self.layers[-1].kind in _FUSED_BEHIND
+
+    def _keep(self) -> None:
+        if not self._frozen:
+            self._kept[self.tensor] = self.shape.elements
+
+    def _keep_more(self, elements: int, further_bytes: int = 0) -> None:
+        """Keep what is no tensor between two layers."""
+        if not self._frozen:
+            self._kept_beside += elements
+            self._kept_bytes += further_bytes
+
+    def _add(self, layer: Layer) -> None:
+        self.layers.append(replace(layer, frozen=self._frozen) if self._frozen else layer)
+        self._made += 1
+        self.tensor, self.shape = self._made, layer.output
+
+
+def convolved(size: int, kernel: int, stride: int, padding: int, *, ceil: bool = False) -> int:
+    """Return the output length of a convolution or pooling along one side, 0 where the kernel does not fit."""
+    steps = (size + 2 * padding - kernel) / stride
+    return max(0, (math.ceil(steps) if ceil else math.floor(steps)) + 1)

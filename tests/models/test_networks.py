@@ -1,0 +1,96 @@
+"""Networks of the catalogue against the counts their authors and libraries publish."""
+
+from __future__ import annotations
+
+import pytest
+
+from capacity_tui.engine.catalog import load_catalog
+from capacity_tui.engine.models.networks.layers import LayerList, Shape
+from capacity_tui.engine.models.networks.reading import build_network
+from capacity_tui.engine.models.networks.specs import CatalogueNetwork
+
+
+def network(name: str, image_size: int | None = None) -> LayerList:
+    catalog = load_catalog()
+    family = catalog.networks.find_id(name)
+    assert family is not None
+    return CatalogueNetwork(image_size=image_size).network(catalog, family)
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "giga_products"),
+    [
+        ("resnext50_32x4d", 25_028_904, 4.23),
+        ("resnext101_64x4d", 83_455_272, 15.46),
+        ("wide_resnet50_2", 68_883_240, 11.40),
+        ("seresnext50_32x4d", 27_559_896, 4.23),
+        ("regnety_032", 19_436_338, 3.18),
+        ("regnetx_080", 39_572_648, 8.00),
+        ("mobilenet_v2", 3_504_872, 0.30),
+        ("mobilenetv3_large_100", 5_483_032, 0.22),
+        ("efficientnet_b0", 5_288_548, 0.39),
+        ("tf_efficientnet_b7", 66_347_960, 37.75),
+        ("efficientnetv2_m", 54_139_356, 15.74),
+        ("convnext_tiny", 28_589_128, 4.46),
+        ("convnext_large", 197_767_336, 34.36),
+        ("swin_t", 28_288_354, 4.49),
+        ("swin_base_patch4_window7_224", 87_768_224, 15.43),
+        ("alexnet", 61_100_840, 0.71),
+        ("vgg16", 138_357_544, 15.47),
+        ("densenet161", 28_681_000, 7.73),
+        ("inception_v3", 23_834_568, 5.71),
+        ("dit-xl/2", 675_129_632, 118.62),
+        ("stable-diffusion-v1-5", 859_520_964, 401.6),
+        ("stable-diffusion-2-1", 865_910_724, 1074.6),
+        ("sdxl", 2_567_463_684, 3380.6),
+    ],
+)
+def test_networks_have_the_published_counts(name: str, parameters: int, giga_products: float) -> None:
+    found = network(name)
+    assert found.parameters == parameters
+    assert found.flops / 2e9 == pytest.approx(giga_products, rel=0.02)
+
+
+@pytest.mark.parametrize("name", sorted(load_catalog().networks))
+def test_every_network_of_the_catalogue_can_be_built(name: str) -> None:
+    found = network(name)
+    assert found.parameters > 0
+    assert found.kept_elements > 0
+    assert all(layer.output.elements > 0 for layer in found.layers)
+
+
+def test_the_outputs_of_its_convolutions_are_the_published_activations() -> None:
+    """The count of activations that goes with published throughputs: 11.11 and 6.75 million."""
+    for name, millions in (("resnet-50", 11.11), ("efficientnet-b0", 6.75)):
+        outputs = sum(layer.output.elements for layer in network(name).layers if layer.kind == "product")
+        assert outputs / 1e6 == pytest.approx(millions, abs=0.01)
+
+
+def test_work_follows_the_size_of_the_image_and_parameters_do_not() -> None:
+    small, large = network("convnext-base"), network("convnext-base", 448)
+    assert large.parameters == small.parameters
+    assert large.flops == pytest.approx(4 * small.flops, rel=0.01)
+
+
+def test_a_part_that_is_not_trained_keeps_nothing_and_runs_forward_alone() -> None:
+    layers: list[object] = [{"conv": 8}, {"norm": "group"}, {"conv": 8}]
+    alone = build_network(layers, Shape(3, 8, 8), 10)
+    behind = build_network([{"frozen": layers}], Shape(3, 8, 8), 10)
+    assert alone.kept_elements > behind.kept_elements == 0
+    assert behind.parameters == alone.parameters
+    assert behind.trained_parameters == behind.trained_flops == 0
+
+
+def test_windows_save_attention() -> None:
+    qkv: list[object] = [{"project": 24}]
+    whole = build_network([*qkv, {"attention": {"heads": 2}}], Shape(8, 28, 28), 10)
+    windows = build_network([*qkv, {"attention": {"heads": 2, "window": 7}}], Shape(8, 28, 28), 10)
+    attention = whole.layers[-1].flops
+    assert attention == 4 * 784 * 784 * 8
+    assert windows.layers[-1].flops == attention // 16
+
+
+def test_a_compiler_leaves_no_kernel_between_a_norm_and_its_activation() -> None:
+    found = build_network(["norm", "activation"], Shape(8, 4, 4), 10)
+    assert found.layers[-1].moves.fused == (0, 0, 0)
+    assert found.layers[-1].moves.forward == 2 * 8 * 16
