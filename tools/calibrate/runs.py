@@ -93,7 +93,7 @@ def _run(measurement: Measurement, catalog: Catalog) -> Run:
     resolved = resolve_plan(Plan.model_validate(measurement.plan), catalog)
     plan, cluster = resolved.plan, resolved.cluster
     rows = {"efficiency": cluster.device.efficiency.row}
-    if plan.task == "infer" and shape is not None:
+    if plan.task == "infer" and resolved.shape is not None:
         engine = engine_row(plan.inference.engine, cluster.device, catalog)
         rows["engines"] = engine.id
         rows["weight_kernels"] = kernel_id(engine, catalog.quantizations.find(plan.inference.weights))
