@@ -189,7 +189,7 @@ def test_twice_the_devices_never_need_more_each_beyond_their_buffers(data: Data,
         changes[f"parallelism__{axis}"] = 2 * parallel[axis]
     data = changed(data, training__attention="flash")
     before, after = run_of(data), run_of(changed(data, **changes))
-    assume(float(after.fullest_layers) * float(after.pp) == float(after.shape.layers))
+    assume(float(after.stages.fullest) * float(after.pp) == float(after.shape.layers))
     less, more = (memory_estimate(training_work(run, None), run.cluster) for run in (before, after))
     beside = ["buffers"]
     room = 0.0
