@@ -73,7 +73,7 @@ def test_known_software_says_what_it_counts_as() -> None:
 def test_a_row_like_another_takes_what_it_does_not_give() -> None:
     row, pattern = CATALOG.frameworks["nanotron"], CATALOG.frameworks["megatron"]
     assert row.gathered_inputs != pattern.gathered_inputs
-    assert row.saved_activation == pattern.saved_activation
+    assert row.moe_passes == pattern.moe_passes
     assert row.name == "nanotron"
 
 

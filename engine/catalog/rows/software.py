@@ -70,11 +70,11 @@ class Framework(Row):
     )
     adapter_copies: NonNegativeFloat = Field(description="copies of its input an adapter with dropout keeps")
     quantized_copies: NonNegativeFloat = Field(description="copies kept of what quantized matrices put out")
-    gradient_copies: int = Field(ge=0, le=1, description="1: low-precision gradients stay beside fp32 ones")
+    gradient_copies: float = Field(ge=0, le=1, description="1: low-precision gradients stay beside fp32 ones")
     gradient_buffer: int = Field(ge=0, le=1, description="1: gradients have a buffer that stays between steps")
-    flat_gradients: int = Field(ge=0, le=1, description="1: the optimizer's fp32 gradients are one flat buffer")
+    flat_gradients: float = Field(ge=0, le=1, description="1: the optimizer's fp32 gradients are one flat buffer")
     bucket_mib: NonNegativeFloat = Field(description="buckets gradients and parameters pass through, MiB")
-    stage_outputs: int = Field(ge=0, le=1, description="1: pipeline stages keep their outputs too")
+    stage_outputs: float = Field(ge=0, le=1, description="1: pipeline stages keep their outputs too")
     balanced_stages: int = Field(
         0, ge=0, le=1, description="1: pipeline stages hold the same work, with the head as work; 0: the same layers"
     )
@@ -83,7 +83,7 @@ class Framework(Row):
     )
     stage_gather: int = Field(ge=0, le=1, description="1: sharded pipeline stages stay whole between micro-batches")
     gathered_inputs: int = Field(ge=0, le=1, description="1: inputs gathered for tensor-parallel products are kept")
-    loads_whole: int = Field(ge=0, le=1, description="1: every device reads the whole checkpoint first")
+    loads_whole: float = Field(ge=0, le=1, description="1: every device reads the whole checkpoint first")
     loss: Literal["standard", "chunked", "fused"] = Field("standard", description="loss where the plan names none")
     logit_bytes: PositiveFloat = Field(description="peak bytes for one logit")
     sharded_logit_bytes: NonNegativeFloat = Field(

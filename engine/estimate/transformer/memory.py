@@ -236,7 +236,8 @@ def stage_memory(run: TransformerRun, stage: str) -> StageMemory:
     used, gathered = gathered_bytes(run, each, held.dense + held.experts)
     ends = embedding_and_head_buffers(run, held.embedding, held.head)
     trained = run.trained_share * (held.dense + held.experts) + run.trained_ends * held.ends
-    buckets = np.minimum(software.bucket_bytes, BUCKETS * run.element_bytes * trained)
+    reduced = (run.replica_ranks > 1) | (run.zero >= 1)
+    buckets = where(reduced, np.minimum(software.bucket_bytes, BUCKETS * run.element_bytes * trained), 0.0)
     # Gradients of one micro-batch come to be while its activations go; with several they stay in between. Those that
     # are reduced and sharded on a stream of their own cannot use the room that activations leave, nor can a buffer in
     # another type than the parameters', which exists from the first step on.

@@ -278,8 +278,8 @@ def _software(
     loss = training.loss or row.loss
     if loss == FUSED:
         # Libraries that fuse the loss fuse norms, rotary positions and gated activations too.
-        saved_activation = min(saved_activation, FUSED_ACTIVATION)
-        saved_norm = min(saved_norm[0], FUSED_NORM), min(saved_norm[1], FUSED_NORM)
+        saved_activation = np.minimum(saved_activation, FUSED_ACTIVATION)
+        saved_norm = np.minimum(saved_norm[0], FUSED_NORM), np.minimum(saved_norm[1], FUSED_NORM)
     whole, sharded = _logit_bytes(row, training, numerics)
     return Software(
         fp32_parameters=float(row.fp32_parameters),
@@ -290,16 +290,16 @@ def _software(
         saved_norm=saved_norm[0],
         saved_norm_fused=saved_norm[1],
         quantized_copies=row.quantized_copies,
-        gradient_copies=float(row.gradient_copies),
+        gradient_copies=row.gradient_copies,
         gradient_buffer=float(row.gradient_buffer),
-        flat_gradients=float(row.flat_gradients),
+        flat_gradients=row.flat_gradients,
         bucket_bytes=row.bucket_mib * MIB,
-        stage_outputs=float(row.stage_outputs),
+        stage_outputs=row.stage_outputs,
         balanced_stages=float(row.balanced_stages),
         stage_stall_seconds=row.stage_stall_us * MICRO,
         stage_gather=float(row.stage_gather),
         gathered_inputs=float(row.gathered_inputs),
-        loads_whole=float(row.loads_whole),
+        loads_whole=row.loads_whole,
         logit_bytes=whole,
         sharded_logit_bytes=sharded,
         chunked_loss=float(loss == CHUNKED),
