@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.estimate.figures import limit_label as limit_label
     from capacity_tui.engine.estimate.note import Note as Note
     from capacity_tui.engine.estimate.resolve import resolve_plan as resolve_plan
+    from capacity_tui.engine.estimate.result import UNDER_LOAD as UNDER_LOAD
     from capacity_tui.engine.estimate.result import Estimate as Estimate
     from capacity_tui.engine.explain.roofline import Roofline as Roofline
     from capacity_tui.engine.explain.roofline import roofline as roofline

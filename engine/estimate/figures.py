@@ -21,7 +21,7 @@ from capacity_tui.engine.estimate.derived import (
     units_per_device_second,
     units_per_second,
 )
-from capacity_tui.engine.estimate.result import Estimate, InferenceSpeed, Iteration
+from capacity_tui.engine.estimate.result import UNDER_LOAD, Estimate, InferenceSpeed, Iteration
 from capacity_tui.engine.estimate.work import Part
 from capacity_tui.engine.numeric import Number, mean
 from capacity_tui.engine.uncertainty.intervals import Interval
@@ -140,7 +140,7 @@ def _rate(equation: Callable[[Estimate], Number]) -> Callable[[Estimate], Value]
     return _per_step(equation, -1)
 
 
-def _infer(read: Callable[[InferenceSpeed], Interval | None]) -> Callable[[Estimate], Value]:
+def _infer(read: Callable[[InferenceSpeed], Value]) -> Callable[[Estimate], Value]:
     """Return a speed of serving; None for what does not serve, or generates no tokens."""
     return lambda estimate: None if estimate.computation.infer is None else read(estimate.computation.infer)
 
@@ -188,6 +188,19 @@ _METRICS = (
            _infer(lambda i: i.time_per_output_token_seconds), LESS, "TPOT"),
     Metric("computation.infer.requests_per_second", "request throughput", "requests/s",
            _infer(lambda i: i.requests_per_second), MORE, "requests/s"),
+    Metric("computation.infer.output_tokens_per_second", "output throughput", "tok/s",
+           _infer(lambda i: i.output_tokens_per_second), MORE, "output tok/s"),
+    Metric("computation.infer.largest_requests_per_second", "most requests", "requests/s",
+           _infer(lambda i: i.largest_requests_per_second), MORE),
+    Metric("computation.infer.time_to_first_token_percentile_seconds", "slow time to first token", "s",
+           _infer(lambda i: i.time_to_first_token_percentile_seconds), LESS, "slow TTFT"),
+    Metric("computation.infer.time_per_output_token_percentile_seconds", "slow time per output token", "s",
+           _infer(lambda i: i.time_per_output_token_percentile_seconds), LESS, "slow TPOT"),
+    Metric("computation.infer.request_seconds", "time of a request", "s", _infer(lambda i: i.request_seconds), LESS),
+    Metric("computation.infer.running_requests", "requests at work", "requests",
+           _infer(lambda i: i.running_requests)),
+    Metric("computation.infer.waiting_requests", "requests waiting", "requests",
+           _infer(lambda i: i.waiting_requests), LESS),
     Metric("cost.usd", "cost", "USD", lambda e: e.cost.interval or e.cost.usd, LESS),
     Metric("cost.usd_spot", "spot cost", "USD", lambda e: e.cost.spot_interval or e.cost.usd_spot, LESS),
     Metric("cost.usd_per_hour", "cost per hour", "USD", lambda e: e.cost.usd_per_hour, LESS),
@@ -275,8 +288,15 @@ def absence(key: str, estimate: Estimate) -> str:
     if key == "computation.estimated_train_time_seconds":
         return "length is open"
     if key.startswith("computation.infer."):
-        return "the model generates no tokens" if estimate.computation.infer is not None else "only serving has it"
+        return _not_served(key, estimate.computation.infer)
     return reasons.get(key.partition(".")[0], "not known")
+
+
+def _not_served(key: str, speed: InferenceSpeed | None) -> str:
+    if speed is None:
+        return "only serving has it"
+    of_load = key.rpartition(".")[2] in UNDER_LOAD and speed.request_seconds is None
+    return "the plan gives no load" if of_load else "the model generates no tokens"
 
 
 def keys(estimate: Estimate) -> tuple[str, ...]:

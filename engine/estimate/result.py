@@ -24,6 +24,17 @@ Iteration = Literal["step", "batch", "fit"]
 BottleneckKind = Literal["compute", "memory_bandwidth", "network", "capacity", "input", "overhead"]
 
 
+# Speeds of serving that only a load of requests has.
+UNDER_LOAD = (
+    "largest_requests_per_second",
+    "time_to_first_token_percentile_seconds",
+    "time_per_output_token_percentile_seconds",
+    "request_seconds",
+    "running_requests",
+    "waiting_requests",
+)
+
+
 @dataclass(frozen=True, slots=True)
 class StageBytes:
     """Bytes on one device of a pipeline stage.

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.estimate.equation import Derivation, origin
 from capacity_tui.engine.estimate.figures import part_label
@@ -73,7 +75,7 @@ def sum_of(key: str, resolved: ResolvedPlan, estimate: Estimate, catalog: Catalo
         return _sum(_model_terms(key, resolved, estimate, catalog), unit)
     if key.startswith(PART_SECONDS):
         return _sum(_part_terms(key.removeprefix(PART_SECONDS), estimate), "s")
-    if key.startswith("computation.infer.") and not key.endswith("requests_per_second"):
+    if key.startswith("computation.infer.") and key != "computation.infer.requests_per_second":
         return _serving_sum(key, estimate)
     if group == "computation" or key in {"cost.usd", "cost.usd_spot", "cost.usd_per_million_tokens", "energy.kwh"}:
         name = {f"computation.{STEP}": "", "computation.infer.requests_per_second": "seconds"}.get(key, STEP)
@@ -227,9 +229,20 @@ def _collective_detail(collective: Collective, runs: float, seconds: float, visi
     return f"{_times(runs, 'time')} {format_bytes(mean(collective.bytes), 'MB')}, {hidden} of it hidden"
 
 
+_SUMMED = {
+    "computation.infer.prefill_tokens_per_second": "prefill",
+    "computation.infer.time_to_first_token_seconds": "prefill",
+    "computation.infer.decode_tokens_per_second": "decode",
+    "computation.infer.time_per_output_token_seconds": "decode",
+}
+"""Figures of a batch that are the sum of one of its phases."""
+
+
 def _serving_sum(key: str, estimate: Estimate) -> Sum | None:
-    """Return the parts of prefill, or of one decode step."""
-    wanted = "decode" if key.endswith((".decode_tokens_per_second", ".time_per_output_token_seconds")) else "prefill"
+    """Return the parts of prefill, or of one decode step; None under a load, where requests wait for each other."""
+    served, wanted = estimate.work.served, _SUMMED.get(key)
+    if wanted is None or served is None or served.loaded is not None or np.any(np.asarray(served.accepted) != 1):
+        return None
     for phase, time in zip(estimate.work.phases, estimate.computation.phases, strict=True):
         if phase.name == wanted:
             return _sum(_parts(time.parts), "s", "" if key.endswith("_seconds") else "seconds")

@@ -9,7 +9,7 @@ from capacity_tui.engine.cluster.cluster import figure_label
 from capacity_tui.engine.estimate.bottleneck import bottleneck_text
 from capacity_tui.engine.estimate.figures import Figure, figure, limit_label, part_label
 from capacity_tui.engine.estimate.note import Note
-from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.estimate.result import UNDER_LOAD, Estimate
 from capacity_tui.engine.machine.facts import ORIGINS, Origin
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan.plan import Plan
@@ -26,6 +26,7 @@ _TIME = (
     "computation.infer.time_to_first_token_seconds",
     "computation.infer.time_per_output_token_seconds",
     "computation.infer.requests_per_second",
+    *(f"computation.infer.{name}" for name in UNDER_LOAD),
     "computation.mfu",
     "computation.estimated_train_time_seconds",
 )

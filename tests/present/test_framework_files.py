@@ -247,6 +247,19 @@ def test_vllm_serves_the_plan() -> None:
     assert (options["--quantization"], options["--kv-cache-dtype"]) == ("fp8", "fp8")
 
 
+def test_a_load_is_written_as_flags_of_engines():
+    inference = {"concurrency": 64, "max_num_batched_tokens": 4096, "prefix_cache_hit_rate": 0.5,
+                 "num_speculative_tokens": 3}  # fmt: skip
+    options = files_of(served("vllm", 1, inference=inference))["vllm_serve.sh"]
+    assert "--max-num-seqs 64" in options
+    assert "--max-num-batched-tokens 4096" in options
+    assert "--enable-prefix-caching" in options
+    assert '"num_speculative_tokens": 3' in options
+    assert "--max-num-seqs" not in files_of(served("vllm", inference={"request_rate": 5}))["vllm_serve.sh"]
+    assert "--max_num_tokens 4096" in files_of(served("tensorrt-llm", inference=inference))["trtllm_serve.sh"]
+    assert "--draft-max 3" in files_of(served("llamacpp", 1, inference=inference))["llama_server.sh"]
+
+
 def test_tensorrt_reads_the_cache_from_its_options_file() -> None:
     found = files_of(served("tensorrt-llm", inference={"kv_cache": "fp8"}, parallelism={"tp": 4}))
     options = read("trtllm_serve.sh", found["trtllm_serve.sh"])

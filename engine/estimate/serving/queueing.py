@@ -85,6 +85,7 @@ def closed_wait(requests: Number, slots: Number, rate: Number) -> Number:
     "time = service · (1 + deviations · spread) + wait / busy · max(0, ln(busy / beyond))",
     unit="s",
     source="a wait is none, or exponential: heavy traffic, Kingman 1962; lengths are normal",
+    part="computation.infer.time_to_first_token_percentile_seconds",
 )
 def percentile_seconds(
     service: Number, spread: Number, deviations: Number, wait: Number, busy: Number, beyond: Number

@@ -53,7 +53,7 @@ def one_shot_latency(devices: Number, hop: Number, mesh: Number) -> Number:
 
 
 @equation(
-    "bandwidth = link · (devices - 1) / (node - 1) if mesh > 0 and node > 1 else link",
+    "bandwidth = link · max(devices - 1, 1) / max(node - 1, 1) if mesh > 0 else link",
     unit="B/s",
     source="a device reaches each other one of a full mesh over a link of its own, and all of them over all its links",
 )
@@ -66,7 +66,7 @@ def peer_bandwidth(link: Number, devices: Number, node: Number, mesh: Number) ->
         node: devices that the links join.
         mesh: 1 where every pair of devices has a link of its own.
     """
-    return np.where((mesh > 0) & (node > 1), link * (devices - 1.0) / np.maximum(node - 1.0, 1.0), link)
+    return np.where(mesh > 0, link * np.maximum(devices - 1.0, 1.0) / np.maximum(node - 1.0, 1.0), link)
 
 
 @equation(

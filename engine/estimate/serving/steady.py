@@ -29,6 +29,7 @@ from capacity_tui.engine.numeric import Number, added, any_true
 MOST_SEQUENCES = counted("most-sequences")
 # Halvings of the range in which the number of running requests is looked for.
 HALVINGS = 24
+PERCENTILE = "computation.infer.time_per_output_token_percentile_seconds"
 # Share of the time below which a rest is what they left.
 NOTHING = 2.0 ** -(HALVINGS // 2)
 
@@ -106,7 +107,9 @@ def steady_state(run: ServingRun) -> tuple[ServingRun, tuple[Phase, ...], Loaded
     tokens = np.maximum(run.output - 1.0, 1.0)
     each = loaded_token_seconds(now.seconds, now.answering, running, tokens)
     busy = np.clip(rate / largest, traffic.beyond, 1.0)
-    slow = percentile_seconds(turn + reading, traffic.prompt_spread, traffic.deviations, queued, busy, traffic.beyond)
+    slow = percentile_seconds(
+        room + turn + reading, traffic.prompt_spread, traffic.deviations, queued, busy, traffic.beyond
+    )
     crowd = np.clip(running + traffic.deviations * np.sqrt(running), 1.0, slots) if arrives else running
     crowded = _round(replace(run, batch=crowd)) if arrives else now
     seen = Loaded(
@@ -115,9 +118,11 @@ def steady_state(run: ServingRun) -> tuple[ServingRun, tuple[Phase, ...], Loaded
         waiting=rate * (room + queued),
         largest_rate=run.dp * largest,
         first_token=first,
-        first_token_percentile=np.maximum(slow, first),
+        first_token_percentile=slow,
         each_token=each,
-        each_token_percentile=np.maximum(loaded_token_seconds(crowded.seconds, crowded.answering, crowd, tokens), each),
+        each_token_percentile=loaded_token_seconds.for_part(PERCENTILE)(
+            crowded.seconds, crowded.answering, crowd, tokens
+        ),
         request=request_seconds(first, tokens, each),
     )
     return loaded, (*now.phases, *_idle(running, rate, now)), seen

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Iterator
 
 from capacity_tui.engine.present.frameworks.job import Job, layout_remarks
@@ -33,8 +35,16 @@ def tensorrt_files(job: Job) -> Iterator[tuple[str, str]]:
     ]
     body = command(["trtllm-serve", _model(job)], _tensorrt(job))
     yield "trtllm_serve.sh", script(heading, list(_tensorrt_remarks(job)), body)
-    cache = {"kv_cache_config": {"dtype": _TENSORRT_CACHE.get(inference.kv_cache, "auto")}}
-    yield TENSORRT_OPTIONS, as_yaml(heading[:1], [], cache)
+    cache: dict[str, object] = {"dtype": _TENSORRT_CACHE.get(inference.kv_cache, "auto")}
+    if inference.prefix_cache_hit_rate > 0:
+        cache["enable_block_reuse"] = True
+    options: dict[str, object] = {"kv_cache_config": cache}
+    if inference.max_num_batched_tokens is not None:
+        options["enable_chunked_prefill"] = True
+    if inference.num_speculative_tokens > 0:
+        guesses = {"max_draft_len": inference.num_speculative_tokens, "speculative_model_dir": "DRAFT"}
+        options["speculative_config"] = {"decoding_type": "DraftTarget", **guesses}
+    yield TENSORRT_OPTIONS, as_yaml(heading[:1], [], options)
 
 
 def llamacpp_script(job: Job) -> str:
@@ -46,6 +56,14 @@ def llamacpp_script(job: Job) -> str:
 def _model(job: Job) -> str:
     """Return the model's name, or a word the shell asks for: the name of a model on the hub needs no quotes."""
     return job.model if job.on_hub else '"${MODEL:?folder of the checkpoint}"'
+
+
+def _running(job: Job) -> int | None:
+    """Return the requests that one replica takes up at once; None where a rate is given, and the engine decides."""
+    inference = job.plan.inference
+    if inference.concurrency is not None:
+        return math.ceil(inference.concurrency / job.data_parallel)
+    return int(inference.batch) if inference.request_rate is None else None
 
 
 def _length(job: Job) -> int:
@@ -60,7 +78,15 @@ def _vllm(job: Job) -> Arguments:
     if job.parallel.ep > 1:
         yield ("--enable-expert-parallel",)
     yield "--max-model-len", str(_length(job))
-    yield "--max-num-seqs", str(int(job.plan.inference.batch))
+    if (running := _running(job)) is not None:
+        yield "--max-num-seqs", str(running)
+    if inference.max_num_batched_tokens is not None:
+        yield "--max-num-batched-tokens", str(inference.max_num_batched_tokens)
+    if inference.prefix_cache_hit_rate > 0:
+        yield ("--enable-prefix-caching",)
+    if inference.num_speculative_tokens > 0:
+        guessed = {"model": "DRAFT", "num_speculative_tokens": inference.num_speculative_tokens}
+        yield "--speculative-config", json.dumps(guessed)
     yield "--gpu-memory-utilization", str(inference.gpu_memory_utilization)
     yield "--dtype", _TYPES.get(inference.weights, "auto")
     if inference.weights in _VLLM_QUANTIZED:
@@ -87,7 +113,10 @@ def _tensorrt(job: Job) -> Arguments:
     yield "--pp_size", str(job.pipeline_parallel)
     if job.shape.experts:
         yield "--ep_size", str(min(job.parallel.ep, job.tensor_parallel))
-    yield "--max_batch_size", str(int(job.plan.inference.batch))
+    if (running := _running(job)) is not None:
+        yield "--max_batch_size", str(running)
+    if inference.max_num_batched_tokens is not None:
+        yield "--max_num_tokens", str(inference.max_num_batched_tokens)
     yield "--max_seq_len", str(_length(job))
     yield "--kv_cache_free_gpu_memory_fraction", str(inference.gpu_memory_utilization)
     yield "--extra_llm_api_options", TENSORRT_OPTIONS
@@ -109,11 +138,16 @@ def _tensorrt_remarks(job: Job) -> Iterator[str]:
 
 def _llamacpp(job: Job) -> Arguments:
     inference = job.plan.inference
-    requests = int(inference.batch)
+    requests = _running(job) or 1
     cache = _LLAMACPP_CACHE.get(inference.kv_cache, inference.kv_cache)
     yield "--model", '"${MODEL:?path of the GGUF file}"'
     yield "--ctx-size", str(_length(job) * requests)
     yield "--parallel", str(requests)
+    if inference.max_num_batched_tokens is not None:
+        yield "--batch-size", str(inference.max_num_batched_tokens)
+    if inference.num_speculative_tokens > 0:
+        yield "--model-draft", '"${DRAFT:?path of the draft\'s GGUF file}"'
+        yield "--draft-max", str(inference.num_speculative_tokens)
     yield "--n-predict", str(inference.output_tokens)
     yield "--n-gpu-layers", _gpu_layers(job)
     yield "--flash-attn", "on"
@@ -144,6 +178,10 @@ def _gpu_layers(job: Job) -> str:
 
 def _serving_remarks(job: Job, by_name: bool = True) -> Iterator[str]:
     inference = job.plan.inference
+    if inference.request_rate is not None:
+        yield f"{inference.request_rate:g} requests a second: whoever sends them decides that"
+    if by_name and inference.num_speculative_tokens > 0:
+        yield "the draft: put its name in the place of DRAFT"
     yield from layout_remarks(job)
     if job.parallel.cp > 1:
         yield f"{job.parallel.cp}-way context parallel: not written"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from capacity_tui.engine.api import (
     OWN_PARAMETERS,
+    UNDER_LOAD,
     Catalog,
     Estimate,
     EstimatedPlan,
@@ -106,7 +107,8 @@ def _setting_rows(plan: Plan, estimate: Estimate) -> Iterator[Row]:
     """What the modes decide, whether they did or the plan said so."""
     parallel, training = plan.parallelism, plan.training
     if plan.task == "infer":
-        yield Row("inference.batch", "batch", plan_value_text(plan.inference.batch))
+        if plan.inference.request_rate is None and plan.inference.concurrency is None:
+            yield Row("inference.batch", "batch", plan_value_text(plan.inference.batch))
         yield Row("inference.weights", "weights as", plan_value_text(plan.inference.weights))
         return
     if plan.task == "fit":
@@ -129,6 +131,8 @@ def _setting_rows(plan: Plan, estimate: Estimate) -> Iterator[Row]:
 def _time_rows(plan: Plan, estimate: Estimate) -> Iterator[Row]:
     if estimate.computation.infer is not None:
         yield from (_figure_row(estimate, key) for key in _SERVING)
+        if estimate.computation.infer.request_seconds is not None:
+            yield from (_figure_row(estimate, f"computation.infer.{name}") for name in UNDER_LOAD)
         return
     if plan.task == "fit":
         yield _figure_row(estimate, _JOB)
