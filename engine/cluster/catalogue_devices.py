@@ -37,6 +37,7 @@ def efficiency_of(generation: str, catalog: Catalog) -> Efficiency:
     row = next((row for row in table.values() if generation in row.generations), table["other"])
     return Efficiency(
         gemm=row.gemm,
+        grouped=row.grouped,
         sustained=row.sustained,
         wave_fill=row.wave_fill,
         ramp_length=row.ramp_length,

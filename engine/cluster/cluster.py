@@ -39,6 +39,7 @@ class Efficiency:
     """
 
     gemm: Mapping[str, float]
+    grouped: Number
     sustained: Number
     wave_fill: Number
     ramp_length: Number

@@ -1,4 +1,4 @@
-"""What number types cost beside the products: casts of mixed precision, and products that TF32 speeds up."""
+"""What number types and generations cost: casts of mixed precision, products that TF32 speeds up, experts on TPUs."""
 
 from __future__ import annotations
 
@@ -44,3 +44,21 @@ def test_automatic_mixed_precision_casts_what_pure_bf16_does_not():
 
 def test_tf32_serves_in_the_memory_of_fp32_and_faster():
     assert time_to_first_token("bf16") < time_to_first_token("tf32") < 0.5 * time_to_first_token("fp32")
+
+
+def test_experts_of_a_mixture_reach_less_side_by_side_where_that_was_seen():
+    def utilization(hardware: str, model: str) -> float:
+        plan = plan_from_data(
+            {
+                "model": {"name": model},
+                "training": {"seq_len": 4096, "micro_batch": 4, "global_batch": 1024, "framework": "maxtext"},
+                "hardware": {"name": hardware, "devices": 256, "per_node": 256},
+                "parallelism": {"zero": 3},
+            }
+        )
+        found = estimate_plan(plan, None, load_catalog()).estimate.computation
+        return float(found.mfu)
+
+    dense, mixture = (utilization("tpu-v6e", name) for name in ("llama-2-70b", "mixtral-8x7b"))
+    assert mixture < 0.9 * dense
+    assert dense < utilization("tpu-v5p", "llama-2-70b")

@@ -16,6 +16,7 @@ class Efficiency(Row):
 
     generations: tuple[str, ...] = Field(description="catalogue generations the row covers")
     gemm: dict[str, Share] = Field(description="share of dense peak of large matrix products, by type")
+    grouped: Share = Field(1.0, description="rate of experts' products side by side over large products")
     sustained: Share = Field(description="share of that left when training runs without pause")
     wave_fill: NonNegativeFloat = Field(description="waves of output tiles lost to a partly filled one")
     ramp_length: NonNegativeFloat = Field(description="inner length at which a 2-byte product reaches half its rate")

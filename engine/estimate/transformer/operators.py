@@ -110,6 +110,8 @@ def gemm(
     reach = device.efficiency
     peak = run.peak if in_plan_precision else run.attention_peak
     share = run.gemm_reach if in_plan_precision else run.wide_gemm_reach
+    if any_true(groups > 1):
+        share = share * np.where(np.asarray(groups) > 1, reach.grouped, 1.0)
     reached = reached_share(share, reach.sustained, device.clock, _aligned(run, k), _aligned(run, n))
     element_bytes = run.operand_bytes if in_plan_precision else run.element_bytes
     # Starting and finishing a tile takes as long in every type: of a product in a faster type it is a larger share.
