@@ -12,13 +12,18 @@ if TYPE_CHECKING:
     from capacity_tui.engine import catalog as _catalog
     from capacity_tui.engine.accuracy import published as _accuracy_published
     from capacity_tui.engine.accuracy import render as _accuracy_render
+    from capacity_tui.engine.accuracy import report as _accuracy_report
     from capacity_tui.engine.accuracy import scoring as _accuracy_scoring
     from capacity_tui.engine.accuracy.fits import LeftOut as LeftOut
     from capacity_tui.engine.accuracy.fits import fitted_constants as fitted_constants
     from capacity_tui.engine.accuracy.fits import unseen_scores as unseen_scores
+    from capacity_tui.engine.accuracy.mine import own_measurements as own_measurements
     from capacity_tui.engine.accuracy.predicting import accuracy_of as accuracy_of
+    from capacity_tui.engine.accuracy.predicting import predictor as predictor
     from capacity_tui.engine.accuracy.published import COMPARED_KINDS as COMPARED_KINDS
     from capacity_tui.engine.accuracy.report import AccuracyReport as AccuracyReport
+    from capacity_tui.engine.accuracy.verdicts import VerdictReport as VerdictReport
+    from capacity_tui.engine.accuracy.verdicts import verdicts_of as verdicts_of
     from capacity_tui.engine.catalog import Catalog as Catalog
     from capacity_tui.engine.catalog import load_catalog as load_catalog
     from capacity_tui.engine.catalog import table as _catalog_table
@@ -174,6 +179,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.sampling.kernel_samples import sample_kernels as sample_kernels
     from capacity_tui.engine.sampling.own_runs import fit_runs as fit_runs
     from capacity_tui.engine.sampling.own_runs import keep_run as keep_run
+    from capacity_tui.engine.sampling.own_runs import kept_runs as kept_runs
     from capacity_tui.engine.sampling.own_runs import own_run as own_run
     from capacity_tui.engine.sampling.own_runs import read_runs as read_runs
     from capacity_tui.engine.sampling.own_runs import resolved_run as resolved_run
@@ -231,6 +237,9 @@ if TYPE_CHECKING:
     accuracy_plot = _accuracy_render.scatter_svg
     accuracy_score_cells = _accuracy_render.score_cells
     accuracy_score_rows = _accuracy_render.score_rows
+    ACCURACY_VERDICT_HEADINGS = _accuracy_render.VERDICT_HEADINGS
+    accuracy_verdict_rows = _accuracy_render.verdict_rows
+    evaluate_measurements = _accuracy_report.evaluate
     AccuracyScores = _accuracy_scoring.Scores
     newest_samples = _sampling_calibration.chosen_files
     SAMPLED_KERNELS = _sampling_kernel_cases.KERNELS
@@ -339,15 +348,18 @@ _NAMES = {
     ),
     # Measuring, and comparing with what was measured
     "accuracy.fits": "LeftOut fitted_constants unseen_scores",
-    "accuracy.predicting": "accuracy_of",
+    "accuracy.mine": "own_measurements",
+    "accuracy.predicting": "accuracy_of predictor",
     "accuracy.published": "COMPARED_KINDS Kind:MeasurementKind",
     "accuracy.render": (
         "PAIR_HEADINGS:ACCURACY_PAIR_HEADINGS SCORE_HEADINGS:ACCURACY_SCORE_HEADINGS TITLES:ACCURACY_TITLES "
         "reports_as_data:accuracy_as_data reports_as_markdown:accuracy_as_markdown pair_cells:accuracy_pair_cells "
-        "scatter_svg:accuracy_plot score_cells:accuracy_score_cells score_rows:accuracy_score_rows"
+        "scatter_svg:accuracy_plot score_cells:accuracy_score_cells score_rows:accuracy_score_rows "
+        "VERDICT_HEADINGS:ACCURACY_VERDICT_HEADINGS verdict_rows:accuracy_verdict_rows"
     ),
-    "accuracy.report": "AccuracyReport",
+    "accuracy.report": "AccuracyReport evaluate:evaluate_measurements",
     "accuracy.scoring": "Scores:AccuracyScores",
+    "accuracy.verdicts": "VerdictReport verdicts_of",
     "sampling.calibration": "fit_samples chosen_files:newest_samples write_measured",
     "sampling.kernel_cases": "KERNELS:SAMPLED_KERNELS",
     "sampling.collective_samples": (
@@ -358,7 +370,7 @@ _NAMES = {
         "Where:SampledDevice Progress:SamplingProgress sample_kernels choose_backend:sampling_backend "
         "grid_of:sampling_grid"
     ),
-    "sampling.own_runs": "fit_runs keep_run own_run read_runs resolved_run",
+    "sampling.own_runs": "fit_runs keep_run kept_runs own_run read_runs resolved_run",
     "sampling.run_log": "read_log:read_run_log",
     "sampling.samples": "read_samples sample_files",
     "sampling.torch_kernels": "gpu_usable",

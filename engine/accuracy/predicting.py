@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
@@ -18,6 +19,10 @@ from capacity_tui.engine.estimate.serving.room import CLAIMED
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.uncertainty.evidence import FigureName
 from capacity_tui.engine.uncertainty.intervals import Interval
+from capacity_tui.engine.verdict import Verdict
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.machine.machine import Machine
 
 _SPEEDS = ("prefill_tokens_per_second", "decode_tokens_per_second", "time_to_first_token_seconds")
 _BYTES = "_bytes"
@@ -26,6 +31,8 @@ _FIGURES: Mapping[str, FigureName] = {
     "time_to_first_token_seconds": "prefill",
     "decode_tokens_per_second": "decode",
 }
+# Whether a run fits: all that is known of one that ran out of memory.
+_FITS = "fits"
 # What an engine sets aside before any request comes.
 _CLAIMED = "claimed_bytes"
 _SAMPLES = "samples_per_second"
@@ -36,12 +43,21 @@ def accuracy_of(kinds: Sequence[Kind], catalog: Catalog) -> tuple[AccuracyReport
     return tuple(evaluate(predictor(catalog), kind) for kind in kinds)
 
 
-def predictor(catalog: Catalog) -> Predict:
-    """Return what predicts a measurement of any kind."""
+def predictor(catalog: Catalog, machine: Machine | None = None) -> Predict:
+    """Return what predicts a measurement of any kind.
+
+    Args:
+        catalog: facts.
+        machine: the detected machine, for runs on it.
+    """
 
     def predict(measurement: Measurement) -> Prediction:
-        found = estimated_figure(measurement, catalog)
-        return Prediction(float(found.value), float(found.low), float(found.high))
+        answer = answered(measurement, catalog, machine)
+        verdict = answer.estimate.verdict
+        if measurement.quantity == _FITS:
+            return Prediction(float(verdict is not Verdict.OVER), verdict=verdict)
+        found = _figure(answer, measurement)
+        return Prediction(float(found.value), float(found.low), float(found.high), verdict)
 
     return predict
 
@@ -52,7 +68,10 @@ def estimated_figure(measurement: Measurement, catalog: Catalog) -> Interval:
     Raises:
         PlanError: the figure is none that an estimate gives, or the run cannot be.
     """
-    answer = answered(measurement, catalog)
+    return _figure(answered(measurement, catalog), measurement)
+
+
+def _figure(answer: Answer, measurement: Measurement) -> Interval:
     if measurement.quantity == _CLAIMED:
         return _claimed(answer)
     if measurement.quantity.endswith(_BYTES):
@@ -72,7 +91,7 @@ def sign_of(quantity: str) -> int:
     return -1 if quantity.endswith("_per_second") else 1
 
 
-def answered(measurement: Measurement, catalog: Catalog) -> Answer:
+def answered(measurement: Measurement, catalog: Catalog, machine: Machine | None = None) -> Answer:
     """Return the estimate of a measured run.
 
     Raises:
@@ -82,7 +101,7 @@ def answered(measurement: Measurement, catalog: Catalog) -> Answer:
         plan = Plan.model_validate(measurement.plan)
     except ValidationError as error:
         raise PlanError("a plan of this measurement is not valid", str(error.errors()[0]["msg"])) from error
-    return estimate_plan(plan, None, catalog)
+    return estimate_plan(plan, machine, catalog)
 
 
 def counted_memory(memory: MemoryEstimate, counted: str, stage: str = "") -> Interval:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from html import escape
+from textwrap import shorten
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -13,12 +15,14 @@ from capacity_tui.engine.accuracy.fits import FittedConstant, LeftOut
 from capacity_tui.engine.accuracy.published import DESCRIBED, Kind
 from capacity_tui.engine.accuracy.report import AccuracyReport
 from capacity_tui.engine.accuracy.scoring import Pair, Scores
+from capacity_tui.engine.accuracy.verdicts import VerdictReport, share
+from capacity_tui.engine.verdict import Verdict
 
 UnseenScores: TypeAlias = Mapping[LeftOut, Scores]
 TITLES: Mapping[Kind, str] = {kind: figure.title for kind, figure in DESCRIBED.items()}
 SCORE_HEADINGS = ("runs", "publishers", "median error", "each publisher once", "mean error", "90th percentile", "bias",
                   "in the range", "by publisher", "high/low")  # fmt: skip
-PAIR_HEADINGS = ("run", "predicted", "measured", "unit", "error")
+PAIR_HEADINGS = ("run", "predicted", "measured", "unit", "error", "what is known of it")
 INTRODUCTION = """# Accuracy
 
 Predicted against measured: every published run of the catalogue's measurements that is complete enough to be written
@@ -44,10 +48,17 @@ Below {least:.0%} they say nothing about it: such a constant is its prior, and p
 term it stands in is right. {unidentified} of {all} are of that kind, and {alone} rest on one publisher, so that leaving
 it out leaves the prior. `{command}` makes this table.
 """
+VERDICTS = """A plan fits where the whole range of its memory lies below what the device has, does not where the whole
+range lies above, and is tight where the range straddles the limit. Of runs that ran, at most 3 % should be refused; of
+runs that ran out of memory, at most 5 % should be said to fit.
+"""
+VERDICT_HEADINGS = ("published runs that", "runs", "said to fit", "tight", "said not to fit")
+_VERDICTS = (Verdict.FITS, Verdict.TIGHT, Verdict.OVER)
 COMMAND = "uv run python -m tools.calibrate ranges --write"
 # Below this share of a prior's variance removed, runs do not identify a constant.
 IDENTIFIED = 0.1
 _SIZE, _MARGIN = 360, 46
+_MOST_WORDS = 110
 _MOST_GROUPS = 12
 
 
@@ -79,13 +90,34 @@ def pair_cells(pair: Pair) -> tuple[str, ...]:
     sign = "+" if pair.prediction.value > pair.measurement.value else "-"
     return (
         pair.measurement.id, f"{pair.prediction.value / scale:.4g}", f"{pair.measurement.value / scale:.4g}", unit,
-        f"{sign}{pair.error:.0%}",
+        f"{sign}{pair.error:.0%}", _known_of(pair),
     )  # fmt: skip
 
 
-def reports_as_data(reports: Iterable[AccuracyReport], unseen: Mapping[Kind, UnseenScores]) -> dict[str, object]:
-    """Return the reports as nested dictionaries, by kind."""
-    return {report.kind: _data(report, unseen.get(report.kind, {})) for report in reports}
+def _known_of(pair: Pair) -> str:
+    """Return what its author, or whoever wrote the run down as a plan, says of it, in a few words."""
+    told = pair.measurement.tags.get("notes") or pair.measurement.tags.get("assumed", "")
+    return shorten(told, _MOST_WORDS, placeholder=" ...")
+
+
+def reports_as_data(
+    reports: Iterable[AccuracyReport], unseen: Mapping[Kind, UnseenScores], verdicts: VerdictReport | None = None
+) -> dict[str, object]:
+    """Return the reports as nested dictionaries, by kind, and ``verdicts`` where there are any."""
+    data: dict[str, object] = {report.kind: _data(report, unseen.get(report.kind, {})) for report in reports}
+    return data if verdicts is None else {**data, "verdicts": _verdict_data(verdicts)}
+
+
+def _verdict_data(found: VerdictReport) -> dict[str, object]:
+    counts = {
+        name: {"runs": len(runs), **{verdict.value: share(runs, verdict) for verdict in _VERDICTS}}
+        for name, runs in (("ran", found.ran), ("out_of_memory", found.failed))
+    }
+    return {
+        **counts,
+        "refused": [each.measurement.id for each in found.refused],
+        "accepted": [each.measurement.id for each in found.accepted],
+    }
 
 
 def _data(report: AccuracyReport, unseen: UnseenScores) -> dict[str, object]:
@@ -116,6 +148,7 @@ def reports_as_markdown(
     unseen: Mapping[Kind, UnseenScores],
     plots: Mapping[Kind, str],
     constants: Sequence[FittedConstant] = (),
+    verdicts: VerdictReport | None = None,
 ) -> str:
     """Return the reports as one page.
 
@@ -124,13 +157,45 @@ def reports_as_markdown(
         unseen: scores on publishers, software and hardware left out of the fit, by kind.
         plots: addresses of plots, relative to the page, by kind.
         constants: what was fitted, told at the end.
+        verdicts: what is said of runs whose end is known.
     """
-    parts = [INTRODUCTION]
+    parts = [INTRODUCTION, *_summary(reports, unseen), *(() if verdicts is None else _verdicts(verdicts))]
     for report in reports:
         parts.extend(_section(report, unseen.get(report.kind, {}), plots.get(report.kind)))
     if constants:
         parts.extend(_constants(constants))
     return "\n".join(parts)
+
+
+def _summary(reports: Sequence[AccuracyReport], unseen: Mapping[Kind, UnseenScores]) -> Iterable[str]:
+    """Yield one line a kind: medians of runs and of publishers, and how ranges hold, of unseen publishers if known."""
+    rows = []
+    for report in reports:
+        scores = unseen.get(report.kind, {}).get("publishers", report.overall)
+        if scores is not None:
+            rows.append((TITLES[report.kind], *score_cells(scores)))
+    if len(rows) > 1:
+        yield "## At a glance\n\nPublishers left out where constants are fitted to published runs.\n"
+        yield _table(("", *SCORE_HEADINGS), rows)
+
+
+def _verdicts(found: VerdictReport) -> Iterable[str]:
+    yield f"## Whether a run fits\n\n{VERDICTS}"
+    yield _table(VERDICT_HEADINGS, verdict_rows(found))
+    if found.refused:
+        counted = Counter(each.measurement.source_key for each in found.refused).most_common(_MOST_GROUPS)
+        yield f"Refused although they ran: {', '.join(f'{count} of {name}' for name, count in counted)}.\n"
+    for each in found.accepted:
+        yield f"Accepted although it ran out of memory: `{each.measurement.id}`.\n"
+
+
+def verdict_rows(found: VerdictReport) -> list[tuple[str, ...]]:
+    """Return what is said of runs whose end is known, as the cells under ``VERDICT_HEADINGS``."""
+    return [
+        (what, str(len(runs)), *(f"{share(runs, verdict):.1%}" for verdict in _VERDICTS))
+        for what, runs in (("ran", found.ran), ("ran out of memory", found.failed))
+        if runs
+    ]
 
 
 def _constants(constants: Sequence[FittedConstant]) -> Iterable[str]:

@@ -83,7 +83,7 @@ def evaluate(
         worst=tuple(sorted(pairs, key=lambda pair: -pair.error)[:WORST_SHOWN]),
         pairs=pairs,
         refused=refused,
-        left_out=read_skipped(kind),
+        left_out=read_skipped(kind) if measurements is None else (),
         baseline=score(known) if known else None,
         baseline_unseen=score(unseen) if unseen else None,
     )

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity_tui.engine.accuracy.published import Measurement
+from capacity_tui.engine.verdict import Verdict
 
 Model = TypeVar("Model")
 Floats: TypeAlias = NDArray[np.float64]
@@ -19,11 +20,18 @@ GROUPS = ("source", "hardware", "size", "length", "parallelism", "framework", "p
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """A predicted figure in the measurement's unit, with its interval where the model gives one."""
+    """A predicted figure in the measurement's unit, with its interval where the model gives one.
+
+    Attributes:
+        value: the figure.
+        low, high: ends of its range.
+        verdict: whether the run is said to fit; None where that is not known.
+    """
 
     value: float
     low: float | None = None
     high: float | None = None
+    verdict: Verdict | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,6 +128,7 @@ def basis(estimate: Estimate) -> str:
             parts.append(f"{ORIGINS[origin]}: {', '.join(labels)}")
     if found.assumed:
         parts.append(f"assumed: {', '.join(found.assumed)}")
+    parts += [f"range of {told}" for told in found.ranges]
     return "; ".join(part for part in parts if part)
 
 

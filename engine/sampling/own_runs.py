@@ -28,6 +28,7 @@ SPEEDS = ("sustained", "stream", "elementwise")
 # A run this many times faster or slower than estimated is another run than its plan says.
 LARGEST_FACTOR = 20.0
 HALVINGS = 40
+RUNS = ".runs.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,18 @@ def fit_runs(
 
 def runs_file(key: str, folder: Path | None = None) -> Path:
     """Return the file of a device's own runs."""
-    return constants_file(key, folder).with_suffix(".runs.jsonl")
+    return constants_file(key, folder).with_suffix(RUNS)
+
+
+def kept_runs(folder: Path | None = None) -> tuple[OwnRun, ...]:
+    """Return the runs kept for all devices, in the order of the devices' names.
+
+    Raises:
+        StorageError: a file cannot be read.
+    """
+    home = runs_file("any", folder).parent
+    keys = sorted(path.name.removesuffix(RUNS) for path in home.glob(f"*{RUNS}"))
+    return tuple(run for key in keys for run in read_runs(key, folder))
 
 
 def read_runs(key: str, folder: Path | None = None) -> tuple[OwnRun, ...]:

@@ -18,7 +18,7 @@ import argparse
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from capacity_tui.engine.accuracy.published import Kind
+from capacity_tui.engine.accuracy.published import COMPARED_KINDS, Kind
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from tools.calibrate.classical import MEASURED, classical_problem
 from tools.calibrate.classical_measuring import CALIBRATION, append_measured, measure, read_measured
@@ -84,15 +84,16 @@ def classical(path: Path, catalog: Catalog, *, measured_anew: bool, write: bool)
     fit_and_tell(classical_problem("memory", measured, catalog), write=write)
 
 
-def judgements(catalog: Catalog) -> Iterator[tuple[Judged, ...]]:
+def judgements(catalog: Catalog) -> Iterator[Judged]:
     """Yield what ships with publishers left out, problem by problem; of training also with the software withheld."""
     for fits in TRAINING:
-        yield (
-            judged_apart(as_shipped(training_problem(fits, catalog))),
-            Judged(as_shipped(unnamed_problem(fits, catalog)), withheld=True),
-        )
+        yield judged_apart(as_shipped(training_problem(fits, catalog)))
+        yield Judged(as_shipped(unnamed_problem(fits, catalog)), withheld=True)
     for fits in SERVING:
-        yield (judged_apart(as_shipped(serving_problem(fits, catalog))),)
+        yield judged_apart(as_shipped(serving_problem(fits, catalog)))
+    fitted = {kind for kinds in (*TRAINING.values(), *SERVING.values()) for kind in kinds}
+    others = [kind for kind in COMPARED_KINDS if kind not in fitted]
+    yield Judged(as_shipped(Problem(published_runs(others, catalog), (), catalog)))
 
 
 def judged_apart(found: Fit[Run]) -> Judged:
@@ -105,17 +106,15 @@ def judged_apart(found: Fit[Run]) -> Judged:
 
 def ranges(catalog: Catalog, *, write: bool) -> None:
     """Make ranges and unseen figures of what ships, print them, and write them where that is asked for."""
-    rows: list[tuple[str, ...]] = []
+    judged = list(judgements(catalog))
     found: list[RangesOfFigure] = []
-    for judged in judgements(catalog):
-        rows += [row for each in judged for row in evidence(each.fit)]
-        for each in ranges_of(judged, catalog):
-            found.append(each)
-            print("\n".join(ranges_in_words(each)), flush=True)
+    for each in ranges_of(judged, catalog):
+        found.append(each)
+        print("\n".join(ranges_in_words(each)), flush=True)
     if write:
         write_ranges(found)
-        write_unseen(run for each in found for run in each.unseen())
-        write_evidence(rows)
+        write_unseen(run for each in found for run in each.unseen)
+        write_evidence(row for each in judged for row in evidence(each.fit))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -219,6 +219,8 @@ def left_out(problem: Problem[RunT], distances: Floats, errors: Errors, groups: 
         groups: group of each run.
     """
     unseen = errors.residuals.copy()
+    if not problem.constants:
+        return unseen
     keys = np.array(groups)
     for group in dict.fromkeys(groups):
         own = np.flatnonzero(keys == group)

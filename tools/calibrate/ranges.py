@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -110,8 +111,12 @@ class RangesOfFigure:
         """What was published of it."""
         return self.errors.cells
 
-    def unseen(self) -> Iterator[UnseenRun]:
-        """Yield every run as the others predict it."""
+    @cached_property
+    def unseen(self) -> tuple[UnseenRun, ...]:
+        """Every run as the others predict it."""
+        return tuple(self._unseen())
+
+    def _unseen(self) -> Iterator[UnseenRun]:
         low, high = self.errors.unseen()
         for index, (judged, place) in enumerate(self.places):
             run = judged.fit.problem.runs[place]

@@ -46,7 +46,7 @@ def ranges_in_words(found: RangesOfFigure) -> Iterator[str]:
     fitted = found.fitted
     told = ", ".join(f"{name} {shown(value)}" for name, value in {**fitted.spreads, **fitted.distances}.items())
     yield f"{found.row}: {told}; ends {shown(fitted.below)} below and {shown(fitted.above)} above"
-    unseen = tuple(found.unseen())
+    unseen = found.unseen
     for words, withheld in (("", False), (", software withheld", True)):
         runs = [each for each in unseen if each.withheld == withheld]
         if runs:

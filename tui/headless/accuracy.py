@@ -1,4 +1,4 @@
-"""``accuracy``: predicted against measured, over the published runs."""
+"""``accuracy``: predicted against measured, over the published runs or the user's own."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from capacity_tui.tui.headless.output import as_text, format_of, format_option, 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from capacity_tui.engine.api import AccuracyReport, AccuracyScores, LeftOut, MeasurementKind
+    from capacity_tui.engine.api import AccuracyReport, AccuracyScores, LeftOut, MeasurementKind, VerdictReport
+
+    Unseen = Mapping[MeasurementKind, Mapping[LeftOut, AccuracyScores]]
 
 TAGS = ("source", "hardware", "size", "length", "parallelism", "framework", "precision", "routing")
 _WORST = 5
@@ -24,6 +26,9 @@ _WORST = 5
 @click.option("--kind", "kinds", multiple=True, type=click.Choice(COMPARED_KINDS), help="Only this; may be repeated.")
 @click.option("--by", "tag", type=click.Choice(TAGS), default="source", show_default=True, help="Rows of the tables.")
 @click.option("--unseen", is_flag=True, help="Also what constants and ranges made without each publisher predict.")
+@click.option(
+    "--mine", is_flag=True, help="Of runs of your own that were given to calibrate, instead of published ones."
+)
 @click.option("--plots", type=click.Path(path_type=Path, file_okay=False), help="Write SVG plots to this folder.")
 @format_option("table", "markdown", "json")
 @output_option
@@ -31,33 +36,66 @@ def accuracy(
     kinds: tuple[str, ...],
     tag: str,
     unseen: bool,
+    mine: bool,
     plots: Path | None,
     wanted: str | None,
     output: Path | None,
 ) -> None:
-    """Show how far estimates are from published measurements."""
-    from capacity_tui.engine.api import (
-        accuracy_as_data,
-        accuracy_as_markdown,
-        accuracy_of,
-        fitted_constants,
-        load_catalog,
-        unseen_scores,
-    )
+    """Show how far estimates are from measurements."""
+    from capacity_tui.engine.api import accuracy_as_data, accuracy_as_markdown, fitted_constants, unseen_scores
 
+    if mine and (unseen or plots):
+        raise click.UsageError("--unseen and --plots are of published runs")
     chosen = cast("tuple[MeasurementKind, ...]", kinds or COMPARED_KINDS)
-    reports = accuracy_of(chosen, load_catalog())
-    left_out = {kind: unseen_scores(kind) for kind in chosen} if unseen else {}
+    reports, verdicts = _of_own_runs() if mine else _of_published(chosen)
+    left_out: Unseen = {kind: unseen_scores(kind) for kind in chosen} if unseen else {}
     drawn = _plotted(reports, plots, output)
     form = wanted or format_of(output) or "table"
     if form == "json":
         from capacity_tui.engine.api import to_json
 
-        write(to_json(accuracy_as_data(reports, left_out)), output)
+        write(to_json(accuracy_as_data(reports, left_out, verdicts)), output)
     elif form == "markdown":
-        write(accuracy_as_markdown(reports, left_out, drawn, fitted_constants() if unseen else ()), output)
+        constants = fitted_constants() if unseen else ()
+        write(accuracy_as_markdown(reports, left_out, drawn, constants, verdicts), output)
     else:
-        write(as_text(_tables(reports, left_out, tag), output is not None), output)
+        write(as_text(_tables(reports, left_out, verdicts, tag), output is not None), output)
+
+
+def _of_published(kinds: Sequence[MeasurementKind]) -> tuple[Sequence[AccuracyReport], VerdictReport]:
+    from capacity_tui.engine.api import accuracy_of, load_catalog, predictor, verdicts_of
+
+    catalog = load_catalog()
+    reports = accuracy_of(kinds, catalog)
+    return reports, verdicts_of(reports, predictor(catalog))
+
+
+def _of_own_runs() -> tuple[Sequence[AccuracyReport], None]:
+    """Return how far estimates for this machine are from the user's runs, with its constants as they are now."""
+    from capacity_tui.engine.api import (
+        PlanError,
+        detect,
+        evaluate_measurements,
+        kept_runs,
+        load_catalog,
+        own_measurements,
+        predictor,
+    )
+
+    rows = [
+        row
+        for number, run in enumerate(kept_runs(), 1)
+        for row in own_measurements(run.plan, run.step_seconds, run.peak_bytes, run.date, number)
+    ]
+    if not rows:
+        raise PlanError(
+            "no runs of your own are kept", hint="capacity-tui calibrate --plan FILE --step-seconds S keeps one"
+        )
+    predict = predictor(load_catalog(), detect())
+    kinds = tuple(dict.fromkeys(row.kind for row in rows))
+    return tuple(
+        evaluate_measurements(predict, kind, [row for row in rows if row.kind == kind]) for kind in kinds
+    ), None
 
 
 def _plotted(reports: Sequence[AccuracyReport], folder: Path | None, page: Path | None) -> dict[MeasurementKind, str]:
@@ -79,7 +117,7 @@ def _plotted(reports: Sequence[AccuracyReport], folder: Path | None, page: Path 
 
 
 def _tables(
-    reports: Sequence[AccuracyReport], unseen: Mapping[MeasurementKind, Mapping[LeftOut, AccuracyScores]], tag: str
+    reports: Sequence[AccuracyReport], unseen: Unseen, verdicts: VerdictReport | None, tag: str
 ) -> Iterator[RenderableType]:
     from rich.table import Table
     from rich.text import Text
@@ -88,15 +126,17 @@ def _tables(
         ACCURACY_PAIR_HEADINGS,
         ACCURACY_SCORE_HEADINGS,
         ACCURACY_TITLES,
+        ACCURACY_VERDICT_HEADINGS,
         accuracy_pair_cells,
         accuracy_score_cells,
         accuracy_score_rows,
+        accuracy_verdict_rows,
     )
 
     for report in reports:
         yield Text(ACCURACY_TITLES[report.kind], style="bold")
         if report.overall is None:
-            yield Text(f"none of {len(report.refused)} published runs can be estimated yet")
+            yield Text(f"none of {len(report.refused)} runs can be estimated yet")
             continue
         table = Table("", *ACCURACY_SCORE_HEADINGS)
         for row in accuracy_score_rows(report, unseen.get(report.kind, {})):
@@ -111,3 +151,9 @@ def _tables(
         yield worst
         if report.refused:
             yield Text(f"{len(report.refused)} not estimated, such as: {report.refused[0].reason}")
+    if verdicts is not None:
+        yield Text("Whether a run fits", style="bold")
+        table = Table(*ACCURACY_VERDICT_HEADINGS)
+        for row in accuracy_verdict_rows(verdicts):
+            table.add_row(*row)
+        yield table
