@@ -32,7 +32,7 @@ FEWEST = {
     "decode": 650,
     "generate": 900,
     "serving": 310,
-    "inference_memory": 370,
+    "inference_memory": 340,
     "encoder_time": 500,
     "vision": 500,
     "vision_memory": 2,
