@@ -199,7 +199,7 @@ def serving_memory(run: ServingRun) -> ServingMemory:
     cache = kv_cache_bytes(run.batch, held, run.cache_bytes, run.cache_shards, run.pp)
     tokens = tokens_per_pass(run)
     query = shape.heads * shape.head_dim + 2.0 * shape.kv_heads * shape.head_dim
-    # A gated feed-forward holds gate, other product and what they make together; a plain one its product before and after.
+    # A gated feed-forward holds both products and what they make together; a plain one its product before and after.
     widest = np.maximum(query, (2 + shape.gated) * run.active_ffn) / run.tp
     rows = run.batch + run.runtime.logit_rows * np.maximum(tokens - run.batch, 0.0)
     parts = {
