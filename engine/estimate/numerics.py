@@ -35,6 +35,7 @@ class Numerics:
         factor_bytes: its statistics of a row or a column of a matrix, where it keeps no others.
         vector_state_bytes: its states of a parameter of a norm or bias.
         outer_state_bytes: its states of a parameter of embedding or head.
+        temporary_bytes: what separate operations of the optimizer write aside for a parameter.
         optimizer_traffic: what the optimizer reads and writes for a parameter in a step.
         outer_traffic: the same of embedding and head.
         optimizer_flops: its element-wise operations for a parameter in a step.
@@ -49,6 +50,7 @@ class Numerics:
     factor_bytes: float
     vector_state_bytes: float
     outer_state_bytes: float
+    temporary_bytes: float
     optimizer_traffic: float
     outer_traffic: float
     optimizer_flops: float
@@ -77,7 +79,8 @@ def training_numerics(training: TrainingSection, row: Framework, catalog: Catalo
     values = 2.0 * (master_bytes or weight_bytes) + (element_bytes if master_bytes else 0.0)
     narrowed = each / optimizer.state_bytes if optimizer.state_bytes else 1.0
     traffic = narrowed * optimizer.state_traffic_bytes + values + optimizer.gradient_passes * gradient_bytes
-    passes = 1.0 if optimizer.fused or row.fused_optimizer else SEPARATE_PASSES
+    in_one = optimizer.fused or row.fused_optimizer > 0
+    passes = 1.0 if in_one else SEPARATE_PASSES
     return Numerics(
         element_bytes=element_bytes,
         weight_bytes=weight_bytes,
@@ -87,6 +90,8 @@ def training_numerics(training: TrainingSection, row: Framework, catalog: Catalo
         factor_bytes=vector if optimizer.factored else 0.0,
         vector_state_bytes=vector,
         outer_state_bytes=vector if optimizer.matrices_only else each,
+        # Each operation runs over all parameters: the root of the second moment is as large as the moment itself.
+        temporary_bytes=0.0 if in_one or not optimizer.states else each / optimizer.states,
         optimizer_traffic=passes * traffic,
         # States are read and written, gradients read once.
         outer_traffic=passes * (2.0 * vector + values + gradient_bytes if optimizer.matrices_only else traffic),

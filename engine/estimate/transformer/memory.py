@@ -266,7 +266,7 @@ def stage_memory(run: TransformerRun, stage: str) -> StageMemory:
         "loss": phase(waiting, at_loss, logits, buffer_bytes(used, ends, beside, buckets)),
         "layer": phase(after_head, at_layer, 0.0, buffer_bytes(gathered, 0.0, beside, buckets)),
         "backward": phase(kept["gradients"], at_end, 0.0, buffer_bytes(gathered, 0.0, beside, buckets)),
-        "optimizer": phase(kept["gradients"], 0.0, 0.0, buffer_bytes(0.0, 0.0, casts, buckets)),
+        "optimizer": phase(kept["gradients"], 0.0, 0.0, buffer_bytes(0.0, 0.0, casts + kept["temporaries"], buckets)),
         "checkpoint": phase(resting, 0.0, 0.0, buffer_bytes(0.0, 0.0, 0.0, 0.0)),
     }
     offloaded = run.offload_activations * activations
@@ -292,12 +292,16 @@ def _kept(run: TransformerRun, held: Parameters, layers: Number) -> dict[str, Nu
     inner, outer = ((each + run.master_bytes) * trained for each, trained in states_of)
     layer_states = sharded_bytes(inner, held.dense, held.experts, shards[0], expert_shards[0])
     states = state_bytes(layer_states, outer, held.ends, shards[0])
+    temporaries: Number = 0.0
+    if any_true(run.temporary_bytes > 0):
+        temporaries = sharded_bytes(run.temporary_bytes, dense, experts, shards[0], expert_shards[0])
     # An engine that updates on the host sends sharded gradients there as they are made.
     sent = run.offload_optimizer * (run.zero >= 2)
     return {
         "weights": weights * (1.0 - run.offload_parameters),
         "gradients": gradients * (1.0 - sent),
         "optimizer": states * (1.0 - run.offload_optimizer),
+        "temporaries": temporaries * (1.0 - run.offload_optimizer),
         "host_states": states * run.offload_optimizer,
         "host_gradients": gradients * sent,
         "host_weights": weights * run.offload_parameters,

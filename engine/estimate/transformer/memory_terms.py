@@ -104,7 +104,7 @@ def buffer_bytes(gathered: Number, ends: Number, casts: Number, buckets: Number)
     Args:
         gathered: bytes of sharded layers that are whole while they are used.
         ends: bytes of embedding and head, gathered around the loss, with the head's gradient.
-        casts: bytes of gradients in the optimizer's type.
+        casts: bytes of gradients in the optimizer's type, and of what its operations write aside.
         buckets: bytes of the framework's communication buckets.
     """
     return gathered + ends + casts + buckets

@@ -219,6 +219,7 @@ def transformer_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catal
         gradient_bytes=numerics.gradient_bytes,
         state_bytes=mean_state_bytes(numerics, layer_matrices(shape), counts.inside_layers / counts.layers),
         outer_state_bytes=numerics.outer_state_bytes,
+        temporary_bytes=numerics.temporary_bytes,
         optimizer_traffic=numerics.optimizer_traffic,
         outer_traffic=numerics.outer_traffic,
         optimizer_flops=numerics.optimizer_flops,

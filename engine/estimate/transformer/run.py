@@ -157,6 +157,7 @@ class TransformerRun:
         gradient_bytes: bytes of a gradient as kept.
         state_bytes: bytes of optimizer state for a parameter of the layers, the mean over matrices and vectors.
         outer_state_bytes: the same outside the layers.
+        temporary_bytes: bytes that separate operations of the optimizer write aside for a parameter.
         optimizer_traffic: bytes the optimizer reads and writes for a parameter of the layers.
         outer_traffic: the same outside the layers.
         optimizer_flops: element-wise operations of the optimizer for a parameter.
@@ -223,6 +224,7 @@ class TransformerRun:
     captured: Number
     trainable: Number
     frozen_bytes: Number
+    temporary_bytes: Number = 0.0
     frozen_end_bytes: Number = 0.0
     adapter_inputs: AdapterInputs = field(default_factory=AdapterInputs)
     embeddings_trained: Number = 0.0
