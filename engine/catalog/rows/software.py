@@ -69,6 +69,10 @@ class Framework(Row):
     saved_norm: tuple[NonNegativeFloat, NonNegativeFloat] = Field(
         description="elements norms and residuals keep, in widths of the model, unfused and fused"
     )
+    saved_routed: PositiveFloat = Field(2.0, description="hidden states kept of a token at each of its experts")
+    narrow_inputs: int = Field(
+        0, ge=0, le=1, description="1: inputs of matrices are kept in the type of their products"
+    )
     adapter_copies: NonNegativeFloat = Field(description="copies of its input an adapter with dropout keeps")
     quantized_copies: NonNegativeFloat = Field(description="copies kept of what quantized matrices put out")
     gradient_copies: float = Field(ge=0, le=1, description="1: low-precision gradients stay beside fp32 ones")
@@ -93,7 +97,7 @@ class Framework(Row):
     logit_upcast: int = Field(1, ge=0, le=1, description="0: the loss of a model in 16 bits stays in 16 bits")
     compiled_loss: int = Field(0, ge=0, le=1, description="1: a graph compiler takes the loss along")
     group_parameters: NonNegativeFloat = Field(
-        0.0, description="parameters that ZeRO-3 gathers in advance and updates at a time"
+        0.0, description="parameters that ZeRO-3 gathers, and updates, at a time"
     )
     tp_stall_us: NonNegativeFloat = Field(description="wait of ranks at one tensor-parallel collective, microseconds")
     tp_overlap: float = Field(ge=0, le=1, description="hidden share of tensor-parallel communication")

@@ -13,6 +13,7 @@ from capacity_tui.engine.units import FP32_BYTES
 SOURCE = "Korthikanti et al. 2022, with fused attention; what autograd saves, operation by operation"
 # Bytes of the log-sum-exp of a query, and copies of its scores.
 SOFTMAX_BYTES, SCORE_COPIES = FP32_BYTES, counted("score-copies")
+LAYER_NORM = "LayerNorm"
 KEPT_PRODUCTS = 1.0 - counted("recomputed-products")
 
 
@@ -82,7 +83,7 @@ def dense_feed_forward(kept: Number, ffn: Number, tp: Number) -> Number:
 
 
 @equation(
-    "feed_forward = (active · (kept_routed · expert + 2 · hidden) + kept · shared + 2 · scored) / tp",
+    "feed_forward = (active · (kept_routed · expert + hidden_copies · hidden) + kept · shared + 2 · scored) / tp",
     unit="elements per token",
     source=SOURCE + "; a token is copied to each of its experts and back, and keeps its scores",
 )
@@ -91,6 +92,7 @@ def moe_feed_forward(
     active: Number,
     kept_routed: Number,
     expert: Number,
+    hidden_copies: Number,
     hidden: Number,
     shared: Number,
     scored: Number,
@@ -103,12 +105,13 @@ def moe_feed_forward(
         active: experts a token visits.
         kept_routed: copies of the width of a routed expert that it keeps.
         expert: width of an expert.
+        hidden_copies: times the hidden state of a token is kept at each of its experts.
         hidden: width of the model.
         shared: width of all shared experts together.
         scored: routed experts of a layer whose scores are kept.
         tp: devices a layer is split over.
     """
-    routed = active * (kept_routed * expert + 2.0 * hidden)
+    routed = active * (kept_routed * expert + hidden_copies * hidden)
     return (routed + kept * shared + 2.0 * scored) / tp
 
 
@@ -165,27 +168,28 @@ def feed_forward_elements(run: TransformerRun, recompute: Recompute) -> Number:
     """
     shape = run.shape
     frozen = where(run.frozen_bytes > 0, 1.0, 0.0)
-    copies = run.software.saved_activation - recompute.activation - frozen
+    copies = run.software.saved_activation - run.narrowed - recompute.activation - frozen
     kept = copies * (1.0 - recompute.mlp)
     dense = dense_feed_forward(kept, shape.ffn, run.tp)
     if not any_true(run.moe_share > 0):
         return dense
     shared = shape.experts_shared * shape.shared_ffn
     scored = shape.experts * (1.0 - recompute.router)
+    hidden_copies = run.software.saved_routed - run.narrowed
     routed = moe_feed_forward(kept, shape.experts_active, copies * (1.0 - recompute.experts), shape.moe_ffn,
-                              shape.hidden, shared, scored, run.tp)  # fmt: skip
+                              hidden_copies, shape.hidden, shared, scored, run.tp)  # fmt: skip
     return mean_feed_forward(run.moe_share, dense, routed)
 
 
 def norm_elements(run: TransformerRun, recompute: Recompute) -> Number:
     """Elements a token keeps around norms and residuals: inputs, what the kernels save, inputs of the matrices."""
     software = run.software
-    # A norm with a bias is one kernel that saves its input; one without is often computed in separate fp32 steps.
-    fused = (run.compiled > 0) | (run.shape.norm_vectors > 1)
+    # LayerNorm is one kernel that saves its input; RMSNorm is often computed in separate fp32 steps.
+    fused = (run.compiled > 0) | (run.shape.norm == LAYER_NORM)
     saved = where(fused, software.saved_norm_fused, software.saved_norm)
-    inputs = where(run.frozen_bytes > 0, 0.0, 2.0)
-    # The masks of both residual dropouts, one byte an element, of models that have them (not gated ones).
-    masks = 0.0 if run.shape.gated else 2.0 / run.element_bytes
+    inputs = where(run.frozen_bytes > 0, 0.0, 2.0 * (1.0 - run.narrowed))
+    # Masks of both residual dropouts, a byte an element, of models that have them: those without a gate, with biases.
+    masks = 2.0 / run.element_bytes if "output" in run.shape.biases and not run.shape.gated else 0.0
     return kept_norms(saved * (1.0 - recompute.norm), masks, run.shape.hidden / run.split, inputs, run.column_input)
 
 
@@ -327,7 +331,7 @@ def whole_bytes(
 def gathered_bytes(run: TransformerRun, layer: Number, stage: Number) -> tuple[Number, Number]:
     """Bytes of sharded or offloaded layers while they are used: alone, and with gradients before they are sharded.
 
-    Two layers are whole at a time, the one at work and the next, or as many parameters as an engine gathers in advance.
+    Two layers are whole at a time, the one at work and the next, or as many parameters as an engine gathers at a time.
     Software that keeps a pipeline stage whole between micro-batches holds all its parameters and gradients.
 
     Args:
@@ -341,9 +345,11 @@ def gathered_bytes(run: TransformerRun, layer: Number, stage: Number) -> tuple[N
     stored = where(run.frozen_bytes > 0, np.minimum(run.frozen_bytes, run.element_bytes), run.element_bytes)
     sharded = (run.zero >= 3) & (run.shard > 1)
     whole = sharded & (run.pp > 1) & np.asarray(run.software.stage_gather > 0)
-    ahead = np.minimum(np.maximum(2.0 * layer, run.software.group_parameters), stage)
+    grouped = np.asarray(run.software.group_parameters > 0)
+    ahead = np.minimum(where(grouped, run.software.group_parameters, 2.0 * layer), stage)
     used = where(sharded | np.asarray(run.offload_parameters > 0), ahead, 0.0)
-    reduced = where((run.zero >= 2) & (run.shard > 1), layer * trained, 0.0)
+    # An engine that gathers matrix by matrix reduces gradients so, through its buckets.
+    reduced = where((run.zero >= 2) & (run.shard > 1) & ~grouped, layer * trained, 0.0)
     idle = whole_bytes(used, stored, 0.0, 0.0, 0.0)
     busy = whole_bytes(used, stored, reduced, run.element_bytes, run.gradient_bytes)
     if not any_true(whole):

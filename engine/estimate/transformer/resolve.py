@@ -306,6 +306,8 @@ def _software(
         chunked_loss=float(loss == CHUNKED),
         fused_loss=float(loss == FUSED),
         group_parameters=row.group_parameters,
+        narrow_inputs=float(row.narrow_inputs),
+        saved_routed=row.saved_routed,
         tp_stall_seconds=row.tp_stall_us * MICRO,
         tp_overlap=row.tp_overlap,
         dp_overlap=row.dp_overlap,

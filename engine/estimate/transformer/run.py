@@ -42,6 +42,8 @@ class Software:
     chunked_loss: Number
     fused_loss: Number
     group_parameters: Number
+    narrow_inputs: Number
+    saved_routed: Number
     tp_stall_seconds: Number
     tp_overlap: Number
     dp_overlap: Number
@@ -310,6 +312,11 @@ class TransformerRun:
     def operand_bytes(self) -> Number:
         """Bytes of an operand of a linear layer."""
         return where(self.fp8_linears > 0, self.element_bytes / 2.0, self.element_bytes)
+
+    @property
+    def narrowed(self) -> Number:
+        """Share of an element saved where inputs of matrices are kept in the type of their products."""
+        return self.software.narrow_inputs * (1.0 - self.operand_bytes / self.element_bytes)
 
     @property
     def tokens(self) -> Number:
