@@ -147,6 +147,7 @@ def test_optimizer_states(shipped: Catalog) -> None:
         "sgd": 0,
         "sgd_momentum": 4,
         "rmsprop": 4,
+        "lamb": 8,
         "lion": 4,
         "muon": 4,
     }

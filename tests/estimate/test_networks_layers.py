@@ -261,3 +261,14 @@ def test_fields_show_the_parameters_of_the_network() -> None:
     assert fields["model.spec.d_in"] == 784
     assert "training.micro_batch" in fields
     assert "training.seq_len" not in fields
+
+
+def test_an_encoder_pays_for_the_tokens_it_predicts() -> None:
+    def step(task: str, **training: object) -> tuple[float, float]:
+        estimate = run("bert-large", task=task, training={"seq_len": 512, "micro_batch": 16, **training}).estimate
+        return float(estimate.computation.step_seconds.value), float(estimate.memory.parts["logits"])
+
+    whole, some, none = step("train"), step("train", predicted_tokens=76), step("train", predicted_tokens=0)
+    assert whole[0] > some[0] > none[0]
+    assert some[1] < 0.2 * whole[1]
+    assert step("finetune")[1] == none[1] == 0

@@ -85,12 +85,12 @@ def attention_operators(run: TransformerRun) -> Iterator[Operator]:
     bandwidth = reached_bandwidth(device.bandwidth, reach.elementwise)
     recompute_fraction = recomputed_share(run, run.recompute.attention * unfused, product=False)
     recompute_fraction = where(run.recompute.operations > 0, run.recompute.full_layers, recompute_fraction)
-    through = traffic + unfused * SCORE_FORWARD * score_bytes
+    through = traffic + unfused * (SCORE_FORWARD + run.dropout_passes) * score_bytes
     yield Operator("attention", "attention", "forward", "layer", flops * masked_compute_factor, through,
                    forward_rate, bandwidth, layers)  # fmt: skip
     backward_flops = flops * where(run.fused_attention > 0, FUSED_BACKWARD, 2.0 * masked_compute_factor)
     yield Operator("attention, backward", "attention", "backward", "layer", backward_flops,
-                   2.0 * traffic + unfused * SCORE_BACKWARD * score_bytes, backward_rate,
+                   2.0 * traffic + unfused * (SCORE_BACKWARD + run.dropout_passes) * score_bytes, backward_rate,
                    bandwidth, layers)  # fmt: skip
     yield Operator("attention, recomputed", "attention", "recompute", "layer", flops * masked_compute_factor,
                    through, forward_rate, bandwidth, layers * recompute_fraction)  # fmt: skip

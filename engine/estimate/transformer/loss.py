@@ -71,7 +71,7 @@ def loss_bytes(run: TransformerRun, head: Number) -> Number:
         head: parameters of the output head on the device.
     """
     shape, software = run.shape, run.software
-    held = all_logits(run.tokens, shape.vocab, run.tp)
+    held = all_logits(run.logit_tokens, shape.vocab, run.tp)
     each = where(run.tp > 1, software.sharded_logit_bytes, software.logit_bytes)
     early = np.maximum(software.chunked_loss, software.fused_loss)
     if any_true(early > 0):

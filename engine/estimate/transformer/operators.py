@@ -217,13 +217,15 @@ def _elementwise(run: TransformerRun) -> Iterator[Operator]:
     # Norms put out fp32 under automatic mixed precision, and so the residual stream is as wide.
     stream = _hidden_share(run) * where(run.autocast > 0, FP32_BYTES / run.element_bytes, 1.0)
 
-    def moved(around: float, *, backward: bool) -> Number:
+    def moved(around: Number, *, backward: bool) -> Number:
         activation = activation_passes(shape.gated, backward=backward)
         elements = layer_elements(around, sublayers, stream, rotary, software.feed_forward_traffic,
                                   activation, blocks * _active_ffn(run), software.moe_passes, routed)  # fmt: skip
         return elementwise_bytes(passes, run.tokens, run.element_bytes, elements)
 
-    forward, backward = moved(FORWARD_PASSES, backward=False), moved(BACKWARD_PASSES, backward=True)
+    dropped = run.dropout_passes
+    forward = moved(FORWARD_PASSES + dropped, backward=False)
+    backward = moved(BACKWARD_PASSES + dropped, backward=True)
     recompute_fraction = recomputed_share(
         run, np.maximum(run.recompute.norm, run.recompute.activation) * RECOMPUTED_ELEMENTWISE, product=False
     )
@@ -315,11 +317,11 @@ def _active_ffn(run: TransformerRun) -> Number:
 def _ends(run: TransformerRun) -> Iterator[Operator]:
     """Embedding, output head and loss."""
     device, shape = run.cluster.device, run.shape
-    if any_true(shape.vocab > 0) and shape.kind != "vit":
-        yield from gemm(run, "output head", run.tokens, padded(shape.vocab / run.tp), shape.hidden, count=1.0,
+    if any_true((shape.vocab > 0) & (np.asarray(run.predicted) > 0)) and shape.kind != "vit":
+        yield from gemm(run, "output head", run.logit_tokens, padded(shape.vocab / run.tp), shape.hidden, count=1.0,
                         where="last", in_plan_precision=False)  # fmt: skip
     bandwidth = reached_bandwidth(device.bandwidth, device.efficiency.elementwise)
-    loss = run.tokens * shape.vocab / run.tp * (2.0 * run.software.logit_bytes)
+    loss = run.logit_tokens * shape.vocab / run.tp * (2.0 * run.software.logit_bytes)
     yield Operator("loss", "compute", "backward", "last", 0.0, loss, 1.0, bandwidth, 1.0, LOSS_LAUNCHES)
     embedding = run.tokens * shape.hidden * (2.0 * run.element_bytes + 2.0 * run.gradient_bytes)
     yield Operator("embedding", "compute", "forward", "first", 0.0, embedding, 1.0, bandwidth, 1.0,

@@ -41,6 +41,7 @@ from capacity_tui.engine.units import FP32_BYTES, MICRO
 
 CHUNKED, FUSED = "chunked", "fused"
 FUSED_ACTIVATION, FUSED_NORM = counted("fused-activation-copies"), counted("fused-norm-copies")
+DROPOUT_PASSES = counted("dropout-passes")
 LOGIT_COPIES, COMPILED_COPIES = counted("logit-copies"), counted("compiled-logit-copies")
 SWAP, GATHER = "all_to_all", "all_gather"
 # What LoRA adapts, by the names plans use.
@@ -247,7 +248,17 @@ def transformer_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catal
         context_gather=float(parallel.context == GATHER),
         offload_activations=float(parallel.offload == "activations" or training.activation_offload == "all"),
         tiles=float(training.sequence_tiles),
+        predicted=_predicted(plan, shape),
+        dropout_passes=DROPOUT_PASSES * (shape.kind == "encoder"),
     )
+
+
+def _predicted(plan: Plan, shape: TransformerShape) -> float:
+    """Return the tokens of a sequence whose logits the loss reads: all, or none where an encoder is fine-tuned."""
+    given = plan.training.predicted_tokens
+    if given is None:
+        return 0.0 if plan.task == "finetune" and shape.kind == "encoder" else np.inf
+    return float(given)
 
 
 def base_format(training: TrainingSection) -> str | None:

@@ -183,6 +183,8 @@ class TransformerRun:
         tiles: pieces of the sequence that feed-forwards work through one after another.
         offload_optimizer, offload_parameters, offload_activations: 1 where kept in host memory.
         document: mean tokens of a document where attention stops at its ends; 0 where it spans the sequence.
+        predicted: tokens of a sequence whose logits over the vocabulary the loss reads, all where there are more.
+        dropout_passes: passes over a tensor that dropout takes, each way; 0 without it.
         context_swap, context_gather: 1 where context parallelism swaps tokens for heads, or gathers keys and values.
     """
 
@@ -239,8 +241,15 @@ class TransformerRun:
     offload_activations: Number = 0.0
     local_batches: Number = 1.0
     document: Number = 0.0
+    predicted: Number = np.inf
+    dropout_passes: Number = 0.0
     context_swap: Number = 0.0
     context_gather: Number = 0.0
+
+    @property
+    def logit_tokens(self) -> Number:
+        """Tokens of a micro-batch on the device whose logits over the vocabulary the loss reads."""
+        return self.tokens * np.minimum(1.0, self.predicted / self.seq_len)
 
     @property
     def fused_attention(self) -> Number:

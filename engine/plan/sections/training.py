@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from capacity_tui.engine.plan.sections.adapter import FULL, METHOD_NAMED, METHODS, Adapter, kind_of
 from capacity_tui.engine.plan.sections.kernels import KernelFields
@@ -73,6 +73,19 @@ class JobFields(Section):
             role="job",
         ),
     ] = 2048
+    predicted_tokens: Annotated[
+        Annotated[int, Field(ge=0, le=LARGEST_COUNT)] | None,
+        Knob(
+            "Predicted",
+            "power-of-two",
+            "training",
+            "tok",
+            0,
+            LARGEST_COUNT,
+            families=TRANSFORMER,
+            role="job",
+        ),
+    ] = None
     document_tokens: Annotated[
         Length | None,
         Knob(
