@@ -11,15 +11,9 @@ from capacity_tui.engine.catalog.rows.software import Framework
 from capacity_tui.engine.cluster.cluster import Cluster
 from capacity_tui.engine.estimate.numerics import Numerics, mean_state_bytes, training_numerics
 from capacity_tui.engine.estimate.timing.attention import attention_kernel, attention_rates
+from capacity_tui.engine.estimate.transformer.choices import Adapted, AdapterInputs, Recompute, Unpacking
 from capacity_tui.engine.estimate.transformer.memory_terms import stored_weight_bytes
-from capacity_tui.engine.estimate.transformer.run import (
-    Adapted,
-    AdapterInputs,
-    Recompute,
-    Software,
-    TransformerRun,
-    Unpacking,
-)
+from capacity_tui.engine.estimate.transformer.run import Software, TransformerRun
 from capacity_tui.engine.models.checkpointing import checkpointing
 from capacity_tui.engine.models.transformer.matrices import layer_matrices
 from capacity_tui.engine.models.transformer.parameters import count_parameters
