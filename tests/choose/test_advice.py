@@ -242,3 +242,15 @@ def test_what_no_number_of_devices_holds_is_not_tried_with_each(monkeypatch: pyt
     found = answer(plan_of(model=huge, hardware={"name": "a100-sxm-80gb"})).estimate
     assert noted(found.warnings, "does_not_fit").detail.endswith("was found that makes it fit.")
     assert len(tried) < 120
+
+
+def test_advice_says_what_a_fused_loss_saves() -> None:
+    plan = plan_of(
+        model={"name": "llama-3-8b"},
+        training={"seq_len": 32768, "checkpointing": "full", "global_batch": 8, "framework": "torchtitan"},
+        parallelism={"zero": 3},
+        hardware={"name": "h100-sxm-80gb", "devices": 8},
+    )
+    notes = answer(plan).estimate.recommendations
+    before, after = answer(plan).estimate.memory, with_note(plan, noted(notes, "fused_loss")).memory
+    assert float(after.per_device_bytes.value) < 0.5 * float(before.per_device_bytes.value)

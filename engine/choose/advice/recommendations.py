@@ -133,6 +133,8 @@ def _kernels(case: EstimatedPlan) -> Iterator[Remedy]:
             if name != training.checkpointing:
                 title = "Keep all activations" if name == "none" else f"Recompute less ({name})"
                 yield Remedy("less_checkpointing", title, {"training.checkpointing": name})
+    if case.resolved.shape is not None and training.loss != "fused":
+        yield Remedy("fused_loss", "Fuse the loss, so that no logits are held", {"training.loss": "fused"})
     if parallel.offload == "none":
         title = "Keep optimizer states in host memory"
         yield Remedy("offload", title, {"parallelism.offload": "optimizer"})

@@ -172,16 +172,18 @@ def _data_parallel(run: TransformerRun) -> Iterator[Collective]:
     """Gradients are reduced; sharded parameters are gathered before they are used."""
     trained = run.trained_share
     ends = run.outer_parameters / run.tp / np.minimum(run.pp, 2.0)
-    dense = run.layers_per_stage * run.stacked_parameters_per_layer / run.tp + ends
+    layers = run.layers_per_stage * run.stacked_parameters_per_layer / run.tp
+    dense = layers + ends
+    of_dense = (trained * layers + run.trained_ends * ends) / dense
     experts = run.layers_per_stage * run.expert_parameters_per_layer / (run.ep * run.etp)
     groups = (
-        ("", dense, run.replica_ranks, run.tp),
-        (" of experts", experts, run.expert_ranks, run.ep * run.etp),
+        ("", dense, of_dense, run.replica_ranks, run.tp),
+        (" of experts", experts, trained, run.expert_ranks, run.ep * run.etp),
     )
-    for suffix, parameters, ranks, stride in groups:
+    for suffix, parameters, share, ranks, stride in groups:
         if not any_true(parameters > 0) or not _used(ranks):
             continue
-        yield from _reduction(run, suffix, parameters, trained, ranks, stride)
+        yield from _reduction(run, suffix, parameters, share, ranks, stride)
 
 
 def _reduction(

@@ -90,6 +90,7 @@ def gemm(
     has_weight_gradient: bool = True,
     groups: Number = 1.0,
     in_plan_precision: bool = True,
+    trained: Number | None = None,
 ) -> Iterator[Operator]:
     """Yield forward, backward and recomputed products of one linear layer.
 
@@ -104,6 +105,7 @@ def gemm(
         recompute: share of the forward pass that runs again.
         has_weight_gradient: whether the weights have gradients.
         groups: products side by side (experts).
+        trained: share of the weights that have gradients; that of the layers by default.
         in_plan_precision: whether the layer runs in the plan's precision; the head and router stay in 16 bits.
     """
     device = run.cluster.device
@@ -130,7 +132,7 @@ def gemm(
     yield product(name, "forward", m, n, k, count)
     yield product(f"{name}, input gradient", "backward", m, k, n, count)
     if has_weight_gradient:
-        full = run.trained_share
+        full = run.trained_share if trained is None else trained
         yield product(f"{name}, weight gradient", "backward", k, n, m, count * full)
     if any_true(recompute > 0):
         yield product(f"{name}, recomputed", "recompute", m, n, k, count * recompute)
@@ -179,13 +181,15 @@ def _feed_forward(run: TransformerRun) -> Iterator[Operator]:
     moe_layers = run.layers_per_stage * run.moe_share
     up, expert_up = (1 + shape.gated) * shape.ffn, (1 + shape.gated) * shape.moe_ffn
     if any_true(dense > 0):
+        if any_true(run.tiles > 1):  # worked in tiles of the sequence, products are more and shorter
+            dense, tokens = dense * run.tiles, tokens / run.tiles
         yield from gemm(run, "feed-forward up projection", tokens, up / run.tp, shape.hidden, count=dense,
                         recompute=recompute_fraction)  # fmt: skip
         yield from gemm(run, "feed-forward down projection", tokens, shape.hidden, shape.ffn / run.tp, count=dense,
                         recompute=recompute_fraction)  # fmt: skip
     if not any_true(moe_layers > 0):
         return
-    groups = np.maximum(shape.experts / run.ep, 1.0)
+    tokens, groups = run.tokens, np.maximum(shape.experts / run.ep, 1.0)
     rows = expert_load(run) * tokens * shape.experts_active * run.etp / run.tp / groups
     again = recomputed_share(run, run.recompute.experts, product=True)
     yield from gemm(run, "router", tokens / run.tp, shape.experts, shape.hidden, count=moe_layers,
@@ -319,7 +323,7 @@ def _ends(run: TransformerRun) -> Iterator[Operator]:
     device, shape = run.cluster.device, run.shape
     if any_true((shape.vocab > 0) & (np.asarray(run.predicted) > 0)) and shape.kind != "vit":
         yield from gemm(run, "output head", run.logit_tokens, padded(shape.vocab / run.tp), shape.hidden, count=1.0,
-                        where="last", in_plan_precision=False)  # fmt: skip
+                        where="last", in_plan_precision=False, trained=run.trained_ends)  # fmt: skip
     bandwidth = reached_bandwidth(device.bandwidth, device.efficiency.elementwise)
     loss = run.logit_tokens * shape.vocab / run.tp * (2.0 * run.software.logit_bytes)
     yield Operator("loss", "compute", "backward", "last", 0.0, loss, 1.0, bandwidth, 1.0, LOSS_LAUNCHES)
