@@ -83,6 +83,11 @@ def test_more_than_can_be_answered_is_said_to_saturate() -> None:
     assert "the queue grows without end" in estimate.warnings[0].detail
 
 
+def test_what_the_cache_does_not_hold_of_a_batch_adds_nothing_to_its_rate() -> None:
+    large, larger = (speed_of(batch=batch, gpu_memory_utilization=0.4) for batch in (2000, 4000))
+    assert large.requests_per_second.value == pytest.approx(larger.requests_per_second.value, rel=0.02)
+
+
 def test_replicas_share_the_rate() -> None:
     one = plan_of(SERVING, {"inference.request_rate": 2.0})
     two = plan_of(SERVING, {"inference.request_rate": 4.0, "hardware.devices": 2, "parallelism.dp": 2})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from capacity_tui.engine.estimate.serving.room import SEQUENCES, claim, outside_
 from capacity_tui.engine.estimate.serving.run import ServingRun
 from capacity_tui.engine.estimate.serving.speed import decode, guessed, prefill
 from capacity_tui.engine.estimate.serving.steady import steady_state
-from capacity_tui.engine.estimate.work import Loaded, ModelFacts, Served, Work
+from capacity_tui.engine.estimate.work import Loaded, ModelFacts, Phase, Served, Work
 from capacity_tui.engine.models.transformer.operations import (
     decode_flops_per_token,
     forward_flops_per_token,
@@ -29,15 +30,18 @@ def serving_work(run: ServingRun) -> Work:
 
     Of a load it is the memory of the requests that run at once, and the passes in which as many are answered.
     """
-    loaded = None
+    loaded: Loaded | None = None
+    phases: tuple[Phase, ...] = ()
     if run.traffic.comes_singly:
         run, phases, loaded = steady_state(run)
-    else:
-        phases = (prefill(run), *((decode(run), *guessed(run)) if any_true(run.output > 0) else ()))
     memory = serving_memory(run)
     allocated = added(memory.parts.values())
-    shape = run.shape
     details = claim(run, memory)
+    warnings = _too_small(run, details) if loaded is None else _overloaded(run, loaded)
+    if loaded is None:
+        run = replace(run, batch=np.minimum(run.batch, np.maximum(details[SEQUENCES], 1.0))) if warnings else run
+        phases = (prefill(run), *((decode(run), *guessed(run)) if any_true(run.output > 0) else ()))
+    shape = run.shape
     prompt = prompt_flops(shape, run.prompt, run.prompt_logits)
     known = run.prompt - run.fresh
     if any_true(known > 0):
@@ -65,7 +69,7 @@ def serving_work(run: ServingRun) -> Work:
         method=METHOD,
         calibration=run.calibration,
         assumed=run.assumed,
-        warnings=_too_small(run, details) if loaded is None else _overloaded(run, loaded),
+        warnings=warnings,
         served=Served(
             run.batch, run.prompt, run.dp, run.output, run.running, run.accepted, run.guessing.drafts, loaded
         ),
@@ -79,7 +83,7 @@ def _too_small(run: ServingRun, details: Mapping[str, Number]) -> tuple[Note, ..
     if np.all(sequences >= run.batch):
         return ()
     held, wanted = float(np.min(sequences)), float(np.max(run.batch))
-    detail = f"it holds {held:,.0f} sequences of this length, the batch has {wanted:,.0f}"
+    detail = f"it holds {held:,.0f} sequences of this length, the batch has {wanted:,.0f}: the others wait"
     return (Note("cache_too_small", "the engine's share of memory is too small for the batch", detail),)
 
 
