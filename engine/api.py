@@ -311,7 +311,7 @@ _NAMES = {
     "estimate.estimate": "Answer",
     "estimate.figures": "figure interval_text limit_label",
     "estimate.resolve": "resolve_plan",
-    "estimate.result": "Estimate Interval Note",
+    "estimate.result": "UNDER_LOAD Estimate Interval Note",
     "explain.roofline": "Roofline roofline",
     # Choices
     "choose.advice.host_requirements": "run_space",
