@@ -214,6 +214,14 @@ def test_layers_are_recomputed_by_one_switch() -> None:
     assert read("training_arguments.yaml", plain["training_arguments.yaml"])["gradient_checkpointing"] is True
 
 
+def test_a_fused_loss_is_switched_on_or_said() -> None:
+    found = files_of(job("transformers", training={"loss": "fused", "sequence_tiles": 4, "activation_offload": "all"}))
+    assert read("training_arguments.yaml", found["training_arguments.yaml"])["use_liger_kernel"] is True
+    said = remarks(found["training_arguments.yaml"])
+    assert "4 tiles of the sequence" in said
+    assert "host memory" in said
+
+
 def test_torchtitan_counts_the_micro_batches_of_a_pipeline_as_one_local_batch() -> None:
     plan = job("torchtitan", devices=16, parallelism={"pp": 2, "interleave": 2, "tp": 2})
     config = read("torchtitan.toml", files_of(plan)["torchtitan.toml"])

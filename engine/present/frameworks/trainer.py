@@ -47,6 +47,8 @@ def training_arguments(job: Job) -> str:
     }
     if job.precision == "tf32":
         data["tf32"] = True
+    if training.loss == "fused":
+        data["use_liger_kernel"] = True
     if job.on_cpu:
         data["use_cpu"] = True
     if training.optimizer in _OPTIMIZERS:
@@ -77,7 +79,14 @@ def _remarks(job: Job) -> Iterator[str]:
     adapter = training.adapter
     if adapter is not None:
         dora = ", use_dora=True" if adapter.kind == "dora" else ""
-        yield f"adapter: peft.LoraConfig(r={adapter.rank}{dora}) on {_TARGETS[adapter.targets]}"
+        copied = ", and modules_to_save of embedding and head" if adapter.train_embeddings else ""
+        yield f"adapter: peft.LoraConfig(r={adapter.rank}{dora}) on {_TARGETS[adapter.targets]}{copied}"
+    if training.loss == "chunked":
+        yield "loss chunked: the Trainer has none of its own; hand one to it as compute_loss_func"
+    if training.sequence_tiles > 1:
+        yield f"{training.sequence_tiles} tiles of the sequence: tile the feed-forwards (TiledMLP in DeepSpeed)"
+    if training.activation_offload != "none":
+        yield "kept activations in host memory: torch.autograd.graph.save_on_cpu (activation_offloading in TRL)"
     kept = training.quantization or ("nf4" if adapter is not None and adapter.kind == "qlora" else None)
     if kept is not None:
         yield f"frozen base in {kept}: hand a quantization_config to from_pretrained"
