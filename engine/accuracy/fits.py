@@ -52,6 +52,20 @@ def unseen_scores(kind: Kind) -> Mapping[LeftOut, Scores]:
     return {left_out: score(each) for left_out, each in pairs.items()}
 
 
+@cache
+def rival_predictions(kind: Kind) -> Mapping[str, Mapping[str, float]]:
+    """Return what other programs, as far as they could be run, predict of one kind of figure: by program, by run.
+
+    ``profiles/fits/rivals.csv`` is written by ``benchmarks/rivals.py``.
+    """
+    found: dict[str, dict[str, float]] = {}
+    for row in _rows("rivals"):
+        if row["kind"] == kind:
+            program = f"{row['rival']} {row['version']} ({row['date']})"
+            found.setdefault(program, {})[row["id"]] = float(row["predicted"])
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class FittedConstant:
     """One constant and what its fit rests on.

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from html import escape
 from textwrap import shorten
 from types import MappingProxyType
 from typing import TypeAlias
 
-from capacity_tui.engine.accuracy.fits import FittedConstant, LeftOut
+from capacity_tui.engine.accuracy.fits import FittedConstant, LeftOut, rival_predictions
 from capacity_tui.engine.accuracy.published import DESCRIBED, Kind
 from capacity_tui.engine.accuracy.report import AccuracyReport
-from capacity_tui.engine.accuracy.scoring import Pair, Scores
+from capacity_tui.engine.accuracy.scoring import Pair, Prediction, Scores, score
 from capacity_tui.engine.accuracy.verdicts import VerdictReport, share
 from capacity_tui.engine.verdict import Verdict
 
@@ -31,7 +31,8 @@ predicted over measured, less one. *In the range* is the share of the runs insid
 hold eight in ten; *by publisher* is the mean of that over publishers, and *high/low* the median width of ranges: one
 that holds everything because it is wide says nothing. *Each publisher once* is the mean of the publishers' own medians,
 so that many runs of one do not outweigh the others. The constant rate is the simplest model there is: every device of a
-kind reaches one share of its peak, always.
+kind reaches one share of its peak, always. Other programs stand beside the estimates where they could be run on the
+same plans; those that ask for the share of the peak that will be reached predict no time.
 
 The shipped constants and ranges were made from these very runs. *Unseen* figures are the ones to trust: constants, and
 for publishers ranges too, come from all other runs. Left out are, in turn, each publisher; each family of software,
@@ -81,7 +82,18 @@ def score_rows(report: AccuracyReport, unseen: UnseenScores = MappingProxyType({
         "constant rate": report.baseline,
         "constant rate, unseen publishers": report.baseline_unseen,
     }
-    return [(name, *score_cells(scores)) for name, scores in rows.items() if scores is not None]
+    known = [(name, *score_cells(scores)) for name, scores in rows.items() if scores is not None]
+    return [*known, *_rivals(report)]
+
+
+def _rivals(report: AccuracyReport) -> Iterator[tuple[str, ...]]:
+    """Yield the rows of other programs, each with our own on the same runs."""
+    for program, predicted in rival_predictions(report.kind).items():
+        own = [pair for pair in report.pairs if pair.measurement.id in predicted]
+        if own:
+            theirs = [Pair(pair.measurement, Prediction(predicted[pair.measurement.id])) for pair in own]
+            yield program, *score_cells(score(theirs))
+            yield "estimates, on the same runs", *score_cells(score(own))
 
 
 def pair_cells(pair: Pair) -> tuple[str, ...]:

@@ -91,7 +91,8 @@ def judgements(catalog: Catalog) -> Iterator[Judged]:
         yield Judged(as_shipped(unnamed_problem(fits, catalog)), withheld=True)
     for fits in SERVING:
         yield judged_apart(as_shipped(serving_problem(fits, catalog)))
-    fitted = {kind for kinds in (*TRAINING.values(), *SERVING.values()) for kind in kinds}
+    yield judged_apart(as_shipped(network_problem(catalog)))
+    fitted = {kind for kinds in (*TRAINING.values(), *SERVING.values(), NETWORKS) for kind in kinds}
     others = [kind for kind in COMPARED_KINDS if kind not in fitted]
     yield Judged(as_shipped(Problem(published_runs(others, catalog), (), catalog)))
 
