@@ -90,8 +90,8 @@ class Cells:
         self.cells = tuple(cells)
         self._words = {name: np.array([cell.words.get(name, UNSAID) for cell in cells]) for name in WORDS}
         self._splits = {name: np.array([float(name in cell.splits) for cell in cells]) for name in SPLITS}
-        self._low = {name: np.array([cell.low.get(name, np.nan) for cell in cells]) for name in NUMBERS}
-        self._high = {name: np.array([cell.high.get(name, np.nan) for cell in cells]) for name in NUMBERS}
+        self._low = {name: np.log2([cell.low.get(name, 0.0) or 1e-300 for cell in cells]) for name in NUMBERS}
+        self._high = {name: np.log2([cell.high.get(name, np.inf) for cell in cells]) for name in NUMBERS}
 
     def differences(self, likeness: Likeness) -> dict[str, Floats]:
         """Return how a run differs from each cell, by name; the last dimension is that of the cells."""
@@ -104,8 +104,8 @@ class Cells:
             found[LAYOUT] = np.asarray(np.sqrt(sum(apart, start=np.zeros(len(self.cells)))))
         for name, number in likeness.numbers.items():
             own_number = np.log2(np.maximum(_column(number), 1.0))
-            beyond = np.maximum(own_number - np.log2(self._high[name]), np.log2(self._low[name]) - own_number)
-            found[name] = np.asarray(np.nan_to_num(np.maximum(beyond, 0.0)))
+            beyond = np.maximum(own_number - self._high[name], self._low[name] - own_number)
+            found[name] = np.maximum(beyond, 0.0)
         return found
 
     def nearest(self, likeness: Likeness, spreads: Mapping[str, float]) -> Nearest:
@@ -118,18 +118,22 @@ class Cells:
         differences = self.differences(likeness)
         squares = {name: (spreads.get(name, 0.0) * each) ** 2 for name, each in differences.items()}
         whole = np.asarray(sum(squares.values(), start=np.zeros(len(self.cells))))
-        place = np.argmin(whole, axis=-1)[..., None]
+        if whole.ndim == 1:
+            place = int(np.argmin(whole))
+            return Nearest(
+                {name: float(each[place]) for name, each in squares.items()},
+                {name: float(each[place]) for name, each in differences.items()},
+                self.cells[place],
+            )
+        places = np.argmin(whole, axis=-1)[..., None]
 
         def at(each: Floats) -> Number:
-            shape = np.broadcast_shapes(each.shape, whole.shape)
-            taken = np.take_along_axis(np.broadcast_to(each, shape), np.broadcast_to(place, (*shape[:-1], 1)), -1)
-            return float(taken[0]) if taken.ndim == 1 else taken[..., 0]
+            return np.take_along_axis(np.broadcast_to(each, whole.shape), places, -1)[..., 0]
 
-        single = self.cells[int(place[0])] if place.ndim == 1 else None
         return Nearest(
             {name: at(each) for name, each in squares.items()},
             {name: at(each) for name, each in differences.items()},
-            single,
+            None,
         )
 
 

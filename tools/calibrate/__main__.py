@@ -101,7 +101,8 @@ def judged_apart(found: Fit[Run]) -> Judged:
     """Return a fit with families of software, and generations of hardware, left out in turn as well."""
     runs = found.problem.runs
     groups = [run.software for run in runs], [run.hardware for run in runs]
-    software, hardware = (left_out(found.problem, found.distances, found.errors, group) for group in groups)
+    problem, distances, errors = found.problem, found.distances, found.errors
+    software, hardware = (left_out(problem, distances, errors, group, anew=False) for group in groups)
     return Judged(found, (software, hardware))
 
 
@@ -109,7 +110,7 @@ def ranges(catalog: Catalog, *, write: bool) -> None:
     """Make ranges and unseen figures of what ships, print them, and write them where that is asked for."""
     judged = list(judgements(catalog))
     found: list[RangesOfFigure] = []
-    for each in ranges_of(judged, catalog):
+    for each in ranges_of(judged):
         found.append(each)
         print("\n".join(ranges_in_words(each)), flush=True)
     if write:

@@ -209,7 +209,9 @@ def judged(problem: Problem[RunT], distances: Floats, errors: Errors) -> Fit[Run
     return Fit(problem, distances, errors, unseen)
 
 
-def left_out(problem: Problem[RunT], distances: Floats, errors: Errors, groups: Sequence[str]) -> Floats:
+def left_out(
+    problem: Problem[RunT], distances: Floats, errors: Errors, groups: Sequence[str], *, anew: bool = True
+) -> Floats:
     """Return the residuals of every run from constants fitted to the runs of all other groups.
 
     Args:
@@ -217,6 +219,7 @@ def left_out(problem: Problem[RunT], distances: Floats, errors: Errors, groups: 
         distances: of the constants from their priors, where the whole fit is.
         errors: of the runs there.
         groups: group of each run.
+        anew: whether the residuals are estimated anew; else they move by the slopes of the whole fit as well.
     """
     unseen = errors.residuals.copy()
     if not problem.constants:
@@ -235,7 +238,10 @@ def left_out(problem: Problem[RunT], distances: Floats, errors: Errors, groups: 
 
         without = distances.copy()
         without[moving] = _solve(moved, start, problem.weights[others], problem.spreads[moving])
-        unseen[own] = problem.residuals(without, own.tolist())
+        if anew:
+            unseen[own] = problem.residuals(without, own.tolist())
+        else:
+            unseen[own] = Errors(errors.residuals[own], errors.slopes[own]).moved(without - distances)
     return unseen
 
 

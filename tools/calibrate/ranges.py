@@ -60,20 +60,19 @@ class Judged:
     withheld: bool = False
 
 
-def figures_of(judged: Sequence[Judged]) -> Mapping[str, list[tuple[Judged, int]]]:
-    """Return where the runs of each kind of figure stand, by row of reliability.yaml."""
-    found: dict[str, list[tuple[Judged, int]]] = {}
+def samples_of(judged: Sequence[Judged]) -> Mapping[str, list[tuple[Judged, int, Sample]]]:
+    """Return the errors of runs, and where the runs stand, by row of reliability.yaml."""
+    found: dict[str, list[tuple[Judged, int, Sample]]] = {}
     for each in judged:
-        catalog = each.fit.problem.catalog
-        for place, run in enumerate(each.fit.problem.runs):
-            answer = answered(run.measurement, catalog)
-            row = answer.estimate.work.evidence.rows[figure_name(run.measurement.quantity)].id
-            found.setdefault(row, []).append((each, place))
+        problem = each.fit.problem
+        for place, run in enumerate(problem.runs):
+            row, sample = sample_of(run.measurement, each.fit.unseen[place], problem.catalog, withheld=each.withheld)
+            found.setdefault(row, []).append((each, place, sample))
     return found
 
 
-def sample_of(measurement: Measurement, unseen: float, catalog: Catalog, *, withheld: bool) -> Sample:
-    """Return the error of a run, and what its spread may depend on.
+def sample_of(measurement: Measurement, unseen: float, catalog: Catalog, *, withheld: bool) -> tuple[str, Sample]:
+    """Return the row of reliability.yaml of a run's figure, with its error and what its spread may depend on.
 
     Args:
         measurement: what was measured.
@@ -81,13 +80,14 @@ def sample_of(measurement: Measurement, unseen: float, catalog: Catalog, *, with
         catalog: facts.
         withheld: whether the plan does not name its software.
     """
-    ranges = answered(measurement, catalog).estimate.ranges
-    if ranges is None:
+    estimate, figure = answered(measurement, catalog).estimate, figure_name(measurement.quantity)
+    if estimate.ranges is None:
         raise ValueError(f"{measurement.id} has no range")
-    doubts = ranges.doubts(figure_name(measurement.quantity))
+    doubts = estimate.ranges.doubts(figure)
     amounts = {name: float(amount) for name, amount in doubts.amounts.items()}
     error = -unseen * sign_of(measurement.quantity)
-    return Sample(measurement.source_key, error, amounts, doubts.likeness, withheld)
+    sample = Sample(measurement.source_key, error, amounts, doubts.likeness, withheld)
+    return estimate.work.evidence.rows[figure].id, sample
 
 
 @dataclass(frozen=True)
@@ -137,15 +137,11 @@ class RangesOfFigure:
             )
 
 
-def ranges_of(judged: Sequence[Judged], catalog: Catalog) -> Iterator[RangesOfFigure]:
+def ranges_of(judged: Sequence[Judged]) -> Iterator[RangesOfFigure]:
     """Yield the ranges of each kind of figure among some runs."""
-    for row, places in figures_of(judged).items():
-        samples = [
-            sample_of(each.fit.problem.runs[place].measurement, each.fit.unseen[place], catalog, withheld=each.withheld)
-            for each, place in places
-        ]
-        errors = Errors(samples, spread_priors()[row])
-        yield RangesOfFigure(row, places, errors, errors.result())
+    for row, found in samples_of(judged).items():
+        errors = Errors([sample for _, _, sample in found], spread_priors()[row])
+        yield RangesOfFigure(row, [(each, place) for each, place, _ in found], errors, errors.result())
 
 
 @dataclass(frozen=True, slots=True)
