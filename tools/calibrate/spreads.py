@@ -29,6 +29,9 @@ PRIOR_SPREAD = 0.7
 HELD = 0.8
 # Squared difference from the cells of a run's own publisher, which are no help to it.
 FAR = 1e9
+# Name of the spread of software that is not named, and the factors tried to widen it by.
+UNNAMED = "unnamed"
+WIDER = (1.0, 1.1, 1.2, 1.35, 1.5, 1.7, 2.0, 2.4, 3.0)
 # No quantile beyond this is taken from a handful of publishers.
 FURTHEST = 0.985
 
@@ -82,6 +85,7 @@ class Errors:
         self.cells = cells_of((each.publisher, each.likeness) for each in samples if not each.withheld)
         self.publishers = tuple(dict.fromkeys(each.publisher for each in samples))
         self._keys = np.array([each.publisher for each in samples])
+        self._withheld = np.array([each.withheld for each in samples], dtype=np.bool_)
         self.errors = np.array([each.error for each in samples])
         self._amounts = np.array([[each.amounts.get(name, 0.0) for name in self.parts] for each in samples]) ** 2
         self._squares, self._kinds = self._differences()
@@ -145,16 +149,39 @@ class Errors:
         """Return how many spreads lie between an estimate and the ends of its range, below and above."""
         scores = self.errors[chosen] / self.deviations(logarithms, chosen)
         weights = self.weights(chosen)
-        publishers = len({self._keys[place] for place in chosen})
-        level = min((1.0 + HELD * (publishers + 1.0) / publishers) / 2.0, FURTHEST)
+        level = min((1.0 + self._held(chosen)) / 2.0, FURTHEST)
         return -quantile(scores, weights, 1.0 - level), quantile(scores, weights, level)
+
+    def _held(self, chosen: NDArray[np.intp]) -> float:
+        """Return the share of known errors inside, so that eight in ten of one more publisher's are."""
+        publishers = len({self._keys[place] for place in chosen})
+        return HELD * (publishers + 1.0) / publishers
+
+    def calibrated(self, logarithms: Floats, chosen: NDArray[np.intp]) -> tuple[Floats, float, float]:
+        """Return spreads and tails: tails from runs whose software is named, and as much wider where it is withheld.
+
+        Args:
+            logarithms: of the spreads, as fitted to all of them.
+            chosen: where the errors stand.
+        """
+        named, withheld = chosen[~self._withheld[chosen]], chosen[self._withheld[chosen]]
+        below, above = self.tails(logarithms, named if len(named) else chosen)
+        moved = logarithms.copy()
+        if UNNAMED not in self.parts or not len(withheld):
+            return moved, below, above
+        weights = self.weights(withheld)
+        for factor in WIDER:
+            moved[self.parts.index(UNNAMED)] = logarithms[self.parts.index(UNNAMED)] + np.log(factor)
+            scores = self.errors[withheld] / self.deviations(moved, withheld)
+            if np.average((scores > -below) & (scores < above), weights=weights) >= HELD:
+                break
+        return moved, below, above
 
     def result(self) -> Fitted:
         """Return the spreads and tails of all errors."""
         every = np.arange(len(self.samples))
-        logarithms = self.fitted(every)
+        logarithms, below, above = self.calibrated(self.fitted(every), every)
         values = np.exp(logarithms)
-        below, above = self.tails(logarithms, every)
         names = len(self.parts)
         return Fitted(
             dict(zip(self.parts, map(float, values[:names]), strict=True)),
@@ -171,8 +198,7 @@ class Errors:
             own, others = self.places(publisher), self.places(publisher, own=False)
             if not len(others):
                 others = own
-            logarithms = self.fitted(others, start)
-            below, above = self.tails(logarithms, others)
+            logarithms, below, above = self.calibrated(self.fitted(others, start), others)
             deviations = self.deviations(logarithms, own)
             low[own], high[own] = -below * deviations, above * deviations
         return low, high
