@@ -16,21 +16,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from capacity_tui.engine.catalog.rows.reliability import Reliability
-from capacity_tui.engine.numeric import Number, added, any_true
+from capacity_tui.engine.numeric import Number, added
 from capacity_tui.engine.uncertainty.intervals import Range
 from capacity_tui.engine.uncertainty.likeness import Cells, Likeness, Nearest, published_cells
 
 # What of a range is told by name: contributions above this share of its variance.
 TOLD = 0.08
-WORDS_OF = {
-    "base": "what published runs like it differ by",
-    "software": "software nobody measured with it",
-    "layout": "ways of sharing the work",
-    "length": "length",
-    "devices": "number of devices",
-    "parameters": "size of the model",
-    "batch": "batch",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +84,7 @@ def range_of(doubts: Doubts, row: Reliability) -> Range:
         np.exp(-row.below * deviation),
         np.exp(row.above * deviation),
         f"{_runs(row)}; {'; '.join(_reasons(found))}" if np.ndim(deviation) == 0 else _runs(row),
-        tuple(_beyond(doubts, found.nearest)),
+        tuple(_beyond(doubts, found)),
     )
 
 
@@ -118,13 +109,14 @@ def _reasons(found: Spread) -> Iterator[str]:
         yield f"nearest published: {found.nearest.cell.text}"
 
 
-def _beyond(doubts: Doubts, nearest: Nearest) -> Iterator[str]:
-    """Yield in what a run differs from all that was published."""
-    if nearest.cell is None or any(any_true(np.ndim(each) > 0) for each in nearest.amounts.values()):
+def _beyond(doubts: Doubts, found: Spread) -> Iterator[str]:
+    """Yield in what a run differs from all that was published, where that widens its range."""
+    nearest = found.nearest
+    if nearest.cell is None:
         return
-    words, cell = doubts.likeness.words, nearest.cell
+    words, cell, whole = doubts.likeness.words, nearest.cell, float(found.variance)
     for name, amount in nearest.amounts.items():
-        if not float(amount) > 0:
+        if not float(nearest.squares[name]) > TOLD * whole:
             continue
         if name in words:
             yield f"{name} {words[name]} (nearest published: {cell.words[name]})"

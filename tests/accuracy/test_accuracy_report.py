@@ -77,7 +77,7 @@ def test_memory_of_inference_is_what_serving_takes():
     catalog = load_catalog()
     rows = scored_measurements("inference_memory")
     predict = predictor(catalog)
-    for row in rows[::20]:
+    for row in [row for row in rows if row.quantity != "claimed_bytes"][::20]:
         memory = estimate_plan(Plan.model_validate(row.plan), None, catalog).estimate.memory
         counted = memory.per_device_bytes if row.quantity == "allocated_bytes" else memory.reserved_bytes
         assert predict(row).value == counted.value

@@ -243,9 +243,10 @@ class TestArrays:
 
 class TestRanges:
     def test_runs_like_those_measured_have_the_ranges_of_these(self) -> None:
-        found = estimate(training__framework="nemo")
-        assert "nearest published" in found.range_of("computation.step_seconds").basis
-        assert not any("outside what was measured" in words for words in found.basis.assumed)
+        found = estimate(training__framework="fsdp", training__seq_len=2048, parallelism__zero=3)
+        step = found.range_of("computation.step_seconds")
+        assert "nearest published: hopper, fsdp, bf16" in step.basis
+        assert step.beyond == ()
 
     def test_hardware_nobody_measured_is_named_and_has_wider_ranges(self) -> None:
         known, unknown = estimate().computation, estimate(hardware__name="l40s")
