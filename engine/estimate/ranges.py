@@ -7,6 +7,8 @@ from typing import cast
 
 import numpy as np
 
+from capacity_tui.engine.catalog.counts import counted
+from capacity_tui.engine.catalog.rows.reliability import Reliability
 from capacity_tui.engine.estimate.timing.passes import PhaseTime
 from capacity_tui.engine.estimate.timing.schedule import SHORTEST
 from capacity_tui.engine.estimate.work import Phase, Work
@@ -17,8 +19,7 @@ from capacity_tui.engine.uncertainty.spread import Doubts, range_of
 
 # Parts of memory that follow from sizes and types alone.
 EXACT_PARTS = frozenset({"weights", "gradients", "optimizer", "kv_cache"})
-# Lengths up to which attention is as sure as other kernels.
-SURE_LENGTH = 2048.0
+SURE_LENGTH = counted("sure-length")
 # Figures behind the speeds of serving, by result key; rates have the inverse range of their times.
 _TIMES: Mapping[str, FigureName] = {
     "computation.infer.time_to_first_token_seconds": "prefill",
@@ -86,7 +87,8 @@ class Ranges:
         return range_of(self.doubts(name), evidence.rows[name]) if name in evidence.rows else Range(1.0, 1.0)
 
     def _time_amounts(self, figure: FigureName) -> Mapping[str, Number]:
-        work, row = self._work, self._work.evidence.rows[figure]
+        work = self._work
+        row: Reliability = work.evidence.rows[figure]
         every = list(zip(work.phases, self._times, strict=True))
         own = [(phase, time) for phase, time in every if phase.name == figure]
         return time_amounts(own or every, work.units_per_sample, row.hidden)

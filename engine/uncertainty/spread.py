@@ -80,12 +80,10 @@ def range_of(doubts: Doubts, row: Reliability) -> Range:
     """Return the range of a figure, with what it rests on in words."""
     found = spread_of(doubts, row, published_cells(row.id))
     deviation = found.deviation
-    return Range(
-        np.exp(-row.below * deviation),
-        np.exp(row.above * deviation),
-        f"{_runs(row)}; {'; '.join(_reasons(found))}" if np.ndim(deviation) == 0 else _runs(row),
-        tuple(_beyond(doubts, found)),
-    )
+    low, high = np.exp(-row.below * deviation), np.exp(row.above * deviation)
+    if np.ndim(deviation):
+        return Range(low, high, _runs(row))  # of several runs there is no one reason
+    return Range(low, high, "; ".join((_runs(row), *_reasons(found))), tuple(_beyond(doubts, found)))
 
 
 def _runs(row: Reliability) -> str:

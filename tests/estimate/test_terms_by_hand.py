@@ -264,10 +264,12 @@ class TestMoneyAndPower:
 
 
 class TestVerdict:
-    @pytest.mark.parametrize(("place", "verdict"), [(1.1, Verdict.FITS), (0.5, Verdict.TIGHT), (-0.1, Verdict.OVER)])
-    def test_a_run_fits_where_all_its_range_does(self, place, verdict):
-        """The device has what lies between the estimate (0) and the upper end of its range (1)."""
-        reserved = estimated(TRAINING, parallelism__zero=3).memory.reserved_bytes
-        capacity = float(reserved.value) + place * float(reserved.high - reserved.value)
+    @pytest.mark.parametrize(
+        ("end", "share", "verdict"),
+        [("high", 1.01, Verdict.FITS), ("value", 1.0, Verdict.TIGHT), ("low", 0.99, Verdict.OVER)],
+    )
+    def test_a_run_fits_where_all_its_range_does(self, end, share, verdict):
+        """The device has a little more than the upper end of the range, its middle, or a little less than its lower."""
+        capacity = float(getattr(estimated(TRAINING, parallelism__zero=3).memory.reserved_bytes, end)) * share
         found = estimated(TRAINING, parallelism__zero=3, hardware__spec={"memory_mib": int(capacity / 2**20)})
         assert found.verdict is verdict
