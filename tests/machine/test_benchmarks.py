@@ -283,7 +283,7 @@ def test_measured_rates_replace_the_usual_shares(machine, tmp_path):
 def test_gpus_are_measured_by_type(machine, monkeypatch):
     pytest.importorskip("torch")
     monkeypatch.setattr(accelerators, "_devices", lambda torch: ("cpu:0",))
-    monkeypatch.setattr(accelerators, "SIZE", 64)
+    monkeypatch.setattr(accelerators, "SMALLER", 64)
     monkeypatch.setattr(accelerators, "COPY_BYTES", 1 << 20)
     report = run_benchmarks(machine, ("gpu",))
     names = {figure.id for figure in report.measured}
