@@ -13,6 +13,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -26,7 +27,6 @@ from capacity_tui.engine.estimate.resolve import resolve_plan
 from capacity_tui.engine.estimate.timing.schedule import step_time
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan.plan import Plan
-from capacity_tui.engine.verdict import Verdict
 
 WANTED = 2_000_000
 REPEATS = 5
@@ -58,9 +58,9 @@ def seconds_of(work: Callable[[], object]) -> float:
     return sorted(taken)[REPEATS // 2]
 
 
-def speed_of_what_fits(block: Evaluated) -> Number:
-    """Return what a search ranks by."""
-    return np.where(~block.verdicts.are(Verdict.OVER), block.units_per_second, -np.inf)
+def speed_of_what_fits(block: Evaluated, capacity: float) -> Number:
+    """Return what a search ranks by, on devices of so many bytes."""
+    return np.where(np.less_equal(block.reserved_bytes, capacity), block.units_per_second, -np.inf)
 
 
 def flat(space: TrainingSpace) -> None:
@@ -82,7 +82,7 @@ def flat(space: TrainingSpace) -> None:
             recompute=replace(run.recompute, **recompute),
         )
         work = transformer_work(run, space.resolved.plan)
-        _ = memory_estimate(work, run.cluster).verdicts, step_time(work).seconds
+        _ = memory_estimate(work, run.cluster).held, step_time(work).seconds
 
 
 def main() -> None:
@@ -93,7 +93,8 @@ def main() -> None:
     print(f"{space.size:,} combinations of {len(AXES)} fields; rules exclude {space.size - space.count:,}:")
     for excluded in space.excluded:
         print(f"  {excluded.count:>9,}  {excluded.words}")
-    searched = seconds_of(lambda: top(space.blocks(), speed_of_what_fits, 10))
+    ranked = partial(speed_of_what_fits, capacity=float(resolved.cluster.device.memory_bytes or np.inf))
+    searched = seconds_of(lambda: top(space.blocks(), ranked, 10))
     listed = seconds_of(lambda: flat(space))
     one = seconds_of(lambda: [estimate_resolved(resolved, catalog) for _ in range(20)]) / 20
     rates = {
