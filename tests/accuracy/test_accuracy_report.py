@@ -80,7 +80,8 @@ def test_memory_of_inference_is_what_serving_takes():
     for row in [row for row in rows if row.quantity != "claimed_bytes"][::20]:
         memory = estimate_plan(Plan.model_validate(row.plan), None, catalog).estimate.memory
         counted = memory.per_device_bytes if row.quantity == "allocated_bytes" else memory.reserved_bytes
-        assert predict(row).value == counted.value
+        found = predict(row).value
+        assert found > counted.value if row.quantity == "claimed_bytes" else found == counted.value
     assert evaluate(predict, "inference_memory", rows).overall.median < 0.5
 
 
