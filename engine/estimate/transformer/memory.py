@@ -30,6 +30,7 @@ from capacity_tui.engine.estimate.transformer.memory_terms import (
     activation_bytes,
     alive_activations,
     buffer_bytes,
+    captured_input_bytes,
     host_bytes,
     sharded_bytes,
     state_bytes,
@@ -237,8 +238,11 @@ def stage_memory(run: TransformerRun, stage: str) -> StageMemory:
     used, gathered = gathered_bytes(run, each, held.dense + held.experts)
     ends = embedding_and_head_buffers(run, held.embedding, held.head)
     trained = run.trained_share * (held.dense + held.experts) + run.trained_ends * held.ends
-    reduced = (run.replica_ranks > 1) | (run.zero >= 1)
+    alone = (run.zero >= 1) & np.asarray(software.flat_gradients >= 1.0)  # its buffers are made for a single device too
+    reduced = (run.replica_ranks > 1) | alone
     buckets = where(reduced, np.minimum(software.bucket_bytes, BUCKETS * run.element_bytes * trained), 0.0)
+    if any_true(run.captured > 0):
+        buckets = buckets + captured_input_bytes(run.captured, run.tokens)
     # Gradients of one micro-batch come to be while its activations go; with several they stay in between. Those that
     # are reduced and sharded on a stream of their own cannot use the room that activations leave, nor can a buffer in
     # another type than the parameters', which exists from the first step on.

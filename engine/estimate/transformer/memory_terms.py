@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from capacity_tui.engine.catalog.counts import counted
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.units import BITS_PER_BYTE
 
 ZERO = "Rajbhandari et al. 2020"
 ACTIVATIONS = "Korthikanti et al. 2022, with fused attention"
+CAPTURED_INPUT = counted("captured-input-bytes")
 GRADIENTS, OPTIMIZER = "memory.parts.gradients", "memory.parts.optimizer"
 
 
@@ -108,6 +110,21 @@ def buffer_bytes(gathered: Number, ends: Number, casts: Number, buckets: Number)
         buckets: bytes of the framework's communication buckets.
     """
     return gathered + ends + casts + buckets
+
+
+@equation(
+    "bytes = captured · input · tokens",
+    unit="B",
+    source="captured kernels read their inputs where they lay when they were captured: PyTorch, CUDA graphs",
+)
+def captured_input_bytes(captured: Number, tokens: Number) -> Number:
+    """Bytes of inputs that stay in place because the kernels of a step are captured.
+
+    Args:
+        captured: 1 where they are.
+        tokens: tokens of a micro-batch on the device.
+    """
+    return captured * CAPTURED_INPUT * tokens
 
 
 @equation(
