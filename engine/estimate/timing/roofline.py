@@ -56,18 +56,19 @@ def gemm_rate(
 
 
 @equation(
-    "share = rows / (rows + 128 / 2) if groups > 1 else 1",
+    "share = reach · rows / (rows + 128 / 2) if groups > 1 else reach",
     unit="",
     source="the last tile of each group is half full in the mean; published timings of grouped products",
 )
-def group_fill(rows: Number, groups: Number) -> Number:
-    """Share of the rate that groups of rows leave, whose last tiles are partly filled.
+def grouped_share(reach: Number, rows: Number, groups: Number) -> Number:
+    """Share of the peak that groups of rows leave of what one product reaches: their last tiles are partly filled.
 
     Args:
+        reach: share of the peak that large products sustain.
         rows: rows of a group.
         groups: products side by side.
     """
-    return where(groups > 1, rows / (rows + 0.5 * TILE_ROWS), 1.0)
+    return reach * where(groups > 1, rows / (rows + 0.5 * TILE_ROWS), 1.0)
 
 
 @equation(

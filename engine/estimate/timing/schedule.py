@@ -295,8 +295,8 @@ def _pipeline_time(phase: Phase, schedule: Schedule) -> PhaseTime:
     bubble = pipeline_bubble(stages, schedule.interleave, micro_batches, mean + messages, slowest + messages, flushes)
     parts["pipeline_bubble"] = parts.get("pipeline_bubble", 0.0) + bubble + messages * micro_batches
     parts["optimizer"] = total(busy.step)
-    waiting = straggling(total(parts), schedule.spread, schedule.nodes)
-    parts["overhead"] = parts.get("overhead", 0.0) + overlap.idle * micro_batches + phase.fixed_seconds + waiting
+    parts["overhead"] = parts.get("overhead", 0.0) + overlap.idle * micro_batches + phase.fixed_seconds
+    parts["overhead"] = parts["overhead"] + straggling(total(parts), schedule.spread, schedule.nodes)
     return PhaseTime(total(parts), parts, tuple(visible))
 
 

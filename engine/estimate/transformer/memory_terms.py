@@ -113,7 +113,7 @@ def buffer_bytes(gathered: Number, ends: Number, casts: Number, buckets: Number)
 
 
 @equation(
-    "bytes = captured · input · tokens",
+    "bytes = captured · 16 · tokens",
     unit="B",
     source="captured kernels read their inputs where they lay when they were captured: PyTorch, CUDA graphs",
 )

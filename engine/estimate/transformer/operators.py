@@ -20,7 +20,7 @@ from capacity_tui.engine.estimate.timing.roofline import (
     alignment,
     gemm_bytes,
     gemm_rate,
-    group_fill,
+    grouped_share,
     operator_seconds,
     padded,
     reached_bandwidth,
@@ -120,10 +120,9 @@ def gemm(
     ramp = reach.ramp_length * 2.0 / element_bytes
     bandwidth = reached_bandwidth(device.bandwidth, reach.stream)
 
-    fill = group_fill(m, groups) if any_true(np.asarray(groups) > 1) else 1.0
-
     def product(label: str, phase: Direction, rows: Number, columns: Number, depth: Number, runs: Number) -> Operator:
-        rate = gemm_rate(rows * groups, columns, depth, peak, reached * fill, device.units, reach.wave_fill, ramp)
+        share = grouped_share(reached, rows, groups) if any_true(groups > 1) else reached
+        rate = gemm_rate(rows * groups, columns, depth, peak, share, device.units, reach.wave_fill, ramp)
         return Operator(
             label, "compute", phase, where, 2.0 * rows * columns * depth * groups,
             gemm_bytes(rows, columns, depth, element_bytes) * groups, rate, bandwidth, runs,
@@ -228,8 +227,9 @@ def _elementwise(run: TransformerRun) -> Iterator[Operator]:
         return elementwise_bytes(passes, run.tokens, run.element_bytes, elements)
 
     dropped = run.dropout_passes
-    forward = moved(FORWARD_PASSES + dropped, backward=False)
-    backward = moved(BACKWARD_PASSES + dropped, backward=True)
+    drops = any_true(dropped > 0)  # without dropout a pass keeps the very number, so that its source is found
+    forward = moved(FORWARD_PASSES + dropped if drops else FORWARD_PASSES, backward=False)
+    backward = moved(BACKWARD_PASSES + dropped if drops else BACKWARD_PASSES, backward=True)
     recompute_fraction = recomputed_share(
         run, np.maximum(run.recompute.norm, run.recompute.activation) * RECOMPUTED_ELEMENTWISE, product=False
     )
