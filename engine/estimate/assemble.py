@@ -45,9 +45,10 @@ def memory_estimate(work: Work, cluster: Cluster, ratios: Range = WITHOUT_RANGE)
         bytes_ = work.stages[name]
         return StageBytes(bytes_, bytes_ + reserve_bytes(bytes_, work.fragmentation) + work.context_bytes)
 
+    weights = work.memory.get("weights", 0.0)
     return MemoryEstimate(
-        per_device_bytes=ratios.around(allocated),
-        reserved_bytes=ratios.around(allocated + added(outside.values())),
+        per_device_bytes=ratios.around(allocated).at_least(weights),
+        reserved_bytes=ratios.around(allocated + added(outside.values())).at_least(weights),
         parts=parts,
         capacity_bytes=cluster.device.memory_bytes,
         host_bytes=work.host_bytes,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from capacity_tui.engine.numeric import Number
 
 
@@ -24,6 +26,10 @@ class Interval:
     def scaled(self, factor: Number) -> Interval:
         """Return the value and its range times a factor."""
         return Interval(self.value * factor, self.low * factor, self.high * factor)
+
+    def at_least(self, certain: Number) -> Interval:
+        """Return the value with a range that does not go below what is certain."""
+        return Interval(self.value, np.minimum(np.maximum(self.low, certain), self.value), self.high)
 
 
 @dataclass(frozen=True, slots=True)

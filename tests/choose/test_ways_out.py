@@ -25,11 +25,12 @@ def wanted(model: str, hardware: str, devices: int = 1, task: str = "train", **t
 @pytest.mark.parametrize(
     ("plan", "taken"),
     [
-        (wanted("llama-2-7b", "h100-sxm-80gb", 8), {"parallelism.zero"}),
-        (wanted("llama-2-7b", "a100-sxm-80gb"), {"training.optimizer"}),
+        (wanted("llama-2-7b", "h100-sxm-80gb", 8), {"parallelism.zero", "training.checkpointing"}),
+        (wanted("llama-2-7b", "a100-sxm-80gb"), {"parallelism.offload", "training.checkpointing"}),
+        (wanted("llama-3.2-3b", "l40s"), {"training.optimizer", "training.checkpointing"}),
         (wanted("llama-3-8b", "rtx-4090", task="finetune"), {"training.method", "training.checkpointing"}),
     ],
-    ids=["sharding", "optimizer", "adapters"],
+    ids=["sharding", "offload", "optimizer", "adapters"],
 )
 def test_what_is_taken_fits_and_is_said(plan: Plan, taken: set[str]) -> None:
     found = fill(plan, "balanced")

@@ -73,33 +73,6 @@ class JobFields(Section):
             role="job",
         ),
     ] = 2048
-    predicted_tokens: Annotated[
-        Annotated[int, Field(ge=0, le=LARGEST_COUNT)] | None,
-        Knob(
-            "Predicted",
-            "power-of-two",
-            "training",
-            "tok",
-            0,
-            LARGEST_COUNT,
-            families=TRANSFORMER,
-            role="job",
-        ),
-    ] = None
-    document_tokens: Annotated[
-        Length | None,
-        Knob(
-            "Document",
-            "power-of-two",
-            "training",
-            "tok",
-            1,
-            LARGEST_COUNT,
-            families=TRANSFORMER,
-            is_length=True,
-            role="job",
-        ),
-    ] = None
     tokens: Annotated[
         AutoAmount | None,
         Knob(
@@ -146,22 +119,6 @@ class JobFields(Section):
             role="job",
         ),
     ] = None
-    local_batches: Annotated[
-        Count,
-        Knob(
-            "Local batches",
-            "integer",
-            "training",
-            "",
-            1,
-            LARGEST_COUNT,
-            families=TRANSFORMER,
-            role="setting",
-            needs=("stages",),
-            is_wish=True,
-            keeps_result=True,
-        ),
-    ] = 1
     steps: Annotated[
         Count | None,
         Knob(
@@ -205,6 +162,49 @@ class JobFields(Section):
             is_wish=True,
         ),
     ] = None
+    document_tokens: Annotated[
+        Length | None,
+        Knob(
+            "Document",
+            "power-of-two",
+            "training",
+            "tok",
+            1,
+            LARGEST_COUNT,
+            families=TRANSFORMER,
+            is_length=True,
+            role="job",
+        ),
+    ] = None
+    predicted_tokens: Annotated[
+        Annotated[int, Field(ge=0, le=LARGEST_COUNT)] | None,
+        Knob(
+            "Predicted",
+            "power-of-two",
+            "training",
+            "tok",
+            0,
+            LARGEST_COUNT,
+            families=TRANSFORMER,
+            role="job",
+        ),
+    ] = None
+    local_batches: Annotated[
+        Count,
+        Knob(
+            "Local batches",
+            "integer",
+            "training",
+            "",
+            1,
+            LARGEST_COUNT,
+            families=TRANSFORMER,
+            role="setting",
+            needs=("stages",),
+            is_wish=True,
+            keeps_result=True,
+        ),
+    ] = 1
     precision: Annotated[
         str,
         Knob(
