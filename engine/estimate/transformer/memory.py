@@ -238,8 +238,9 @@ def stage_memory(run: TransformerRun, stage: str) -> StageMemory:
     used, gathered = gathered_bytes(run, each, held.dense + held.experts)
     ends = embedding_and_head_buffers(run, held.embedding, held.head)
     trained = run.trained_share * (held.dense + held.experts) + run.trained_ends * held.ends
-    alone = (run.zero >= 1) & np.asarray(software.flat_gradients >= 1.0)  # its buffers are made for a single device too
-    reduced = (run.replica_ranks > 1) | alone
+    # Buffers of a flat optimizer are made for a single device too.
+    alone = where(np.asarray(software.flat_gradients) >= 1.0, np.minimum(run.zero, 1.0), 0.0)
+    reduced = (run.replica_ranks > 1) | (alone > 0)
     buckets = where(reduced, np.minimum(software.bucket_bytes, BUCKETS * run.element_bytes * trained), 0.0)
     if any_true(run.captured > 0):
         buckets = buckets + captured_input_bytes(run.captured, run.tokens)
