@@ -1,0 +1,127 @@
+"""Which module of the engine defines each public name, for the module that offers them."""
+
+from __future__ import annotations
+
+NAMES = {
+    # Errors, files and words
+    "errors": "CapacityError Place PlanError StorageError",
+    "files": "config_folder make_folder set_aside state_folder storage_error write_atomically",
+    "printable": "printable printable_lines",
+    "units": (
+        "format_bandwidth format_bytes format_count format_flops format_money format_number format_percent "
+        "format_power format_seconds format_temperature "
+    ),
+    "verdict": "Verdict",
+    # Catalogues
+    "catalog": (
+        "Accelerator:AcceleratorRow Architecture:ArchitectureRow Catalog Row:CatalogRow Instance:InstanceRow "
+        "Processor:ProcessorRow load_catalog"
+    ),
+    "catalog.table": "Table:CatalogTable",
+    # Models
+    "models.families": "family_of plugin_problems presumed_family",
+    "models.known_models": "KnownModel find_known_model known_models",
+    # Plans
+    "plan.all_fields": "OWN_PARAMETERS",
+    "plan.edit": "Edited edited",
+    "plan.fields": "PlanField plan_fields plan_values",
+    "plan.files.examples": "example_names example_text example_title",
+    "plan.files.loading": "apply_settings load_plan plan_from_data plan_from_text",
+    "plan.files.saved": "delete_plan list_plans plans_folder read_plan_file rename_plan write_plan_file",
+    "plan.files.sources": "PlanSource locate_plan read_source",
+    "plan.validation_errors": "field_names",
+    "plan.files.writing": "dump_plan",
+    "plan.plan": "AUTO HardwareSection Plan PricingSection",
+    "schema.field_meta": "Knob",
+    "schema.report_formats": "REPORT_FORMATS format_of_suffix",
+    "schema.stepping": "share_of_range stepped",
+    # Machines and clusters
+    "cluster.cluster": "Cluster Device",
+    "cluster.hardware_facts": "hardware_facts",
+    "cluster.measured_here": "device_key",
+    "cluster.own_machine": "detected:cluster_of_machine",
+    "cluster.placement": "placement_advice",
+    "cluster.resolve_cluster": "resolve_cluster",
+    "cluster.score": "Score",
+    "machine.benchmark.network_speed": "web_address",
+    "machine.benchmark.benchmark_report": "BenchmarkReport benchmarks_folder save_report",
+    "machine.benchmark.all_benchmarks": "Progress:BenchmarkProgress run_benchmarks",
+    "machine.detect": "detect",
+    "machine.doctor": "DoctorReport report_lines:doctor_lines examine:doctor_report",
+    "machine.facts": "Fact Quantity",
+    "machine.machine": "Accelerator Disk Machine NetworkInterface",
+    "machine.measured_constants": "MeasuredEfficiency",
+    "machine.plain_data": "machine_as_dict",
+    "machine.sample": "Sample:MachineSample Sampler",
+    "machine.generations": "Setting",
+    "machine.vendors.vendor": "GpuSample",
+    # Estimates
+    "estimate.classical.reasonable": "reasonable_rows",
+    "estimate.estimate": "Answer",
+    "estimate.figures": "figure interval_text limit_label",
+    "estimate.resolve": "resolve_plan",
+    "estimate.result": "UNDER_LOAD Estimate Interval Note",
+    "explain.roofline": "Roofline roofline",
+    # Choices
+    "choose.advice.host_requirements": "run_space",
+    "choose.advice.larger_devices": "larger_devices_note",
+    "choose.advice.machine_notes": "job_notes machine_warnings predicted_bottleneck",
+    "choose.answers": "Explained answer explain step_seconds",
+    "choose.modes.filled": "ModePlan",
+    "choose.modes.layout_sizes": "possible_sizes",
+    "choose.modes.modes": "Comparison MODES compare fill with_auto_resolved",
+    "choose.hardware_settings": "settings_for settings_for_row",
+    "choose.proposal": "propose",
+    "choose.validation": "faults:plan_faults remarks:plan_remarks",
+    "choose.whatif.trials": "EstimatedPlan",
+    # Presentation
+    "present.benchmark_figures": "benchmark_figure_text benchmark_parts",
+    "present.machine_facts": "machine_parts",
+    "present.machine_report": "job_parts machine_report_parts machine_score score_parts surroundings_parts",
+    "present.parts": "Part TablePart TextPart",
+    "present.explanation": "ExplanationText FormulaInput FormulaStep explanation_text",
+    "present.frameworks": "framework_files",
+    "present.html": "to_html",
+    "present.plan_values": "SWITCH plan_value_text",
+    "present.markdown": "to_markdown",
+    "present.plan_report": "SCALING_HEADS scaling_rows scaling_text",
+    "present.reports": "Report write_report",
+    "present.results": "result_as_dict to_json to_yaml",
+    "present.roofline_chart": (
+        "ASCII:ROOFLINE_ASCII UNICODE:ROOFLINE_UNICODE Glyphs:RooflineGlyphs limit_text:roofline_limit_text "
+        "roofline_lines"
+    ),
+    "present.summary": (
+        "Block:FigureBlock notes:answer_notes basis:basis_text chosen:chosen_settings blocks:figure_blocks "
+        "headline note_text verdict:verdict_text"
+    ),
+    # Measuring, and comparing with what was measured
+    "accuracy.fits": "LeftOut fitted_constants unseen_scores",
+    "accuracy.mine": "own_measurements",
+    "accuracy.predicting": "accuracy_of predictor",
+    "accuracy.published": "COMPARED_KINDS Kind:MeasurementKind",
+    "accuracy.render": (
+        "PAIR_HEADINGS:ACCURACY_PAIR_HEADINGS SCORE_HEADINGS:ACCURACY_SCORE_HEADINGS TITLES:ACCURACY_TITLES "
+        "reports_as_data:accuracy_as_data reports_as_markdown:accuracy_as_markdown pair_cells:accuracy_pair_cells "
+        "scatter_svg:accuracy_plot score_cells:accuracy_score_cells score_rows:accuracy_score_rows "
+        "VERDICT_HEADINGS:ACCURACY_VERDICT_HEADINGS verdict_rows:accuracy_verdict_rows"
+    ),
+    "accuracy.report": "AccuracyReport evaluate:evaluate_measurements",
+    "accuracy.scoring": "Scores:AccuracyScores",
+    "accuracy.verdicts": "VerdictReport verdicts_of",
+    "sampling.calibration": "fit_samples chosen_files:newest_samples write_measured",
+    "sampling.kernel_cases": "KERNELS:SAMPLED_KERNELS",
+    "sampling.collective_samples": (
+        "SIZES:COLLECTIVE_SIZES QUICK_SIZES:QUICK_COLLECTIVE_SIZES collective_groups sample_collectives"
+    ),
+    "sampling.kernel_samples": (
+        "QUICK_LIMIT_SECONDS:QUICK_SAMPLING_LIMIT_SECONDS LIMIT_SECONDS:SAMPLING_LIMIT_SECONDS "
+        "Where:SampledDevice Progress:SamplingProgress sample_kernels choose_backend:sampling_backend "
+        "grid_of:sampling_grid"
+    ),
+    "sampling.own_runs": "fit_runs keep_run kept_runs own_run read_runs resolved_run",
+    "sampling.run_log": "read_log:read_run_log",
+    "sampling.samples": "read_samples sample_files",
+    "sampling.torch_kernels": "gpu_usable",
+}
+"""Names by the module that defines them; behind a colon the one here, where the one there says too little."""
