@@ -10,11 +10,11 @@ from capacity_tui.engine.models.networks.reading import build_network
 from capacity_tui.engine.models.networks.specs import CatalogueNetwork
 
 
-def network(name: str, image_size: int | None = None) -> LayerList:
+def network(name: str, image_size: int | None = None, *, trains: bool = True, **options: int) -> LayerList:
     catalog = load_catalog()
     family = catalog.networks.find_id(name)
     assert family is not None
-    return CatalogueNetwork(image_size=image_size).network(catalog, family)
+    return CatalogueNetwork(image_size=image_size, **options).network(catalog, family, trains=trains)
 
 
 @pytest.mark.parametrize(
@@ -43,10 +43,14 @@ def network(name: str, image_size: int | None = None) -> LayerList:
         ("stable-diffusion-v1-5", 859_520_964, 401.6),
         ("stable-diffusion-2-1", 865_910_724, 1074.6),
         ("sdxl", 2_567_463_684, 3380.6),
+        ("fasterrcnn_resnet50_fpn", 41_755_286, 134.38),
+        ("maskrcnn_resnet50_fpn", 44_401_393, 187.6),
+        ("retinanet_resnet50_fpn", 34_014_999, 151.54),
+        ("ssd300_vgg16", 35_641_826, 34.86),
     ],
 )
 def test_networks_have_the_published_counts(name: str, parameters: int, giga_products: float) -> None:
-    found = network(name)
+    found = network(name, trains=False)
     assert found.parameters == parameters
     assert found.flops / 2e9 == pytest.approx(giga_products, rel=0.02)
 
@@ -70,6 +74,37 @@ def test_work_follows_the_size_of_the_image_and_parameters_do_not() -> None:
     small, large = network("convnext-base"), network("convnext-base", 448)
     assert large.parameters == small.parameters
     assert large.flops == pytest.approx(4 * small.flops, rel=0.01)
+
+
+def test_masks_of_a_hundred_objects_come_on_top_of_their_boxes() -> None:
+    """torchvision counts Mask R-CNN on noise, where it finds nothing to draw: four convolutions and a mask, by hand."""
+    boxes, masks = (network(name, trains=False).flops / 2 for name in ("fasterrcnn_resnet50_fpn", "mask_rcnn"))
+    each = 4 * 14 * 14 * 9 * 256 * 256 + 14 * 14 * 4 * 256 * 256 + 28 * 28 * 256 * 91
+    assert masks - boxes == 100 * each
+
+
+def test_a_detector_looks_at_fewer_regions_in_training() -> None:
+    served, trained = (network("faster-rcnn", trains=trains) for trains in (False, True))
+    assert served.parameters == trained.parameters
+    assert served.flops - trained.flops == 2 * (1000 - 512) * (49 * 256 * 1024 + 1024 * 1024 + 5 * 91 * 1024)
+
+
+def test_heads_of_a_detector_follow_its_classes() -> None:
+    few, many = (network("retinanet", num_classes=classes).parameters for classes in (80, 264))
+    assert many - few == (264 - 80) * 9 * (9 * 256 + 1)
+
+
+def test_weights_shared_by_several_tensors_count_once_and_work_for_each() -> None:
+    head: list[object] = [{"conv": 8}]
+    saved: list[object] = [{"save": "large"}, "pool", {"save": "small"}]
+    both = build_network([*saved, {"shared": {"tensors": ["large", "small"], "layers": head}}], Shape(8, 16, 16), 10)
+    assert both.parameters == 9 * 8 * 8 + 8
+    assert both.flops == 2 * 9 * 8 * 8 * (256 + 64)
+
+
+@pytest.mark.parametrize("side", [800, 1000, 333])
+def test_a_pyramid_takes_images_of_any_size(side: int) -> None:
+    assert network("mask-rcnn", side).parameters == 44_401_393
 
 
 def test_a_part_that_is_not_trained_keeps_nothing_and_runs_forward_alone() -> None:

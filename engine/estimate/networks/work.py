@@ -38,7 +38,7 @@ def network_work(
         catalog: facts.
         steps: optimizer steps of the job; None leaves its length open.
     """
-    network = spec.network(catalog, family)
+    network = spec.network(catalog, family, trains=plan.task != "infer")
     run = network_run(plan, network, cluster, catalog)
     parts, host = network_memory(run)
     parameters, flops, reach = float(network.parameters), float(network.flops), cluster.device.efficiency

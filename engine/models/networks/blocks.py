@@ -19,10 +19,10 @@ def rounded(channels: float, divisor: int = 8) -> int:
 
 
 def conv_norm(out: int | str, kernel: object = 3, stride: int = 1, groups: int = 1, activation: str = "",
-              padding: int | None = None) -> Entries:  # fmt: skip
-    """A convolution without bias, batch normalization, and an activation where one is named."""
+              padding: int | None = None, norm: str = "batch") -> Entries:  # fmt: skip
+    """A convolution without bias, a normalization, and an activation where one is named."""
     options = {"out": out, "kernel": kernel, "stride": stride, "groups": groups, "padding": padding, "bias": False}
-    return [{"conv": options}, "norm", *([{"activation": activation}] if activation else [])]
+    return [{"conv": options}, {"norm": norm}, *([{"activation": activation}] if activation else [])]
 
 
 def convolution_norm(before: int, width: int, kernel: object = 3, stride: int = 1, groups: int = 1,
@@ -40,14 +40,15 @@ def _around(branch: Entries, shortcut: Entries | None) -> Entries:
     return [{"residual": {"branch": branch, "shortcut": shortcut}}]
 
 
-def _projected(before: int, out: int, stride: int) -> Entries | None:
-    return conv_norm(out, 1, stride) if stride > 1 or before != out else None
+def _projected(before: int, out: int, stride: int, norm: str = "batch") -> Entries | None:
+    return conv_norm(out, 1, stride, norm=norm) if stride > 1 or before != out else None
 
 
-def resnet_stem(before: int, width: int = 64, activation: str = "relu") -> Entries:
+def resnet_stem(before: int, width: int = 64, activation: str = "relu", norm: str = "batch") -> Entries:
     """A 7x7 convolution and pooling, to a quarter of the image's side."""
     del before
-    return [*conv_norm(width, 7, 2, activation=activation), {"pool": {"kernel": 3, "stride": 2, "padding": 1}}]
+    pool = {"pool": {"kernel": 3, "stride": 2, "padding": 1}}
+    return [*conv_norm(width, 7, 2, activation=activation, norm=norm), pool]
 
 
 def basic_block(before: int, width: int, stride: int = 1) -> Entries:
@@ -57,7 +58,7 @@ def basic_block(before: int, width: int, stride: int = 1) -> Entries:
 
 
 def bottleneck(before: int, width: int, stride: int = 1, groups: int = 1, group_width: int = 64,
-               reduction: int = 0) -> Entries:  # fmt: skip
+               reduction: int = 0, norm: str = "batch") -> Entries:  # fmt: skip
     """1x1, 3x3 and 1x1 convolutions around a shortcut, the stride in the 3x3 as libraries have it.
 
     Args:
@@ -67,15 +68,16 @@ def bottleneck(before: int, width: int, stride: int = 1, groups: int = 1, group_
         groups: of the 3x3 convolution (Xie et al. 2017).
         group_width: channels of a group at 64 channels (Zagoruyko and Komodakis 2016 widen them).
         reduction: channels after it over those inside its gate (Hu et al. 2018); 0 without a gate.
+        norm: behind each convolution.
     """
     inner, out = width * group_width // 64 * groups, 4 * width
     branch = [
-        *conv_norm(inner, 1, activation="relu"),
-        *conv_norm(inner, 3, stride, groups, "relu"),
-        *conv_norm(out, 1),
+        *conv_norm(inner, 1, activation="relu", norm=norm),
+        *conv_norm(inner, 3, stride, groups, "relu", norm=norm),
+        *conv_norm(out, 1, norm=norm),
         *_gate(out // reduction if reduction else 0),
     ]
-    return [*_around(branch, _projected(before, out, stride)), {"activation": "relu"}]
+    return [*_around(branch, _projected(before, out, stride, norm)), {"activation": "relu"}]
 
 
 def regnet_block(before: int, width: int, stride: int = 1, group_width: int = 8, gate: float = 0.0) -> Entries:

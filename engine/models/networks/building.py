@@ -31,6 +31,7 @@ class LayerBuilder:
         self._kept_beside = 0
         self._kept_bytes = 0
         self._frozen = False
+        self._shared = False
 
     def built(self) -> LayerList:
         """Return the network built so far."""
@@ -43,6 +44,13 @@ class LayerBuilder:
         before, self._frozen = self._frozen, True
         yield
         self._frozen = before
+
+    @contextmanager
+    def shared(self) -> Iterator[None]:
+        """Add layers whose parameters were counted already: they read another tensor with the same weights."""
+        before, self._shared = self._shared, True
+        yield
+        self._shared = before
 
     def convolution(self, out: int, kernel: tuple[int, int], *, stride: int = 1, padding: int | None = None,
                     groups: int = 1, dilation: int = 1, bias: bool = True) -> None:  # fmt: skip
@@ -95,7 +103,7 @@ class LayerBuilder:
         layer = Layer(f"linear {width} to {out}, condition", "product", self.shape, out * width + out * bias,
                       tokens * width, tokens, out, width)  # fmt: skip
         self._keep_more(tokens * (width + out))
-        self.layers.append(replace(layer, frozen=self._frozen))
+        self._list(layer)
 
     def attention(self, heads: int, *, window: int = 0, context: int = 0, fused: bool = True) -> None:
         """Add the core of attention over packed queries, keys and values, or over queries and a context alone.
@@ -118,7 +126,7 @@ class LayerBuilder:
             scores = heads * positions * span
             self._keep_more(2 * scores)
             moves = Moves(6 * scores, 8 * scores, 6 * scores, (4 * scores, 6 * scores, 4 * scores))
-            self.layers.append(Layer("attention scores", "norm", after, moves=moves, frozen=self._frozen))
+            self._list(Layer("attention scores", "norm", after, moves=moves))
 
     def norm(self, kind: str, *, channels: int = 0, trained: bool = True) -> None:
         """Add a normalization with scale and shift for each channel; it keeps its input.
@@ -139,6 +147,13 @@ class LayerBuilder:
         name = "normalization" if kind == "batch" else f"{kind} normalization"
         parameters = 2 * (channels or self.shape.channels) * trained
         self._add(Layer(name, "norm", self.shape, parameters, wide=kind != "batch", moves=moves))
+
+    def fixed_norm(self) -> None:
+        """Add a scale and a shift of each channel that stay as they came, as two kernels; keeps nothing."""
+        elements = self.shape.elements
+        fused = (0, 0, 0) if self._joins() else (2 * elements, 2 * elements, 2 * elements)
+        moves = Moves(4 * elements, 2 * elements, 4 * elements, fused)
+        self._add(Layer("fixed normalization", "norm", self.shape, wide=True, moves=moves))
 
     def activation(self, name: str) -> None:
         """Add an activation: ReLU keeps its output, others their input."""
@@ -184,7 +199,7 @@ class LayerBuilder:
 
     def table(self, parameters: int) -> None:
         """Add trained parameters whose use costs next to nothing, such as biases of attention."""
-        self.layers.append(Layer("table", "copy", self.shape, parameters, frozen=self._frozen))
+        self._list(Layer("table", "copy", self.shape, parameters))
 
     def pool(self, kernel: int, stride: int, padding: int = 0, *, maximum: bool = True, ceil: bool = False) -> None:
         """Add pooling, which keeps its input, and of maxima their positions (8 bytes each)."""
@@ -200,10 +215,9 @@ class LayerBuilder:
         """Add the mean over all positions."""
         self._moved("global pooling", "pool", Shape(self.shape.channels))
 
-    def upsample(self, factor: int) -> None:
-        """Add an enlargement by an integer factor."""
-        after = Shape(self.shape.channels, self.shape.height * factor, self.shape.width * factor)
-        self._moved(f"upsampling {factor}x", "copy", after)
+    def upsample(self, height: int, width: int) -> None:
+        """Add an enlargement to this size."""
+        self._moved(f"upsampling to {height}x{width}", "copy", Shape(self.shape.channels, height, width))
 
     def regions(self, count: int, size: int) -> None:
         """Cut regions out of the image, each sampled at so many points a side, below each other."""
@@ -266,8 +280,12 @@ class LayerBuilder:
             self._kept_beside += elements
             self._kept_bytes += further_bytes
 
+    def _list(self, layer: Layer) -> None:
+        parameters = 0 if self._shared else layer.parameters
+        self.layers.append(replace(layer, parameters=parameters, frozen=self._frozen))
+
     def _add(self, layer: Layer) -> None:
-        self.layers.append(replace(layer, frozen=self._frozen) if self._frozen else layer)
+        self._list(layer)
         self._made += 1
         self.tensor, self.shape = self._made, layer.output
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
 from typing import Any
 
 from capacity_tui.engine.catalog.names import nearest
@@ -11,25 +12,27 @@ from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.models.networks.attention_blocks import ATTENTION_BLOCKS
 from capacity_tui.engine.models.networks.blocks import BLOCKS, Block, Entries, rounded
 from capacity_tui.engine.models.networks.building import LayerBuilder
+from capacity_tui.engine.models.networks.detection_blocks import DETECTION_BLOCKS
 from capacity_tui.engine.models.networks.layers import LayerList, Shape
 
-# Stands for the number of classes wherever a size is asked for.
+# Stands for the number of classes wherever a size is asked for; ``4 classes`` for four times as many.
 CLASSES = "classes"
-_BLOCKS: Mapping[str, Block] = {**BLOCKS, **ATTENTION_BLOCKS}
+_BLOCKS: Mapping[str, Block] = {**BLOCKS, **ATTENTION_BLOCKS, **DETECTION_BLOCKS}
 
 
-def build_network(layers: Iterable[object], source: Shape, classes: int) -> LayerList:
+def build_network(layers: Iterable[object], source: Shape, classes: int, *, trains: bool = True) -> LayerList:
     """Return a network from its list of layers.
 
     Args:
         layers: names, or mappings of one name to its options.
         source: shape of the input.
         classes: what the size ``classes`` stands for.
+        trains: whether it is trained: detectors then look at other numbers of regions.
 
     Raises:
         PlanError: an unknown layer or option, or an image too small for the network.
     """
-    reader = _Reader(LayerBuilder(source), classes)
+    reader = _Reader(LayerBuilder(source), classes, trains)
     reader.read(layers)
     return reader.builder.built()
 
@@ -37,9 +40,10 @@ def build_network(layers: Iterable[object], source: Shape, classes: int) -> Laye
 class _Reader:
     """Reads entries one after another into a builder."""
 
-    def __init__(self, builder: LayerBuilder, classes: int) -> None:
+    def __init__(self, builder: LayerBuilder, classes: int, trains: bool) -> None:
         self.builder = builder
         self.classes = classes
+        self.trains = trains
         self.saved: dict[str, tuple[Shape, int]] = {}
         self.wider, self.deeper = 1.0, 1.0
         self.kinds: Mapping[str, Callable[..., None]] = {
@@ -60,7 +64,7 @@ class _Reader:
             "pool": self._pool,
             "global_pool": builder.global_pool,
             "upsample": self._upsample,
-            "regions": builder.regions,
+            "regions": self._regions,
             "flatten": self._flatten,
             "latents": self._latents,
             "save": self._save,
@@ -70,6 +74,7 @@ class _Reader:
             "residual": self._residual,
             "parallel": self._parallel,
             "aside": self._aside,
+            "shared": self._shared,
             "gate": self._gate,
             "frozen": self._frozen,
             "repeat": self._repeat,
@@ -95,7 +100,12 @@ class _Reader:
                 raise PlanError("the image is too small for the network", f"nothing is left after {name}")
 
     def _size(self, value: int | str) -> int:
-        return self.classes if value == CLASSES else int(value)
+        if not isinstance(value, str):
+            return int(value)
+        times, _, unit = value.rpartition(" ")
+        if unit != CLASSES or not (times or "1").isdecimal():
+            raise PlanError("not a size", repr(value)[:60], f"write a number, {CLASSES}, or 4 {CLASSES}")
+        return int(times or 1) * self.classes
 
     def _channels(self, value: int | str) -> int:
         """Return a number of channels, scaled where the network is a scaled one."""
@@ -124,7 +134,10 @@ class _Reader:
         self.builder.attention(heads, window=window, context=context, fused=fused)
 
     def _norm(self, out: str = "batch", channels: int = 0, trained: bool = True) -> None:
-        self.builder.norm(out, channels=channels, trained=trained)
+        if out == "fixed":
+            self.builder.fixed_norm()
+        else:
+            self.builder.norm(out, channels=channels, trained=trained)
 
     def _activation(self, out: str = "relu") -> None:
         self.builder.activation(out)
@@ -139,12 +152,20 @@ class _Reader:
               ceil: bool = False) -> None:  # fmt: skip
         self.builder.pool(kernel, stride or kernel, padding, maximum=kind == "maximum", ceil=ceil)
 
-    def _upsample(self, out: int = 2) -> None:
-        self.builder.upsample(out)
+    def _upsample(self, out: int = 2, to: str = "") -> None:
+        """An image enlarged by a factor, or to the size of a saved one."""
+        shape = self.builder.shape
+        after = self._found(to)[0] if to else Shape(shape.channels, shape.height * out, shape.width * out)
+        self.builder.upsample(after.height, after.width)
 
-    def _flatten(self) -> None:
-        """The image as features of the sample."""
-        self.builder.reshaped(Shape(self.builder.shape.elements))
+    def _regions(self, count: int, size: int, training: int = 0) -> None:
+        self.builder.regions(training if training and self.trains else count, size)
+
+    def _flatten(self, out: int = 0) -> None:
+        """The image as features of the sample, or each of its squares of this side as features of one position."""
+        shape = self.builder.shape
+        height, width = (shape.height // out, shape.width // out) if out else (1, 1)
+        self.builder.reshaped(Shape(shape.elements // max(height * width, 1), height, width))
 
     def _latents(self, channels: int = 4, factor: int = 8) -> None:
         """Latents in place of the image, made before the run."""
@@ -195,6 +216,15 @@ class _Reader:
         """Layers whose result leaves the network here."""
         shape, tensor = self.builder.shape, self.builder.tensor
         self.read(out)
+        self.builder.resume(shape, tensor)
+
+    def _shared(self, tensors: list[str], layers: Entries) -> None:
+        """Layers with one set of weights that read several saved tensors; their results leave the network here."""
+        shape, tensor = self.builder.shape, self.builder.tensor
+        for place, name in enumerate(tensors):
+            self._resume(name)
+            with self.builder.shared() if place else nullcontext():
+                self.read(layers)
         self.builder.resume(shape, tensor)
 
     def _gate(self, inner: int, activation: str = "relu", gate: str = "sigmoid") -> None:

@@ -31,8 +31,8 @@ class NetworkSpec(Spec, ABC):
     best_use: ClassVar[str] = "images and other data on a grid"
 
     @abstractmethod
-    def network(self, catalog: Catalog, family: str) -> LayerList:
-        """Return the layers with their shapes.
+    def network(self, catalog: Catalog, family: str, *, trains: bool = True) -> LayerList:
+        """Return the layers with their shapes, as they run in training or without it.
 
         Raises:
             PlanError: the layers do not fit together.
@@ -63,9 +63,9 @@ class Perceptron(NetworkSpec):
         Knob("Dropout", "number", "model", "", 0, 0.95, 0.05, help="share of activations dropped in training"),
     ] = 0.0
 
-    def network(self, catalog: Catalog, family: str) -> LayerList:
+    def network(self, catalog: Catalog, family: str, *, trains: bool = True) -> LayerList:
         """Return linear layers, each but the last with its activation."""
-        del catalog, family
+        del catalog, family, trains
         layers: list[object] = []
         for width in self.layers:
             layers += [{"linear": width}, {"activation": self.activation}, *(["dropout"] if self.dropout else [])]
@@ -104,9 +104,9 @@ class ConvolutionalNetwork(NetworkSpec):
         Size, Knob("Classes", "power-of-two", "model", "", 1, LARGEST_SIZE, help="of the output")
     ] = 1000
 
-    def network(self, catalog: Catalog, family: str) -> LayerList:
+    def network(self, catalog: Catalog, family: str, *, trains: bool = True) -> LayerList:
         """Return the convolutions and the classifier."""
-        del catalog, family
+        del catalog, family, trains
         layers: list[object] = []
         for out in self.channels:
             options = {"out": out, "kernel": self.kernel, "stride": self.stride, "padding": self.padding}
@@ -137,12 +137,12 @@ class CatalogueNetwork(NetworkSpec):
         Size | None, Knob("Classes", "power-of-two", "model", "", 1, LARGEST_SIZE, help="of the output")
     ] = None
 
-    def network(self, catalog: Catalog, family: str) -> LayerList:
+    def network(self, catalog: Catalog, family: str, *, trains: bool = True) -> LayerList:
         """Return the catalogue's layers on images of the plan's size."""
         row = catalog.networks[family]
         side, classes = self.image_size or row.image_size, self.num_classes or row.classes
         source = Shape(self.c_in or row.channels, self.image_h or side, self.image_w or side)
-        return _placed(row.layers, source, classes)
+        return _placed(row.layers, source, classes, trains=trains)
 
 
 SPECS: Mapping[str, type[NetworkSpec]] = {"mlp": Perceptron, "simple_cnn": ConvolutionalNetwork}
@@ -153,8 +153,10 @@ def network_spec_type(family: str) -> type[NetworkSpec]:
     return SPECS.get(family, CatalogueNetwork)
 
 
-def _placed(layers: list[object] | list[str | dict[str, object]], source: Shape, classes: int) -> LayerList:
+def _placed(
+    layers: list[object] | list[str | dict[str, object]], source: Shape, classes: int, *, trains: bool = True
+) -> LayerList:
     try:
-        return build_network(layers, source, classes)
+        return build_network(layers, source, classes, trains=trains)
     except PlanError as error:
         raise PlanError(error.title, error.detail, error.hint, Place(field="model.spec")) from None
