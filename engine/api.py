@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.choose.answers import step_seconds as step_seconds
     from capacity_tui.engine.choose.hardware_settings import settings_for as settings_for
     from capacity_tui.engine.choose.hardware_settings import settings_for_row as settings_for_row
+    from capacity_tui.engine.choose.modes.alike import Alike as Alike
     from capacity_tui.engine.choose.modes.filled import ModePlan as ModePlan
     from capacity_tui.engine.choose.modes.layout_sizes import possible_sizes as possible_sizes
     from capacity_tui.engine.choose.modes.modes import MODES as MODES
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.estimate.figures import figure as figure
     from capacity_tui.engine.estimate.figures import interval_text as interval_text
     from capacity_tui.engine.estimate.figures import limit_label as limit_label
+    from capacity_tui.engine.estimate.filled_by import UsedShare as UsedShare
     from capacity_tui.engine.estimate.note import Note as Note
     from capacity_tui.engine.estimate.resolve import resolve_plan as resolve_plan
     from capacity_tui.engine.estimate.result import UNDER_LOAD as UNDER_LOAD

@@ -58,6 +58,7 @@ NAMES = {
     # Estimates
     "estimate.classical.reasonable": "reasonable_rows",
     "estimate.estimate": "Answer",
+    "estimate.filled_by": "UsedShare",
     "estimate.figures": "figure interval_text limit_label",
     "estimate.resolve": "resolve_plan",
     "estimate.result": "UNDER_LOAD Estimate Interval Note",
@@ -67,6 +68,7 @@ NAMES = {
     "choose.advice.larger_devices": "larger_devices_note",
     "choose.advice.machine_notes": "job_notes machine_warnings predicted_bottleneck",
     "choose.answers": "Explained answer explain step_seconds",
+    "choose.modes.alike": "Alike",
     "choose.modes.filled": "ModePlan",
     "choose.modes.layout_sizes": "possible_sizes",
     "choose.modes.modes": "Comparison MODES compare fill with_auto_resolved",

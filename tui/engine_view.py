@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, cast
 
 from capacity_tui.engine import api as engine
 from capacity_tui.engine.api import (
-    MODES,
     CapacityError,
     Catalog,
     Cluster,
@@ -92,7 +91,7 @@ class PlanDocument:
         """Estimate the plan in its modes."""
         compared = self._compared
         cluster = compared.balanced.resolved.cluster
-        columns = tuple(column(getattr(compared, mode), self.catalog, self.machine) for mode in MODES)
+        columns = tuple(column(group, self.catalog, self.machine) for group in compared.alike)
         resolved = compared.balanced.plan
         devices = f"{int(cluster.devices)}×" if cluster.devices > 1 else ""
         return Comparison(
@@ -100,6 +99,8 @@ class PlanDocument:
             columns=columns,
             hardware=cluster_rows(self.plan, cluster, self.machine),
             simulated=simulated(self.plan, cluster, self.machine),
+            remarks=compared.remarks,
+            usual=compared.balanced.mode.title,
         )
 
     def explain(self, mode: str, key: str) -> ExplanationText:
@@ -117,7 +118,7 @@ class PlanDocument:
         return dump_plan(self._mode(mode).plan, f"As the {mode} mode fills it.")
 
     def _mode(self, mode: str) -> ModePlan:
-        return cast("ModePlan", getattr(self._compared, mode))
+        return next(plan for plan in self._compared.columns if plan.mode.title == mode)
 
     @cached_property
     def _fields(self) -> tuple[Field, ...]:

@@ -66,7 +66,7 @@ class Baseline:
         """Return the column to compare this one with, None when it is itself the baseline."""
         source = self.pinned or comparison
         mode = self.mode or column.mode
-        found = next((other for other in source.columns if other.mode == mode), None)
+        found = source.column(mode)
         return None if found is column else found
 
 
@@ -129,7 +129,8 @@ class Store:
         if self.comparison is None or not self.comparison.columns:
             return None
         columns = self.comparison.columns
-        return next((column for column in columns if column.mode == self.mode), columns[len(columns) // 2])
+        chosen = self.comparison.column(self.mode) or self.comparison.column(self.comparison.usual)
+        return chosen or columns[len(columns) // 2]
 
     def open(self, document: Document, path: Path | None = None, is_saved: bool = True) -> None:
         """Take up another plan; undoing that brings the one before back, with its history.

@@ -136,6 +136,9 @@ class Column:
         rows: its quantities.
         chosen: every field as the plan has it in the end, by key.
         notes: warnings and recommendations.
+        title: what stands over it; empty for its name.
+        about: what it is, a line each.
+        alike: names of the modes that make the same of the plan, its own among them; empty for its own alone.
     """
 
     mode: str
@@ -144,6 +147,18 @@ class Column:
     rows: tuple[Row, ...]
     chosen: Mapping[str, Chosen] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()
+    title: str = ""
+    about: tuple[str, ...] = ()
+    alike: tuple[str, ...] = ()
+
+    @property
+    def head(self) -> str:
+        """What stands over it."""
+        return self.title or self.mode
+
+    def is_of(self, mode: str) -> bool:
+        """Whether this is what a mode makes of the plan."""
+        return mode in (self.mode, *self.alike)
 
     def row(self, key: str) -> Row | None:
         """Return the row with this key, or None."""
@@ -169,12 +184,20 @@ class Comparison:
         columns: the plans side by side.
         hardware: the machine that is planned for.
         simulated: what stands in the SIM badge, or empty on the machine's own hardware.
+        remarks: what to know of the columns as a whole.
+        usual: the mode whose column is chosen to begin with; empty for the one in the middle.
     """
 
     title: str
     columns: tuple[Column, ...]
     hardware: tuple[HardwareRow, ...] = ()
     simulated: str = ""
+    remarks: tuple[str, ...] = ()
+    usual: str = ""
+
+    def column(self, mode: str) -> Column | None:
+        """Return what a mode makes of the plan, or None."""
+        return next((column for column in self.columns if column.is_of(mode)), None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ import numpy as np
 
 from capacity_tui.engine.cluster.level import Level
 from capacity_tui.engine.estimate.equation import Record
+from capacity_tui.engine.estimate.filled_by import FilledBy
 from capacity_tui.engine.estimate.note import Note
 from capacity_tui.engine.estimate.ranges import Ranges
 from capacity_tui.engine.estimate.timing.passes import PhaseTime
@@ -275,6 +276,7 @@ class Basis:
         hardware: the figures of the hardware that went in, by field, each with how it came about.
         devices: the devices, and the instances that are rented for them.
         chosen: why each field that the plan left open got its value, by its path.
+        filled_by: the mode that chose them; None where the plan leaves nothing open.
         levels: what joins the devices, from the innermost out.
         ranges: what the ranges of time and memory rest on, and what widens them.
     """
@@ -286,6 +288,7 @@ class Basis:
     hardware: Mapping[str, Quantity] = field(default_factory=dict)
     devices: str = ""
     chosen: Mapping[str, str] = field(default_factory=dict)
+    filled_by: FilledBy | None = None
     levels: tuple[Level, ...] = ()
     ranges: tuple[str, ...] = ()
 

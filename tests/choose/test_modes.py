@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.choose.answers import answer
-from capacity_tui.engine.choose.modes.filled import ModePlan, memory_budget
+from capacity_tui.engine.choose.modes.filled import ModePlan
 from capacity_tui.engine.choose.modes.modes import MODES, compare, fill, open_fields
+from capacity_tui.engine.choose.modes.shares import memory_budget
 from capacity_tui.engine.plan.plan import Plan
 
 OPEN = {

@@ -36,17 +36,17 @@ def document(engine: CapacityEngine) -> PlanDocument:
 
 def test_proposal_suits_the_hardware_that_is_asked_for(engine: CapacityEngine) -> None:
     assert engine.propose("8xH100-SXM").name == "llama-3.1-8b"
-    assert engine.propose("rtx-3060-12gb").compare().columns[1].verdict is not Verdict.OVER
+    assert engine.propose("rtx-3060-12gb").compare().column("balanced").verdict is not Verdict.OVER
 
 
 def test_a_model_too_large_for_the_proposal_is_made_to_fit_and_saved_as_such(engine: CapacityEngine) -> None:
     """What an edit leaves at its default is nothing the user insists on, on the screen as in a file."""
     document = engine.propose("8xH100-SXM").edited("model.name", "llama-3.1-70b").edited("training.tokens", "2e9")
-    column = document.compare().columns[1]
+    column = document.compare().column("balanced")
     assert column.verdict in {Verdict.FITS, Verdict.TIGHT}
     assert any("optimizer states in host memory" in note.detail for note in column.notes)
     again = engine.open(document.dump())
-    assert again.compare().columns[1].rows == column.rows
+    assert again.compare().column("balanced").rows == column.rows
 
 
 @pytest.mark.parametrize(
@@ -76,12 +76,12 @@ def test_three_columns_with_the_same_quantities(document: PlanDocument) -> None:
 def test_what_is_open_of_the_job_stands_in_every_column_alike(engine: CapacityEngine) -> None:
     columns = engine.open(PLAN.replace("seq_len: 8192", "seq_len: auto")).compare().columns
     assert {column.row("training.seq_len").text for column in columns} == {"2 048"}
-    network = engine.open("model: {name: resnet50}\nhardware: {name: h100-sxm-80gb}").compare().columns[1]
+    network = engine.open("model: {name: resnet50}\nhardware: {name: h100-sxm-80gb}").compare().column("balanced")
     assert "training.seq_len" not in {row.key for row in network.rows}
 
 
 def test_every_row_can_be_explained(document: PlanDocument) -> None:
-    column = document.compare().columns[1]
+    column = document.compare().column("balanced")
     for row in column.rows:
         explanation = document.explain("balanced", row.key)
         assert explanation.title
@@ -89,14 +89,14 @@ def test_every_row_can_be_explained(document: PlanDocument) -> None:
 
 
 def test_automatic_fields_carry_the_choice_and_its_reason(document: PlanDocument) -> None:
-    chosen = document.compare().columns[1].chosen["training.micro_batch"]
+    chosen = document.compare().column("balanced").chosen["training.micro_batch"]
     assert chosen.value is not None
     assert chosen.reason
     assert document.explain("balanced", "training.micro_batch").formula == chosen.reason
 
 
 def test_every_field_can_be_stepped_up_or_says_why_not(document: PlanDocument) -> None:
-    chosen = document.compare().columns[1].chosen
+    chosen = document.compare().column("balanced").chosen
     for field in document.fields():
         text = stepped(field, 1, chosen=chosen.get(field.key))
         if text is not None:
@@ -134,9 +134,10 @@ def test_dump_of_a_mode_opens_as_the_same_numbers(
 ) -> None:
     path = tmp_path / "plan.yaml"
     path.write_text(document.dump("balanced"), encoding="utf-8")
-    again = engine.open(path).compare().columns[1]
-    before = document.compare().columns[1]
-    assert [row.text for row in again.rows] == [row.text for row in before.rows]
+    again = engine.open(path).compare().column("balanced")
+    before = document.compare().column("balanced")
+    figures = [row.text for row in before.rows if not row.key.startswith("mode.")]
+    assert [row.text for row in again.rows] == figures
 
 
 @pytest.mark.parametrize("name", example_names())
@@ -210,3 +211,22 @@ def test_a_peak_that_nobody_published_is_not_zero(engine: CapacityEngine) -> Non
     details = {choice.id: choice.detail for choice in engine.catalogue("accelerator")}
     assert "n/a" in details["mi308x"]
     assert not [name for name, detail in details.items() if "· 0 " in detail]
+
+
+def test_equal_columns_are_one_and_answer_to_all_of_their_names(engine: CapacityEngine) -> None:
+    given = engine.open("model: {name: gpt2}\nhardware: {name: rtx-4090}")
+    compared = given.compare()
+    (only,) = compared.columns
+    assert (only.head, compared.column("extreme")) == ("the plan", only)
+    assert compared.remarks == ("conservative = balanced = extreme: nothing is open",)
+    assert "mode.memory" not in {row.key for row in only.rows}
+    assert given.dump("extreme") and given.explain("extreme", "memory.reserved_bytes").result
+
+
+def test_a_column_tells_what_its_mode_is_and_what_of_its_shares_the_run_uses(document: PlanDocument) -> None:
+    first = document.compare().columns[0]
+    assert first.about[0].startswith("conservative: up to 50 % of memory")
+    assert any("power limit, the mode allows 40 %: " in line for line in first.about)
+    power = first.row("mode.power")
+    assert power and power.text.endswith("/40 % !")
+    assert document.explain("conservative", "mode.power").result in first.about

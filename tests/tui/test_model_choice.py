@@ -40,7 +40,7 @@ def field_of(document: PlanDocument, key: str) -> Field:
 
 
 def balanced(document: PlanDocument) -> Column:
-    return document.compare().columns[1]
+    return document.compare().column("balanced")
 
 
 def labels(column: Column) -> dict[str, str]:
@@ -169,7 +169,7 @@ def test_warnings_stand_in_the_column_and_in_explanations(engine: CapacityEngine
     assert any("slow at 200" in note.title for note in balanced(document).notes)
     remarks = document.explain("balanced", "computation.estimated_train_time_seconds").remarks
     assert any("up to about" in remark for remark in remarks)
-    extreme = engine.open(STARTS["training"]).compare().columns[2]
+    extreme = engine.open(STARTS["training"]).compare().column("extreme")
     assert any("danger zone" in note.title for note in extreme.notes)
 
 

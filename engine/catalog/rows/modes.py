@@ -64,7 +64,7 @@ class Warned(_Block):
 class Mode(Row):
     """How much of the machine a configuration may use, and what it is for."""
 
-    target: Annotated[str, RUNNING]
+    target: str = Field(description="what it is for")
     utilization: Share = Field(description="of available memory, device and host")
     parameters_range: Range
     batch_range: Range = Field(description="sequences in a batch; an open end is as many as fit")
@@ -79,3 +79,15 @@ class Mode(Row):
     watch: Watch
     recovery: Annotated[Recovery, RUNNING]
     warnings: tuple[Warned, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """The name as it stands over a column."""
+        return self.name.lower()
+
+    @property
+    def line(self) -> str:
+        """What the mode is, in a line: what it uses at most, and what for."""
+        power = self.power_share_range[1]
+        of_power = "" if power is None else f" and {100 * power:.0f} % of the power limit"
+        return f"{self.title}: up to {100 * self.utilization:.0f} % of memory{of_power}; {self.target}"

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-import numpy as np
-
 from capacity_tui.engine.catalog.rows.modes import Mode
 from capacity_tui.engine.choose.modes.mode_warnings import mode_warnings
+from capacity_tui.engine.choose.modes.shares import memory_budget, used_shares
 from capacity_tui.engine.cluster.cluster import Cluster
+from capacity_tui.engine.estimate.filled_by import FilledBy
 from capacity_tui.engine.estimate.resolve import ResolvedPlan
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.plan.plan import Plan
@@ -46,16 +46,16 @@ class ModePlan:
         """The estimate with what the mode warns of, and why it filled open fields as it did."""
         found = self.estimate
         warnings = (*found.warnings, *mode_warnings(self.mode, found, self.resolved.cluster))
-        return replace(found, warnings=warnings, basis=replace(found.basis, chosen=self.reasons))
+        basis = replace(found.basis, chosen=self.reasons, filled_by=self.filled_by)
+        return replace(found, warnings=warnings, basis=basis)
 
-
-def memory_budget(mode: Mode, cluster: Cluster) -> float | None:
-    """Return the device memory a mode allows itself: its share of what is usable."""
-    capacity = cluster.device.memory_bytes
-    if capacity is None:
-        return None
-    system = mode.reserve.system_gb * 1e9 if cluster.device.kind == "cpu" else 0.0
-    return max(0.0, (float(np.max(capacity)) - system) * mode.utilization)
+    @property
+    def filled_by(self) -> FilledBy | None:
+        """What the mode is and what the run uses of its shares; None where it had nothing to choose."""
+        if not self.reasons:
+            return None
+        shares = used_shares(self.mode, self.estimate, self.resolved.cluster)
+        return FilledBy(self.mode.title, self.mode.line, shares)
 
 
 def budget_text(mode: Mode, cluster: Cluster) -> str:

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Literal
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.catalog.rows.modes import Mode
-from capacity_tui.engine.choose.modes.filled import ModePlan, Reasons, Values, memory_budget
+from capacity_tui.engine.choose.modes.alike import Alike, alike, remarks
+from capacity_tui.engine.choose.modes.filled import ModePlan, Reasons, Values
 from capacity_tui.engine.choose.modes.model_choice import choose_model, smallest_model
 from capacity_tui.engine.choose.modes.serving_settings import choose_serving
+from capacity_tui.engine.choose.modes.shares import memory_budget
 from capacity_tui.engine.choose.modes.spec_fields import choose_own_parameters, choose_served_batch
 from capacity_tui.engine.choose.modes.training_settings import Evaluations, Search
 from capacity_tui.engine.choose.modes.ways_out import explained, with_ways_out
@@ -37,6 +39,21 @@ class Comparison:
     conservative: ModePlan
     balanced: ModePlan
     extreme: ModePlan
+
+    @property
+    def columns(self) -> tuple[ModePlan, ...]:
+        """The three in their order."""
+        return self.conservative, self.balanced, self.extreme
+
+    @property
+    def alike(self) -> tuple[Alike, ...]:
+        """The three in their order, those with the same plan as one."""
+        return alike(self.columns)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What to know of the columns as a whole."""
+        return tuple(remarks(self.alike))
 
 
 def open_fields(plan: Plan) -> tuple[str, ...]:

@@ -9,8 +9,9 @@ import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.rows.modes import Mode
-from capacity_tui.engine.choose.modes.filled import Reasons, Values, budget_text, memory_budget
+from capacity_tui.engine.choose.modes.filled import Reasons, Values, budget_text
 from capacity_tui.engine.choose.modes.limits import largest_that_fits, serving_needs
+from capacity_tui.engine.choose.modes.shares import memory_budget
 from capacity_tui.engine.choose.space.excluded import held
 from capacity_tui.engine.choose.space.grid import Floats, Grid
 from capacity_tui.engine.choose.space.layouts import layout_axes

@@ -10,7 +10,8 @@ import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.rows.modes import Mode
-from capacity_tui.engine.choose.modes.filled import Reasons, Values, budget_text, memory_budget
+from capacity_tui.engine.choose.modes.filled import Reasons, Values, budget_text
+from capacity_tui.engine.choose.modes.shares import memory_budget
 from capacity_tui.engine.choose.space.grid import Axis, Grid, powers_of_two
 from capacity_tui.engine.choose.space.layouts import layout_axes
 from capacity_tui.engine.choose.space.ranking import top

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from capacity_tui.engine.api import (
     OWN_PARAMETERS,
     UNDER_LOAD,
+    Alike,
     Catalog,
     Estimate,
     EstimatedPlan,
@@ -16,6 +17,7 @@ from capacity_tui.engine.api import (
     Interval,
     ModePlan,
     Plan,
+    UsedShare,
     family_of,
     figure,
     find_known_model,
@@ -40,33 +42,49 @@ _SERVING = (
     "computation.infer.time_per_output_token_seconds",
     "computation.infer.requests_per_second",
 )
+# Before the figure of which a mode allows a share.
+_SHARE = "mode."
 # What a job costs, and what running costs where its length is open.
 _JOB_COST = ("cost.usd", "energy.kwh")
 _OPEN_COST = ("cost.usd_per_hour", "cost.usd_per_million_tokens", "energy.watts_average")
 
 
-def column(filled: ModePlan, catalog: Catalog, machine: Machine | None = None) -> Column:
-    """Return what one mode makes of a plan.
+def column(group: Alike, catalog: Catalog, machine: Machine | None = None) -> Column:
+    """Return what one mode makes of a plan, or several that make the same of it.
 
     Args:
-        filled: the plan as the mode fills it.
+        group: the plan as the modes fill it.
         catalog: facts.
         machine: what was detected, for plans that run on it.
     """
-    estimate = filled.told
+    filled, estimate = group.shown, group.shown.told
     larger = larger_devices_note(EstimatedPlan(filled.plan, filled.resolved, estimate, catalog, machine))
     return Column(
-        mode=filled.mode.id,
+        mode=filled.mode.title,
         verdict=estimate.verdict,
         reason=estimate.shortage,
         rows=tuple(_rows(filled.plan, estimate)),
         chosen=_chosen(filled, catalog),
         notes=tuple(_note(note) for note in (larger, *estimate.warnings, *estimate.recommendations) if note),
+        title=group.head,
+        about=tuple(_about(group)),
+        alike=tuple(plan.mode.title for plan in group.plans),
     )
 
 
+def _about(group: Alike) -> Iterator[str]:
+    """Yield what the modes of a column are, and how much of their shares the run uses."""
+    told = group.shown.told.basis.filled_by
+    if told is not None:
+        yield from (plan.mode.line for plan in group.plans)
+        yield from (share.words for share in told.shares)
+
+
 def setting_reason(filled: ModePlan, mode: str, key: str) -> ExplanationText | None:
-    """Return why a mode chose a setting; None for a key that is a figure."""
+    """Return why a mode chose a setting, and what of its shares it uses; None for a key that is a figure."""
+    if key.startswith(_SHARE):
+        share = _share(filled.told, key)
+        return None if share is None else _share_explained(share, filled, mode, key)
     if key.partition(".")[0] not in {"training", "parallelism", "inference", "model"}:
         return None
     given = "the plan says so"
@@ -79,6 +97,17 @@ def setting_reason(filled: ModePlan, mode: str, key: str) -> ExplanationText | N
         result="" if value is None else str(value),
         lever="" if why != given else "backspace on the field lets the modes choose, where they can",
     )
+
+
+def _share_explained(share: UsedShare, filled: ModePlan, mode: str, key: str) -> ExplanationText:
+    words = filled.mode.line
+    return ExplanationText(key=key, title=f"share of {share.figure} ({mode})", formula=words, result=share.words)
+
+
+def _share(estimate: Estimate, key: str) -> UsedShare | None:
+    told = estimate.basis.filled_by
+    shares = () if told is None else told.shares
+    return next((share for share in shares if f"{_SHARE}{share.figure}" == key), None)
 
 
 def warning_lines(estimate: Estimate) -> tuple[str, ...]:
@@ -98,6 +127,7 @@ def _memory_rows(estimate: Estimate) -> Iterator[Row]:
     yield _figure_row(estimate, "memory.reserved_bytes")
     # Without its value no delta is shown: the row above has the same one.
     yield replace(_figure_row(estimate, "memory.utilization_percent", indent=1), value=None)
+    yield from _share_rows(estimate, "memory")
     for part, size in estimate.memory.parts.items():
         if float(size) > 0:
             yield _figure_row(estimate, f"memory.parts.{part}", indent=1)
@@ -149,6 +179,15 @@ def _money_rows(estimate: Estimate) -> Iterator[Row]:
     is_open = estimate.computation.steps is None
     for key in _OPEN_COST if is_open else _JOB_COST:
         yield _figure_row(estimate, key)
+    yield from _share_rows(estimate, "power")
+
+
+def _share_rows(estimate: Estimate, figure_name: str) -> Iterator[Row]:
+    """Yield what the run uses of a share of its mode; nothing where no mode chose anything."""
+    key = f"{_SHARE}{figure_name}"
+    share = _share(estimate, key)
+    if share is not None:
+        yield Row(key, f"share of {figure_name}", share.text, indent=1)
 
 
 def _figure_row(estimate: Estimate, key: str, indent: int = 0) -> Row:
