@@ -143,7 +143,9 @@ if TYPE_CHECKING:
     from capacity_tui.engine.present.explanation import ExplanationText as ExplanationText
     from capacity_tui.engine.present.explanation import FormulaInput as FormulaInput
     from capacity_tui.engine.present.explanation import FormulaStep as FormulaStep
+    from capacity_tui.engine.present.explanation import explain_along as explain_along
     from capacity_tui.engine.present.explanation import explanation_text as explanation_text
+    from capacity_tui.engine.present.explanation import followed as followed
     from capacity_tui.engine.present.frameworks import framework_files as framework_files
     from capacity_tui.engine.present.html import to_html as to_html
     from capacity_tui.engine.present.machine_facts import machine_parts as machine_parts

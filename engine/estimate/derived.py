@@ -71,6 +71,22 @@ def job_seconds(steps: Number, step_seconds: Number) -> Number:
 
 
 @equation(
+    "flops = steps · model_flops",
+    unit="FLOP",
+    source="FLOPs of the model itself, none of recomputation",
+    part="computation.total_flops",
+)
+def job_flops(steps: Number, model_flops: Number) -> Number:
+    """FLOPs of a job, over all devices.
+
+    Args:
+        steps: optimizer steps; a fit is one.
+        model_flops: FLOPs of the model in a step, over all devices.
+    """
+    return steps * model_flops
+
+
+@equation(
     "tflops = model_flops / step_seconds / devices / 10^12",
     unit="TFLOP/s",
     source="FLOPs of the model itself, none of recomputation",

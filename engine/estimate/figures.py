@@ -14,6 +14,7 @@ from typing import Literal, get_args
 from capacity_tui.engine.catalog.names import nearest
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate.derived import (
+    job_flops,
     job_seconds,
     memory_used,
     model_tflops,
@@ -117,6 +118,11 @@ def _job(estimate: Estimate) -> Value:
     return None if steps is None else Interval(job_seconds(steps, step.value), step.low * steps, step.high * steps)
 
 
+def _total_flops(estimate: Estimate) -> Value:
+    steps = estimate.computation.steps
+    return None if steps is None else job_flops(steps, estimate.computation.model_flops_per_step)
+
+
 def _per_step(read: Callable[[Estimate], Number | None], power: Literal[-1, 1]) -> Callable[[Estimate], Value]:
     """Return a figure with the range of the step's time: it grows with that time, or with its inverse."""
 
@@ -178,6 +184,7 @@ _METRICS = (
         lambda e: model_tflops(
             e.computation.model_flops_per_step, e.computation.step_seconds.value, e.computation.devices)), MORE),
     Metric("computation.estimated_train_time_seconds", "{job} time", "s", _job, LESS),
+    Metric("computation.total_flops", "total FLOPs", "FLOP", _total_flops),
     Metric("computation.infer.prefill_tokens_per_second", "prefill throughput", "tok/s",
            _infer(lambda i: i.prefill_tokens_per_second), MORE, "prefill tok/s"),
     Metric("computation.infer.decode_tokens_per_second", "decode throughput", "tok/s",
@@ -285,7 +292,7 @@ def absence(key: str, estimate: Estimate) -> str:
     }
     if key == "cost.usd_spot" and estimate.computation.steps is not None and cost.usd_per_hour is not None:
         return "no spot price known"
-    if key == "computation.estimated_train_time_seconds":
+    if key in {"computation.estimated_train_time_seconds", "computation.total_flops"}:
         return "length is open"
     if key.startswith("computation.infer."):
         return _not_served(key, estimate.computation.infer)

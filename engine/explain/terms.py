@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.estimate.equation import Derivation, origin
+from capacity_tui.engine.estimate.equation import Derivation, Input, origin
 from capacity_tui.engine.estimate.figures import part_label
 from capacity_tui.engine.estimate.resolve import ResolvedPlan
 from capacity_tui.engine.estimate.result import Estimate
@@ -29,6 +29,7 @@ from capacity_tui.engine.units import (
 )
 
 OUTSIDE_ALLOCATOR = frozenset({"context", "reserve"})
+PART_BYTES = "memory.parts."
 PART_SECONDS = "computation.parts."
 STEP = "step_seconds"
 
@@ -42,12 +43,14 @@ class Term:
         value: its size in the unit of the sum.
         detail: how it comes about, with figures.
         derivation: the equation behind it, where one was recorded.
+        key: the result key of the figure it is, empty where it is none of its own.
     """
 
     name: str
     value: float
     detail: str = ""
     derivation: Derivation | None = None
+    key: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +61,13 @@ class Sum:
         terms: the addends.
         unit: their unit.
         name: the symbol of the sum in the figure's formula; empty where it is the figure itself.
+        key: the result key of the sum, empty where it is no other figure.
     """
 
     terms: tuple[Term, ...]
     unit: str
     name: str = ""
+    key: str = ""
 
 
 def sum_of(key: str, resolved: ResolvedPlan, estimate: Estimate, catalog: Catalog) -> Sum | None:
@@ -77,29 +82,34 @@ def sum_of(key: str, resolved: ResolvedPlan, estimate: Estimate, catalog: Catalo
         return _sum(_part_terms(key.removeprefix(PART_SECONDS), estimate), "s")
     if key.startswith("computation.infer.") and key != "computation.infer.requests_per_second":
         return _serving_sum(key, estimate)
-    if group == "computation" or key in {"cost.usd", "cost.usd_spot", "cost.usd_per_million_tokens", "energy.kwh"}:
+    in_seconds = group == "computation" and key != "computation.total_flops"
+    if in_seconds or key in {"cost.usd", "cost.usd_spot", "cost.usd_per_million_tokens", "energy.kwh"}:
         name = {f"computation.{STEP}": "", "computation.infer.requests_per_second": "seconds"}.get(key, STEP)
-        return _sum(_parts(estimate.computation.parts), "s", name)
+        return _sum(_parts(estimate.computation.parts, PART_SECONDS), "s", name, f"computation.{STEP}" if name else "")
     return None
 
 
-def _sum(terms: Iterable[Term], unit: str, name: str = "") -> Sum | None:
+def _sum(terms: Iterable[Term], unit: str, name: str = "", key: str = "") -> Sum | None:
     kept = sorted((term for term in terms if term.value != 0), key=lambda term: -abs(term.value))
-    return Sum(tuple(kept), unit, name) if kept else None
+    return Sum(tuple(kept), unit, name, key) if kept else None
 
 
-def _parts(parts: Mapping[str, Number]) -> Iterator[Term]:
+def _parts(parts: Mapping[str, Number], group: str = "") -> Iterator[Term]:
+    """Yield parts as terms; those of a group of figures are figures of their own."""
     for name, size in parts.items():
-        yield Term(part_label(name), mean(size))
+        yield Term(part_label(name), mean(size), key=f"{group}{name}" if group else "")
 
 
 def _memory_sum(key: str, estimate: Estimate) -> Sum | None:
     parts = estimate.memory.parts
     if key == "memory.per_device_bytes":
-        return _sum(_parts({name: size for name, size in parts.items() if name not in OUTSIDE_ALLOCATOR}), "B")
+        inside = {name: size for name, size in parts.items() if name not in OUTSIDE_ALLOCATOR}
+        return _sum(_parts(inside, PART_BYTES), "B")
     if key == "memory.reserved_bytes":
-        return _sum(_parts(parts), "B")
-    return _sum(_parts(parts), "B", "reserved") if key == "memory.utilization_percent" else None
+        return _sum(_parts(parts, PART_BYTES), "B")
+    if key == "memory.utilization_percent":
+        return _sum(_parts(parts, PART_BYTES), "B", "reserved", "memory.reserved_bytes")
+    return None
 
 
 def _model_terms(key: str, resolved: ResolvedPlan, estimate: Estimate, catalog: Catalog) -> Iterator[Term]:
@@ -185,12 +195,39 @@ def _operator_terms(phase: Phase, part: str, ending: str) -> Iterator[Term]:
 
 
 def _operator_term(operator: Operator, name: str, runs: float, share: float) -> Term:
-    seconds = mean(operator_seconds(operator)) * runs * share
-    # What the limit that the kernel meets came from explains it first.
-    from_memory = origin(operator.bytes) or origin(operator.bandwidth)
-    arithmetic = mean(operator.flops / operator.rate) >= mean(operator.bytes / operator.bandwidth)
-    derivation = origin(operator.rate) or from_memory if arithmetic else from_memory or origin(operator.rate)
-    return Term(name, seconds, _operator_detail(operator, runs, share), derivation)
+    derivation = _operator_derivation(operator, runs, share)
+    return Term(name, mean(derivation.result), _operator_detail(operator, runs, share), derivation)
+
+
+def _operator_derivation(operator: Operator, runs: float, share: float) -> Derivation:
+    """Return the seconds of all runs of an operator as an equation; the limit that it meets comes first."""
+    arithmetic = (
+        _traced("rate", operator.rate, "FLOP/s", "FLOP/s the kernel reaches"),
+        _traced("flops", operator.flops, "FLOP", "FLOPs of one run"),
+    )
+    memory = (
+        _traced("bytes", operator.bytes, "B", "bytes one run moves"),
+        _traced("bandwidth", operator.bandwidth, "B/s", "bytes a second the kernel moves"),
+    )
+    is_arithmetic = mean(operator.flops / operator.rate) >= mean(operator.bytes / operator.bandwidth)
+    limits = (*arithmetic, *memory) if is_arithmetic else (*memory, *arithmetic)
+    return Derivation(
+        name="operator_seconds",
+        part="",
+        formula="seconds = max(flops / rate, bytes / bandwidth) · runs · share",
+        inputs=(
+            *limits,
+            Input("runs", runs, "", "runs of a step or a batch"),
+            Input("share", share, "", "share of them that falls on the mean pipeline stage"),
+        ),
+        result=mean(operator_seconds(operator)) * runs * share,
+        unit="s",
+        source="roofline: the larger of arithmetic and memory time (Williams et al. 2009)",
+    )
+
+
+def _traced(name: str, value: Number, unit: str, meaning: str) -> Input:
+    return Input(name, mean(value), unit, meaning, origin(value))
 
 
 def _operator_detail(operator: Operator, runs: float, share: float) -> str:

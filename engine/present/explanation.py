@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from capacity_tui.engine.choose.answers import Explained
+from capacity_tui.engine.catalog.names import nearest
+from capacity_tui.engine.choose.answers import Explained, explain
 from capacity_tui.engine.choose.whatif.lever import Lever
+from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate.equation import Derivation, Input
 from capacity_tui.engine.estimate.figures import interval_text
 from capacity_tui.engine.explain.explain import Explanation
-from capacity_tui.engine.explain.terms import Sum
+from capacity_tui.engine.explain.terms import Sum, Term
 from capacity_tui.engine.numeric import mean
+from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.units import format_percent, format_quantity
 
+if TYPE_CHECKING:
+    from capacity_tui.engine.machine.machine import Machine
+
+BETWEEN = "/"
+"""What stands between a result key and the names of inputs to follow."""
 _MOST_TERMS = 12
 _MOST_NUMBERS = 6
 _MOST_STEPS = 10
@@ -25,20 +34,38 @@ _EXPLAINED_TERMS = 2
 
 @dataclass(frozen=True, slots=True)
 class FormulaInput:
-    """One number that went into a formula, and where it came from."""
+    """One number that went into a formula, and where it came from.
+
+    Attributes:
+        name: its symbol, or what it is called.
+        text: its value with its unit.
+        source: what it is, and how it is known.
+        step: the formula it comes from; None where it was given, or is a figure.
+        key: result key of the figure it is, which has an explanation of its own; empty for others.
+    """
 
     name: str
     text: str
     source: str = ""
+    step: FormulaStep | None = field(default=None, compare=False, repr=False)
+    key: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class FormulaStep:
-    """One formula on the way to a number, with the numbers put in."""
+    """One formula on the way to a number, with the numbers put in.
+
+    Attributes:
+        formula: the formula, by the names of what is put in.
+        result: what came out, with its unit.
+        inputs: what was put in.
+        source: where the formula comes from.
+    """
 
     formula: str
     result: str
     inputs: tuple[FormulaInput, ...] = ()
+    source: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +123,61 @@ def explanation_text(explained: Explained, mode: str = "") -> ExplanationText:
     )
 
 
+def followed(shown: ExplanationText, entry: FormulaInput) -> ExplanationText:
+    """Return where a number that was put into a formula comes from; a figure is explained by its own key instead."""
+    step = entry.step or FormulaStep("", entry.text)
+    given = () if entry.step else ("no formula gives it: it was put in as it is",)
+    return ExplanationText(
+        key=shown.key,
+        title=entry.name,
+        formula=step.formula,
+        result=entry.text,
+        inputs=step.inputs,
+        sources=(step.source,) if step.source else (),
+        remarks=tuple(text for text in (entry.source, *given) if text),
+        steps=tuple(dict.fromkeys(_below(step)))[1 : _MOST_STEPS + 1],
+    )
+
+
+def explain_along(plan: Plan, path: str, machine: Machine | None = None) -> ExplanationText:
+    """Explain a figure, or a number that was put into its formulas.
+
+    Args:
+        plan: what to run.
+        path: result key of the figure, and behind strokes the names of what to follow: ``cost.usd/step_seconds``.
+        machine: what was detected, for plans that run on ``detected`` hardware.
+
+    Raises:
+        PlanError: no result has that key, or nothing of that name is put in.
+    """
+    key, *names = path.split(BETWEEN)
+    shown = explanation_text(explain(plan, key, machine))
+    for name in names:
+        entry = _input_named(shown, name)
+        shown = explanation_text(explain(plan, entry.key, machine)) if entry.key else followed(shown, entry)
+    return shown
+
+
+def _input_named(shown: ExplanationText, name: str) -> FormulaInput:
+    """Return what was put into the formulas of an explanation under a name, the first that is."""
+    entries = (*shown.inputs, *(entry for step in shown.steps for entry in step.inputs))
+    known = {entry.name: entry for entry in reversed(entries)}
+    if name not in known:
+        names = nearest(name, known) or [entry.name for entry in shown.inputs]
+        hint = f"known: {', '.join(names)}" if names else "no numbers are put into it"
+        raise PlanError(f"nothing is called {name!r} in {shown.title}"[:200], hint=hint)
+    return known[name]
+
+
 def _steps(found: Explanation) -> list[FormulaStep]:
     """Return the formulas behind a figure, its own first, then those that the numbers put in come from."""
     summed = [] if found.sum is None else [_sum(found.sum)]
-    derived = [step for root in found.derivations for step in _opened(root)]
-    opened = [step for root, name in _largest(found).items() for step in _opened(root, f"{name}: ")]
+    derived = [step for root in found.derivations for step in _below(_derived(root, found.sum))]
+    opened = [
+        step
+        for root, name in _largest(found).items()
+        for step in _below(replace(_derived(root), formula=f"{name}: {root.formula}"))
+    ]
     is_sum = found.sum is not None and not found.sum.name
     ordered = [*summed, *derived, *opened] if is_sum else [*derived, *summed, *opened]
     return list(dict.fromkeys(ordered))
@@ -112,18 +189,25 @@ def _largest(found: Explanation) -> dict[Derivation, str]:
     return {term.derivation: term.name for term in largest if term.derivation is not None}
 
 
-def _opened(root: Derivation, title: str = "") -> Iterator[FormulaStep]:
-    """Yield an equation, then those that the numbers put into it come from."""
-    inputs = tuple(_input(entry) for entry in root.inputs)
-    yield FormulaStep(title + root.formula, format_quantity(mean(root.result), root.unit), inputs)
-    for entry in root.inputs:
-        if entry.derivation is not None:
-            yield from _opened(entry.derivation)
+def _below(step: FormulaStep) -> Iterator[FormulaStep]:
+    """Yield a step, then those that the numbers put into it come from."""
+    yield step
+    for entry in step.inputs:
+        if entry.step is not None:
+            yield from _below(entry.step)
 
 
-def _input(entry: Input) -> FormulaInput:
+def _derived(root: Derivation, total: Sum | None = None) -> FormulaStep:
+    """Return an equation as a step; the symbol that stands for a sum is the figure which that sum is."""
+    inputs = tuple(_input(entry, total) for entry in root.inputs)
+    return FormulaStep(root.formula, format_quantity(mean(root.result), root.unit), inputs, root.source)
+
+
+def _input(entry: Input, total: Sum | None) -> FormulaInput:
     source = f"{entry.meaning} ({entry.told})" if entry.told else entry.meaning
-    return FormulaInput(entry.name, _value(entry.value, entry.unit), source)
+    step = None if entry.derivation is None else _derived(entry.derivation, total)
+    key = total.key if total is not None and entry.name == total.name and step is None else ""
+    return FormulaInput(entry.name, _value(entry.value, entry.unit), source, step, key)
 
 
 def _value(value: object, unit: str) -> str:
@@ -140,13 +224,18 @@ def _value(value: object, unit: str) -> str:
 def _sum(found: Sum) -> FormulaStep:
     """Return a sum as a step, its smallest terms together."""
     shown, rest = found.terms[:_MOST_TERMS], found.terms[_MOST_TERMS:]
-    inputs = [FormulaInput(term.name, format_quantity(term.value, found.unit), term.detail) for term in shown]
+    inputs = [_term(term, found.unit) for term in shown]
     if rest:
         others = format_quantity(sum(term.value for term in rest), found.unit)
         inputs.append(FormulaInput(f"and {len(rest)} more", others))
     total = format_quantity(sum(term.value for term in found.terms), found.unit)
     formula = f"{found.name} = the sum of its parts" if found.name else "the sum of its parts"
     return FormulaStep(formula, total, tuple(inputs))
+
+
+def _term(term: Term, unit: str) -> FormulaInput:
+    step = None if term.derivation is None else _derived(term.derivation)
+    return FormulaInput(term.name, format_quantity(term.value, unit), term.detail, step, term.key)
 
 
 def _sources(found: Explanation) -> tuple[str, ...]:

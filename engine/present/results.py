@@ -172,6 +172,7 @@ def _computation(estimate: Estimate) -> dict[str, object]:
         "model_tflops_per_device": _central(estimate, "computation.model_tflops_per_device"),
         "mfu": computation.mfu,
         "steps": computation.steps,
+        "total_flops": _central(estimate, "computation.total_flops"),
         "estimated_train_time_seconds": total.value,
         "estimated_train_time_human": None if total.number is None else total.text,
         "infer": computation.infer,

@@ -29,6 +29,7 @@ _TIME = (
     *(f"computation.infer.{name}" for name in UNDER_LOAD),
     "computation.mfu",
     "computation.estimated_train_time_seconds",
+    "computation.total_flops",
 )
 _COST = (
     "cost.usd",

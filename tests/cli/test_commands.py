@@ -235,12 +235,6 @@ def test_output_file_decides_the_format(run, place: Path) -> None:
     assert yaml.safe_load((place / "out.txt").read_text())["fits"] is True
 
 
-def test_explaining_a_figure(run) -> None:
-    outcome = run("plan", "plan.yaml", "--explain", "memory.parts.activations")
-    assert outcome.out.startswith("Activations: ")
-    assert "et al." in outcome.out
-
-
 @pytest.mark.parametrize(
     ("change", "line", "says"),
     [

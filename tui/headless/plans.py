@@ -39,7 +39,8 @@ _files = click.argument("files", nargs=-1, required=True, metavar="FILE...", typ
     "--explain",
     "key",
     metavar="KEY",
-    help="Show how one figure came about, such as memory.parts.activations; bottleneck draws the roofline.",
+    help="Show how one figure came about, such as memory.parts.activations; follow what was put into it with /NAME, "
+    "as in cost.usd/step_seconds; bottleneck draws the roofline.",
 )
 @click.option(
     "--frameworks",
@@ -189,12 +190,12 @@ def _estimated(plan: Plan) -> Answer:
 
 
 def _explained(plan: Plan, key: str, output: Path | None) -> str:
-    from capacity_tui.engine.api import explain
+    from capacity_tui.engine.api import explain_along
     from capacity_tui.tui.headless.tables.answer import explanation_tables
 
     if key == BOTTLENECK:
         return _bottleneck(plan, output)
-    return as_text(explanation_tables(explain(plan, key, machine_for(plan))), output is not None)
+    return as_text(explanation_tables(explain_along(plan, key, machine_for(plan))), output is not None)
 
 
 def _bottleneck(plan: Plan, output: Path | None) -> str:

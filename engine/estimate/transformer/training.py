@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.non_allocator_memory import context_bytes
 from capacity_tui.engine.estimate.transformer.communication import message_seconds, training_collectives
 from capacity_tui.engine.estimate.transformer.launches import host_launch_seconds
@@ -35,6 +36,22 @@ def _forward_flops(run: TransformerRun) -> Number:
     if not any_true(run.document > 0):
         return whole
     return whole - (1.0 - run.document_share) * forward_attention_flops(run.shape, run.seq_len, run.causal)
+
+
+@equation(
+    "flops = forward · (2 + trained) · tokens",
+    unit="FLOP",
+    source="forward, gradients of the inputs, and gradients of the weights, of which a frozen base has none",
+)
+def step_flops(forward: Number, trained: Number, tokens: Number) -> Number:
+    """FLOPs of the model itself in a step, over all devices.
+
+    Args:
+        forward: FLOPs of a forward pass for a token.
+        trained: share of the parameters that is trained.
+        tokens: tokens of a step.
+    """
+    return forward * (2.0 + trained) * tokens
 
 
 def training_work(run: TransformerRun, steps: Number | None) -> Work:
@@ -73,9 +90,7 @@ def training_work(run: TransformerRun, steps: Number | None) -> Work:
         units_per_step=units,
         units_per_sample=run.seq_len,
         steps=steps,
-        model_flops_per_step=facts.forward_flops
-        * (2.0 + run.trained_of_all)
-        * units,  # a frozen base has no weight gradients
+        model_flops_per_step=step_flops(facts.forward_flops, run.trained_of_all, units),
         peak_flops=run.peak,
         method=METHOD,
         assumed=(*run.cluster.assumed, *run.shape.assumed, *_assumed(run, chosen)),

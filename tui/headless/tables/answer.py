@@ -12,7 +12,7 @@ from rich.text import Text
 from capacity_tui.engine.api import (
     SCALING_HEADS,
     Estimate,
-    Explained,
+    ExplanationText,
     FigureBlock,
     FormulaInput,
     FormulaStep,
@@ -23,7 +23,6 @@ from capacity_tui.engine.api import (
     answer_notes,
     basis_text,
     chosen_settings,
-    explanation_text,
     figure_blocks,
     format_count,
     headline,
@@ -120,9 +119,8 @@ def bottleneck_lines(roofline: Roofline, estimate: Estimate, glyphs: RooflineGly
     yield Text(roofline_limit_text(roofline, estimate), style="bold")
 
 
-def explanation_tables(found: Explained) -> Iterator[RenderableType]:
+def explanation_tables(shown: ExplanationText) -> Iterator[RenderableType]:
     """Yield why a figure is what it is: its parts, formulas with their numbers, sources, strongest lever."""
-    shown = explanation_text(found)
     interval = f" ({shown.interval})" if shown.interval else ""
     yield Text.assemble((shown.title, "bold"), f": {shown.result}{interval}")
     yield from (Text(remark) for remark in shown.remarks)

@@ -1,0 +1,32 @@
+"""``plan --explain``: where a figure comes from, and what was put into it."""
+
+from __future__ import annotations
+
+import pytest
+
+from capacity_tui.tui.cli import main
+
+PLAN = "gpt2_rtx_3060"
+
+
+def explained(path: str, capsys: pytest.CaptureFixture[str]) -> str:
+    assert main(["plan", PLAN, "--explain", path]) == 0
+    return capsys.readouterr().out
+
+
+def test_explaining_a_figure(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = explained("memory.parts.activations", capsys)
+    assert shown.startswith("Activations: ")
+    assert "et al." in shown
+
+
+def test_what_was_put_into_a_formula_is_followed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert explained("computation.total_flops/model_flops/forward", capsys).startswith("forward: ")
+    assert explained("computation.step_seconds/compute", capsys).startswith("Compute: ")
+
+
+def test_a_name_that_was_not_put_in_is_refused_with_those_that_were(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", PLAN, "--explain", "computation.total_flops/model_flop"]) == 2
+    told = capsys.readouterr().err
+    assert "nothing is called 'model_flop'" in told
+    assert "known: model_flops" in told
