@@ -14,7 +14,7 @@ from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate.estimate import Answer, estimate_plan
 from capacity_tui.engine.estimate.figures import METRICS
-from capacity_tui.engine.estimate.result import MemoryEstimate
+from capacity_tui.engine.estimate.result import Estimate, MemoryEstimate
 from capacity_tui.engine.estimate.serving.room import CLAIMED
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.uncertainty.evidence import FigureName
@@ -56,7 +56,7 @@ def predictor(catalog: Catalog, machine: Machine | None = None) -> Predict:
         verdict = answer.estimate.verdict
         if measurement.quantity == _FITS:
             return Prediction(float(verdict is not Verdict.OVER), verdict=verdict)
-        found = _figure(answer, measurement)
+        found = measured_figure(answer.estimate, measurement)
         return Prediction(float(found.value), float(found.low), float(found.high), verdict)
 
     return predict
@@ -68,15 +68,20 @@ def estimated_figure(measurement: Measurement, catalog: Catalog) -> Interval:
     Raises:
         PlanError: the figure is none that an estimate gives, or the run cannot be.
     """
-    return _figure(answered(measurement, catalog), measurement)
+    return measured_figure(answered(measurement, catalog).estimate, measurement)
 
 
-def _figure(answer: Answer, measurement: Measurement) -> Interval:
+def measured_figure(estimate: Estimate, measurement: Measurement) -> Interval:
+    """Return the figure of an estimate that was measured.
+
+    Raises:
+        PlanError: the figure is none that this estimate gives.
+    """
     if measurement.quantity == _CLAIMED:
-        return _claimed(answer)
+        return _claimed(estimate)
     if measurement.quantity.endswith(_BYTES):
-        return counted_memory(answer.estimate.memory, measurement.quantity, measurement.tags.get("rank", ""))
-    return _time_or_speed(answer, measurement.quantity)
+        return counted_memory(estimate.memory, measurement.quantity, measurement.tags.get("rank", ""))
+    return _time_or_speed(estimate, measurement.quantity)
 
 
 def figure_name(quantity: str) -> FigureName:
@@ -128,16 +133,15 @@ def counted_memory(memory: MemoryEstimate, counted: str, stage: str = "") -> Int
     return found.scaled(value / found.value)
 
 
-def _claimed(answer: Answer) -> Interval:
+def _claimed(estimate: Estimate) -> Interval:
     """Return the memory an engine takes for itself, whatever it needs; what it takes is set, not estimated."""
-    taken = answer.estimate.details.get(CLAIMED)
+    taken = estimate.details.get(CLAIMED)
     if taken is None:
-        raise PlanError("this engine takes only what it needs", answer.plan.inference.engine)
-    return answer.estimate.range_of("memory.reserved_bytes").around(taken)
+        raise PlanError("this engine takes only what it needs", estimate.basis.calibration)
+    return estimate.range_of("memory.reserved_bytes").around(taken)
 
 
-def _time_or_speed(answer: Answer, quantity: str) -> Interval:
-    estimate = answer.estimate
+def _time_or_speed(estimate: Estimate, quantity: str) -> Interval:
     if quantity == "step_seconds":
         return estimate.computation.step_seconds
     if quantity == _SAMPLES:
@@ -146,7 +150,7 @@ def _time_or_speed(answer: Answer, quantity: str) -> Interval:
             raise PlanError("this figure is not estimated", quantity)
         return rate
     if quantity == "output_tokens_per_second":
-        return _output_rate(answer)
+        return _output_rate(estimate)
     speed = estimate.computation.infer
     found: Interval | None = getattr(speed, quantity) if quantity in _SPEEDS and speed is not None else None
     if found is None:
@@ -154,9 +158,9 @@ def _time_or_speed(answer: Answer, quantity: str) -> Interval:
     return found
 
 
-def _output_rate(answer: Answer) -> Interval:
+def _output_rate(estimate: Estimate) -> Interval:
     """Return the output tokens of all replicas a second, the time of their prompts included."""
-    speed = answer.estimate.computation.infer
+    speed = estimate.computation.infer
     if speed is None or speed.output_tokens_per_second is None:
-        raise PlanError("this model generates nothing", str(answer.plan.model.name))
+        raise PlanError("this model generates nothing", estimate.basis.method)
     return speed.output_tokens_per_second

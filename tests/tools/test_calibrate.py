@@ -12,6 +12,7 @@ from tools.calibrate.__main__ import SERVING, TRAINING
 from tools.calibrate.constants import Constant, serving_constants, training_constants, with_values
 from tools.calibrate.fitting import Problem, as_shipped, fit, left_out
 from tools.calibrate.runs import Run, published_runs
+from tools.calibrate.served import served_together
 from tools.calibrate.telling import fit_in_words
 from tools.calibrate.writing import replaced
 
@@ -46,12 +47,23 @@ def test_a_fit_finds_the_values_its_runs_were_made_with(where, fits, kinds):
     wanted = {each: float(each.value(0.3 * each.spread)) for each in read}
     changed = with_values(CATALOG, wanted)
     made = tuple(replace(run, measurement=replace(run.measurement, value=float(run.figure(changed)))) for run in runs)
-    problem = Problem(made, [each.model_copy(update={"spread": 10.0 * each.spread}) for each in read], CATALOG)
+    loose = [each.model_copy(update={"spread": 10.0 * each.spread}) for each in read]
+    problem = Problem(made, loose, CATALOG, served_together if where == "serving" else None)
     before = np.abs(problem.errors(problem.shipped).residuals)
     after = np.abs(fit(problem, evaluations=6).errors.residuals)
     assert before.max() > 0.01
     assert np.median(after) < 0.5 * np.median(before)
     assert after.max() < before.max()
+
+
+def test_served_runs_are_estimated_together_as_they_are_alone():
+    runs = published_runs(("serving",), CATALOG, every=15)
+    read = [each for each in serving_constants("speed", CATALOG) if any(run.reads(each) for run in runs)]
+    alone, together = Problem(runs, read, CATALOG), Problem(runs, read, CATALOG, served_together)
+    assert len(together.batches) < len(runs)
+    single, many = alone.errors(alone.shipped), together.errors(together.shipped)
+    assert many.residuals == pytest.approx(single.residuals, abs=1e-9)
+    assert many.slopes == pytest.approx(single.slopes, abs=1e-7)
 
 
 def test_slopes_are_those_of_single_estimates(memory):

@@ -26,6 +26,7 @@ from tools.calibrate.constants import Fits, network_constants, serving_constants
 from tools.calibrate.fitting import Fit, Problem, RunT, as_shipped, fit, left_out
 from tools.calibrate.ranges import Judged, RangesOfFigure, ranges_of
 from tools.calibrate.runs import Run, published_runs
+from tools.calibrate.served import served_together
 from tools.calibrate.telling import evidence, fit_in_words, ranges_in_words
 from tools.calibrate.writing import write_constants, write_evidence, write_ranges, write_unseen
 
@@ -59,7 +60,7 @@ def serving_problem(fits: Fits, catalog: Catalog) -> Problem[Run]:
     """Return the problem of speeds or of memory of serving, of the engines that anyone measured."""
     runs = published_runs(SERVING[fits], catalog)
     read = [each for each in serving_constants(fits, catalog) if any(run.reads(each) for run in runs)]
-    return Problem(runs, read, catalog)
+    return Problem(runs, read, catalog, served_together)
 
 
 def fit_and_tell(problem: Problem[RunT], *, write: bool) -> None:

@@ -13,7 +13,6 @@ from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import least_squares
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.numeric import Number
@@ -27,6 +26,10 @@ RESIDUAL_SCALE = 0.10
 WORTH, HALF_WORTH = 12.0, 4.0
 # Logarithm by which a constant is moved to see what follows.
 STEP = 0.02
+# Evaluations of all runs at most, the gain in loss at which they end, and shares of a step that are tried.
+EVALUATIONS, ENOUGH, SHORTER = 20, 1e-3, (1.0, 0.5, 0.25, 0.1)
+# Times that least squares are weighed anew at most, and the move, in spreads, at which they end.
+REWEIGHED, NEAR = 100, 1e-3
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,55 @@ class Fitted(Protocol):
 RunT = TypeVar("RunT", bound=Fitted)
 
 
+class Batch(Protocol):
+    """Runs that one call estimates."""
+
+    @property
+    def places(self) -> Sequence[int]:
+        """Where they stand among all runs."""
+
+    @property
+    def takes_arrays(self) -> bool:
+        """Whether arrays of constants make an array of estimates."""
+
+    def reads(self, constant: Constant) -> bool:
+        """Whether a constant may change the estimates."""
+
+    def figures(self, catalog: Catalog) -> Number:
+        """Return the figures as estimated with a catalogue; the last dimension is that of the runs."""
+
+
+@dataclass(frozen=True)
+class Alone(Generic[RunT]):
+    """A run that has a call of its own.
+
+    Attributes:
+        place: where it stands among all runs.
+        run: the run.
+    """
+
+    place: int
+    run: RunT
+
+    @property
+    def places(self) -> Sequence[int]:
+        """Where it stands."""
+        return (self.place,)
+
+    @property
+    def takes_arrays(self) -> bool:
+        """Whether arrays of constants make an array of estimates."""
+        return self.run.takes_arrays
+
+    def reads(self, constant: Constant) -> bool:
+        """Whether a constant may change the estimate."""
+        return self.run.reads(constant)
+
+    def figures(self, catalog: Catalog) -> Number:
+        """Return the figure as estimated with a catalogue."""
+        return self.run.figure(catalog)
+
+
 @dataclass(frozen=True)
 class Problem(Generic[RunT]):
     """What is fitted to what.
@@ -79,44 +131,64 @@ class Problem(Generic[RunT]):
         runs: with what was measured.
         constants: what may move.
         catalog: everything that does not.
+        batched: makes batches of the runs; each has a call of its own where nothing does.
     """
 
     runs: Sequence[RunT]
     constants: Sequence[Constant]
     catalog: Catalog
+    batched: Callable[[Sequence[RunT], Catalog], Sequence[Batch]] | None = None
+
+    @cached_property
+    def batches(self) -> Sequence[Batch]:
+        """The runs as they are estimated."""
+        if self.batched is None:
+            return tuple(Alone(place, run) for place, run in enumerate(self.runs))
+        return self.batched(self.runs, self.catalog)
 
     def errors(self, distances: Floats) -> Errors:
-        """Return residuals and slopes, from one array-valued estimate a run where it takes arrays."""
-        residuals = np.zeros(len(self.runs))
+        """Return residuals and slopes, from one array-valued estimate a batch of runs where it takes arrays."""
+        logarithms = np.zeros(len(self.runs))
         slopes = np.zeros((len(self.runs), len(self.constants)))
-        for place, run in enumerate(self.runs):
-            columns = self._columns(run)
-            moves = np.zeros((len(columns), len(columns) + 1))
+        for batch in self.batches:
+            columns = [column for column, constant in enumerate(self.constants) if batch.reads(constant)]
+            moves = np.zeros((len(columns), len(columns) + 1, 1))
             moves[range(len(columns)), range(1, len(columns) + 1)] = STEP
             values = {
                 self.constants[column]: self.constants[column].value(distances[column] + move)
                 for column, move in zip(columns, moves, strict=True)
             }
-            logarithms = np.log(self._figures(run, values, len(columns) + 1) / run.measured)
-            residuals[place] = logarithms[0]
-            slopes[place, columns] = (logarithms[1:] - logarithms[0]) / STEP
-        return Errors(residuals, slopes)
+            found = np.log(self._figures(batch, values, len(columns) + 1))
+            places = list(batch.places)
+            logarithms[places] = found[0]
+            slopes[np.ix_(places, columns)] = (found[1:] - found[0]).T / STEP
+        return Errors(logarithms - self._measured, slopes)
 
-    def _figures(self, run: RunT, values: Mapping[Constant, Number], count: int) -> Floats:
-        if run.takes_arrays:
-            return np.broadcast_to(run.figure(with_values(self.catalog, values)), count)
-        each = [{constant: np.asarray(row)[place] for constant, row in values.items()} for place in range(count)]
-        return np.array([run.figure(with_values(self.catalog, single)) for single in each], dtype=float)
+    def _figures(self, batch: Batch, values: Mapping[Constant, Number], count: int) -> Floats:
+        shape = count, len(batch.places)
+        if batch.takes_arrays:
+            return np.broadcast_to(batch.figures(with_values(self.catalog, values)), shape)
+        each = [{constant: float(np.ravel(row)[place]) for constant, row in values.items()} for place in range(count)]
+        figures = [batch.figures(with_values(self.catalog, single)) for single in each]
+        return np.array(figures, dtype=float).reshape(shape)
 
     def residuals(self, distances: Floats, chosen: Sequence[int]) -> Floats:
         """Return ln(estimated / measured) of the runs at some places."""
-        found = []
-        for run in (self.runs[place] for place in chosen):
+        wanted, found = set(chosen), np.zeros(len(self.runs))
+        for batch in self.batches:
+            if wanted.isdisjoint(batch.places):
+                continue
             values = {
-                self.constants[column]: self.constants[column].value(distances[column]) for column in self._columns(run)
+                constant: constant.value(distance)
+                for constant, distance in zip(self.constants, distances, strict=True)
+                if batch.reads(constant)
             }
-            found.append(np.log(run.figure(with_values(self.catalog, values)) / run.measured))
-        return np.array(found, dtype=float)
+            found[list(batch.places)] = np.log(batch.figures(with_values(self.catalog, values)))
+        return (found - self._measured)[list(chosen)]
+
+    @cached_property
+    def _measured(self) -> Floats:
+        return np.log([run.measured for run in self.runs])
 
     @cached_property
     def shipped(self) -> Floats:
@@ -142,9 +214,6 @@ class Problem(Generic[RunT]):
     def publishers(self) -> tuple[str, ...]:
         """Who measured the runs, in their order."""
         return tuple(dict.fromkeys(run.publisher for run in self.runs))
-
-    def _columns(self, run: RunT) -> list[int]:
-        return [column for column, constant in enumerate(self.constants) if run.reads(constant)]
 
 
 @dataclass(frozen=True)
@@ -191,7 +260,7 @@ def fit(problem: Problem[RunT], evaluations: int | None = None) -> Fit[RunT]:
             known[key] = problem.errors(distances)
         return known[key]
 
-    found = _solve(errors, problem.shipped, problem.weights, problem.spreads, evaluations)
+    found = _solve(errors, problem.shipped, Weighing(problem.weights, problem.spreads), evaluations)
     return judged(problem, found, errors(found))
 
 
@@ -231,13 +300,9 @@ def left_out(
         if not len(others):
             moving = np.flatnonzero(np.any(errors.slopes[own] != 0, axis=0))
         near = Errors(errors.residuals[others], errors.slopes[np.ix_(others, moving)])
-        start = distances[moving]
-
-        def moved(tried: Floats, near: Errors = near, start: Floats = start) -> Errors:
-            return Errors(near.moved(tried - start), near.slopes)
-
+        weighing = Weighing(problem.weights[others], problem.spreads[moving])
         without = distances.copy()
-        without[moving] = _solve(moved, start, problem.weights[others], problem.spreads[moving])
+        without[moving] = weighing.lowest(near, distances[moving])
         if anew:
             unseen[own] = problem.residuals(without, own.tolist())
         else:
@@ -258,29 +323,54 @@ def _touched(slopes: Floats, own: NDArray[np.intp]) -> tuple[NDArray[np.intp], N
     return np.setdiff1d(np.flatnonzero(runs), own), np.flatnonzero(constants)
 
 
+@dataclass(frozen=True, slots=True)
+class Weighing:
+    """What a set of constants weighs: weights · ln(1 + (residual / scale)²), and (distance / spread)².
+
+    Attributes:
+        weights: of the runs.
+        spreads: of the constants around their priors.
+    """
+
+    weights: Floats
+    spreads: Floats
+
+    def loss(self, residuals: Floats, distances: Floats) -> float:
+        """Return what residuals and distances from the priors weigh together."""
+        runs = self.weights @ np.log1p((residuals / RESIDUAL_SCALE) ** 2)
+        return float(runs + np.sum((distances / self.spreads) ** 2))
+
+    def lowest(self, errors: Errors, start: Floats) -> Floats:
+        """Return the distances that weigh least where residuals follow their slopes: least squares, weighed anew."""
+        distances = start
+        for _ in range(REWEIGHED):
+            residuals = errors.moved(distances - start)
+            strength = self.weights / (RESIDUAL_SCALE**2 + residuals**2)
+            curvature = errors.slopes.T @ (errors.slopes * strength[:, None]) + np.diag(self.spreads**-2.0)
+            downhill = errors.slopes.T @ (strength * residuals) + distances / self.spreads**2
+            step = np.linalg.solve(curvature, downhill)
+            distances = distances - step
+            if np.all(np.abs(step) < NEAR * self.spreads):
+                break
+        return np.asarray(distances)
+
+
 def _solve(
-    errors: Callable[[Floats], Errors],
-    start: Floats,
-    weights: Floats,
-    spreads: Floats,
-    evaluations: int | None = None,
+    errors: Callable[[Floats], Errors], start: Floats, weighing: Weighing, evaluations: int | None = None
 ) -> Floats:
-    """Return the distances that weigh least: weights · ln(1 + (residual / scale)²), and (distance / spread)²."""
-
-    def residuals(distances: Floats) -> Floats:
-        return np.concatenate((errors(distances).residuals / RESIDUAL_SCALE, distances / spreads))
-
-    def slopes(distances: Floats) -> Floats:
-        return np.concatenate((errors(distances).slopes / RESIDUAL_SCALE, np.diag(1.0 / spreads)))
-
-    def loss(squares: Floats) -> Floats:
-        """Value and first two derivatives: Cauchy's of the runs, the square itself of the priors."""
-        found = np.stack((squares, np.ones_like(squares), np.zeros_like(squares)))
-        runs = 1.0 + squares[: len(weights)]
-        found[:, : len(weights)] = weights * np.stack((np.log(runs), 1.0 / runs, -1.0 / runs**2))
-        return found
-
-    found = least_squares(
-        residuals, start, slopes, loss=loss, x_scale=spreads, ftol=1e-5, xtol=1e-4, max_nfev=evaluations
-    )
-    return np.asarray(found.x, dtype=float)
+    """Return the distances that weigh least, each step to where they would if residuals followed their slopes."""
+    distances, now = start, errors(start)
+    loss = weighing.loss(now.residuals, distances)
+    for _ in range((evaluations or EVALUATIONS) - 1):
+        step = weighing.lowest(now, distances) - distances
+        for share in SHORTER:
+            tried = errors(distances + share * step)
+            better = weighing.loss(tried.residuals, distances + share * step)
+            if better < loss:
+                break
+        else:
+            return distances
+        distances, now, gained, loss = distances + share * step, tried, loss - better, better
+        if gained < ENOUGH * loss:
+            break
+    return distances

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from capacity_tui.engine.accuracy.predicting import estimated_figure
+from capacity_tui.engine.accuracy.predicting import estimated_figure, measured_figure
 from capacity_tui.engine.accuracy.published import Kind, Measurement
 from capacity_tui.engine.accuracy.report import scored_measurements
 from capacity_tui.engine.accuracy.withheld import without_framework
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.estimate.resolve import resolve_plan
+from capacity_tui.engine.estimate.estimate import estimate_resolved
+from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
 from capacity_tui.engine.estimate.serving.resolve import engine_row, kernel_id
 from capacity_tui.engine.estimate.timing.attention import attention_kernel
 from capacity_tui.engine.estimate.transformer.resolve import framework_row
@@ -27,10 +28,12 @@ class Run:
     Attributes:
         measurement: what was measured.
         rows: row by table; of coefficients, which all training reads, none is named.
+        resolved: its plan with every default filled in.
     """
 
     measurement: Measurement
     rows: Mapping[str, str]
+    resolved: ResolvedPlan
 
     takes_arrays = True
 
@@ -82,7 +85,7 @@ def published_runs(kinds: Iterable[Kind], catalog: Catalog, every: int = 1, *, n
         measurement = row if named else without_framework(row)
         try:
             run = _run(measurement, catalog)
-            run.figure(catalog)
+            measured_figure(estimate_resolved(run.resolved, catalog), measurement)
         except CapacityError:
             continue
         found.append(run)
@@ -101,4 +104,4 @@ def _run(measurement: Measurement, catalog: Catalog) -> Run:
         software = framework_row(plan, catalog)
         rows["frameworks"] = software.id
         rows["attention_kernels"] = attention_kernel(plan.training.attention, cluster.device, software, catalog).id
-    return Run(measurement, rows)
+    return Run(measurement, rows, resolved)

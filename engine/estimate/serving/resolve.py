@@ -77,7 +77,7 @@ def serving_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catalog: 
     quantization = catalog.quantizations.find(_weights(plan, stored))
     engine = engine_row(inference.engine, device, catalog)
     kernel = catalog.weight_kernels[kernel_id(engine, quantization)]
-    plain = catalog.weight_kernels[engine.kernels["plain"]]
+    in_layers, in_head = readings(engine, quantization, catalog)
     counts = count_parameters(shape)
     body, embedding, head = _widths(quantization)
     exact = _exact(stored, quantization, counts, shape, (body, embedding, head))
@@ -85,8 +85,6 @@ def serving_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catalog: 
     compute = quantization.compute if quantization.own_type and quantization.compute != "fp16" else half
     # Weights of four bytes come with activations of four bytes; everything narrower attends in 16 bits.
     attention = compute if catalog.precisions[compute].activation_bytes == FP32_BYTES else half
-    packed = float(not quantization.own_type)
-    head_bits = head * BITS_PER_BYTE
     efficiency = plan.hardware.efficiency
     generates = shape.kind in ("decoder", "encoder-decoder")
     cached = catalog.quantizations.find(inference.kv_cache)
@@ -95,8 +93,8 @@ def serving_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catalog: 
         counts=counts,
         cluster=cluster,
         runtime=runtime(engine, inference.gpu_memory_utilization, inference.max_num_batched_tokens),
-        body=reading(kernel, packed),
-        head=reading(plain if head_bits >= FP16_BITS else kernel, float(packed and head_bits < FP16_BITS)),
+        body=in_layers,
+        head=in_head,
         host=_host(inference.gpu_layers, shape, device, catalog),
         prompt=float(inference.prompt_tokens),
         output=float(inference.output_tokens) if generates else 0.0,
@@ -176,6 +174,15 @@ def runtime(engine: InferenceEngine, claim: float, chunk: int | None = None) -> 
         claim=0.0 if engine.memory_policy == "needed" else claim,
         claims_free=float(engine.memory_policy == "free"),
     )
+
+
+def readings(engine: InferenceEngine, quantization: Quantization, catalog: Catalog) -> tuple[Reading, Reading]:
+    """Return what an engine's kernels do with weights of a format, in the layers and in the output head."""
+    kernel = catalog.weight_kernels[kernel_id(engine, quantization)]
+    plain = catalog.weight_kernels[engine.kernels["plain"]]
+    packed = not quantization.own_type
+    wide = _widths(quantization)[-1] * BITS_PER_BYTE >= FP16_BITS
+    return reading(kernel, float(packed)), reading(plain if wide else kernel, float(packed and not wide))
 
 
 def reading(kernel: WeightKernel, packed: float) -> Reading:
