@@ -164,6 +164,10 @@ def gpt(torch, layers: int, seq_len: int):
             self.norm = nn.LayerNorm(HIDDEN)
             self.head = nn.Linear(HIDDEN, VOCAB, bias=False)
             self.head.weight = self.tokens.weight
+            # As GPT-2 begins. With torch's own embeddings, which deviate by 1, gradients of tied logits fall below the
+            # smallest normal number, and a processor's products of such numbers take many times as long.
+            for module in (self.tokens, self.places, *(each for each in self.modules() if isinstance(each, nn.Linear))):
+                nn.init.normal_(module.weight, std=0.02)
 
         def forward(self, tokens):
             x = self.tokens(tokens) + self.places.weight

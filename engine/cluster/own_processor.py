@@ -12,6 +12,7 @@ from capacity_tui.engine.cluster.measured_here import with_benchmarks
 from capacity_tui.engine.machine.device_names import device_names
 from capacity_tui.engine.machine.facts import Provenance
 from capacity_tui.engine.machine.machine import Machine
+from capacity_tui.engine.numeric import Number
 
 SERVER = "server"
 GENERIC = "generic"
@@ -63,9 +64,13 @@ def _of_row(row: Processor, machine: Machine, catalog: Catalog) -> Device:
     )
     if around == sockets:
         return device.with_bandwidth(socket.bandwidth * around, socket.known["bandwidth"])
-    part = Provenance("assumed", f"{usable:g} of {cores * sockets:g} cores' share of {row.name}")
-    by = part if guest else socket.known["bandwidth"]
-    return device.with_bandwidth(socket.bandwidth * around, by).known_by(by, "tdp_watts")
+    if not guest:
+        by = socket.known["bandwidth"]
+        return device.with_bandwidth(socket.bandwidth * around, by).known_by(by, "tdp_watts")
+    by = Provenance("assumed", f"{usable:g} of {cores * sockets:g} cores' share of {row.name}")
+    drawn, why = _drawn(socket.bandwidth * sockets, share / sockets, usable, catalog)
+    bandwidth = Provenance("assumed", why) if why else by
+    return device.with_bandwidth(drawn, bandwidth).known_by(by, "tdp_watts")
 
 
 def _concluded(machine: Machine, catalog: Catalog) -> Device:
@@ -84,17 +89,30 @@ def _concluded(machine: Machine, catalog: Catalog) -> Device:
     )
     words += f", {' and '.join(untold)} not told" if untold else ""
     by_core = row.segment == SERVER
-    share = usable / float(relative.units) if by_core else 1.0
-    each = f"as {row.name} has {'for each core' if by_core else 'it'}"
+    share = usable / float(relative.units)
+    drawn, why = _drawn(relative.bandwidth, share, usable, catalog) if by_core else (relative.bandwidth, "")
+    each = why or f"as {row.name} has {'for each core' if by_core else 'it'}"
     device = replace(
         relative,
         peaks={"fp32": fp32, "fp64": fp32 / 2.0},
-        tdp_watts=None if relative.tdp_watts is None else relative.tdp_watts * usable / float(relative.units),
+        tdp_watts=None if relative.tdp_watts is None else relative.tdp_watts * share,
         confidence="C",
         known={},
     ).known_by(Provenance("assumed", words), "peaks")
     device = device.known_by(Provenance("assumed", f"as {row.name} has for each core"), "tdp_watts")
-    return device.with_bandwidth(relative.bandwidth * share, Provenance("assumed", each))
+    return device.with_bandwidth(drawn, Provenance("assumed", each))
+
+
+def _drawn(whole: Number, share: float, cores: float, catalog: Catalog) -> tuple[Number, str]:
+    """Return the bandwidth that some cores of a server draw, and why that is more than their share; empty where not.
+
+    Cores that others leave alone draw what they can keep in flight, which is several times their share.
+    """
+    each = catalog.assumptions["cpu-core-bandwidth"].value
+    alone = min(float(whole), cores * each * 1e9)
+    if alone <= float(whole) * share:
+        return whole * share, ""
+    return alone, f"{cores:g} cores of a server draw {each:g} GB/s each"
 
 
 def _relative(machine: Machine, catalog: Catalog) -> Processor:

@@ -356,11 +356,14 @@ class Estimate:
 
     @property
     def shortage(self) -> str:
-        """What does not fit where, in words; empty where nothing is short."""
+        """What does not fit where, in words that agree with the verdict; empty where nothing is short."""
         if self.held is not False:
             return ""
         memory = self.memory
         needed, there = _largest(memory.reserved_bytes.value), _largest(memory.capacity_bytes)
+        if self.verdict is Verdict.TIGHT:
+            least, limit = format_bytes(_largest(memory.reserved_bytes.low)), format_bytes(there)
+            return f"estimate {format_bytes(needed)} is above {limit}, only its low end {least} fits"
         if needed > there:
             return f"needs {format_bytes(needed)}, a device has {format_bytes(there)}"
         host, has = _largest(memory.host_bytes), _largest(memory.host_capacity_bytes)

@@ -7,19 +7,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from capacity_tui.engine.errors import Place, StorageError
+from capacity_tui.engine.errors import HardwareError, Place, StorageError
 from capacity_tui.engine.files import data_folder, reading_error
 
 if TYPE_CHECKING:
     from capacity_tui.engine.machine.curve import Curve
 
 FOLDER = "measured"
-MOST_SHARE = 2.0
-"""Shares of a datasheet's figure: boost clocks and caches lift some above 1, none that high."""
+MOST_SHARE = 40.0
+"""Shares of a nominal figure, which may be an assumption: caches and boost clocks lift some above 1, none that high."""
 MOST_RATIO = 100.0
 """Measured over modelled rates of a curve."""
 MOST = {"_seconds": 1.0, "_bytes": 1e12, "_length": 1e6, "_width": 1e4}
@@ -87,6 +87,19 @@ def read_constants(path: Path) -> MeasuredEfficiency:
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         hint = "run capacity-tui calibrate again, or remove the file"
         raise StorageError("measured constants are damaged", str(error), hint, Place(str(path))) from error
+
+
+def possible(measured: MeasuredEfficiency) -> MeasuredEfficiency:
+    """Return constants as they are, once it is sure that their file can be read again.
+
+    Raises:
+        HardwareError: a number is beyond what a machine of today could have.
+    """
+    try:
+        return _constants(json.loads(json.dumps(asdict(measured))))
+    except (ValueError, TypeError) as error:
+        hint = "sample again while nothing else runs; check plan and figures of runs of your own"
+        raise HardwareError("what was measured cannot be", str(error), hint) from error
 
 
 def _constants(data: Mapping[str, object]) -> MeasuredEfficiency:

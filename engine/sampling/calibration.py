@@ -18,7 +18,7 @@ from capacity_tui.engine.estimate.timing.attention import attention_rate
 from capacity_tui.engine.estimate.timing.roofline import gemm_rate
 from capacity_tui.engine.files import make_folder, write_atomically
 from capacity_tui.engine.machine.curve import Curve
-from capacity_tui.engine.machine.measured_constants import FitError, MeasuredEfficiency, constants_file
+from capacity_tui.engine.machine.measured_constants import FitError, MeasuredEfficiency, constants_file, possible
 from capacity_tui.engine.sampling.kernel_cases import ATTENTION_BACKWARD, ELEMENT_BYTES, MOVED
 from capacity_tui.engine.sampling.samples import Sample, SampleFile
 
@@ -42,7 +42,7 @@ def fit_samples(device: Device, files: Sequence[SampleFile]) -> MeasuredEfficien
         files: its samples; of equal cases the first file's count.
 
     Raises:
-        HardwareError: there are too few samples to fit anything.
+        HardwareError: there are too few samples to fit anything, or what they say cannot be.
     """
     samples = tuple({sample.key: sample for file in reversed(files) for sample in file.samples}.values())
     found = _Constants(device)
@@ -61,7 +61,7 @@ def fit_samples(device: Device, files: Sequence[SampleFile]) -> MeasuredEfficien
     if not found.errors:
         raise HardwareError("too few samples to fit anything", device.name, "run capacity-tui sample kernels first")
     software = {name: version for file in reversed(files) for name, version in file.software.items() if version}
-    return MeasuredEfficiency(
+    measured = MeasuredEfficiency(
         device=device_key(device),
         date=max(sample.date for sample in samples),
         software=software,
@@ -70,6 +70,7 @@ def fit_samples(device: Device, files: Sequence[SampleFile]) -> MeasuredEfficien
         curves=tuple(found.curves),
         errors=tuple(found.errors),
     )
+    return possible(measured)
 
 
 def chosen_files(files: Sequence[SampleFile]) -> tuple[SampleFile, ...]:
@@ -236,7 +237,7 @@ def _attention(samples: Sequence[Sample]) -> tuple[Floats, Floats, Floats, Float
 
 
 def _bytes(sample: Sample) -> float:
-    """Return the bytes a memory-bound sample moves at the least."""
+    """Return the bytes a memory-bound sample moves where caches keep nothing between its operations."""
     sizes = sample.shape
     elements = sizes["elements"] if "elements" in sizes else sizes["rows"] * sizes["width"]
     return float(MOVED[sample.name, sample.step] * ELEMENT_BYTES[sample.dtype] * elements)

@@ -19,7 +19,7 @@ from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.files import make_folder, reading_error, write_atomically
 from capacity_tui.engine.machine.machine import Machine
-from capacity_tui.engine.machine.measured_constants import FitError, MeasuredEfficiency, constants_file
+from capacity_tui.engine.machine.measured_constants import FitError, MeasuredEfficiency, constants_file, possible
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.sampling.samples import today
 
@@ -77,6 +77,7 @@ def fit_runs(
 
     Raises:
         PlanError: a run is so far from its plan that something else must have run.
+        HardwareError: the constants that would meet it cannot be.
     """
     cases = [(run, resolved_run(Plan.model_validate(run.plan), catalog, machine)) for run in runs]
     device = cases[0][1].cluster.device
@@ -92,7 +93,7 @@ def fit_runs(
     )
     kept = tuple(error for error in errors if error is not None)
     date = max(start.date, *(run.date for run in runs))
-    return replace(found, date=date, errors=(*start.errors, *kept))
+    return possible(replace(found, date=date, errors=(*start.errors, *kept)))
 
 
 def runs_file(key: str, folder: Path | None = None) -> Path:

@@ -14,6 +14,8 @@ from capacity_tui.engine.sampling.timing import Clock, HostClock
 Run = Callable[[], object]
 # What is written between runs, over the size of the cache it has to drive out.
 FLUSH_OVER_CACHE = 2
+# An optimizer works through the matrices of a model one by one: so many elements each, 1024 x 1024.
+MATRIX = 2**20
 BETAS, LEARNING_RATE, DECAY = (0.9, 0.95), 1e-4, 0.1
 
 
@@ -190,9 +192,11 @@ class TorchBackend:
         return run
 
     def _optimizer(self, case: KernelCase) -> Run:
-        parameter = self._random(case, case.shape["elements"], grad=True)
-        parameter.grad = self._random(case, case.shape["elements"])
-        adamw = self._torch.optim.AdamW([parameter], lr=LEARNING_RATE, betas=BETAS, weight_decay=DECAY)
+        matrices, rest = divmod(case.shape["elements"], MATRIX)
+        parameters = [self._random(case, each, grad=True) for each in (*(MATRIX,) * matrices, rest) if each]
+        for parameter in parameters:
+            parameter.grad = self._random(case, parameter.numel())
+        adamw = self._torch.optim.AdamW(parameters, lr=LEARNING_RATE, betas=BETAS, weight_decay=DECAY)
         return cast("Run", adamw.step)
 
     def _copy(self, case: KernelCase) -> Run:

@@ -56,6 +56,26 @@ def test_a_run_of_ones_own_is_met_from_then_on(plan, capsys):
     assert step(capsys, plan)[0] == pytest.approx(1.5, rel=1e-3)
 
 
+def test_a_run_much_faster_than_its_samples_is_met_beside_them(plan, capsys):
+    assert main(["sample", "kernels", "--with", "numpy", "--quick", "--kernel", "residual", "--kernel", "copy"]) == 0
+    assert main(["calibrate", "--device", "cpu"]) == 0
+    capsys.readouterr()
+    sampled, _ = step(capsys, plan)
+    wanted = sampled / 3.0
+    assert main(["calibrate", "--plan", plan, "--step-seconds", str(wanted)]) == 0
+    assert "elementwise" in capsys.readouterr().out
+    met, basis = step(capsys, plan)
+    assert basis.startswith("measured on this machine, ")
+    assert met == pytest.approx(wanted, rel=0.02)
+
+
+def test_a_run_that_no_machine_could_do_is_refused_and_not_kept(plan, capsys):
+    assert main(["calibrate", "--plan", plan, "--step-seconds", "1e-9"]) == 2
+    assert main(["calibrate", "--plan", plan, "--peak-gib", "2000"]) != 0
+    capsys.readouterr()
+    assert not step(capsys, plan)[1].startswith("measured on this machine")
+
+
 def test_a_log_tells_the_run(plan, tmp_path, capsys):
     log = tmp_path / "train.log"
     log.write_text("iter 1: loss 5.0, time 9000.00ms\n" + "iter 2: loss 4.1, time 1250.00ms\n" * 5)

@@ -75,7 +75,7 @@ def test_what_is_guessed_of_an_unknown_processor_is_named(unknown_cpu):
     assert {device.known[name].origin for name in ("peaks.fp32", "bandwidth", "tdp_watts")} == {"assumed"}
     assert "multiply-adds of 512 bits" in device.known["peaks.fp32"].source
     assumed = " ".join(estimate_plan(plan_of({"name": "detected"}), unknown_cpu).estimate.basis.assumed)
-    for part in ("fp32 peak", "power limit", "memory bandwidth", "for each core"):
+    for part in ("fp32 peak", "power limit", "memory bandwidth", "for each core", "cores of a server draw"):
         assert part in assumed
 
 

@@ -60,7 +60,7 @@ def test_work_of_kernels():
     assert (gemm.flops, gemm.bytes) == (60.0, 2 * (10 + 15 + 6))
     attention = KernelCase("attention", "forward", "fp32", {"batch": 1, "heads": 2, "seq": 4, "head_dim": 8})
     assert attention.flops == 4 * 2 * 4 * 4 * 8 / 2
-    assert KernelCase("optimizer", "forward", "fp32", {"elements": 10}).bytes == 280
+    assert KernelCase("optimizer", "forward", "fp32", {"elements": 10}).bytes == 21 * 4 * 10
     assert KernelCase("copy", "forward", "fp32", {"elements": 10}).bytes == 80
 
 

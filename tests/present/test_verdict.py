@@ -51,6 +51,19 @@ def test_screen_table_reports_and_json_give_one_verdict(verdict: Verdict) -> Non
     assert verdict.words.capitalize() in to_html(plan, estimate)
 
 
+def test_an_estimate_above_the_device_is_tight_in_the_same_words_everywhere() -> None:
+    reserved = answer(plan_with(200_000)).estimate.memory.reserved_bytes
+    wanted = plan_with(round((float(reserved.value) + float(reserved.low)) / 2 / 2**20))
+    found = answer(wanted)
+    assert (found.estimate.verdict, found.estimate.fits, found.estimate.held) == (Verdict.TIGHT, True, False)
+    reason = column(compare(wanted).balanced, load_catalog()).reason
+    assert reason.startswith("estimate ") and "only its low end" in reason
+    assert shown(found.plan, found.estimate).splitlines()[0].endswith(f"memory is tight: {reason}")
+    told = {note.code: note.detail for note in found.estimate.warnings}
+    assert "does_not_fit" not in told and told["tight"].startswith(reason.capitalize()[:20])
+    assert [note.code for note in found.estimate.warnings].count("tight") == 1
+
+
 def shown(plan: Plan, estimate: Estimate) -> str:
     console = Console(width=200, file=StringIO())
     with console.capture() as captured:

@@ -43,7 +43,7 @@ def advise(case: EstimatedPlan) -> tuple[tuple[Note, ...], tuple[Note, ...]]:
     tried = estimated(case, remedies(case))
     warnings = cautions(case)
     if case.estimate.held is False:
-        warnings = (_does_not_fit(case, smallest_fit(case, tried)), *warnings)
+        warnings = (_short_of_memory(case, smallest_fit(case, tried)), *warnings)
     return _recommendations(case, tried), warnings
 
 
@@ -135,19 +135,23 @@ def _note(case: EstimatedPlan, remedy: Remedy, trial: Trial) -> Note:
     )
 
 
-def _does_not_fit(case: EstimatedPlan, found: Trial | None) -> Note:
-    lacks = f"The fullest device {case.estimate.shortage}."
+def _short_of_memory(case: EstimatedPlan, found: Trial | None) -> Note:
+    shortage = case.estimate.shortage
+    if case.estimate.verdict is Verdict.TIGHT:
+        code, title, lacks = "tight", "Memory is tight", f"{shortage[0].upper()}{shortage[1:]}."
+    else:
+        code, title, lacks = "does_not_fit", "The plan does not fit", f"The fullest device {shortage}."
     if found is None:
         nothing = "No change of settings or of the number of devices was found that makes it fit."
         larger = larger_devices(case)
         which = f" {TITLE}: {larger_devices_text(larger)}." if larger else ""
         change = plain_change(larger[0].change) if larger else None
-        return Note("does_not_fit", "The plan does not fit", f"{lacks} {nothing}{which}", change=change)
+        return Note(code, title, f"{lacks} {nothing}{which}", change=change)
     said = effect_text(case.estimate, found.estimate)
     detail = f"{lacks} It fits with {change_text(found.change)}: {said}."
     return Note(
-        "does_not_fit",
-        "The plan does not fit",
+        code,
+        title,
         detail,
         saves(case.estimate, found.estimate),
         plain_change(found.change),

@@ -78,7 +78,7 @@ def _ignored(case: EstimatedPlan) -> Iterator[Note]:
 def _memory(case: EstimatedPlan) -> Iterator[Note]:
     memory, host = case.estimate.memory, case.estimate.memory.host_capacity_bytes
     capacity = memory.capacity_bytes
-    if capacity is not None and case.estimate.verdict is Verdict.TIGHT:
+    if capacity is not None and case.estimate.verdict is Verdict.TIGHT and case.estimate.held:
         high = _number(memory.reserved_bytes.high)
         detail = (
             f"{format_bytes(_number(memory.reserved_bytes.value))} of {format_bytes(_number(capacity))} expected, but "

@@ -196,11 +196,13 @@ class ComparisonTable(Panel):
         return Line(tuple(spans))
 
     def _note_lines(self, width: int) -> list[Line]:
-        """Return why the chosen plan does not fit, what to know before relying on it, and what would help it."""
+        """Return what the chosen plan is short of, what to know before relying on it, and what would help it."""
         column = self._chosen()
         if column is None:
             return []
-        lines = [line(Span(clip(f"✗ {column.mode}: {column.reason}", width), "bad"))] if column.reason else []
+        full, _, role = _VERDICTS[column.verdict]
+        about = f"{full.split()[0]} {column.mode}: {column.reason}"
+        lines = [line(Span(clip(about, width), role))] if column.reason else []
         for note in column.notes:
             parts = (note.title, note.saves or note.detail)
             lines.append(line(Span(clip("! " + ": ".join(part for part in parts if part), width), "warn")))
