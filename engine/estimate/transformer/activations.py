@@ -165,11 +165,11 @@ def kept_projections(states: Number, values: Number, tp: Number) -> Number:
 def feed_forward_elements(run: TransformerRun, recompute: Recompute) -> Number:
     """Feed-forward elements a token keeps in the mean layer, after tensor parallelism.
 
-    A frozen matrix keeps no input of its own: the adapters' inputs are counted apart.
+    A frozen matrix keeps no input of its own, in whatever type: the adapters' inputs are counted apart.
     """
     shape = run.shape
-    frozen = where(run.frozen_bytes > 0, 1.0, 0.0)
-    copies = run.software.saved_activation - run.narrowed - recompute.activation - frozen
+    inputs = where(run.frozen_bytes > 0, 1.0, run.narrowed)
+    copies = run.software.saved_activation - recompute.activation - inputs
     kept = copies * (1.0 - recompute.mlp)
     dense = dense_feed_forward(kept, shape.ffn, run.tp)
     if not any_true(run.moe_share > 0):
