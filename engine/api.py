@@ -41,6 +41,9 @@ if TYPE_CHECKING:
     from capacity_tui.engine.choose.answers import step_seconds as step_seconds
     from capacity_tui.engine.choose.hardware_settings import settings_for as settings_for
     from capacity_tui.engine.choose.hardware_settings import settings_for_row as settings_for_row
+    from capacity_tui.engine.choose.line_plan import LinePlan as LinePlan
+    from capacity_tui.engine.choose.line_plan import changed_by_line as changed_by_line
+    from capacity_tui.engine.choose.line_plan import plan_of_line as plan_of_line
     from capacity_tui.engine.choose.modes.alike import Alike as Alike
     from capacity_tui.engine.choose.modes.filled import ModePlan as ModePlan
     from capacity_tui.engine.choose.modes.layout_sizes import possible_sizes as possible_sizes
@@ -49,6 +52,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.choose.modes.modes import compare as compare
     from capacity_tui.engine.choose.modes.modes import fill as fill
     from capacity_tui.engine.choose.modes.modes import with_auto_resolved as with_auto_resolved
+    from capacity_tui.engine.choose.proposal import open_plan as open_plan
     from capacity_tui.engine.choose.proposal import propose as propose
     from capacity_tui.engine.choose.whatif.trials import EstimatedPlan as EstimatedPlan
     from capacity_tui.engine.cluster import own_machine as _cluster_own_machine
@@ -131,6 +135,12 @@ if TYPE_CHECKING:
     from capacity_tui.engine.plan.files.sources import locate_plan as locate_plan
     from capacity_tui.engine.plan.files.sources import read_source as read_source
     from capacity_tui.engine.plan.files.writing import dump_plan as dump_plan
+    from capacity_tui.engine.plan.line.completing import Completion as Completion
+    from capacity_tui.engine.plan.line.completing import completions as completions
+    from capacity_tui.engine.plan.line.flags import PlanFlags as PlanFlags
+    from capacity_tui.engine.plan.line.flags import line_of_flags as line_of_flags
+    from capacity_tui.engine.plan.line.reading import read_line as read_line
+    from capacity_tui.engine.plan.line.words import OneLine as OneLine
     from capacity_tui.engine.plan.plan import AUTO as AUTO
     from capacity_tui.engine.plan.plan import HardwareSection as HardwareSection
     from capacity_tui.engine.plan.plan import Plan as Plan

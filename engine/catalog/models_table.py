@@ -37,13 +37,17 @@ class ArchitectureTable(Table[Architecture]):
 
     def nearest(self, name: str) -> tuple[str, ...]:
         """Return the known ids nearest to a misspelt name, whatever its owner and variant."""
-        return super().nearest(next(self._plain_names(name), name))
+        return super().nearest(self.plain_name(name))
+
+    def plain_name(self, name: str) -> str:
+        """Return a name without its owner and the words that tell a variant."""
+        return next(self._plain_names(name), name)
 
     def _plain_names(self, name: str) -> Iterator[str]:
         """Yield a name without its owner and the words that tell a variant, then also without its last words."""
         text = name.rsplit("/", 1)[-1]
         while text:
-            words = [word for word in _WORDS.split(text) if word.casefold() not in self._variants]
+            words = [word for word in _WORDS.split(text) if word.casefold() not in self.variants]
             yield "-".join(words[1:] if words[:1] and words[0].casefold() in self._owners else words)
             ending = self._endings.search(text)
             text = text[: ending.start()] if ending else ""
@@ -54,7 +58,8 @@ class ArchitectureTable(Table[Architecture]):
         return names
 
     @cached_property
-    def _variants(self) -> frozenset[str]:
+    def variants(self) -> frozenset[str]:
+        """Words of a name that tell a variant."""
         return frozenset(self._names["variants"])
 
     @cached_property

@@ -13,6 +13,7 @@ from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.plan.edit import edited
 from capacity_tui.engine.plan.files.loading import plan_from_data
 from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.schema.field_types import TRAINED
 
 if TYPE_CHECKING:
     from capacity_tui.engine.machine.machine import Machine
@@ -44,6 +45,11 @@ def propose(machine: Machine | None = None, hardware: str | None = None, catalog
         except CapacityError:
             continue
     return candidate
+
+
+def open_plan(task: str | None = None) -> Plan:
+    """Return a plan that leaves to the modes all that they can choose in a task, the model too."""
+    return plan_from_data(_proposal()["open" if task in (None, *TRAINED) else "open_otherwise"])
 
 
 @cache

@@ -43,6 +43,10 @@ SMALLEST_FIGURE, LARGEST_FIGURE = 1e-6, 1e12
 """What a figure of hardware may be in the unit of its key; beyond that times leave the range of numbers."""
 
 
+OWN_DEVICE = "own device"
+"""What a device is called that is given by its figures."""
+
+
 def resolve_cluster(
     section: HardwareSection, pricing: PricingSection, catalog: Catalog, machine: Machine | None = None
 ) -> Cluster:
@@ -62,6 +66,8 @@ def resolve_cluster(
     spec = _overrides(section.spec)
     found = _found(section, catalog, machine)
     device = _overridden(found.device, spec)
+    if _is_of_its_own(spec):
+        device = replace(device, name=f"{OWN_DEVICE} like {device.name}")
     devices = section.devices or found.devices
     unit = section.per_node or found.per_node
     per_node = min(unit, devices)
@@ -93,7 +99,8 @@ def resolve_cluster(
         sharing,
         lambda name, field: named_network(name, section.ports_per_node, catalog, field),
     )
-    price = chosen_price(_known_price(found, devices, section.per_node, nodes, catalog), pricing, nodes, catalog)
+    sold = Price() if _is_of_its_own(spec) else _known_price(found, devices, section.per_node, nodes, catalog)
+    price = chosen_price(sold, pricing, nodes, catalog)
     by_device = found.instance is None
     return Cluster(
         device=device,
@@ -212,6 +219,12 @@ def _overridden(device: Device, spec: Mapping[str, float]) -> Device:
         if SPEC_FIGURES[key] not in CLUSTER_FIGURES:
             device = device.known_by(_given(key), SPEC_FIGURES[key])
     return device
+
+
+def _is_of_its_own(spec: Mapping[str, float]) -> bool:
+    """Whether memory, bandwidth and arithmetic are all given: what is on sale under the name then is another device."""
+    groups = {SPEC_FIGURES[key].partition(".")[0] for key in spec}
+    return {"memory_bytes", "bandwidth", "peaks"} <= groups
 
 
 def _given(key: str) -> Provenance:

@@ -10,21 +10,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from capacity_tui.tui.headless import completion
 from capacity_tui.tui.headless.output import as_text, format_of, format_option, output_option, tell, write
-from capacity_tui.tui.headless.plans import machine_for
+from capacity_tui.tui.headless.plan_sources import plan_flags, source_of
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import Answer, BenchmarkReport, Comparison, Machine, ModePlan
+    from capacity_tui.engine.api import Answer, BenchmarkReport, Comparison, Machine, ModePlan, Plan, PlanFlags
 
 DEFAULT_MODEL = "smollm2-135m"
 """Small enough for any machine, so that the modes differ by what they make of it."""
-_EVERYTHING_OPEN = {
-    "training": dict.fromkeys(
-        ("seq_len", "micro_batch", "global_batch", "tokens", "precision", "checkpointing"), "auto"
-    ),
-    "parallelism": {"tp": "auto", "zero": "auto"},
-}
 MODE_NAMES = ("conservative", "balanced", "extreme")
 
 
@@ -94,13 +87,13 @@ def _write_machine(
     output: Path | None,
 ) -> None:
     """Write the facts of this machine; unless they alone are wanted, its score and what a job meets here too."""
+    from capacity_tui.engine.api import compare, machine_as_dict, open_plan
     from capacity_tui.engine.api import detect as look
-    from capacity_tui.engine.api import machine_as_dict
     from capacity_tui.tui.headless import machine_report
 
     machine = look()
     found = None if profile_only else _answer(job, machine)
-    comparison = _comparison(None, None, machine) if generate_configs else None
+    comparison = compare(open_plan(), machine) if generate_configs else None
     form = wanted or format_of(output)
     if form in ("json", "yaml"):
         from capacity_tui.engine.api import result_as_dict, to_json, to_yaml
@@ -141,23 +134,25 @@ def _write_machine(
 
 
 @click.command()
-@click.option("--model", metavar="NAME", shell_complete=completion.models, help="Model to run.")
+@click.argument("file", required=False, metavar="[FILE]", type=click.Path())
+@plan_flags
 @click.option("--mode", type=click.Choice(MODE_NAMES), help="Only this one.")
-@click.option("--gpu", metavar="NAME", shell_complete=completion.devices, help='Hardware, such as "8xH100-SXM".')
 @click.option(
     "-o", "folder", metavar="DIR", type=click.Path(path_type=Path), help="Write plan files and framework files."
 )
 @click.option("--force", is_flag=True, help="Replace files that are there.")
 @format_option("table", "json", "yaml")
 def configs(
-    model: str | None, mode: str | None, gpu: str | None, folder: Path | None, force: bool, wanted: str | None
+    file: str | None, flags: PlanFlags, mode: str | None, folder: Path | None, force: bool, wanted: str | None
 ) -> None:
-    """Propose conservative, balanced and extreme configurations, as plan files."""
+    """Propose conservative, balanced and extreme configurations, as plan files; of a plan, or of what the flags say."""
+    from capacity_tui.engine.api import compare
     from capacity_tui.engine.api import detect as look
     from capacity_tui.tui.headless.machine_report import settings_comment, settings_data
 
-    machine = look() if gpu is None else None
-    comparison = _comparison(model, gpu, machine)
+    plan = _open_plan(file, flags)
+    machine = look() if plan.hardware.name == "detected" else None
+    comparison = compare(plan, machine)
     chosen = [entry for entry in _entries(comparison) if mode in (None, entry.mode.id)]
     if folder is not None:
         _write_plans(chosen, folder, force, machine)
@@ -183,23 +178,23 @@ def configs(
         write(as_text([table, *warnings, *settings_comment(chosen[0], machine)]), None)
 
 
-def _comparison(model: str | None, gpu: str | None, machine: Machine | None) -> Comparison:
-    """Return three configurations on named hardware or this machine; without a model each mode chooses one."""
-    from capacity_tui.engine.api import compare, edited, plan_from_data
+def _open_plan(file: str | None, flags: PlanFlags) -> Plan:
+    """Return a plan, or what the flags say; what they leave open each mode chooses, the model too."""
+    from capacity_tui.engine.api import changed_by_line, line_of_flags, open_plan
 
-    plan = plan_from_data({"model": {"name": model or "auto"}, **_EVERYTHING_OPEN})
-    if gpu is not None:
-        plan = edited(plan, {"hardware": {"name": gpu.strip()}}).plan
-    return compare(plan, machine or machine_for(plan))
+    if file is not None:
+        return source_of(file, flags).plan()
+    line = line_of_flags(flags)
+    return changed_by_line(open_plan(line.task), line)
 
 
 def _answer(job: str | None, machine: Machine) -> Answer:
     """Return the estimate of a plan on this machine, of a small model's training where none is named."""
-    from capacity_tui.engine.api import answer, plan_from_data
+    from capacity_tui.engine.api import answer, edited, open_plan
     from capacity_tui.tui.headless.plans import read_plan
 
-    data = {"model": {"name": DEFAULT_MODEL}, **_EVERYTHING_OPEN}
-    return answer(plan_from_data(data) if job is None else read_plan(job), machine)
+    small = edited(open_plan(), {"model.name": DEFAULT_MODEL}).plan
+    return answer(small if job is None else read_plan(job), machine)
 
 
 def _entries(comparison: Comparison) -> tuple[ModePlan, ...]:

@@ -20,18 +20,19 @@ from capacity_tui.tui.headless.output import (
     tell,
     write,
 )
+from capacity_tui.tui.headless.plan_sources import plan_flags, source_of, sources_of
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import Answer, Catalog, Machine, Plan, PlanSource, Roofline
+    from capacity_tui.engine.api import Answer, Catalog, Machine, Plan, PlanFlags, PlanSource, Roofline
 
 BOTTLENECK = "bottleneck"
 DOES_NOT_FIT = 1
-_files = click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path())
+_files = click.argument("files", nargs=-1, metavar="FILE...", type=click.Path())
 
 
 @click.command()
 @_files
-@click.option("--gpu", metavar="NAME", shell_complete=completion.devices, help='Hardware instead, as "8xH100-SXM".')
+@plan_flags
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", shell_complete=completion.fields,
               help="Change a value, such as training.micro_batch=4; may be repeated.")  # fmt: skip
 @click.option("--check", is_flag=True, help="Exit with 1 if a plan does not fit.")
@@ -54,7 +55,7 @@ _files = click.argument("files", nargs=-1, required=True, metavar="FILE...", typ
 @output_option
 def plan(
     files: tuple[str, ...],
-    gpu: str | None,
+    flags: PlanFlags,
     settings: tuple[str, ...],
     check: bool,
     key: str | None,
@@ -65,21 +66,22 @@ def plan(
 ) -> int:
     """Estimate plans: memory, time, cost, and what limits them.
 
-    FILE is a plan, the name of an example or of a saved plan, or - for standard input.
-    Several give one JSON object a line.
+    FILE is a plan, the name of an example or of a saved plan, - for standard input, or a line in quotes such as
+    "llama-3.1-70b lora 8xh100 4k 50M". Several give one JSON object a line. Without one the flags say the plan.
     """
     page = next((form for form in (wanted, format_of(output)) if form and REPORT_FORMATS[form].is_page), None)
+    names = sources_of(files, flags)
     if page and len(files) > 1:
         raise click.UsageError(f"{page} is one page for one plan: name one FILE")
     if folder is not None and (len(files) > 1 or key is not None):
         raise click.UsageError("--frameworks is one folder for one plan: name one FILE, without --explain")
     texts: list[str] = []
     codes = [0]
-    for name in files:
+    for name in names:
         source = None
         try:
-            source = _source(name)
-            loaded = changed_plan(source.plan(), gpu, settings)
+            source = source_of(name, flags)
+            loaded = changed_plan(source.plan(), settings)
             if key is not None:
                 texts.append(_explained(loaded, key, output))
                 continue
@@ -87,7 +89,9 @@ def plan(
             if folder is not None:
                 write_framework_files(answer.plan, folder, force, machine_for(loaded))
         except CapacityError as error:
-            tell(f"capacity-tui: {(source.placed(error) if source else error).one_line()}{_further(source, name)}")
+            tell(
+                f"capacity-tui: {(source.placed(error) if source else error).one_line()}{_further(source, name or '')}"
+            )
             codes.append(error.exit_code)
             continue
         texts.append(_report(answer, wanted or _default_format(files, output, answer), len(files) > 1, output))
@@ -99,27 +103,28 @@ def plan(
 
 @click.command()
 @click.argument("files", nargs=-1, metavar="[FILE...]", type=click.Path())
-def validate(files: tuple[str, ...]) -> int:
-    """Check plans and say what is wrong where; without a FILE, only in your own catalogue."""
+@plan_flags
+def validate(files: tuple[str, ...], flags: PlanFlags) -> int:
+    """Check plans and say what is wrong where; without a FILE or flags, only in your own catalogue."""
     from capacity_tui.engine.api import load_catalog, plugin_problems
 
     catalog = load_catalog()
     problems = (*catalog.problems, *plugin_problems(catalog))
     for problem in problems:
         tell(f"capacity-tui: {problem.one_line()}")
-    if files:
-        return max(_validated(name, catalog) for name in files)
+    if files or flags.is_given:
+        return max(_validated(name, flags, catalog) for name in sources_of(files, flags))
     if not problems:
         say("the catalogues: valid")
     return max((problem.exit_code for problem in problems), default=0)
 
 
-def _validated(name: str, catalog: Catalog) -> int:
+def _validated(name: str | None, flags: PlanFlags, catalog: Catalog) -> int:
     """Say what is wrong with a plan, or that it is valid and what it sets in vain; return the exit code."""
     from capacity_tui.engine.api import plan_faults, plan_remarks
 
     try:
-        source = _source(name)
+        source = source_of(name, flags)
         found = plan_faults(source, catalog, machine_for)
         vain = () if found else tuple(plan_remarks(source, catalog, machine_for))
     except CapacityError as error:
@@ -127,7 +132,7 @@ def _validated(name: str, catalog: Catalog) -> int:
     for fault in found:
         tell(f"capacity-tui: {fault.one_line()}")
     if not found:
-        say(f"{name}: valid")
+        say(f"{name or 'the flags'}: valid")
     for place, reason in vain:
         tell(f"capacity-tui: {place}: changes nothing here: {reason}")
     return max((fault.exit_code for fault in found), default=0)
@@ -141,37 +146,31 @@ def _further(source: PlanSource | None, name: str) -> str:
     return f"; and {more} more: capacity-tui validate {name}" if more > 0 else ""
 
 
-def read_plan(name: str, gpu: str | None = None, settings: tuple[str, ...] = ()) -> Plan:
-    """Return the plan of a file, an example or standard input, with what the command line changes.
+def read_plan(name: str) -> Plan:
+    """Return the plan of a file, an example, a line or standard input.
 
     Raises:
         CapacityError: it cannot be read, or is not a plan.
     """
-    return changed_plan(_source(name).plan(), gpu, settings)
+    from capacity_tui.engine.api import PlanFlags
+
+    return source_of(name, PlanFlags()).plan()
 
 
-def changed_plan(plan: Plan, gpu: str | None, settings: tuple[str, ...]) -> Plan:
-    """Return a plan with what the command line changes.
+def changed_plan(plan: Plan, settings: tuple[str, ...]) -> Plan:
+    """Return a plan with what settings change.
 
     Raises:
         PlanError: a setting that makes no sense.
     """
-    from capacity_tui.engine.api import apply_settings, edited
+    from capacity_tui.engine.api import apply_settings
 
-    if gpu:
-        plan = edited(plan, {"hardware": {"name": gpu.strip()}}).plan
     if not settings:
         return plan
     changed = apply_settings(plan, settings)
     for follower in changed.followed:
         tell(f"capacity-tui: also changed: {follower.words}")
     return changed.plan
-
-
-def _source(name: str) -> PlanSource:
-    from capacity_tui.engine.api import read_source
-
-    return read_source(name, sys.stdin.buffer)
 
 
 def machine_for(plan: Plan) -> Machine | None:

@@ -14,6 +14,7 @@ from capacity_tui.engine.files import reading_error
 from capacity_tui.engine.plan.files.examples import example_names, example_text
 from capacity_tui.engine.plan.files.loading import place_in_document, plan_from_document
 from capacity_tui.engine.plan.files.saved import list_plans
+from capacity_tui.engine.plan.files.writing import dump_plan
 from capacity_tui.engine.plan.plan import Plan
 
 STANDARD_INPUT = "-"
@@ -27,10 +28,17 @@ class PlanSource:
     Attributes:
         document: its data, with the line of each key.
         folder: where a model file that it names may lie; None for what has no folder.
+        made: the plan itself where the document does not say all of it; None where it does.
     """
 
     document: Document
     folder: Path | None = None
+    made: Plan | None = None
+
+    @classmethod
+    def of_plan(cls, plan: Plan, name: str) -> PlanSource:
+        """Return a plan that no document says, under a name for messages."""
+        return cls(Document(read_yaml(dump_plan(plan)).data, name), made=plan)
 
     def plan(self) -> Plan:
         """Return the plan.
@@ -38,7 +46,7 @@ class PlanSource:
         Raises:
             PlanError: it is not one: with file, line, field and what is allowed.
         """
-        return plan_from_document(self.document, self.folder)
+        return self.made or plan_from_document(self.document, self.folder)
 
     def placed(self, error: CapacityError) -> CapacityError:
         """Return an error found after reading, which knows its field, with file and line."""

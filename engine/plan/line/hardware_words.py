@@ -1,0 +1,183 @@
+"""Words of a line that name hardware: by name and number, or by the figures of a device of one's own."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from capacity_tui.engine.catalog import Accelerator, Catalog, Instance, Row
+from capacity_tui.engine.catalog.names import key_of
+from capacity_tui.engine.catalog.rows.base import MIB
+from capacity_tui.engine.catalog.table import Table
+from capacity_tui.engine.errors import Place, PlanError
+from capacity_tui.engine.plan.line.vocabulary import vocabulary
+from capacity_tui.engine.plan.line.words import Meaning
+from capacity_tui.engine.plan.plan import DETECTED
+from capacity_tui.engine.units import parse_bytes
+
+NAME, DEVICES, SPEC = "hardware.name", "hardware.devices", "hardware.spec"
+_COUNTS = (
+    re.compile(r"(?P<count>\d{1,7})\s*[x×*]\s*(?P<name>\S.*)", re.IGNORECASE),
+    re.compile(r"(?P<name>[^\s].*?)\s*[x×*]\s*(?P<count>\d{1,7})", re.IGNORECASE),
+)
+_GLUED = re.compile(r"(?P<count>\d{1,7})\s*(?P<name>[a-z].*)", re.IGNORECASE)
+_OWN = re.compile(r"(?:gpu|device|card|custom|accelerator)?\((?P<figures>[^()]*)\)?", re.IGNORECASE)
+_FIGURE = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>[a-z/]+)", re.IGNORECASE)
+_RATES = {"gb/s": 1.0, "gbps": 1.0, "gbs": 1.0, "tb/s": 1e3, "tbps": 1e3, "tbs": 1e3}
+_PEAKS = {"tf": 1.0, "tflop": 1.0, "tflops": 1.0, "tflop/s": 1.0, "tflops/s": 1.0, "pflop": 1e3, "pflops": 1e3,
+          "pflop/s": 1e3, "pf": 1e3}  # fmt: skip
+_POWER = {"w": 1.0, "watt": 1.0, "watts": 1.0, "kw": 1e3}
+_SIZES = ("mib", "gib", "tib", "mb", "gb", "tb")
+_EXAMPLE = "gpu(48GiB,180TFLOPs,900GB/s)"
+
+
+def named_hardware(word: str, catalog: Catalog) -> Meaning | None:
+    """Return the hardware that a word or some stand for, with a number of devices or without; None where it is none."""
+    alone = _alone(word, catalog)
+    if alone is not None:
+        return alone
+    for pattern in (*_COUNTS, _GLUED):
+        match = pattern.fullmatch(word)
+        count = int(match["count"]) if match else 0
+        found = _several(match["name"], count, catalog) if match and count else None
+        if found is not None:
+            return found
+    return None
+
+
+def counted(word: str) -> tuple[int, str] | None:
+    """Return the number and the name of a word such as ``8xh10O``, whatever the name is; None for other words."""
+    match = _COUNTS[0].fullmatch(word)
+    return (int(match["count"]), match["name"]) if match and int(match["count"]) else None
+
+
+def hardware_called(name: str, count: int | None, catalog: Catalog, why: str) -> Meaning:
+    """Return hardware of the catalogue whose name was guessed."""
+    meaning = _hardware(catalog.find_hardware(name), count)
+    return Meaning(meaning.words, meaning.values, why)
+
+
+def own_device(word: str, catalog: Catalog) -> Meaning | None:
+    """Return a device given by its figures, as ``gpu(48GiB,180TFLOPs,900GB/s)``; None for another word."""
+    match = _OWN.fullmatch(word)
+    if match is None:
+        return None
+    spec: dict[str, object] = {}
+    for figure in filter(None, map(str.strip, re.split(r"[,;\s]\s*(?![a-zA-Z])|,", match["figures"]))):
+        key, equals, value = figure.partition("=")
+        found = {key.strip(): value.strip()} if equals else figures_of(figure)
+        if found is None:
+            hint = f"write memory, arithmetic and bandwidth, as {_EXAMPLE}, or key=value"
+            return Meaning(fault=PlanError("not a figure of a device", repr(figure)[:80], hint, Place(field=SPEC)))
+        spec |= found
+    if not spec:
+        return Meaning(fault=PlanError("a device without figures", hint=f"write {_EXAMPLE}", place=Place(field=SPEC)))
+    return custom_device(spec, catalog)
+
+
+def figures_of(word: str) -> dict[str, object] | None:
+    """Return the keys of ``hardware.spec`` that a figure such as ``48GiB`` or ``900GB/s`` gives; None for others."""
+    match = _FIGURE.fullmatch(word)
+    unit = match["unit"].casefold() if match else ""
+    if match is None:
+        return None
+    number = float(match["number"])
+    if unit in _SIZES:
+        return {"memory_mib": parse_bytes(word) // MIB}
+    if unit in _RATES:
+        return {"bandwidth_gbs": number * _RATES[unit]}
+    if unit in _POWER:
+        return {"tdp_w": number * _POWER[unit]}
+    return dict.fromkeys(("bf16_tflops", "fp16_tflops"), number * _PEAKS[unit]) if unit in _PEAKS else None
+
+
+def custom_device(spec: Mapping[str, object], catalog: Catalog) -> Meaning:
+    """Return a device of one's own: the nearest of the catalogue says what its figures do not."""
+    given = {key: float(value) for key, value in spec.items() if isinstance(value, int | float)}
+    like = min(
+        (row for row in catalog.accelerators.values() if row.bandwidth_gbs and row.bf16_tflops and row.kind == "gpu"),
+        key=lambda row: sum(
+            abs(math.log(value / peak)) for key, value in given.items() if value and (peak := _peak(row, key))
+        ),
+    )
+    return Meaning(
+        f"GPU of your own ({', '.join(_figure_words(spec))})",
+        {NAME: like.id, SPEC: dict(spec)},
+        f"what is not given of your GPU is as of {like.id}, the nearest known",
+    )
+
+
+def hardware_names(catalog: Catalog) -> Iterable[str]:
+    """Return what hardware may be called, the usual names first."""
+    tables = (catalog.accelerators, catalog.instances, catalog.processors)
+    others = (name for table in tables for name in (*table.aliases, *table))
+    return dict.fromkeys((*vocabulary().hardware, *others))
+
+
+def _alone(word: str, catalog: Catalog) -> Meaning | None:
+    """Return the hardware of a name without a number."""
+    if key_of(word) in vocabulary().here:
+        return Meaning("this machine", {NAME: DETECTED})
+    row = _found(word, catalog)
+    return own_device(word, catalog) if row is None else _hardware(row, None)
+
+
+def _several(name: str, count: int, catalog: Catalog) -> Meaning | None:
+    """Return a number of devices of a name, or of a figure that each of them has."""
+    own = own_device(name, catalog)
+    if own is not None:
+        return _counted(own, count)
+    figure = figures_of(name)
+    if figure is not None:
+        spec = {f"{SPEC}.{key}": value for key, value in figure.items()}
+        return Meaning(f"{count} devices of {name}", {DEVICES: count, **spec})
+    row = _found(name, catalog)
+    return None if row is None else _hardware(row, count)
+
+
+def _found(name: str, catalog: Catalog) -> Row | None:
+    """Return the row of a name, its plural too; None where there is none."""
+    tables: tuple[Table[Any], ...] = (catalog.accelerators, catalog.processors, catalog.instances)
+    for tried in (name, name[:-1] if name.endswith(("s", "S")) else ""):
+        for table in tables if key_of(tried) else ():
+            row_id = table.find_id(tried)
+            if row_id is not None:
+                row: Row = table[row_id]
+                return row
+    return None
+
+
+def _hardware(row: Row, count: int | None) -> Meaning:
+    row_id = row.id
+    if count is None:
+        return Meaning(row_id, {NAME: row_id})
+    if isinstance(row, Instance):
+        devices = count * row.sold_devices
+        return Meaning(
+            f"{count} × {row_id}",
+            {NAME: row_id, DEVICES: devices},
+            f"{count} instances of {row.sold_devices} devices each" if count > 1 else "",
+        )
+    return Meaning(f"{count} × {row_id}", {NAME: row_id, DEVICES: count})
+
+
+def _counted(meaning: Meaning, count: int) -> Meaning:
+    if meaning.fault is not None:
+        return meaning
+    return Meaning(f"{count} × {meaning.words}", {**meaning.values, DEVICES: count}, meaning.why)
+
+
+def _peak(row: Accelerator, key: str) -> float | None:
+    value = getattr(row, key, None)
+    return float(value) if isinstance(value, int | float) and value else None
+
+
+def _figure_words(spec: Mapping[str, object]) -> Iterable[str]:
+    shown = {"memory_mib": "MiB", "bandwidth_gbs": "GB/s", "bf16_tflops": "TFLOP/s", "tdp_w": "W"}
+    for key, value in spec.items():
+        if key in shown and isinstance(value, int | float):
+            yield f"{value / 1024:g} GiB" if key == "memory_mib" else f"{value:g} {shown[key]}"
+        elif key not in shown and key != "fp16_tflops":
+            yield f"{key} {value}"

@@ -1,0 +1,183 @@
+"""Words of a line that set a field: a number with what it counts, a name of the catalogue, or ``key=value``."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.catalog.names import key_of, nearest
+from capacity_tui.engine.catalog.table import Table
+from capacity_tui.engine.errors import Place, PlanError, UnitError
+from capacity_tui.engine.models.known_models import KnownModel
+from capacity_tui.engine.plan.all_fields import OWN_PARAMETERS, all_fields
+from capacity_tui.engine.plan.line.vocabulary import FIT, INFER, Amount, vocabulary
+from capacity_tui.engine.plan.line.words import Meaning
+from capacity_tui.engine.plan.names import known_names
+from capacity_tui.engine.schema.field_meta import Knob
+from capacity_tui.engine.units import format_count, format_number, parse_count, parse_length
+
+SEQUENCE, TOKENS = "sequence", "tokens"
+_NUMBER = re.compile(r"[+-]?(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?:[kmbgtq]i?)?", re.IGNORECASE)
+_GLUED = re.compile(r"([a-z_\-]{2,})(\d\S*)", re.IGNORECASE)
+_SHORTEST_SEQUENCE, _LONGEST_SEQUENCE = 64, 16 * 2**20
+_IN_SHORT_FROM = 10**5
+_TASK_WORDS = {"train": "training", "finetune": "fine-tuning", "infer": "serving", "fit": "fitting"}
+_FREE = ("hardware.spec.", "model.spec.")
+_EXAMPLES = "such as batch 16, rank 64 or training.micro_batch=4"
+
+
+def is_number(word: str) -> bool:
+    """Return whether a word is a number, with a suffix such as k or M or without."""
+    return _NUMBER.fullmatch(word) is not None
+
+
+def amount_of(word: str) -> Amount | None:
+    """Return what a word says that numbers beside it count."""
+    return vocabulary().amounts.get(key_of(word))
+
+
+def counted(amount: Amount, number: str, task: str, model: KnownModel | None) -> Meaning:
+    """Return what a number of something sets."""
+    path = amount.field(task)
+    if path is not None and path.startswith(OWN_PARAMETERS):
+        path = path if model and path.removeprefix(OWN_PARAMETERS) in dict(_parameters(model)) else None
+    if path is None:
+        hint = "leave it out, or say key=value"
+        return _fault(f"{amount.name} does not belong to {_TASK_WORDS[task]}", number, hint)
+    return field_value(path, number, task, amount.name, _parameters(model).get(path.removeprefix(OWN_PARAMETERS)))
+
+
+def named_field(word: str, task: str, model: KnownModel | None) -> tuple[str, Knob] | None:
+    """Return the field that a word names by label or key; None where there is none in this task."""
+    for name, knob in _parameters(model).items():
+        if key_of(word) in (key_of(name), key_of(knob.label)):
+            return f"{OWN_PARAMETERS}{name}", knob
+    path = vocabulary().field_of(word, task)
+    return (path, all_fields()[path].knob) if path is not None else None
+
+
+def glued(word: str) -> tuple[str, str] | None:
+    """Return word and number of ``zero3`` and the like; None for other words."""
+    match = _GLUED.fullmatch(word)
+    return (match[1], match[2]) if match else None
+
+
+def field_value(path: str, text: str, task: str, name: str = "", knob: Knob | None = None) -> Meaning:
+    """Return what a field is set to by a text; the number is checked where the plan is made."""
+    del task
+    known = all_fields().get(path)
+    about = knob or (known.knob if known else None)
+    label = name or (_in_sentence(about.label) if about else path)
+    value: object = text
+    shown = text
+    if about is not None and _NUMBER.fullmatch(text):
+        try:
+            if about.is_length:
+                value = parse_length(text)
+                shown = format_number(float(value))
+            elif about.kind in ("integer", "power-of-two"):
+                value = parse_count(text)
+                shown = _in_short(value)
+        except UnitError as error:
+            return Meaning(fault=PlanError(error.title, error.detail, error.hint, Place(field=path)))
+    elif about is not None and about.kind == "switch" and key_of(text) in ("on", "yes", "off", "no"):
+        value = key_of(text) in ("on", "yes")
+    return Meaning(f"{label} {shown}", {path: value})
+
+
+def bare_number(word: str, task: str, has_sequence: bool) -> Meaning:
+    """Return what a number without a word counts: ``4k`` is a sequence, ``50M`` the tokens of a job."""
+    words = vocabulary()
+    sequence, tokens = words.amounts[key_of("sequence")], words.amounts[key_of("tokens")]
+    suffix = word.rstrip("iI")[-1:].casefold()
+    try:
+        count = parse_count(word)
+    except UnitError as error:
+        return Meaning(fault=PlanError(error.title, error.detail, error.hint))
+    is_job = suffix in ("m", "b", "t") or count >= words.fewest_tokens
+    if task == FIT or (task == INFER and (is_job or has_sequence)) or (is_job and suffix == "g"):
+        return _fault("a number that says not what it counts", word, f"say what it counts, {_EXAMPLES}")
+    if is_job:
+        meaning = field_value(str(tokens.field(task)), word, task, tokens.name)
+        return Meaning(meaning.words, meaning.values, f"{word}: tokens of the whole job", meaning.fault)
+    if has_sequence or count < _SHORTEST_SEQUENCE or count > _LONGEST_SEQUENCE:
+        return _fault("a number that says not what it counts", word, f"say what it counts, {_EXAMPLES}")
+    meaning = field_value(str(sequence.field(task)), word, task, _length_name(task))
+    return Meaning(meaning.words, meaning.values, f"{word}: {_length_name(task)} in tokens", meaning.fault)
+
+
+def named_value(word: str, task: str, method: str, catalog: Catalog) -> Meaning | None:
+    """Return what a name of the catalogue sets: a number format, a framework, an engine, an optimizer."""
+    words = vocabulary()
+    name = words.formats.get(key_of(word), word)
+    if task == INFER and name in words.formats.values() and name != word:
+        name = {"nf4": "awq-4"}.get(name, name)
+    paths = [path for path in words.values_of(task) if path != "training.quantization" or method == "qlora"]
+    for find in (_exactly, _otherwise):
+        for path in paths:
+            found = find(name, path, catalog)
+            if found is not None:
+                return field_value(path, found, task)
+    return None
+
+
+def assigned(text: str, task: str, model: KnownModel | None) -> Meaning:
+    """Return what ``key=value`` sets; the key is a path, or its last part, or a label."""
+    key, _, value = text.partition("=")
+    key, value = key.strip(), value.strip()
+    if not value:
+        return _fault("a key without a value", text, "write key=value, such as training.micro_batch=4")
+    if key in all_fields() or key.startswith(_FREE):
+        return field_value(key, value, task)
+    amount = amount_of(key)
+    if amount is not None and amount.field(task):
+        return counted(amount, value, task, model)
+    named = named_field(key, task, model)
+    if named is not None:
+        return field_value(named[0], value, task, knob=named[1])
+    near = nearest(key, (*all_fields(), *vocabulary().fields), 2)
+    hint = f"did you mean {' or '.join(near)}?" if near else "the fields are in the list of the screen"
+    return _fault("no field is called so", repr(key), hint)
+
+
+def value_names(task: str, catalog: Catalog) -> list[str]:
+    """Return the names whose values may stand alone."""
+    return [name for path in vocabulary().values_of(task) for name in known_names(path, catalog)]
+
+
+def _in_sentence(label: str) -> str:
+    """Return a label with a small first letter, unless it is short for something."""
+    return label if label[1:] != label[1:].lower() else label[:1].lower() + label[1:]
+
+
+def _in_short(value: int) -> str:
+    return format_count(value).replace(".0 ", " ") if value >= _IN_SHORT_FROM else format_number(float(value))
+
+
+def _parameters(model: KnownModel | None) -> dict[str, Knob]:
+    return {} if model is None else {name: knob for name, knob, _ in model.parameters()}
+
+
+def _length_name(task: str) -> str:
+    return "prompt" if task == INFER else SEQUENCE
+
+
+def _exactly(name: str, path: str, catalog: Catalog) -> str | None:
+    return next((known for known in known_names(path, catalog) if key_of(known) == key_of(name)), None)
+
+
+def _otherwise(name: str, path: str, catalog: Catalog) -> str | None:
+    """Return the name that a field knows something by, from other names for it."""
+    rows = all_fields()[path].knob.rows
+    tables: dict[str, Table[Any]] = {
+        "precision": catalog.precisions, "framework": catalog.frameworks, "optimizer": catalog.optimizers,
+        "attention kernel": catalog.attention_kernels, "format of frozen weights": catalog.quantizations,
+        "format of weights": catalog.quantizations, "engine": catalog.engines,
+    }  # fmt: skip
+    found = tables[rows].find_id(name) if rows in tables else None
+    return name if found is not None and rows == "engine" else found
+
+
+def _fault(title: str, detail: str, hint: str) -> Meaning:
+    return Meaning(fault=PlanError(title, detail[:80], hint))

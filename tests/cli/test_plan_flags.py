@@ -1,0 +1,77 @@
+"""Plans without a file: the short flags, and one line in quotes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from capacity_tui.tui.cli import main
+
+FLAGS = ["--model", "llama-3.1-70b", "--task", "lora", "--gpu", "8xH100-SXM", "--seq", "4096", "--tokens", "50M"]
+
+
+def result(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, object]:
+    assert main(["plan", *arguments, "--format", "json"]) == 0
+    found: dict[str, object] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def test_flags_and_a_line_say_the_same_plan(capsys: pytest.CaptureFixture[str]) -> None:
+    by_flags = result(capsys, *FLAGS)
+    assert by_flags == result(capsys, "llama-3.1-70b lora 8xh100 4k 50M")
+    plan = by_flags["plan"]
+    assert isinstance(plan, dict)
+    assert plan["training"]["method"] == "lora"
+    assert (plan["training"]["seq_len"], plan["training"]["tokens"]) == (4096, 50e6)
+    assert plan["hardware"]["devices"] == 8
+
+
+def test_what_a_line_guesses_stands_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "lama-3.1-8b train 8xh100"]) == 0
+    told = capsys.readouterr()
+    assert "guessed: lama-3.1-8b: llama-3.1-8b is the nearest name" in told.err
+
+
+def test_flags_change_a_file_that_is_named_too(capsys: pytest.CaptureFixture[str]) -> None:
+    changed = result(capsys, "qlora_rtx_4090", "--seq", "1k", "--gpu", "rtx-5090")["plan"]
+    assert isinstance(changed, dict)
+    assert changed["training"]["seq_len"] == 1024
+    assert changed["hardware"]["name"] == "rtx-5090"
+    assert changed["training"]["method"] == "qlora"
+
+
+@pytest.mark.parametrize("command", ["plan", "validate", "configs"])
+def test_every_command_that_takes_a_plan_takes_the_flags(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([command, "--model", "smollm2-135m", "--gpu", "rtx-4090"]) == 0
+    assert capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["plan"], "--model"),
+        (["plan", "--model", "llama-3.1-70q"], "nearest known: llama"),
+        (["plan", "--model", "llama-3.1-8b", "--task", "lorra"], "did you mean lora?"),
+        (["plan", "--model", "llama-3.1-8b", "--gpu", "8xh10O"], "no hardware is called"),
+        (["plan", "--model", "llama-3.1-8b", "--seq", "long"], "training.seq_len"),
+        (["plan", "llama-3.1-8b train wibble"], "not understood: 'wibble'"),
+        (["validate", "llama-3.1-8b train tp 3 8xh100"], "parallelism: tp x pp"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_in_one_line(
+    arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    lines = capsys.readouterr().err.strip().splitlines()
+    assert any(told in line for line in lines)
+    assert not any("Traceback" in line for line in lines)
+
+
+def test_a_file_with_spaces_in_its_name_stays_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("my plan").write_text("model: {name: smollm2-135m}\nhardware: {name: rtx-4090}\n")
+    assert result(capsys, "my plan")["plan"]["model"]["name"] == "smollm2-135m"  # type: ignore[index]

@@ -1,0 +1,160 @@
+"""The one line that says a plan: words in any order, guesses that are told, and nothing lost."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from capacity_tui.engine.api import answer, completions, line_of_flags, plan_of_line, read_line
+from capacity_tui.engine.errors import PlanError
+from capacity_tui.engine.plan.line.flags import PlanFlags
+
+LORA_70B = {
+    "model.name": "llama-3.1-70b",
+    "task": "finetune",
+    "training.method": "lora",
+    "hardware.name": "h100-sxm-80gb",
+    "hardware.devices": 8,
+    "training.seq_len": 4096,
+    "training.tokens": 50_000_000,
+}
+WORDS = ("llama-3.1-70b", "lora", "8xh100", "4k", "50M")
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (" ".join(WORDS), LORA_70B),
+        ("70b lora 8h100 4k 50M", LORA_70B),
+        ("meta-llama/Llama-3.1-70B-Instruct lora 8 x H100 seq 4096 50M tokens", LORA_70B),
+        ("https://huggingface.co/meta-llama/Llama-3.1-70B lora h100x8 context=4k tokens=50M", LORA_70B),
+        ("fine-tune llama 3.1 70b with LoRA on 8 H100s, 4k, 50M", LORA_70B),
+        ("qlora 4090", {"task": "finetune", "training.method": "qlora", "hardware.name": "rtx-4090"}),
+        (
+            "serve qwen2.5-72b 2xh200 batch 16",
+            {"task": "infer", "model.name": "qwen2.5-72b", "hardware.name": "h200-sxm", "hardware.devices": 2}
+            | {"inference.batch": 16},
+        ),
+        (
+            "vllm llama-3.1-8b awq rtx 4090 prompt 8k output 512",
+            {"task": "infer", "model.name": "llama-3.1-8b", "hardware.name": "rtx-4090", "inference.engine": "vllm"}
+            | {"inference.weights": "awq-4", "inference.prompt_tokens": 8192, "inference.output_tokens": 512},
+        ),
+        (
+            "train 8x7b 64xh100 2T tokens bf16 megatron tp4 rank=8 global batch 1024",
+            {"task": "train", "model.name": "mixtral-8x7b", "hardware.name": "h100-sxm-80gb", "hardware.devices": 64}
+            | {"training.tokens": 2 * 10**12, "training.precision": "bf16", "training.framework": "megatron"}
+            | {"parallelism.tp": 4, "training.adapter.rank": 8, "training.global_batch": 1024},
+        ),
+        (
+            "fit xgboost-like 1e6 rows 50 features 300 trees",
+            {"task": "fit", "model.name": "xgboost_like", "model.spec.n": 10**6, "model.spec.p": 50}
+            | {"model.spec.n_estimators": 300},
+        ),
+        (
+            "4 nodes 8xh100 train llama-3.1-8b",
+            {"task": "train", "model.name": "llama-3.1-8b", "hardware.name": "h100-sxm-80gb"}
+            | {"hardware.devices": 32, "hardware.per_node": 8},
+        ),
+        (
+            "2xp5.48xlarge train llama-3.1-8b",
+            {"task": "train", "model.name": "llama-3.1-8b", "hardware.name": "aws-p5-48xlarge", "hardware.devices": 16},
+        ),
+    ],
+)
+def test_a_line_says(line: str, said: dict[str, object]) -> None:
+    assert dict(read_line(line).values) == said
+
+
+@given(st.permutations(WORDS))
+@settings(max_examples=10, deadline=None)
+def test_words_stand_in_any_order(words: list[str]) -> None:
+    assert dict(read_line(" ".join(words)).values) == LORA_70B
+
+
+def test_what_is_guessed_is_told() -> None:
+    line = read_line("lama-3.1-70b qlor 8xh10 4k")
+    assert (line.values["model.name"], line.values["training.method"]) == ("llama-3.1-70b", "qlora")
+    assert (line.values["hardware.name"], line.values["hardware.devices"]) == ("h100-sxm-80gb", 8)
+    told = " ".join(line.guesses)
+    assert all(word in told for word in ("lama-3.1-70b", "qlor:", "8xh10", "4k"))
+    assert not line.faults
+    assert "nothing else was said" in " ".join(read_line("llama-3.1-8b 4090").guesses)
+    assert "usual model of that size" in " ".join(read_line("train 7b").guesses)
+    assert "is not known" in " ".join(read_line("acme/Wonder-7B lora").guesses)
+
+
+def test_a_size_that_no_model_has_becomes_a_transformer_of_that_size() -> None:
+    plan = plan_of_line(read_line("train 250b 1024xh100 8k 1T tp 8 zero 1")).plan
+    assert plan.model.name == "transformer_decoder"
+    assert answer(plan).estimate.model.parameters == pytest.approx(250e9, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    "gpu", ["gpu(48GiB,180TFLOPs,900GB/s)", "4x gpu(48 GiB, 180 TFLOPs, 0.9TB/s)", "4 x 48GiB 180TFLOPs 900GB/s"]
+)
+def test_a_device_of_ones_own_is_typed_right_there(gpu: str) -> None:
+    line = read_line(f"serve llama-3.1-8b {gpu}")
+    spec = line.values["hardware.spec"]
+    assert isinstance(spec, dict)
+    assert (spec["memory_mib"], spec["bf16_tflops"], spec["bandwidth_gbs"]) == (48 * 1024, 180.0, 900.0)
+    assert "nearest known" in " ".join(line.guesses)
+    cluster = answer(plan_of_line(line).plan).resolved.cluster
+    assert cluster.device.memory_bytes == 48 * 2**30
+    assert "own device" in cluster.device.name
+    assert cluster.price.usd_per_hour is None  # nobody sells it
+
+
+@pytest.mark.parametrize(
+    ("line", "about"),
+    [
+        ("llama-3.1-8b train wibblewobble", "wibblewobble"),
+        ("serve llama-3.1-8b 2T", "2T"),
+        ("llama-3.1-8b qwen2.5-7b train", "said twice"),
+        ("train llama-3.1-8b trainig.tokens=5", "training.tokens"),
+        ("fit kmeans rank 8", "rank"),
+        ("gpu(nonsense) train 7b", "nonsense"),
+        ("train 7b " + "x " * 400, "too long"),
+    ],
+)
+def test_what_is_not_understood_is_refused_with_a_remedy(line: str, about: str) -> None:
+    with pytest.raises(PlanError) as caught:
+        plan_of_line(read_line(line))
+    told = " ".join(fault.one_line() for fault in (caught.value, *caught.value.further))
+    assert about in told
+    assert caught.value.hint
+
+
+@given(st.text(max_size=60))
+@settings(max_examples=25, deadline=None)
+def test_whatever_is_typed_is_read(text: str) -> None:
+    line = read_line(text)
+    for word in line.words:
+        assert text[word.start : word.end] == word.text
+    completions(text)
+
+
+def test_without_a_model_the_largest_that_fits_is_taken() -> None:
+    made = plan_of_line(read_line("qlora 4090"))
+    size = answer(made.plan).estimate
+    assert size.fits
+    assert size.model.parameters > 20e9
+    assert "largest" in " ".join(made.assumed)
+
+
+def test_words_are_completed() -> None:
+    assert completions("l")[0].text == "lora"
+    assert completions("train 8xh1")[0].line == "train 8xh100 "
+    assert "qwen2.5-72b" in [entry.text for entry in completions("serve qwen2.5-7 4k", len("serve qwen2.5-7"))]
+    assert completions("serve qwen2.5-72 4k", len("serve qwen2.5-72"))[0].line == "serve qwen2.5-72b 4k"
+    assert completions("train ") == ()
+
+
+def test_flags_say_what_the_line_says() -> None:
+    flags = PlanFlags("llama-3.1-70b", "lora", "8xH100-SXM", "4096", "50M")
+    assert dict(line_of_flags(flags).values) == LORA_70B
+    served = line_of_flags(PlanFlags("llama-3.1-8b", "infer", None, "4k", None))
+    assert served.values["inference.prompt_tokens"] == 4096
+    with pytest.raises(PlanError, match="lora"):
+        plan_of_line(line_of_flags(PlanFlags("llama-3.1-8b", "lorra")))

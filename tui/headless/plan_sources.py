@@ -1,0 +1,105 @@
+"""Where a command's plans come from: files, examples, saved plans, one line in quotes, or the short flags."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from capacity_tui.engine.api import CapacityError
+from capacity_tui.tui.headless import completion
+from capacity_tui.tui.headless.output import tell
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.api import OneLine, PlanFlags, PlanSource
+
+_OPTIONS = (
+    click.option("--model", metavar="NAME", shell_complete=completion.models, help="Model, by name, hub id or size."),
+    click.option("--task", metavar="TASK", help="train, full, lora, qlora, dora, infer or fit."),
+    click.option("--gpu", metavar="NAME", shell_complete=completion.devices,
+                 help='Hardware, as "8xH100-SXM" or "gpu(48GiB,180TFLOPs,900GB/s)".'),
+    click.option("--seq", metavar="TOKENS", help="Tokens of one sequence, as 4096 or 4k."),
+    click.option("--tokens", metavar="TOKENS", help="Tokens of the whole job, as 50M."),
+)  # fmt: skip
+
+
+def plan_flags(command: Callable[..., object]) -> Callable[..., object]:
+    """Give a command the short flags of a plan, as its argument ``flags``."""
+
+    @wraps(command)
+    def with_flags(
+        model: str | None, task: str | None, gpu: str | None, seq: str | None, tokens: str | None, **others: object
+    ) -> object:
+        from capacity_tui.engine.api import PlanFlags
+
+        return command(flags=PlanFlags(model, task, gpu, seq, tokens), **others)
+
+    wrapped: Callable[..., object] = with_flags
+    for option in reversed(_OPTIONS):
+        wrapped = option(wrapped)
+    return wrapped
+
+
+def sources_of(files: tuple[str, ...], flags: PlanFlags) -> tuple[str | None, ...]:
+    """Return the names of the plans that are meant; None stands for the flags alone.
+
+    Raises:
+        UsageError: there is neither.
+    """
+    if files:
+        return files
+    if not flags.is_given:
+        raise click.UsageError("Missing argument 'FILE...'; or say a plan with --model, --task and --gpu")
+    return (None,)
+
+
+def source_of(name: str | None, flags: PlanFlags) -> PlanSource:
+    """Return the plan that a name stands for, before it is checked, changed by the flags.
+
+    Args:
+        name: a file, an example, a saved plan, a line in quotes, or ``-``; None for what the flags alone say.
+        flags: the flags.
+
+    Raises:
+        CapacityError: nothing is called that, or a word or flag makes no sense.
+    """
+    from capacity_tui.engine.api import changed_by_line, line_of_flags, read_line, read_source
+
+    if name is None:
+        return _of_line(line_of_flags(flags), "the flags")
+    source = _of_line(read_line(name), name) if _is_line(name) else read_source(name, sys.stdin.buffer)
+    if not flags.is_given:
+        return source
+    plan = source.plan()
+    return replace(source, made=changed_by_line(plan, line_of_flags(flags, plan.task)))
+
+
+def _of_line(line: OneLine, name: str) -> PlanSource:
+    """Return the plan that a line says; what was guessed is told."""
+    from capacity_tui.engine.api import PlanSource, detect, plan_of_line
+
+    made = plan_of_line(line, None if line.has("hardware.name") else detect())
+    if made.assumed:
+        tell(f"capacity-tui: guessed: {'; '.join(made.assumed)}")
+    return PlanSource.of_plan(made.plan, name)
+
+
+def _is_line(name: str) -> bool:
+    """Whether a name is a line that says a plan: some words, and no file, example or saved plan is called so."""
+    from capacity_tui.engine.api import locate_plan
+
+    if not any(map(str.isspace, name.strip())):
+        return False
+    with suppress(OSError, ValueError):
+        if Path(name).exists():
+            return False
+    with suppress(CapacityError):
+        locate_plan(name)
+        return False
+    return True
