@@ -73,7 +73,9 @@ def source_of(name: str | None, flags: PlanFlags) -> PlanSource:
 
     if name is None:
         return _of_line(line_of_flags(flags), "the flags")
-    source = _of_line(read_line(name), name) if _is_line(name) else read_source(name, sys.stdin.buffer)
+    line = read_line(name) if _may_be_line(name) else None
+    # What says nothing at all is the name of a plan with a slip of the pen.
+    source = _of_line(line, name) if line is not None and line.understood else read_source(name, sys.stdin.buffer)
     if not flags.is_given:
         return source
     plan = source.plan()
@@ -90,8 +92,8 @@ def _of_line(line: OneLine, name: str) -> PlanSource:
     return PlanSource.of_plan(made.plan, name)
 
 
-def _is_line(name: str) -> bool:
-    """Whether a name is a line that says a plan: some words, and no file, example or saved plan is called so."""
+def _may_be_line(name: str) -> bool:
+    """Whether a name is some words, and no file, example or saved plan is called so."""
     from capacity_tui.engine.api import locate_plan
 
     if not any(map(str.isspace, name.strip())):
