@@ -46,6 +46,7 @@ def evidence_of(resolved: ResolvedPlan, work: Work, catalog: Catalog) -> Evidenc
     unnamed = float(words["software"] == UNNAMED)
     flags: dict[str, Number] = {
         "unnamed": unnamed,
+        "adapted": float(resolved.plan.task != "infer" and resolved.plan.training.adapter is not None),
         "offloaded": float(resolved.plan.parallelism.offload in {"optimizer", "parameters"}),
         MIXTURE: 0.0 if resolved.shape is None else present(resolved.shape.experts),
     }

@@ -19,6 +19,8 @@ from capacity_tui.engine.uncertainty.spread import Doubts, range_of
 
 # Parts of memory that follow from sizes and types alone.
 EXACT_PARTS = frozenset({"weights", "gradients", "optimizer", "kv_cache"})
+# Properties that software treats in ways of its own: sizes and types of what is exact stay as they are.
+OF_SOFTWARE = frozenset({"unnamed", "adapted"})
 SURE_LENGTH = counted("sure-length")
 # Figures behind the speeds of serving, by result key; rates have the inverse range of their times.
 _TIMES: Mapping[str, FigureName] = {
@@ -77,8 +79,14 @@ class Ranges:
     def doubts(self, figure: FigureName) -> Doubts:
         """Return what makes a figure unsure."""
         evidence = self._work.evidence
-        amounts = memory_amounts(self._work) if figure == "memory" else self._time_amounts(figure)
-        return Doubts({**amounts, **evidence.flags}, evidence.likeness, evidence.here)
+        flags = evidence.flags
+        if figure == "memory":
+            amounts = memory_amounts(self._work)
+            unsure = amounts["activations"] + amounts["outside"]
+            flags = {name: each * unsure if name in OF_SOFTWARE else each for name, each in flags.items()}
+        else:
+            amounts = self._time_amounts(figure)
+        return Doubts({**amounts, **flags}, evidence.likeness, evidence.here)
 
     def _range(self, figure: str) -> Range:
         evidence, name = self._work.evidence, cast("FigureName", figure)
@@ -86,7 +94,7 @@ class Ranges:
             return evidence.known[name]
         return range_of(self.doubts(name), evidence.rows[name]) if name in evidence.rows else Range(1.0, 1.0)
 
-    def _time_amounts(self, figure: FigureName) -> Mapping[str, Number]:
+    def _time_amounts(self, figure: FigureName) -> dict[str, Number]:
         work = self._work
         row: Reliability = work.evidence.rows[figure]
         every = list(zip(work.phases, self._times, strict=True))

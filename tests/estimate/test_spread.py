@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from capacity_tui.engine.catalog.rows.reliability import Reliability
 from capacity_tui.engine.machine.measured_constants import FitError
+from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.uncertainty.likeness import Cell, Cells, Likeness
 from capacity_tui.engine.uncertainty.measured_here import spreads_here
 from capacity_tui.engine.uncertainty.spread import Doubts, range_of, spread_of
@@ -42,12 +43,12 @@ CELLS = Cells([cell("hopper", "bf16", frozenset({"tp"}), 4096.0), cell("ampere",
 AMOUNTS = {"base": 1.0, "kernels": 0.7, "data_parallel": 0.2, "unnamed": 0.0}
 
 
-def like(hardware: str = "hopper", precision: str = "bf16", tp: object = 1.0, length: object = 4096.0) -> Likeness:
+def like(hardware: str = "hopper", precision: str = "bf16", tp: Number = 1.0, length: Number = 4096.0) -> Likeness:
     words = {"hardware": hardware, "precision": precision}
-    return Likeness(words, {"tp": tp}, {"length": length, "devices": 8.0})  # type: ignore[dict-item]
+    return Likeness(words, {"tp": tp}, {"length": length, "devices": 8.0})
 
 
-def deviation(likeness: Likeness, amounts: dict[str, float] | None = None, cells: Cells = CELLS) -> object:
+def deviation(likeness: Likeness, amounts: dict[str, float] | None = None, cells: Cells = CELLS) -> Number:
     return spread_of(Doubts(amounts or AMOUNTS, likeness), ROW, cells).deviation
 
 
@@ -62,24 +63,24 @@ likenesses = st.builds(
 
 def test_a_run_like_a_published_one_adds_no_distance() -> None:
     parts = sum((ROW.spreads[name] * amount) ** 2 for name, amount in AMOUNTS.items())
-    assert float(deviation(like())) ** 2 == pytest.approx(parts)  # type: ignore[arg-type]
+    assert float(deviation(like())) ** 2 == pytest.approx(parts)
 
 
 @given(likenesses, st.floats(0.0, 1.0), st.sampled_from(sorted(AMOUNTS)))
 def test_more_of_what_is_unsure_never_narrows(likeness: Likeness, more: float, name: str) -> None:
-    assert deviation(likeness, {**AMOUNTS, name: AMOUNTS[name] + more}) >= deviation(likeness)  # type: ignore[operator]
+    assert deviation(likeness, {**AMOUNTS, name: AMOUNTS[name] + more}) >= deviation(likeness)
 
 
 @given(st.floats(4096.0, 1e8), st.floats(1.0, 64.0))
 def test_going_further_from_what_was_measured_never_narrows(length: float, times: float) -> None:
-    assert deviation(like(length=length * times)) >= deviation(like(length=length))  # type: ignore[operator]
+    assert deviation(like(length=length * times)) >= deviation(like(length=length))
 
 
 @given(likenesses, likenesses)
 def test_a_further_published_run_never_widens(own: Likeness, other: Likeness) -> None:
     numbers = {name: float(np.asarray(number)) for name, number in other.numbers.items()}
     further = Cell("three", other.words, frozenset({"tp"} if other.splits["tp"] else ()), numbers, numbers, 1)
-    assert deviation(own, cells=Cells([*CELLS.cells, further])) <= deviation(own)  # type: ignore[operator]
+    assert deviation(own, cells=Cells([*CELLS.cells, further])) <= deviation(own)
 
 
 @given(st.lists(st.tuples(st.floats(1.0, 1e7), st.sampled_from([0.0, 1.0])), min_size=1, max_size=5))
@@ -94,7 +95,7 @@ def test_arrays_say_what_each_run_says_by_itself(runs: list[tuple[float, float]]
 def test_what_is_measured_on_the_machine_never_widens(likeness: Likeness, error: float, count: int) -> None:
     here = spreads_here([FitError("own runs, step time", count, error, error), FitError("gemm.bf16", 9, error, error)])
     narrowed = spread_of(Doubts(AMOUNTS, likeness, here), ROW, CELLS).deviation
-    assert narrowed <= deviation(likeness)  # type: ignore[operator]
+    assert narrowed <= deviation(likeness)
     assert float(narrowed) >= ROW.repeat  # runs of one plan differ, however well a machine is known
 
 

@@ -25,12 +25,12 @@ FREEDOM = 4.0
 WORTH = 4.0
 # Standard deviation of the logarithm of a spread around what it is set to before any run is seen.
 PRIOR_SPREAD = 0.7
-# What a range is to hold of a further publisher's runs; each end leaves out half of the rest.
+# What a range is to hold of a further publisher's runs.
 HELD = 0.8
 # Squared difference from the cells of a run's own publisher, which are no help to it.
 FAR = 1e9
-# Name of the spread of software that is not named, and the factors tried to widen it by.
-UNNAMED = "unnamed"
+# Spreads of any run and of software that is not named, and the factors tried to widen them by.
+BASE, UNNAMED = "base", "unnamed"
 WIDER = (1.0, 1.1, 1.2, 1.35, 1.5, 1.7, 2.0, 2.4, 3.0)
 # No quantile beyond this is taken from a handful of publishers.
 FURTHEST = 0.985
@@ -146,11 +146,18 @@ class Errors:
         return np.asarray(found.x)
 
     def tails(self, logarithms: Floats, chosen: NDArray[np.intp]) -> tuple[float, float]:
-        """Return how many spreads lie between an estimate and the ends of its range, below and above."""
-        scores = self.errors[chosen] / self.deviations(logarithms, chosen)
-        weights = self.weights(chosen)
-        level = min((1.0 + self._held(chosen)) / 2.0, FURTHEST)
-        return -quantile(scores, weights, 1.0 - level), quantile(scores, weights, level)
+        """Return how many spreads lie between an estimate and the ends of its range, below and above.
+
+        A handful of publishers says little of one side alone: each end lies halfway between the quantile of its own
+        side and that of both, and both ends move together until the range holds what it is to hold.
+        """
+        scores, weights = self.errors[chosen] / self.deviations(logarithms, chosen), self.weights(chosen)
+        held = min(self._held(chosen), FURTHEST)
+        either = quantile(np.abs(scores), weights, held)
+        below = (either - quantile(scores, weights, (1.0 - held) / 2.0)) / 2.0
+        above = (either + quantile(scores, weights, (1.0 + held) / 2.0)) / 2.0
+        moved = quantile(np.maximum(-scores / below, scores / above), weights, held)
+        return moved * below, moved * above
 
     def _held(self, chosen: NDArray[np.intp]) -> float:
         """Return the share of known errors inside, so that eight in ten of one more publisher's are."""
@@ -160,22 +167,35 @@ class Errors:
     def calibrated(self, logarithms: Floats, chosen: NDArray[np.intp]) -> tuple[Floats, float, float]:
         """Return spreads and tails: tails from runs whose software is named, and as much wider where it is withheld.
 
+        A run left out is some way off from all others; one of a further publisher may be like a published run in all
+        respects and no surer for it. The base is widened until errors without any distance lie in their ranges too.
+
         Args:
             logarithms: of the spreads, as fitted to all of them.
             chosen: where the errors stand.
         """
         named, withheld = chosen[~self._withheld[chosen]], chosen[self._withheld[chosen]]
-        below, above = self.tails(logarithms, named if len(named) else chosen)
-        moved = logarithms.copy()
+        named = named if len(named) else chosen
+        moved, base = logarithms.copy(), self.parts.index(BASE)
+        for factor in WIDER:
+            moved[base] = logarithms[base] + np.log(factor)
+            below, above = self.tails(moved, named)
+            near = np.sqrt(self._amounts[named] @ np.exp(2.0 * moved[: len(self.parts)]))
+            if self._inside(near, named, below, above) >= HELD:
+                break
         if UNNAMED not in self.parts or not len(withheld):
             return moved, below, above
-        weights = self.weights(withheld)
+        unnamed = self.parts.index(UNNAMED)
         for factor in WIDER:
-            moved[self.parts.index(UNNAMED)] = logarithms[self.parts.index(UNNAMED)] + np.log(factor)
-            scores = self.errors[withheld] / self.deviations(moved, withheld)
-            if np.average((scores > -below) & (scores < above), weights=weights) >= HELD:
+            moved[unnamed] = logarithms[unnamed] + np.log(factor)
+            if self._inside(self.deviations(moved, withheld), withheld, below, above) >= HELD:
                 break
         return moved, below, above
+
+    def _inside(self, deviations: Floats, chosen: NDArray[np.intp], below: float, above: float) -> float:
+        """Return the share of some errors inside their ranges, the mean over publishers."""
+        scores = self.errors[chosen] / deviations
+        return float(np.average((scores > -below) & (scores < above), weights=self.weights(chosen)))
 
     def result(self) -> Fitted:
         """Return the spreads and tails of all errors."""
