@@ -325,7 +325,7 @@ def _ends(run: TransformerRun) -> Iterator[Operator]:
         yield from gemm(run, "output head", run.logit_tokens, padded(shape.vocab / run.tp), shape.hidden, count=1.0,
                         where="last", in_plan_precision=False, trained=run.trained_ends)  # fmt: skip
     bandwidth = reached_bandwidth(device.bandwidth, device.efficiency.elementwise)
-    loss = run.logit_tokens * shape.vocab / run.tp * (2.0 * run.software.logit_bytes)
+    loss = run.logit_tokens * shape.vocab / run.tp * run.software.loss_traffic
     yield Operator("loss", "compute", "backward", "last", 0.0, loss, 1.0, bandwidth, 1.0, LOSS_LAUNCHES)
     embedding = run.tokens * shape.hidden * (2.0 * run.element_bytes + 2.0 * run.gradient_bytes)
     yield Operator("embedding", "compute", "forward", "first", 0.0, embedding, 1.0, bandwidth, 1.0,

@@ -37,6 +37,7 @@ CHUNKED, FUSED = "chunked", "fused"
 FUSED_ACTIVATION, FUSED_NORM = counted("fused-activation-copies"), counted("fused-norm-copies")
 DROPOUT_PASSES = counted("dropout-passes")
 LOGIT_COPIES, COMPILED_COPIES = counted("logit-copies"), counted("compiled-logit-copies")
+LOSS_PASSES = counted("loss-passes")
 SWAP, GATHER = "all_to_all", "all_gather"
 # What LoRA adapts, by the names plans use.
 TARGETS = {
@@ -308,6 +309,7 @@ def _software(
         loads_whole=row.loads_whole,
         logit_bytes=whole,
         sharded_logit_bytes=sharded,
+        loss_traffic=LOSS_PASSES * (numerics.element_bytes if loss == FUSED or _compiled(row, training) else whole),
         chunked_loss=float(loss == CHUNKED),
         fused_loss=float(loss == FUSED),
         group_parameters=row.group_parameters,
@@ -336,9 +338,14 @@ def _software(
     )
 
 
+def _compiled(row: Framework, training: TrainingSection) -> bool:
+    """Whether a graph compiler takes the loss along."""
+    return bool(row.compiled_loss and training.compile) and training.loss is None
+
+
 def _logit_bytes(row: Framework, training: TrainingSection, numerics: Numerics) -> tuple[Number, Number]:
     """Return the peak bytes of a logit that is held, and of one that is shared out with the vocabulary."""
-    if row.compiled_loss and training.compile and training.loss is None:
+    if _compiled(row, training):
         compiled = COMPILED_COPIES * numerics.element_bytes
         return compiled, compiled
     copies = LOGIT_COPIES * numerics.element_bytes

@@ -40,6 +40,7 @@ class Software:
     loads_whole: Number
     logit_bytes: Number
     sharded_logit_bytes: Number
+    loss_traffic: Number
     chunked_loss: Number
     fused_loss: Number
     group_parameters: Number
