@@ -86,8 +86,8 @@ class Framework(Row):
     stage_stall_us: NonNegativeFloat = Field(
         0.0, description="wait of a stage for one message of another, microseconds"
     )
-    stage_gather: int = Field(ge=0, le=1, description="1: sharded pipeline stages stay whole between micro-batches")
-    gathered_inputs: int = Field(ge=0, le=1, description="1: inputs gathered for tensor-parallel products are kept")
+    stage_gather: float = Field(ge=0, le=1, description="1: sharded pipeline stages stay whole between micro-batches")
+    gathered_inputs: float = Field(ge=0, le=1, description="1: inputs gathered for tensor-parallel products are kept")
     loads_whole: float = Field(ge=0, le=1, description="1: every device reads the whole checkpoint first")
     loss: Literal["standard", "chunked", "fused"] = Field("standard", description="loss where the plan names none")
     logit_bytes: PositiveFloat = Field(description="peak bytes for one logit")

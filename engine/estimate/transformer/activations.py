@@ -345,7 +345,7 @@ def gathered_bytes(run: TransformerRun, layer: Number, stage: Number) -> tuple[N
     trained = run.trained_share
     stored = where(run.frozen_bytes > 0, np.minimum(run.frozen_bytes, run.element_bytes), run.element_bytes)
     sharded = (run.zero >= 3) & (run.shard > 1)
-    whole = sharded & (run.pp > 1) & np.asarray(run.software.stage_gather > 0)
+    whole = where(sharded & (run.pp > 1), run.software.stage_gather, 0.0)
     grouped = np.asarray(run.software.group_parameters > 0)
     ahead = np.minimum(where(grouped, run.software.group_parameters, 2.0 * layer), stage)
     used = where(sharded | np.asarray(run.offload_parameters > 0), ahead, 0.0)
@@ -353,10 +353,10 @@ def gathered_bytes(run: TransformerRun, layer: Number, stage: Number) -> tuple[N
     reduced = where((run.zero >= 2) & (run.shard > 1) & ~grouped, layer * trained, 0.0)
     idle = whole_bytes(used, stored, 0.0, 0.0, 0.0)
     busy = whole_bytes(used, stored, reduced, run.element_bytes, run.gradient_bytes)
-    if not any_true(whole):
+    if not any_true(whole > 0):
         return idle, busy
-    everything = whole_bytes(stage, stored, stage * trained, 0.0, run.gradient_bytes)
-    return where(whole, everything, idle), where(whole, everything, busy)
+    everything = whole * whole_bytes(stage, stored, stage * trained, 0.0, run.gradient_bytes)
+    return everything + (1.0 - whole) * idle, everything + (1.0 - whole) * busy
 
 
 def embedding_and_head_buffers(run: TransformerRun, embedding: Number, head: Number) -> Number:

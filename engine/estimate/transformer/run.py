@@ -244,7 +244,8 @@ class TransformerRun:
     @property
     def column_input(self) -> Number:
         """Elements a token keeps of the input of a product split by columns: whole where it is not gathered again."""
-        return self.shape.hidden / where(np.asarray(self.software.gathered_inputs) > 0, 1.0, self.split)
+        kept = self.software.gathered_inputs
+        return self.shape.hidden * (kept + (1.0 - kept) / self.split)
 
     @property
     def active_ffn(self) -> Number:
