@@ -35,7 +35,7 @@ FEWEST = {
     "inference_memory": 340,
     "encoder_time": 500,
     "vision": 500,
-    "vision_memory": 2,
+    "vision_memory": 12,
 }
 
 

@@ -222,6 +222,15 @@ def test_inference_needs_no_gradients() -> None:
     assert float(answer.estimate.computation.units_per_step) / seconds(answer) > 1000
 
 
+def test_boxes_are_selected_while_the_device_waits() -> None:
+    """Batches of two take far less than twice as long as one: the host's share is the same."""
+
+    def served(batch: int) -> float:
+        return seconds(run("faster-rcnn", task="infer", inference={"batch": batch}))
+
+    assert 1.1 * served(1) < served(2) < 1.9 * served(1)
+
+
 def test_images_whose_channels_are_apart_cost_copies_on_matrix_units_alone() -> None:
     def taken(**training: object) -> float:
         return seconds(trained("resnet50", micro_batch=64, **training))

@@ -89,6 +89,14 @@ def test_a_detector_looks_at_fewer_regions_in_training() -> None:
     assert served.flops - trained.flops == 2 * (1000 - 512) * (49 * 256 * 1024 + 1024 * 1024 + 5 * 91 * 1024)
 
 
+def test_the_stride_of_a_block_moves_work_and_no_parameters() -> None:
+    def block(*, early: bool) -> LayerList:
+        return build_network([{"bottleneck": {"width": 16, "stride": 2, "early": early}}], Shape(64, 16, 16), 10)
+
+    assert block(early=True).parameters == block(early=False).parameters
+    assert block(early=False).flops - block(early=True).flops == 2 * (256 - 64) * 64 * 16
+
+
 def test_heads_of_a_detector_follow_its_classes() -> None:
     few, many = (network("retinanet", num_classes=classes).parameters for classes in (80, 264))
     assert many - few == (264 - 80) * 9 * (9 * 256 + 1)

@@ -8,6 +8,7 @@ from typing import Literal
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.counts import counted
 from capacity_tui.engine.cluster.cluster import Cluster
+from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.networks.memory import network_memory
 from capacity_tui.engine.estimate.networks.operators import network_operators
 from capacity_tui.engine.estimate.networks.run import NetworkRun, network_run
@@ -23,6 +24,23 @@ TRAINING_FLOPS = counted("backward-flops")
 METHOD = (
     "operator roofline, convolutions as matrix products, with collectives; memory from the tensors each layer keeps"
 )
+
+
+@equation(
+    "host = (step + batches · awaited) · launch",
+    unit="s",
+    source="kernels of a step besides its layers; those for whose results the host waits before it launches more",
+)
+def host_seconds(step: Number, awaited: Number, batches: Number, launch: Number) -> Number:
+    """Host time of a step that no kernel of a layer hides.
+
+    Args:
+        step: kernels of a step besides those of its layers.
+        awaited: kernels of a batch that select what later layers read.
+        batches: batches of a step.
+        launch: seconds to launch one.
+    """
+    return (step + batches * awaited) * launch
 
 
 def network_work(
@@ -56,7 +74,7 @@ def network_work(
                 tuple(_collectives(run)) if run.trains else (),
                 Schedule(run.micro_batches),
                 run.launch_seconds,
-                STEP_LAUNCHES * run.launch_seconds if run.trains else 0.0,
+                host_seconds(STEP_LAUNCHES * run.trains, float(network.awaited), run.micro_batches, run.launch_seconds),
             ),
         ),
         units_per_step=run.global_batch,

@@ -58,8 +58,8 @@ def basic_block(before: int, width: int, stride: int = 1) -> Entries:
 
 
 def bottleneck(before: int, width: int, stride: int = 1, groups: int = 1, group_width: int = 64,
-               reduction: int = 0, norm: str = "batch") -> Entries:  # fmt: skip
-    """1x1, 3x3 and 1x1 convolutions around a shortcut, the stride in the 3x3 as libraries have it.
+               reduction: int = 0, norm: str = "batch", early: bool = False) -> Entries:  # fmt: skip
+    """1x1, 3x3 and 1x1 convolutions around a shortcut.
 
     Args:
         before: channels before it.
@@ -69,11 +69,12 @@ def bottleneck(before: int, width: int, stride: int = 1, groups: int = 1, group_
         group_width: channels of a group at 64 channels (Zagoruyko and Komodakis 2016 widen them).
         reduction: channels after it over those inside its gate (Hu et al. 2018); 0 without a gate.
         norm: behind each convolution.
+        early: whether the stride is in the first of them, as it was at first, or in the second, as libraries have it.
     """
     inner, out = width * group_width // 64 * groups, 4 * width
     branch = [
-        *conv_norm(inner, 1, activation="relu", norm=norm),
-        *conv_norm(inner, 3, stride, groups, "relu", norm=norm),
+        *conv_norm(inner, 1, stride if early else 1, activation="relu", norm=norm),
+        *conv_norm(inner, 3, 1 if early else stride, groups, "relu", norm=norm),
         *conv_norm(out, 1, norm=norm),
         *_gate(out // reduction if reduction else 0),
     ]

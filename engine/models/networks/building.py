@@ -30,13 +30,14 @@ class LayerBuilder:
         self._kept: dict[int, int] = {}
         self._kept_beside = 0
         self._kept_bytes = 0
+        self._awaited = 0
         self._frozen = False
         self._shared = False
 
     def built(self) -> LayerList:
         """Return the network built so far."""
         kept = sum(self._kept.values()) + self._kept_beside
-        return LayerList(tuple(self.layers), self.source, kept, self._kept_bytes)
+        return LayerList(tuple(self.layers), self.source, kept, self._kept_bytes, self._awaited)
 
     @contextmanager
     def frozen(self) -> Iterator[None]:
@@ -222,6 +223,10 @@ class LayerBuilder:
     def regions(self, count: int, size: int) -> None:
         """Cut regions out of the image, each sampled at so many points a side, below each other."""
         self._moved(f"{count} regions of {size}x{size}", "copy", Shape(self.shape.channels, count * size, size))
+
+    def selected(self, kernels: int) -> None:
+        """Sort and select boxes by many small kernels, for whose results the host waits."""
+        self._awaited += kernels
 
     def reshaped(self, after: Shape) -> None:
         """Read the same numbers as another shape; costs nothing."""

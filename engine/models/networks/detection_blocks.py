@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from capacity_tui.engine.models.networks.blocks import Block, Entries
 
 
-def detection_backbone(before: int, depths: list[int], groups: int = 1, group_width: int = 64) -> Entries:
+def detection_backbone(before: int, depths: list[int], groups: int = 1, group_width: int = 64,
+                       early: bool = False) -> Entries:  # fmt: skip
     """A residual network with fixed normalization, whose stem and first stage are not trained; saves ``c2`` and on.
 
     Args:
@@ -18,9 +19,10 @@ def detection_backbone(before: int, depths: list[int], groups: int = 1, group_wi
         depths: blocks of each stage.
         groups: of the 3x3 convolutions.
         group_width: channels of a group at 64 channels.
+        early: whether the stride is in the first convolution of a block.
     """
     del before
-    options = {"block": "bottleneck", "groups": groups, "group_width": group_width, "norm": "fixed"}
+    options = {"block": "bottleneck", "groups": groups, "group_width": group_width, "norm": "fixed", "early": early}
     stages: Entries = [
         {"stages": {"depths": [depth], "widths": [64 << place], "strides": [min(place + 1, 2)], **options}}
         for place, depth in enumerate(depths)
@@ -113,7 +115,7 @@ def region_boxes(before: int, level: str, count: int, training: int, size: int =
 
 
 def stage_boxes(before: int, level: str, count: int, training: int, depth: int, size: int = 14,
-                width: int = 512) -> Entries:  # fmt: skip
+                width: int = 512, early: bool = False) -> Entries:  # fmt: skip
     """Classify and shift the boxes of regions, by the last stage of the backbone over each; saves it as ``boxes``.
 
     Args:
@@ -124,9 +126,11 @@ def stage_boxes(before: int, level: str, count: int, training: int, depth: int, 
         depth: blocks of the stage.
         size: points a side of a region.
         width: a quarter of the stage's channels.
+        early: whether the stride is in the first convolution of a block.
     """
     del before
-    options = {"block": "bottleneck", "depths": [depth], "widths": [width], "strides": [2], "norm": "fixed"}
+    options = {"block": "bottleneck", "depths": [depth], "widths": [width], "strides": [2], "norm": "fixed",
+               "early": early}  # fmt: skip
     return [
         {"resume": level},
         {"regions": {"count": count, "training": training, "size": size}},

@@ -109,12 +109,14 @@ class LayerList:
         input: shape of one sample.
         kept_elements: elements of one sample that the backward pass needs, in the activation type.
         kept_bytes: further bytes: indices and masks.
+        awaited: small kernels of a batch for whose results the host waits, as those that select boxes.
     """
 
     layers: tuple[Layer, ...]
     input: Shape
     kept_elements: int
     kept_bytes: int
+    awaited: int = 0
 
     @property
     def parameters(self) -> int:

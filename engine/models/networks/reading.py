@@ -65,6 +65,7 @@ class _Reader:
             "global_pool": builder.global_pool,
             "upsample": self._upsample,
             "regions": self._regions,
+            "selection": self._selection,
             "flatten": self._flatten,
             "latents": self._latents,
             "save": self._save,
@@ -157,6 +158,9 @@ class _Reader:
         shape = self.builder.shape
         after = self._found(to)[0] if to else Shape(shape.channels, shape.height * out, shape.width * out)
         self.builder.upsample(after.height, after.width)
+
+    def _selection(self, out: int) -> None:
+        self.builder.selected(out)
 
     def _regions(self, count: int, size: int, training: int = 0) -> None:
         self.builder.regions(training if training and self.trains else count, size)
