@@ -70,7 +70,7 @@ def main() -> None:
         small = trained(given.steps, SMALL)
         path = Path(folder) / "small.yaml"
         path.write_text(json.dumps(plan(**SMALL)))
-        program("calibrate", "--plan", str(path), "--step-seconds", str(small["step"]), "--peak-gib",
+        program("calibrate", "--plan", str(path), "--step-seconds", str(small["cpu_step"]), "--peak-gib",
                 str(small["bytes"] / 2**30))  # fmt: skip
         guesses["samples and a smaller run"] = predict()
     report(guesses, trained(given.steps, LARGE))

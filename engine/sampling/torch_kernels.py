@@ -95,7 +95,9 @@ class TorchBackend:
 
     def clock(self, case: KernelCase) -> Clock:
         """Return what times a case; memory-bound kernels find the cache empty."""
-        return CudaClock(self._torch, flushed=case.flops == 0) if self.kind == "gpu" else HostClock()
+        if self.kind == "gpu":
+            return CudaClock(self._torch, flushed=case.flops == 0)
+        return HostClock(self._torch.get_num_threads())
 
     def context_bytes(self) -> float | None:
         """Return the memory software takes outside its tensors, bytes: on a GPU the context, else the process."""

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from capacity_tui.engine.errors import MissingPartError, StorageError
+from capacity_tui.engine.estimate.estimate import estimate_plan
+from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.sampling.kernel_cases import (
     CPU,
     CPU_QUICK,
@@ -64,12 +66,29 @@ def test_work_of_kernels():
     assert KernelCase("copy", "forward", "fp32", {"elements": 10}).bytes == 80
 
 
+def test_sampled_traffic_is_counted_as_estimates_count_it():
+    sizes = {"layers": 2, "hidden": 256, "heads": 4, "vocab": 1024}
+    training = {"seq_len": 64, "micro_batch": 2, "precision": "fp32", "optimizer": "adamw"}
+    model = {"name": "transformer_decoder", "spec": sizes}
+    plan = Plan.model_validate({"model": model, "training": training, "hardware": {"name": "h100-sxm-80gb"}})
+    work = estimate_plan(plan).estimate.work
+    moved = {each.name: float(each.bytes) for phase in work.phases for each in phase.operators}
+    loss = KernelCase("loss", "forward", "fp32", {"rows": 128, "width": 1024})
+    assert moved["loss"] == pytest.approx(loss.bytes)
+    elements = round(float(work.facts.parameters))
+    assert moved["optimizer"] == pytest.approx(KernelCase("optimizer", "forward", "fp32", {"elements": elements}).bytes)
+
+
 def test_timing_tells_median_best_and_spread():
     timing = summary([1.0, 1.0, 2.0, 1.0, 1.0], 10)
     assert (timing.seconds, timing.best, timing.spread, timing.runs) == (1.0, 1.0, 0.0, 10)
     slept = time_kernel(lambda: time.sleep(0.002), HostClock(), 0.05)
     assert slept is not None
     assert 0.002 <= slept.best <= slept.seconds
+
+
+def test_one_thread_is_charged_for_its_own_work_alone():
+    assert HostClock(1).seconds(lambda: time.sleep(0.02), 1) < 0.02 <= HostClock(2).seconds(lambda: time.sleep(0.02), 1)
 
 
 def test_samples_are_written_with_date_and_software(tmp_path):
