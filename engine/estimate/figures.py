@@ -208,9 +208,13 @@ _METRICS = (
            _infer(lambda i: i.running_requests)),
     Metric("computation.infer.waiting_requests", "requests waiting", "requests",
            _infer(lambda i: i.waiting_requests), LESS),
+    Metric("inference.largest_batch", "largest batch that fits", "requests",
+           lambda e: e.details.get("inference.largest_batch"), MORE, "largest batch"),
+    Metric("inference.longest_context", "longest context that fits", "tok",
+           lambda e: e.details.get("inference.longest_context"), MORE, "context fits"),
     Metric("cost.usd", "cost", "USD", lambda e: e.cost.interval or e.cost.usd, LESS),
     Metric("cost.usd_spot", "spot cost", "USD", lambda e: e.cost.spot_interval or e.cost.usd_spot, LESS),
-    Metric("cost.usd_per_hour", "cost per hour", "USD", lambda e: e.cost.usd_per_hour, LESS),
+    Metric("cost.usd_per_hour", "cost per hour", "USD", lambda e: e.cost.usd_per_hour, LESS, "$ an hour"),
     Metric("cost.usd_per_million_tokens", "cost per million {counted}", "USD/M",
            _per_step(lambda e: e.cost.usd_per_million_tokens, 1), LESS, "$/M {counted}"),
     Metric("energy.kwh", "energy", "kWh", _of_job(lambda e: e.energy.kwh), LESS),
@@ -296,6 +300,8 @@ def absence(key: str, estimate: Estimate) -> str:
         return "length is open"
     if key.startswith("computation.infer."):
         return _not_served(key, estimate.computation.infer)
+    if key.startswith("inference."):
+        return _no_room(estimate)
     return reasons.get(key.partition(".")[0], "not known")
 
 
@@ -304,6 +310,14 @@ def _not_served(key: str, speed: InferenceSpeed | None) -> str:
         return "only serving has it"
     of_load = key.rpartition(".")[2] in UNDER_LOAD and speed.request_seconds is None
     return "the plan gives no load" if of_load else "the model generates no tokens"
+
+
+def _no_room(estimate: Estimate) -> str:
+    """Return why nothing is said of the largest batch or context."""
+    speed = estimate.computation.infer
+    if speed is None:
+        return "only serving has it"
+    return "memory size not known" if speed.request_seconds is None else "the load decides the batch"
 
 
 def keys(estimate: Estimate) -> tuple[str, ...]:

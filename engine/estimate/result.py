@@ -11,6 +11,7 @@ import numpy as np
 from capacity_tui.engine.cluster.level import Level
 from capacity_tui.engine.estimate.equation import Record
 from capacity_tui.engine.estimate.filled_by import FilledBy
+from capacity_tui.engine.estimate.goal import Goal
 from capacity_tui.engine.estimate.note import Note
 from capacity_tui.engine.estimate.ranges import Ranges
 from capacity_tui.engine.estimate.timing.passes import PhaseTime
@@ -303,6 +304,7 @@ class Estimate:
     Attributes:
         work: what all of it was computed from: kernels, communication and memory.
         ranges: of measured over estimated, by figure; None where nothing is known of them.
+        goals: limits that the plan sets, and whether it keeps them.
         derivations: the equations as they were evaluated; None unless they were asked for.
         details: further figures of this kind of run, by result key.
     """
@@ -320,6 +322,7 @@ class Estimate:
     details: Mapping[str, Number] = field(default_factory=dict)
     derivations: Record | None = None
     ranges: Ranges | None = None
+    goals: tuple[Goal, ...] = ()
 
     def range_of(self, key: str) -> Range:
         """Return the ratios of measured to estimated behind the figure of a result key; 1 where nothing is known."""
@@ -353,6 +356,11 @@ class Estimate:
     def verdict(self) -> Verdict:
         """The verdict of a single plan."""
         return self.verdicts.single
+
+    @property
+    def missed(self) -> tuple[Goal, ...]:
+        """The limits that a single plan sets and does not keep."""
+        return tuple(goal for goal in self.goals if not goal.kept)
 
     @property
     def shortage(self) -> str:

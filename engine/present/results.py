@@ -72,6 +72,7 @@ def result_as_dict(plan: Plan, estimate: Estimate) -> dict[str, object]:
         "scalability": estimate.scalability,
         "cost": {name: value for name, value in _items(estimate.cost) if not name.endswith("interval")},
         "energy": estimate.energy,
+        "goals": estimate.goals,
         "recommendations": estimate.recommendations,
         "warnings": estimate.warnings,
         "basis": estimate.basis,

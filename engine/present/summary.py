@@ -17,7 +17,13 @@ from capacity_tui.engine.units import format_number
 
 # Figures of each block in their order; those that a run has none of are left out.
 _MODEL = ("model.parameters", "model.active_parameters", "model.forward_flops")
-_MEMORY = ("memory.capacity_bytes", "memory.utilization_percent", "memory.host_bytes")
+_MEMORY = (
+    "memory.capacity_bytes",
+    "memory.utilization_percent",
+    "memory.host_bytes",
+    "inference.largest_batch",
+    "inference.longest_context",
+)
 _TIME = (
     "computation.tokens_per_second",
     "computation.tokens_per_second_per_device",
@@ -77,9 +83,11 @@ def headline(plan: Plan, estimate: Estimate) -> str:
 
 
 def verdict(estimate: Estimate) -> str:
-    """Return whether the plan fits, in words, and what is short where it does not."""
+    """Return whether the plan fits, in words, what is short where it does not, and which limits it misses."""
     shortage = estimate.shortage
-    return f"{estimate.verdict.words}: {shortage}" if shortage else estimate.verdict.words
+    fits = f"{estimate.verdict.words}: {shortage}" if shortage else estimate.verdict.words
+    missed = ", ".join(goal.words for goal in estimate.missed)
+    return f"{fits}; misses its limits: {missed}" if missed else fits
 
 
 def blocks(plan: Plan, estimate: Estimate) -> tuple[Block, ...]:

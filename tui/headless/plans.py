@@ -35,7 +35,7 @@ _files = click.argument("files", nargs=-1, metavar="FILE...", type=click.Path())
 @plan_flags
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", shell_complete=completion.fields,
               help="Change a value, such as training.micro_batch=4; may be repeated.")  # fmt: skip
-@click.option("--check", is_flag=True, help="Exit with 1 if a plan does not fit.")
+@click.option("--check", is_flag=True, help="Exit with 1 if a plan does not fit, or misses a limit that it sets.")
 @click.option(
     "--explain",
     "key",
@@ -95,7 +95,8 @@ def plan(
             codes.append(error.exit_code)
             continue
         texts.append(_report(answer, wanted or _default_format(files, output, answer), len(files) > 1, output))
-        codes.append(DOES_NOT_FIT if check and answer.estimate.fits is False else 0)
+        is_short = answer.estimate.fits is False or bool(answer.estimate.missed)
+        codes.append(DOES_NOT_FIT if check and is_short else 0)
     if texts:
         write("".join(texts), output, files)
     return max(codes)

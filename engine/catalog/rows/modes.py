@@ -53,6 +53,17 @@ class Recovery(_Block):
     checkpoint_minutes_range: Annotated[Range, RUNNING] = Field(description="bounds of the time between checkpoints")
 
 
+class Serving(_Block):
+    """What takes the place of a mode where a model is served."""
+
+    name: str
+    target: str = Field(description="what it is for")
+    goal: Literal["latency", "devices", "throughput"] = Field(description="what is chosen by")
+    utilization: Share = Field(description="of available memory")
+    power_share: Share = Field(description="of the thermal design power")
+    most_requests: PositiveInt | None = Field(None, description="at once; none is as many as fit")
+
+
 class Warned(_Block):
     """What to know about a run that uses so much of the machine."""
 
@@ -76,6 +87,7 @@ class Mode(Row):
     tokens_per_parameter: PositiveFloat = Field(description="training tokens planned for a parameter")
     tokens_per_parameter_range: Annotated[Range, CHOSEN_FROM]
     reserve: Reserve
+    serving: Serving
     watch: Watch
     recovery: Annotated[Recovery, RUNNING]
     warnings: tuple[Warned, ...] = ()
@@ -91,3 +103,17 @@ class Mode(Row):
         power = self.power_share_range[1]
         of_power = "" if power is None else f" and {100 * power:.0f} % of the power limit"
         return f"{self.title}: up to {100 * self.utilization:.0f} % of memory{of_power}; {self.target}"
+
+    @property
+    def served(self) -> Mode:
+        """The mode as it is where a model is served."""
+        serving = self.serving
+        return self.model_copy(
+            update={
+                "name": serving.name,
+                "target": serving.target,
+                "utilization": serving.utilization,
+                "power_share_range": (None, serving.power_share),
+                "batch_range": (1, serving.most_requests),
+            }
+        )

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
+from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.rows.modes import Mode
+from capacity_tui.engine.choose.modes.limits import serving_room
 from capacity_tui.engine.choose.modes.mode_warnings import mode_warnings
 from capacity_tui.engine.choose.modes.shares import memory_budget, used_shares
 from capacity_tui.engine.cluster.cluster import Cluster
@@ -29,12 +31,14 @@ class ModePlan:
         resolved: the plan with everything filled in, and what its names stand for.
         estimate: its estimate.
         reasons: why each open field got its value.
+        catalog: facts.
     """
 
     mode: Mode
     resolved: ResolvedPlan
     estimate: Estimate
     reasons: Mapping[str, str]
+    catalog: Catalog = field(repr=False, compare=False)
 
     @property
     def plan(self) -> Plan:
@@ -43,11 +47,12 @@ class ModePlan:
 
     @property
     def told(self) -> Estimate:
-        """The estimate with what the mode warns of, and why it filled open fields as it did."""
+        """The estimate with what the mode warns of, why it filled open fields as it did, and what else would fit."""
         found = self.estimate
         warnings = (*found.warnings, *mode_warnings(self.mode, found, self.resolved.cluster))
         basis = replace(found.basis, chosen=self.reasons, filled_by=self.filled_by)
-        return replace(found, warnings=warnings, basis=basis)
+        details = {**found.details, **serving_room(self.resolved, self.catalog)}
+        return replace(found, warnings=warnings, basis=basis, details=details)
 
     @property
     def filled_by(self) -> FilledBy | None:

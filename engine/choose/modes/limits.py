@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -16,15 +16,17 @@ from capacity_tui.engine.estimate.assemble import memory_estimate
 from capacity_tui.engine.estimate.estimate import estimate_resolved
 from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
 from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.estimate.serving.memory import serving_memory
 from capacity_tui.engine.estimate.serving.resolve import serving_run
-from capacity_tui.engine.estimate.serving.room import SEQUENCES
+from capacity_tui.engine.estimate.serving.room import SEQUENCES, claim, reserved_bytes
 from capacity_tui.engine.estimate.serving.run import ServingRun
 from capacity_tui.engine.estimate.serving.work import serving_work
-from capacity_tui.engine.numeric import Flags
+from capacity_tui.engine.numeric import Flags, Number
 from capacity_tui.engine.plan.edit import with_values
 from capacity_tui.engine.plan.field_lists import served_sizes
 from capacity_tui.engine.plan.fields import plan_fields
 from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.schema.field_types import LARGEST_COUNT
 from capacity_tui.engine.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -35,6 +37,7 @@ Holds: TypeAlias = Callable[[Floats], Flags]
 WHOLE = ("integer", "power-of-two")
 SERVED = served_sizes()
 TRAINED = ("training.micro_batch", "training.seq_len")
+LARGEST_BATCH, LONGEST_CONTEXT = "inference.largest_batch", "inference.longest_context"
 # Values that one call judges: a range of a million takes four calls.
 POINTS = 32
 
@@ -81,6 +84,10 @@ def largest_that_fits(holds: Holds, low: int, high: int) -> int | None:
 
 def serving_needs(run: ServingRun) -> tuple[Floats, Flags]:
     """Return the bytes of the fullest device, and whether the engine's share of memory holds the batch."""
+    if not run.traffic.comes_singly:
+        parts = serving_memory(run)
+        room = claim(run, parts).get(SEQUENCES, np.inf)
+        return np.asarray(reserved_bytes(run, parts), dtype=np.float64), np.asarray(room >= run.batch)
     work = serving_work(run)
     memory = memory_estimate(work, run.cluster)
     sequences = work.details.get(SEQUENCES, np.inf)
@@ -131,6 +138,35 @@ def to_the_limit(plan: Plan, path: str, machine: Machine | None = None, catalog:
     found = estimated(value)
     verdict = Verdict.OVER if found is None else found.verdict
     return Limit(path, value, value + 1 if value < high else None, verdict)
+
+
+def serving_room(resolved: ResolvedPlan, catalog: Catalog) -> Mapping[str, Number]:
+    """Return the largest batch and the longest context that fit, by result key; nothing where nothing limits them.
+
+    Each is looked for with everything else as it is; a context is a prompt and its answer, as long as the model reads.
+    Under a load the cache decides how many requests run.
+
+    Args:
+        resolved: a plan without open fields.
+        catalog: facts.
+    """
+    plan, shape = resolved.plan, resolved.shape
+    is_known = shape is not None and resolved.cluster.device.memory_bytes is not None
+    loaded = plan.inference.request_rate is not None or plan.inference.concurrency is not None
+    if plan.task != "infer" or shape is None or not is_known or loaded:
+        return {}
+
+    def largest(path: str, most: float) -> float:
+        holds = _judge(plan, resolved, path, catalog)
+        return 0.0 if holds is None else float(largest_that_fits(holds, 1, int(most)) or 0)
+
+    output = float(plan.inference.output_tokens) if shape.kind == "decoder" else 0.0
+    longest = max(float(shape.max_context) or LARGEST_COUNT, output + 1.0)
+    prompt = largest("inference.prompt_tokens", longest - output)
+    return {
+        LARGEST_BATCH: largest("inference.batch", LARGEST_COUNT),
+        LONGEST_CONTEXT: prompt + output if prompt else 0.0,
+    }
 
 
 def _judge(plan: Plan, resolved: ResolvedPlan, path: str, catalog: Catalog) -> Holds | None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from capacity_tui.engine.catalog.rows.modes import Mode
+from collections.abc import Mapping
+
+from capacity_tui.engine.catalog.rows.modes import Mode, Warned
 from capacity_tui.engine.choose.modes.shares import memory_share, power_share
 from capacity_tui.engine.cluster.cluster import Cluster
 from capacity_tui.engine.estimate.note import Note
@@ -23,5 +25,9 @@ def mode_warnings(mode: Mode, estimate: Estimate, cluster: Cluster) -> tuple[Not
     return tuple(
         Note("mode", warned.text.rstrip("."), used[warned.figure][1])
         for warned in mode.warnings
-        if warned.figure in used and used[warned.figure][0] >= warned.least
+        if _holds(warned, used)
     )
+
+
+def _holds(warned: Warned, used: Mapping[str, tuple[float, str]]) -> bool:
+    return warned.figure in used and used[warned.figure][0] >= warned.least

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
@@ -11,6 +11,7 @@ from capacity_tui.engine.catalog.rows.modes import Mode
 from capacity_tui.engine.choose.modes.alike import Alike, alike, remarks
 from capacity_tui.engine.choose.modes.filled import ModePlan, Reasons, Values
 from capacity_tui.engine.choose.modes.model_choice import choose_model, smallest_model
+from capacity_tui.engine.choose.modes.serving_goals import ServedSettings
 from capacity_tui.engine.choose.modes.serving_settings import choose_serving
 from capacity_tui.engine.choose.modes.shares import memory_budget
 from capacity_tui.engine.choose.modes.spec_fields import choose_own_parameters, choose_served_batch
@@ -56,6 +57,14 @@ class Comparison:
         return tuple(remarks(self.alike))
 
 
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What is evaluated for one mode, and serves the others of the same comparison."""
+
+    trained: Evaluations = field(default_factory=Evaluations)
+    served: ServedSettings = field(default_factory=ServedSettings)
+
+
 def open_fields(plan: Plan) -> tuple[str, ...]:
     """Return the plan fields that are still to be chosen: what is ``auto``, and the layout of serving if absent."""
     chosen_model = ("model.name",) if plan.model.name == AUTO else ()
@@ -82,13 +91,13 @@ def compare(plan: Plan, machine: Machine | None = None, catalog: Catalog | None 
     resolved = resolve_plan(with_placeholders(plan, facts), facts, machine)
     if not open_fields(plan):
         estimate = estimate_resolved(resolved, facts)
-        return Comparison(*(_as_given(facts.modes[mode], resolved, estimate) for mode in MODES))
-    evaluations = Evaluations()
-    balanced = _fill(plan, "balanced", machine, facts, resolved, evaluations)
+        return Comparison(*(_as_given(mode, resolved, estimate, facts) for mode in MODES))
+    shared = Shared()
+    balanced = _fill(plan, "balanced", machine, facts, resolved, shared)
     return Comparison(
-        _alike(plan, "conservative", balanced, machine, facts, evaluations),
+        _alike(plan, "conservative", balanced, machine, facts, shared),
         balanced,
-        _alike(plan, "extreme", balanced, machine, facts, evaluations),
+        _alike(plan, "extreme", balanced, machine, facts, shared),
     )
 
 
@@ -99,7 +108,7 @@ def fill(plan: Plan, mode_name: ModeName, machine: Machine | None = None, catalo
         return _fill_model(plan, mode_name, machine, facts)
     resolved = resolve_plan(with_placeholders(plan, facts), facts, machine)
     if not open_fields(plan):
-        return _as_given(facts.modes[mode_name], resolved, estimate_resolved(resolved, facts))
+        return _as_given(mode_name, resolved, estimate_resolved(resolved, facts), facts)
     if mode_name == "balanced" or not _open_wish(plan):
         return _fill(plan, mode_name, machine, facts, resolved)
     return _alike(plan, mode_name, _fill(plan, "balanced", machine, facts, resolved), machine, facts)
@@ -121,8 +130,13 @@ def _open_wish(plan: Plan) -> tuple[str, ...]:
     return tuple(path for path in open_jobs() if plan.value(path) == AUTO)
 
 
-def _as_given(mode: Mode, resolved: ResolvedPlan, estimate: Estimate) -> ModePlan:
-    return ModePlan(mode, resolved, estimate, {})
+def _as_given(mode_name: ModeName, resolved: ResolvedPlan, estimate: Estimate, facts: Catalog) -> ModePlan:
+    return ModePlan(_mode_for(mode_name, resolved, facts), resolved, estimate, {}, facts)
+
+
+def _mode_for(mode_name: ModeName, resolved: ResolvedPlan, facts: Catalog) -> Mode:
+    mode = facts.modes[mode_name]
+    return mode.served if resolved.plan.task == "infer" else mode
 
 
 def _alike(
@@ -131,13 +145,13 @@ def _alike(
     balanced: ModePlan,
     machine: Machine | None,
     facts: Catalog,
-    evaluations: Evaluations | None = None,
+    shared: Shared | None = None,
 ) -> ModePlan:
     """Fill a plan as a mode would, for the job that the balanced mode chose."""
     wish = {path: balanced.plan.value(path) for path in _open_wish(plan)}
     wished = with_values(plan, wish)
     resolved = resolve_plan(with_placeholders(wished, facts), facts, machine, balanced.resolved)
-    filled = _fill(wished, mode_name, machine, facts, resolved, evaluations)
+    filled = _fill(wished, mode_name, machine, facts, resolved, shared)
     job = {path: why for path, why in balanced.reasons.items() if path in wish}
     return replace(filled, reasons={**job, **filled.reasons})
 
@@ -148,10 +162,11 @@ def _fill(
     machine: Machine | None,
     facts: Catalog,
     resolved: ResolvedPlan,
-    evaluations: Evaluations | None = None,
+    shared: Shared | None = None,
 ) -> ModePlan:
     """Fill the open fields of a plan that names its model; ``resolved`` holds placeholders in them."""
-    mode, wanted, shape = facts.modes[mode_name], open_fields(plan), resolved.shape
+    shared = shared or Shared()
+    mode, wanted, shape = _mode_for(mode_name, resolved, facts), open_fields(plan), resolved.shape
     budget = memory_budget(mode, resolved.cluster)
     base = with_placeholders(plan, facts)
     notes: tuple[Note, ...] = ()
@@ -164,21 +179,19 @@ def _fill(
         if shape is None:
             values, reasons = choose_served_batch(wanted, mode, budget, estimated)
         else:
-            values, reasons = choose_serving(resolved, shape, wanted, replicas, mode, facts)
+            values, reasons = choose_serving(resolved, shape, wanted, replicas, mode, facts, shared.served)
         if replicas is not None:
             values["parallelism.dp"] = replicas
     elif shape is None:
         values, reasons = choose_own_parameters(resolved, wanted, mode, budget, estimated)
     else:
-        values, reasons, notes = _training(
-            Search(plan, resolved, mode, facts, machine, evaluations or Evaluations()), wanted
-        )
+        values, reasons, notes = _training(Search(plan, resolved, mode, facts, machine, shared.trained), wanted)
     if isinstance(plan.training.global_batch, int):
         values["training.global_batch"] = plan.training.global_batch
     resolved = resolve_plan(with_values(base, values), facts, machine, resolved)
     estimate = estimate_resolved(resolved, facts)
     estimate = replace(estimate, warnings=(*estimate.warnings, *notes))
-    return ModePlan(mode, resolved, estimate, reasons)
+    return ModePlan(mode, resolved, estimate, reasons, facts)
 
 
 def _training(search: Search, wanted: tuple[str, ...]) -> tuple[Values, Reasons, tuple[Note, ...]]:

@@ -11,21 +11,20 @@ from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.rows.modes import Mode
 from capacity_tui.engine.choose.modes.filled import Reasons, Values, budget_text
 from capacity_tui.engine.choose.modes.limits import largest_that_fits, serving_needs
+from capacity_tui.engine.choose.modes.serving_formats import chosen_formats, formats, laid_out, spread
+from capacity_tui.engine.choose.modes.serving_goals import Facts, ServedSettings, Trials, choose_by_goal, is_limited
 from capacity_tui.engine.choose.modes.shares import memory_budget
 from capacity_tui.engine.choose.space.excluded import held
 from capacity_tui.engine.choose.space.grid import Floats, Grid
 from capacity_tui.engine.choose.space.layouts import layout_axes
-from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
+from capacity_tui.engine.estimate.resolve import ResolvedPlan
 from capacity_tui.engine.estimate.serving.resolve import serving_run
 from capacity_tui.engine.estimate.serving.run import ServingRun
 from capacity_tui.engine.models.transformer.shape import TransformerShape
-from capacity_tui.engine.numeric import Flags, Number, where
-from capacity_tui.engine.plan.edit import with_values
-from capacity_tui.engine.plan.layout_rules import Layout, plan_layout, refusing, with_following
+from capacity_tui.engine.numeric import Flags
+from capacity_tui.engine.plan.layout_rules import plan_layout, refusing
 from capacity_tui.engine.units import format_bytes
 
-# Formats of weights to try, the least quantized first.
-FORMATS = ("bf16", "int8", "nf4")
 # Sequences served at once where a mode sets no end (vLLM's default for max_num_seqs).
 LARGEST_BATCH = 256
 
@@ -61,8 +60,11 @@ def choose_serving(
     replicas: int | None,
     mode: Mode,
     catalog: Catalog,
+    settings: ServedSettings,
 ) -> tuple[Values, Reasons]:
-    """Return values and reasons: the least quantized weights that fit, the fewest devices, then the largest batch.
+    """Return values and reasons: what the mode's goal asks for.
+
+    Of few devices for a replica that is the least quantized weights, the fewest devices, then the largest batch.
 
     Args:
         resolved: the plan with placeholders where it is open.
@@ -71,10 +73,13 @@ def choose_serving(
         replicas: replicas where the plan gives them.
         mode: whose figures decide.
         catalog: facts.
+        settings: what was evaluated for other modes.
     """
+    if mode.serving.goal != "devices" or is_limited(resolved):
+        return choose_by_goal(Trials(shape, mode, Facts(replicas, catalog), settings), resolved, wanted)
     device, budget = resolved.cluster.device, memory_budget(mode, resolved.cluster)
     capacity = None if device.memory_bytes is None else float(np.max(device.memory_bytes))
-    tried = [_tried(chosen, shape, wanted, replicas, catalog) for chosen in _formats(resolved, wanted, catalog)]
+    tried = [_tried(chosen, shape, wanted, replicas, catalog) for chosen in formats(resolved, wanted, catalog)]
     # Inside the mode's share if anything is, else what fits at all, else what needs least.
     fitting = [
         (each, place)
@@ -85,9 +90,8 @@ def choose_serving(
     found, place = fitting[0] if fitting else (tried[-1], int(np.argmin(tried[-1].needed)))
     values: Values = {}
     reasons: Reasons = {}
-    if "inference.weights" in wanted:
-        values["inference.weights"] = found.resolved.plan.inference.weights
-        reasons["inference.weights"] = _weights_reason(found, place, bool(fitting), mode)
+    for path, name in chosen_formats(found.resolved, wanted).items():
+        values[path], reasons[path] = name, _format_reason(found, place, bool(fitting), mode)
     layout = found.choices[place]
     why = _layout_reason(found, place, bool(fitting), mode, replicas)
     for path in ("parallelism.tp", "parallelism.pp"):
@@ -96,7 +100,9 @@ def choose_serving(
     if "inference.batch" in wanted:
         run = serving_run(found.resolved.plan, shape, resolved.cluster, catalog)
         sizes = {path.removeprefix("parallelism."): float(size) for path, size in layout.items()}
-        run = _laid_out(run, _spread(plan_layout(found.resolved.plan, shape, catalog), sizes, replicas))
+        run = laid_out(
+            run, spread(plan_layout(found.resolved.plan, shape, catalog), sizes, replicas), resolved.plan.inference
+        )
         limit = capacity if budget is not None and found.needed[place] > budget else budget
         batch = _largest_batch(run, limit, int(mode.batch_range[1] or LARGEST_BATCH))
         values["inference.batch"] = batch
@@ -115,16 +121,6 @@ def _largest_batch(run: ServingRun, limit: float | None, most: int) -> int:
     return largest_that_fits(holds, 1, most) or 1
 
 
-def _formats(resolved: ResolvedPlan, wanted: Sequence[str], catalog: Catalog) -> list[ResolvedPlan]:
-    """Return the plan in each format of weights that may be chosen."""
-    if "inference.weights" not in wanted:
-        return [resolved]
-    engines = catalog.engine_rows(resolved.plan.inference.engine)
-    names = next((row.tried_weights for row in engines if row.tried_weights), FORMATS)
-    plans = (with_values(resolved.plan, {"inference.weights": name}) for name in names)
-    return [resolve_plan(plan, catalog, like=resolved) for plan in plans]
-
-
 def _tried(
     resolved: ResolvedPlan, shape: TransformerShape, wanted: Sequence[str], replicas: int | None, catalog: Catalog
 ) -> Layouts:
@@ -132,11 +128,13 @@ def _tried(
     own = plan_layout(resolved.plan, shape, catalog)
     grid = Grid(tuple(layout_axes(own, int(resolved.cluster.per_node), wanted)))
     sizes = {axis.path.removeprefix("parallelism."): grid.numbers(axis.path) for axis in grid.axes}
-    layout = _spread(own, sizes, replicas)
+    layout = spread(own, sizes, replicas)
     possible = np.broadcast_to(held(layout, refusing()), grid.shape)
     if not possible.any():
-        grid, layout, possible = Grid(()), _spread(own, {}, replicas), np.asarray(True)
-    needed, holds = serving_needs(_laid_out(serving_run(resolved.plan, shape, resolved.cluster, catalog), layout))
+        grid, layout, possible = Grid(()), spread(own, {}, replicas), np.asarray(True)
+    needed, holds = serving_needs(
+        laid_out(serving_run(resolved.plan, shape, resolved.cluster, catalog), layout, resolved.plan.inference)
+    )
     tp, pp = (np.broadcast_to(np.asarray(size), grid.shape).ravel() for size in (layout.tp, layout.pp))
     order = np.array([place for place in np.lexsort((pp, tp * pp)) if possible.ravel()[place]], dtype=np.intp)
     return Layouts(
@@ -147,17 +145,7 @@ def _tried(
     )
 
 
-def _spread(layout: Layout, sizes: Mapping[str, Number], replicas: int | None) -> Layout:
-    """Return a layout in other sizes, with as many replicas as the plan gives or the devices hold."""
-    given = {"dp"} if replicas is not None else set[str]()
-    return with_following(replace(layout, dp=float(replicas or 1), **sizes), given)
-
-
-def _laid_out(run: ServingRun, layout: Layout) -> ServingRun:
-    return replace(run, tp=layout.tp, pp=layout.pp, dp=layout.dp, etp=where(run.ep > 1, run.etp, layout.tp))
-
-
-def _weights_reason(tried: Layouts, place: int, fits: bool, mode: Mode) -> str:
+def _format_reason(tried: Layouts, place: int, fits: bool, mode: Mode) -> str:
     needed = format_bytes(float(tried.needed[place]))
     if not fits:
         return f"no format of the engine fits; this one needs least: {needed}"

@@ -8,15 +8,15 @@ import numpy as np
 
 from capacity_tui.engine.catalog.rows.modes import Mode
 from capacity_tui.engine.choose.modes.filled import Reasons, Values
-from capacity_tui.engine.choose.modes.limits import largest_that_fits
-from capacity_tui.engine.choose.modes.serving_settings import FORMATS, LARGEST_BATCH
+from capacity_tui.engine.choose.modes.serving_formats import FORMATS, WEIGHTS
+from capacity_tui.engine.choose.modes.serving_goals import BATCH
+from capacity_tui.engine.choose.modes.serving_settings import LARGEST_BATCH
 from capacity_tui.engine.choose.modes.training_settings import LARGEST_MICRO_BATCH
-from capacity_tui.engine.choose.space.grid import Floats, powers_of_two
+from capacity_tui.engine.choose.space.grid import powers_of_two
 from capacity_tui.engine.cluster.cluster import Cluster
 from capacity_tui.engine.estimate.resolve import ResolvedPlan
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.models.classical.specs import ClassicalSpec, LinearRegressionNormal
-from capacity_tui.engine.numeric import Flags
 from capacity_tui.engine.units import format_bytes, format_percent
 
 # Checkpointing that a network may use, the cheaper first.
@@ -54,21 +54,29 @@ def choose_served_batch(
     values: Values = {}
     reasons: Reasons = {}
 
-    def inside(trial: Mapping[str, object]) -> bool:
-        return budget is None or float(np.max(estimate(trial).memory.reserved_bytes.value)) <= budget
+    def inside(found: Estimate) -> bool:
+        return budget is None or float(np.max(found.memory.reserved_bytes.value)) <= budget
 
-    def holds(batches: Floats) -> Flags:
-        trials = [{**values, "inference.batch": int(batch)} for batch in batches]
-        return np.array([inside(trial) for trial in trials], dtype=np.bool_)
-
-    if "inference.weights" in wanted:
-        trials = ({"inference.weights": name} for name in FORMATS)
-        values |= next((trial for trial in trials if inside(trial)), {"inference.weights": FORMATS[-1]})
-        reasons["inference.weights"] = "least quantized format that stays inside the mode's memory"
-    if "inference.batch" in wanted:
-        values["inference.batch"] = largest_that_fits(holds, 1, int(mode.batch_range[1] or LARGEST_BATCH)) or 1
-        reasons["inference.batch"] = "largest batch that stays inside the mode's memory and range"
+    if WEIGHTS in wanted:
+        trials = ({WEIGHTS: name} for name in FORMATS)
+        values |= next((trial for trial in trials if inside(estimate(trial))), {WEIGHTS: FORMATS[-1]})
+        reasons[WEIGHTS] = "least quantized format that stays inside the mode's memory"
+    if BATCH in wanted:
+        batches = powers_of_two(mode.batch_range[1] or LARGEST_BATCH)
+        found = {batch: estimate({**values, BATCH: batch}) for batch in batches}
+        fitting = [batch for batch in batches if inside(found[batch])] or [1]
+        best, why = {
+            "latency": (lambda batch: -_seconds(found[batch]), "least time of a batch"),
+            "devices": (float, "largest batch"),
+            "throughput": (lambda batch: batch / _seconds(found[batch]), "most answers a second"),
+        }[mode.serving.goal]
+        values[BATCH] = max(fitting, key=best)
+        reasons[BATCH] = f"{why} inside the mode's memory and range"
     return values, reasons
+
+
+def _seconds(found: Estimate) -> float:
+    return float(np.max(found.computation.step_seconds.value))
 
 
 def _classical(spec: ClassicalSpec, cluster: Cluster, wanted: tuple[str, ...], mode: Mode) -> tuple[Values, Reasons]:

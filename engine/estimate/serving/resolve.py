@@ -117,15 +117,15 @@ def serving_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catalog: 
         vector_peak=device.peaks.get("fp32", min(device.peaks.values())),
         calibration=f"{engine.name}: {engine.source} ({engine.confidence}); {device.efficiency.source}",
         assumed=(*cluster.assumed, *shape.assumed, *_assumed(plan, quantization, shape, device, catalog)),
-        traffic=_traffic(inference, float(parallel.dp or 1)),
+        traffic=traffic_of(inference, float(parallel.dp or 1)),
         guessing=Guessing(float(inference.num_speculative_tokens), inference.acceptance_rate, inference.draft_cost),
     )
 
 
-def _traffic(inference: InferenceSection, replicas: float) -> Traffic:
-    """Return how the requests of one replica come, and how they differ."""
+def traffic_of(inference: InferenceSection, replicas: Number) -> Traffic:
+    """Return how the requests of each of so many replicas come, and how they differ."""
     told = inference.percentile / PERCENT
-    each = np.inf if inference.concurrency is None else max(inference.concurrency / replicas, 1.0)
+    each = np.inf if inference.concurrency is None else np.maximum(inference.concurrency / replicas, 1.0)
     return Traffic(
         comes_singly=inference.request_rate is not None or inference.concurrency is not None,
         rate=0.0 if inference.request_rate is None else float(inference.request_rate) / replicas,

@@ -23,6 +23,11 @@ def outside_bytes(run: ServingRun) -> Number:
     return context_bytes(efficiency.context_bytes, efficiency.communicator_bytes, groups)
 
 
+def reserved_bytes(run: ServingRun, memory: ServingMemory) -> Number:
+    """Bytes of a device that a batch needs: of its parts, lost to fragmentation, outside the allocator."""
+    return added(memory.parts.values()) * (1.0 + run.runtime.fragmentation) + outside_bytes(run)
+
+
 def claim(run: ServingRun, memory: ServingMemory) -> Mapping[str, Number]:
     """Return what an engine takes beyond its need, and how many sequences fit into that; empty where it takes none."""
     if run.cluster.device.memory_bytes is None or not any_true(run.runtime.claim > 0):
@@ -42,7 +47,7 @@ def _held(run: ServingRun, memory: ServingMemory) -> tuple[Number, Number]:
     share, capacity = run.runtime.claim, run.cluster.device.memory_bytes
     if capacity is None:
         return np.inf, np.inf
-    reserved = added(memory.parts.values()) * (1.0 + run.runtime.fragmentation) + outside_bytes(run)
+    reserved = reserved_bytes(run, memory)
     cache = memory.parts["kv_cache"]
     needed = reserved - cache
     taken = claimed_bytes(capacity, where(share > 0, share, 1.0), needed, run.runtime.claims_free)

@@ -12,6 +12,7 @@ from capacity_tui.engine.schema.field_types import (
     LARGEST_COUNT,
     NEURAL,
     TRANSFORMER,
+    Amount,
     AutoCount,
     Length,
     Section,
@@ -88,9 +89,38 @@ class RequestFields(Section):
             "inference",
             rows="format of the cache",
             families=TRANSFORMER,
+            automatic=True,
             role="setting",
         ),
     ] = "fp16"
+    ttft_seconds: Annotated[
+        Amount | None,
+        Knob(
+            "TTFT limit",
+            "number",
+            "inference",
+            "s",
+            0.05,
+            LARGEST_COUNT,
+            0.5,
+            families=TRANSFORMER,
+            role="job",
+        ),
+    ] = None
+    tpot_seconds: Annotated[
+        Amount | None,
+        Knob(
+            "TPOT limit",
+            "number",
+            "inference",
+            "s",
+            0.001,
+            LARGEST_COUNT,
+            0.01,
+            families=TRANSFORMER,
+            role="job",
+        ),
+    ] = None
     engine: Annotated[
         str,
         Knob(

@@ -44,6 +44,8 @@ _SERVING = (
 )
 # Before the figure of which a mode allows a share.
 _SHARE = "mode."
+# How much more would fit.
+ROOM = ("inference.largest_batch", "inference.longest_context")
 # What a job costs, and what running costs where its length is open.
 _JOB_COST = ("cost.usd", "energy.kwh")
 _OPEN_COST = ("cost.usd_per_hour", "cost.usd_per_million_tokens", "energy.watts_average")
@@ -87,6 +89,8 @@ def setting_reason(filled: ModePlan, mode: str, key: str) -> ExplanationText | N
         return None if share is None else _share_explained(share, filled, mode, key)
     if key.partition(".")[0] not in {"training", "parallelism", "inference", "model"}:
         return None
+    if key in ROOM:
+        return _room_explained(filled, mode, key)
     given = "the plan says so"
     why = filled.reasons.get(key, given)
     value = filled.plan.value(key)
@@ -97,6 +101,13 @@ def setting_reason(filled: ModePlan, mode: str, key: str) -> ExplanationText | N
         result="" if value is None else str(value),
         lever="" if why != given else "backspace on the field lets the modes choose, where they can",
     )
+
+
+def _room_explained(filled: ModePlan, mode: str, key: str) -> ExplanationText:
+    found = figure(filled.told, key)
+    what = "prompt" if key == ROOM[1] else "batch"
+    how = f"the largest {what} with which weights, cache and workspace fit a device, all else as it is"
+    return ExplanationText(key=key, title=f"{found.title} ({mode})", formula=how, result=found.text)
 
 
 def _share_explained(share: UsedShare, filled: ModePlan, mode: str, key: str) -> ExplanationText:
@@ -140,6 +151,9 @@ def _setting_rows(plan: Plan, estimate: Estimate) -> Iterator[Row]:
         if plan.inference.request_rate is None and plan.inference.concurrency is None:
             yield Row("inference.batch", "batch", plan_value_text(plan.inference.batch))
         yield Row("inference.weights", "weights as", plan_value_text(plan.inference.weights))
+        if estimate.computation.infer is not None:
+            yield Row("inference.kv_cache", "KV cache as", plan_value_text(plan.inference.kv_cache))
+        yield from _layout_rows(plan)
         return
     if plan.task == "fit":
         for name, label in (("n_jobs", "cores"), ("precision", "precision")):
@@ -152,15 +166,24 @@ def _setting_rows(plan: Plan, estimate: Estimate) -> Iterator[Row]:
         yield Row("training.seq_len", "sequence", plan_value_text(training.seq_len))
     yield Row("training.micro_batch", "micro × accum", f"{training.micro_batch} × {accumulation:g}")
     yield Row("training.checkpointing", "checkpointing", training.checkpointing)
-    if replicas * int(parallel.tp or 1) * int(parallel.pp or 1) * int(parallel.cp) == 1:
-        return
-    yield Row("parallelism.dp", "dp × tp × pp", f"{parallel.dp} × {parallel.tp} × {parallel.pp}")
-    yield Row("parallelism.zero", "ZeRO", plan_value_text(parallel.zero))
+    layout = tuple(_layout_rows(plan))
+    yield from layout
+    if layout:
+        yield Row("parallelism.zero", "ZeRO", plan_value_text(parallel.zero))
+
+
+def _layout_rows(plan: Plan) -> Iterator[Row]:
+    """Yield how the devices share the work; nothing of one device."""
+    parallel = plan.parallelism
+    sizes = tuple(int(size or 1) for size in (parallel.dp, parallel.tp, parallel.pp))
+    if max(*sizes, int(parallel.cp)) > 1:
+        yield Row("parallelism.dp", "dp × tp × pp", " × ".join(map(str, sizes)))
 
 
 def _time_rows(plan: Plan, estimate: Estimate) -> Iterator[Row]:
     if estimate.computation.infer is not None:
         yield from (_figure_row(estimate, key) for key in _SERVING)
+        yield from (_figure_row(estimate, key) for key in ROOM if estimate.computation.infer.request_seconds is None)
         if estimate.computation.infer.request_seconds is not None:
             yield from (_figure_row(estimate, f"computation.infer.{name}") for name in UNDER_LOAD)
         return
