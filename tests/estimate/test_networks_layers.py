@@ -222,6 +222,17 @@ def test_inference_needs_no_gradients() -> None:
     assert float(answer.estimate.computation.units_per_step) / seconds(answer) > 1000
 
 
+def test_convolutions_outside_the_matrix_units_are_transformed_in_memory() -> None:
+    """Around a 3x3 convolution of 8 channels to 64 its images, and 36/16 of them transformed."""
+
+    def activations(precision: str) -> float:
+        spec = {"image_h": 32, "image_w": 32, "c_in": 8, "channels": [64], "stride": 1}
+        answer = run("simple_cnn", spec, training={"micro_batch": 4, "precision": precision})
+        return float(answer.estimate.memory.parts["activations"])
+
+    assert activations("fp32") - 2 * activations("bf16") == 4 * 4 * 36 / 16 * (8 + 64) * 32 * 32
+
+
 def test_boxes_are_selected_while_the_device_waits() -> None:
     """Batches of two take far less than twice as long as one: the host's share is the same."""
 

@@ -16,6 +16,8 @@ from capacity_tui.engine.machine.device_names import (
 MIB = 1 << 20
 
 KNOWN = [
+    ("NVIDIA RTX 5000 Ada Generation", 32760, "rtx-5000-ada"),
+    ("Tesla P40", 22919, "p40"),
     ("NVIDIA A100-SXM4-80GB", 81920, "a100-sxm-80gb"),
     ("NVIDIA A100-SXM4-80GB", 81251, "a100-sxm-80gb"),
     ("A100-SXM4-40GB", 40536, "a100-sxm-40gb"),

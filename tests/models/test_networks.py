@@ -102,6 +102,12 @@ def test_heads_of_a_detector_follow_its_classes() -> None:
     assert many - few == (264 - 80) * 9 * (9 * 256 + 1)
 
 
+def test_the_loss_of_dense_boxes_is_kept_in_training_alone() -> None:
+    served, trained = (network("retinanet", trains=trains) for trains in (False, True))
+    positions = sum(side * side for side in (100, 50, 25, 13, 7))
+    assert trained.kept_elements - served.kept_elements == 9 * 91 * 9 * positions
+
+
 def test_weights_shared_by_several_tensors_count_once_and_work_for_each() -> None:
     head: list[object] = [{"conv": 8}]
     saved: list[object] = [{"save": "large"}, "pool", {"save": "small"}]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from capacity_tui.engine.catalog.counts import counted
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.networks.run import NetworkRun
 from capacity_tui.engine.estimate.numerics import mean_state_bytes
@@ -11,6 +12,7 @@ from capacity_tui.engine.estimate.transformer.memory_terms import GRADIENTS, OPT
 from capacity_tui.engine.numeric import Number
 
 WEIGHTS = "memory.parts.weights"
+TRANSFORMED_TILE = counted("transformed-tile")
 
 
 @equation(
@@ -33,6 +35,23 @@ def activation_bytes(
         element_bytes: bytes of an element.
     """
     return batch * (kept * (elements * element_bytes + further) + working * element_bytes)
+
+
+@equation(
+    "workspace = batch · elements · element_bytes · 36 / 16 · plain",
+    unit="B",
+    source="Lavin and Gray 2016: for tiles of 4x4 a 3x3 convolution transforms windows of 6x6 into memory of its own",
+)
+def workspace_bytes(batch: Number, elements: Number, element_bytes: Number, plain: Number) -> Number:
+    """Bytes in which a convolution outside the matrix units keeps its transformed input and output.
+
+    Args:
+        batch: samples on the device.
+        elements: elements of one sample that the largest such convolution reads and writes.
+        element_bytes: bytes of an element.
+        plain: 1 where products do not run on matrix units, which multiply as they are.
+    """
+    return batch * elements * element_bytes * TRANSFORMED_TILE * plain
 
 
 @equation(
@@ -71,6 +90,12 @@ def network_memory(run: NetworkRun) -> tuple[Mapping[str, Number], Number]:
             float(network.kept_bytes),
             float(network.largest),
             numerics.element_bytes,
+        )
+        + workspace_bytes(
+            run.micro_batch,
+            float(network.transformed),
+            numerics.element_bytes,
+            float(run.peak <= run.vector_peak),
         ),
         "buffers": bucket_bytes(numerics.element_bytes, trained, trains * float(run.dp > 1)),
     }

@@ -173,6 +173,13 @@ class LayerBuilder:
         moves = Moves(5 * elements, 8 * elements, 5 * elements, (3 * elements, 5 * elements, 3 * elements))
         self._add(Layer(f"{name} gate", "activation", half, moves=moves))
 
+    def focal_loss(self) -> None:
+        """Add the loss of dense boxes as separate operations; scores, labels and seven results between are kept."""
+        elements = self.shape.elements
+        self._keep_more(9 * elements)
+        moves = Moves(38 * elements, 32 * elements, 0, (3 * elements, 3 * elements, 0))
+        self._add(Layer("focal loss", "activation", self.shape, wide=True, moves=moves))
+
     def shifted(self) -> None:
         """Add a signal to every position; keeps nothing."""
         elements = self.shape.elements

@@ -86,7 +86,7 @@ def dense_boxes(before: int, levels: list[str], width: int, anchors: int, depth:
     del before
     tower = {"repeat": {"count": depth, "layers": [{"conv": {"out": width}}, "activation"]}}
     classes, boxes = ({"conv": {"out": out}} for out in (f"{anchors} classes", 4 * anchors))
-    head = [{"aside": [tower, classes]}, tower, boxes]
+    head = [{"aside": [tower, classes, "focal_loss"]}, tower, boxes]
     return [{"shared": {"tensors": levels, "layers": head}}]
 
 

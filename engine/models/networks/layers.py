@@ -139,6 +139,11 @@ class LayerList:
         return sum(layer.flops for layer in self.layers if not layer.frozen)
 
     @property
+    def transformed(self) -> int:
+        """Elements of one sample around the largest convolution for which there is a way with fewer products."""
+        return max((layer.read + layer.output.elements for layer in self.layers if layer.overlapping), default=0)
+
+    @property
     def largest(self) -> int:
         """Elements of the two largest neighbours: what a forward pass alone keeps of one sample."""
         sizes = [self.input.elements, *(layer.output.elements for layer in self.layers)]

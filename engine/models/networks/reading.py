@@ -66,6 +66,7 @@ class _Reader:
             "upsample": self._upsample,
             "regions": self._regions,
             "selection": self._selection,
+            "focal_loss": self._focal_loss,
             "flatten": self._flatten,
             "latents": self._latents,
             "save": self._save,
@@ -158,6 +159,10 @@ class _Reader:
         shape = self.builder.shape
         after = self._found(to)[0] if to else Shape(shape.channels, shape.height * out, shape.width * out)
         self.builder.upsample(after.height, after.width)
+
+    def _focal_loss(self) -> None:
+        if self.trains:
+            self.builder.focal_loss()
 
     def _selection(self, out: int) -> None:
         self.builder.selected(out)
