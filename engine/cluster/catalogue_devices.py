@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 
 from capacity_tui.engine.catalog import Accelerator, Catalog, Processor
 from capacity_tui.engine.catalog.rows.assumptions import Assumption
 from capacity_tui.engine.catalog.rows.base import FROM_USER, MIB, Row
-from capacity_tui.engine.cluster.cluster import Device, Efficiency
+from capacity_tui.engine.cluster.cluster import SIXTEEN_BIT, Device, Efficiency
 from capacity_tui.engine.errors import CatalogError, Place
 from capacity_tui.engine.machine.facts import Provenance
 from capacity_tui.engine.units import TERA
@@ -27,6 +28,8 @@ SPEC_FIGURES = {
 }  # fmt: skip
 """The figure that each key of a plan's hardware.spec, or of a catalogue row, gives."""
 CLUSTER_FIGURES = ("node_bandwidth", "host_memory_bytes")
+# Dynamic power grows with the third power of the clock.
+CLOCK_OF_POWER = 1.0 / 3.0
 UNTOLD = Provenance("assumed", "nothing tells")
 DEVICE_FIGURES = ("memory_bytes", "bandwidth", "peaks", "units", "tdp_watts", "link_bandwidth", "host_bandwidth")
 
@@ -67,7 +70,30 @@ def efficiency_of(generation: str, catalog: Catalog) -> Efficiency:
         waiting_power=catalog.coefficients["waiting-power"].value,
         source=f"{row.name}: {row.source} ({row.confidence})",
         row=row.id,
+        boost=row.boost,
     )
+
+
+def under_power(efficiency: Efficiency, watts: float | None, peak: float, measured: float) -> Efficiency:
+    """Return what matrix products reach at the clock that the power of a device leaves them.
+
+    Args:
+        efficiency: of its generation.
+        watts: its power limit.
+        peak: its dense 16-bit peak, FLOP/s.
+        measured: watts for a TFLOP/s of the part that was measured; 0 where power has no say.
+    """
+    if not measured or watts is None:
+        return efficiency
+    room = (watts / (peak / TERA) / measured) ** CLOCK_OF_POWER
+    clock = boosted(room, efficiency.boost)
+    gemm = {name: share * clock for name, share in efficiency.gemm.items()}
+    return replace(efficiency, gemm=gemm, power_room=room)
+
+
+def boosted(room: float, boost: float) -> float:
+    """Return the clock, over that of the part that was measured, which so much room for power gives; boost at most."""
+    return min(room, boost)
 
 
 def stand_ins(catalog: Catalog) -> dict[str, str]:
@@ -105,7 +131,7 @@ def accelerator_device(row: Accelerator, catalog: Catalog) -> Device:
         clock=1.0,
         link_bandwidth=row.link_gbs * 1e9 if row.link_gbs else host,
         host_bandwidth=bandwidth if row.unified_memory else host,
-        efficiency=efficiency_of(row.generation or "", catalog),
+        efficiency=_efficiency(row, peaks, catalog),
         checked=row.checked.isoformat(),
         confidence=row.confidence,
         runs_as=stand_ins(catalog),
@@ -188,6 +214,12 @@ def processor_device(row: Processor, catalog: Catalog) -> Device:
     return device
 
 
+def _efficiency(row: Accelerator, peaks: Mapping[str, float], catalog: Catalog) -> Efficiency:
+    found = efficiency_of(row.generation or "", catalog)
+    peak = next((peaks[name] for name in SIXTEEN_BIT if name in peaks), 0.0)
+    return under_power(found, row.tdp_w, peak, catalog.efficiencies[found.row].matrix_watts) if peak else found
+
+
 def row_provenance(row: Row) -> Provenance:
     """Return how the figures of a catalogue row came about: shipped ones are the catalogue's, others the user's own."""
     if row.provenance == FROM_USER and not row.overrides:
@@ -204,5 +236,5 @@ def power_limited(device: Device, limit: float) -> Device:
     """Lower the clock to what a power limit leaves: dynamic power grows with its third power."""
     if device.tdp_watts is None:
         return replace(device, tdp_watts=limit)
-    clock = min(1.0, (limit / device.tdp_watts) ** (1.0 / 3.0))
+    clock = min(1.0, (limit / device.tdp_watts) ** CLOCK_OF_POWER)
     return replace(device, tdp_watts=min(limit, float(device.tdp_watts)) if clock < 1 else limit, clock=clock)

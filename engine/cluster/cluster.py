@@ -34,8 +34,9 @@ SIXTEEN_BIT = ("bf16", "fp16")
 class Efficiency:
     """Shares of the datasheet a generation reaches; see profiles/efficiency.yaml and coefficients.yaml.
 
-    Times are in seconds here, sizes in bytes. What fused attention reaches is None where it was not measured on the
-    machine itself: the rows of attention_kernels.yaml say it then.
+    Times are in seconds here, sizes in bytes. ``gemm`` holds at the clock of matrix products; ``power_room`` is that
+    clock over the one of the part it was measured on, were there no highest. What fused attention reaches is None where
+    it was not measured on the machine itself: the rows of attention_kernels.yaml say it then.
     """
 
     gemm: Mapping[str, float]
@@ -77,6 +78,8 @@ class Efficiency:
     attention_backward_half_length: Number | None = None
     curves: tuple[Curve, ...] = ()
     errors: tuple[FitError, ...] = ()
+    power_room: float = 1.0
+    boost: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,6 +50,26 @@ def test_training_that_multiplies_without_pause_draws_nearly_the_limit() -> None
     assert H100_IDLE < share(TINY) < 0.5
 
 
+def prefill(device: str, engine: str, weights: str) -> float:
+    inference = {"engine": engine, "weights": weights, "prompt_tokens": 2048, "output_tokens": 1, "batch": 1}
+    plan = Plan.model_validate(
+        {"task": "infer", "model": {"name": "llama-3-8b"}, "hardware": {"name": device}, "inference": inference}
+    )
+    speed = estimate_plan(plan).estimate.computation.infer
+    return float(speed.prefill_tokens_per_second.value) if speed else 0.0
+
+
+def test_cards_with_little_power_for_their_peak_multiply_at_a_lower_clock() -> None:
+    assert prefill("l4", "vllm", "fp16") < 0.95 * prefill("l40s", "vllm", "fp16") * 121.0 / 362.0
+    assert prefill("h100-pcie-80gb", "vllm", "fp16") < 0.9 * prefill("h100-sxm-80gb", "vllm", "fp16") * 756.5 / 989.4
+
+
+def test_consumer_cards_that_add_up_in_16_bits_pay_in_power_for_their_doubled_peak() -> None:
+    doubled = prefill("rtx-4090", "llamacpp", "fp16") / prefill("rtx-4090", "vllm", "fp16")
+    full = prefill("rtx-6000-ada", "llamacpp", "fp16") / prefill("rtx-6000-ada", "vllm", "fp16")
+    assert full < 1.0 < doubled < 2.0 * full
+
+
 def test_writing_tokens_draws_less_than_reading_prompts() -> None:
     reading = served(prompt_tokens=8192, output_tokens=1, batch=16)
     writing = served(prompt_tokens=16, output_tokens=2000, batch=16)

@@ -16,6 +16,10 @@ class Efficiency(Row):
 
     generations: tuple[str, ...] = Field(description="catalogue generations the row covers")
     gemm: dict[str, Share] = Field(description="share of dense peak of large matrix products, by type")
+    matrix_watts: NonNegativeFloat = Field(
+        0.0, description="power limit over the 16-bit peak of the part that was measured, W for a TFLOP/s; 0: no say"
+    )
+    boost: PositiveFloat = Field(1.0, description="highest clock over the one that peaks state")
     grouped: Share = Field(1.0, description="rate of experts' products side by side over large products")
     sustained: Share = Field(description="share of that left when training runs without pause")
     wave_fill: NonNegativeFloat = Field(description="waves of output tiles lost to a partly filled one")

@@ -11,7 +11,7 @@ from capacity_tui.engine.catalog import Catalog, Quantization
 from capacity_tui.engine.catalog.rows.base import MIB
 from capacity_tui.engine.catalog.rows.engines import InferenceEngine
 from capacity_tui.engine.catalog.rows.weight_kernels import WeightKernel
-from capacity_tui.engine.cluster.catalogue_devices import processor_device
+from capacity_tui.engine.cluster.catalogue_devices import CLOCK_OF_POWER, boosted, processor_device
 from capacity_tui.engine.cluster.cluster import Cluster, Device
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.estimate.serving.run import Host, Reading, Runtime, ServingRun
@@ -86,6 +86,7 @@ def serving_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catalog: 
     # Weights of four bytes come with activations of four bytes; everything narrower attends in 16 bits.
     attention = compute if catalog.precisions[compute].activation_bytes == FP32_BYTES else half
     efficiency = plan.hardware.efficiency
+    peak, reach = _linear(device, compute, kernel, catalog)
     generates = shape.kind in ("decoder", "encoder-decoder")
     cached = catalog.quantizations.find(inference.kv_cache)
     return ServingRun(
@@ -109,8 +110,8 @@ def serving_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catalog: 
         head_bytes=head * exact,
         cache_bytes=(cached.base_bits or cached.bits_per_weight or FP16_BITS) / BITS_PER_BYTE,
         element_bytes=engine.activation_bytes,
-        peak=_peak(device, compute, kernel, catalog),
-        gemm_reach=device.gemm_reach(compute) if efficiency is None else efficiency,
+        peak=peak,
+        gemm_reach=reach if efficiency is None else efficiency,
         attention_peak=device.peak(attention),
         attention_reach=device.gemm_reach(attention),
         attention=attention_rates(fastest_kernel(device, catalog), device, catalog),
@@ -202,13 +203,21 @@ def reading(kernel: WeightKernel, packed: float) -> Reading:
     )
 
 
-def _peak(device: Device, compute: str, kernel: WeightKernel, catalog: Catalog) -> float:
-    """Return the dense peak of the linear layers; GeForce parts double it where kernels accumulate in 16 bits."""
-    peak = device.peak(compute)
+def _linear(device: Device, compute: str, kernel: WeightKernel, catalog: Catalog) -> tuple[float, float]:
+    """Return the dense peak of the linear layers, and the share of it that large products sustain.
+
+    GeForce parts double the peak where kernels accumulate in 16 bits, which takes more power.
+    """
+    peak, reach = device.peak(compute), device.gemm_reach(compute)
     makers = kernel.half_accumulation_vendors
     if kernel.half_accumulation is None or vendor_of(device, catalog) not in makers or "bf16" not in device.peaks:
-        return peak
-    return max(peak, kernel.half_accumulation * device.peak("fp32")) if compute == "fp16" else peak
+        return peak, reach
+    half = kernel.half_accumulation * device.peak("fp32")
+    if compute != "fp16" or half <= peak:
+        return peak, reach
+    known = device.efficiency
+    room = known.power_room * (peak / half) ** CLOCK_OF_POWER
+    return half, reach * boosted(room, known.boost) / boosted(known.power_room, known.boost)
 
 
 def _assumed(
