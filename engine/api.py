@@ -179,6 +179,11 @@ if TYPE_CHECKING:
     from capacity_tui.engine.present.results import to_json as to_json
     from capacity_tui.engine.present.results import to_yaml as to_yaml
     from capacity_tui.engine.present.roofline_chart import roofline_lines as roofline_lines
+    from capacity_tui.engine.present.side_by_side import Named as Named
+    from capacity_tui.engine.present.side_by_side import side_by_side as side_by_side
+    from capacity_tui.engine.present.side_by_side_pages import ComparisonTable as ComparisonTable
+    from capacity_tui.engine.present.side_by_side_pages import comparison_tables as comparison_tables
+    from capacity_tui.engine.present.side_by_side_pages import write_comparison as write_comparison
     from capacity_tui.engine.present.summary import headline as headline
     from capacity_tui.engine.present.summary import note_text as note_text
     from capacity_tui.engine.printable import printable as printable

@@ -98,6 +98,8 @@ NAMES = {
         "ASCII:ROOFLINE_ASCII UNICODE:ROOFLINE_UNICODE Glyphs:RooflineGlyphs limit_text:roofline_limit_text "
         "roofline_lines"
     ),
+    "present.side_by_side": "Named side_by_side",
+    "present.side_by_side_pages": "ComparisonTable comparison_tables write_comparison",
     "present.summary": (
         "Block:FigureBlock notes:answer_notes basis:basis_text chosen:chosen_settings blocks:figure_blocks "
         "headline note_text verdict:verdict_text"

@@ -40,7 +40,7 @@ def to_html(plan: Plan, estimate: Estimate, roofline: Roofline | None = None) ->
     drawn = plan.report.include_plots
     # Parts of memory and time have tables of their own here.
     brief = plan.report.model_copy(update={"detailed_breakdown": False})
-    page = _template().render(
+    page = template("report.html").render(
         title=headline(plan, estimate),
         verdict=verdict(estimate),
         state=_STATES[estimate.verdict],
@@ -83,7 +83,8 @@ def _charts(estimate: Estimate, roofline: Roofline | None) -> dict[str, Markup]:
 
 
 @cache
-def _template() -> Template:
+def template(name: str) -> Template:
+    """Return the template of a page."""
     environment = Environment(
         loader=PackageLoader("capacity_tui.engine.present"),
         autoescape=True,
@@ -91,4 +92,4 @@ def _template() -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    return environment.get_template("report.html")
+    return environment.get_template(name)

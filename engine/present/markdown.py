@@ -36,25 +36,25 @@ def to_markdown(plan: Plan, estimate: Estimate, roofline: Roofline | None = None
 
 
 def _lines(plan: Plan, estimate: Estimate, roofline: Roofline | None) -> Iterator[str]:
-    yield f"# {_escaped(headline(plan, estimate))}"
+    yield f"# {escaped(headline(plan, estimate))}"
     yield ""
     yield f"**{verdict(estimate)[0].upper()}{verdict(estimate)[1:]}.**"
     for block in blocks(plan, estimate):
         rows = [(row.label, row.value, row.spread) for row in block.rows]
-        yield from _table(block.title, (block.title, "Value", "Range"), rows)
+        yield from table_lines(block.title, (block.title, "Value", "Range"), rows)
     if roofline is not None:
-        yield from ("", "## What limits it", "", _escaped(limit_text(roofline, estimate)))
+        yield from ("", "## What limits it", "", escaped(limit_text(roofline, estimate)))
         if plan.report.include_plots:
             yield from ("", *_fenced("text", "\n".join(roofline_lines(roofline))))
     if estimate.scalability:
-        yield from _table("Scalability", SCALING_HEADS, scaling_rows(estimate.scalability))
-        yield from ("", *(f"- {_escaped(line)}" for line in scaling_text(estimate.scalability)))
+        yield from table_lines("Scalability", SCALING_HEADS, scaling_rows(estimate.scalability))
+        yield from ("", *(f"- {escaped(line)}" for line in scaling_text(estimate.scalability)))
     for title, entries in notes(plan, estimate):
         yield from ("", f"## {title}", "")
-        yield from (f"- {_escaped(note_text(note))}" for note in entries)
+        yield from (f"- {escaped(note_text(note))}" for note in entries)
     if told := chosen(plan, estimate):
-        yield from ("", "## Chosen", "", *(f"- {_escaped(line)}" for line in told))
-    yield from ("", "## Basis", "", _escaped(basis(estimate)))
+        yield from ("", "## Chosen", "", *(f"- {escaped(line)}" for line in told))
+    yield from ("", "## Basis", "", escaped(basis(estimate)))
     if plan.report.detailed_breakdown:
         yield from ("", "## Plan", "", *_fenced("yaml", dump_plan(plan)))
 
@@ -66,14 +66,16 @@ def _fenced(language: str, text: str) -> Iterator[str]:
     yield from (f"{fence}{language}", text.rstrip("\n"), fence)
 
 
-def _table(title: str, heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
+def table_lines(title: str, heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
+    """Yield a table under its title; what begins with a space stands below the row above."""
     yield from ("", f"## {title}", "")
     yield f"| {' | '.join(heads)} |"
     yield f"| --- |{' ---: |' * (len(heads) - 1)}"
     for row in rows:
-        cells = (f"&nbsp;&nbsp;{_escaped(cell.strip())}" if cell[:1] == " " else _escaped(cell) for cell in row)
+        cells = (f"&nbsp;&nbsp;{escaped(cell.strip())}" if cell[:1] == " " else escaped(cell) for cell in row)
         yield f"| {' | '.join(cells)} |"
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
+    """Return a text that Markdown shows as it is."""
     return printable(text.translate(_SPECIAL))

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 _OPTIONS = (
     click.option("--model", metavar="NAME", shell_complete=completion.models, help="Model, by name, hub id or size."),
     click.option("--task", metavar="TASK", help="train, full, lora, qlora, dora, infer or fit."),
-    click.option("--gpu", metavar="NAME", shell_complete=completion.devices,
-                 help='Hardware, as "8xH100-SXM" or "gpu(48GiB,180TFLOPs,900GB/s)".'),
+    click.option("--gpu", "gpus", metavar="NAME", multiple=True, shell_complete=completion.devices,
+                 help='Hardware, as "8xH100-SXM" or "gpu(48GiB,180TFLOPs,900GB/s)"; may be repeated to compare.'),
     click.option("--seq", metavar="TOKENS", help="Tokens of one sequence, as 4096 or 4k."),
     click.option("--tokens", metavar="TOKENS", help="Tokens of the whole job, as 50M."),
 )  # fmt: skip
@@ -34,11 +34,20 @@ def plan_flags(command: Callable[..., object]) -> Callable[..., object]:
 
     @wraps(command)
     def with_flags(
-        model: str | None, task: str | None, gpu: str | None, seq: str | None, tokens: str | None, **others: object
+        model: str | None,
+        task: str | None,
+        gpus: tuple[str, ...],
+        seq: str | None,
+        tokens: str | None,
+        **others: object,
     ) -> object:
         from capacity_tui.engine.api import PlanFlags
 
-        return command(flags=PlanFlags(model, task, gpu, seq, tokens), **others)
+        if len(gpus) > 1:
+            if not others.get("compare"):
+                raise click.UsageError("--gpu may be repeated with plan --compare alone")
+            others["gpus"] = gpus
+        return command(flags=PlanFlags(model, task, next(iter(gpus), None), seq, tokens), **others)
 
     wrapped: Callable[..., object] = with_flags
     for option in reversed(_OPTIONS):

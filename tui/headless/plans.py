@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ import click
 
 from capacity_tui.engine.api import REPORT_FORMATS, CapacityError
 from capacity_tui.tui.headless import completion
+from capacity_tui.tui.headless.comparing import called, comparison
 from capacity_tui.tui.headless.framework_folder import write_framework_files
 from capacity_tui.tui.headless.output import (
     as_text,
@@ -51,6 +53,7 @@ _files = click.argument("files", nargs=-1, metavar="FILE...", type=click.Path())
     help="Write the files that the plan's framework or engine reads to a folder.",
 )
 @click.option("--force", is_flag=True, help="Replace files that are there; with --frameworks.")
+@click.option("--compare", is_flag=True, help="Show several plans side by side, or one on several --gpu.")
 @format_option(*REPORT_FORMATS)
 @output_option
 def plan(
@@ -58,29 +61,35 @@ def plan(
     flags: PlanFlags,
     settings: tuple[str, ...],
     check: bool,
+    compare: bool,
     key: str | None,
     folder: Path | None,
     force: bool,
     wanted: str | None,
     output: Path | None,
+    gpus: tuple[str, ...] = (),
 ) -> int:
     """Estimate plans: memory, time, cost, and what limits them.
 
     FILE is a plan, the name of an example or of a saved plan, - for standard input, or a line in quotes such as
-    "llama-3.1-70b lora 8xh100 4k 50M". Several give one JSON object a line. Without one the flags say the plan.
+    "llama-3.1-70b lora 8xh100 4k 50M". Several give one JSON object a line, or stand side by side with --compare.
+    Without one the flags say the plan.
     """
     page = next((form for form in (wanted, format_of(output)) if form and REPORT_FORMATS[form].is_page), None)
     names = sources_of(files, flags)
-    if page and len(files) > 1:
+    if compare and (key is not None or folder is not None):
+        raise click.UsageError("--compare shows figures side by side: leave out --explain and --frameworks")
+    if page and len(files) > 1 and not compare:
         raise click.UsageError(f"{page} is one page for one plan: name one FILE")
     if folder is not None and (len(files) > 1 or key is not None):
         raise click.UsageError("--frameworks is one folder for one plan: name one FILE, without --explain")
     texts: list[str] = []
     codes = [0]
-    for name in names:
+    found: list[tuple[str, Answer]] = []
+    for name, said in ((name, said) for name in names for said in _on_each(flags, gpus)):
         source = None
         try:
-            source = source_of(name, flags)
+            source = source_of(name, said)
             loaded = changed_plan(source.plan(), settings)
             if key is not None:
                 texts.append(_explained(loaded, key, output))
@@ -94,12 +103,22 @@ def plan(
             )
             codes.append(error.exit_code)
             continue
-        texts.append(_report(answer, wanted or _default_format(files, output, answer), len(files) > 1, output))
+        if compare:
+            found.append((called(name, said.gpu, len(names) > 1, len(gpus) > 1), answer))
+        else:
+            texts.append(_report(answer, wanted or _default_format(files, output, answer), len(files) > 1, output))
         is_short = answer.estimate.fits is False or bool(answer.estimate.missed)
         codes.append(DOES_NOT_FIT if check and is_short else 0)
+    if compare and max(codes) <= DOES_NOT_FIT:
+        texts.append(comparison(found, wanted, output))
     if texts:
         write("".join(texts), output, files)
     return max(codes)
+
+
+def _on_each(flags: PlanFlags, gpus: tuple[str, ...]) -> tuple[PlanFlags, ...]:
+    """Return the flags with each of several devices; as they are where there is but one."""
+    return tuple(replace(flags, gpu=gpu) for gpu in gpus) or (flags,)
 
 
 @click.command()

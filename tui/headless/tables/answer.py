@@ -11,6 +11,7 @@ from rich.text import Text
 
 from capacity_tui.engine.api import (
     SCALING_HEADS,
+    ComparisonTable,
     Estimate,
     ExplanationText,
     FigureBlock,
@@ -92,6 +93,23 @@ def comparison_table(columns: Sequence[tuple[str, Plan, Estimate]]) -> Table:
             found.add_row(Text(title, style="bold"))
         found.add_row(Text(f"  {key[1]}"), *(Text(figure.get(key, "")) for figure in figures))
     return found
+
+
+def side_by_side_tables(names: Sequence[str], tables: Iterable[ComparisonTable]) -> Iterator[RenderableType]:
+    """Yield the tables of a comparison, one column a plan.
+
+    Args:
+        names: what the plans are called.
+        tables: what is told of them.
+    """
+    for each in tables:
+        found = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
+        found.add_column(Text(each.title, style="bold"), overflow="fold")
+        for name in names:
+            found.add_column(Text(name), justify="right", overflow="fold")
+        for row in each.rows:
+            found.add_row(*map(Text, row))
+        yield found
 
 
 def _settings(plan: Plan) -> dict[str, str]:

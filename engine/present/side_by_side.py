@@ -1,0 +1,171 @@
+"""Plans side by side: where they differ, and their figures with the differences to the first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from capacity_tui.engine.estimate.estimate import Answer
+from capacity_tui.engine.estimate.figures import METRICS, Figure, figure
+from capacity_tui.engine.plan.all_fields import OWN_PARAMETERS, all_fields
+from capacity_tui.engine.plan.fields import plan_values
+from capacity_tui.engine.present.plan_values import plan_value_text
+from capacity_tui.engine.present.summary import headline, verdict
+from capacity_tui.engine.uncertainty.intervals import Interval
+from capacity_tui.engine.units import PERCENT
+
+# Differences below half a percent are not told.
+_TOLD = 0.005
+# From this multiple on a difference is told as one.
+_MULTIPLE = 10.0
+_FIGURES = (*METRICS, "memory.parts.weights", "memory.parts.gradients", "memory.parts.optimizer",
+            "memory.parts.activations", "memory.parts.logits", "memory.parts.kv_cache")  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """One of several answers.
+
+    Attributes:
+        name: what it is called beside the others.
+        answer: the plan and its estimate.
+    """
+
+    name: str
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True)
+class Differing:
+    """A field of the plans that is not the same in all.
+
+    Attributes:
+        path: dotted path of the field.
+        label: what it is called.
+        values: its value in each plan; None where a plan has no such field.
+    """
+
+    path: str
+    label: str
+    values: tuple[object, ...]
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The values as they are shown."""
+        return tuple("–" if value is None else plan_value_text(value) for value in self.values)
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A figure of every plan.
+
+    Attributes:
+        key: its result key.
+        found: the figure of each.
+    """
+
+    key: str
+    found: tuple[Figure, ...]
+
+    @property
+    def label(self) -> str:
+        """What it is called, as the first that has it says."""
+        return next(each for each in self.found if each.number is not None).metric.label
+
+    @property
+    def differences(self) -> tuple[float | None, ...]:
+        """By how much each exceeds the first, as a share of that; None where one of both is missing."""
+        first = self.found[0].number
+        return tuple(
+            None if not first or each.number is None else (each.number - first) / abs(first) for each in self.found
+        )
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Each with its unit, and the difference to the first behind it."""
+        return tuple(
+            f"{each.text}{_difference(share)}" if each.number is not None else "–"
+            for each, share in zip(self.found, self.differences, strict=True)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SideBySide:
+    """Several plans, the first of which is the baseline.
+
+    Attributes:
+        entries: the plans and their estimates.
+        differing: the fields that are not the same in all.
+        figures: those that any of them has.
+    """
+
+    entries: tuple[Named, ...]
+    differing: tuple[Differing, ...]
+    figures: tuple[Compared, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the plans are called."""
+        return tuple(entry.name for entry in self.entries)
+
+    @property
+    def headlines(self) -> tuple[str, ...]:
+        """Each plan in a few words."""
+        return tuple(headline(entry.answer.plan, entry.answer.estimate) for entry in self.entries)
+
+    @property
+    def verdicts(self) -> tuple[str, ...]:
+        """Whether each fits, in words."""
+        return tuple(verdict(entry.answer.estimate) for entry in self.entries)
+
+
+def side_by_side(entries: Iterable[Named]) -> SideBySide:
+    """Return answers beside each other; the first is what the others are compared with."""
+    named = tuple(entries)
+    return SideBySide(named, tuple(_differing(named)), tuple(_compared(named)))
+
+
+def as_data(of: SideBySide) -> dict[str, object]:
+    """Return plans side by side as plain data: lists in the order of the plans, figures by result key."""
+    estimates = [entry.answer.estimate for entry in of.entries]
+    return {
+        "plans": list(of.names),
+        "baseline": of.names[0],
+        "fits": [estimate.fits for estimate in estimates],
+        "verdicts": [estimate.verdict.value for estimate in estimates],
+        "differs": {each.path: list(each.values) for each in of.differing},
+        "figures": {
+            each.key: [_data(found, share) for found, share in zip(each.found, each.differences, strict=True)]
+            for each in of.figures
+        },
+    }
+
+
+def _data(found: Figure, share: float | None) -> dict[str, object] | None:
+    """Return a figure with its range where it has one, and its difference to the first; None where there is none."""
+    if found.number is None:
+        return None
+    ends = {"low": float(found.value.low), "high": float(found.value.high)} if isinstance(found.value, Interval) else {}
+    return {"value": found.number, **ends, "difference": share}
+
+
+def _differing(entries: Sequence[Named]) -> Iterator[Differing]:
+    found = [plan_values(entry.answer.plan, entry.answer.resolved.family.kind) for entry in entries]
+    for path in dict.fromkeys(path for values in found for path in values):
+        values = tuple(each.get(path) for each in found)
+        if len({plan_value_text(value) for value in values}) > 1:
+            known = all_fields().get(path)
+            yield Differing(path, known.knob.label if known else path.removeprefix(OWN_PARAMETERS), values)
+
+
+def _compared(entries: Sequence[Named]) -> Iterator[Compared]:
+    for key in _FIGURES:
+        found = tuple(figure(entry.answer.estimate, key) for entry in entries)
+        if any(each.number for each in found):
+            yield Compared(key, found)
+
+
+def _difference(share: float | None) -> str:
+    if share is None or abs(share) < _TOLD:
+        return ""
+    return f" ({PERCENT * share:+.0f} %)" if share < _MULTIPLE - 1.0 else f" (x{share + 1.0:.0f})"
