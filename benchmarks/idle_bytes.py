@@ -19,7 +19,7 @@ def main() -> None:
         before = terminal.processor_seconds()
         running = terminal.count(SECONDS) / SECONDS
         processor = (terminal.processor_seconds() - before) / SECONDS
-        terminal.send(b" ")
+        terminal.send(b".")
         terminal.count(2.0)
         paused = terminal.count(SECONDS / 4) / (SECONDS / 4)
     print(f"graphs running {running:,.0f} B/s (budget {BUDGET:,}), {100 * processor:.1f} % of a core")

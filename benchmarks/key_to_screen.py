@@ -37,7 +37,7 @@ def respond(terminal: Terminal, keys: bytes) -> tuple[float, int]:
 def main() -> None:
     with Terminal(["-c", OURS]) as terminal:
         terminal.wait_for(b"verdict")
-        terminal.send(b" ")
+        terminal.send(b".")
         terminal.drain(1.0)
         terminal.send(b"/sequence\r")
         terminal.drain(1.0)

@@ -44,8 +44,9 @@ class Action:
 
     Attributes:
         id: name under which the settings file gives it other keys.
-        scope: where the keys are heard: ``app``, ``plan`` (the plan screen), ``panel`` (every panel), or one
-            panel: ``hardware``, ``config``, ``plans``, ``why``; or ``machine``, the screen of this machine.
+        scope: where the keys are heard: ``app``, ``view`` (every view), one view such as ``plan`` or ``machine``,
+            ``panel`` (every panel of the plan), one panel: ``hardware``, ``config``, ``plans``, ``why``; or ``views``,
+            the strip that lists the views.
         keys: keys as Textual names them, separated by commas.
         title: what it does, for help and palette.
         group: heading in the help.
@@ -60,6 +61,9 @@ class Action:
     footer: str = ""
 
 
+VIEWS = {"plan": "p", "machine": "m"}
+"""The views of the plan in order, each with its key in the strip that lists them."""
+
 PANELS = ("hardware", "config", "plans", "why", "live")
 
 _PANEL_ACTIONS = tuple(
@@ -67,13 +71,24 @@ _PANEL_ACTIONS = tuple(
     for number, (name, title) in enumerate(zip(PANELS, map(str.capitalize, PANELS), strict=True), start=1)
 )
 
+_VIEW_ACTIONS = tuple(
+    Action(f"view.{name}", "views", key, f"View: {name.capitalize()}", "Views") for name, key in VIEWS.items()
+)
+
 ACTIONS: tuple[Action, ...] = (
     Action("app.help", "app", "question_mark,f1", "Show all keys", "Program", "help"),
     Action("app.quit", "app", "q", "Quit", "Program", "quit"),
     Action("app.palette", "app", "ctrl+p,colon", "Find a command", "Program", "commands"),
+    Action("view.choose", "app", "space", "List the views", "Views", "views"),
+    Action("view.next", "app", "greater_than_sign", "Next view", "Views"),
+    Action("view.previous", "app", "less_than_sign", "Previous view", "Views"),
+    Action("view.back", "view", "escape", "Stop what runs, leave the zoom, or go back to Plan", "Views"),
+    *_VIEW_ACTIONS,
     *_PANEL_ACTIONS,
     Action("panel.next", "plan", "tab", "Go to the next panel", "Panels"),
     Action("panel.previous", "plan", "shift+tab", "Go to the previous panel", "Panels"),
+    Action("panel.right", "plan", "right,l", "Go to the panel at the right", "Panels"),
+    Action("panel.left", "plan", "left,h", "Go to the panel at the left", "Panels"),
     Action("panel.zoom", "plan", "z", "Show this panel alone, or all again", "Panels"),
     Action("cursor.up", "panel", "up,k", "Up", "Moving"),
     Action("cursor.down", "panel", "down,j", "Down", "Moving"),
@@ -84,14 +99,14 @@ ACTIONS: tuple[Action, ...] = (
     Action("find.start", "plan", "slash", "Find a field or a row", "Moving"),
     Action("find.next", "plan", "n", "Next one found", "Moving"),
     Action("find.previous", "plan", "N", "Previous one found", "Moving"),
-    Action("value.more", "config", "plus,equals_sign,right", "Step up", "Editing", "+/- step"),
-    Action("value.less", "config", "minus,left", "Step down", "Editing"),
-    Action("value.much_more", "config", "shift+right", "Big step up", "Editing"),
-    Action("value.much_less", "config", "shift+left", "Big step down", "Editing"),
+    Action("value.more", "config", "plus,equals_sign", "Step up", "Editing", "+/- step"),
+    Action("value.less", "config", "minus", "Step down", "Editing"),
+    Action("value.much_more", "config", "asterisk", "Big step up", "Editing"),
+    Action("value.much_less", "config", "underscore", "Big step down", "Editing"),
     Action("value.type", "config", "e,enter", "Type or pick a value", "Editing", "edit"),
     Action("value.auto", "config", "backspace", "Let the modes choose it", "Editing", "auto"),
-    Action("edit.undo", "plan", "u", "Undo", "Editing", "undo"),
-    Action("edit.redo", "plan", "ctrl+r", "Redo", "Editing", "redo"),
+    Action("edit.undo", "view", "u", "Undo", "Editing", "undo"),
+    Action("edit.redo", "view", "ctrl+r", "Redo", "Editing", "redo"),
     Action("column.next", "plan", "c", "Choose the next column", "Plans"),
     Action("column.right", "plans", "right,l", "Choose the column at right", "Plans"),
     Action("column.left", "plans", "left,h", "Choose the column at left", "Plans"),
@@ -108,18 +123,19 @@ ACTIONS: tuple[Action, ...] = (
     Action("hardware.simulate", "plan", "H", "Plan for other hardware", "Hardware", "simulate"),
     Action("hardware.enter", "hardware", "enter", "Plan for other hardware", "Hardware"),
     Action("hardware.back", "hardware", "backspace", "Back to this machine's hardware", "Hardware"),
-    Action("machine.show", "plan", "m", "Show and measure this machine", "Hardware", "machine"),
-    Action("machine.benchmark", "machine", "b", "Measure this machine", "Hardware", "measure"),
+    Action("machine.show", "app", "m", "Show and measure this machine", "Hardware"),
+    Action("machine.benchmark", "machine", "B", "Measure this machine", "Hardware", "measure"),
     Action("machine.copy", "machine", "y", "Copy what is known about this machine", "Hardware", "copy"),
-    Action("machine.back", "machine", "escape,q", "Stop measuring, or go back", "Hardware", "back"),
-    Action("live.pause", "plan", "space", "Pause the live graphs, or go on", "Live"),
+    Action("live.pause", "plan", "full_stop", "Pause the live graphs, or go on", "Live"),
     Action("live.slower", "plan", "left_square_bracket", "Sample less often", "Live"),
     Action("live.faster", "plan", "right_square_bracket", "Sample more often", "Live"),
-    Action("error.show", "plan", "exclamation_mark", "Show all of the last error", "Program"),
-    Action("screen.back", "plan", "escape", "All panels again; hide the hint of the first run", "Program"),
+    Action("error.show", "app", "exclamation_mark", "Show all of the last error", "Program"),
     Action("app.theme", "app", "t", "Next theme", "Program"),
     Action("app.suspend", "app", "ctrl+z", "Back to the shell; fg returns", "Program"),
 )
+
+RENAMED = {"screen.back": "view.back", "machine.back": "view.back"}
+"""Names that settings files may still have, and what they are called now."""
 
 _KEY_NAMES = {
     "up": "↑",
@@ -133,6 +149,7 @@ _KEY_NAMES = {
     "slash": "/",
     "escape": "esc",
     "equals_sign": "=",
+    "underscore": "_",
 }
 
 
@@ -146,13 +163,18 @@ def bindings(scope: str) -> list[BindingType]:
     ]
 
 
+def key_codes(action: Action, keymap: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the keys of an action as Textual names them."""
+    return tuple(key.strip() for key in keymap.get(action.id, action.keys).split(","))
+
+
 def key_names(action: Action, keymap: Mapping[str, str]) -> tuple[str, ...]:
     """Return the keys of an action as a person would write them."""
-    return tuple(_key_name(key.strip()) for key in keymap.get(action.id, action.keys).split(","))
+    return tuple(map(_key_name, key_codes(action, keymap)))
 
 
-def check_keymap(keymap: Mapping[str, str], file: str) -> None:
-    """Refuse a keymap that would not work.
+def checked_keymap(keymap: Mapping[str, str], file: str) -> dict[str, str]:
+    """Return a keymap with the names that actions have now, if it would work.
 
     Args:
         keymap: keys by id of the action.
@@ -162,22 +184,28 @@ def check_keymap(keymap: Mapping[str, str], file: str) -> None:
         CapacityError: an id nobody knows, or one key for two actions that are heard in the same place.
     """
     known = {action.id for action in ACTIONS}
+    keymap = {RENAMED.get(name, name): keys for name, keys in keymap.items()}
     for name in keymap:
         if name not in known:
             hint = "the help lists the names of all actions"
             raise CapacityError("unknown action", name, hint, Place(file, field=f"keys.{name}"))
     taken: dict[tuple[str, str], Action] = {}
     for action in ACTIONS:
-        # The program's and the screen's keys are heard together.
-        place = "plan" if action.scope == "app" else action.scope
         for key in key_names(action, keymap):
-            other = taken.setdefault((place, key), action)
-            if other is not action:
-                raise CapacityError(
-                    "one key for two actions",
-                    f"{key} for {other.id} and {action.id}",
-                    place=Place(file, field="keys"),
-                )
+            for place in _places(action.scope):
+                other = taken.setdefault((place, key), action)
+                if other is not action:
+                    raise CapacityError(
+                        "one key for two actions",
+                        f"{key} for {other.id} and {action.id}",
+                        place=Place(file, field="keys"),
+                    )
+    return keymap
+
+
+def _places(scope: str) -> tuple[str, ...]:
+    """Return where keys of a scope are heard: those of the program and of every view in each view."""
+    return tuple(VIEWS) if scope in {"app", "view"} else (scope,)
 
 
 def _key_name(key: str) -> str:

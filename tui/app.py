@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, NoReturn
 
@@ -22,20 +23,21 @@ from textual.widgets import Input
 
 from capacity_tui.engine.api import CapacityError, config_folder
 from capacity_tui.tui import themes
-from capacity_tui.tui.actions import Commanded, bindings, check_keymap
+from capacity_tui.tui.actions import VIEWS, Commanded, bindings, checked_keymap
 from capacity_tui.tui.messages import Failed, MachineChanged, Opened, Restored
 from capacity_tui.tui.mistakes import failure
 from capacity_tui.tui.screens.plan.screen import PlanScreen
+from capacity_tui.tui.screens.views import Views
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.settings import Settings, settings_file
 from capacity_tui.tui.settings import load as load_settings
 from capacity_tui.tui.terminal import glyphs
+from capacity_tui.tui.terminal.text import Line, Span, line, wrap
 from capacity_tui.tui.widgets.guarded import Guarded
 
 if TYPE_CHECKING:
     from textual.command import Provider
 
-    from capacity_tui.tui.terminal.text import Line
     from capacity_tui.tui.view import Engine
 
 
@@ -86,24 +88,32 @@ class CapacityApp(Commanded, Guarded, App[None]):
         super().__init__(ansi_color=True if no_color else None)
         self.settings = settings or Settings()
         self.animation_level = "none"
+        self._trouble = ""
+        self._use_keymap()
         self._glyphs = glyphs.choose(self.settings.glyphs, ascii_only)
         self.session = Session(self, engine, self.settings, self._glyphs)
         self._source = source
         self._accelerator = accelerator
         self._theme_name = "ansi" if no_color else self.settings.theme
-        self._trouble = ""
         self.mistakes: list[Exception] = []
         self.fatal: Exception | None = None
         self._mistakes_at: list[float] = []
         self.set_class(self._glyphs is glyphs.Glyphs.ASCII, "-ascii")
         self._use_theme(self._theme_name)
-        self._use_keymap()
+        views = Views(self, self.session)
+        self.session.views.subscribe(self, views.show)
         self.commands = {
             "app.help": self._show_help,
             "app.quit": self.action_leave,
             "app.palette": self.action_command_palette,
             "app.theme": self._use_next_theme,
             "app.suspend": self.action_suspend_process,
+            "view.choose": views.choose,
+            "view.next": partial(views.show_beside, 1),
+            "view.previous": partial(views.show_beside, -1),
+            **{f"view.{name}": partial(views.show, name) for name in VIEWS},
+            "machine.show": partial(views.show, "machine"),
+            "error.show": self._show_last_failure,
         }
 
     def get_driver_class(self) -> type[Driver]:
@@ -157,6 +167,22 @@ class CapacityApp(Commanded, Guarded, App[None]):
             return help_lines(topic, self.settings.keys, str(settings_file()), width)
 
         self.push_screen(TextDialog("Help", build, self.session.copy))
+
+    def _show_last_failure(self) -> None:
+        """Show all that is known of what went wrong last."""
+        from capacity_tui.tui.screens.dialogs.text_dialog import TextDialog
+
+        failure = self.session.last_failure
+        if failure is None:
+            self.session.say("nothing went wrong")
+            return
+
+        def build(width: int) -> list[Line]:
+            parts = ((failure.title, "bad"), (failure.detail, "value"), (failure.hint, "label"))
+            wrapped = ((text, role) for whole, role in parts for text in whole.splitlines())
+            return [line(Span(piece, role)) for text, role in wrapped for piece in wrap(text, width) or [""]]
+
+        self.push_screen(TextDialog("What went wrong", build, self.session.copy))
 
     def _use_next_theme(self) -> None:
         """Walk through the bundled themes."""
@@ -244,11 +270,12 @@ class CapacityApp(Commanded, Guarded, App[None]):
 
     def _use_keymap(self) -> None:
         try:
-            check_keymap(self.settings.keys, str(settings_file()))
+            keys = checked_keymap(self.settings.keys, str(settings_file()))
         except CapacityError as error:
             self._trouble = error.one_line()
         else:
-            self.set_keymap(dict(self.settings.keys))
+            self.settings = replace(self.settings, keys=keys)
+            self.set_keymap(keys)
 
 
 def run(

@@ -38,7 +38,14 @@ from capacity_tui.engine.api import Sampler as EngineSampler
 from capacity_tui.tui.screens.dialogs.catalogue_view import choices
 from capacity_tui.tui.screens.plan.estimate_view import column, setting_reason, warning_lines
 from capacity_tui.tui.screens.plan.field_view import field_lines
-from capacity_tui.tui.screens.plan.hardware_view import cluster_rows, machine_rows, reading_of, simulated
+from capacity_tui.tui.screens.plan.hardware_view import (
+    cluster_rows,
+    hardware_words,
+    machine_rows,
+    reading_of,
+    run_words,
+    simulated,
+)
 from capacity_tui.tui.view import (
     BenchmarkOutcome,
     BenchmarkStep,
@@ -92,10 +99,8 @@ class PlanDocument:
         compared = self._compared
         cluster = compared.balanced.resolved.cluster
         columns = tuple(column(group, self.catalog, self.machine) for group in compared.alike)
-        resolved = compared.balanced.plan
-        devices = f"{int(cluster.devices)}×" if cluster.devices > 1 else ""
         return Comparison(
-            title=f"{self.name} · {resolved.task} · {devices}{cluster.device.name}",
+            title=" · ".join((self.name, run_words(compared.balanced.plan), hardware_words(self.plan, cluster))),
             columns=columns,
             hardware=cluster_rows(self.plan, cluster, self.machine),
             simulated=simulated(self.plan, cluster, self.machine),

@@ -82,9 +82,13 @@ class Session:
     Attributes:
         store: the plan that is edited.
         plan_changes: published whenever the store has another plan.
+        answers: published whenever what the plan comes to is shown anew.
+        views: published whenever another view is wanted, with its name.
         status: published whenever something is to be said in the status line.
         failures: published whenever something goes wrong that no screen shows in its own place.
         last_failure: what went wrong last.
+        trouble: why there are no new numbers, None where there are.
+        shows_hint: whether whoever is here for the first time is told how to begin.
     """
 
     def __init__(self, app: App[None], load_engine: Callable[[], Engine], settings: Settings, glyphs: Glyphs) -> None:
@@ -93,9 +97,13 @@ class Session:
         self.glyphs = glyphs
         self.store = Store()
         self.plan_changes: Topic[None] = Topic()
+        self.answers: Topic[None] = Topic()
+        self.views: Topic[str] = Topic()
         self.status: Topic[Span] = Topic()
         self.failures: Topic[Failed] = Topic()
         self.last_failure: Failed | None = None
+        self.trouble: Failed | None = None
+        self.shows_hint = settings.hint
         self._engine = EngineLoader(load_engine)
         self._newest: WeakKeyDictionary[DOMNode, dict[str, int]] = WeakKeyDictionary()
         self._turns: dict[str, threading.Lock] = {}
@@ -250,6 +258,21 @@ class Session:
         return False
 
     # The user
+
+    def show_view(self, name: str) -> None:
+        """Show a view of the plan."""
+        self.views.publish(name)
+
+    def show_trouble(self, trouble: Failed | None) -> None:
+        """Say why there are no new numbers, until there are."""
+        self.trouble = trouble
+        self.answers.publish(None)
+
+    def hide_hint(self) -> None:
+        """Tell nobody any more how to begin."""
+        self.shows_hint = False
+        self.answers.publish(None)
+        self.remember("hint", False)
 
     def say(self, text: str, role: str = "value") -> None:
         """Say something in the status line, until the next key."""

@@ -110,6 +110,11 @@ class Store:
         return self.document is not None and self.document != self._origin.saved
 
     @property
+    def changes(self) -> dict[str, str]:
+        """The fields that differ from the saved plan, with what stands there."""
+        return {} if self.document is None else self.changed(self.document.fields())
+
+    @property
     def unsaved(self) -> list[tuple[Document, Path | None]]:
         """Plans with changes that no file holds, the present one first, and the files they belong to."""
         found = {id(self._origin): (self.document, self.path)} if self.document is not None and self.is_changed else {}

@@ -102,6 +102,7 @@ class Row:
         better: -1 where less is better, 1 where more is, 0 where neither.
         indent: nesting below the row above.
         brief: label where there is little room, or empty for the same.
+        share: how full a bar before the value is, 1 for full; None for no bar.
     """
 
     key: str
@@ -114,6 +115,35 @@ class Row:
     better: int = 0
     indent: int = 0
     brief: str = ""
+    share: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Memory of the fullest device.
+
+    Attributes:
+        text: what is used of what there is, such as ``56.0/79.6 GiB``.
+        share: the same as a number, None where it is not known how much there is.
+    """
+
+    text: str
+    share: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """A figure of the answer strip, which is always in sight.
+
+    Attributes:
+        text: the figure with the words it needs, such as ``$82`` or ``first token 56 ms``.
+        interval: its range with units, or empty.
+        rank: 0 where it is never left out for want of room; of the others the highest goes first.
+    """
+
+    text: str
+    interval: str = ""
+    rank: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +169,9 @@ class Column:
         title: what stands over it; empty for its name.
         about: what it is, a line each.
         alike: names of the modes that make the same of the plan, its own among them; empty for its own alone.
+        brief: its name where there is little room, or empty for the same.
+        usage: memory of the fullest device.
+        headlines: what the answer strip says besides the verdict, in order.
     """
 
     mode: str
@@ -150,6 +183,9 @@ class Column:
     title: str = ""
     about: tuple[str, ...] = ()
     alike: tuple[str, ...] = ()
+    brief: str = ""
+    usage: Usage | None = None
+    headlines: tuple[Headline, ...] = ()
 
     @property
     def head(self) -> str:
@@ -180,7 +216,7 @@ class Comparison:
     """Everything the screen shows about one plan.
 
     Attributes:
-        title: the plan in a few words.
+        title: the plan in a few words: model, method or task, hardware, price.
         columns: the plans side by side.
         hardware: the machine that is planned for.
         simulated: what stands in the SIM badge, or empty on the machine's own hardware.

@@ -22,11 +22,13 @@ from capacity_tui.tui.view import (
     Comparison,
     Field,
     HardwareRow,
+    Headline,
     Kind,
     Note,
     Reading,
     Row,
     Sample,
+    Usage,
 )
 
 GIB = 2**30
@@ -217,14 +219,15 @@ class FakeDocument:
         verdict = Verdict.FITS if peak < 60 * GIB else Verdict.TIGHT if peak < 80 * GIB else Verdict.OVER
         rows = (
             Row("memory.per_device_bytes", "peak / GPU", gib(peak), peak, interval="± 6 %", better=-1),
+            Row("memory.share", "utilization", f"{peak / GIB / 0.8:.0f} %", indent=1, share=peak / GIB / 80),
+            Row("computation.train_time", "time", f"{2e9 / speed / 3600:.1f} h", 2e9 / speed, better=-1),
+            Row("cost.usd", "cost", "n/a (no price known)"),
+            Row("computation.tokens_per_second", "tokens/s", f"{speed / 1000:.1f} k", speed, better=1),
+            Row("bottleneck.kind", "first limit", "compute"),
+            Row("training.micro_batch", "micro × accum", f"{micro:.0f} × {64 / 8 / micro:.0f}"),
             Row("memory.parts.weights", "weights", gib(state / 7), state / 7, indent=1, better=-1),
             Row("memory.parts.optimizer", "optimizer", gib(state * 6 / 7), state * 6 / 7, indent=1, better=-1),
             Row("memory.parts.activations", "activations", gib(activations), activations, indent=1, better=-1),
-            Row("training.micro_batch", "micro × accum", f"{micro:.0f} × {64 / 8 / micro:.0f}"),
-            Row("computation.tokens_per_second", "tokens/s", f"{speed / 1000:.1f} k", speed, better=1),
-            Row("computation.train_time", "time", f"{2e9 / speed / 3600:.1f} h", 2e9 / speed, better=-1),
-            Row("cost.usd", "cost", "n/a (no price known)"),
-            Row("bottleneck.kind", "first limit", "compute"),
         )
         chosen = {
             "training.micro_batch": Chosen(f"{micro:.0f}", f"{mode}: the largest that leaves its reserve", micro),
@@ -233,7 +236,15 @@ class FakeDocument:
         is_over = verdict is Verdict.OVER
         notes = (Note("shard the optimizer", saves="saves 30 GiB"),) if is_over else ()
         reason = f"needs {gib(peak)}, a device has 80.0 GiB" if is_over else ""
-        return Column(mode, verdict, reason, rows, chosen, notes)
+        headlines = (
+            Headline(f"{2e9 / speed / 3600:.1f} h", f"{2e9 / speed / 4000:.1f} h – {2e9 / speed / 3000:.1f} h"),
+            Headline("no price known"),
+            Headline(f"{speed / 1000:.1f} k tok/s", rank=5),
+            Headline("limit compute", rank=8),
+        )
+        usage = Usage(f"{peak / GIB:.1f}/80.0 GiB", peak / GIB / 80)
+        brief = "conserv." if mode == "conservative" else ""
+        return Column(mode, verdict, reason, rows, chosen, notes, brief=brief, usage=usage, headlines=headlines)
 
     def explain(self, mode: str, key: str) -> ExplanationText:
         row = self.column(mode).row(key)

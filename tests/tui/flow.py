@@ -16,6 +16,9 @@ KEY_NAMES = {
     "[": "left_square_bracket",
     "]": "right_square_bracket",
     "!": "exclamation_mark",
+    "<": "less_than_sign",
+    ">": "greater_than_sign",
+    ".": "full_stop",
 }
 
 
@@ -48,7 +51,7 @@ async def type_text(pilot: Pilot[None], text: str) -> None:
 def shown(pilot: Pilot[None], panel: str) -> str:
     """Return the lines of a panel that are in sight."""
     lines = pilot.app.screen.query_one(f"#{panel}", Lines)
-    return "\n".join(line.plain for line in lines.lines[lines.top : lines.top + lines.size.height])
+    return "\n".join(line.plain for line in lines.in_sight)
 
 
 def row(pilot: Pilot[None], panel: str, label: str) -> str:

@@ -61,7 +61,7 @@ async def test_own_keys_replace_the_default_ones(make_app: MakeApp) -> None:
 async def test_wrong_keymap_is_reported_and_the_default_keys_stay(make_app: MakeApp) -> None:
     async with make_app(settings={"keys": {"edit.und": "f5"}}).run_test(size=WIDE) as pilot:
         await settle(pilot)
-        assert "edit.und" in shown(pilot, "footer")
+        assert "edit.und" in shown(pilot, "note")
         await press(pilot, "down", "+")
         assert "8192" in row(pilot, "config", "Sequence")
 
@@ -132,9 +132,9 @@ async def test_no_color_uses_the_terminals_own_theme(make_app: MakeApp, monkeypa
 async def test_hint_of_the_first_run_goes_for_good(make_app: MakeApp, own_folders: Path) -> None:
     async with make_app(settings={"hint": True}).run_test(size=WIDE) as pilot:
         await settle(pilot)
-        assert "? lists all keys" in shown(pilot, "hint")
+        assert "? lists all keys" in shown(pilot, "note")
         await press(pilot, "escape")
-        assert not pilot.app.screen.query_one("#hint").display
+        assert "? lists all keys" not in shown(pilot, "note")
         assert "hint = false" in (own_folders / "config" / "settings.toml").read_text()
 
 
@@ -155,4 +155,4 @@ async def test_escape_shows_all_panels_again(make_app: MakeApp) -> None:
         assert not pilot.app.screen.query_one("#plans").display
         await press(pilot, "escape")
         assert pilot.app.screen.query_one("#plans").display
-        assert pilot.app.screen.query_one("#hint").display
+        assert "? lists all keys" in shown(pilot, "note")

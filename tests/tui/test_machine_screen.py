@@ -36,7 +36,7 @@ async def until(pilot: Pilot[None], text: str) -> None:
 
 
 async def test_machine_screen_shows_facts_with_reasons_and_goes_back(make_app: MakeApp) -> None:
-    for key in ("escape", "q"):
+    for key in ("escape", "<"):
         async with make_app().run_test(size=USUAL) as pilot:
             await settle(pilot)
             await press(pilot, "m")
@@ -44,8 +44,8 @@ async def test_machine_screen_shows_facts_with_reasons_and_goes_back(make_app: M
             assert "Disk n/a (not mounted)" in report(pilot)
             assert "Predicted bottleneck for llama-3-8b" in report(pilot)
             assert "└─ GPU 0" in report(pilot)
-            assert "b measure" in shown(pilot, "footer")
-            assert "quit" not in shown(pilot, "footer")
+            assert "B measure" in shown(pilot, "footer")
+            assert "q quit" in shown(pilot, "footer")
             await press(pilot, key)
             assert pilot.app.screen is plan_screen(pilot.app)
 
@@ -77,10 +77,10 @@ async def test_benchmarks_show_progress_and_end_in_the_report_and_the_estimates(
         await press(pilot, "m")
         compared = engine.compared
         engine.measuring.clear()
-        await pilot.press("b")
+        await pilot.press("B")
         await until(pilot, "last: memory triad 41.4 GB/s (34.7 GB/s – 44.6 GB/s)")
         assert "1 of 2 memory" in shown(pilot, "measuring")
-        await pilot.press("b")
+        await pilot.press("B")
         engine.measuring.set()
         await settle(pilot)
         assert "measured: 2 figures kept" in shown(pilot, "measuring")
@@ -95,13 +95,13 @@ async def test_escape_stops_the_benchmarks_and_keeps_what_is_complete(make_app: 
     async with make_app().run_test(size=WIDE) as pilot:
         await settle(pilot)
         await press(pilot, "m")
-        await pilot.press("b")
+        await pilot.press("B")
         await until(pilot, "1 of 2")
         await press(pilot, "escape")
         assert isinstance(pilot.app.screen, MachineScreen)
         assert "stopped: 1 figure kept" in shown(pilot, "measuring")
         engine.measuring.set()
-        await press(pilot, "b")
+        await press(pilot, "B")
         assert "measured: 2 figures kept" in shown(pilot, "measuring")
 
 
@@ -110,7 +110,7 @@ async def test_quitting_while_measuring_does_not_wait(make_app: MakeApp, engine:
     async with make_app().run_test(size=WIDE) as pilot:
         await settle(pilot)
         await press(pilot, "m")
-        await pilot.press("b")
+        await pilot.press("B")
         await until(pilot, "1 of 2")
 
 
@@ -119,10 +119,10 @@ async def test_results_that_cannot_be_kept_are_told(make_app: MakeApp, engine: F
         engine.unexpected = error
         async with make_app().run_test(size=WIDE) as pilot:
             await settle(pilot)
-            await press(pilot, "m", "b")
+            await press(pilot, "m", "B")
             assert text in shown(pilot, "measuring")
             engine.unexpected = None
-            await press(pilot, "b")
+            await press(pilot, "B")
             assert "2 figures kept" in shown(pilot, "measuring")
 
 
@@ -130,7 +130,7 @@ async def test_edits_can_be_undone_after_measuring(make_app: MakeApp) -> None:
     async with make_app().run_test(size=WIDE) as pilot:
         await settle(pilot)
         store = pilot.app.session.store
-        await press(pilot, "down", "+", "m", "b", "escape")
+        await press(pilot, "down", "+", "m", "B", "escape")
         assert store.edits == 1
         await press(pilot, "u")
         assert store.edits == 0

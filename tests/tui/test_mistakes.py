@@ -73,7 +73,7 @@ async def test_mistake_in_a_paint_is_told(app: CapacityApp, monkeypatch: pytest.
         with monkeypatch.context() as broken:
             broken.setattr(Why, "build", break_down)
             await press(pilot, "4")
-        assert "the program made a mistake" in shown(pilot, "footer")
+        assert "the program made a mistake" in shown(pilot, "note")
         assert "✓ fits" in row(pilot, "plans", "verdict")
 
 
@@ -100,7 +100,7 @@ async def test_code_that_ends_the_program_in_a_thread_is_a_mistake(
             broken.setattr(FakeDocument, "compare", leave)
             await press(pilot, "down", "+")
         await pilot.pause(0.2)
-        assert "the program made a mistake" in shown(pilot, "plans")
+        assert "the program made a mistake" in shown(pilot, "note")
         await press(pilot, "u")
         assert "the program made a mistake" not in shown(pilot, "plans")
 

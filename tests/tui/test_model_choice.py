@@ -177,7 +177,7 @@ async def test_gravest_warning_is_in_sight_on_a_small_terminal() -> None:
     app = CapacityApp(engine=CapacityEngine, source=FIT, settings=Settings(hint=False))
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
-        assert "! RBF SVM is slow at 200" in shown(pilot, "plans")
+        assert "! RBF SVM is slow at 200" in shown(pilot, "note")
 
 
 async def test_family_is_picked_and_its_list_typed() -> None:

@@ -21,17 +21,17 @@ async def test_save_export_and_copy_name_their_files(make_app: MakeApp, own_fold
         await press(pilot, "down", "+", "S", "enter")
         saved = own_folders / "config" / "plans" / "llama-3-8b.yaml"
         assert "seq_len: 8192" in saved.read_text()
-        assert str(saved) in shown(pilot, "footer")
+        assert str(saved) in shown(pilot, "note")
         await press(pilot, "+", "s")
         assert "seq_len: 16384" in saved.read_text()
         await press(pilot, "E")
         await type_text(pilot, "out")
         exported = own_folders / "out.yaml"
         assert exported.read_text().startswith("# balanced")
-        assert str(exported) in shown(pilot, "footer")
+        assert str(exported) in shown(pilot, "note")
         await press(pilot, "y")
         assert app.clipboard.startswith("# balanced")
-        assert "copied.yaml" in shown(pilot, "footer")
+        assert "copied.yaml" in shown(pilot, "note")
         await press(pilot, "Y")
         assert "verdict" in (own_folders / "config" / "copied.txt").read_text(encoding="utf-8")
 
@@ -62,16 +62,16 @@ async def test_opening_is_undone_like_any_edit(make_app: MakeApp) -> None:
         await settle(pilot)
         await press(pilot, "down", "+", "o", *"finetune", "enter")
         assert "finetune-8b" in row(pilot, "config", "Model")
-        assert "u brings the plan before back" in shown(pilot, "footer")
-        assert "change" not in shown(pilot, "header")
+        assert "u brings the plan before back" in shown(pilot, "note")
+        assert "change" not in shown(pilot, "answer")
         await press(pilot, "u")
         assert "llama-3-8b" in row(pilot, "config", "Model")
         assert "8192" in row(pilot, "config", "Sequence")
-        assert "1 change" in shown(pilot, "header")
+        assert "1 change" in shown(pilot, "answer")
         await press(pilot, "u")
         assert "4096" in row(pilot, "config", "Sequence")
         await press(pilot, "u")
-        assert "nothing to undo" in shown(pilot, "footer")
+        assert "nothing to undo" in shown(pilot, "note")
         await press(pilot, "ctrl+r", "ctrl+r")
         assert "finetune-8b" in row(pilot, "config", "Model")
 
@@ -81,7 +81,7 @@ async def test_quitting_warns_about_a_plan_that_another_was_opened_over(make_app
     async with app.run_test(size=WIDE) as pilot:
         await settle(pilot)
         await press(pilot, "down", "+", "o", *"finetune", "enter", "q")
-        assert "q once more quits" in shown(pilot, "footer")
+        assert "q once more quits" in shown(pilot, "note")
         assert app.is_running
 
 
@@ -90,7 +90,7 @@ async def test_quitting_warns_once_about_unsaved_changes(make_app: MakeApp) -> N
     async with app.run_test(size=WIDE) as pilot:
         await settle(pilot)
         await press(pilot, "down", "+", "q")
-        assert "q once more quits" in shown(pilot, "footer")
+        assert "q once more quits" in shown(pilot, "note")
         assert app.is_running
         await pilot.press("q")
     assert app.return_code == 0

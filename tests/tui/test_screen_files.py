@@ -12,7 +12,7 @@ from textual.color import Color
 
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.tui import themes, toml_file
-from capacity_tui.tui.actions import ACTIONS, bindings, check_keymap, key_names
+from capacity_tui.tui.actions import ACTIONS, bindings, checked_keymap, key_names
 from capacity_tui.tui.settings import load, save_setting
 
 
@@ -152,7 +152,7 @@ def test_wrong_settings_say_what_and_where(tmp_path: Path, text: str, message: s
 
 def test_every_action_has_a_name_and_keys_of_its_own() -> None:
     assert len({action.id for action in ACTIONS}) == len(ACTIONS)
-    check_keymap({}, "default")
+    checked_keymap({}, "default")
     scopes = {action.scope for action in ACTIONS}
     assert sum(len(bindings(scope)) for scope in scopes) == len(ACTIONS)
 
@@ -165,11 +165,20 @@ def test_no_default_key_is_taken_by_tmux_or_needs_a_new_terminal() -> None:
 def test_keys_are_named_as_people_write_them() -> None:
     named = {action.id: key_names(action, {}) for action in ACTIONS}
     assert named["app.help"] == ("?", "f1")
-    assert named["value.more"] == ("+", "=", "→")
+    assert named["value.more"] == ("+", "=")
     assert named["panel.next"] == ("tab",)
+    assert named["panel.right"] == ("→", "l")
+    assert named["value.much_less"] == ("_",)
+    assert named["view.next"] == (">",)
     assert named["app.palette"] == ("^p", ":")
+
+
+def test_a_name_that_an_action_had_before_still_gives_it_its_key() -> None:
+    assert checked_keymap({"screen.back": "f4"}, "settings.toml") == {"view.back": "f4"}
 
 
 def test_keymap_with_one_key_twice_is_refused() -> None:
     with pytest.raises(CapacityError, match="one key for two actions"):
-        check_keymap({"edit.undo": "q"}, "settings.toml")
+        checked_keymap({"edit.undo": "q"}, "settings.toml")
+    with pytest.raises(CapacityError, match="one key for two actions"):
+        checked_keymap({"app.quit": "B"}, "settings.toml")

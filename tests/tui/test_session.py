@@ -20,6 +20,7 @@ from capacity_tui.tui.terminal.text import Span, line
 from capacity_tui.tui.view import Comparison
 from capacity_tui.tui.widgets.bars import Footer
 from capacity_tui.tui.widgets.guarded import Guarded
+from capacity_tui.tui.widgets.head import NoteLine
 from capacity_tui.tui.widgets.lines import Lines
 
 MakeApp = Callable[..., CapacityApp]
@@ -35,6 +36,7 @@ class Verdicts(Guarded, Screen[None]):
 
     def compose(self) -> ComposeResult:
         yield Lines(id="verdicts")
+        yield NoteLine(self.session)
         yield Footer(self.session, "verdicts")
 
     def on_mount(self) -> None:
@@ -59,7 +61,7 @@ async def test_a_screen_needs_nothing_but_the_session(make_app: MakeApp) -> None
         assert shown(pilot, "verdicts").splitlines()[2] == "extreme: does not fit"
         assert app.session.change("training.seq_len", "1") == "1 is out of range (allowed 128–1.04858e+06)"
         app.session.say("said on every screen")
-        assert "said on every screen" in shown(pilot, "footer")
+        assert "said on every screen" in shown(pilot, "note")
         await pilot.app.pop_screen()
         await press(pilot, "u")
         assert app.session.store.edits == 0

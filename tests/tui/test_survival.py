@@ -56,7 +56,7 @@ async def test_unknown_model_in_a_plan_is_refused_in_words(real_engine: Capacity
         await settle(pilot)
         await pilot.pause(0.2)
         assert "gpt2-smal" in row(pilot, "config", "Model")
-        assert "no model is called 'gpt2-smal'" in shown(pilot, "plans")
+        assert "no model is called 'gpt2-smal'" in shown(pilot, "note")
 
 
 @pytest.mark.parametrize("opening", ["enter", "H", "o", "e"])
@@ -110,7 +110,7 @@ async def test_old_numbers_are_neither_copied_nor_exported(
         await settle(pilot)
         await press(pilot, "enter", *"broken", "enter")
         await press(pilot, keys[0])
-        assert "nothing was" in shown(pilot, "footer")
+        assert "nothing was" in shown(pilot, "note")
         assert not app.clipboard
         await press(pilot, *keys[1:])
     assert not list(own_folders.glob("*.yaml"))
@@ -123,7 +123,7 @@ async def test_numbers_that_are_still_computed_are_not_waited_for(make_app: Make
         engine.gate.clear()
         await pilot.press("down", "plus", "y")
         await pilot.pause()
-        assert "nothing was written" in shown(pilot, "footer")
+        assert "nothing was written" in shown(pilot, "note")
         engine.gate.set()
         await settle(pilot)
 
@@ -136,7 +136,7 @@ async def test_folder_of_a_user_nobody_knows_is_refused_in_words(make_app: MakeA
         app.focused.value = "~nosuchuser/x.yaml"  # type: ignore[union-attr]
         await press(pilot, "enter")
         assert app.is_running
-        assert "nosuchuser" in shown(pilot, "footer")
+        assert "nosuchuser" in shown(pilot, "note")
 
 
 def test_every_example_shows_its_fields(real_engine: CapacityEngine) -> None:

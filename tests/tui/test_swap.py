@@ -136,7 +136,7 @@ async def test_what_was_left_behind_is_offered_at_the_start(
         assert bool(list(folder.glob("*.json"))) == stays
         if keys == ("enter",):
             assert "8192" in row(pilot, "config", "Sequence")
-            assert "restored" in shown(pilot, "footer")
+            assert "restored" in shown(pilot, "note")
             await press(pilot, "u")
             assert "gpt2" in row(pilot, "config", "Model")
             await press(pilot, "u")

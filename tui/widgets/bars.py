@@ -1,16 +1,15 @@
-"""The lines above and below the panels: header, footer and the hint of the first run."""
+"""Lines of one row, and those at the bottom of each view: its keys, or the views to go to."""
 
 from __future__ import annotations
 
 from rich.cells import cell_len
+from textual import events
+from textual.widget import Widget
 
-from capacity_tui.engine.api import printable
-from capacity_tui.tui.actions import ACTIONS, PANELS, Action, key_names
+from capacity_tui.tui.actions import ACTIONS, VIEWS, Action, key_codes, key_names
 from capacity_tui.tui.session import Session
-from capacity_tui.tui.terminal.text import Line, Span, clip, line
+from capacity_tui.tui.terminal.text import Line, Span, fit
 from capacity_tui.tui.widgets.lines import Lines
-
-_NAME = " capacity-tui "
 
 
 class Bar(Lines):
@@ -30,70 +29,27 @@ class Bar(Lines):
         self.repaint()
 
 
-class Header(Bar):
-    """Name of the plan, the SIM badge and how many fields were changed."""
-
-    def __init__(self) -> None:
-        super().__init__(id="header")
-        self._title = ""
-        self._simulated = ""
-        self._changes = 0
-
-    def show_plan(self, title: str, simulated: str, changes: int) -> None:
-        """Show another state of the plan."""
-        self._title, self._simulated, self._changes = title, simulated, changes
-        self.repaint()
-
-    def build(self, width: int) -> Line:
-        """Lay out name, plan, badge and changes; the badge outlives the rest."""
-        badge = f" SIM {self._simulated} " if self._simulated else ""
-        plural = "" if self._changes == 1 else "s"
-        changes = f" {self._changes} change{plural} " if self._changes else ""
-        name = _NAME if width >= 70 else " "
-        room = width - cell_len(name) - cell_len(badge) - cell_len(changes)
-        if room < 12:
-            badge, changes = clip(badge, width // 2), ""
-            room = width - cell_len(name) - cell_len(badge)
-        title = clip(self._title, max(room - 1, 0))
-        gap = " " * max(room - cell_len(title), 0)
-        return line(Span(name, "key"), Span(title, "best"), gap, Span(badge, "badge"), Span(changes, "accent"))
-
-
 class Footer(Bar):
-    """The most useful keys, or for a while what the program has to say.
+    """The most useful keys.
 
     Args:
-        session: who has something to say; its settings know other keys.
-        scope: the screen whose keys are shown, with those of the program that it leaves.
+        session: its settings know other keys.
+        scope: the view whose keys are shown, with those of every view and of the program.
     """
 
     def __init__(self, session: Session, scope: str) -> None:
         super().__init__(id="footer")
-        self._session = session
         self._keymap = session.settings.keys
         self._scope = scope
         self._panel = ""
-        self._status: Span | None = None
-
-    def on_mount(self) -> None:
-        """Listen to what is to be said."""
-        self._session.status.subscribe(self, self._show_status)
 
     def name_keys_of(self, panel: str) -> None:
-        """Name the keys of another panel besides those of the screen."""
+        """Name the keys of another panel besides those of the view."""
         self._panel = panel
         self.repaint()
 
-    def clear_status(self) -> None:
-        """Show the keys again."""
-        if self._status is not None:
-            self._status = None
-            self.repaint()
-
     def build(self, width: int) -> Line:
         """Lay out as many keys as fit, whole ones only; an ellipsis says that there are more."""
-        if self._status is not None:
-            return line(Span(clip(self._status.text, width), self._status.role))
         spans: list[Span] = []
         room = width
         hints = self._hints()
@@ -105,17 +61,14 @@ class Footer(Bar):
             spans += [Span(f" {key}", "key"), Span(f" {name} ", "label")]
         return Line(tuple(spans))
 
-    def _show_status(self, status: Span) -> None:
-        self._status = Span(f" {printable(status.text)}", status.role)
-        self.repaint()
-
     def _hints(self) -> list[tuple[str, str]]:
         hints = []
-        scopes = (self._scope, self._panel)
-        own_keys = {key for action in ACTIONS if action.scope in scopes for key in self._keys(action)}
+        own_keys = {key for action in ACTIONS if action.scope == self._panel for key in self._keys(action)}
         for action in ACTIONS:
             key = self._keys(action)[0]
-            is_heard = action.scope in scopes or (action.scope == "app" and key not in own_keys)
+            is_heard = action.scope == self._panel or (
+                action.scope in {"app", "view", self._scope} and key not in own_keys
+            )
             if not action.footer or not is_heard:
                 continue
             own, space, name = action.footer.rpartition(" ")
@@ -127,18 +80,63 @@ class Footer(Bar):
         return key_names(action, self._keymap)
 
 
-class Hint(Bar):
-    """One line for whoever is here for the first time."""
+class ViewStrip(Bar, can_focus=True):
+    """Lists the views with their keys in place of the footer, and takes the next key, whatever it is.
 
-    TEXT = (
-        f" Arrows move, + and - change a value, enter types it, 1 to {len(PANELS)} choose a panel, ? lists all keys. "
-    )
+    Args:
+        session: is told which view is wanted; its settings know other keys.
+        view: the view that is shown.
+    """
 
-    def __init__(self) -> None:
-        super().__init__(id="hint")
+    def __init__(self, session: Session, view: str) -> None:
+        super().__init__(id="views")
+        self._session = session
+        self._view = view
+        self._before: Widget | None = None
+
+    def choose(self) -> None:
+        """Take the next key."""
+        if not self.has_class("-open"):
+            self._before = self.screen.focused
+            self.screen.add_class("-choosing")
+            self.add_class("-open")
+        # At once, so that what is typed next is not taken for commands.
+        self.screen.set_focus(self)
 
     def build(self, width: int) -> Line:
-        """Lay the hint out with the key that dismisses it."""
-        end = "esc hides this "
-        room = width - cell_len(end)
-        return line(Span(clip(self.TEXT, room).ljust(room), "value"), Span(end, "dim"))
+        """Lay the views out."""
+        spans = [Span(" View:", "heading")]
+        for name, action in self._views():
+            role = "dim" if name == self._view else "label"
+            spans += [Span(f"  {self._keys(action)[0]}", "key"), Span(f" {name.capitalize()}", role)]
+        return fit(Line((*spans, Span("   any other key: stay here", "dim"))), width)
+
+    def on_key(self, event: events.Key) -> None:
+        """Go to the view of a key; any other key only closes the strip."""
+        event.stop()
+        event.prevent_default()
+        wanted = next(
+            (name for name, action in self._views() if event.key in key_codes(action, self._session.settings.keys)), ""
+        )
+        self._close()
+        if wanted:
+            self._session.show_view(wanted)
+
+    def on_blur(self) -> None:
+        """Close where the focus was taken away."""
+        self._close(refocus=False)
+
+    def _close(self, refocus: bool = True) -> None:
+        if not self.has_class("-open"):
+            return
+        self.remove_class("-open")
+        self.screen.remove_class("-choosing")
+        if refocus:
+            self.screen.set_focus(self._before)
+
+    def _views(self) -> list[tuple[str, Action]]:
+        actions = {action.id: action for action in ACTIONS}
+        return [(name, actions[f"view.{name}"]) for name in VIEWS]
+
+    def _keys(self, action: Action) -> tuple[str, ...]:
+        return key_names(action, self._session.settings.keys)

@@ -34,6 +34,7 @@ class Lines(Guarded, Widget):
         super().__init__(id=id, classes=classes)
         self._lines: tuple[Line, ...] = ()
         self._top = 0
+        self._pinned = 0
         self._styles_by_role: dict[tuple[str, bool], Style] = {}
 
     @property
@@ -43,18 +44,25 @@ class Lines(Guarded, Widget):
 
     @property
     def top(self) -> int:
-        """Index of the first line in sight."""
-        return self._top
+        """Index of the first line in sight below those that stay."""
+        return self._top + self._pinned
 
-    def show(self, lines: Sequence[Line], reveal: range | None = None) -> None:
+    @property
+    def in_sight(self) -> tuple[Line, ...]:
+        """The lines in sight."""
+        return tuple(self._line_at(y) for y in range(min(self.size.height, len(self._lines))))
+
+    def show(self, lines: Sequence[Line], reveal: range | None = None, pinned: int = 0) -> None:
         """Show other lines.
 
         Args:
             lines: the new content.
             reveal: indices that are scrolled into sight, as far as they fit.
+            pinned: how many lines at the top stay while the others scroll, where there is room for others.
         """
         before = [self._line_at(y) for y in range(self.size.height)]
         self._lines = tuple(lines)
+        self._pinned = pinned if pinned < self.size.height else 0
         self._scroll_into_sight(reveal)
         if not before:
             # Out of sight there is no size, yet what was painted last would be shown again.
@@ -65,8 +73,8 @@ class Lines(Guarded, Widget):
 
     def scroll_lines(self, offset: int) -> None:
         """Scroll by a number of lines, as far as there are any."""
-        lines = self._lines
-        self.show(lines, range(self._top + offset, self._top + offset + self.size.height))
+        start, height = self.top + offset, self.size.height - self._pinned
+        self.show(self._lines, range(start, start + height), self._pinned)
 
     def render_line(self, y: int) -> Strip:
         """Paint one line of the widget."""
@@ -84,15 +92,19 @@ class Lines(Guarded, Widget):
         super().notify_style_update()
         self._styles_by_role.clear()
 
+    def index_at(self, y: int) -> int:
+        """Return the index of the line in a row of the widget."""
+        return y if y < self._pinned else self._top + y
+
     def _line_at(self, y: int) -> Line:
-        index = self._top + y
+        index = self.index_at(y)
         return self._lines[index] if index < len(self._lines) else _NO_LINE
 
     def _scroll_into_sight(self, reveal: range | None) -> None:
         height = max(self.size.height, 1)
         top = self._top
         if reveal:
-            top = min(max(top, reveal[-1] + 1 - height), reveal[0])
+            top = min(max(top, reveal[-1] + 1 - height), reveal[0] - self._pinned)
         self._top = max(0, min(top, len(self._lines) - height))
 
     def _style(self, role: str, selected: bool) -> Style:

@@ -55,6 +55,10 @@ class Panel(Commanded, Lines, can_focus=True):
         """Return the lines of the panel and those of them that must be in sight."""
         raise NotImplementedError
 
+    def pinned(self) -> int:
+        """Return how many lines at the top stay in sight while the others scroll."""
+        return 0
+
     def summary(self) -> Line:
         """Return what a folded panel says."""
         return line()
@@ -76,7 +80,7 @@ class Panel(Commanded, Lines, can_focus=True):
             self.show([fit(Line((heading, *self.summary().spans)), self.size.width)])
             return
         lines, reveal = self.build(self.size.width)
-        self.show(lines, reveal)
+        self.show(lines, reveal, self.pinned())
         self._set_edge()
 
     @property
@@ -99,7 +103,7 @@ class Panel(Commanded, Lines, can_focus=True):
 
     def on_click(self, event: events.Click) -> None:
         """Move the cursor to the item that was clicked."""
-        index = self.item_at(self.top + event.y - (0 if self.is_folded else 1))
+        index = self.item_at(self.index_at(event.y - (0 if self.is_folded else 1)))
         if index is not None:
             self.move_to(index)
 
@@ -138,7 +142,7 @@ class Panel(Commanded, Lines, can_focus=True):
     def edge(self) -> str:
         """Return what stands in the lower edge besides the keys."""
         hidden = len(self.lines) - self.size.height
-        last = min(self.top + self.size.height, len(self.lines))
+        last = min(self.index_at(self.size.height), len(self.lines))
         return f"{self.top + 1}–{last} of {len(self.lines)}" if hidden > 0 else ""
 
     def _set_edge(self) -> None:

@@ -27,11 +27,11 @@ class TextDialog(ModalScreen[None], ClosesOnce[None]):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q,question_mark,f1", "dismiss", "Close"),
+        Binding("escape,question_mark,f1", "dismiss", "Close"),
         Binding("up,k", "scroll_by(-1)", "Up"),
         Binding("down,j", "scroll_by(1)", "Down"),
         Binding("pageup", "scroll_page(-1)", "One page up"),
-        Binding("pagedown,space", "scroll_page(1)", "One page down"),
+        Binding("pagedown", "scroll_page(1)", "One page down"),
         Binding("g,home", "scroll_by(-100000)", "First"),
         Binding("G,end", "scroll_by(100000)", "Last"),
         Binding("y", "copy", "Copy"),

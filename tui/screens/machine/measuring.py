@@ -7,7 +7,7 @@ from capacity_tui.tui.view import BenchmarkStep
 from capacity_tui.tui.widgets.lines import Lines
 
 _CELLS = 20
-_IDLE = Span("b measures memory, CPU, GPUs, disk and network; some ten seconds", "dim")
+_IDLE = Span("B measures memory, CPU, GPUs, disk and network; some ten seconds", "dim")
 
 
 class MeasuringBar(Lines):

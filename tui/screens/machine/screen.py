@@ -11,23 +11,22 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 
-from capacity_tui.tui.actions import Commanded, bindings
+from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.messages import Failed, MachineChanged, Measured, Measuring, Reported
 from capacity_tui.tui.requests import Request
 from capacity_tui.tui.screens.dialogs.text_dialog import TextLines
 from capacity_tui.tui.screens.machine.measuring import MeasuringBar
 from capacity_tui.tui.screens.machine.report_lines import report_lines
+from capacity_tui.tui.screens.view_screen import ViewScreen
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.terminal.text import Line, Span, line
 from capacity_tui.tui.view import BenchmarkStep
-from capacity_tui.tui.widgets.bars import Footer
-from capacity_tui.tui.widgets.guarded import ClosesOnce
 
 if TYPE_CHECKING:
     from capacity_tui.engine.api import Part
 
 
-class MachineScreen(Commanded, ClosesOnce[None]):
+class MachineScreen(ViewScreen):
     """Shows facts, score, topology, settings and advice; measures on request.
 
     Args:
@@ -35,21 +34,19 @@ class MachineScreen(Commanded, ClosesOnce[None]):
     """
 
     TITLE = "Machine"
+    VIEW = "machine"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("machine"), *bindings("panel")]
-    topic = "machine"
 
     def __init__(self, session: Session) -> None:
-        super().__init__()
-        self._session = session
+        super().__init__(session)
         self._parts: tuple[Part, ...] = ()
         self._measuring: Request | None = None
         self._lines = TextLines(self._build)
         self._bar = MeasuringBar()
-        self._footer = Footer(session, "machine")
         self.commands = {
+            **self.commands,
             "machine.benchmark": self._measure,
             "machine.copy": self._copy,
-            "machine.back": self._back,
             "cursor.up": partial(self._lines.scroll_lines, -1),
             "cursor.down": partial(self._lines.scroll_lines, 1),
             "cursor.page_up": partial(self._scroll_pages, -1),
@@ -58,16 +55,15 @@ class MachineScreen(Commanded, ClosesOnce[None]):
             "cursor.last": partial(self._scroll_to_end, 1),
         }
 
-    def compose(self) -> ComposeResult:
+    def body(self) -> ComposeResult:
         """Put the text into a frame, above progress and keys."""
         with Vertical(id="machine-frame") as frame:
             frame.border_title = Content(self.TITLE)
             yield self._lines
         yield self._bar
-        yield self._footer
 
-    def on_mount(self) -> None:
-        """Put the report together."""
+    def on_screen_resume(self) -> None:
+        """Put the report together, for the plan as it is now."""
         self._report()
 
     def on_unmount(self) -> None:
@@ -106,12 +102,8 @@ class MachineScreen(Commanded, ClosesOnce[None]):
         """Show what went wrong; all of it can be read on the plan screen."""
         event.stop()
         self._measuring = None
-        self._session.last_failure = event
+        self.session.last_failure = event
         self._bar.show_text(event.in_short, "bad")
-
-    def on_key(self) -> None:
-        """Stop saying what was said when the next key comes."""
-        self._footer.clear_status()
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
         """Scroll down."""
@@ -127,8 +119,8 @@ class MachineScreen(Commanded, ClosesOnce[None]):
 
     def _report(self) -> None:
         ascii_only = self.app.has_class("-ascii")
-        document = self._session.store.document
-        self._session.ask(self, "report", lambda _: Reported(self._session.engine.machine_report(document, ascii_only)))
+        document = self.session.store.document
+        self.session.ask(self, "report", lambda _: Reported(self.session.engine.machine_report(document, ascii_only)))
 
     def _measure(self) -> None:
         """Measure the machine, one run at a time; the plan takes it up even if this screen is gone by then."""
@@ -140,24 +132,24 @@ class MachineScreen(Commanded, ClosesOnce[None]):
             def on_progress(step: BenchmarkStep) -> None:
                 request.answer(Measuring(step))
 
-            outcome = self._session.engine.benchmark(on_progress, request.cancelled)
+            outcome = self.session.engine.benchmark(on_progress, request.cancelled)
             request.answer(Measured(outcome))
             if outcome.figures:
                 app.post_message(MachineChanged())
 
         self._bar.show_text("measuring…")
-        self._measuring = self._session.ask(self, "benchmark", work)
+        self._measuring = self.session.ask(self, "benchmark", work)
 
-    def _back(self) -> None:
+    def back(self) -> None:
         """Stop measuring; go back if nothing is measured, or it is being stopped already."""
         if self._measuring is None or self._measuring.cancelled.is_set():
-            self.dismiss()
+            super().back()
             return
         self._measuring.cancelled.set()
         self._bar.show_text("stopping…")
 
     def _copy(self) -> None:
-        self._session.copy("\n".join(shown.plain.rstrip() for shown in self._lines.lines) + "\n")
+        self.session.copy("\n".join(shown.plain.rstrip() for shown in self._lines.lines) + "\n")
 
     def _scroll_pages(self, direction: int) -> None:
         self._lines.scroll_lines(direction * max(self._lines.size.height - 1, 1))

@@ -7,26 +7,25 @@ from typing import TYPE_CHECKING, ClassVar
 from rich.cells import cell_len
 from textual.binding import BindingType
 
-from capacity_tui.engine.api import Verdict
 from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.store import Baseline
-from capacity_tui.tui.terminal.text import Line, Span, clip, left, line, right
+from capacity_tui.tui.terminal.text import Line, Span, clip, left, line, right, wrap
+from capacity_tui.tui.widgets.gauge import gauge
+from capacity_tui.tui.widgets.head import VERDICTS
 from capacity_tui.tui.widgets.panel import Panel
 
 if TYPE_CHECKING:
     from capacity_tui.tui.view import Column, Comparison, Row
 
-_VERDICTS = {
-    Verdict.FITS: ("✓ fits", "✓ fits", "good"),
-    Verdict.TIGHT: ("! tight", "! tight", "warn"),
-    Verdict.OVER: ("✗ does not fit", "✗ no fit", "bad"),
-    Verdict.UNKNOWN: ("? memory unknown", "? no limit", "dim"),
-}
 _DELTA = 7
-_WIDE_CELL = 9 + _DELTA
-_NARROW_CELL = 9
-_LONGEST_LABEL = 20
+_LONGEST_VALUE = 14
+_NARROWEST = 9
+_LONGEST_LABEL = 24
 _SHORTEST_LABEL = 13
+_GAUGE = 10
+_SHORTEST_GAUGE = 4
+_HEAD = 2
+"""Lines above the quantities: the names of the plans and their verdicts."""
 
 
 class ComparisonTable(Panel):
@@ -43,7 +42,6 @@ class ComparisonTable(Panel):
         self._mode = ""
         self._baseline = Baseline()
         self._stale = False
-        self._trouble: tuple[str, str] = ("", "")
 
     @property
     def row_key(self) -> str:
@@ -65,15 +63,8 @@ class ComparisonTable(Panel):
         key = self.row_key
         self._comparison, self._baseline, self._stale = comparison, baseline, stale
         self._mode = column.mode if column else ""
-        if comparison is not None and not stale:
-            self._trouble = ("", "")
         rows = self._rows()
         self.cursor = next((index for index, row in enumerate(rows) if row.key == key), 0)
-        self.repaint()
-
-    def show_trouble(self, title: str, hint: str) -> None:
-        """Say above the old numbers why there are no new ones."""
-        self._trouble = (title, hint)
         self.repaint()
 
     def labels(self) -> list[str]:
@@ -86,33 +77,36 @@ class ComparisonTable(Panel):
 
     def item_at(self, index: int) -> int | None:
         """Return the quantity in a line."""
-        item = index - self._head_height()
+        item = index - _HEAD
         return item if 0 <= item < self.item_count() else None
+
+    def pinned(self) -> int:
+        """Keep names and verdicts in sight."""
+        return _HEAD
 
     def build(self, width: int) -> tuple[list[Line], range | None]:
         """Lay the table out for a width."""
-        head = self._trouble_lines(width)
         if self._comparison is None or not self._comparison.columns:
-            return head or [line(Span("estimating…", "dim"))], None
+            return [line(Span("estimating…", "dim"))], None
         columns = self._columns_shown(width)
-        cell = self._cell_width(width, len(columns))
-        label = width - cell * len(columns)
-        notes = self._note_lines(width)
-        # The gravest stands above, in sight however low the panel is.
-        lines = [*head, self._names(columns, label, cell), self._verdicts(columns, label, cell), *notes[:1]]
+        label, cell = self._widths(width, columns)
+        lines = [self._names(columns, label, cell), self._verdicts(columns, label, cell)]
         here = len(lines) + self.cursor
-        for index, row in enumerate(self._rows()):
+        rows = self._rows()
+        for index, row in enumerate(rows):
             selected = index == self.cursor and self.is_current
             lines.append(self._row_line(row, columns, label, cell, selected))
-        lines += notes[1:]
-        return lines, range(0 if self.cursor == 0 else here, here + 1)
+        lines += self._note_lines(width)
+        # What stands below the last quantity can only be reached with it.
+        last = len(lines) if self.cursor == len(rows) - 1 else here + 1
+        return lines, range(here, last)
 
     def summary(self) -> Line:
         """Return the verdict and the first quantity of the chosen plan."""
         column = self._chosen()
         if column is None:
             return line()
-        text, _, role = _VERDICTS[column.verdict]
+        text, _, role = VERDICTS[column.verdict]
         first = f"  {column.rows[0].label} {column.rows[0].text}" if column.rows else ""
         return line(Span(f"{column.mode} ", "label"), Span(text, role), Span(first, "value"))
 
@@ -127,11 +121,11 @@ class ComparisonTable(Panel):
         if self._comparison is None:
             return ""
         columns = self._comparison.columns
-        cell = 2 + max((cell_len(row.text) for column in columns for row in column.rows), default=_WIDE_CELL)
-        cell = max(cell, 2 + max(cell_len(_VERDICTS[column.verdict][0]) for column in columns))
+        cell = 2 + max((cell_len(row.text) for column in columns for row in column.rows), default=_LONGEST_VALUE)
+        cell = max(cell, 2 + max(cell_len(VERDICTS[column.verdict][0]) for column in columns))
         label = 2 + max(2 * row.indent + cell_len(row.label) for row in self._rows())
         names = " " * label + "".join(right(column.mode, cell) for column in columns)
-        verdicts = left("verdict", label) + "".join(right(_VERDICTS[c.verdict][0], cell) for c in columns)
+        verdicts = left("verdict", label) + "".join(right(VERDICTS[c.verdict][0], cell) for c in columns)
         body = [
             left("  " * row.indent + row.label, label)
             + "".join(right(_text_of(column.row(row.key)), cell) for column in columns)
@@ -157,41 +151,34 @@ class ComparisonTable(Panel):
         """Return all columns, or only the chosen one where they do not fit side by side."""
         columns = self._comparison.columns if self._comparison else ()
         chosen = self._chosen()
-        if chosen is None or width >= _SHORTEST_LABEL + _NARROW_CELL * len(columns):
+        if chosen is None or width >= _SHORTEST_LABEL + _NARROWEST * len(columns):
             return columns
         return (chosen,)
 
-    def _cell_width(self, width: int, count: int) -> int:
-        labels = max((2 * row.indent + cell_len(row.label) for row in self._rows()), default=0)
-        label = min(max(labels + 1, _SHORTEST_LABEL), _LONGEST_LABEL)
-        if width - label < _WIDE_CELL * count:
-            label = min(label, max(_SHORTEST_LABEL, width - _WIDE_CELL * count, width // 3))
-        return min((width - label) // max(count, 1), 26)
-
-    def _head_height(self) -> int:
-        width = self.size.width
-        return len(self._trouble_lines(width)) + 2 + len(self._note_lines(width)[:1])
-
-    def _trouble_lines(self, width: int) -> list[Line]:
-        title, hint = self._trouble
-        if not title:
-            return []
-        lines = [line(Span(clip(f"✗ {title}", width), "bad"))]
-        return lines + ([line(Span(clip(f"  {hint}", width), "dim"))] if hint else [])
+    def _widths(self, width: int, columns: tuple[Column, ...]) -> tuple[int, int]:
+        """Return the widths of labels and cells: what they hold, or less of each where there is less room."""
+        longest = max((2 * row.indent + cell_len(row.label) for row in self._rows()), default=0) + 1
+        value = max((cell_len(row.text) for column in columns for row in column.rows), default=0) + 1
+        cell = min(value, _LONGEST_VALUE) + _DELTA
+        label = max(min(longest, _LONGEST_LABEL), _SHORTEST_LABEL)
+        if label + cell * len(columns) > width:
+            label = max(min(label, width - (_NARROWEST + _DELTA) * len(columns), width // 3), _SHORTEST_LABEL)
+            cell = min(cell, (width - label) // max(len(columns), 1))
+        return label, cell
 
     def _names(self, columns: tuple[Column, ...], label: int, cell: int) -> Line:
-        start = Span(left("old numbers…" if self._stale else "", label), "warn")
-        spans = [start]
+        spans = [Span(left("old numbers…" if self._stale else "", label), "warn")]
         for column in columns:
             chosen = column.mode == self._mode
-            name = f"[{column.mode}]" if chosen and cell_len(column.mode) + 2 <= cell else column.mode
+            names = [f"[{name}]" if chosen else name for name in (column.head, column.mode, column.brief) if name]
+            name = next((name for name in names if cell_len(name) < cell), names[-1])
             spans.append(Span(right(name, cell), "accent" if chosen else "label"))
         return Line(tuple(spans))
 
     def _verdicts(self, columns: tuple[Column, ...], label: int, cell: int) -> Line:
         spans = [Span(left("verdict", label), "label")]
         for column in columns:
-            full, short, role = _VERDICTS[column.verdict]
+            full, short, role = VERDICTS[column.verdict]
             spans.append(Span(right(full if cell_len(full) < cell else short, cell), self._role(role)))
         return Line(tuple(spans))
 
@@ -200,36 +187,31 @@ class ComparisonTable(Panel):
         column = self._chosen()
         if column is None:
             return []
-        full, _, role = _VERDICTS[column.verdict]
-        about = f"{full.split()[0]} {column.mode}: {column.reason}"
-        lines = [line(Span(clip(about, width), role))] if column.reason else []
+        full, _, role = VERDICTS[column.verdict]
+        found = [(f"{full.split()[0]} {column.mode}: {column.reason}", role)] if column.reason else []
         for note in column.notes:
             parts = (note.title, note.saves or note.detail)
-            lines.append(line(Span(clip("! " + ": ".join(part for part in parts if part), width), "warn")))
-        return lines
+            found.append(("! " + ": ".join(part for part in parts if part), "warn"))
+        return [line(Span(text, role)) for note, role in found for text in wrap(note, width, "  ")]
 
     def _row_line(self, row: Row, columns: tuple[Column, ...], label: int, cell: int, selected: bool) -> Line:
-        # A short label names the unit that a narrow cell has no room for.
-        is_narrow = cell < _WIDE_CELL or 2 * row.indent + cell_len(row.label) >= label
-        name = row.brief if is_narrow and row.brief else row.label
+        found = [column.row(row.key) for column in columns]
+        deltas = [self._delta(row, column) for row, column in zip(found, columns, strict=True)]
+        if not _has_deltas(cell):
+            deltas = [("", "")] * len(columns)
+        rooms = [cell - (_DELTA if delta else 1) for delta, _ in deltas]
+        # Where a unit has no room in one column none has it, and the short label names it.
+        is_short = any(cell_len(_text_of(row)) > room for row, room in zip(found, rooms, strict=True))
+        has_no_room = is_short or 2 * row.indent + cell_len(row.label) >= label
+        name = row.brief if has_no_room and row.brief else row.label
         spans = [Span(left("  " * row.indent + name, label), "label")]
         best = self._best(row.key)
-        for column in columns:
-            found = column.row(row.key)
-            spans += self._cell(found, column, cell, found is not None and best is not None and found.value == best)
+        for one, (delta, tone), room in zip(found, deltas, rooms, strict=True):
+            is_best = one is not None and best is not None and one.value == best
+            text = _gauged(one, room) if one and one.share is not None else _short(_text_of(one), room, is_short)
+            spans.append(Span(right(delta, cell - room), self._role(tone)))
+            spans.append(Span(right(text, room), self._role("best" if is_best else "value")))
         return Line(tuple(spans), selected)
-
-    def _cell(self, row: Row | None, column: Column, cell: int, is_best: bool) -> list[Span]:
-        text = _text_of(row)
-        if cell < _WIDE_CELL:
-            return [Span(right(_short(text, cell), cell), self._role("best" if is_best else "value"))]
-        delta, role = self._delta(row, column)
-        value = _short(text, cell - _DELTA if delta else cell - 1)
-        # Without a delta to make room for, a long value may run into its place.
-        width = max(cell - _DELTA, min(cell_len(value) + 1, cell - cell_len(delta)))
-        shown = Span(right(value, width), self._role("best" if is_best else "value"))
-        after = right(delta, cell - width)
-        return [shown, Span(after, self._role(role))] if delta else [Span(shown.text + after, shown.role)]
 
     def _delta(self, row: Row | None, column: Column) -> tuple[str, str]:
         """Return the difference to the baseline in percent, and whether it is good."""
@@ -258,14 +240,23 @@ class ComparisonTable(Panel):
         return "dim" if self._stale else role
 
 
+def _has_deltas(cell: int) -> bool:
+    """Return whether there is room for a value with the difference before it."""
+    return cell >= _NARROWEST + _DELTA
+
+
 def _text_of(row: Row | None) -> str:
     return row.text if row else "–"
 
 
-def _short(text: str, width: int) -> str:
+def _gauged(row: Row, width: int) -> str:
+    """Return the value with a bar before it, where there is room for one."""
+    room = min(width - cell_len(row.text) - 1, _GAUGE)
+    return f"{gauge(row.share or 0.0, room)} {row.text}" if room >= _SHORTEST_GAUGE else row.text
+
+
+def _short(text: str, width: int, is_short: bool) -> str:
     """Return the text, without the reason of a missing value or the unit of a rate where those have no room."""
-    if cell_len(text) < width:
-        return text
-    if text.startswith("n/a"):
-        return "n/a"
-    return clip(text.rpartition(" ")[0] if text.endswith("/s") else text, width)
+    if is_short and text.endswith("/s"):
+        text = text.rpartition(" ")[0]
+    return "n/a" if text.startswith("n/a") and cell_len(text) > width else clip(text, width)

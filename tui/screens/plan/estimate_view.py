@@ -29,23 +29,28 @@ from capacity_tui.engine.api import (
     plan_values,
 )
 from capacity_tui.engine.api import Note as EngineNote
+from capacity_tui.tui.screens.plan.answer_view import headlines, usage
 from capacity_tui.tui.view import Chosen, Column, Note, Row
 
 if TYPE_CHECKING:
     from capacity_tui.engine.api import Machine
 
 _JOB = "computation.estimated_train_time_seconds"
-_SERVING = (
-    "computation.infer.prefill_tokens_per_second",
-    "computation.infer.decode_tokens_per_second",
+_SERVING_TIMES = (
     "computation.infer.time_to_first_token_seconds",
     "computation.infer.time_per_output_token_seconds",
+)
+_SERVING_RATES = (
+    "computation.infer.prefill_tokens_per_second",
+    "computation.infer.decode_tokens_per_second",
     "computation.infer.requests_per_second",
 )
 # Before the figure of which a mode allows a share.
 _SHARE = "mode."
 # How much more would fit.
 ROOM = ("inference.largest_batch", "inference.longest_context")
+_BRIEF = {"conservative": "conserv."}
+"""Names of modes where there is little room."""
 # What a job costs, and what running costs where its length is open.
 _JOB_COST = ("cost.usd", "energy.kwh")
 _OPEN_COST = ("cost.usd_per_hour", "cost.usd_per_million_tokens", "energy.watts_average")
@@ -67,6 +72,9 @@ def column(group: Alike, catalog: Catalog, machine: Machine | None = None) -> Co
         reason=estimate.shortage,
         rows=tuple(_rows(filled.plan, estimate)),
         chosen=_chosen(filled, catalog),
+        brief=_BRIEF.get(filled.mode.id, ""),
+        usage=usage(estimate),
+        headlines=headlines(filled.plan, estimate),
         notes=tuple(_note(note) for note in (larger, *estimate.warnings, *estimate.recommendations) if note),
         title=group.head,
         about=tuple(_about(group)),
@@ -127,21 +135,24 @@ def warning_lines(estimate: Estimate) -> tuple[str, ...]:
 
 
 def _rows(plan: Plan, estimate: Estimate) -> Iterator[Row]:
+    """Yield what it comes to first, then what the modes chose, then the parts."""
     yield from _memory_rows(estimate)
-    yield from _setting_rows(plan, estimate)
     yield from _time_rows(plan, estimate)
     yield from _money_rows(estimate)
+    yield from _rate_rows(plan, estimate)
     yield Row("bottleneck.arithmetic_intensity", "limited by", limit_label(estimate.bottleneck.kind))
+    yield from _setting_rows(plan, estimate)
+    yield from _share_rows(estimate)
+    for part, size in estimate.memory.parts.items():
+        if float(size) > 0:
+            yield _figure_row(estimate, f"memory.parts.{part}", indent=1)
 
 
 def _memory_rows(estimate: Estimate) -> Iterator[Row]:
     yield _figure_row(estimate, "memory.reserved_bytes")
+    used = _figure_row(estimate, "memory.utilization_percent", indent=1)
     # Without its value no delta is shown: the row above has the same one.
-    yield replace(_figure_row(estimate, "memory.utilization_percent", indent=1), value=None)
-    yield from _share_rows(estimate, "memory")
-    for part, size in estimate.memory.parts.items():
-        if float(size) > 0:
-            yield _figure_row(estimate, f"memory.parts.{part}", indent=1)
+    yield replace(used, value=None, share=usage(estimate).share)
 
 
 def _setting_rows(plan: Plan, estimate: Estimate) -> Iterator[Row]:
@@ -182,19 +193,8 @@ def _layout_rows(plan: Plan) -> Iterator[Row]:
 
 def _time_rows(plan: Plan, estimate: Estimate) -> Iterator[Row]:
     if estimate.computation.infer is not None:
-        yield from (_figure_row(estimate, key) for key in _SERVING)
-        yield from (_figure_row(estimate, key) for key in ROOM if estimate.computation.infer.request_seconds is None)
-        if estimate.computation.infer.request_seconds is not None:
-            yield from (_figure_row(estimate, f"computation.infer.{name}") for name in UNDER_LOAD)
-        return
-    if plan.task == "fit":
-        yield _figure_row(estimate, _JOB)
-    yield _figure_row(estimate, "computation.tokens_per_second")
-    yield _figure_row(estimate, "computation.mfu", indent=1)
-    if plan.task == "fit":
-        return
-    yield _figure_row(estimate, "computation.step_seconds")
-    if plan.task != "infer":
+        yield from (_figure_row(estimate, key) for key in _SERVING_TIMES)
+    elif plan.task != "infer":
         yield _figure_row(estimate, _JOB)
 
 
@@ -202,15 +202,27 @@ def _money_rows(estimate: Estimate) -> Iterator[Row]:
     is_open = estimate.computation.steps is None
     for key in _OPEN_COST if is_open else _JOB_COST:
         yield _figure_row(estimate, key)
-    yield from _share_rows(estimate, "power")
 
 
-def _share_rows(estimate: Estimate, figure_name: str) -> Iterator[Row]:
-    """Yield what the run uses of a share of its mode; nothing where no mode chose anything."""
-    key = f"{_SHARE}{figure_name}"
-    share = _share(estimate, key)
-    if share is not None:
-        yield Row(key, f"share of {figure_name}", share.text, indent=1)
+def _share_rows(estimate: Estimate) -> Iterator[Row]:
+    """Yield what the run uses of the shares of its mode; nothing where no mode chose anything."""
+    for name in ("memory", "power"):
+        share = _share(estimate, f"{_SHARE}{name}")
+        if share is not None:
+            yield Row(f"{_SHARE}{name}", f"share of {name}", share.text)
+
+
+def _rate_rows(plan: Plan, estimate: Estimate) -> Iterator[Row]:
+    if estimate.computation.infer is not None:
+        yield from (_figure_row(estimate, key) for key in _SERVING_RATES)
+        yield from (_figure_row(estimate, key) for key in ROOM if estimate.computation.infer.request_seconds is None)
+        if estimate.computation.infer.request_seconds is not None:
+            yield from (_figure_row(estimate, f"computation.infer.{name}") for name in UNDER_LOAD)
+        return
+    yield _figure_row(estimate, "computation.tokens_per_second")
+    if plan.task != "fit":
+        yield _figure_row(estimate, "computation.step_seconds")
+    yield _figure_row(estimate, "computation.mfu", indent=1)
 
 
 def _figure_row(estimate: Estimate, key: str, indent: int = 0) -> Row:

@@ -15,7 +15,6 @@ from capacity_tui.tui.screens.plan.field_list import FieldList
 from capacity_tui.tui.screens.plan.hardware import Hardware
 from capacity_tui.tui.screens.plan.why import Why
 from capacity_tui.tui.session import Session
-from capacity_tui.tui.widgets.bars import Header
 
 EXPLAIN_AFTER_SECONDS = 0.1
 _PATIENCE_SECONDS = 0.1
@@ -28,7 +27,6 @@ class Estimates:
     Args:
         session: what every screen works with.
         screen: who the answers go to.
-        header: shows the plan's name.
         hardware: shows what is planned for.
         fields: shows the plan.
         table: shows the modes side by side.
@@ -40,7 +38,6 @@ class Estimates:
         session: Session,
         screen: DOMNode,
         *,
-        header: Header,
         hardware: Hardware,
         fields: FieldList,
         table: ComparisonTable,
@@ -49,7 +46,6 @@ class Estimates:
         self._session = session
         self._store = session.store
         self._screen = screen
-        self._header = header
         self._hardware = hardware
         self._fields = fields
         self._table = table
@@ -57,8 +53,6 @@ class Estimates:
         self._late_fields: Timer | None = None
         self.commands: Commands = {
             "column.next": partial(self.choose_column, 1),
-            "column.right": partial(self.choose_column, 1),
-            "column.left": partial(self.choose_column, -1),
             "baseline.column": self.baseline_column,
             "baseline.pin": self.baseline_pin,
         }
@@ -74,6 +68,7 @@ class Estimates:
     def take(self, event: Compared) -> None:
         """Show new numbers, unless they answer for an earlier plan."""
         if self._store.accept(event.generation, event.comparison):
+            self._session.trouble = None
             self._hardware.show_rows(event.comparison.hardware)
             self.show_columns()
             self.show_fields()
@@ -85,16 +80,13 @@ class Estimates:
         if document is None:
             return
         fields = document.fields()
-        before = self._store.changed(fields)
-        self._fields.show_fields(fields, column.chosen if column else {}, before)
-        comparison = self._store.comparison
-        title, simulated = (comparison.title, comparison.simulated) if comparison else (document.name, "")
-        self._header.show_plan(title, simulated, len(before))
+        self._fields.show_fields(fields, column.chosen if column else {}, self._store.changed(fields))
 
     def show_columns(self) -> None:
-        """Show the comparison."""
+        """Show the comparison, and in every view what it comes to."""
         store = self._store
         self._table.show_comparison(store.comparison, store.column, store.baseline, store.is_stale)
+        self._session.answers.publish(None)
 
     def explain(self) -> None:
         """Have the number under the cursor explained, once the keys rest: it takes several estimates."""
@@ -114,6 +106,12 @@ class Estimates:
         """Show where the number under the cursor comes from."""
         if not self._store.is_stale:
             self._why.show_explanation(event.explanation)
+
+    def has_column(self, offset: int) -> bool:
+        """Return whether there is a column that many places beside the chosen one."""
+        columns = self._store.comparison.columns if self._store.comparison else ()
+        chosen = self._store.column
+        return chosen is not None and 0 <= columns.index(chosen) + offset < len(columns)
 
     def choose_column(self, offset: int) -> None:
         """Choose the column beside the chosen one."""

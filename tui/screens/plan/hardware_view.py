@@ -70,6 +70,19 @@ def cluster_rows(plan: Plan, cluster: Cluster, machine: Machine | None) -> tuple
     return tuple(rows)
 
 
+def run_words(plan: Plan) -> str:
+    """Return what is done, such as ``qlora`` or ``infer``."""
+    return (plan.task == "finetune" and plan.training.method) or plan.task or ""
+
+
+def hardware_words(plan: Plan, cluster: Cluster) -> str:
+    """Return what it is done on, whose it is where it is rented, and its price an hour."""
+    count = f"{int(cluster.devices)}×" if cluster.devices > 1 else ""
+    rented = plan.hardware.name if cluster.rented else ""
+    price = "" if cluster.price.rate is None else f"{format_money(cluster.price.rate)}/h"
+    return " ".join(word for word in (f"{count}{cluster.device.name}", rented, price) if word)
+
+
 def _origin(known: Mapping[str, Quantity], name: str) -> str:
     return known[name].origin if name in known else "catalogue"
 

@@ -11,9 +11,8 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container, Horizontal
-from textual.screen import Screen
 
-from capacity_tui.tui.actions import Commanded, bindings
+from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.messages import (
     Compared,
     Detected,
@@ -27,10 +26,9 @@ from capacity_tui.tui.screens.plan.field_list import FieldList
 from capacity_tui.tui.screens.plan.hardware import Hardware
 from capacity_tui.tui.screens.plan.live import Live
 from capacity_tui.tui.screens.plan.why import Why, explain_lines
+from capacity_tui.tui.screens.view_screen import ViewScreen
 from capacity_tui.tui.session import Session
-from capacity_tui.tui.terminal.text import Line, Span, line, wrap
-from capacity_tui.tui.widgets.bars import Footer, Header, Hint
-from capacity_tui.tui.widgets.guarded import Guarded
+from capacity_tui.tui.terminal.text import Line
 from capacity_tui.tui.widgets.panel import Panel
 
 if TYPE_CHECKING:
@@ -40,7 +38,7 @@ if TYPE_CHECKING:
     from capacity_tui.tui.widgets.prompt import Accept, Prompt
 
 
-class PlanScreen(Commanded, Guarded, Screen[None]):
+class PlanScreen(ViewScreen):
     """Shows the plan, and hands on what is pressed and what the threads report.
 
     Args:
@@ -53,6 +51,7 @@ class PlanScreen(Commanded, Guarded, Screen[None]):
     _estimates: Estimates
     _opening: Opening
     _prompt: Prompt
+    VIEW = "plan"
     BINDINGS: ClassVar[list[BindingType]] = bindings("plan")
     AUTO_FOCUS: ClassVar[str] = "#config"
     HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012
@@ -61,42 +60,38 @@ class PlanScreen(Commanded, Guarded, Screen[None]):
         (70, "-medium"),
         (100, "-wide"),
         (116, "-broad"),
+        (160, "-vast"),
     ]
     VERTICAL_BREAKPOINTS = [  # noqa: RUF012
         (0, "-tiny-height"),
         (18, "-short"),
         (32, "-tall"),
+        (48, "-high"),
     ]
 
     def __init__(self, session: Session, source: Path | str | None = None, accelerator: str | None = None) -> None:
-        super().__init__()
-        self.session = session
+        super().__init__(session)
         self._source = source
         self._accelerator = accelerator
-        self._header, self._footer, self._hint = Header(), Footer(session, "plan"), Hint()
         self._hardware, self._fields, self._table = Hardware(), FieldList(), ComparisonTable()
         self._why, self._live = Why(), Live(session.glyphs)
         self._panels: tuple[Panel, ...] = (self._hardware, self._fields, self._table, self._why, self._live)
         self._current: Panel = self._fields
         self.commands = {}
 
-    def compose(self) -> ComposeResult:
+    def body(self) -> ComposeResult:
         """Lay the panels out."""
-        yield self._header
         with Horizontal(id="body"):
             with Container(id="left"):
                 yield self._hardware
                 yield self._fields
+                yield self._live
             with Container(id="right"):
                 yield self._table
                 yield self._why
-                yield self._live
-        yield self._hint
-        yield self._footer
 
     def on_mount(self) -> None:
         """Paint first, then start the threads."""
-        self._hint.set_class(self.session.settings.hint, "-shown")
         self._mark_current(self._fields)
         self.call_after_refresh(self._start)
 
@@ -122,7 +117,6 @@ class PlanScreen(Commanded, Guarded, Screen[None]):
         self._estimates = Estimates(
             session,
             self,
-            header=self._header,
             hardware=self._hardware,
             fields=self._fields,
             table=self._table,
@@ -140,12 +134,14 @@ class PlanScreen(Commanded, Guarded, Screen[None]):
             **{f"panel.{panel.id}": partial(self._go_to, panel) for panel in self._panels},
             "panel.next": partial(self._go_beside, 1),
             "panel.previous": partial(self._go_beside, -1),
+            "panel.right": self._go_right,
+            "panel.left": self._go_left,
+            "column.right": partial(self._go_to_column, 1),
+            "column.left": partial(self._go_to_column, -1),
             "panel.zoom": self._zoom,
             "plans.explain": partial(self._go_to, self._why),
             "why.detail": self._show_explanation,
-            "error.show": self._show_last_failure,
-            "machine.show": self._show_machine,
-            "screen.back": self._back,
+            "view.back": self.back,
         }
         self.mount(self._prompt)
         session.plan_changes.subscribe(self, lambda _: self._estimates.estimate())
@@ -185,15 +181,16 @@ class PlanScreen(Commanded, Guarded, Screen[None]):
 
     @on(Failed)
     def show_failure(self, event: Failed) -> None:
-        """Show what went wrong with an estimate above the old numbers, which stay; the program says the rest."""
+        """Say why an estimate failed as long as the old numbers stay; the program says the rest."""
         if event.request is not None and event.request.subject == "compare":
             event.stop()
             self.session.last_failure = event
-            self._table.show_trouble(event.title, event.hint or event.detail)
+            self._estimates.show_columns()
+            self.session.show_trouble(event)
 
     def _show_failed_opening(self, failure: Failed) -> None:
         if self.session.store.document is None:
-            self._table.show_trouble(failure.title, failure.hint or failure.detail)
+            self.session.show_trouble(failure)
 
     # What the panels report
 
@@ -216,13 +213,10 @@ class PlanScreen(Commanded, Guarded, Screen[None]):
         if isinstance(event.widget, Panel):
             self._mark_current(event.widget)
 
-    def on_key(self) -> None:
-        """Stop saying what was said when the next key comes."""
-        self._footer.clear_status()
-
     # Panels
 
     def _ask(self, question: str, value: str, accept: Accept) -> None:
+        self.session.show_view(self.VIEW)
         self._prompt.ask(question, value, accept)
 
     def _searched(self) -> FieldList | ComparisonTable:
@@ -236,22 +230,36 @@ class PlanScreen(Commanded, Guarded, Screen[None]):
     def _go_beside(self, offset: int) -> None:
         self._go_to(self._panels[(self._panels.index(self._current) + offset) % len(self._panels)])
 
+    def _go_right(self) -> None:
+        if self._current is not self._why:
+            self._go_to(self._why if self._current is self._table else self._table)
+
+    def _go_left(self) -> None:
+        if self._current in (self._table, self._why):
+            self._go_to(self._fields if self._current is self._table else self._table)
+
+    def _go_to_column(self, offset: int) -> None:
+        """Choose the column beside the chosen one; behind the last one is the next panel."""
+        if not self._estimates.has_column(offset):
+            (self._go_right if offset > 0 else self._go_left)()
+        else:
+            self._estimates.choose_column(offset)
+
     def _zoom(self) -> None:
         self.toggle_class("-zoom")
 
-    def _back(self) -> None:
+    def back(self) -> None:
         """Show all panels again; with all of them in sight, hide the hint of the first run for good."""
         if self.has_class("-zoom"):
             self.remove_class("-zoom")
-        elif self._hint.has_class("-shown"):
-            self._hint.remove_class("-shown")
-            self.session.remember("hint", False)
+        elif self.session.shows_hint:
+            self.session.hide_hint()
 
     def _mark_current(self, panel: Panel) -> None:
         """Mark a panel and its column, which decides what stays in sight on a small terminal."""
         self._current = panel
         self.topic = panel.TITLE.lower()
-        self._footer.name_keys_of(self.topic)
+        self.footer.name_keys_of(self.topic)
         for other in self._panels:
             other.set_class(other is panel, "-current")
             other.repaint()
@@ -264,24 +272,6 @@ class PlanScreen(Commanded, Guarded, Screen[None]):
         explanation = self._why.explanation
         if explanation is not None:
             self._show_text(explanation.title, lambda width: explain_lines(explanation, width))
-
-    def _show_last_failure(self) -> None:
-        failure = self.session.last_failure
-        if failure is None:
-            self.session.say("nothing went wrong")
-            return
-
-        def build(width: int) -> list[Line]:
-            parts = ((failure.title, "bad"), (failure.detail, "value"), (failure.hint, "label"))
-            wrapped = ((text, role) for whole, role in parts for text in whole.splitlines())
-            return [line(Span(piece, role)) for text, role in wrapped for piece in wrap(text, width) or [""]]
-
-        self._show_text("What went wrong", build)
-
-    def _show_machine(self) -> None:
-        from capacity_tui.tui.screens.machine.screen import MachineScreen
-
-        self.app.push_screen(MachineScreen(self.session))
 
     def _show_text(self, title: str, build: Callable[[int], list[Line]]) -> None:
         from capacity_tui.tui.screens.dialogs.text_dialog import TextDialog

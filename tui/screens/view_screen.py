@@ -1,0 +1,70 @@
+"""What every view has in common: three lines at the top, one at the bottom, and the way back to the plan."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.screen import Screen
+
+from capacity_tui.tui.actions import Commanded, bindings
+from capacity_tui.tui.session import Session
+from capacity_tui.tui.widgets.bars import Footer, ViewStrip
+from capacity_tui.tui.widgets.guarded import Guarded
+from capacity_tui.tui.widgets.head import AnswerStrip, NoteLine, Tabs
+
+
+class ViewScreen(Commanded, Guarded, Screen[None]):
+    """A full screen over the plan; what it shows stands between the lines that all views share.
+
+    What it has no command for, such as undoing, the plan's own view does, which is always there.
+
+    Args:
+        session: what every screen works with.
+    """
+
+    VIEW: ClassVar[str] = ""
+    """Its name in ``VIEWS``."""
+    AUTO_FOCUS: ClassVar[str] = ""
+    BINDINGS: ClassVar[list[BindingType]] = bindings("view")
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self.session = session
+        self.topic = self.VIEW
+        self.footer = Footer(session, self.VIEW)
+        self._note = NoteLine(session)
+        self._strip = ViewStrip(session, self.VIEW)
+        self.commands = {"view.back": self.back}
+
+    def compose(self) -> ComposeResult:
+        """Put the body between the lines that all views share."""
+        yield Tabs(self.session, self.VIEW)
+        yield AnswerStrip(self.session)
+        yield self._note
+        yield from self.body()
+        yield self._strip
+        yield self.footer
+
+    def body(self) -> ComposeResult:
+        """Yield what the view shows."""
+        raise NotImplementedError
+
+    def back(self) -> None:
+        """Go back to the plan."""
+        self.session.show_view("plan")
+
+    def choose_view(self) -> None:
+        """List the views, and take the key of one."""
+        self._strip.choose()
+
+    def action_perform(self, name: str) -> None:
+        """Do what an action asks for, here or in the plan's own view."""
+        hearing = self if name in self.commands else self.app.screen_stack[0]
+        if isinstance(hearing, Commanded):
+            hearing.commands[name]()
+
+    def on_key(self) -> None:
+        """Stop saying what was said when the next key comes."""
+        self._note.clear_status()

@@ -1,0 +1,191 @@
+"""The lines at the top of every view: the views and the plan's name, the answer, and a note on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from typing import TYPE_CHECKING
+
+from rich.cells import cell_len
+
+from capacity_tui.engine.api import Verdict, printable
+from capacity_tui.tui.actions import PANELS, VIEWS
+from capacity_tui.tui.session import Session
+from capacity_tui.tui.terminal.text import Line, Span, clip, fit, line, spread
+from capacity_tui.tui.widgets.bars import Bar
+from capacity_tui.tui.widgets.gauge import gauge
+
+if TYPE_CHECKING:
+    from capacity_tui.tui.view import Column
+
+VERDICTS = {
+    Verdict.FITS: ("✓ fits", "✓ fits", "good"),
+    Verdict.TIGHT: ("! tight", "! tight", "warn"),
+    Verdict.OVER: ("✗ does not fit", "✗ no fit", "bad"),
+    Verdict.UNKNOWN: ("? memory unknown", "? no limit", "dim"),
+}
+"""How a verdict is said, in full and short, and the role of its colour."""
+
+_GAP = 2
+_GAUGE = 10
+# The order in which parts of the answer give way; what the figures say themselves is a ``rank`` of ``Headline``.
+_RANGE, _CHANGES, _BAR, _MEMORY = 9, 4, 3, 2
+
+
+class Tabs(Bar):
+    """The views, and at the right the plan that all of them are about.
+
+    Args:
+        session: what every screen works with.
+        view: the view that is shown.
+    """
+
+    def __init__(self, session: Session, view: str) -> None:
+        super().__init__(id="tabs")
+        self._session = session
+        self._view = view
+
+    def on_mount(self) -> None:
+        """Follow the plan."""
+        self._session.answers.subscribe(self, lambda _: self.repaint())
+
+    def build(self, width: int) -> Line:
+        """Lay the views out, or only the one that is shown, and as much of the plan's name as there is room for."""
+        store = self._session.store
+        comparison = store.comparison
+        name = comparison.title if comparison else store.document.name if store.document else "capacity-tui"
+        simulated = comparison.simulated if comparison else ""
+        badges = (f" SIM {simulated} ", " SIM ") if simulated else ("",)
+        for spans, badge in product((self._tabs(tuple(VIEWS)), self._tabs((self._view,))), badges):
+            room = width - cell_len(Line(spans).plain) - cell_len(badge) - _GAP
+            if room >= cell_len(name):
+                break
+        title = Span(clip(name, max(room, 0)), "best")
+        return spread(Line(spans), line(title, " ", Span(badge, "badge")), width)
+
+    def _tabs(self, views: tuple[str, ...]) -> tuple[Span, ...]:
+        marked = ((view.capitalize(), view == self._view) for view in views)
+        return tuple(Span(f"[{name}]", "key") if is_shown else Span(f" {name} ", "label") for name, is_shown in marked)
+
+
+class AnswerStrip(Bar):
+    """What the plan comes to: verdict, memory, time, cost and what limits it.
+
+    Args:
+        session: what every screen works with.
+    """
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(id="answer")
+        self._session = session
+
+    def on_mount(self) -> None:
+        """Follow the answers."""
+        self._session.answers.subscribe(self, lambda _: self.repaint())
+
+    def build(self, width: int) -> Line:
+        """Lay out what fits: what says least gives way first; verdict, time and cost never do."""
+        store = self._session.store
+        column = store.column
+        if column is None:
+            return line(Span(" estimating…" if store.document else " no plan yet", "dim"))
+        changes = len(store.changes)
+        counted = f"{changes} change{'' if changes == 1 else 's'} " if changes else ""
+        ranks = sorted(
+            {_RANGE, _CHANGES, _BAR, _MEMORY, *(headline.rank for headline in column.headlines)}, reverse=True
+        )
+        answer = Line()
+        for short in (False, True):
+            for limit in (max(ranks) + 1, *ranks):
+                end = line(Span(counted, "accent")) if limit > _CHANGES else line()
+                answer = Line(tuple(self._spans(column, limit, short)))
+                if cell_len(answer.plain) + cell_len(end.plain) + bool(end.plain) <= width:
+                    return self._toned(spread(answer, end, width) if end.plain else answer)
+        return self._toned(fit(answer, width))
+
+    def _spans(self, column: Column, limit: int, short: bool) -> Iterator[Span]:
+        """Yield what ranks below a limit."""
+        full, brief, role = VERDICTS[column.verdict]
+        yield Span(f" {brief if short else full}", role)
+        if column.usage is not None and limit > _MEMORY:
+            yield Span(f" {column.usage.text}", "value")
+            if column.usage.share is not None:
+                if limit > _BAR:
+                    yield Span(f" {gauge(column.usage.share, _GAUGE)}", role)
+                yield Span(f" {column.usage.share:.0%}".replace("%", " %"), "value")
+        for headline in column.headlines:
+            if not headline.rank or headline.rank < limit:
+                yield Span(" · ", "dim")
+                yield Span(headline.text, "best" if not headline.rank else "value")
+                if headline.interval and limit > _RANGE:
+                    yield Span(f" ({headline.interval})", "dim")
+
+    def _toned(self, answer: Line) -> Line:
+        """Dim numbers of an earlier plan."""
+        if not self._session.store.is_stale:
+            return answer
+        return Line(tuple(Span(span.text, "dim") for span in answer.spans))
+
+
+class NoteLine(Bar):
+    """One line for what is to be said: the last message, what is wrong, or a hint. It is there also when it is empty.
+
+    Args:
+        session: what every screen works with.
+    """
+
+    HINT = f"Arrows move, + and - change a value, enter types it, 1 to {len(PANELS)} choose a panel, ? lists all keys"
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(id="note")
+        self._session = session
+        self._status: Span | None = None
+
+    def on_mount(self) -> None:
+        """Listen to what is to be said."""
+        self._session.status.subscribe(self, self._show_status)
+        self._session.answers.subscribe(self, lambda _: self._renew())
+        self._renew()
+
+    def clear_status(self) -> None:
+        """Say what stands again."""
+        if self._status is not None:
+            self._status = None
+            self._renew()
+
+    def build(self, width: int) -> Line:
+        """Show the first note that there is."""
+        note = self._note()
+        return line(Span(clip(f" {printable(note.text)}", width), note.role)) if note else line()
+
+    def _show_status(self, status: Span) -> None:
+        self._status = status
+        self._renew()
+
+    def _renew(self) -> None:
+        # The lowest terminals have no line to spare for nothing.
+        self.set_class(self._note() is None, "-empty")
+        self.repaint()
+
+    def _note(self) -> Span | None:
+        return self._status or self._trouble() or self._of_the_plan() or self._hint()
+
+    def _trouble(self) -> Span | None:
+        """Return why there are no new numbers."""
+        trouble = self._session.trouble
+        return Span(f"✗ {trouble.in_short}", "bad") if trouble else None
+
+    def _of_the_plan(self) -> Span | None:
+        """Return why the plan does not fit, or the gravest of what to know before relying on it."""
+        column = self._session.store.column
+        if column is None or self._session.store.is_stale:
+            return None
+        if column.reason:
+            full, _, role = VERDICTS[column.verdict]
+            return Span(f"{full.split()[0]} {column.reason}", role)
+        notes = (": ".join(part for part in (note.title, note.saves or note.detail) if part) for note in column.notes)
+        return next((Span(f"! {text}", "warn") for text in notes), None)
+
+    def _hint(self) -> Span | None:
+        """Return how to begin, for whoever is here for the first time."""
+        return Span(f"{self.HINT}   (esc hides this)", "value") if self._session.shows_hint else None
