@@ -156,6 +156,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.present.explanation import explain_along as explain_along
     from capacity_tui.engine.present.explanation import explanation_text as explanation_text
     from capacity_tui.engine.present.explanation import followed as followed
+    from capacity_tui.engine.present.frameworks import adapter_tools as adapter_tools
     from capacity_tui.engine.present.frameworks import framework_files as framework_files
     from capacity_tui.engine.present.html import to_html as to_html
     from capacity_tui.engine.present.machine_facts import machine_parts as machine_parts

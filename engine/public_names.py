@@ -87,7 +87,7 @@ NAMES = {
     "present.machine_report": "job_parts machine_report_parts machine_score score_parts surroundings_parts",
     "present.parts": "Part TablePart TextPart",
     "present.explanation": "ExplanationText FormulaInput FormulaStep explain_along explanation_text followed",
-    "present.frameworks": "framework_files",
+    "present.frameworks": "adapter_tools framework_files",
     "present.html": "to_html",
     "present.plan_values": "SWITCH plan_value_text",
     "present.markdown": "to_markdown",

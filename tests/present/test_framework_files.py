@@ -255,6 +255,26 @@ def test_vllm_serves_the_plan() -> None:
     assert (options["--quantization"], options["--kv-cache-dtype"]) == ("fp8", "fp8")
 
 
+def test_sglang_serves_the_plan_by_flags_it_has() -> None:
+    known = yaml.safe_load((Path(__file__).parent / "tool_options.yaml").read_text("utf-8"))["sglang_serve.sh"]
+    inference = {"weights": "fp8", "kv_cache": "fp8", "num_speculative_tokens": 3, "max_num_batched_tokens": 4096}
+    plan = served("sglang", devices=16, inference=inference, parallelism={"tp": 8})
+    options = read("sglang_serve.sh", files_of(plan)["sglang_serve.sh"])
+    assert {flag for flag in options if flag.startswith("--")} <= set(known["names"])
+    assert (options["--tp-size"], options["--dp-size"], options["--nnodes"]) == ("8", "2", "2")
+    assert (options["--max-running-requests"], options["--chunked-prefill-size"]) == ("8", "4096")
+    assert (options["--quantization"], options["--kv-cache-dtype"]) == ("fp8", "fp8_e4m3")
+
+
+@pytest.mark.parametrize(("context", "written"), [("ring", "alltoall"), ("all_gather", "allgather")])
+def test_torchtitan_exchanges_sequences_as_planned(context: str, written: str) -> None:
+    text = files_of(job("torchtitan", parallelism={"cp": 2, "context": context}))["torchtitan.toml"]
+    assert read("torchtitan.toml", text)["parallelism"]["context_parallel_rotate_method"] == written
+    assert "context all_to_all" in remarks(
+        files_of(job("torchtitan", parallelism={"cp": 2, "context": "all_to_all"}))["torchtitan.toml"]
+    )
+
+
 def test_a_load_is_written_as_flags_of_engines():
     inference = {"concurrency": 64, "max_num_batched_tokens": 4096, "prefix_cache_hit_rate": 0.5,
                  "num_speculative_tokens": 3}  # fmt: skip

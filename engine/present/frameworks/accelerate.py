@@ -38,10 +38,10 @@ def accelerate_config(job: Job) -> str:
     if job.precision == "fp8" and chosen != "DEEPSPEED":
         data["fp8_config"] = {"backend": "TE", "fp8_format": "HYBRID"}
     if chosen == "FSDP":
-        data["fsdp_config"] = _fsdp(job)
+        data["fsdp_config"] = fsdp_section(job)
         data["parallelism_config"] = {
-            "parallelism_config_dp_replicate_size": job.data_parallel // _shards(job),
-            "parallelism_config_dp_shard_size": _shards(job),
+            "parallelism_config_dp_replicate_size": job.data_parallel // shards(job),
+            "parallelism_config_dp_shard_size": shards(job),
             "parallelism_config_tp_size": job.tensor_parallel,
             "parallelism_config_cp_size": job.parallel.cp,
         }
@@ -78,7 +78,7 @@ def recomputes_layers(job: Job) -> bool:
     return chosen.full_layers > 0 or chosen.operations or bool(chosen.modules - {"attention"})
 
 
-def _shards(job: Job) -> int:
+def shards(job: Job) -> int:
     """Return the replicas that share a copy; Accelerate splits layers and sequences of sharded models alone."""
     split = job.tensor_parallel > 1 or job.parallel.cp > 1
     return job.data_parallel if job.zero == 0 and split else job.shards
@@ -93,7 +93,8 @@ def _deepspeed(job: Job) -> dict[str, object]:
     return section | {"deepspeed_multinode_launcher": "standard"} if job.nodes > 1 else section
 
 
-def _fsdp(job: Job) -> dict[str, object]:
+def fsdp_section(job: Job) -> dict[str, object]:
+    """Return how FSDP shards the plan."""
     return {
         "fsdp_version": 2,
         "fsdp_auto_wrap_policy": "TRANSFORMER_BASED_WRAP",
@@ -101,30 +102,42 @@ def _fsdp(job: Job) -> dict[str, object]:
         "fsdp_offload_params": job.parallel.offload in {"optimizer", "parameters"},
         "fsdp_activation_checkpointing": recomputes_layers(job),
         "fsdp_state_dict_type": "SHARDED_STATE_DICT",
-        "fsdp_cpu_ram_efficient_loading": True,
+        # Ranks that waited for the first to quantize the base would wait for ever.
+        "fsdp_cpu_ram_efficient_loading": not has_quantized_base(job),
     }
 
 
-def _remarks(job: Job) -> Iterator[str]:
-    yield from software_remarks(job)
-    yield from layout_remarks(job)
-    yield from kernel_remarks(job)
+def has_quantized_base(job: Job) -> bool:
+    """Return whether adapters are trained beside a base in fewer bits."""
+    adapter = job.training.adapter
+    return job.training.quantization is not None or (adapter is not None and adapter.kind == "qlora")
+
+
+def layout_limits(job: Job) -> Iterator[str]:
+    """Yield what this launcher, and tools that build on it, cannot do of the plan's layout."""
     chosen, parallel = backend(job), job.parallel
     if job.pipeline_parallel > 1:
         yield f"{job.pipeline_parallel} pipeline stages: Accelerate has none, so this does not run as planned"
     if parallel.ep > 1:
         yield f"{parallel.ep}-way expert parallel: Accelerate has none"
-    if job.training.precision == "fp4":
-        yield "fp4: bf16 is written"
-    if chosen == "DEEPSPEED":
-        yield from deepspeed.deepspeed_remarks(job)
-        if job.training.precision == "fp8":
-            yield "fp8: DeepSpeed's file says bf16"
-        if parallel.cp > 1:
-            yield f"{parallel.cp}-way context parallel: DeepSpeed has sequence parallel, set up in code"
+    if chosen == "DEEPSPEED" and parallel.cp > 1:
+        yield f"{parallel.cp}-way context parallel: DeepSpeed has sequence parallel, set up in code"
     if chosen == "FSDP" and job.zero in {0, 1}:
         yield f"ZeRO stage {job.zero}: FSDP shards gradients too (stage 2 is written)"
     if chosen == "FSDP" and parallel.offload == "optimizer":
         yield "FSDP offloads parameters and gradients together with the optimizer"
     if chosen == "MULTI_GPU" and parallel.offload == "activations":
         yield "offload of activations: wrap the step in torch.autograd.graph.save_on_cpu"
+
+
+def _remarks(job: Job) -> Iterator[str]:
+    yield from software_remarks(job)
+    yield from layout_remarks(job)
+    yield from kernel_remarks(job)
+    yield from layout_limits(job)
+    if job.training.precision == "fp4":
+        yield "fp4: bf16 is written"
+    if backend(job) == "DEEPSPEED":
+        yield from deepspeed.deepspeed_remarks(job)
+        if job.training.precision == "fp8":
+            yield "fp8: DeepSpeed's file says bf16"

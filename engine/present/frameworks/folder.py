@@ -5,32 +5,55 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.catalog.names import key_of
 from capacity_tui.engine.estimate.resolve import ResolvedPlan
 from capacity_tui.engine.machine.generations import Setting
-from capacity_tui.engine.present.frameworks import accelerate, deepspeed, megatron, serving, torchtitan, trainer
+from capacity_tui.engine.present.frameworks import (
+    accelerate,
+    deepspeed,
+    megatron,
+    serving,
+    torchtitan,
+    trainer,
+)
+from capacity_tui.engine.present.frameworks.adapters import axolotl, llamafactory, torchtune, trl
+from capacity_tui.engine.present.frameworks.adapters.low_rank import LowRank, low_rank
 from capacity_tui.engine.present.frameworks.environment import environment_script
 from capacity_tui.engine.present.frameworks.job import Job, job_of
 
 ENVIRONMENT = "environment.sh"
 _BY_ACCELERATE = (None, "transformers", "fsdp", "ddp", "deepspeed")
 _BY_MEGATRON = ("megatron", "nemo")
+TRL, AXOLOTL, LLAMA_FACTORY, TORCHTUNE = "TRL", "Axolotl", "LLaMA-Factory", "torchtune"
+"""Tools that fine-tune adapters, as plans may name them."""
 
 
-def framework_files(resolved: ResolvedPlan, catalog: Catalog, settings: Sequence[Setting] = ()) -> Mapping[str, str]:
+def framework_files(
+    resolved: ResolvedPlan, catalog: Catalog, settings: Sequence[Setting] = (), tool: str | None = None
+) -> Mapping[str, str]:
     """Return the files that run a plan in its framework or inference engine, by name.
 
     Args:
         resolved: a plan with nothing open.
         catalog: facts about models.
         settings: what suits the hardware.
+        tool: one of ``adapter_tools`` to write for instead of what the plan names.
 
     Returns:
         texts by file name; there is always ``environment.sh``, which says why there are no others.
     """
     job = job_of(resolved, catalog)
-    found = {} if job is None else dict(_serving(job) if job.plan.task == "infer" else _training(job))
+    found = {} if job is None else dict(_serving(job) if job.plan.task == "infer" else _training(job, tool))
     missing = [] if found else [_why_none(job)]
     return {**found, ENVIRONMENT: environment_script(_as_planned(resolved, settings), missing)}
+
+
+def adapter_tools(resolved: ResolvedPlan, catalog: Catalog) -> tuple[str, ...]:
+    """Return the tools whose files can fine-tune the adapters of a plan; none for a plan without."""
+    job = job_of(resolved, catalog)
+    if job is None or job.plan.task == "infer" or low_rank(job) is None or job.shape.kind != "decoder":
+        return ()
+    return (TRL, AXOLOTL, LLAMA_FACTORY, *([TORCHTUNE] if _has_builder(job) else []))
 
 
 def _as_planned(resolved: ResolvedPlan, settings: Sequence[Setting]) -> list[Setting]:
@@ -47,8 +70,12 @@ def _as_planned(resolved: ResolvedPlan, settings: Sequence[Setting]) -> list[Set
     ]
 
 
-def _training(job: Job) -> Iterator[tuple[str, str]]:
-    framework = job.framework
+def _training(job: Job, tool: str | None) -> Iterator[tuple[str, str]]:
+    framework, adapter = job.framework, low_rank(job) if job.shape.kind == "decoder" else None
+    named = _tool(tool or job.training.framework)
+    if adapter is not None and (named is not None or framework in _BY_ACCELERATE):
+        yield from _adapters(job, adapter, named or TRL)
+        return
     staged = framework is None and job.pipeline_parallel > 1
     if job.shape.kind == "decoder" and (framework in _BY_MEGATRON or staged):
         yield megatron.FILE, megatron.megatron_script(job)
@@ -61,12 +88,38 @@ def _training(job: Job) -> Iterator[tuple[str, str]]:
             yield deepspeed.FILE, deepspeed.deepspeed_config(job)
 
 
+def _adapters(job: Job, adapter: LowRank, tool: str) -> Iterator[tuple[str, str]]:
+    """Yield the files of one of the tools that fine-tune adapters."""
+    if tool == TORCHTUNE:
+        if _has_builder(job):
+            yield torchtune.FILE, torchtune.torchtune_config(job, adapter)
+        return
+    if tool == AXOLOTL:
+        yield axolotl.FILE, axolotl.axolotl_config(job, adapter)
+    elif tool == LLAMA_FACTORY:
+        yield llamafactory.FILE, llamafactory.llamafactory_config(job, adapter)
+    else:
+        yield from trl.trl_files(job, adapter)
+    if tool == TRL or (tool == LLAMA_FACTORY and accelerate.backend(job) == "FSDP"):
+        yield accelerate.FILE, accelerate.accelerate_config(job)
+    if accelerate.backend(job) == "DEEPSPEED":
+        yield deepspeed.FILE, deepspeed.deepspeed_config(job)
+
+
+def _tool(name: str | None) -> str | None:
+    """Return the tool that a plan names, None where it names other software."""
+    tools = {key_of(tool): tool for tool in (AXOLOTL, LLAMA_FACTORY, TORCHTUNE, TRL)}
+    return None if name is None else tools.get(key_of(name))
+
+
 def _serving(job: Job) -> Iterator[tuple[str, str]]:
     engine = job.plan.inference.engine
     if job.shape.kind != "decoder":
         return
     if engine == "vllm":
         yield "vllm_serve.sh", serving.vllm_script(job)
+    elif engine == "sglang":
+        yield "sglang_serve.sh", serving.sglang_script(job)
     elif engine == "tensorrt-llm":
         yield from serving.tensorrt_files(job)
     elif engine == "llamacpp":
@@ -77,6 +130,10 @@ def _has_flavor(job: Job) -> bool:
     return job.on_hub and job.model in torchtitan.FLAVORS
 
 
+def _has_builder(job: Job) -> bool:
+    return job.on_hub and job.model in torchtune.BUILDERS
+
+
 def _why_none(job: Job | None) -> str:
     if job is None:
         return "no other file: this model is no transformer, its library takes parameters in code"
@@ -84,4 +141,6 @@ def _why_none(job: Job | None) -> str:
         return f"no other file: {job.plan.inference.engine} reads none for a model of kind {job.shape.kind}"
     if job.framework == "torchtitan":
         return f"no other file: {torchtitan.VERSION} has no flavor of {job.model} in this shape"
+    if _tool(job.training.framework) == TORCHTUNE and low_rank(job) is not None:
+        return f"no other file: {torchtune.VERSION} is not known to have a builder of {job.model} with adapters"
     return f"no other file: none is known for {job.training.framework} and a model of kind {job.shape.kind}"

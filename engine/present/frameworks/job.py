@@ -182,6 +182,10 @@ def length_remarks(job: Job) -> Iterator[str]:
         yield "documents: attention stops at their ends only where the data loader tells it where they are"
     if job.steps is None:
         yield "the plan gives no length: set the number of steps"
+
+
+def rate_remarks(job: Job) -> Iterator[str]:
+    """Yield that a learning rate is to be set where the plan gives none."""
     if job.training.learning_rate is None:
         yield "the plan gives no learning rate: set one"
 

@@ -14,6 +14,7 @@ from capacity_tui.engine.present.frameworks.job import (
     kernel_remarks,
     layout_remarks,
     length_remarks,
+    rate_remarks,
     software_remarks,
 )
 from capacity_tui.engine.present.frameworks.megatron_model import model_arguments, model_remarks
@@ -167,6 +168,7 @@ def _remarks(job: Job) -> Iterator[str]:
     yield from software_remarks(job)
     yield from layout_remarks(job)
     yield from length_remarks(job)
+    yield from rate_remarks(job)
     yield from kernel_remarks(job)
     yield "the data: --mock-data stands for --data-path"
     yield from model_remarks(job)

@@ -1,4 +1,4 @@
-"""Commands that serve a model: vLLM, TensorRT-LLM, llama.cpp."""
+"""Commands that serve a model: vLLM, SGLang, TensorRT-LLM, llama.cpp."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ from capacity_tui.engine.present.frameworks.job import Job, layout_remarks
 from capacity_tui.engine.present.frameworks.text import as_yaml, command, script
 
 VLLM = "vLLM 0.10 and later (vllm/engine/arg_utils.py)"
+SGLANG = "SGLang 0.5 (srt/server_args.py)"
 TENSORRT = "TensorRT-LLM 1.0 and later (tensorrt_llm/commands/serve.py)"
 LLAMACPP = "llama.cpp's llama-server of 2026 (tools/server/README.md)"
 TENSORRT_OPTIONS = "llm_api_options.yaml"
 Arguments = Iterator[tuple[str, ...]]
 _TYPES = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}
 _VLLM_QUANTIZED = {"fp8": "fp8", "nf4": "bitsandbytes"}
+_SGLANG_QUANTIZED = {"fp8": "fp8", "mxfp4": "mxfp4", "mxfp8": "mxfp8"}
+_SGLANG_CACHE = {"fp8": "fp8_e4m3", "bf16": "bf16", "nvfp4": "nvfp4", "mxfp8": "mxfp8"}
 _TENSORRT_CACHE = {"fp8": "fp8", "int8": "int8"}
 _LLAMACPP_CACHE = {"fp32": "f32", "fp16": "f16", "bf16": "bf16", "fp8": "q8_0", "int8": "q8_0"}
 
@@ -24,6 +27,13 @@ def vllm_script(job: Job) -> str:
     """Return the command that serves the plan with vLLM."""
     heading = [f"Written for {VLLM}."]
     return script(heading, list(_vllm_remarks(job)), command(["vllm", "serve", _model(job)], _vllm(job)))
+
+
+def sglang_script(job: Job) -> str:
+    """Return the command that serves the plan with SGLang."""
+    heading = [f"Written for {SGLANG}."]
+    words = ["python3", "-m", "sglang.launch_server"]
+    return script(heading, list(_sglang_remarks(job)), command(words, _sglang(job)))
 
 
 def tensorrt_files(job: Job) -> Iterator[tuple[str, str]]:
@@ -104,6 +114,48 @@ def _vllm_remarks(job: Job) -> Iterator[str]:
     spread = job.tensor_parallel * job.data_parallel
     if job.parallel.ep not in {1, spread}:
         yield f"{job.parallel.ep}-way expert parallel: vLLM spreads the experts over all {spread} devices"
+
+
+def _sglang(job: Job) -> Arguments:
+    inference = job.plan.inference
+    yield "--model-path", _model(job)
+    yield "--tp-size", str(job.tensor_parallel)
+    yield "--pp-size", str(job.pipeline_parallel)
+    yield "--dp-size", str(job.data_parallel)
+    if job.parallel.ep > 1:
+        yield "--ep-size", str(job.parallel.ep)
+    if job.nodes > 1:
+        yield "--nnodes", str(job.nodes)
+        yield "--node-rank", '"${NODE_RANK:?number of this node}"'
+        yield "--dist-init-addr", '"${HEAD:?address and port of the first node}"'
+    yield "--context-length", str(_length(job))
+    if (running := _running(job)) is not None:
+        yield "--max-running-requests", str(running)
+    if inference.max_num_batched_tokens is not None:
+        yield "--chunked-prefill-size", str(inference.max_num_batched_tokens)
+    if inference.prefix_cache_hit_rate == 0:
+        yield ("--disable-radix-cache",)
+    if inference.num_speculative_tokens > 0:
+        yield "--speculative-algorithm", "STANDALONE"
+        yield "--speculative-draft-model-path", "DRAFT"
+        yield "--speculative-num-steps", str(inference.num_speculative_tokens)
+        yield "--speculative-eagle-topk", "1"
+        yield "--speculative-num-draft-tokens", str(inference.num_speculative_tokens + 1)
+    yield "--mem-fraction-static", str(inference.gpu_memory_utilization)
+    yield "--dtype", _TYPES.get(inference.weights, "auto")
+    if inference.weights in _SGLANG_QUANTIZED:
+        yield "--quantization", _SGLANG_QUANTIZED[inference.weights]
+    yield "--kv-cache-dtype", _SGLANG_CACHE.get(inference.kv_cache, "auto")
+
+
+def _sglang_remarks(job: Job) -> Iterator[str]:
+    inference = job.plan.inference
+    yield from _serving_remarks(job)
+    if inference.weights not in _TYPES | _SGLANG_QUANTIZED:
+        yield f"weights in {inference.weights}: the checkpoint must be in this format, SGLang reads it from there"
+    if inference.kv_cache not in {*_SGLANG_CACHE, _sixteen_bits(job)}:
+        yield f"KV cache in {inference.kv_cache}: the type of the weights is written"
+    yield "the share of memory is of weights and cache alone: activations and captured kernels come beside it"
 
 
 def _tensorrt(job: Job) -> Arguments:

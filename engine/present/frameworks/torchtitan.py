@@ -9,6 +9,7 @@ from capacity_tui.engine.present.frameworks.job import (
     kernel_remarks,
     layout_remarks,
     length_remarks,
+    rate_remarks,
     software_remarks,
 )
 from capacity_tui.engine.present.frameworks.text import comment, limits
@@ -39,6 +40,8 @@ FLAVORS: Mapping[str, tuple[str, str]] = {
 _OPTIMIZERS = {"adamw": "AdamW"}
 _TYPES = {"bf16": "bfloat16", "fp8": "bfloat16", "fp32": "float32", "tf32": "float32"}
 """What it multiplies in, by the plan's precision; it has no other types."""
+_EXCHANGES = {"ring": "alltoall", "all_gather": "allgather"}
+"""How shards of keys and values go round: one after another, or all gathered at once."""
 
 
 def torchtitan_config(job: Job) -> str:
@@ -100,6 +103,8 @@ def _parallelism(job: Job) -> dict[str, object]:
         "expert_parallel_degree": job.parallel.ep,
         "expert_tensor_parallel_degree": job.parallel.etp if job.parallel.ep > 1 else 1,
     }
+    if job.parallel.cp > 1:
+        section["context_parallel_rotate_method"] = _EXCHANGES.get(job.parallel.context, "allgather")
     if job.pipeline_parallel > 1:
         looped = job.parallel.interleave > 1
         section |= {
@@ -125,6 +130,7 @@ def _remarks(job: Job) -> Iterator[str]:
     yield from software_remarks(job)
     yield from layout_remarks(job)
     yield from length_remarks(job)
+    yield from rate_remarks(job)
     yield from kernel_remarks(job)
     yield "training.dataset: name your data"
     if job.zero == 1:
@@ -138,6 +144,8 @@ def _remarks(job: Job) -> Iterator[str]:
         yield f"checkpointing {training.checkpointing}: selection by operations is written"
     if training.adapter is not None:
         yield "adapters: torchtitan trains all weights"
+    if job.parallel.cp > 1 and job.parallel.context not in _EXCHANGES:
+        yield f"context {job.parallel.context}: torchtitan exchanges keys and values, all-gather is written"
     if job.parallel.offload == "activations":
         yield "offload of activations: torchtitan has none"
 

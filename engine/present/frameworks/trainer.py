@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from capacity_tui.engine.present.frameworks.accelerate import backend, recomputes_layers
-from capacity_tui.engine.present.frameworks.job import Job, kernel_remarks, length_remarks
+from capacity_tui.engine.present.frameworks.job import Job, kernel_remarks, length_remarks, rate_remarks
 from capacity_tui.engine.present.frameworks.text import as_yaml
 
 FILE = "training_arguments.yaml"
-_OPTIMIZERS: Mapping[str, str] = {
+OPTIMIZERS: Mapping[str, str] = {
     "adamw": "adamw_torch_fused",
     "adamw8bit": "adamw_8bit",
     "adafactor": "adafactor",
@@ -34,6 +34,15 @@ _KERNELS = {
 
 def training_arguments(job: Job) -> str:
     """Return what ``HfArgumentParser.parse_yaml_file`` reads as ``TrainingArguments``."""
+    heading = [
+        "Written for Transformers 5, for HfArgumentParser(TrainingArguments).parse_yaml_file.",
+        f"Model: {job.model}",
+    ]
+    return as_yaml(heading, list(_remarks(job)), settings(job))
+
+
+def settings(job: Job) -> dict[str, object]:
+    """Return the plan's training loop under the names of ``TrainingArguments``, which other tools share."""
     training = job.training
     data: dict[str, object] = {
         "output_dir": "output",
@@ -51,40 +60,47 @@ def training_arguments(job: Job) -> str:
         data["use_liger_kernel"] = True
     if job.on_cpu:
         data["use_cpu"] = True
-    if training.optimizer in _OPTIMIZERS:
-        data["optim"] = _OPTIMIZERS[training.optimizer]
+    if training.optimizer in OPTIMIZERS:
+        data["optim"] = OPTIMIZERS[training.optimizer]
     if job.steps is not None:
         data["max_steps"] = job.steps
     if training.learning_rate is not None:
         data["learning_rate"] = training.learning_rate
-    heading = [
-        "Written for Transformers 5, for HfArgumentParser(TrainingArguments).parse_yaml_file.",
-        f"Model: {job.model}",
-    ]
-    return as_yaml(heading, list(_remarks(job)), data)
+    return data
 
 
-def _remarks(job: Job) -> Iterator[str]:
+def attention_kernel(job: Job) -> str:
+    """Return the name that ``attn_implementation`` has for the plan's kernel of attention."""
+    return "sdpa" if job.on_cpu else _KERNELS.get(job.attention, "sdpa")
+
+
+def loop_remarks(job: Job) -> Iterator[str]:
+    """Yield what settings of this kind do not say of the loop, whoever reads them."""
     training = job.training
     yield from length_remarks(job)
-    yield from kernel_remarks(job)
-    yield f"sequences of {training.seq_len} tokens: cut the data to them (max_length in TRL)"
-    kernel = "sdpa" if job.on_cpu else _KERNELS.get(job.attention, "sdpa")
-    yield f'attention: AutoModelForCausalLM.from_pretrained(..., attn_implementation="{kernel}")'
-    if training.optimizer not in _OPTIMIZERS:
+    if training.optimizer not in OPTIMIZERS:
         yield f"the optimizer {training.optimizer}: hand one to the Trainer"
     if training.checkpointing not in {"none", "full"}:
         what = "all layers are" if recomputes_layers(job) else "nothing is"
         yield f"checkpointing {training.checkpointing}: {what} recomputed, the Trainer knows all or none"
+    if training.loss == "chunked":
+        yield "loss chunked: the Trainer has none of its own; hand one to it as compute_loss_func"
+    if training.sequence_tiles > 1:
+        yield f"{training.sequence_tiles} tiles of the sequence: tile the feed-forwards (TiledMLP in DeepSpeed)"
+
+
+def _remarks(job: Job) -> Iterator[str]:
+    training = job.training
+    yield from loop_remarks(job)
+    yield from rate_remarks(job)
+    yield from kernel_remarks(job)
+    yield f"sequences of {training.seq_len} tokens: cut the data to them (max_length in TRL)"
+    yield f'attention: AutoModelForCausalLM.from_pretrained(..., attn_implementation="{attention_kernel(job)}")'
     adapter = training.adapter
     if adapter is not None:
         dora = ", use_dora=True" if adapter.kind == "dora" else ""
         copied = ", and modules_to_save of embedding and head" if adapter.train_embeddings else ""
         yield f"adapter: peft.LoraConfig(r={adapter.rank}{dora}) on {_TARGETS[adapter.targets]}{copied}"
-    if training.loss == "chunked":
-        yield "loss chunked: the Trainer has none of its own; hand one to it as compute_loss_func"
-    if training.sequence_tiles > 1:
-        yield f"{training.sequence_tiles} tiles of the sequence: tile the feed-forwards (TiledMLP in DeepSpeed)"
     if training.activation_offload != "none":
         yield "kept activations in host memory: torch.autograd.graph.save_on_cpu (activation_offloading in TRL)"
     kept = training.quantization or ("nf4" if adapter is not None and adapter.kind == "qlora" else None)

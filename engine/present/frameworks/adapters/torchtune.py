@@ -1,0 +1,180 @@
+"""torchtune's YAML for its recipes with adapters. Names as in version 0.6.1 (recipes/lora_finetune_*.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from capacity_tui.engine.present.frameworks import accelerate
+from capacity_tui.engine.present.frameworks.adapters.low_rank import LowRank, adapter_remarks, learning_rate
+from capacity_tui.engine.present.frameworks.job import Job, kernel_remarks, layout_remarks, length_remarks
+from capacity_tui.engine.present.frameworks.text import as_yaml
+
+VERSION = "torchtune 0.6.1"
+FILE = "torchtune.yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class Builder:
+    """A model as torchtune builds it.
+
+    Attributes:
+        model: its builder with adapters, behind ``torchtune.models.``; ``{}`` stands for ``lora`` or ``qlora``.
+        tokenizer: its tokenizer likewise.
+        kind: of the checkpoint.
+        files: how many files the checkpoint has.
+    """
+
+    model: str
+    tokenizer: str
+    kind: str
+    files: int
+
+
+_LLAMA = "llama3.llama3_tokenizer"
+BUILDERS: Mapping[str, Builder] = {
+    "meta-llama/Meta-Llama-3-8B": Builder("llama3.{}_llama3_8b", _LLAMA, "LLAMA3", 4),
+    "meta-llama/Meta-Llama-3-70B": Builder("llama3.{}_llama3_70b", _LLAMA, "LLAMA3", 30),
+    "meta-llama/Llama-3.1-8B": Builder("llama3_1.{}_llama3_1_8b", _LLAMA, "LLAMA3", 4),
+    "meta-llama/Llama-3.1-70B": Builder("llama3_1.{}_llama3_1_70b", _LLAMA, "LLAMA3", 30),
+    "meta-llama/Llama-3.2-1B": Builder("llama3_2.{}_llama3_2_1b", _LLAMA, "LLAMA3_2", 1),
+    "meta-llama/Llama-3.2-3B": Builder("llama3_2.{}_llama3_2_3b", _LLAMA, "LLAMA3_2", 2),
+    "Qwen/Qwen2.5-0.5B": Builder("qwen2_5.{}_qwen2_5_0_5b", "qwen2_5.qwen2_5_tokenizer", "QWEN2", 1),
+    "Qwen/Qwen2.5-3B": Builder("qwen2_5.{}_qwen2_5_3b", "qwen2_5.qwen2_5_tokenizer", "QWEN2", 2),
+}
+"""By name on the model hub, as the configurations that come with that version have them."""
+_ATTENTION = {
+    "all": ("q_proj", "k_proj", "v_proj", "output_proj"),
+    "attention": ("q_proj", "k_proj", "v_proj", "output_proj"),
+    "mlp": (),
+    "query+value": ("q_proj", "v_proj"),
+}
+_OPTIMIZERS: Mapping[str, Mapping[str, object]] = {
+    "adamw": {"_component_": "torch.optim.AdamW", "fused": True},
+    "adamw8bit": {"_component_": "bitsandbytes.optim.AdamW8bit"},
+    "sgd": {"_component_": "torch.optim.SGD"},
+}
+_LOSSES = {"standard": "torch.nn.CrossEntropyLoss"}
+_CHUNKED = "torchtune.modules.loss.CEWithChunkedOutputLoss"
+
+
+def recipe(job: Job) -> str:
+    """Return the recipe that runs the file."""
+    return "lora_finetune_distributed" if job.devices > 1 else "lora_finetune_single_device"
+
+
+def torchtune_config(job: Job, adapter: LowRank) -> str:
+    """Return the file for ``tune run``; the model must be one of ``BUILDERS``."""
+    training, builder = job.training, BUILDERS[job.model]
+    data: dict[str, object] = {
+        "output_dir": "output",
+        "model": _model(adapter, builder),
+        "tokenizer": {**_tokenizer(job, builder), "max_seq_len": int(training.seq_len)},
+        "checkpointer": {
+            "_component_": "torchtune.training.FullModelHFCheckpointer",
+            "checkpoint_dir": _folder(job),
+            "checkpoint_files": _files(builder.files),
+            "output_dir": "${output_dir}",
+            "model_type": builder.kind,
+        },
+        "resume_from_checkpoint": False,
+        "dataset": {
+            "_component_": "torchtune.datasets.chat_dataset",
+            "source": "json",
+            "data_files": "data.jsonl",
+            "split": "train",
+            "conversation_column": "messages",
+            "conversation_style": "openai",
+            "packed": True,
+        },
+        "seed": None,
+        "shuffle": True,
+        "batch_size": job.micro_batch,
+        "gradient_accumulation_steps": job.accumulation,
+        "epochs": 1,
+        "max_steps_per_epoch": job.steps,
+        "optimizer": {**_OPTIMIZERS.get(training.optimizer, _OPTIMIZERS["adamw"]), "lr": learning_rate(job)},
+        "lr_scheduler": {
+            "_component_": "torchtune.training.lr_schedulers.get_cosine_schedule_with_warmup",
+            "num_warmup_steps": 0,
+        },
+        "loss": {"_component_": _LOSSES.get(training.loss or "", _CHUNKED)},
+        "compile": training.compile,
+        "device": "cpu" if job.on_cpu else "cuda",
+        "dtype": "bf16" if job.has_bf16 and job.precision not in {"fp32", "tf32"} else "fp32",
+        "enable_activation_checkpointing": accelerate.recomputes_layers(job),
+        "enable_activation_offloading": _offloads(job),
+        "metric_logger": {"_component_": "torchtune.training.metric_logging.DiskLogger", "log_dir": "${output_dir}"},
+        "log_every_n_steps": 1,
+        "log_peak_memory_stats": not job.on_cpu,
+    }
+    if job.devices > 1:
+        data["fsdp_reshard_after_forward"] = job.zero == 3
+        data["fsdp_cpu_offload"] = job.parallel.offload in {"optimizer", "parameters"}
+    return as_yaml(_heading(job), list(_remarks(job, adapter)), data)
+
+
+def _heading(job: Job) -> Iterator[str]:
+    yield f"Written for {VERSION}."
+    yield f"tune download {job.model} --output-dir {_folder(job)}"
+    spread = f" --nproc_per_node {job.per_node}" if job.devices > 1 else ""
+    yield f"tune run{spread} {recipe(job)} --config {FILE}"
+
+
+def _model(adapter: LowRank, builder: Builder) -> dict[str, object]:
+    data: dict[str, object] = {
+        "_component_": f"torchtune.models.{builder.model.format('qlora' if adapter.base == 'nf4' else 'lora')}",
+        "lora_attn_modules": list(_ATTENTION[adapter.targets]),
+        "apply_lora_to_mlp": adapter.targets in {"all", "mlp"},
+        "lora_rank": adapter.rank,
+        "lora_alpha": adapter.alpha,
+        "lora_dropout": 0.0,
+    }
+    return data | {"use_dora": True} if adapter.is_weighted else data
+
+
+def _tokenizer(job: Job, builder: Builder) -> dict[str, object]:
+    folder, component = _folder(job), f"torchtune.models.{builder.tokenizer}"
+    if builder.tokenizer == _LLAMA:
+        return {"_component_": component, "path": f"{folder}/original/tokenizer.model"}
+    return {"_component_": component, "path": f"{folder}/vocab.json", "merges_file": f"{folder}/merges.txt"}
+
+
+def _folder(job: Job) -> str:
+    return f"./{job.model.rpartition('/')[2]}"
+
+
+def _files(count: int) -> object:
+    if count == 1:
+        return ["model.safetensors"]
+    return {"filename_format": "model-{}-of-{}.safetensors", "max_filename": f"{count:05d}"}
+
+
+def _offloads(job: Job) -> bool:
+    return job.training.activation_offload != "none" or job.parallel.offload == "activations"
+
+
+def _remarks(job: Job, adapter: LowRank) -> Iterator[str]:
+    training = job.training
+    yield from layout_remarks(job)
+    yield from adapter_remarks(job, adapter)
+    yield from kernel_remarks(job)
+    yield from length_remarks(job)
+    yield "dataset: name your data; an epoch is cut after the plan's steps, give more epochs where the data are shorter"
+    split = job.tensor_parallel * job.pipeline_parallel * job.parallel.cp * job.parallel.ep
+    if split > 1:
+        yield "tensor, pipeline, context and expert parallel: this recipe shards replicas alone"
+    if job.devices > 1 and job.zero in {0, 1}:
+        yield f"ZeRO stage {job.zero}: FSDP shards gradients too (stage 2 is written)"
+    if adapter.base and adapter.base != "nf4":
+        yield f"frozen base in {adapter.base}: torchtune packs nf4 alone, the base stays as it is"
+    if adapter.whole:
+        yield "embedding and head as a whole: torchtune trains adapters alone"
+    if training.optimizer not in _OPTIMIZERS:
+        yield f"the optimizer {training.optimizer}: AdamW is written"
+    if training.checkpointing not in {"none", "full"}:
+        yield f"checkpointing {training.checkpointing}: torchtune recomputes all layers or none"
+    if training.loss == "fused":
+        yield "loss fused: torchtune's chunked one is written"
+    if training.document_tokens is None:
+        yield "packed documents: attention stops at their ends, the plan counts it over the whole sequence"
