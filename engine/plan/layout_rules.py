@@ -48,6 +48,7 @@ class Layout:
         global_batch: sequences of a step over all replicas, 0 where there are no steps.
         swaps_heads: 1 where context parallelism swaps tokens for heads.
         whole_heads: 1 where tensor parallelism splits between heads, 0 where software pads them or splits rows.
+        splits_layers: 1 where software splits layers over devices by itself, 0 where it spreads whole ones.
     """
 
     devices: Number
@@ -72,6 +73,7 @@ class Layout:
     global_batch: Number = 0
     swaps_heads: Number = 0
     whole_heads: Number = 1
+    splits_layers: Number = 1
 
     @property
     def model(self) -> Number:
@@ -313,6 +315,7 @@ def plan_layout(plan: Plan, shape: TransformerShape, catalog: Catalog) -> Layout
         global_batch=0.0 if serves else float(training.global_batch or each),
         swaps_heads=float(not serves and parallel.context == "all_to_all" and parallel.cp > 1),
         whole_heads=float(all(row.whole_heads for row in engines)),
+        splits_layers=float(all(row.splits_layers for row in engines)),
     )
 
 

@@ -40,6 +40,14 @@ def test_the_fewest_devices_that_hold_the_model_make_a_replica(
     assert answer(served(hardware, devices)).plan.parallelism.tp == tp
 
 
+@pytest.mark.parametrize("engine", ["transformers", "exllamav2"])
+def test_software_that_spreads_whole_layers_does_so_where_nothing_is_said(engine: str) -> None:
+    found = fill(served("h100-sxm-80gb", 4, inference={"engine": engine, "weights": "fp16"}), "balanced").plan
+    assert (found.parallelism.tp, found.parallelism.pp, found.parallelism.dp) == (1, 4, 1)
+    given = served("h100-sxm-80gb", 4, inference={"engine": engine, "weights": "fp16"}, parallelism={"tp": 4})
+    assert fill(given, "balanced").plan.parallelism.tp == 4
+
+
 def test_auto_means_the_same_as_leaving_the_layout_out() -> None:
     left_out = fill(served("h100-sxm-80gb", 8), "balanced").plan
     auto = fill(served("h100-sxm-80gb", 8, parallelism={"tp": "auto", "pp": "auto"}), "balanced").plan

@@ -55,6 +55,9 @@ class InferenceEngine(Row):
         description="device memory it takes: what it needs, a share of all, a share of the free"
     )
     whole_heads: bool = Field(True, description="tensor parallelism splits between heads, and has to divide them")
+    splits_layers: bool = Field(
+        True, description="it splits layers over devices where nothing is said; else they hold whole layers each"
+    )
     workspace_mib: NonNegativeFloat = Field(description="kernel workspaces and captured graphs, MiB")
     fragmentation: NonNegativeFloat = Field(description="allocator's surplus over its peak, share")
     lighter_weights: tuple[str, ...] = Field((), description="weight formats to advise, the least quantized first")

@@ -16,12 +16,13 @@ def layout_axes(layout: Layout, inside: int, wanted: Container[str]) -> Iterator
 
     Args:
         layout: the plan's.
-        inside: devices of a node, which tensor parallelism stays in.
+        inside: devices of a node, which tensor parallelism stays in; software that spreads whole layers has none.
         wanted: paths of the open fields.
     """
     sizes = divisors(int(layout.devices))
     if "parallelism.tp" in wanted:
-        yield Axis("parallelism.tp", tuple(size for size in sizes if size <= inside))
+        most = inside if layout.splits_layers else 1
+        yield Axis("parallelism.tp", tuple(size for size in sizes if size <= most))
     if "parallelism.pp" in wanted:
         most = min(int(layout.layers), MOST_STAGES)
         yield Axis("parallelism.pp", tuple(size for size in sizes if size <= most))
