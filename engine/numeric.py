@@ -80,8 +80,14 @@ def where(condition: object, yes: Number, no: Number) -> Number:
 
 def added(numbers: Iterable[Number]) -> Number:
     """Add numbers that broadcast, small arrays first: what an axis does not change is added up once for all of it."""
-    first, *others = sorted(numbers, key=_places) or (0.0,)
-    return sum(others, start=first)
+    found, *others = sorted(numbers, key=_places) or (0.0,)
+    own = False
+    for number in others:
+        if own and isinstance(found, np.ndarray) and isinstance(number, np.ndarray) and found.shape == number.shape:
+            np.add(found, number, out=found)
+        else:
+            found, own = found + number, True
+    return found
 
 
 def _places(number: Number) -> int:

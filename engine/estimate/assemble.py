@@ -22,7 +22,7 @@ from capacity_tui.engine.estimate.timing.schedule import StepTime, step_time
 from capacity_tui.engine.estimate.work import Work
 from capacity_tui.engine.numeric import Number, OnDemand, added
 from capacity_tui.engine.plan.plan import PricingSection
-from capacity_tui.engine.uncertainty.intervals import Range
+from capacity_tui.engine.uncertainty.intervals import Interval, Range
 
 # Of figures that are only compared with each other.
 WITHOUT_RANGE = Range(1.0, 1.0)
@@ -45,10 +45,14 @@ def memory_estimate(work: Work, cluster: Cluster, ratios: Range = WITHOUT_RANGE)
         bytes_ = work.stages[name]
         return StageBytes(bytes_, bytes_ + reserve_bytes(bytes_, work.fragmentation) + work.context_bytes)
 
-    weights = work.memory.get("weights", 0.0)
+    def interval(bytes_: Number) -> Interval:
+        if ratios is WITHOUT_RANGE:
+            return Interval(bytes_, bytes_, bytes_)
+        return ratios.around(bytes_).at_least(work.memory.get("weights", 0.0))
+
     return MemoryEstimate(
-        per_device_bytes=ratios.around(allocated).at_least(weights),
-        reserved_bytes=ratios.around(allocated + added(outside.values())).at_least(weights),
+        per_device_bytes=interval(allocated),
+        reserved_bytes=interval(allocated + added(outside.values())),
         parts=parts,
         capacity_bytes=cluster.device.memory_bytes,
         host_bytes=work.host_bytes,
@@ -98,7 +102,7 @@ def assemble(work: Work, cluster: Cluster, pricing: PricingSection, iteration: I
             None if seconds is None else ranges["step"].around(seconds),
             time.seconds / work.units_per_step,
             keeps_state=work.served is None,
-            state_bytes=work.state_bytes,
+            state_bytes=None if work.state_bytes is None else work.state_bytes(),
         ),
         energy=energy(cluster, seconds, computing / time.seconds, moving / time.seconds, pricing.usd_per_kwh),
         basis=Basis(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -279,7 +279,8 @@ class Work:
         stages: bytes inside the allocator on a device of the first, last and fullest pipeline stage.
         timeline: the same on the fullest device by moment of a step; empty where only the peak is known.
         warnings: what to know before relying on the run.
-        state_bytes: model states that one device writes to a checkpoint; None where they are not known.
+        state_bytes: returns the model states that one device writes to a checkpoint, which prices alone ask for; None
+            where they are not known.
         served: the requests, where the work answers any.
         details: further figures, by result key.
         allocated: sum of the memory, where it is known without its parts; None where they are added up.
@@ -302,7 +303,7 @@ class Work:
     assumed: tuple[str, ...] = ()
     evidence: Evidence = field(default_factory=Evidence)
     warnings: tuple[Note, ...] = ()
-    state_bytes: Number | None = None
+    state_bytes: Callable[[], Number] | None = None
     stages: Mapping[str, Number] = field(default_factory=dict)
     timeline: Mapping[str, Number] = field(default_factory=dict)
     served: Served | None = None

@@ -84,7 +84,7 @@ def network_work(
         peak_flops=run.peak,
         method=METHOD,
         assumed=cluster.assumed,
-        state_bytes=parts["weights"] + parts["optimizer"] + host if run.trains else None,
+        state_bytes=(lambda: parts["weights"] + parts["optimizer"] + host) if run.trains else None,
     )
 
 

@@ -63,21 +63,22 @@ class BusyTime:
 
 def busy_time(operators: Iterable[Operator]) -> BusyTime:
     """Add up the runs of all operators."""
-    places: dict[PipelinePosition, dict[str, Number]] = {"layer": {}, "first": {}, "last": {}, "step": {}}
-    launches: Number = 0.0
-    flops: Number = 0.0
-    forward: Number = 0.0
+    places: dict[PipelinePosition, dict[str, list[Number]]] = {"layer": {}, "first": {}, "last": {}, "step": {}}
+    launches, flops, forward = list[Number](), list[Number](), list[Number]()
     for operator in operators:
-        parts = places[operator.where]
-        parts[operator.part] = parts.get(operator.part, 0.0) + operator_seconds(operator) * operator.count
+        seconds = operator_seconds(operator) * operator.count
+        places[operator.where].setdefault(operator.part, []).append(seconds)
         if operator.where == "layer" and operator.phase != "recompute":
-            flops = flops + operator.flops * operator.count
-            forward = forward + operator.flops * operator.count if operator.phase == "forward" else forward
+            flops.append(operator.flops * operator.count)
+            if operator.phase == "forward":
+                forward.append(flops[-1])
         if operator.where != "step":
-            launches = launches + operator.launches * operator.count
-    first, last = places["first"], places["last"]
+            launches.append(operator.launches * operator.count)
+    layer, first, last, step = (
+        {part: added(each) for part, each in places[place].items()} for place in ("layer", "first", "last", "step")
+    )
     ends = {part: first.get(part, 0.0) + last.get(part, 0.0) for part in {**first, **last}}
-    return BusyTime(places["layer"], ends, places["step"], total(first), total(last), launches, flops, forward)
+    return BusyTime(layer, ends, step, total(first), total(last), added(launches), added(flops), added(forward))
 
 
 @equation(
@@ -275,17 +276,19 @@ def phase_time(phase: Phase) -> PhaseTime:
 
 def _pipeline_time(phase: Phase, schedule: Schedule) -> PhaseTime:
     """Combine operators and collectives of micro-batches that run through a pipeline, forward and backward."""
-    parts: dict[str, Number] = {}
     micro_batches, stages = schedule.micro_batches, schedule.stages
     busy = busy_time(phase.operators)
     overlap = overlapped(phase, busy)
-    each = total(busy.layer) + overlap.idle
+    waited: list[Number] = [*busy.layer.values(), overlap.idle]
     visible: list[Number] = []
+    exposed_of: dict[str, list[Number]] = {}
     for collective, exposed in zip(phase.collectives, overlap.exposed, strict=True):
-        each = each if collective.per_step else each + exposed
+        if not collective.per_step:
+            waited.append(exposed)
         visible.append(exposed if collective.per_step else exposed * micro_batches)
-        before = parts.get(collective.part)
-        parts[collective.part] = visible[-1] if before is None else before + visible[-1]
+        exposed_of.setdefault(collective.part, []).append(visible[-1])
+    parts = {part: added(seconds) for part, seconds in exposed_of.items()}
+    each = added(waited)
     mean = each + (busy.first + busy.last) / stages
     slowest = np.maximum(_slowest(each, busy, schedule), mean)
     for part in ("compute", "attention"):
@@ -296,8 +299,10 @@ def _pipeline_time(phase: Phase, schedule: Schedule) -> PhaseTime:
     parts["pipeline_bubble"] = parts.get("pipeline_bubble", 0.0) + bubble + messages * micro_batches
     parts["optimizer"] = total(busy.step)
     parts["overhead"] = parts.get("overhead", 0.0) + overlap.idle * micro_batches + phase.fixed_seconds
-    parts["overhead"] = parts["overhead"] + straggling(total(parts), schedule.spread, schedule.nodes)
-    return PhaseTime(total(parts), parts, tuple(visible))
+    seconds = total(parts)
+    waiting = straggling(seconds, schedule.spread, schedule.nodes)
+    parts["overhead"] = parts["overhead"] + waiting
+    return PhaseTime(seconds + waiting, parts, tuple(visible))
 
 
 def _slowest(each: Number, busy: BusyTime, schedule: Schedule) -> Number:

@@ -178,7 +178,7 @@ class TrainingMemory:
 
 def largest(values: Iterable[Number]) -> Number:
     """The largest of some numbers, place by place."""
-    found, *others = values
+    found, *others = sorted(values, key=np.size)
     for value in others:
         found = np.maximum(found, value)
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.non_allocator_memory import context_bytes
@@ -94,7 +95,7 @@ def training_work(run: TransformerRun, steps: Number | None) -> Work:
         peak_flops=run.peak,
         method=METHOD,
         assumed=(*run.cluster.assumed, *run.shape.assumed, *_assumed(run, chosen)),
-        state_bytes=_state_bytes(run, memory),
+        state_bytes=partial(_state_bytes, run, memory),
     )
 
 
