@@ -14,7 +14,8 @@ OURS = "from capacity_tui.tui.app import run; run()"
 
 def main() -> None:
     with Terminal(["-c", OURS]) as terminal:
-        terminal.wait_for(b"Hardware")
+        terminal.wait_for(b"I want to")
+        terminal.send(b"\x1b")
         terminal.count(6.0)
         before = terminal.processor_seconds()
         running = terminal.count(SECONDS) / SECONDS

@@ -36,6 +36,8 @@ def respond(terminal: Terminal, keys: bytes) -> tuple[float, int]:
 
 def main() -> None:
     with Terminal(["-c", OURS]) as terminal:
+        terminal.wait_for(b"I want to")
+        terminal.send(b"\x1b")
         terminal.wait_for(b"verdict")
         terminal.send(b".")
         terminal.drain(1.0)

@@ -140,6 +140,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.plan.line.flags import PlanFlags as PlanFlags
     from capacity_tui.engine.plan.line.flags import line_of_flags as line_of_flags
     from capacity_tui.engine.plan.line.reading import read_line as read_line
+    from capacity_tui.engine.plan.line.vocabulary import line_examples as line_examples
     from capacity_tui.engine.plan.line.words import OneLine as OneLine
     from capacity_tui.engine.plan.plan import AUTO as AUTO
     from capacity_tui.engine.plan.plan import HardwareSection as HardwareSection

@@ -34,6 +34,7 @@ NAMES = {
     "plan.line.completing": "Completion completions",
     "plan.line.flags": "PlanFlags line_of_flags",
     "plan.line.reading": "read_line",
+    "plan.line.vocabulary": "line_examples",
     "plan.line.words": "OneLine",
     "plan.plan": "AUTO HardwareSection Plan PricingSection",
     "schema.field_meta": "Knob",

@@ -18,7 +18,7 @@ from textual import events, on
 from textual.app import App, SystemCommand
 from textual.binding import BindingType
 from textual.driver import Driver
-from textual.screen import Screen
+from textual.screen import ModalScreen, Screen
 from textual.widgets import Input
 
 from capacity_tui.engine.api import CapacityError, config_folder
@@ -94,6 +94,8 @@ class CapacityApp(Commanded, Guarded, App[None]):
         self.session = Session(self, engine, self.settings, self._glyphs)
         self._source = source
         self._accelerator = accelerator
+        self._asks_first = self.settings.start and source is None and accelerator is None
+        self._typed_ahead: list[events.Key] = []
         self._theme_name = "ansi" if no_color else self.settings.theme
         self.mistakes: list[Exception] = []
         self.fatal: Exception | None = None
@@ -106,6 +108,7 @@ class CapacityApp(Commanded, Guarded, App[None]):
             "app.help": self._show_help,
             "app.quit": self.action_leave,
             "app.palette": self.action_command_palette,
+            "app.start": self._show_start,
             "app.theme": self._use_next_theme,
             "app.suspend": self.action_suspend_process,
             "view.choose": views.choose,
@@ -135,11 +138,29 @@ class CapacityApp(Commanded, Guarded, App[None]):
 
         return action_commands(self, self.settings.keys)
 
+    async def on_event(self, event: events.Event) -> None:
+        """Keep keys that are typed before the first frame for the line that asks what is wanted."""
+        if self._asks_first and isinstance(event, events.Key):
+            self._typed_ahead.append(event)
+        else:
+            await super().on_event(event)
+
     def on_ready(self) -> None:
         """Say what was wrong with the settings, now that there is a place to say it."""
         gc.enable()
         if self._trouble:
             self.session.say(self._trouble, "bad")
+        if self._asks_first:
+            self.call_after_refresh(self._ask_first)
+
+    async def _ask_first(self) -> None:
+        """Ask what is wanted once the first frame is painted, and hand on what was typed by then."""
+        from capacity_tui.tui.screens.dialogs.start import StartPrompt
+
+        await self.push_screen(StartPrompt(self.session))
+        self._asks_first = False
+        for event in self._typed_ahead:
+            self.post_message(events.Key(event.key, event.character))
 
     def on_key(self, event: events.Key) -> None:
         """Give what was typed ahead of an opening input to that input, not to the keys of the screen."""
@@ -155,6 +176,13 @@ class CapacityApp(Commanded, Guarded, App[None]):
 
         if not isinstance(self.screen, Palette):
             self.push_screen(Palette(id="--command-palette"))
+
+    def _show_start(self) -> None:
+        """Ask what is wanted, in one line."""
+        from capacity_tui.tui.screens.dialogs.start import StartPrompt
+
+        if not isinstance(self.screen, ModalScreen):
+            self.push_screen(StartPrompt(self.session))
 
     def _show_help(self) -> None:
         """Show all keys."""

@@ -55,6 +55,8 @@ from capacity_tui.tui.view import (
     Field,
     HardwareRow,
     Sample,
+    Suggestion,
+    Understood,
 )
 
 if TYPE_CHECKING:
@@ -199,6 +201,23 @@ class CapacityEngine:
     def propose(self, hardware: str | None = None) -> PlanDocument:
         """Return a plan that suits this machine, or other hardware, such as ``8xH100-SXM``."""
         return self._document(engine.propose(self._machine, hardware, self._catalog))
+
+    def read_line(self, text: str, cursor: int) -> Understood:
+        """Return what a line says."""
+        line = engine.read_line(text, self._catalog)
+        found = engine.completions(text, cursor, self._catalog)
+        return Understood(
+            line.understood,
+            line.guesses,
+            tuple(fault.one_line() for fault in line.faults),
+            tuple(Suggestion(entry.text, entry.kind, entry.line, entry.cursor) for entry in found),
+        )
+
+    def plan_of_line(self, text: str, document: Document | None) -> tuple[PlanDocument, tuple[str, ...]]:
+        """Return the plan that a line says, and what was guessed."""
+        hardware = document.plan.hardware if isinstance(document, PlanDocument) else None
+        made = engine.plan_of_line(engine.read_line(text, self._catalog), self._found(), hardware, self._catalog)
+        return self._document(made.plan), made.assumed
 
     def locate(self, source: Path) -> Path | str:
         """Return the file that is meant by a path or the name of a saved plan; an example has its name alone."""

@@ -11,6 +11,7 @@ from capacity_tui.tui.requests import Answer
 
 if TYPE_CHECKING:
     from capacity_tui.engine.api import ExplanationText, Part
+    from capacity_tui.tui.recent import RecentPlan
     from capacity_tui.tui.swap import LeftBehind
     from capacity_tui.tui.view import (
         BenchmarkOutcome,
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
         Document,
         HardwareRow,
         Sample,
+        Understood,
     )
 
 
@@ -130,6 +132,41 @@ class CatalogueRead(Answer):
     def __init__(self, choices: tuple[Choice, ...]) -> None:
         super().__init__()
         self.choices = choices
+
+
+class LineRead(Answer):
+    """A line was read.
+
+    Attributes:
+        text: the line.
+        understood: what it says.
+        completes: whether the word under its cursor is to be completed.
+    """
+
+    def __init__(self, text: str, understood: Understood, completes: bool = False) -> None:
+        super().__init__()
+        self.text = text
+        self.understood = understood
+        self.completes = completes
+
+
+class LinePlanned(Answer):
+    """A line became a plan."""
+
+    def __init__(self, document: Document, assumed: tuple[str, ...]) -> None:
+        super().__init__()
+        self.document = document
+        self.assumed = assumed
+
+
+class StartsRead(Answer):
+    """What one may begin with was read."""
+
+    def __init__(self, recent: tuple[RecentPlan, ...], lines: tuple[Choice, ...], plans: tuple[Choice, ...]) -> None:
+        super().__init__()
+        self.recent = recent
+        self.lines = lines
+        self.plans = plans
 
 
 class Failed(Answer):

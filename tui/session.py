@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import threading
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
@@ -193,9 +193,22 @@ class Session:
         """Take up another plan."""
         replaces_changes = self.store.is_changed
         self.store.open(event.document, event.path)
+        if event.path is not None:
+            self._remember(event.path, event.document.name)
         if replaces_changes:
             self.say("u brings the plan before back, with its changes")
         self.plan_changed()
+
+    def _remember(self, path: Path, name: str) -> None:
+        """Have a file that was opened remembered for the next start."""
+
+        def work(_: Request) -> None:
+            from capacity_tui.tui.recent import RecentPlan, remember_plan
+
+            with suppress(CapacityError):  # a full disk is no reason not to open it
+                remember_plan(RecentPlan(str(path.absolute()), True, name))
+
+        self.ask(self.app, "recent", work)
 
     def take_restored(self, event: Restored) -> None:
         """Take up restored plans, the last edited one on top of the others."""

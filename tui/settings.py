@@ -26,6 +26,7 @@ class Settings:
         mouse: whether the mouse is captured.
         live_seconds: time between two live samples.
         hint: whether the line for the first run is shown.
+        start: whether the program asks what is wanted where it is started without a plan.
         keys: keys by id of the action, in place of the default ones.
     """
 
@@ -34,6 +35,7 @@ class Settings:
     mouse: bool = True
     live_seconds: float = 2.0
     hint: bool = True
+    start: bool = True
     keys: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -68,7 +70,7 @@ def _text_of(path: Path) -> str | None:
 
 
 def _parse(values: Mapping[str, object], file: str) -> Settings:
-    known = {"theme", "glyphs", "mouse", "live_seconds", "hint", "keys"}
+    known = {"theme", "glyphs", "mouse", "live_seconds", "hint", "start", "keys"}
     if unknown := [name for name in values if name not in known]:
         hint = f"known are {', '.join(sorted(known))}"
         raise CapacityError("unknown setting", unknown[0], hint, Place(file, field=unknown[0]))
@@ -86,6 +88,7 @@ def _parse(values: Mapping[str, object], file: str) -> Settings:
         mouse=_switch(values, "mouse", file),
         live_seconds=_seconds(values, file),
         hint=_switch(values, "hint", file),
+        start=_switch(values, "start", file),
         keys={str(name): str(key) for name, key in keys.items()},
     )
 

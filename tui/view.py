@@ -297,6 +297,40 @@ class BenchmarkOutcome:
     is_complete: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """What the word under the cursor of a line may become.
+
+    Attributes:
+        word: the whole word.
+        kind: what it is, as ``model``.
+        line: the line with it.
+        cursor: where the cursor stands then.
+    """
+
+    word: str
+    kind: str
+    line: str
+    cursor: int
+
+
+@dataclass(frozen=True, slots=True)
+class Understood:
+    """What one line was taken for.
+
+    Attributes:
+        words: the same in a few words; empty where nothing was understood.
+        guesses: what was guessed, and why.
+        faults: what was not understood, and what to do.
+        suggestions: what the word under the cursor may become.
+    """
+
+    words: str
+    guesses: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()
+    suggestions: tuple[Suggestion, ...] = ()
+
+
 class Sampler(Protocol):
     """Reads the sensors of this machine."""
 
@@ -369,6 +403,20 @@ class Engine(Protocol):
             CapacityError: there is no such hardware.
         """
 
+    def read_line(self, text: str, cursor: int) -> Understood:
+        """Return what a line such as ``llama-3.1-70b lora 8xh100 4k 50M`` says; quick."""
+
+    def plan_of_line(self, text: str, document: Document | None) -> tuple[Document, tuple[str, ...]]:
+        """Return the plan that a line says, and what was guessed.
+
+        Args:
+            text: the line.
+            document: the plan whose hardware is meant where the line names none.
+
+        Raises:
+            CapacityError: the line makes no sense.
+        """
+
     def locate(self, source: Path) -> Path | str:
         """Return the file that is meant by a path or the name of a saved plan; an example has its name alone.
 
@@ -384,7 +432,7 @@ class Engine(Protocol):
         """
 
     def catalogue(self, name: str) -> tuple[Choice, ...]:
-        """Return what can be picked: ``model``, ``accelerator``, ``interconnect`` or ``profile``.
+        """Return what can be picked: ``model``, ``accelerator``, ``interconnect``, ``profile`` or ``line``.
 
         The id of a profile that lies in a file of the user's is its path.
         """

@@ -33,7 +33,7 @@ def make_app(engine: FakeEngine) -> Iterator[Callable[..., CapacityApp]]:
     made: list[CapacityApp] = []
 
     def make(**choices: object) -> CapacityApp:
-        settings = Settings(**{"hint": False, "glyphs": "braille", **choices.pop("settings", {})})
+        settings = Settings(**{"hint": False, "start": False, "glyphs": "braille", **choices.pop("settings", {})})
         made.append(CapacityApp(engine=lambda: engine, settings=settings, **choices))
         return made[-1]
 

@@ -29,6 +29,8 @@ from capacity_tui.tui.view import (
     Row,
     Sample,
     Usage,
+    Suggestion,
+    Understood,
 )
 
 GIB = 2**30
@@ -348,6 +350,22 @@ class FakeEngine:
         proposed = FakeDocument(engine=self)
         return proposed.edited("hardware.name", hardware) if hardware else proposed
 
+    def read_line(self, text: str, cursor: int) -> Understood:
+        word = text[:cursor].rsplit(" ", maxsplit=1)[-1]
+        names = [entry.id for entry in self.catalogue("model") if word and entry.id.startswith(word)]
+        before = text[: cursor - len(word)]
+        found = (Suggestion(name, "model", f"{before}{name} ", len(before) + len(name) + 1) for name in names)
+        models = [name for name in text.split() if name in {entry.id for entry in self.catalogue("model")}]
+        faults = () if models or not text.strip() else (f"not understood: {text!r}; name a model",)
+        return Understood(" · ".join(f"model {name}" for name in models), (), faults, tuple(found))
+
+    def plan_of_line(self, text: str, document: FakeDocument | None) -> tuple[FakeDocument, tuple[str, ...]]:
+        understood = self.read_line(text, 0)
+        if understood.faults:
+            raise PlanError(f"not understood: {text!r}", hint="name a model")
+        name = understood.words.removeprefix("model ")
+        return FakeDocument(engine=self).edited("model.name", name), ("on this machine",)
+
     def locate(self, source: Path) -> Path | str:
         return source
 
@@ -370,6 +388,7 @@ class FakeEngine:
             "model": ("llama-3-8b", "llama-3.1-70b", "mistral-7b", "mixtral-8x7b", "gpt2", "broken"),
             "accelerator": ("detected", "h100-sxm-80gb", "a100-sxm-80gb", "l4"),
             "profile": ("quickstart", "finetune-8b"),
+            "line": ("qlora 4090",),
         }
         return tuple(Choice(entry, entry, f"a {name}") for entry in names[name])
 

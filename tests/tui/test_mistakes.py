@@ -25,7 +25,7 @@ def break_down(*_: object, **__: object) -> None:
 
 @pytest.fixture
 def app(engine: FakeEngine) -> CapacityApp:
-    return CapacityApp(engine=lambda: engine, settings=Settings(hint=False, glyphs="braille"))
+    return CapacityApp(engine=lambda: engine, settings=Settings(hint=False, start=False, glyphs="braille"))
 
 
 @pytest.mark.parametrize(

@@ -188,7 +188,7 @@ async def pictures_of(state: State, engine: CapacityEngine, ascii_only: bool) ->
     """Return the pictures of a state at all sizes, or without colour at one."""
     small = StillEngine()
     settings = Settings(
-        theme=state.theme, glyphs="ascii" if ascii_only else "braille", hint=state.hint, live_seconds=60
+        theme=state.theme, glyphs="ascii" if ascii_only else "braille", hint=state.hint, start=False, live_seconds=60
     )
     app = CapacityApp(
         source=state.plan or None,

@@ -55,6 +55,7 @@ class Vocabulary:
         feed_forward: width of its gated feed-forward over the width.
         near: how far a model may be beside a size to be of it.
         usual: values where a line says nothing, by what is done.
+        examples: lines to begin with, and what they show.
     """
 
     fillers: frozenset[str]
@@ -72,6 +73,7 @@ class Vocabulary:
     feed_forward: float
     near: float
     usual: Mapping[str, Mapping[str, float]]
+    examples: Mapping[str, str]
 
     def field_of(self, word: str, task: str) -> str | None:
         """Return the field that a word names in a task."""
@@ -107,7 +109,13 @@ def vocabulary() -> Vocabulary:
         feed_forward=float(rows["shape"]["feed_forward"]),
         near=float(rows["shape"]["near"]),
         usual=rows["usual"],
+        examples=rows["examples"],
     )
+
+
+def line_examples() -> Mapping[str, str]:
+    """Return lines to begin with, and what they show."""
+    return vocabulary().examples
 
 
 def _by_word(rows: Mapping[str, list[str]]) -> dict[str, str]:

@@ -16,6 +16,7 @@ from capacity_tui.engine.api import (
     format_flops,
     format_money,
     known_models,
+    line_examples,
     list_plans,
 )
 from capacity_tui.tui.view import Choice
@@ -24,12 +25,13 @@ _MIB = 2**20
 
 
 def choices(name: str, catalog: Catalog, machine: Machine | None) -> tuple[Choice, ...]:
-    """Return what can be picked from a catalogue: model, accelerator, interconnect or profile."""
+    """Return what can be picked from a catalogue: model, accelerator, interconnect, profile or line."""
     readers = {
         "model": lambda: _models(catalog),
         "accelerator": lambda: _hardware(catalog, machine),
         "interconnect": lambda: (Choice(row.id, row.name, row.notes or "") for row in catalog.links.values()),
         "profile": _plans,
+        "line": _lines,
     }
     return tuple(readers[name]())
 
@@ -79,3 +81,8 @@ def _plans() -> Iterator[Choice]:
         yield Choice(str(saved.path), saved.name, f"yours, changed {saved.changed:%Y-%m-%d}")
     for name in example_names():
         yield Choice(name, name, example_title(name))
+
+
+def _lines() -> Iterator[Choice]:
+    for line, words in line_examples().items():
+        yield Choice(line, line, words)
