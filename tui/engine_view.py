@@ -46,6 +46,7 @@ from capacity_tui.tui.screens.plan.hardware_view import (
     run_words,
     simulated,
 )
+from capacity_tui.tui.understood import Suggestion, Understood
 from capacity_tui.tui.view import (
     BenchmarkOutcome,
     BenchmarkStep,
@@ -55,8 +56,6 @@ from capacity_tui.tui.view import (
     Field,
     HardwareRow,
     Sample,
-    Suggestion,
-    Understood,
 )
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.api import ExplanationText, Part
     from capacity_tui.tui.recent import RecentPlan
     from capacity_tui.tui.swap import LeftBehind
+    from capacity_tui.tui.understood import Understood
     from capacity_tui.tui.view import (
         BenchmarkOutcome,
         BenchmarkStep,
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
         Document,
         HardwareRow,
         Sample,
-        Understood,
     )
 
 

@@ -16,6 +16,7 @@ from capacity_tui.engine.api import Verdict
 
 if TYPE_CHECKING:
     from capacity_tui.engine.api import ExplanationText, Part
+    from capacity_tui.tui.understood import Understood
 
 AUTO = "auto"
 # Fields that the screen treats as what they are.
@@ -295,40 +296,6 @@ class BenchmarkOutcome:
 
     figures: int
     is_complete: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Suggestion:
-    """What the word under the cursor of a line may become.
-
-    Attributes:
-        word: the whole word.
-        kind: what it is, as ``model``.
-        line: the line with it.
-        cursor: where the cursor stands then.
-    """
-
-    word: str
-    kind: str
-    line: str
-    cursor: int
-
-
-@dataclass(frozen=True, slots=True)
-class Understood:
-    """What one line was taken for.
-
-    Attributes:
-        words: the same in a few words; empty where nothing was understood.
-        guesses: what was guessed, and why.
-        faults: what was not understood, and what to do.
-        suggestions: what the word under the cursor may become.
-    """
-
-    words: str
-    guesses: tuple[str, ...] = ()
-    faults: tuple[str, ...] = ()
-    suggestions: tuple[Suggestion, ...] = ()
 
 
 class Sampler(Protocol):

@@ -12,6 +12,7 @@ from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.files import config_folder, storage_error
 from capacity_tui.engine.plan.files.saved import write_plan_file
 from capacity_tui.engine.verdict import Verdict
+from capacity_tui.tui.understood import Suggestion, Understood
 from capacity_tui.tui.view import (
     AUTO,
     BenchmarkOutcome,
@@ -29,8 +30,6 @@ from capacity_tui.tui.view import (
     Row,
     Sample,
     Usage,
-    Suggestion,
-    Understood,
 )
 
 GIB = 2**30
