@@ -35,6 +35,7 @@ from capacity_tui.engine.api import (
 )
 from capacity_tui.engine.api import Comparison as EngineComparison
 from capacity_tui.engine.api import Sampler as EngineSampler
+from capacity_tui.tui.measured import BenchmarkOutcome, BenchmarkStep, Sample
 from capacity_tui.tui.screens.dialogs.catalogue_view import choices
 from capacity_tui.tui.screens.plan.estimate_view import column, setting_reason, warning_lines
 from capacity_tui.tui.screens.plan.field_view import field_lines
@@ -47,16 +48,7 @@ from capacity_tui.tui.screens.plan.hardware_view import (
     simulated,
 )
 from capacity_tui.tui.understood import Suggestion, Understood
-from capacity_tui.tui.view import (
-    BenchmarkOutcome,
-    BenchmarkStep,
-    Choice,
-    Comparison,
-    Document,
-    Field,
-    HardwareRow,
-    Sample,
-)
+from capacity_tui.tui.view import Choice, Comparison, Document, Field, HardwareRow
 
 if TYPE_CHECKING:
     from collections.abc import Callable

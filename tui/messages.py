@@ -11,18 +11,11 @@ from capacity_tui.tui.requests import Answer
 
 if TYPE_CHECKING:
     from capacity_tui.engine.api import ExplanationText, Part
+    from capacity_tui.tui.measured import BenchmarkOutcome, BenchmarkStep, Sample
     from capacity_tui.tui.recent import RecentPlan
     from capacity_tui.tui.swap import LeftBehind
     from capacity_tui.tui.understood import Understood
-    from capacity_tui.tui.view import (
-        BenchmarkOutcome,
-        BenchmarkStep,
-        Choice,
-        Comparison,
-        Document,
-        HardwareRow,
-        Sample,
-    )
+    from capacity_tui.tui.view import Choice, Comparison, Document, HardwareRow
 
 
 class Detected(Answer):

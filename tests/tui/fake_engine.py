@@ -7,16 +7,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from fake_sampler import FakeSampler
+
 from capacity_tui.engine.api import ExplanationText, FormulaInput, TextPart
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.files import config_folder, storage_error
 from capacity_tui.engine.plan.files.saved import write_plan_file
 from capacity_tui.engine.verdict import Verdict
+from capacity_tui.tui.measured import BenchmarkOutcome, BenchmarkStep
 from capacity_tui.tui.understood import Suggestion, Understood
 from capacity_tui.tui.view import (
     AUTO,
-    BenchmarkOutcome,
-    BenchmarkStep,
     Choice,
     Chosen,
     Column,
@@ -26,9 +27,7 @@ from capacity_tui.tui.view import (
     Headline,
     Kind,
     Note,
-    Reading,
     Row,
-    Sample,
     Usage,
 )
 
@@ -272,28 +271,6 @@ class FakeDocument:
 
 def gib(value: float) -> str:
     return f"{value / GIB:.1f} GiB"
-
-
-class FakeSampler:
-    """Sensors that count."""
-
-    def __init__(self) -> None:
-        self.count = 0
-
-    def sample(self) -> Sample:
-        self.count += 1
-        share = float((self.count * 37) % 101)
-        return Sample(
-            (
-                Reading("GPU", share, 100, f"{share:.0f} %"),
-                Reading("VRAM", share * 0.8, 80, f"{share * 0.8:.1f} GiB"),
-                Reading("CPU", 100 - share, 100, f"{100 - share:.0f} %"),
-                Reading("RAM", 300, 2048, "300 GiB"),
-                Reading("Power", 300 + share, 700, f"{300 + share:.0f} W"),
-                Reading("Temp", 40 + share / 4, 90, f"{40 + share / 4:.0f} °C"),
-                Reading("Disk", None, None, "", "no counter"),
-            )
-        )
 
 
 BENCHMARKS = {"memory": "memory triad 41.4 GB/s (34.7 GB/s – 44.6 GB/s)", "cpu": "CPU matrix product 200 GFLOP/s"}

@@ -14,7 +14,8 @@ from itertools import groupby
 from pathlib import Path
 
 import pytest
-from fake_engine import FakeEngine, FakeSampler
+from fake_engine import FakeEngine
+from fake_sampler import FakeSampler
 from flow import press, settle, type_text
 from rich.segment import Segment
 from textual.app import App
@@ -23,9 +24,10 @@ from textual.widgets import Input
 
 from capacity_tui.tui.app import CapacityApp
 from capacity_tui.tui.engine_view import CapacityEngine
+from capacity_tui.tui.measured import Sample
 from capacity_tui.tui.settings import Settings
 from capacity_tui.tui.swap import KeptPlan, Swap
-from capacity_tui.tui.view import HardwareRow, Sample
+from capacity_tui.tui.view import HardwareRow
 
 PICTURES = Path(__file__).parent / "pictures"
 SIZES = ((120, 40), (80, 24), (60, 20))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from capacity_tui.tui.measured import BenchmarkStep
 from capacity_tui.tui.terminal.text import Span, fit, line
-from capacity_tui.tui.view import BenchmarkStep
 from capacity_tui.tui.widgets.lines import Lines
 
 _CELLS = 20

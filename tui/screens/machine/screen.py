@@ -12,6 +12,7 @@ from textual.containers import Vertical
 from textual.content import Content
 
 from capacity_tui.tui.actions import bindings
+from capacity_tui.tui.measured import BenchmarkStep
 from capacity_tui.tui.messages import Failed, MachineChanged, Measured, Measuring, Reported
 from capacity_tui.tui.requests import Request
 from capacity_tui.tui.screens.dialogs.text_dialog import TextLines
@@ -20,7 +21,6 @@ from capacity_tui.tui.screens.machine.report_lines import report_lines
 from capacity_tui.tui.screens.view_screen import ViewScreen
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.terminal.text import Line, Span, line
-from capacity_tui.tui.view import BenchmarkStep
 
 if TYPE_CHECKING:
     from capacity_tui.engine.api import Part
