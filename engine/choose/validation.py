@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import Catalog
@@ -84,6 +85,8 @@ def _first_faults(
     try:
         plan = source.plan()
         check(plan, catalog, machine(plan))
+        for name, scenario in plan.scenarios.items():
+            _check_scenario(name, scenario, catalog, machine)
     except PlanError as error:
         return tuple(map(source.placed, (error, *error.further)))
     except CapacityError as error:
@@ -91,11 +94,24 @@ def _first_faults(
     return ()
 
 
+def _check_scenario(name: str, plan: Plan, catalog: Catalog, machine: Callable[[Plan], Machine | None]) -> None:
+    """Estimate a plan that stands beside another; what is wrong with it names it."""
+    try:
+        check(plan, catalog, machine(plan))
+    except CapacityError as error:
+        field = ".".join(part for part in ("scenarios", name, error.place.field) if part)
+        error.place = replace(error.place, field=field)
+        raise
+
+
 def _without(data: Plain, path: list[str], catalog: Catalog) -> Plain:
     """Return the data without the value at a path; None where it holds none.
 
     What a plan cannot do without is replaced by something sound.
     """
+    if path[0] == "scenarios":
+        # The others are looked at without it: what it lacks then would be told of a plan nobody wrote.
+        return _removed(data, path[:2])
     if isinstance(data, dict) and path in _MODEL:
         return {**data, "model": {"name": _ANY_MODEL}}
     if isinstance(data, dict) and path in _HARDWARE:

@@ -66,5 +66,5 @@ def _fields(section: type[Section], above: str) -> Iterator[KnownField]:
 
 
 def _section_of(info: FieldInfo) -> type[Section] | None:
-    kinds = (info.annotation, *(get_args(info.annotation) if get_origin(info.annotation) is not tuple else ()))
+    kinds = (info.annotation, *(get_args(info.annotation) if get_origin(info.annotation) not in (tuple, dict) else ()))
     return next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Section)), None)

@@ -34,18 +34,31 @@ def checked_plan(
         PlanError: the data are not a plan.
     """
     source = document or Document(None)
-    for name in ("model", "hardware"):
-        section = data.get(name)
-        spec = section.get("spec") if isinstance(section, dict) else None
-        if isinstance(spec, dict):
-            _check_overrides(spec, (name, "spec"), source)
+    beside = data.get("scenarios")
+    scenarios = beside.items() if isinstance(beside, dict) else ()
+    _check_specs(data, (), source)
+    for scenario, each in scenarios:
+        if isinstance(each, dict):
+            _check_specs(each, ("scenarios", scenario), source)
     try:
         plan = Plan.model_validate(data)
     except ValidationError as error:
         raise plan_error(error, source, origins or {}) from None
-    if plan.task is None and is_classical(plan.model.name):
-        return plan.model_copy(update={"task": "fit"})
-    return plan
+    found = {name: _with_task(each) for name, each in plan.scenarios.items()}
+    return _with_task(plan if found == plan.scenarios else plan.model_copy(update={"scenarios": found}))
+
+
+def _with_task(plan: Plan) -> Plan:
+    """Return a plan with the task of a classical algorithm where it has none."""
+    return plan.model_copy(update={"task": "fit"}) if plan.task is None and is_classical(plan.model.name) else plan
+
+
+def _check_specs(data: Mapping[str, object], above: tuple[str | int, ...], document: Document) -> None:
+    for name in ("model", "hardware"):
+        section = data.get(name)
+        spec = section.get("spec") if isinstance(section, dict) else None
+        if isinstance(spec, dict):
+            _check_overrides(spec, (*above, name, "spec"), document)
 
 
 def _check_overrides(value: object, path: tuple[str | int, ...], document: Document) -> None:

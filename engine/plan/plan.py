@@ -6,12 +6,13 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from capacity_tui.engine.catalog.rows.levels import LevelRow
 from capacity_tui.engine.plan.sections.adapter import Adapter
 from capacity_tui.engine.plan.sections.inference import InferenceSection
 from capacity_tui.engine.plan.sections.parallelism import GROUPS_FOLLOW, REPLICAS_FOLLOW, ParallelismSection
+from capacity_tui.engine.plan.sections.scenarios import checked_names
 from capacity_tui.engine.plan.sections.training import TrainingSection
 from capacity_tui.engine.schema.field_meta import Condition, Follows, Kind, Knob
 from capacity_tui.engine.schema.field_types import AUTO, LARGEST_COUNT, NEURAL, Count, Section, SpecValue
@@ -359,6 +360,17 @@ class Plan(Section):
     scalability: ScalabilitySection = ScalabilitySection()
     pricing: PricingSection = PricingSection()
     report: ReportSection = ReportSection()
+    scenarios: Annotated[
+        dict[str, Plan],
+        AfterValidator(checked_names),
+        Knob("Scenarios", "table", "report", role="output", keeps_result=True, shown=False),
+    ] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _one_row(self) -> Plan:
+        if any(scenario.scenarios for scenario in self.scenarios.values()):
+            raise ValueError("a scenario has none of its own")
+        return self
 
     def value(self, path: str) -> object:
         """Return the value at a dotted path such as ``training.micro_batch``; None where a part is absent."""
@@ -371,5 +383,5 @@ class Plan(Section):
         return found
 
     def data(self) -> dict[str, Any]:
-        """Return the plan as plain data, the form of the plan file."""
-        return self.model_dump(mode="json")
+        """Return the plan as plain data, the form of the plan file; without the plans beside it."""
+        return self.model_dump(mode="json", exclude={"scenarios"})

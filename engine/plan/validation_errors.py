@@ -158,11 +158,14 @@ def _section(path: Path) -> type[BaseModel] | None:
 
 
 def _inside(annotation: object, part: str) -> object:
-    """Return the type of a field of a section, or of an entry of a list of sections; None where there is none."""
+    """Return the type of a field of a section, or of an entry of a list or table of sections; None if there is none."""
     section = _section_type(annotation)
     if section is not None:
         found = section.model_fields.get(part)
         return found.annotation if found else None
+    named = (get_args(kind)[1] for kind in _branches(annotation) if get_origin(kind) is dict)
+    if (found_by_name := next((entry for entry in named if _section_type(entry) is not None), None)) is not None:
+        return found_by_name
     entries = (get_args(kind)[0] for kind in _branches(annotation) if get_origin(kind) in (list, tuple))
     return next((entry for entry in entries if part.isdecimal() and _section_type(entry) is not None), None)
 

@@ -75,6 +75,16 @@ def test_plans_of_different_kinds_stand_side_by_side(capsys: pytest.CaptureFixtu
     assert "–" in text
 
 
+def test_plans_pinned_beside_a_plan_are_columns_too(
+    plans: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    scenario = plans[1].read_text("utf-8").replace("\n", "\n    ").rstrip()
+    plans[0].write_text(f"{plans[0].read_text('utf-8')}scenarios:\n  A:\n    {scenario}\n", encoding="utf-8")
+    data = json.loads(compared(capsys, plans[0], "--format", "json"))
+    assert data["plans"] == ["whole", "A"]
+    assert data["differs"]["training.method"] == ["full", "lora"]
+
+
 def test_equal_names_are_told_apart(plans: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
     data = json.loads(compared(capsys, plans[0], plans[0], "--format", "json"))
     assert data["plans"] == ["whole (1)", "whole (2)"]

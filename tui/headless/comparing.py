@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ from capacity_tui.engine.api import REPORT_FORMATS
 from capacity_tui.tui.headless.output import as_text, format_of
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import Answer
+    from capacity_tui.engine.api import Answer, Plan
 
 
 def comparison(entries: Sequence[tuple[str, Answer]], wanted: str | None, output: Path | None) -> str:
@@ -31,7 +31,7 @@ def comparison(entries: Sequence[tuple[str, Answer]], wanted: str | None, output
     from capacity_tui.tui.headless.tables.answer import side_by_side_tables
 
     if len(entries) < 2:
-        raise click.UsageError("--compare needs two plans: name two FILEs, or give --gpu twice")
+        raise click.UsageError("--compare needs two plans: name two FILEs, give --gpu twice, or pin plans beside one")
     found = side_by_side(Named(name, answer) for name, answer in _told_apart(entries))
     form = wanted or format_of(output) or "table"
     if REPORT_FORMATS[form].writer:
@@ -51,6 +51,21 @@ def called(file: str | None, gpu: str | None, one_of_many: bool, has_gpus: bool)
     name = "-" if file == "-" else Path(file).stem if file and Path(file).suffix in (".yaml", ".yml", ".json") else file
     parts = (name if one_of_many or not has_gpus else None, gpu if has_gpus or name is None else None)
     return ", ".join(part for part in parts if part) or "the flags"
+
+
+def beside(
+    own: str, plan: Plan, estimated: Callable[[Plan], Answer], one_of_many: bool
+) -> Iterator[tuple[str, Answer]]:
+    """Yield the plans that a plan's file has beside it, with what they are called.
+
+    Args:
+        own: what the plan itself is called.
+        plan: the plan.
+        estimated: estimates one.
+        one_of_many: whether there are other files.
+    """
+    for name, scenario in plan.scenarios.items():
+        yield f"{own}, {name}" if one_of_many else name, estimated(scenario)
 
 
 def _told_apart(entries: Sequence[tuple[str, Answer]]) -> list[tuple[str, Answer]]:

@@ -11,7 +11,7 @@ import click
 
 from capacity_tui.engine.api import REPORT_FORMATS, CapacityError
 from capacity_tui.tui.headless import completion
-from capacity_tui.tui.headless.comparing import called, comparison
+from capacity_tui.tui.headless.comparing import beside, called, comparison
 from capacity_tui.tui.headless.framework_folder import write_framework_files
 from capacity_tui.tui.headless.output import (
     as_text,
@@ -104,7 +104,8 @@ def plan(
             codes.append(error.exit_code)
             continue
         if compare:
-            found.append((called(name, said.gpu, len(names) > 1, len(gpus) > 1), answer))
+            own = called(name, said.gpu, len(names) > 1, len(gpus) > 1)
+            found += [(own, answer), *beside(own, loaded, _estimated, len(names) > 1)]
         else:
             texts.append(_report(answer, wanted or _default_format(files, output, answer), len(files) > 1, output))
         is_short = answer.estimate.fits is False or bool(answer.estimate.missed)

@@ -12,7 +12,7 @@ from capacity_tui.engine.errors import DocumentError, Place, PlanError
 from capacity_tui.engine.files import typed_path
 from capacity_tui.engine.plan.checked import checked_plan
 from capacity_tui.engine.plan.edit import Edited, edited
-from capacity_tui.engine.plan.files.legacy_format import from_planner_form, present_setting
+from capacity_tui.engine.plan.files.legacy_format import Converted, from_planner_form, present_setting
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.plan.validation_errors import place_of
 
@@ -41,7 +41,15 @@ def plan_from_document(document: Document, folder: Path | None = None) -> Plan:
         PlanError: it is not a plan: with file, line, field and what is allowed.
     """
     plan = _plan_from_document(document)
-    if folder is None or not plan.model.config:
+    if folder is None:
+        return plan
+    scenarios = {name: _beside(scenario, folder) for name, scenario in plan.scenarios.items()}
+    return _beside(plan.model_copy(update={"scenarios": scenarios}) if scenarios else plan, folder)
+
+
+def _beside(plan: Plan, folder: Path) -> Plan:
+    """Return a plan with the model file that it names where that lies in a folder."""
+    if not plan.model.config:
         return plan
     beside = folder / typed_path(plan.model.config)
     # What cannot be a file's name is refused where the file is read.
@@ -119,17 +127,36 @@ def _plan_from_document(document: Document) -> Plan:
         detail = f"{len(document.lines):,} keys and entries"
         raise PlanError("too large for a plan", detail, f"allowed: {MOST_VALUES:,}", Place(document.file))
     _check_version(data.get("version", CURRENT_VERSION), document)
+    converted = _present_form(data, document, ())
+    scenarios = converted.data.get("scenarios")
+    if not isinstance(scenarios, dict):
+        return checked_plan(converted.data, document, converted.origins)
+    present: dict[str, object] = {}
+    origins = dict(converted.origins)
+    for name, each in scenarios.items():
+        above = ("scenarios", str(name))
+        present[str(name)] = each
+        if isinstance(each, dict):
+            _check_version(each.get("version", CURRENT_VERSION), document, *above)
+            inner = _present_form(each, document, above)
+            origins |= {(*above, *path): (*above, *origin) for path, origin in inner.origins.items()}
+            present[str(name)] = inner.data
+    return checked_plan({**converted.data, "scenarios": present}, document, origins)
+
+
+def _present_form(data: Mapping[str, object], document: Document, above: FieldPath) -> Converted:
+    """Return a plan's data, or those of one beside it, in the present form."""
     try:
-        converted = from_planner_form({**data, "version": CURRENT_VERSION})
+        return from_planner_form({**data, "version": CURRENT_VERSION})
     except PlanError as error:
         field = error.place.field or ""
-        raise PlanError(error.title, error.detail, error.hint, place_of(document, *field.split("."))) from None
-    return checked_plan(converted.data, document, converted.origins)
+        place = place_of(document, *above, *field.split("."))
+        raise PlanError(error.title, error.detail, error.hint, place) from None
 
 
-def _check_version(version: object, document: Document) -> None:
+def _check_version(version: object, document: Document, *above: str) -> None:
     """Accept every version there has been: the older form is read whatever number it carries."""
-    place = place_of(document, "version")
+    place = place_of(document, *above, "version")
     if isinstance(version, bool) or not isinstance(version, int) or version < 0:
         raise PlanError("not allowed", repr(version)[:40], f"allowed: {CURRENT_VERSION}", place)
     if version > CURRENT_VERSION:

@@ -35,15 +35,23 @@ def dump_plan(plan: Plan, comment: str = "") -> str:
         comment: further lines for the comment at the top.
     """
     heading = [f"Plan for capacity-tui, written by version {_version()}.", *comment.splitlines()]
-    data = plan.model_dump(mode="json", exclude_defaults=True)
-    whole = plan.model_dump(mode="json", exclude_none=True, exclude_unset=_is_open(plan))
+    data = {"version": plan.version, **_written(plan)}
+    if plan.scenarios:
+        data["scenarios"] = {name: _written(scenario) for name, scenario in plan.scenarios.items()}
+    return "".join(f"# {printable(line)}\n" for line in heading) + yaml_text(data)
+
+
+def _written(plan: Plan) -> dict[str, Any]:
+    """Return what is written of a plan, without the plans beside it."""
+    beside = {"scenarios"}
+    data = plan.model_dump(mode="json", exclude_defaults=True, exclude=beside)
+    whole = plan.model_dump(mode="json", exclude_none=True, exclude_unset=_is_open(plan), exclude=beside)
     for section in ("hardware", *_READ[plan.task or _TASK_UNLESS_SAID]):
         data[section] = {**whole.get(section, {}), **data.get(section, {})}
     if not data["hardware"].get("spec"):
         data["hardware"].pop("spec", None)
     data = {section: value for section, value in data.items() if value != {}}
-    body = yaml_text({key: _readable(value) for key, value in _in_order({"version": plan.version, **data}).items()})
-    return "".join(f"# {printable(line)}\n" for line in heading) + body
+    return {key: _readable(value) for key, value in _in_order(data).items()}
 
 
 def _is_open(plan: Plan) -> bool:
