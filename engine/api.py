@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from capacity_tui.engine.choose.answers import answer as answer
     from capacity_tui.engine.choose.answers import explain as explain
     from capacity_tui.engine.choose.answers import step_seconds as step_seconds
+    from capacity_tui.engine.choose.command_line import command_text as command_text
+    from capacity_tui.engine.choose.command_line import command_words as command_words
     from capacity_tui.engine.choose.hardware_settings import settings_for as settings_for
     from capacity_tui.engine.choose.hardware_settings import settings_for_row as settings_for_row
     from capacity_tui.engine.choose.line_plan import LinePlan as LinePlan
@@ -147,7 +149,6 @@ if TYPE_CHECKING:
     from capacity_tui.engine.plan.plan import Plan as Plan
     from capacity_tui.engine.plan.plan import PricingSection as PricingSection
     from capacity_tui.engine.plan.validation_errors import field_names as field_names
-    from capacity_tui.engine.present import roofline_chart as _present_roofline_chart
     from capacity_tui.engine.present import summary as _present_summary
     from capacity_tui.engine.present.benchmark_figures import benchmark_figure_text as benchmark_figure_text
     from capacity_tui.engine.present.benchmark_figures import benchmark_parts as benchmark_parts
@@ -157,6 +158,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.present.explanation import explain_along as explain_along
     from capacity_tui.engine.present.explanation import explanation_text as explanation_text
     from capacity_tui.engine.present.explanation import followed as followed
+    from capacity_tui.engine.present.exported import exported_plan as exported_plan
     from capacity_tui.engine.present.frameworks import adapter_tools as adapter_tools
     from capacity_tui.engine.present.frameworks import framework_files as framework_files
     from capacity_tui.engine.present.html import to_html as to_html
@@ -170,6 +172,11 @@ if TYPE_CHECKING:
     from capacity_tui.engine.present.parts import Part as Part
     from capacity_tui.engine.present.parts import TablePart as TablePart
     from capacity_tui.engine.present.parts import TextPart as TextPart
+    from capacity_tui.engine.present.pictures import roofline_chart as _present_roofline_chart
+    from capacity_tui.engine.present.pictures.pictures import PICTURES as PICTURES
+    from capacity_tui.engine.present.pictures.pictures import Picture as Picture
+    from capacity_tui.engine.present.pictures.pictures import picture_lines as picture_lines
+    from capacity_tui.engine.present.pictures.pictures import picture_of as picture_of
     from capacity_tui.engine.present.plan_report import SCALING_HEADS as SCALING_HEADS
     from capacity_tui.engine.present.plan_report import scaling_rows as scaling_rows
     from capacity_tui.engine.present.plan_report import scaling_text as scaling_text
@@ -180,7 +187,6 @@ if TYPE_CHECKING:
     from capacity_tui.engine.present.results import result_as_dict as result_as_dict
     from capacity_tui.engine.present.results import to_json as to_json
     from capacity_tui.engine.present.results import to_yaml as to_yaml
-    from capacity_tui.engine.present.roofline_chart import roofline_lines as roofline_lines
     from capacity_tui.engine.present.side_by_side import Named as Named
     from capacity_tui.engine.present.side_by_side import side_by_side as side_by_side
     from capacity_tui.engine.present.side_by_side_pages import ComparisonTable as ComparisonTable
@@ -240,9 +246,6 @@ if TYPE_CHECKING:
     MachineSample = _machine_sample.Sample
     plan_faults = _choose_validation.faults
     plan_remarks = _choose_validation.remarks
-    ROOFLINE_ASCII = _present_roofline_chart.ASCII
-    ROOFLINE_UNICODE = _present_roofline_chart.UNICODE
-    RooflineGlyphs = _present_roofline_chart.Glyphs
     roofline_limit_text = _present_roofline_chart.limit_text
     FigureBlock = _present_summary.Block
     answer_notes = _present_summary.notes

@@ -72,6 +72,7 @@ NAMES = {
     "choose.advice.host_requirements": "run_space",
     "choose.advice.larger_devices": "larger_devices_note",
     "choose.advice.machine_notes": "job_notes machine_warnings predicted_bottleneck",
+    "choose.command_line": "command_text command_words",
     "choose.answers": "Explained answer explain step_seconds",
     "choose.modes.alike": "Alike",
     "choose.line_plan": "LinePlan changed_by_line plan_of_line",
@@ -87,7 +88,9 @@ NAMES = {
     "present.machine_facts": "machine_parts",
     "present.machine_report": "job_parts machine_report_parts machine_score score_parts surroundings_parts",
     "present.parts": "Part TablePart TextPart",
+    "present.pictures.pictures": "PICTURES Picture picture_lines picture_of",
     "present.explanation": "ExplanationText FormulaInput FormulaStep explain_along explanation_text followed",
+    "present.exported": "exported_plan",
     "present.frameworks": "adapter_tools framework_files",
     "present.html": "to_html",
     "present.plan_values": "SWITCH plan_value_text",
@@ -95,10 +98,7 @@ NAMES = {
     "present.plan_report": "SCALING_HEADS scaling_rows scaling_text",
     "present.reports": "Report write_report",
     "present.results": "result_as_dict to_json to_yaml",
-    "present.roofline_chart": (
-        "ASCII:ROOFLINE_ASCII UNICODE:ROOFLINE_UNICODE Glyphs:RooflineGlyphs limit_text:roofline_limit_text "
-        "roofline_lines"
-    ),
+    "present.pictures.roofline_chart": "limit_text:roofline_limit_text",
     "present.side_by_side": "Named side_by_side",
     "present.side_by_side_pages": "ComparisonTable comparison_tables write_comparison",
     "present.summary": (

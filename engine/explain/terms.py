@@ -14,7 +14,8 @@ from capacity_tui.engine.estimate.resolve import ResolvedPlan
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.estimate.timing.passes import PhaseTime
 from capacity_tui.engine.estimate.timing.roofline import operator_seconds
-from capacity_tui.engine.estimate.work import Collective, Operator, Phase
+from capacity_tui.engine.estimate.work import Operator, Phase
+from capacity_tui.engine.explain.timelines import Sent, sent
 from capacity_tui.engine.models.networks.layers import Layer
 from capacity_tui.engine.models.networks.specs import NetworkSpec
 from capacity_tui.engine.models.transformer.parameters import ParameterCounts, count_parameters
@@ -252,18 +253,15 @@ def _times(number: float, word: str) -> str:
 
 def _collective_terms(phase: Phase, time: PhaseTime, part: str, ending: str) -> Iterator[Term]:
     """Yield communication as far as nothing hides it."""
-    share = mean(phase.schedule.share("layer"))
-    for collective, exposed in zip(phase.collectives, time.exposed, strict=True):
-        if collective.part == part:
-            runs = mean(collective.count * phase.runs * (1.0 if collective.per_step else phase.schedule.repeats))
-            seconds, visible = mean(collective.seconds) * runs * share, mean(exposed * phase.runs)
-            detail = _collective_detail(collective, runs, seconds, visible)
-            yield Term(f"{collective.name}{ending}", visible, detail, origin(collective.seconds))
+    for each in sent(phase, time):
+        if each.collective.part == part:
+            name = f"{each.collective.name}{ending}"
+            yield Term(name, each.exposed, _collective_detail(each), origin(each.collective.seconds))
 
 
-def _collective_detail(collective: Collective, runs: float, seconds: float, visible: float) -> str:
-    hidden = format_percent(max(0.0, 1.0 - visible / seconds) if seconds else 0.0)
-    return f"{_times(runs, 'time')} {format_bytes(mean(collective.bytes), 'MB')}, {hidden} of it hidden"
+def _collective_detail(each: Sent) -> str:
+    hidden = format_percent(max(0.0, 1.0 - each.exposed / each.seconds) if each.seconds else 0.0)
+    return f"{_times(each.runs, 'time')} {format_bytes(mean(each.collective.bytes), 'MB')}, {hidden} of it hidden"
 
 
 _SUMMED = {

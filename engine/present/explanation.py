@@ -18,6 +18,7 @@ from capacity_tui.engine.explain.explain import Explanation
 from capacity_tui.engine.explain.terms import Sum, Term
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.present.pictures.pictures import Picture
 from capacity_tui.engine.units import format_percent, format_quantity
 
 if TYPE_CHECKING:
@@ -84,6 +85,7 @@ class ExplanationText:
         lever: what would improve it most.
         remarks: what no formula says.
         steps: the formulas that its inputs come from.
+        picture: what it is a part of, as something to draw.
     """
 
     key: str
@@ -97,6 +99,7 @@ class ExplanationText:
     lever: str = ""
     remarks: tuple[str, ...] = ()
     steps: tuple[FormulaStep, ...] = ()
+    picture: Picture | None = None
 
 
 def explanation_text(explained: Explained, mode: str = "") -> ExplanationText:

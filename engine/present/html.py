@@ -13,9 +13,9 @@ from capacity_tui.engine.explain.roofline import Roofline
 from capacity_tui.engine.plan.files.writing import dump_plan
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.present import plan_report
-from capacity_tui.engine.present.charts import bar_chart, curve_name, roofline_chart, scaling_chart
+from capacity_tui.engine.present.pictures.charts import bar_chart, curve_name, roofline_chart, scaling_chart
+from capacity_tui.engine.present.pictures.roofline_chart import limit_text
 from capacity_tui.engine.present.reports import Report
-from capacity_tui.engine.present.roofline_chart import limit_text
 from capacity_tui.engine.present.summary import blocks, chosen, headline, verdict
 from capacity_tui.engine.printable import printable_lines
 from capacity_tui.engine.verdict import Verdict

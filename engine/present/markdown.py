@@ -9,9 +9,9 @@ from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.explain.roofline import Roofline
 from capacity_tui.engine.plan.files.writing import dump_plan
 from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.present.pictures.roofline_chart import limit_text, roofline_lines
 from capacity_tui.engine.present.plan_report import SCALING_HEADS, scaling_rows, scaling_text
 from capacity_tui.engine.present.reports import Report
-from capacity_tui.engine.present.roofline_chart import limit_text, roofline_lines
 from capacity_tui.engine.present.summary import basis, blocks, chosen, headline, note_text, notes, verdict
 from capacity_tui.engine.printable import printable, printable_lines
 

@@ -11,8 +11,8 @@ from capacity_tui.engine.estimate.note import Note
 from capacity_tui.engine.estimate.result import Estimate, Scaling
 from capacity_tui.engine.explain.roofline import Roofline
 from capacity_tui.engine.plan.plan import Plan
-from capacity_tui.engine.present.charts import Slice, curve_name
-from capacity_tui.engine.present.roofline_chart import intensity_text
+from capacity_tui.engine.present.pictures.charts import Slice, curve_name
+from capacity_tui.engine.present.pictures.roofline_chart import intensity_text
 from capacity_tui.engine.units import (
     format_bytes,
     format_flops,

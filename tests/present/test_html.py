@@ -17,10 +17,10 @@ from capacity_tui.engine.explain.roofline import Roofline, roofline
 from capacity_tui.engine.plan.files.examples import example_text
 from capacity_tui.engine.plan.files.loading import plan_from_text
 from capacity_tui.engine.plan.plan import ModelSection, Plan, ReportSection
-from capacity_tui.engine.present.charts import Slice, bar_chart, roofline_chart, scaling_chart
 from capacity_tui.engine.present.html import to_html
 from capacity_tui.engine.present.markdown import to_markdown
-from capacity_tui.engine.present.roofline_chart import ASCII, limit_text, roofline_lines
+from capacity_tui.engine.present.pictures.charts import Slice, bar_chart, roofline_chart, scaling_chart
+from capacity_tui.engine.present.pictures.roofline_chart import ASCII, limit_text, roofline_lines
 from capacity_tui.engine.units import format_bytes
 
 VOID = {"meta", "br", "line", "rect", "circle", "polygon", "polyline", "link", "img", "hr"}

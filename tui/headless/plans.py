@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.api import Answer, Catalog, Machine, Plan, PlanFlags, PlanSource, Roofline
 
 BOTTLENECK = "bottleneck"
+PICTURE_WIDTH = 72
 DOES_NOT_FIT = 1
 _files = click.argument("files", nargs=-1, metavar="FILE...", type=click.Path())
 
@@ -43,7 +44,7 @@ _files = click.argument("files", nargs=-1, metavar="FILE...", type=click.Path())
     "key",
     metavar="KEY",
     help="Show how one figure came about, such as memory.parts.activations; follow what was put into it with /NAME, "
-    "as in cost.usd/step_seconds; bottleneck draws the roofline.",
+    "as in cost.usd/step_seconds; memory, computation and bottleneck draw what happens when, and the roofline.",
 )
 @click.option(
     "--frameworks",
@@ -210,26 +211,27 @@ def _estimated(plan: Plan) -> Answer:
 
 
 def _explained(plan: Plan, key: str, output: Path | None) -> str:
-    from capacity_tui.engine.api import explain_along
+    from capacity_tui.engine.api import PICTURES, explain_along
     from capacity_tui.tui.headless.tables.answer import explanation_tables
 
-    if key == BOTTLENECK:
-        return _bottleneck(plan, output)
+    if key in PICTURES:
+        return _drawn(plan, key, output)
     return as_text(explanation_tables(explain_along(plan, key, machine_for(plan))), output is not None)
 
 
-def _bottleneck(plan: Plan, output: Path | None) -> str:
-    from capacity_tui.engine.api import ROOFLINE_ASCII, ROOFLINE_UNICODE, PlanError
-    from capacity_tui.tui.headless.tables.answer import bottleneck_lines
+def _drawn(plan: Plan, group: str, output: Path | None) -> str:
+    """Return the picture behind a group of figures; the roofline with what limits the run."""
+    from capacity_tui.engine.api import PlanError, picture_lines, picture_of
+    from capacity_tui.tui.headless.tables.answer import limit_line
 
     answer = _estimated(plan)
-    drawn = _roofline(answer)
+    drawn = picture_of(group, answer)
     if drawn is None:
         raise PlanError("no roofline", "nothing is known of this model's kernels", "explain bottleneck.ridge_point")
-    wide = output is not None or "utf" in (sys.stdout.encoding or "").lower()
-    return as_text(
-        bottleneck_lines(drawn, answer.estimate, ROOFLINE_UNICODE if wide else ROOFLINE_ASCII), output is not None
-    )
+    to_file = output is not None
+    ascii_only = not to_file and "utf" not in (sys.stdout.encoding or "").lower()
+    lines = "".join(f"{line}\n" for line in picture_lines(drawn, PICTURE_WIDTH, ascii_only))
+    return lines + as_text(limit_line(answer), to_file) if group == BOTTLENECK else lines
 
 
 def _roofline(answer: Answer) -> Roofline | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -64,6 +65,12 @@ def yaml_text(data: object) -> str:
     """Return data as YAML in their own order; where a character has no glyph, all but ASCII is escaped."""
     text = _dumped(data, allow_unicode=True)
     return text if printable_lines(text) == text else _dumped(data, allow_unicode=False)
+
+
+def setting_text(value: object) -> str:
+    """Return a value as a setting on the command line gives it: one line, which reads back as the same value."""
+    text: str = yaml.dump(_readable(value), Dumper=_Dumper, default_flow_style=True, allow_unicode=True, width=math.inf)
+    return text.removesuffix("\n").removesuffix("\n...")
 
 
 def _dumped(data: object, allow_unicode: bool) -> str:

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from capacity_tui.engine.api import (
     SCALING_HEADS,
+    Answer,
     ComparisonTable,
     Estimate,
     ExplanationText,
@@ -18,8 +19,6 @@ from capacity_tui.engine.api import (
     FormulaInput,
     FormulaStep,
     Plan,
-    Roofline,
-    RooflineGlyphs,
     Verdict,
     answer_notes,
     basis_text,
@@ -28,8 +27,8 @@ from capacity_tui.engine.api import (
     format_count,
     headline,
     note_text,
+    roofline,
     roofline_limit_text,
-    roofline_lines,
     scaling_rows,
     scaling_text,
     verdict_text,
@@ -131,10 +130,10 @@ def _settings(plan: Plan) -> dict[str, str]:
     }
 
 
-def bottleneck_lines(roofline: Roofline, estimate: Estimate, glyphs: RooflineGlyphs) -> Iterator[RenderableType]:
-    """Yield a roofline and what limits the run, in words."""
-    yield from (Text(line) for line in roofline_lines(roofline, glyphs=glyphs))
-    yield Text(roofline_limit_text(roofline, estimate), style="bold")
+def limit_line(answer: Answer) -> Iterator[RenderableType]:
+    """Yield what limits a run, in words, where there is a roofline."""
+    if (drawn := roofline(answer)) is not None:
+        yield Text(roofline_limit_text(drawn, answer.estimate), style="bold")
 
 
 def explanation_tables(shown: ExplanationText) -> Iterator[RenderableType]:

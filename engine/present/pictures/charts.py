@@ -12,7 +12,7 @@ from html import escape
 
 from capacity_tui.engine.choose.scaling import Curve
 from capacity_tui.engine.explain.roofline import Roofline
-from capacity_tui.engine.present.roofline_chart import Frame, frame_of, point_text
+from capacity_tui.engine.present.pictures.roofline_chart import Frame, frame_of, point_text
 from capacity_tui.engine.units import devices_in_words, format_flops, format_number
 
 WIDTH = 720

@@ -1,0 +1,96 @@
+"""A plan as the one command that estimates it: short flags where they say it, ``--set`` for the rest."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Collection, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from capacity_tui.engine.catalog import Catalog, load_catalog
+from capacity_tui.engine.choose.line_plan import plan_of_line
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.plan.files.loading import apply_settings
+from capacity_tui.engine.plan.files.writing import setting_text
+from capacity_tui.engine.plan.line.flags import PlanFlags, line_of_flags
+from capacity_tui.engine.plan.plan import AUTO, DETECTED, Plan
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.machine.machine import Machine
+
+COMMAND = ("capacity-tui", "plan")
+_NO_DEFAULT = "null"
+
+
+def command_words(plan: Plan, machine: Machine | None = None, catalog: Catalog | None = None) -> tuple[str, ...] | None:
+    """Return the shortest command found that says a plan; None where no command says all of it.
+
+    Args:
+        plan: the plan.
+        machine: what was detected, for plans that run on it.
+        catalog: facts; the shipped ones with the user's own by default.
+    """
+    facts = catalog or load_catalog()
+    flags = _flags(plan)
+    try:
+        base = plan_of_line(line_of_flags(flags, catalog=facts), machine, catalog=facts).plan
+        settings = [*_settings(base, plan)]
+        if not _says(base, settings, plan):
+            return None
+    except CapacityError:
+        return None
+    # What follows from another setting need not be said.
+    for setting in tuple(settings):
+        fewer = [each for each in settings if each != setting]
+        if _says(base, fewer, plan):
+            settings = fewer
+    given = {name: getattr(flags, name) for name in ("model", "task", "gpu", "seq", "tokens")}
+    said = (word for name, value in given.items() if value is not None for word in (f"--{name}", value))
+    return (*COMMAND, *said, *(word for setting in settings for word in ("--set", setting)))
+
+
+def command_text(words: tuple[str, ...]) -> str:
+    """Return a command as it is typed into a shell."""
+    return shlex.join(words)
+
+
+def _flags(plan: Plan) -> PlanFlags:
+    """Return what the short flags can say of a plan."""
+    training, hardware = plan.training, plan.hardware
+    is_trained = plan.task not in {"infer", "fit"}
+    devices = f"{hardware.devices}x" if hardware.devices not in (None, 1) else ""
+    return PlanFlags(
+        model=plan.model.name or plan.model.config,
+        task=(training.method if plan.task == "finetune" else None) or plan.task,
+        gpu=None if hardware.name in (DETECTED, None) else f"{devices}{hardware.name}",
+        seq=str(training.seq_len) if is_trained and training.seq_len != AUTO else None,
+        tokens=setting_text(training.tokens) if is_trained and training.tokens not in (None, AUTO) else None,
+    )
+
+
+def _settings(base: Plan, plan: Plan) -> Iterator[str]:
+    """Yield a setting for each value in which a plan differs from another."""
+    # Parameters of other hardware or of another model go as a whole.
+    lacking = set(base.model.spec) - set(plan.model.spec)
+    whole = {"hardware.spec", *(["model.spec"] if lacking else [])}
+    before, wanted = (dict(_leaves(each.model_dump(mode="json"), whole)) for each in (base, plan))
+    for path, value in wanted.items():
+        if before.get(path) != value and path != "version":
+            yield f"{path}={_NO_DEFAULT if value is None else setting_text(value)}"
+
+
+def _leaves(data: Mapping[str, object], whole: Collection[str], under: str = "") -> Iterator[tuple[str, object]]:
+    """Yield the values of nested sections by their paths, those of some sections together."""
+    for name, value in data.items():
+        path = f"{under}{name}"
+        if isinstance(value, Mapping) and value and path not in whole:
+            yield from _leaves(value, whole, f"{path}.")
+        else:
+            yield path, value
+
+
+def _says(base: Plan, settings: list[str], plan: Plan) -> bool:
+    """Return whether settings make one plan of another."""
+    try:
+        return apply_settings(base, settings).plan == plan
+    except CapacityError:
+        return False

@@ -1,0 +1,163 @@
+"""What happens when: memory over the moments of a step, and the parts of a step one after another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import get_args
+
+from capacity_tui.engine.estimate.figures import part_label
+from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.estimate.timing.passes import PhaseTime
+from capacity_tui.engine.estimate.work import Beside, Collective, Part, Phase
+from capacity_tui.engine.numeric import mean
+
+_LEAST_HIDDEN = 1e-3
+"""Of all the time of a phase; less is not told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """A size with its name."""
+
+    name: str
+    size: float
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryTimeline:
+    """Memory of the fullest device.
+
+    Attributes:
+        moments: bytes inside the allocator at the moments of a step, in their order; none where only the peak is known.
+        parts: bytes at the peak, by part; what lies outside the allocator last.
+        stages: bytes on the first, last and fullest pipeline stage; none without a pipeline.
+        peak: where the peak lies, in words.
+        capacity: bytes of the device, None where unknown.
+    """
+
+    moments: tuple[Amount, ...]
+    parts: tuple[Amount, ...]
+    stages: tuple[Amount, ...]
+    peak: str
+    capacity: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """One part of a phase, where nothing else runs, and what of it hides behind other parts.
+
+    Attributes:
+        name: what it is called.
+        start: seconds of the phase before it.
+        seconds: seconds in which the phase waits for it.
+        hidden: further seconds of it that run behind kernels.
+        behind: the kernels they run behind, in words; empty where none hide.
+    """
+
+    name: str
+    start: float
+    seconds: float
+    hidden: float
+    behind: str
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseTimeline:
+    """The parts of a phase, one after another.
+
+    Attributes:
+        name: what it is.
+        seconds: of all its runs.
+        stretches: its parts.
+    """
+
+    name: str
+    seconds: float
+    stretches: tuple[Stretch, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StepTimeline:
+    """The phases of a step, a batch or a fit, and how long all of them take."""
+
+    seconds: float
+    phases: tuple[PhaseTimeline, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """All runs of a collective in the work of one iteration.
+
+    Attributes:
+        collective: what is sent.
+        runs: how often.
+        seconds: how long all of it takes.
+        exposed: seconds of them that nothing hides.
+    """
+
+    collective: Collective
+    runs: float
+    seconds: float
+    exposed: float
+
+
+def sent(phase: Phase, time: PhaseTime) -> Iterator[Sent]:
+    """Yield the communication of a phase as it runs in one iteration of the work."""
+    share = mean(phase.schedule.share("layer"))
+    for collective, exposed in zip(phase.collectives, time.exposed, strict=True):
+        runs = mean(collective.count * phase.runs * (1.0 if collective.per_step else phase.schedule.repeats))
+        yield Sent(collective, runs, mean(collective.seconds) * runs * share, mean(exposed * phase.runs))
+
+
+def memory_timeline(estimate: Estimate) -> MemoryTimeline:
+    """Return the memory of an estimate over the moments of a step."""
+    memory = estimate.memory
+    capacity = memory.capacity_bytes
+    parts = (Amount(part_label(part), mean(size)) for part, size in memory.parts.items())
+    return MemoryTimeline(
+        moments=tuple(Amount(moment, mean(size)) for moment, size in memory.timeline.items()),
+        parts=tuple(part for part in parts if part.size > 0),
+        stages=tuple(Amount(name, mean(stage.per_device_bytes)) for name, stage in memory.stages.items()),
+        peak=memory.peak,
+        capacity=None if capacity is None else mean(capacity),
+    )
+
+
+def step_timeline(estimate: Estimate) -> StepTimeline:
+    """Return the parts of an estimate's step one after another, with what hides behind them."""
+    computation = estimate.computation
+    pairs = zip(estimate.work.phases, computation.phases, strict=True)
+    phases = tuple(_phase(phase, time) for phase, time in pairs)
+    return StepTimeline(mean(computation.step_seconds.value), tuple(phase for phase in phases if phase.seconds > 0))
+
+
+def _phase(phase: Phase, time: PhaseTime) -> PhaseTimeline:
+    parts = {part: mean(seconds * phase.runs) for part, seconds in time.parts.items()}
+    whole = sum(parts.values())
+    hidden = {part: found for part, found in _hidden(phase, time).items() if found[0] >= _LEAST_HIDDEN * whole}
+    return PhaseTimeline(phase.name, whole, tuple(_stretches(parts, hidden)))
+
+
+def _hidden(phase: Phase, time: PhaseTime) -> Mapping[str, tuple[float, str]]:
+    """Return the seconds of communication that hide, by part, and the passes they hide behind."""
+    found: dict[str, tuple[float, set[Beside]]] = {}
+    for each in sent(phase, time):
+        seconds, beside = found.get(each.collective.part, (0.0, set()))
+        found[each.collective.part] = (seconds + each.seconds - each.exposed, {*beside, each.collective.beside})
+    return {part: (seconds, _behind(beside)) for part, (seconds, beside) in found.items()}
+
+
+def _behind(beside: set[Beside]) -> str:
+    [first, *others] = sorted(beside)
+    return "kernels" if others or first == "both" else f"{first} kernels"
+
+
+def _stretches(parts: Mapping[str, float], hidden: Mapping[str, tuple[float, str]]) -> Iterator[Stretch]:
+    """Yield the parts in the order in which a step comes to them."""
+    start = 0.0
+    for part in get_args(Part):
+        seconds, (behind_seconds, behind) = parts.get(part, 0.0), hidden.get(part, (0.0, ""))
+        if seconds > 0 or behind_seconds > 0:
+            yield Stretch(part_label(part), start, seconds, behind_seconds, behind)
+            start += seconds

@@ -1,0 +1,1 @@
+"""What is behind figures as pictures: of text for terminals, and as SVG for pages."""

@@ -1,0 +1,148 @@
+"""Memory and time as bars of text, for terminals: in blocks of eighths, or in ASCII."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from capacity_tui.engine.explain.timelines import Amount, MemoryTimeline, PhaseTimeline, StepTimeline, Stretch
+from capacity_tui.engine.units import format_bytes, format_percent, format_seconds
+
+_NARROWEST_BAR = 8
+_INDENT = "  "
+
+
+@dataclass(frozen=True, slots=True)
+class BarGlyphs:
+    """The characters bars are drawn with.
+
+    Attributes:
+        parts: from the thinnest part of a cell to the whole of it.
+        hidden: a cell of what runs behind something else.
+        limit: where the memory of the device ends.
+        peak: marks the largest.
+    """
+
+    parts: str
+    hidden: str
+    limit: str
+    peak: str
+
+
+BLOCKS = BarGlyphs("▏▎▍▌▋▊▉█", "░", "│", "◂")
+ASCII_BARS = BarGlyphs("#", ".", "|", "<")
+
+
+@dataclass(frozen=True, slots=True)
+class _Bar:
+    """A line of a chart: name, bar from a place on, and what stands behind it."""
+
+    name: str
+    start: float
+    size: float
+    text: str
+    hidden: float = 0.0
+
+
+def memory_lines(memory: MemoryTimeline, width: int, glyphs: BarGlyphs = BLOCKS) -> tuple[str, ...]:
+    """Return memory over a step and at its peak as lines of text.
+
+    Args:
+        memory: what to draw.
+        width: columns there are.
+        glyphs: characters to draw with.
+    """
+    peak = sum(part.size for part in memory.parts)
+    limit = memory.capacity
+    extent = max(peak, limit or 0.0, *(moment.size for moment in memory.moments), 1.0)
+    moments = [_Bar(each.name, 0.0, each.size, _bytes(each.size)) for each in memory.moments]
+    parts = list(_stacked(memory.parts))
+    names = max(len(bar.name) for bar in (*moments, *parts))
+    told = [f"Device: {_bytes(limit)}" if limit is not None else "Device: memory size not known"]
+    if memory.peak:
+        told.append(f"peak {memory.peak}")
+    lines = [", ".join(told)]
+    if moments:
+        largest = max(moments, key=lambda bar: bar.size)
+        marked = [_Bar(b.name, b.start, b.size, f"{b.text} {glyphs.peak if b is largest else ' '}") for b in moments]
+        lines += ["Over a step, inside the allocator", *_drawn(marked, extent, limit, names, width, glyphs)]
+    lines += ["At the peak, with what lies outside it", *_drawn(parts, extent, limit, names, width, glyphs)]
+    if len({stage.size for stage in memory.stages}) > 1:
+        stages = ", ".join(f"{stage.name} {_bytes(stage.size)}" for stage in memory.stages)
+        lines.append(f"Pipeline stages: {stages}")
+    return tuple(lines)
+
+
+def step_lines(step: StepTimeline, width: int, glyphs: BarGlyphs = BLOCKS) -> tuple[str, ...]:
+    """Return the parts of a step one after another as lines of text.
+
+    Args:
+        step: what to draw.
+        width: columns there are.
+        glyphs: characters to draw with.
+    """
+    names = max((len(part.name) for phase in step.phases for part in phase.stretches), default=0)
+    lines: list[str] = []
+    for phase in step.phases:
+        bars = [_stretch(part, step.seconds) for part in phase.stretches]
+        share = f", {format_percent(phase.seconds / step.seconds)} of all" if len(step.phases) > 1 else ""
+        lines.append(f"{phase.name.capitalize()}: {format_seconds(phase.seconds)}{share}")
+        lines += _drawn(bars, phase.seconds, None, names, width, glyphs)
+    hidden = [*_hidden_texts(step.phases)]
+    if hidden:
+        lines.append(f"{glyphs.hidden} hidden: {'; '.join(hidden)}")
+    return tuple(lines)
+
+
+def _stretch(part: Stretch, whole: float) -> _Bar:
+    share = format_percent(part.seconds / whole) if whole else ""
+    return _Bar(part.name, part.start, part.seconds, f"{format_seconds(part.seconds):>8} {share:>5}", part.hidden)
+
+
+def _hidden_texts(phases: Iterable[PhaseTimeline]) -> Iterator[str]:
+    for phase in phases:
+        for part in phase.stretches:
+            if part.hidden:
+                yield f"{format_seconds(part.hidden)} of {part.name} behind {part.behind}"
+
+
+def _stacked(amounts: Iterable[Amount]) -> Iterator[_Bar]:
+    start = 0.0
+    for amount in amounts:
+        yield _Bar(amount.name, start, amount.size, _bytes(amount.size))
+        start += amount.size
+
+
+def _drawn(
+    bars: Sequence[_Bar], extent: float, limit: float | None, names: int, width: int, glyphs: BarGlyphs
+) -> Iterator[str]:
+    """Yield bars on one axis; texts that leave them too little room stay away."""
+    texts = max((len(bar.text) for bar in bars), default=0)
+    room = width - len(_INDENT) - names - texts - 2
+    if room < _NARROWEST_BAR:
+        texts, room = 0, max(width - len(_INDENT) - names - 1, 1)
+    for bar in bars:
+        cells = _cells(bar, extent, limit, room, glyphs)
+        yield f"{_INDENT}{bar.name:<{names}} {cells} {bar.text[:texts]:>{texts}}".rstrip()
+
+
+def _cells(bar: _Bar, extent: float, limit: float | None, room: int, glyphs: BarGlyphs) -> str:
+    """Return the cells of a bar: what hides before its start, the bar itself, and the limit."""
+    scale = room / extent if extent > 0 else 0.0
+    cells = [" "] * room
+    if limit is not None:
+        cells[min(round(limit * scale), room) - 1] = glyphs.limit
+    first = min(round(bar.start * scale), room - 1)
+    behind = min(max(round(bar.hidden * scale), 1), room) if bar.hidden else 0
+    begin = max(first - behind, 0)
+    cells[begin : begin + behind] = glyphs.hidden * behind
+    steps = len(glyphs.parts)
+    filled = min(round(bar.size * scale * steps), (room - first) * steps)
+    whole, rest = divmod(max(filled, 1) if bar.size > 0 else 0, steps)
+    drawn = glyphs.parts[-1] * whole + (glyphs.parts[rest - 1] if rest else "")
+    cells[first : first + len(drawn)] = drawn
+    return "".join(cells)[:room]
+
+
+def _bytes(size: float) -> str:
+    return format_bytes(size)
