@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.choose.command_line import command_text as command_text
     from capacity_tui.engine.choose.command_line import command_words as command_words
     from capacity_tui.engine.choose.hardware_settings import settings_for as settings_for
+    from capacity_tui.engine.choose.hardware_settings import settings_for_plan as settings_for_plan
     from capacity_tui.engine.choose.hardware_settings import settings_for_row as settings_for_row
     from capacity_tui.engine.choose.line_plan import LinePlan as LinePlan
     from capacity_tui.engine.choose.line_plan import changed_by_line as changed_by_line

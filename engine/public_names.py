@@ -79,7 +79,7 @@ NAMES = {
     "choose.modes.filled": "ModePlan",
     "choose.modes.layout_sizes": "possible_sizes",
     "choose.modes.modes": "Comparison MODES compare fill with_auto_resolved",
-    "choose.hardware_settings": "settings_for settings_for_row",
+    "choose.hardware_settings": "settings_for settings_for_plan settings_for_row",
     "choose.proposal": "open_plan propose",
     "choose.validation": "faults:plan_faults remarks:plan_remarks",
     "choose.whatif.trials": "EstimatedPlan",

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, cast
 
 from capacity_tui.engine import api as engine
 from capacity_tui.engine.api import (
+    PICTURES,
+    Answer,
     CapacityError,
     Catalog,
     Cluster,
@@ -17,6 +19,7 @@ from capacity_tui.engine.api import (
     Machine,
     ModePlan,
     Part,
+    Picture,
     Plan,
     dump_plan,
     edited,
@@ -26,6 +29,7 @@ from capacity_tui.engine.api import (
     load_catalog,
     load_plan,
     locate_plan,
+    picture_of,
     plan_from_text,
     plans_folder,
     possible_sizes,
@@ -35,9 +39,11 @@ from capacity_tui.engine.api import (
 )
 from capacity_tui.engine.api import Comparison as EngineComparison
 from capacity_tui.engine.api import Sampler as EngineSampler
+from capacity_tui.tui.exported import Export
 from capacity_tui.tui.measured import BenchmarkOutcome, BenchmarkStep, Sample
 from capacity_tui.tui.screens.dialogs.catalogue_view import choices
 from capacity_tui.tui.screens.plan.estimate_view import column, setting_reason, warning_lines
+from capacity_tui.tui.screens.plan.export_view import exports_of
 from capacity_tui.tui.screens.plan.field_view import field_lines
 from capacity_tui.tui.screens.plan.hardware_view import (
     cluster_rows,
@@ -107,13 +113,29 @@ class PlanDocument:
         if chosen := setting_reason(filled, mode, key):
             return chosen
         found = explanation_text(engine.explain(filled.plan, key, self.machine, self.catalog), mode)
-        return replace(found, remarks=(*found.remarks, *warning_lines(filled.estimate)))
+        picture = picture_of(key, Answer(filled.resolved, filled.estimate))
+        return replace(found, remarks=(*found.remarks, *warning_lines(filled.estimate)), picture=picture)
 
     def dump(self, mode: str | None = None) -> str:
         """Return the plan as YAML; of a mode with everything chosen, without one as it was written."""
         if mode is None:
             return dump_plan(self.plan)
         return dump_plan(self._mode(mode).plan, f"As the {mode} mode fills it.")
+
+    def exports(self, mode: str) -> tuple[Export, ...]:
+        """Return every form in which the plan, as a mode fills it, can leave the program."""
+        filled = self._mode(mode)
+        is_usual = filled.mode.id == self._compared.balanced.mode.id
+        said = self.plan if is_usual else filled.plan
+        name = "-".join((self.name, *mode.casefold().split()))
+        return exports_of(said, filled.plan, name, f"As the {mode} mode fills it.", self.machine, self.catalog)
+
+    def pictures(self, mode: str) -> tuple[tuple[str, Picture], ...]:
+        """Return what there is to draw of the plan as a mode fills it, with titles."""
+        filled = self._mode(mode)
+        answered = Answer(filled.resolved, filled.estimate)
+        drawn = ((title, picture_of(group, answered)) for group, title in PICTURES.items())
+        return tuple((title, picture) for title, picture in drawn if picture is not None)
 
     def _mode(self, mode: str) -> ModePlan:
         return next(plan for plan in self._compared.columns if plan.mode.title == mode)

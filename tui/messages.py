@@ -10,7 +10,8 @@ from textual.message import Message
 from capacity_tui.tui.requests import Answer
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import ExplanationText, Part
+    from capacity_tui.engine.api import ExplanationText, Part, Picture
+    from capacity_tui.tui.exported import Export
     from capacity_tui.tui.measured import BenchmarkOutcome, BenchmarkStep, Sample
     from capacity_tui.tui.recent import RecentPlan
     from capacity_tui.tui.swap import LeftBehind
@@ -76,11 +77,34 @@ class Compared(Answer):
 
 
 class Explained(Answer):
-    """A number was explained."""
+    """A number was explained.
 
-    def __init__(self, explanation: ExplanationText) -> None:
+    Attributes:
+        explanation: where it comes from.
+        is_followed: whether it was put into the number that is shown.
+    """
+
+    def __init__(self, explanation: ExplanationText, *, is_followed: bool = False) -> None:
         super().__init__()
         self.explanation = explanation
+        self.is_followed = is_followed
+
+
+class Pictured(Answer):
+    """Pictures of a plan are to be shown."""
+
+    def __init__(self, title: str, pictures: tuple[tuple[str, Picture], ...]) -> None:
+        super().__init__()
+        self.title = title
+        self.pictures = pictures
+
+
+class Exported(Answer):
+    """A plan was written in every form there is."""
+
+    def __init__(self, exports: tuple[Export, ...]) -> None:
+        super().__init__()
+        self.exports = exports
 
 
 class Sampled(Answer):

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Protocol
 from capacity_tui.engine.api import Verdict
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import ExplanationText, Part
+    from capacity_tui.engine.api import ExplanationText, Part, Picture
+    from capacity_tui.tui.exported import Export
     from capacity_tui.tui.measured import BenchmarkOutcome, BenchmarkStep, Sampler
     from capacity_tui.tui.understood import Understood
 
@@ -276,6 +277,12 @@ class Document(Protocol):
 
     def dump(self, mode: str | None = None) -> str:
         """Return the plan as YAML; of a mode with everything chosen, without one as it was written."""
+
+    def exports(self, mode: str) -> tuple[Export, ...]:
+        """Return every form in which the plan, as a mode fills it, can leave the program."""
+
+    def pictures(self, mode: str) -> tuple[tuple[str, Picture], ...]:
+        """Return what there is to draw of the plan as a mode fills it, with titles."""
 
 
 class Engine(Protocol):

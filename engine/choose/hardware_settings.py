@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from capacity_tui.engine.catalog import Accelerator as CatalogueAccelerator
+from capacity_tui.engine.catalog import Catalog, Instance
 from capacity_tui.engine.cluster.usable import usable_devices
 from capacity_tui.engine.machine.generations import (
     Setting,
@@ -15,6 +16,7 @@ from capacity_tui.engine.machine.generations import (
     templates,
 )
 from capacity_tui.engine.machine.machine import Accelerator, Machine, NetworkInterface
+from capacity_tui.engine.plan.plan import Plan
 
 BESIDE = ("PIX", "PXB")  # how an adapter must be reached to carry a device's traffic past the host bridge
 RDMA = ("infiniband", "roce")
@@ -33,6 +35,18 @@ def settings_for(machine: Machine) -> tuple[Setting, ...]:
         linked = all(device.linked for device in devices)
         found += _between_devices(machine, gpus) if linked else [_filled("links", "slices")]
     return (*found, *_processor(machine, len(gpus)))
+
+
+def settings_for_plan(plan: Plan, machine: Machine | None, catalog: Catalog) -> tuple[Setting, ...]:
+    """Return what suits a plan's hardware; what the plan decides otherwise is left out."""
+    if machine is not None:
+        found = settings_for(machine)
+    else:
+        row = catalog.find_hardware(plan.hardware.name)
+        device = catalog.accelerators.find(row.accelerator) if isinstance(row, Instance) else row
+        found = settings_for_row(device) if isinstance(device, CatalogueAccelerator) else ()
+    decided = {"precision": plan.training.precision, "attention": plan.training.attention}
+    return tuple(setting for setting in found if decided.get(setting.name, setting.value) == setting.value)
 
 
 def settings_for_row(row: CatalogueAccelerator) -> tuple[Setting, ...]:

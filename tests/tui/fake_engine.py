@@ -9,11 +9,13 @@ from pathlib import Path
 
 from fake_sampler import FakeSampler
 
-from capacity_tui.engine.api import ExplanationText, FormulaInput, TextPart
+from capacity_tui.engine.api import ExplanationText, FormulaInput, FormulaStep, Picture, TextPart
 from capacity_tui.engine.errors import PlanError
+from capacity_tui.engine.explain.timelines import Amount, MemoryTimeline
 from capacity_tui.engine.files import config_folder, storage_error
 from capacity_tui.engine.plan.files.saved import write_plan_file
 from capacity_tui.engine.verdict import Verdict
+from capacity_tui.tui.exported import Export
 from capacity_tui.tui.measured import BenchmarkOutcome, BenchmarkStep
 from capacity_tui.tui.understood import Suggestion, Understood
 from capacity_tui.tui.view import (
@@ -32,6 +34,7 @@ from capacity_tui.tui.view import (
 )
 
 GIB = 2**30
+MICRO_BATCH = FormulaStep("micro_batch = memory / 4 GiB", "2", (FormulaInput("memory", "8 GiB", "free"),))
 MODES = {"conservative": 1, "balanced": 2, "extreme": 4}
 HERE = (
     HardwareRow("GPU 0", "H100 SXM  79.6 GiB", "detected"),
@@ -255,7 +258,7 @@ class FakeDocument:
             f"{row.label} = micro_batch × seq_len × 4 MiB",
             row.text,
             (
-                FormulaInput("micro_batch", f"{self.micro(mode):.0f}", "chosen by the mode"),
+                FormulaInput("micro_batch", f"{self.micro(mode):.0f}", "chosen by the mode", MICRO_BATCH),
                 FormulaInput("seq_len", self.get("training.seq_len"), "plan"),
             ),
             ("Korthikanti et al. 2022, eq. 2",),
@@ -263,6 +266,16 @@ class FakeDocument:
             row.interval,
             "micro_batch: halving it saves half",
         )
+
+    def exports(self, mode: str) -> tuple[Export, ...]:
+        return (
+            Export("Plan as YAML", "", {f"{self.name}-{mode}.yaml": self.dump(mode)}),
+            Export("One-line command", "", {f"{self.name}-{mode}.sh": "capacity-tui plan --model it\n"}),
+            Export("Framework files", "", {"run.sh": "run\n", "run.yaml": "a: 1\n"}, "it-run"),
+        )
+
+    def pictures(self, mode: str) -> tuple[tuple[str, Picture], ...]:
+        return (("Memory", MemoryTimeline((), (Amount("weights", 16.0 * GIB),), (), "in the loss", 80.0 * GIB)),)
 
     def dump(self, mode: str | None = None) -> str:
         head = f"# {mode}\n" if mode else ""

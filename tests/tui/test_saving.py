@@ -24,7 +24,7 @@ async def test_save_export_and_copy_name_their_files(make_app: MakeApp, own_fold
         assert str(saved) in shown(pilot, "note")
         await press(pilot, "+", "s")
         assert "seq_len: 16384" in saved.read_text()
-        await press(pilot, "E")
+        await press(pilot, "E", "enter")
         await type_text(pilot, "out")
         exported = own_folders / "out.yaml"
         assert exported.read_text().startswith("# balanced")
@@ -40,7 +40,7 @@ async def test_existing_file_is_replaced_only_when_asked_twice(make_app: MakeApp
     (own_folders / "mine.yaml").write_text("precious")
     async with make_app().run_test(size=WIDE) as pilot:
         await settle(pilot)
-        await press(pilot, "E")
+        await press(pilot, "E", "enter")
         await type_text(pilot, "mine")
         assert (own_folders / "mine.yaml").read_text() == "precious"
         assert "exists" in pilot.app.screen.query_one("Prompt Lines").lines[0].plain
@@ -52,7 +52,7 @@ async def test_folder_is_refused_and_the_prompt_stays(make_app: MakeApp, own_fol
     (own_folders / "sub.d").mkdir()
     async with make_app().run_test(size=WIDE) as pilot:
         await settle(pilot)
-        await press(pilot, "E")
+        await press(pilot, "E", "enter")
         await type_text(pilot, "sub.d")
         assert "is a folder" in pilot.app.screen.query_one("Prompt Lines").lines[0].plain
 

@@ -42,19 +42,9 @@ def report_data(machine: Machine, found: Answer | None) -> dict[str, object]:
 
 def settings_of(plan: Plan, machine: Machine | None) -> tuple[Setting, ...]:
     """Return what suits a plan's hardware; what the plan decides otherwise is left out."""
-    from capacity_tui.engine.api import AcceleratorRow, InstanceRow, load_catalog, settings_for, settings_for_row
+    from capacity_tui.engine.api import load_catalog, settings_for_plan
 
-    training = plan.training
-    decided = {"precision": training.precision, "attention": training.attention}
-    if machine is not None:
-        found = settings_for(machine)
-    else:
-        catalog = load_catalog()
-        row = catalog.find_hardware(plan.hardware.name)
-        if isinstance(row, InstanceRow):
-            row = catalog.accelerators.find(row.accelerator)
-        found = settings_for_row(row) if isinstance(row, AcceleratorRow) else ()
-    return tuple(setting for setting in found if decided.get(setting.name, setting.value) == setting.value)
+    return settings_for_plan(plan, machine, load_catalog())
 
 
 def settings_data(entry: ModePlan, machine: Machine | None) -> list[dict[str, object]]:

@@ -105,7 +105,7 @@ class Estimates:
     def take_explanation(self, event: Explained) -> None:
         """Show where the number under the cursor comes from."""
         if not self._store.is_stale:
-            self._why.show_explanation(event.explanation)
+            (self._why.open if event.is_followed else self._why.show_explanation)(event.explanation)
 
     def has_column(self, offset: int) -> bool:
         """Return whether there is a column that many places beside the chosen one."""

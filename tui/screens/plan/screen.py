@@ -19,13 +19,14 @@ from capacity_tui.tui.messages import (
     Explained,
     Failed,
     LeftBehindFound,
+    Pictured,
     Sampled,
 )
 from capacity_tui.tui.screens.plan.comparison import ComparisonTable
 from capacity_tui.tui.screens.plan.field_list import FieldList
 from capacity_tui.tui.screens.plan.hardware import Hardware
 from capacity_tui.tui.screens.plan.live import Live
-from capacity_tui.tui.screens.plan.why import Why, explain_lines
+from capacity_tui.tui.screens.plan.why import Why
 from capacity_tui.tui.screens.view_screen import ViewScreen
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.terminal.text import Line
@@ -33,6 +34,7 @@ from capacity_tui.tui.widgets.panel import Panel
 
 if TYPE_CHECKING:
     from capacity_tui.tui.screens.plan.estimates import Estimates
+    from capacity_tui.tui.screens.plan.following import Following
     from capacity_tui.tui.screens.plan.opening import Opening
     from capacity_tui.tui.screens.plan.sensors import Sensors
     from capacity_tui.tui.widgets.prompt import Accept, Prompt
@@ -49,6 +51,7 @@ class PlanScreen(ViewScreen):
 
     sensors: Sensors
     _estimates: Estimates
+    _following: Following
     _opening: Opening
     _prompt: Prompt
     VIEW = "plan"
@@ -108,6 +111,7 @@ class PlanScreen(ViewScreen):
         from capacity_tui.tui.screens.plan.estimates import Estimates
         from capacity_tui.tui.screens.plan.files import PlanFiles
         from capacity_tui.tui.screens.plan.finding import Finding
+        from capacity_tui.tui.screens.plan.following import Following
         from capacity_tui.tui.screens.plan.opening import Opening
         from capacity_tui.tui.screens.plan.sensors import Sensors
         from capacity_tui.tui.widgets.prompt import Prompt
@@ -122,6 +126,7 @@ class PlanScreen(ViewScreen):
             table=self._table,
             why=self._why,
         )
+        self._following = Following(session, self, self._why, self._show_text, self.back)
         self._opening = Opening(session, self)
         self.sensors = Sensors(session, self, self._live)
         self.commands = {
@@ -129,6 +134,7 @@ class PlanScreen(ViewScreen):
             **PlanFiles(session, self._table, self._ask, self._estimates.show_fields).commands,
             **Finding(session, self._ask, self._searched).commands,
             **self._estimates.commands,
+            **self._following.commands,
             **self._opening.commands,
             **self.sensors.commands,
             **{f"panel.{panel.id}": partial(self._go_to, panel) for panel in self._panels},
@@ -140,7 +146,6 @@ class PlanScreen(ViewScreen):
             "column.left": partial(self._go_to_column, -1),
             "panel.zoom": self._zoom,
             "plans.explain": partial(self._go_to, self._why),
-            "why.detail": self._show_explanation,
             "view.back": self.back,
         }
         self.mount(self._prompt)
@@ -173,6 +178,11 @@ class PlanScreen(ViewScreen):
     def show_explained(self, event: Explained) -> None:
         """Show where a number comes from."""
         self._estimates.take_explanation(event)
+
+    @on(Pictured)
+    def show_pictures(self, event: Pictured) -> None:
+        """Show the pictures that were asked for."""
+        self._following.show_pictures(event)
 
     @on(Sampled)
     def show_sample(self, event: Sampled) -> None:
@@ -267,11 +277,6 @@ class PlanScreen(ViewScreen):
             column.set_class(panel in column.query(Panel), "-current")
 
     # What lies over the panels
-
-    def _show_explanation(self) -> None:
-        explanation = self._why.explanation
-        if explanation is not None:
-            self._show_text(explanation.title, lambda width: explain_lines(explanation, width))
 
     def _show_text(self, title: str, build: Callable[[int], list[Line]]) -> None:
         from capacity_tui.tui.screens.dialogs.text_dialog import TextDialog

@@ -1,7 +1,8 @@
-"""Panel 4: where the number under the cursor comes from."""
+"""Panel 4: where the number under the cursor comes from, and each number that was put into it."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.cells import cell_len
@@ -12,32 +13,84 @@ from capacity_tui.tui.terminal.text import Line, Span, fit, left, line, spread, 
 from capacity_tui.tui.widgets.panel import Panel
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import ExplanationText, FormulaInput
+    from collections.abc import Sequence
+
+    from capacity_tui.engine.api import ExplanationText, FormulaInput, Picture
+
+_BETWEEN_PAGES = " ▸ "
+_NARROWEST_PICTURE = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One line of an explanation, and the number it tells of, which can be followed."""
+
+    line: Line
+    entry: FormulaInput | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """An explanation, and where the cursor stood on it."""
+
+    explanation: ExplanationText
+    cursor: int = 0
 
 
 class Why(Panel):
-    """Formula, the numbers put into it, sources, assumptions and the strongest lever."""
+    """Formula, the numbers put into it, sources, assumptions and the strongest lever; each number opens."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("why")
     NUMBER = 4
     TITLE = "Why"
-    KEYS = "enter all of it"
+    KEYS = "enter follows, backspace goes back"
 
     def __init__(self) -> None:
         super().__init__()
         self.explanation: ExplanationText | None = None
+        self._trail: tuple[Page, ...] = ()
+        self._told: Sequence[Told] = ()
 
     def show_explanation(self, explanation: ExplanationText | None) -> None:
         """Explain another number."""
-        if explanation != self.explanation:
-            self.explanation = explanation
-            self.repaint()
+        if explanation == self.explanation and not self._trail:
+            return
+        self._trail = ()
+        self._show(explanation)
+
+    def open(self, explanation: ExplanationText) -> None:
+        """Explain a number that the one shown was made from; ``back`` returns."""
+        if self.explanation is not None:
+            self._trail = (*self._trail, Page(self.explanation, self.cursor))
+            self._show(explanation)
+
+    def back(self) -> bool:
+        """Return to the number before; False where there is none."""
+        if not self._trail:
+            return False
+        *before, last = self._trail
+        self._trail = tuple(before)
+        self._show(last.explanation, last.cursor)
+        return True
+
+    @property
+    def entry(self) -> FormulaInput | None:
+        """The number under the cursor, None on a line that tells of none."""
+        return self._told[self.cursor].entry if self.cursor < len(self._told) else None
 
     def build(self, width: int) -> tuple[list[Line], range | None]:
         """Lay the explanation out."""
         if self.explanation is None:
+            self._told = ()
             return [line(Span("Choose a row of panel 3 to see where its number comes from.", "dim"))], None
-        return explain_lines(self.explanation, width), None
+        self._told = told_lines(self.explanation, width, self.app.has_class("-ascii"), self._path)
+        at = min(self.cursor, len(self._told) - 1) if self.is_current else -1
+        lines = [Line(told.line.spans, selected=index == at) for index, told in enumerate(self._told)]
+        return lines, range(at, at + 1) if at >= 0 else None
+
+    def item_count(self) -> int:
+        """Return the number of lines."""
+        return len(self._told)
 
     def summary(self) -> Line:
         """Return the formula."""
@@ -45,52 +98,83 @@ class Why(Panel):
             return line()
         return line(Span(f"{self.explanation.title} ", "label"), Span(self.explanation.formula, "value"))
 
+    @property
+    def _path(self) -> tuple[str, ...]:
+        return tuple(page.explanation.title for page in self._trail)
 
-def explain_lines(explanation: ExplanationText, width: int) -> list[Line]:
+    def _show(self, explanation: ExplanationText | None, cursor: int = 0) -> None:
+        self.explanation, self.cursor = explanation, cursor
+        self.repaint()
+
+
+def explain_lines(explanation: ExplanationText, width: int, ascii_only: bool) -> list[Line]:
     """Return an explanation as lines, the most useful first."""
+    return [told.line for told in told_lines(explanation, width, ascii_only)]
+
+
+def told_lines(explanation: ExplanationText, width: int, ascii_only: bool, path: tuple[str, ...] = ()) -> list[Told]:
+    """Return an explanation as lines with the numbers they tell of.
+
+    Args:
+        explanation: what is explained.
+        width: columns there are.
+        ascii_only: whether pictures are drawn with ASCII characters alone.
+        path: titles of the explanations that led here.
+    """
     head = line(Span(explanation.title, "heading"))
     result = " ".join(part for part in (explanation.result, explanation.interval) if part)
     lines = [spread(head, line(Span(result, "best")), width)]
     if result and result not in lines[0].plain:
         lines = [fit(head, width), line(Span(result, "best"))]
+    if path:
+        lines.insert(0, fit(line(Span(_BETWEEN_PAGES.join(path) + _BETWEEN_PAGES, "dim")), width))
     lines += [line(Span(text, "value")) for text in wrap(explanation.formula, width, "  ")]
-    lines += _input_lines(explanation.inputs, width)
+    told = [Told(each) for each in lines]
+    told += _input_lines(explanation.inputs, width)
+    if explanation.picture is not None and width >= _NARROWEST_PICTURE:
+        told += [Told(each) for each in picture_text(explanation.picture, width, ascii_only)]
     for remark in explanation.remarks:
-        lines += _labelled("note", remark, width, "value")
+        told += _labelled("note", remark, width, "value")
     if explanation.lever:
-        lines += _labelled("lever", explanation.lever, width, "accent")
+        told += _labelled("lever", explanation.lever, width, "accent")
     for step in explanation.steps:
-        lines += _labelled("with", f"{step.formula}  ({step.result})", width, "value")
-        lines += _input_lines(step.inputs, width)
+        told += _labelled("with", f"{step.formula}  ({step.result})", width, "value")
+        told += _input_lines(step.inputs, width)
     for assumption in explanation.assumptions:
-        lines += _labelled("assumed", assumption, width, "warn")
+        told += _labelled("assumed", assumption, width, "warn")
     for source in explanation.sources:
-        lines += _labelled("source", source, width, "dim")
-    return lines
+        told += _labelled("source", source, width, "dim")
+    return told
 
 
-def _input_lines(inputs: tuple[FormulaInput, ...], width: int) -> list[Line]:
+def picture_text(picture: Picture, width: int, ascii_only: bool) -> list[Line]:
+    """Return a picture as lines."""
+    from capacity_tui.engine.api import picture_lines
+
+    return [fit(line(Span(text, "value")), width) for text in picture_lines(picture, width, ascii_only)]
+
+
+def _input_lines(inputs: tuple[FormulaInput, ...], width: int) -> list[Told]:
     names = max((cell_len(entry.name) for entry in inputs), default=0)
     texts = max((cell_len(entry.text) for entry in inputs), default=0)
     names = min(names, width // 2)
-    lines = []
-    for entry in inputs:
-        room = width - names - texts - 6
-        source = Span(left(entry.source, room).rstrip(), "dim") if room > 3 else Span("")
-        lines.append(
-            line(
-                "  ",
-                Span(left(entry.name, names), "label"),
-                "  ",
-                Span(f"{entry.text:<{texts}}", "value"),
-                "  ",
-                source,
-            )
-        )
-    return lines
+    return [Told(_input_line(entry, names, texts, width), entry) for entry in inputs]
 
 
-def _labelled(label: str, text: str, width: int, role: str) -> list[Line]:
+def _input_line(entry: FormulaInput, names: int, texts: int, width: int) -> Line:
+    room = width - names - texts - 6
+    source = Span(left(entry.source, room).rstrip(), "dim") if room > 3 else Span("")
+    return line(
+        Span("▸ " if entry.step or entry.key else "  ", "accent"),
+        Span(left(entry.name, names), "label"),
+        "  ",
+        Span(f"{entry.text:>{texts}}", "value"),
+        "  ",
+        source,
+    )
+
+
+def _labelled(label: str, text: str, width: int, role: str) -> list[Told]:
     first, *rest = wrap(text, width - 9) or [""]
     lines = [line(Span(f"{label:<8} ", "label"), Span(first, role))]
-    return lines + [line(" " * 9, Span(more, role)) for more in rest]
+    return [Told(each) for each in (*lines, *(line(" " * 9, Span(more, role)) for more in rest))]
