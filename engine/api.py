@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.choose.line_plan import changed_by_line as changed_by_line
     from capacity_tui.engine.choose.line_plan import plan_of_line as plan_of_line
     from capacity_tui.engine.choose.modes.alike import Alike as Alike
+    from capacity_tui.engine.choose.modes.alike import alone as alone
     from capacity_tui.engine.choose.modes.filled import ModePlan as ModePlan
     from capacity_tui.engine.choose.modes.layout_sizes import possible_sizes as possible_sizes
     from capacity_tui.engine.choose.modes.modes import MODES as MODES
@@ -149,6 +150,9 @@ if TYPE_CHECKING:
     from capacity_tui.engine.plan.plan import HardwareSection as HardwareSection
     from capacity_tui.engine.plan.plan import Plan as Plan
     from capacity_tui.engine.plan.plan import PricingSection as PricingSection
+    from capacity_tui.engine.plan.scenarios import pinned as pinned
+    from capacity_tui.engine.plan.scenarios import renamed as renamed
+    from capacity_tui.engine.plan.scenarios import unpinned as unpinned
     from capacity_tui.engine.plan.validation_errors import field_names as field_names
     from capacity_tui.engine.present import summary as _present_summary
     from capacity_tui.engine.present.benchmark_figures import benchmark_figure_text as benchmark_figure_text

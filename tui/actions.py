@@ -113,6 +113,8 @@ ACTIONS: tuple[Action, ...] = (
     Action("column.left", "plans", "left,h", "Choose the column at left", "Plans"),
     Action("baseline.column", "plan", "x", "Count deltas from this column", "Plans"),
     Action("baseline.pin", "plan", "b", "Count deltas from the numbers as they are", "Plans"),
+    Action("pin.toggle", "plan", "P", "Pin the chosen column beside the plan, or take a pinned one away", "Plans"),
+    Action("pin.rename", "plan", "R", "Rename the pinned column", "Plans"),
     Action("plans.explain", "plans", "enter", "Go to where the number comes from", "Plans"),
     Action("why.follow", "why", "enter", "Open the number under the cursor, or all of it", "Plans"),
     Action("why.back", "why", "backspace,escape", "Back to the number before", "Plans"),

@@ -53,6 +53,7 @@ from capacity_tui.tui.screens.plan.hardware_view import (
     run_words,
     simulated,
 )
+from capacity_tui.tui.screens.plan.pins_view import PinnedPlans
 from capacity_tui.tui.understood import Suggestion, Understood
 from capacity_tui.tui.view import Choice, Comparison, Document, Field, HardwareRow
 
@@ -70,11 +71,13 @@ class PlanDocument:
         plan: the plan.
         machine: what was detected.
         catalog: the catalogues.
+        beside: estimates of the plans beside it.
     """
 
     plan: Plan
     machine: Machine | None
     catalog: Catalog = field(compare=False, repr=False)
+    beside: PinnedPlans = field(default_factory=PinnedPlans, compare=False, repr=False)
 
     @property
     def name(self) -> str:
@@ -91,13 +94,16 @@ class PlanDocument:
 
     def edited(self, key: str, text: str) -> PlanDocument:
         """Return the plan with one field changed; ``auto`` gives it back to the modes, or to its default."""
-        return PlanDocument(edited(self.plan, {key: text}, self.catalog).plan, self.machine, self.catalog)
+        return replace(self, plan=edited(self.plan, {key: text}, self.catalog).plan)
 
     def compare(self) -> Comparison:
         """Estimate the plan in its modes."""
         compared = self._compared
         cluster = compared.balanced.resolved.cluster
-        columns = tuple(column(group, self.catalog, self.machine) for group in compared.alike)
+        columns = (
+            *(column(group, self.catalog, self.machine) for group in compared.alike),
+            *(self.beside.column(*pin, self.machine, self.catalog) for pin in self.plan.scenarios.items()),
+        )
         return Comparison(
             title=" · ".join((self.name, run_words(compared.balanced.plan), hardware_words(self.plan, cluster))),
             columns=columns,
@@ -120,7 +126,24 @@ class PlanDocument:
         """Return the plan as YAML; of a mode with everything chosen, without one as it was written."""
         if mode is None:
             return dump_plan(self.plan)
-        return dump_plan(self._mode(mode).plan, f"As the {mode} mode fills it.")
+        plan = self._mode(mode).plan.model_copy(update={"scenarios": {}})
+        return dump_plan(plan, f"Pinned as {mode}." if mode in self.pins() else f"As the {mode} mode fills it.")
+
+    def pins(self) -> tuple[str, ...]:
+        """Return the names of the plans beside it."""
+        return tuple(self.plan.scenarios)
+
+    def pinned(self, mode: str) -> PlanDocument:
+        """Return the plan with that of a mode beside it."""
+        return replace(self, plan=engine.pinned(self.plan, self._mode(mode).plan))
+
+    def unpinned(self, name: str) -> PlanDocument:
+        """Return the plan without one of those beside it."""
+        return replace(self, plan=engine.unpinned(self.plan, name))
+
+    def renamed(self, name: str, new: str) -> PlanDocument:
+        """Return the plan with another name for one of those beside it."""
+        return replace(self, plan=engine.renamed(self.plan, name, new))
 
     def exports(self, mode: str) -> tuple[Export, ...]:
         """Return every form in which the plan, as a mode fills it, can leave the program."""
@@ -138,6 +161,10 @@ class PlanDocument:
         return tuple((title, picture) for title, picture in drawn if picture is not None)
 
     def _mode(self, mode: str) -> ModePlan:
+        """Return the plan of a mode, or one that is pinned."""
+        pin = self.plan.scenarios.get(mode)
+        if pin is not None:
+            return self.beside.filled(pin, self.machine, self.catalog)
         return next(plan for plan in self._compared.columns if plan.mode.title == mode)
 
     @cached_property

@@ -28,7 +28,7 @@ from capacity_tui.tui.terminal.text import Span
 
 if TYPE_CHECKING:
     from capacity_tui.tui.unsaved import UnsavedPlans
-    from capacity_tui.tui.view import Engine
+    from capacity_tui.tui.view import Document, Engine
 
 T = TypeVar("T")
 _REST_SECONDS = 0.2
@@ -228,6 +228,11 @@ class Session:
         if changed:
             self.plan_changed()
         return ""
+
+    def change_to(self, after: Document, key: str) -> None:
+        """Take up a changed plan as an edit of a field."""
+        if self.store.change_to(after, key):
+            self.plan_changed()
 
     def plan_changed(self) -> None:
         """Tell all who show the plan that it is another one."""

@@ -137,6 +137,14 @@ class Store:
         chosen = self.comparison.column(self.mode) or self.comparison.column(self.comparison.usual)
         return chosen or columns[len(columns) // 2]
 
+    @property
+    def mode_column(self) -> Column | None:
+        """The column of this plan that is chosen; the usual one where the chosen one is another plan's."""
+        column = self.column
+        if self.comparison is None or column is None or not column.is_pinned:
+            return column
+        return self.comparison.column(self.comparison.usual) or self.comparison.columns[0]
+
     def open(self, document: Document, path: Path | None = None, is_saved: bool = True) -> None:
         """Take up another plan; undoing that brings the one before back, with its history.
 
@@ -158,14 +166,21 @@ class Store:
         Raises:
             CapacityError: the text does not make sense for the field; the plan stays.
         """
-        if self.document is None:
-            return False
-        after = self.document.edited(key, text)
-        if after == self.document:
+        return self.document is not None and self.change_to(self.document.edited(key, text), key, merges=True)
+
+    def change_to(self, after: Document, key: str, merges: bool = False) -> bool:
+        """Take up a changed plan as an edit; return whether it is another one.
+
+        Args:
+            after: the plan.
+            key: the field that was edited.
+            merges: whether it is one entry of the history with the same edit just before it.
+        """
+        if self.document is None or after == self.document:
             return False
         now = self._clock()
         last = self._undo[-1] if self._undo and not self._redo else None
-        if last is not None and last.key == key and now - last.at <= MERGE_SECONDS:
+        if merges and last is not None and last.key == key and now - last.at <= MERGE_SECONDS:
             self._undo[-1] = replace(last, at=now)
         else:
             self._undo.append(Edit(self.document, self._origin, key, now))

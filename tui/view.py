@@ -25,6 +25,7 @@ AUTO = "auto"
 MODEL_KEY = "model.name"
 HARDWARE_KEY = "hardware.name"
 DEVICES_KEY = "hardware.devices"
+PINS_KEY = "scenarios"
 
 
 class Kind(StrEnum):
@@ -175,6 +176,7 @@ class Column:
         brief: its name where there is little room, or empty for the same.
         usage: memory of the fullest device.
         headlines: what the answer strip says besides the verdict, in order.
+        is_pinned: whether it is a plan of its own, which stays as it is while the plan is edited.
     """
 
     mode: str
@@ -189,6 +191,7 @@ class Column:
     brief: str = ""
     usage: Usage | None = None
     headlines: tuple[Headline, ...] = ()
+    is_pinned: bool = False
 
     @property
     def head(self) -> str:
@@ -274,6 +277,26 @@ class Document(Protocol):
 
     def explain(self, mode: str, key: str) -> ExplanationText:
         """Say where a number comes from."""
+
+    def pins(self) -> tuple[str, ...]:
+        """Return the names of the plans beside it; quick."""
+
+    def pinned(self, mode: str) -> Document:
+        """Return the plan with that of a mode beside it, under a name that is free.
+
+        Raises:
+            CapacityError: there are as many as there may be.
+        """
+
+    def unpinned(self, name: str) -> Document:
+        """Return the plan without one of those beside it."""
+
+    def renamed(self, name: str, new: str) -> Document:
+        """Return the plan with another name for one of those beside it.
+
+        Raises:
+            CapacityError: nothing may be called so.
+        """
 
     def dump(self, mode: str | None = None) -> str:
         """Return the plan as YAML; of a mode with everything chosen, without one as it was written."""

@@ -163,6 +163,24 @@ class FakeDocument:
 
     values: tuple[tuple[str, str], ...] = tuple(DEFAULTS.items())
     engine: FakeEngine = field(default_factory=_new_engine, compare=False, repr=False)
+    beside: tuple[tuple[str, Column], ...] = ()
+
+    def pins(self) -> tuple[str, ...]:
+        return tuple(name for name, _ in self.beside)
+
+    def pinned(self, mode: str) -> FakeDocument:
+        name = "ABCDEFGH"[len(self.beside)]
+        column = replace(self.column(mode), mode=name, is_pinned=True)
+        return replace(self, beside=(*self.beside, (name, column)))
+
+    def unpinned(self, name: str) -> FakeDocument:
+        return replace(self, beside=tuple(pin for pin in self.beside if pin[0] != name))
+
+    def renamed(self, name: str, new: str) -> FakeDocument:
+        if not new:
+            raise PlanError("not a name", hint="allowed: 1 to 40 characters")
+        pins = ((new, replace(column, mode=new)) if old == name else (old, column) for old, column in self.beside)
+        return replace(self, beside=tuple(pins))
 
     @property
     def name(self) -> str:
@@ -202,7 +220,7 @@ class FakeDocument:
         self.engine.gate.wait(5)
         if self.get("model.name") == "broken":
             raise PlanError("the model has no layers", hint="choose another model")
-        columns = tuple(self.column(mode) for mode in MODES)
+        columns = (*(self.column(mode) for mode in MODES), *(column for _, column in self.beside))
         where = self.get("hardware.name")
         simulated = "" if where == "detected" else f"{where}: 1 GPU here"
         hardware = HERE if not simulated else (HardwareRow("GPU", f"{where}  80 GiB", "catalogue"), *HERE[2:])
@@ -250,7 +268,8 @@ class FakeDocument:
         return Column(mode, verdict, reason, rows, chosen, notes, brief=brief, usage=usage, headlines=headlines)
 
     def explain(self, mode: str, key: str) -> ExplanationText:
-        row = self.column(mode).row(key)
+        pinned = dict(self.beside).get(mode)
+        row = (pinned or self.column(mode)).row(key)
         assert row is not None
         return ExplanationText(
             key,

@@ -106,6 +106,8 @@ class AnswerStrip(Bar):
     def _spans(self, column: Column, limit: int, short: bool) -> Iterator[Span]:
         """Yield what ranks below a limit."""
         full, brief, role = VERDICTS[column.verdict]
+        if column.is_pinned:
+            yield Span(f" {column.mode}:", "accent")
         yield Span(f" {brief if short else full}", role)
         if column.usage is not None and limit > _MEMORY:
             yield Span(f" {column.usage.text}", "value")
@@ -168,7 +170,7 @@ class NoteLine(Bar):
         self.repaint()
 
     def _note(self) -> Span | None:
-        return self._status or self._trouble() or self._of_the_plan() or self._hint()
+        return self._status or self._trouble() or self._of_the_plan() or self._hint() or self._of_the_columns()
 
     def _trouble(self) -> Span | None:
         """Return why there are no new numbers."""
@@ -185,6 +187,11 @@ class NoteLine(Bar):
             return Span(f"{full.split()[0]} {column.reason}", role)
         notes = (": ".join(part for part in (note.title, note.saves or note.detail) if part) for note in column.notes)
         return next((Span(f"! {text}", "warn") for text in notes), None)
+
+    def _of_the_columns(self) -> Span | None:
+        """Return what to know of the columns as a whole."""
+        comparison = self._session.store.comparison
+        return Span(comparison.remarks[0], "label") if comparison and comparison.remarks else None
 
     def _hint(self) -> Span | None:
         """Return how to begin, for whoever is here for the first time."""

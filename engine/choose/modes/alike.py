@@ -38,6 +38,11 @@ class Alike:
         return self.title if self.shown.reasons else THE_PLAN
 
 
+def alone(plan: ModePlan) -> Alike:
+    """Return a plan that stands by itself."""
+    return Alike((plan,))
+
+
 def alike(columns: Sequence[ModePlan]) -> tuple[Alike, ...]:
     """Return the modes of a comparison, those with the same plan together."""
     found: list[list[ModePlan]] = []

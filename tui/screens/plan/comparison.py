@@ -24,6 +24,8 @@ _LONGEST_LABEL = 24
 _SHORTEST_LABEL = 13
 _GAUGE = 10
 _SHORTEST_GAUGE = 4
+_LEAST_COMPARED = 2
+"""Columns that can be compared with one another."""
 _HEAD = 2
 """Lines above the quantities: the names of the plans and their verdicts."""
 
@@ -34,7 +36,7 @@ class ComparisonTable(Panel):
     BINDINGS: ClassVar[list[BindingType]] = bindings("plans")
     NUMBER = 3
     TITLE = "Plans"
-    KEYS = "enter explain · x baseline · y copy"
+    KEYS = "enter explain · x baseline · P pin · y copy"
 
     def __init__(self) -> None:
         super().__init__()
@@ -112,6 +114,9 @@ class ComparisonTable(Panel):
 
     def edge(self) -> str:
         """Return what deltas are counted from."""
+        remarks = self._comparison.remarks if self._comparison else ()
+        if len(self._comparison.columns if self._comparison else ()) < _LEAST_COMPARED:
+            return " · ".join(remarks)
         if self._baseline.pinned:
             return "deltas from the pinned numbers"
         return f"deltas from {self._baseline.mode}" if self._baseline.mode else ""
@@ -148,12 +153,14 @@ class ComparisonTable(Panel):
         return next((column for column in columns if column.mode == self._mode), None)
 
     def _columns_shown(self, width: int) -> tuple[Column, ...]:
-        """Return all columns, or only the chosen one where they do not fit side by side."""
+        """Return all columns, or as many around the chosen one as have room side by side."""
         columns = self._comparison.columns if self._comparison else ()
         chosen = self._chosen()
-        if chosen is None or width >= _SHORTEST_LABEL + _NARROWEST * len(columns):
+        room = max((width - _SHORTEST_LABEL) // _NARROWEST, 1)
+        if chosen is None or len(columns) <= room:
             return columns
-        return (chosen,)
+        first = min(max(columns.index(chosen) - room // 2, 0), len(columns) - room)
+        return columns[first : first + room]
 
     def _widths(self, width: int, columns: tuple[Column, ...]) -> tuple[int, int]:
         """Return the widths of labels and cells: what they hold, or less of each where there is less room."""
@@ -167,13 +174,23 @@ class ComparisonTable(Panel):
         return label, cell
 
     def _names(self, columns: tuple[Column, ...], label: int, cell: int) -> Line:
-        spans = [Span(left("old numbers…" if self._stale else "", label), "warn")]
+        spans = [self._corner(columns, label)]
         for column in columns:
             chosen = column.mode == self._mode
             names = [f"[{name}]" if chosen else name for name in (column.head, column.mode, column.brief) if name]
             name = next((name for name in names if cell_len(name) < cell), names[-1])
             spans.append(Span(right(name, cell), "accent" if chosen else "label"))
         return Line(tuple(spans))
+
+    def _corner(self, columns: tuple[Column, ...], label: int) -> Span:
+        """Return what stands before the names: that numbers are old, or which columns have no room."""
+        every = self._comparison.columns if self._comparison else ()
+        if self._stale:
+            return Span(left("old numbers…", label), "warn")
+        if len(columns) == len(every):
+            return Span(" " * label, "label")
+        first = every.index(columns[0]) + 1
+        return Span(left(f"{first}–{first + len(columns) - 1} of {len(every)}", label), "dim")
 
     def _verdicts(self, columns: tuple[Column, ...], label: int, cell: int) -> Line:
         spans = [Span(left("verdict", label), "label")]
@@ -189,6 +206,8 @@ class ComparisonTable(Panel):
             return []
         full, _, role = VERDICTS[column.verdict]
         found = [(f"{full.split()[0]} {column.mode}: {column.reason}", role)] if column.reason else []
+        remarks = self._comparison.remarks if self._comparison else ()
+        found += [(text, "label") for text in (*remarks, *column.about)]
         for note in column.notes:
             parts = (note.title, note.saves or note.detail)
             found.append(("! " + ": ".join(part for part in parts if part), "warn"))

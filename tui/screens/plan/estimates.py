@@ -76,7 +76,7 @@ class Estimates:
 
     def show_fields(self) -> None:
         """Show the fields of the plan, with what the chosen mode took for the automatic ones."""
-        document, column = self._store.document, self._store.column
+        document, column = self._store.document, self._store.mode_column
         if document is None:
             return
         fields = document.fields()

@@ -113,6 +113,7 @@ class PlanScreen(ViewScreen):
         from capacity_tui.tui.screens.plan.finding import Finding
         from capacity_tui.tui.screens.plan.following import Following
         from capacity_tui.tui.screens.plan.opening import Opening
+        from capacity_tui.tui.screens.plan.pins import PlanPins
         from capacity_tui.tui.screens.plan.sensors import Sensors
         from capacity_tui.tui.widgets.prompt import Prompt
 
@@ -132,6 +133,7 @@ class PlanScreen(ViewScreen):
         self.commands = {
             **PlanEdits(session, self._fields, self._ask).commands,
             **PlanFiles(session, self._table, self._ask, self._estimates.show_fields).commands,
+            **PlanPins(session, self._ask).commands,
             **Finding(session, self._ask, self._searched).commands,
             **self._estimates.commands,
             **self._following.commands,
