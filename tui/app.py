@@ -14,7 +14,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, NoReturn
 
+from rich.console import RenderableType
 from textual import events, on
+from textual._compositor import ChopsUpdate, LayoutUpdate
 from textual.app import App, SystemCommand
 from textual.binding import BindingType
 from textual.driver import Driver
@@ -32,6 +34,7 @@ from capacity_tui.tui.session import Session
 from capacity_tui.tui.settings import Settings, settings_file
 from capacity_tui.tui.settings import load as load_settings
 from capacity_tui.tui.terminal import glyphs
+from capacity_tui.tui.terminal.painted import Difference, Painted
 from capacity_tui.tui.terminal.text import Line, Span, line, wrap
 from capacity_tui.tui.widgets.guarded import Guarded
 
@@ -89,6 +92,7 @@ class CapacityApp(Commanded, Guarded, App[None]):
         self.settings = settings or Settings()
         self.animation_level = "none"
         self._trouble = ""
+        self._painted = Painted()
         self._use_keymap()
         self._glyphs = glyphs.choose(self.settings.glyphs, ascii_only)
         self.session = Session(self, engine, self.settings, self._glyphs)
@@ -161,6 +165,10 @@ class CapacityApp(Commanded, Guarded, App[None]):
         self._asks_first = False
         for event in self._typed_ahead:
             self.post_message(events.Key(event.key, event.character))
+
+    def on_resize(self) -> None:
+        """Paint all of the screen, since the terminal has moved what stood on it."""
+        self._painted.forget()
 
     def on_key(self, event: events.Key) -> None:
         """Give what was typed ahead of an opening input to that input, not to the keys of the screen."""
@@ -257,6 +265,15 @@ class CapacityApp(Commanded, Guarded, App[None]):
         """Say what went wrong where no screen has a better place for it."""
         self.session.fail(event)
 
+    # Painting
+
+    def _display(self, screen: Screen[object], renderable: RenderableType | None) -> None:
+        """Write what the terminal does not show yet, and nothing else."""
+        if isinstance(renderable, LayoutUpdate | ChopsUpdate):
+            super()._display(screen, Difference(renderable, self._painted))
+        else:
+            super()._display(screen, renderable)
+
     # Mistakes and signals
 
     def _handle_exception(self, error: Exception) -> None:
@@ -284,6 +301,7 @@ class CapacityApp(Commanded, Guarded, App[None]):
     @on(Driver.SignalResume)
     def paint_again(self) -> None:
         """Paint all of the screen, since the shell has written over it."""
+        self._painted.forget()
         self.refresh(layout=True)
 
     def _use_theme(self, name: str) -> None:

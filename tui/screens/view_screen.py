@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.screen import Screen
 
 from capacity_tui.tui.actions import Commanded, bindings
 from capacity_tui.tui.session import Session
-from capacity_tui.tui.widgets.bars import Footer, ViewStrip
+from capacity_tui.tui.widgets.bars import Footer
 from capacity_tui.tui.widgets.guarded import Guarded
 from capacity_tui.tui.widgets.head import AnswerStrip, NoteLine, Tabs
 
@@ -35,7 +36,6 @@ class ViewScreen(Commanded, Guarded, Screen[None]):
         self.topic = self.VIEW
         self.footer = Footer(session, self.VIEW)
         self._note = NoteLine(session)
-        self._strip = ViewStrip(session, self.VIEW)
         self.commands = {"view.back": self.back}
 
     def compose(self) -> ComposeResult:
@@ -44,7 +44,6 @@ class ViewScreen(Commanded, Guarded, Screen[None]):
         yield AnswerStrip(self.session)
         yield self._note
         yield from self.body()
-        yield self._strip
         yield self.footer
 
     def body(self) -> ComposeResult:
@@ -57,7 +56,7 @@ class ViewScreen(Commanded, Guarded, Screen[None]):
 
     def choose_view(self) -> None:
         """List the views, and take the key of one."""
-        self._strip.choose()
+        self.footer.list_views()
 
     def action_perform(self, name: str) -> None:
         """Do what an action asks for, here or in the plan's own view."""
@@ -65,6 +64,12 @@ class ViewScreen(Commanded, Guarded, Screen[None]):
         if isinstance(hearing, Commanded):
             hearing.commands[name]()
 
-    def on_key(self) -> None:
-        """Stop saying what was said when the next key comes."""
+    def on_key(self, event: events.Key) -> None:
+        """Stop saying what was said when the next key comes; while the views are listed, take the key for one."""
         self._note.clear_status()
+        if self.footer.lists_views:
+            event.stop()
+            event.prevent_default()
+            self.footer.list_views(False)
+            if view := self.footer.view_of(event.key):
+                self.session.show_view(view)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from rich.cells import cell_len
-from textual import events
-from textual.widget import Widget
 
 from capacity_tui.tui.actions import ACTIONS, VIEWS, Action, key_codes, key_names
 from capacity_tui.tui.session import Session
@@ -30,26 +30,38 @@ class Bar(Lines):
 
 
 class Footer(Bar):
-    """The most useful keys.
+    """The most useful keys, or the views with theirs.
 
     Args:
         session: its settings know other keys.
-        scope: the view whose keys are shown, with those of every view and of the program.
+        view: the view whose keys are shown, with those of every view and of the program.
     """
 
-    def __init__(self, session: Session, scope: str) -> None:
+    def __init__(self, session: Session, view: str) -> None:
         super().__init__(id="footer")
         self._keymap = session.settings.keys
-        self._scope = scope
+        self._view = view
         self._panel = ""
+        self.lists_views = False
 
     def name_keys_of(self, panel: str) -> None:
         """Name the keys of another panel besides those of the view."""
         self._panel = panel
         self.repaint()
 
+    def list_views(self, wanted: bool = True) -> None:
+        """List the views in place of the keys, or the keys again."""
+        self.lists_views = wanted
+        self.repaint()
+
+    def view_of(self, key: str) -> str:
+        """Return the view that a key stands for while they are listed, empty for none."""
+        return next((name for name, action in _view_actions() if key in key_codes(action, self._keymap)), "")
+
     def build(self, width: int) -> Line:
         """Lay out as many keys as fit, whole ones only; an ellipsis says that there are more."""
+        if self.lists_views:
+            return fit(Line(tuple(self._views())), width)
         spans: list[Span] = []
         room = width
         hints = self._hints()
@@ -61,13 +73,20 @@ class Footer(Bar):
             spans += [Span(f" {key}", "key"), Span(f" {name} ", "label")]
         return Line(tuple(spans))
 
+    def _views(self) -> Iterator[Span]:
+        yield Span(" View:", "heading")
+        for name, action in _view_actions():
+            yield Span(f"  {key_names(action, self._keymap)[0]}", "key")
+            yield Span(f" {name.capitalize()}", "dim" if name == self._view else "label")
+        yield Span("   any other key: stay here", "dim")
+
     def _hints(self) -> list[tuple[str, str]]:
         hints = []
         own_keys = {key for action in ACTIONS if action.scope == self._panel for key in self._keys(action)}
         for action in ACTIONS:
             key = self._keys(action)[0]
             is_heard = action.scope == self._panel or (
-                action.scope in {"app", "view", self._scope} and key not in own_keys
+                action.scope in {"app", "view", self._view} and key not in own_keys
             )
             if not action.footer or not is_heard:
                 continue
@@ -80,63 +99,6 @@ class Footer(Bar):
         return key_names(action, self._keymap)
 
 
-class ViewStrip(Bar, can_focus=True):
-    """Lists the views with their keys in place of the footer, and takes the next key, whatever it is.
-
-    Args:
-        session: is told which view is wanted; its settings know other keys.
-        view: the view that is shown.
-    """
-
-    def __init__(self, session: Session, view: str) -> None:
-        super().__init__(id="views")
-        self._session = session
-        self._view = view
-        self._before: Widget | None = None
-
-    def choose(self) -> None:
-        """Take the next key."""
-        if not self.has_class("-open"):
-            self._before = self.screen.focused
-            self.screen.add_class("-choosing")
-            self.add_class("-open")
-        # At once, so that what is typed next is not taken for commands.
-        self.screen.set_focus(self)
-
-    def build(self, width: int) -> Line:
-        """Lay the views out."""
-        spans = [Span(" View:", "heading")]
-        for name, action in self._views():
-            role = "dim" if name == self._view else "label"
-            spans += [Span(f"  {self._keys(action)[0]}", "key"), Span(f" {name.capitalize()}", role)]
-        return fit(Line((*spans, Span("   any other key: stay here", "dim"))), width)
-
-    def on_key(self, event: events.Key) -> None:
-        """Go to the view of a key; any other key only closes the strip."""
-        event.stop()
-        event.prevent_default()
-        wanted = next(
-            (name for name, action in self._views() if event.key in key_codes(action, self._session.settings.keys)), ""
-        )
-        self._close()
-        if wanted:
-            self._session.show_view(wanted)
-
-    def on_blur(self) -> None:
-        """Close where the focus was taken away."""
-        self._close(refocus=False)
-
-    def _close(self, refocus: bool = True) -> None:
-        if not self.has_class("-open"):
-            return
-        self.remove_class("-open")
-        self.screen.remove_class("-choosing")
-        if refocus:
-            self.screen.set_focus(self._before)
-
-    def _views(self) -> list[tuple[str, Action]]:
-        actions = {action.id: action for action in ACTIONS}
-        return [(name, actions[f"view.{name}"]) for name in VIEWS]
-
-    def _keys(self, action: Action) -> tuple[str, ...]:
-        return key_names(action, self._session.settings.keys)
+def _view_actions() -> list[tuple[str, Action]]:
+    actions = {action.id: action for action in ACTIONS}
+    return [(name, actions[f"view.{name}"]) for name in VIEWS]

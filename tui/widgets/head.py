@@ -117,8 +117,7 @@ class AnswerStrip(Bar):
                 yield Span(f" {column.usage.share:.0%}".replace("%", " %"), "value")
         for headline in column.headlines:
             if not headline.rank or headline.rank < limit:
-                yield Span(" · ", "dim")
-                yield Span(headline.text, "best" if not headline.rank else "value")
+                yield Span(f" · {headline.text}", "value" if headline.rank else "best")
                 if headline.interval and limit > _RANGE:
                     yield Span(f" ({headline.interval})", "dim")
 
@@ -136,7 +135,7 @@ class NoteLine(Bar):
         session: what every screen works with.
     """
 
-    HINT = f"Arrows move, + and - change a value, enter types it, 1 to {len(PANELS)} choose a panel, ? lists all keys"
+    HINT = f"Arrows move, + - step, enter types, 1-{len(PANELS)} panels, ? lists all keys, esc hides this"
 
     def __init__(self, session: Session) -> None:
         super().__init__(id="note")
@@ -195,4 +194,4 @@ class NoteLine(Bar):
 
     def _hint(self) -> Span | None:
         """Return how to begin, for whoever is here for the first time."""
-        return Span(f"{self.HINT}   (esc hides this)", "value") if self._session.shows_hint else None
+        return Span(self.HINT, "value") if self._session.shows_hint else None

@@ -164,12 +164,14 @@ class ComparisonTable(Panel):
 
     def _widths(self, width: int, columns: tuple[Column, ...]) -> tuple[int, int]:
         """Return the widths of labels and cells: what they hold, or less of each where there is less room."""
-        longest = max((2 * row.indent + cell_len(row.label) for row in self._rows()), default=0) + 1
+        rows = self._rows()
+        longest = max((2 * row.indent + cell_len(row.label) for row in rows), default=0) + 1
+        briefest = max((2 * row.indent + cell_len(row.brief or row.label) for row in rows), default=0) + 1
         value = max((cell_len(row.text) for column in columns for row in column.rows), default=0) + 1
         cell = min(value, _LONGEST_VALUE) + _DELTA
         label = max(min(longest, _LONGEST_LABEL), _SHORTEST_LABEL)
         if label + cell * len(columns) > width:
-            label = max(min(label, width - (_NARROWEST + _DELTA) * len(columns), width // 3), _SHORTEST_LABEL)
+            label = max(min(label, briefest, width // 3), _SHORTEST_LABEL)
             cell = min(cell, (width - label) // max(len(columns), 1))
         return label, cell
 
@@ -228,8 +230,10 @@ class ComparisonTable(Panel):
         for one, (delta, tone), room in zip(found, deltas, rooms, strict=True):
             is_best = one is not None and best is not None and one.value == best
             text = _gauged(one, room) if one and one.share is not None else _short(_text_of(one), room, is_short)
-            spans.append(Span(right(delta, cell - room), self._role(tone)))
-            spans.append(Span(right(text, room), self._role("best" if is_best else "value")))
+            role = self._role("best" if is_best else "value")
+            # What is blank takes the style of its neighbour, which saves its own on the wire.
+            spans.append(Span(right(f"{delta} ", cell - room), self._role(tone) if delta else role))
+            spans.append(Span(right(text, room), role))
         return Line(tuple(spans), selected)
 
     def _delta(self, row: Row | None, column: Column) -> tuple[str, str]:
@@ -244,7 +248,7 @@ class ComparisonTable(Panel):
         if abs(percent) < 0.5:
             return "", ""
         role = "dim" if not row.better else "good" if percent * row.better > 0 else "bad"
-        return f"{percent:+.0f} %" if abs(percent) < 1000 else "≥×10" if percent > 0 else "", role
+        return f"{percent:+.0f}%" if abs(percent) < 1000 else "≥×10" if percent > 0 else "", role
 
     def _best(self, key: str) -> float | None:
         """Return the best value of a row, None where the columns do not differ."""
