@@ -143,6 +143,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.plan.line.completing import completions as completions
     from capacity_tui.engine.plan.line.flags import PlanFlags as PlanFlags
     from capacity_tui.engine.plan.line.flags import line_of_flags as line_of_flags
+    from capacity_tui.engine.plan.line.hardware_words import offered_accelerators as offered_accelerators
     from capacity_tui.engine.plan.line.reading import read_line as read_line
     from capacity_tui.engine.plan.line.vocabulary import line_examples as line_examples
     from capacity_tui.engine.plan.line.words import OneLine as OneLine

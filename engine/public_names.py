@@ -34,6 +34,7 @@ NAMES = {
     "plan.files.writing": "dump_plan",
     "plan.line.completing": "Completion completions",
     "plan.line.flags": "PlanFlags line_of_flags",
+    "plan.line.hardware_words": "offered_accelerators",
     "plan.line.reading": "read_line",
     "plan.line.vocabulary": "line_examples",
     "plan.line.words": "OneLine",

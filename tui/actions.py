@@ -78,7 +78,7 @@ _VIEW_ACTIONS = tuple(
 ACTIONS: tuple[Action, ...] = (
     Action("app.help", "app", "question_mark,f1", "Show all keys", "Program", "help"),
     Action("app.quit", "app", "q", "Quit", "Program", "quit"),
-    Action("app.start", "app", "i", "Say in one line what you want to run", "Program", "I want to"),
+    Action("app.start", "app", "i", "Say in one line what you want to run", "Program", "new"),
     Action("app.palette", "app", "ctrl+p,colon", "Find a command", "Program", "commands"),
     Action("view.choose", "app", "space", "List the views", "Views", "views"),
     Action("view.next", "app", "greater_than_sign", "Next view", "Views"),

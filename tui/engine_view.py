@@ -54,6 +54,8 @@ from capacity_tui.tui.screens.plan.hardware_view import (
     simulated,
 )
 from capacity_tui.tui.screens.plan.pins_view import PinnedPlans
+from capacity_tui.tui.screens.plan.tried_view import tried
+from capacity_tui.tui.tried import Tried
 from capacity_tui.tui.understood import Suggestion, Understood
 from capacity_tui.tui.view import Choice, Comparison, Document, Field, HardwareRow
 
@@ -95,6 +97,10 @@ class PlanDocument:
     def edited(self, key: str, text: str) -> PlanDocument:
         """Return the plan with one field changed; ``auto`` gives it back to the modes, or to its default."""
         return replace(self, plan=edited(self.plan, {key: text}, self.catalog).plan)
+
+    def tried(self, key: str, text: str) -> Tried:
+        """Return what the plan would be with one field changed, or why it cannot be."""
+        return tried(self.plan, key, text, self.catalog, self.machine)
 
     def compare(self) -> Comparison:
         """Estimate the plan in its modes."""

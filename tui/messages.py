@@ -10,11 +10,14 @@ from textual.message import Message
 from capacity_tui.tui.requests import Answer
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from capacity_tui.engine.api import ExplanationText, Part, Picture
     from capacity_tui.tui.exported import Export
     from capacity_tui.tui.measured import BenchmarkOutcome, BenchmarkStep, Sample
     from capacity_tui.tui.recent import RecentPlan
     from capacity_tui.tui.swap import LeftBehind
+    from capacity_tui.tui.tried import Tried
     from capacity_tui.tui.understood import Understood
     from capacity_tui.tui.view import Choice, Comparison, Document, HardwareRow
 
@@ -184,6 +187,14 @@ class StartsRead(Answer):
         self.recent = recent
         self.lines = lines
         self.plans = plans
+
+
+class RowsTried(Answer):
+    """The plan was estimated with some rows of a list, by their ids."""
+
+    def __init__(self, tried: Mapping[str, Tried]) -> None:
+        super().__init__()
+        self.tried = tried
 
 
 class Failed(Answer):

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.api import ExplanationText, Part, Picture
     from capacity_tui.tui.exported import Export
     from capacity_tui.tui.measured import BenchmarkOutcome, BenchmarkStep, Sampler
+    from capacity_tui.tui.tried import Tried
     from capacity_tui.tui.understood import Understood
 
 AUTO = "auto"
@@ -250,6 +251,7 @@ class Choice:
     title: str
     detail: str = ""
     group: str = ""
+    price: str = ""
 
 
 class Document(Protocol):
@@ -271,6 +273,9 @@ class Document(Protocol):
         Raises:
             CapacityError: the text does not make sense for the field.
         """
+
+    def tried(self, key: str, text: str) -> Tried:
+        """Return what the plan would be with one field changed, or why it cannot be."""
 
     def compare(self) -> Comparison:
         """Estimate the plan in its modes."""

@@ -17,6 +17,7 @@ from capacity_tui.engine.plan.files.saved import write_plan_file
 from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.exported import Export
 from capacity_tui.tui.measured import BenchmarkOutcome, BenchmarkStep
+from capacity_tui.tui.tried import Tried
 from capacity_tui.tui.understood import Suggestion, Understood
 from capacity_tui.tui.view import (
     AUTO,
@@ -214,6 +215,13 @@ class FakeDocument:
             if not spec.minimum <= value <= (spec.maximum or value):
                 raise PlanError(f"{text} is out of range", hint=allowed)
         return replace(self, values=tuple({**dict(self.values), key: text}.items()))
+
+    def tried(self, key: str, text: str) -> Tried:
+        if text == "broken":
+            return Tried(None, reason="the model has no layers")
+        size = float(len(text))
+        verdict = Verdict.OVER if size > 12 else Verdict.FITS
+        return Tried(verdict, f"{size:.0f}/80 GiB", f"{size:.0f} h", f"${size:.2f}/h", "", size / 80, size, size)
 
     def compare(self) -> Comparison:
         self.engine.compared += 1

@@ -116,6 +116,17 @@ def hardware_names(catalog: Catalog) -> Iterable[str]:
     return dict.fromkeys((*vocabulary().hardware, *others))
 
 
+def offered_accelerators(catalog: Catalog) -> list[Accelerator]:
+    """Return the accelerators as lists offer them: those with fast links first, by maker, the newest first."""
+    makers = vocabulary().makers
+
+    def rank(row: Accelerator) -> tuple[bool, int]:
+        return row.link_gbs is None, makers.index(row.vendor) if row.vendor in makers else len(makers)
+
+    newest = sorted(catalog.accelerators.values(), key=lambda row: row.released or "", reverse=True)
+    return sorted(newest, key=rank)
+
+
 def _alone(word: str, catalog: Catalog) -> Meaning | None:
     """Return the hardware of a name without a number."""
     if key_of(word) in vocabulary().here:

@@ -51,6 +51,7 @@ class Vocabulary:
         fewest_tokens: of a job; what is shorter is a sequence.
         models: ids of models that are meant by a part of a name, the first ones before the others.
         hardware: likewise.
+        makers: of hardware, in the order in which lists offer it.
         width_per_layer: of a transformer of any size.
         feed_forward: width of its gated feed-forward over the width.
         near: how far a model may be beside a size to be of it.
@@ -69,6 +70,7 @@ class Vocabulary:
     fewest_tokens: float
     models: tuple[str, ...]
     hardware: tuple[str, ...]
+    makers: tuple[str, ...]
     width_per_layer: int
     feed_forward: float
     near: float
@@ -105,6 +107,7 @@ def vocabulary() -> Vocabulary:
         fewest_tokens=float(rows["fewest_tokens"]),
         models=tuple(rows["models"]),
         hardware=tuple(map(str, rows["hardware"])),
+        makers=tuple(rows["makers"]),
         width_per_layer=int(rows["shape"]["width_per_layer"]),
         feed_forward=float(rows["shape"]["feed_forward"]),
         near=float(rows["shape"]["near"]),

@@ -18,6 +18,7 @@ from capacity_tui.engine.api import (
     known_models,
     line_examples,
     list_plans,
+    offered_accelerators,
 )
 from capacity_tui.tui.view import Choice
 
@@ -57,22 +58,22 @@ def _hardware(catalog: Catalog, machine: Machine | None) -> Iterator[Choice]:
     found = machine.accelerators if machine else ()
     here = ", ".join(gpu.name.value or gpu.vendor for gpu in found) or "no GPU: the processors"
     yield Choice("detected", "detected", f"this machine: {here}")
-    for row in catalog.accelerators.values():
+    for row in offered_accelerators(catalog):
         peak = row.bf16_tflops or row.fp16_tflops or row.fp32_tflops
         speed = format_flops(peak and peak * 1e12, per_second=True)
         yield Choice(row.id, row.id, f"{row.name} · {format_bytes(row.memory_mib * _MIB)} · {speed}")
     for processor in catalog.processors.values():
         yield Choice(processor.id, processor.id, processor.name)
     for instance in catalog.instances.values():
-        yield Choice(instance.id, instance.id, _offer(instance))
+        usd = instance.on_demand_usd_per_hour or instance.spot_usd_per_hour
+        yield Choice(instance.id, instance.id, _offer(instance), price=f"{format_money(usd)}/h" if usd else "")
 
 
 def _offer(row: InstanceRow) -> str:
-    """Return what an instance has, what it costs and where."""
-    usd = row.on_demand_usd_per_hour or row.spot_usd_per_hour
-    spot = "" if row.on_demand_usd_per_hour else " on spot capacity"
-    price = f"{format_money(usd)} an hour{spot}" if usd else "no price known"
-    parts = (f"{row.provider} {row.name}", f"{row.accelerator_count:g} x {row.accelerator}", price, row.region)
+    """Return where an instance is, what it has, and who offers it."""
+    is_spot = row.on_demand_usd_per_hour is None and row.spot_usd_per_hour is not None
+    devices = f"{row.accelerator_count:g} x {row.accelerator}"
+    parts = (row.region, devices, f"{row.provider} {row.name}", "spot capacity" if is_spot else "")
     return " · ".join(part for part in parts if part)
 
 

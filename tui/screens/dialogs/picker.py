@@ -159,6 +159,9 @@ class Picker(ModalScreen[str | None], ClosesOnce[str | None]):
             self._found.insert(0, Choice(typed, typed, "as typed"))
         self._message = "nothing matches"
 
+    def _filter_again(self) -> None:
+        self._filter(self.query_one(Entry).value)
+
     def _show(self) -> None:
         lines = self.query_one(Lines)
         width = lines.size.width
@@ -166,7 +169,14 @@ class Picker(ModalScreen[str | None], ClosesOnce[str | None]):
             lines.show([line(Span(self._message, "dim"))])
             return
         shown = [self._line(choice, index, width) for index, choice in enumerate(self._found)]
-        lines.show(shown, range(self._cursor, self._cursor + 1))
+        head = self._head(width)
+        above = [] if head is None else [head]
+        at = self._cursor + len(above)
+        lines.show([*above, *shown], range(at if self._cursor else 0, at + 1), pinned=len(above))
+
+    def _head(self, width: int) -> Line | None:  # noqa: ARG002 - for lists with columns
+        """Return what stands above the list; None for nothing."""
+        return None
 
     def _line(self, choice: Choice, index: int, width: int) -> Line:
         title = min(max(_TITLE_WIDTH, width // 3), width)

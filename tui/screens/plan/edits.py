@@ -8,10 +8,11 @@ from functools import partial
 from capacity_tui.engine.api import stepped
 from capacity_tui.tui.actions import Commands
 from capacity_tui.tui.screens.dialogs.picker import COUNTED, PATH, Picker
+from capacity_tui.tui.screens.dialogs.tried_picker import TriedPicker
 from capacity_tui.tui.screens.plan.field_list import FieldList
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.store import OPENED
-from capacity_tui.tui.view import AUTO, DEVICES_KEY, HARDWARE_KEY, Choice, Field, Kind
+from capacity_tui.tui.view import AUTO, DEVICES_KEY, HARDWARE_KEY, MODEL_KEY, Choice, Field, Kind
 from capacity_tui.tui.widgets.prompt import Ask
 
 DETECTED = "detected"
@@ -141,7 +142,12 @@ class PlanEdits:
                 self._say_count(choice)
 
         typed = {"model": PATH, "accelerator": COUNTED}.get(field.catalogue)
-        picker = Picker(self._session, field.label, self._choices(field), field.text, typed)
+        document = self._store.document
+        if field.key in (MODEL_KEY, HARDWARE_KEY) and document is not None:
+            attempt = partial(document.tried, field.key)
+            picker: Picker = TriedPicker(self._session, field.label, self._choices(field), attempt, field.text, typed)
+        else:
+            picker = Picker(self._session, field.label, self._choices(field), field.text, typed)
         self._session.app.push_screen(picker, picked)
 
     def _choices(self, field: Field) -> Callable[[], tuple[Choice, ...]]:

@@ -1,0 +1,121 @@
+"""Lists of models and hardware: what each row would make of the plan, in sight first, sorted on demand."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import pytest
+from fake_engine import FakeEngine
+from flow import press, settle
+from textual.pilot import Pilot
+
+from capacity_tui.engine.catalog import load_catalog
+from capacity_tui.engine.plan.files.loading import plan_from_data
+from capacity_tui.engine.verdict import Verdict
+from capacity_tui.tui.app import CapacityApp
+from capacity_tui.tui.engine_view import PlanDocument
+from capacity_tui.tui.screens.dialogs.catalogue_view import choices
+from capacity_tui.tui.screens.dialogs.tried_picker import TriedPicker
+from capacity_tui.tui.tried import ORDERS, Tried
+from capacity_tui.tui.widgets.lines import Lines
+
+
+def rows(pilot: Pilot[None]) -> list[str]:
+    """Return the rows of the list that are in sight, without what stands above them."""
+    lines = pilot.app.screen.query_one(".dialog Lines", Lines)
+    return [line.plain.strip(" ▌") for line in lines.lines if line.plain.strip()][1:]
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24), (60, 20)])
+async def test_every_row_says_what_the_plan_would_be(
+    make_app: Callable[..., CapacityApp], size: tuple[int, int]
+) -> None:
+    app = make_app()
+    async with app.run_test(size=size) as pilot:
+        await settle(pilot)
+        await press(pilot, "H")
+        assert isinstance(app.screen, TriedPicker)
+        shown = {line.split()[1]: line for line in rows(pilot)}
+        assert shown["l4"].startswith("✓ l4")
+        assert shown["h100-sxm-80gb"].startswith("✗")
+        assert "2/80 GiB" in shown["l4"]
+        assert ("$2.00/h" in shown["l4"]) is (size[0] >= 80)  # dropped from the right
+        assert all(len(line) <= size[0] for line in shown.values())
+        await press(pilot, "escape")
+
+
+async def test_rows_are_sorted_by_what_they_need(make_app: Callable[..., CapacityApp]) -> None:
+    app = make_app()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "H")
+        listed = [line.split()[1] for line in rows(pilot)]
+        await press(pilot, "tab")
+        by_fit = [line.split()[1] for line in rows(pilot)]
+        assert by_fit == sorted(listed, key=lambda name: (len(name) > 12, len(name)))
+        await press(pilot, "enter")
+        assert app.session.store.document is not None
+        document = app.session.store.document
+        assert next(field.text for field in document.fields() if field.key == "hardware.name") == by_fit[0]
+
+
+async def test_what_cannot_be_estimated_says_why(make_app: Callable[..., CapacityApp]) -> None:
+    app = make_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter")
+        broken = next(line for line in rows(pilot) if "broken" in line)
+        assert broken.startswith("–")
+        assert "the model has no layers" in broken
+        await press(pilot, "tab")
+        assert "broken" in rows(pilot)[-1]
+
+
+async def test_closing_the_list_ends_the_trying(
+    make_app: Callable[..., CapacityApp], engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[str] = []
+    gate = threading.Event()
+
+    def slow(document: object, key: str, text: str) -> Tried:
+        tried.append(text)
+        gate.wait(5)
+        return Tried(Verdict.FITS)
+
+    monkeypatch.setattr("fake_engine.FakeDocument.tried", slow)
+    app = make_app()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await pilot.press("H")
+        while not tried:
+            await pilot.pause(0.01)
+        await pilot.press("escape")
+        await pilot.pause()
+        gate.set()
+        await settle(pilot)
+        assert len(tried) == 1
+
+
+def test_the_engine_tries_hardware_and_models() -> None:
+    catalog = load_catalog()
+    plan = plan_from_data({"model": {"name": "llama-3.1-8b"}, "task": "infer", "hardware": {"name": "h100-sxm-80gb"}})
+    document = PlanDocument(plan, None, catalog)
+    h100, small = document.tried("hardware.name", "h100-sxm-80gb"), document.tried("hardware.name", "gtx-1660-ti")
+    assert (h100.verdict, small.verdict) == (Verdict.FITS, Verdict.OVER)
+    assert h100.usd is not None and h100.price.endswith("/h")
+    assert "GiB" in h100.memory and h100.time
+    assert document.tried("model.name", "llama-3.1-70b").verdict is Verdict.OVER
+    assert document.tried("model.name", "no such model").reason
+    both = {"h100-sxm-80gb": h100, "gtx-1660-ti": small}
+    assert min(both, key=lambda name: ORDERS["fit"](both[name])) == "h100-sxm-80gb"
+
+
+def test_hardware_is_offered_in_a_sensible_order() -> None:
+    offered = [choice.id for choice in choices("accelerator", load_catalog(), None)]
+    assert offered[0] == "detected"
+    assert offered.index("b200-sxm") < offered.index("h100-sxm-80gb") < offered.index("a100-sxm-80gb")
+    assert offered.index("a100-sxm-80gb") < offered.index("mi300x") < offered.index("rtx-4090")
+    instance = next(choice for choice in choices("accelerator", load_catalog(), None) if choice.id == "aws-p5-48xlarge")
+    assert instance.price.startswith("$")
+    assert "us-" in instance.detail and "AWS" in instance.detail

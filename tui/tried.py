@@ -1,0 +1,52 @@
+"""What a plan would be with a row of a list, as plain frozen data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from capacity_tui.engine.api import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """The plan with one row taken, estimated.
+
+    Attributes:
+        verdict: whether it fits; None where it cannot be estimated.
+        memory: what the fullest device holds of what it has.
+        time: of the job, or of a step or request where its length is open.
+        price: of an hour.
+        reason: why it cannot be estimated, or empty.
+        share: memory as a share of what there is.
+        seconds: the time as a number.
+        usd: the price as a number.
+    """
+
+    verdict: Verdict | None
+    memory: str = ""
+    time: str = ""
+    price: str = ""
+    reason: str = ""
+    share: float | None = None
+    seconds: float | None = None
+    usd: float | None = None
+
+
+Key: TypeAlias = tuple[float, ...]
+_VERDICTS = (Verdict.FITS, Verdict.TIGHT, Verdict.UNKNOWN, Verdict.OVER, None)
+_NEVER = float("inf")
+
+
+def _least(value: float | None) -> float:
+    return _NEVER if value is None else value
+
+
+ORDERS: dict[str, Callable[[Tried], Key]] = {
+    "fit": lambda tried: (float(_VERDICTS.index(tried.verdict)), _least(tried.seconds)),
+    "memory": lambda tried: (_least(tried.share),),
+    "time": lambda tried: (_least(tried.seconds),),
+    "price": lambda tried: (_least(tried.usd),),
+}
+"""By what a list can be sorted, the best first."""
