@@ -70,6 +70,13 @@ def test_one_plan_on_several_devices(plans: tuple[Path, Path], capsys: pytest.Ca
     assert data["differs"]["hardware.name"] == ["h100-sxm-80gb", "rtx-4090"]
 
 
+def test_configurations_say_what_their_modes_are_and_use(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["configs", "--model", "gpt2", "--gpu", "rtx-4090"]) == 0
+    told = capsys.readouterr().out
+    assert "conservative: up to 50 % of memory and 40 % of the power limit; " in told
+    assert "of the power limit, the mode allows 40 %: " in told
+
+
 def test_plans_of_different_kinds_stand_side_by_side(capsys: pytest.CaptureFixture[str]) -> None:
     text = compared(capsys, "qlora_rtx_4090", "vllm_70b_4_h100", "linear_regression")
     assert "–" in text

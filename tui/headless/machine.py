@@ -175,7 +175,9 @@ def configs(
 
         table = comparison_table([(e.mode.id, e.plan, e.estimate) for e in chosen])
         warnings = (f"{entry.mode.id}: {text}" for entry in chosen for text in _warning_lines(entry))
-        write(as_text([table, *warnings, *settings_comment(chosen[0], machine)]), None)
+        modes = (text for entry in chosen for text in _mode_lines(entry))
+        remarks = () if mode else comparison.remarks
+        write(as_text([table, *remarks, *modes, *warnings, *settings_comment(chosen[0], machine)]), None)
 
 
 def _open_plan(file: str | None, flags: PlanFlags) -> Plan:
@@ -199,6 +201,12 @@ def _answer(job: str | None, machine: Machine) -> Answer:
 
 def _entries(comparison: Comparison) -> tuple[ModePlan, ...]:
     return (comparison.conservative, comparison.balanced, comparison.extreme)
+
+
+def _mode_lines(entry: ModePlan) -> list[str]:
+    """Return what a mode is, and how much of its shares its configuration uses."""
+    told = entry.filled_by
+    return [] if told is None else [told.line, *(f"  {share.words}" for share in told.shares)]
 
 
 def _warning_lines(entry: ModePlan) -> list[str]:

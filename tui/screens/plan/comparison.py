@@ -24,6 +24,8 @@ _LONGEST_LABEL = 24
 _SHORTEST_LABEL = 13
 _GAUGE = 10
 _SHORTEST_GAUGE = 4
+_COUNTED = ("/s", " tok", " requests")
+"""Units that labels name too."""
 _LEAST_COMPARED = 2
 """Columns that can be compared with one another."""
 _HEAD = 2
@@ -280,6 +282,6 @@ def _gauged(row: Row, width: int) -> str:
 
 def _short(text: str, width: int, is_short: bool) -> str:
     """Return the text, without the reason of a missing value or the unit of a rate where those have no room."""
-    if is_short and text.endswith("/s"):
+    if is_short and text.endswith(_COUNTED):
         text = text.rpartition(" ")[0]
     return "n/a" if text.startswith("n/a") and cell_len(text) > width else clip(text, width)

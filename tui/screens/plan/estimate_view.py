@@ -49,7 +49,13 @@ _SERVING_RATES = (
 _SHARE = "mode."
 # How much more would fit.
 ROOM = ("inference.largest_batch", "inference.longest_context")
-_BRIEF = {"conservative": "conserv."}
+_BRIEF = {
+    "conservative": "cons.",
+    "balanced": "bal.",
+    "extreme": "extr.",
+    "lowest latency": "fast",
+    "cheapest token": "cheap",
+}
 """Names of modes where there is little room."""
 # What a job costs, and what running costs where its length is open.
 _JOB_COST = ("cost.usd", "energy.kwh")
@@ -72,7 +78,7 @@ def column(group: Alike, catalog: Catalog, machine: Machine | None = None) -> Co
         reason=estimate.shortage,
         rows=tuple(_rows(filled.plan, estimate)),
         chosen=_chosen(filled, catalog),
-        brief=_BRIEF.get(filled.mode.id, ""),
+        brief=_BRIEF.get(filled.mode.title, ""),
         usage=usage(estimate),
         headlines=headlines(filled.plan, estimate),
         notes=tuple(_note(note) for note in (larger, *estimate.warnings, *estimate.recommendations) if note),
@@ -209,7 +215,7 @@ def _share_rows(estimate: Estimate) -> Iterator[Row]:
     for name in ("memory", "power"):
         share = _share(estimate, f"{_SHARE}{name}")
         if share is not None:
-            yield Row(f"{_SHARE}{name}", f"share of {name}", share.text)
+            yield Row(f"{_SHARE}{name}", f"{name} share", share.text)
 
 
 def _rate_rows(plan: Plan, estimate: Estimate) -> Iterator[Row]:
