@@ -11,7 +11,7 @@ from capacity_tui.engine.choose.advice.make_fit import estimated, smallest_fit
 from capacity_tui.engine.choose.advice.recommendations import SPOT, Remedy, remedies
 from capacity_tui.engine.choose.advice.warnings import cautions
 from capacity_tui.engine.choose.modes.modes import fill
-from capacity_tui.engine.choose.whatif.deltas import change_text, effect_text, plain_change, saves
+from capacity_tui.engine.choose.whatif.deltas import change_text, effect_text, plain_change, saves, setting_words
 from capacity_tui.engine.choose.whatif.trials import (
     EstimatedPlan,
     Trial,
@@ -22,7 +22,6 @@ from capacity_tui.engine.choose.whatif.trials import (
 )
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate.note import Note
-from capacity_tui.engine.plan.all_fields import all_fields
 from capacity_tui.engine.plan.field_lists import memory_searched
 from capacity_tui.engine.plan.plan import AUTO
 from capacity_tui.engine.verdict import Verdict
@@ -44,40 +43,46 @@ def advise(case: EstimatedPlan) -> tuple[tuple[Note, ...], tuple[Note, ...]]:
     warnings = cautions(case)
     if case.estimate.held is False:
         warnings = (_short_of_memory(case, smallest_fit(case, tried)), *warnings)
-    return _recommendations(case, tried), warnings
+    return tuple(_note(case, remedy, trial) for remedy, trial in recommended(case, tried)), warnings
 
 
-def _recommendations(case: EstimatedPlan, tried: Iterable[tuple[Remedy, Trial]]) -> tuple[Note, ...]:
-    best: dict[str, tuple[float, Note]] = {}
+def recommended(case: EstimatedPlan, tried: Iterable[tuple[Remedy, Trial]]) -> tuple[tuple[Remedy, Trial], ...]:
+    """Return what is worth doing, the strongest first.
+
+    Args:
+        case: the plan.
+        tried: remedies that were estimated.
+    """
+    best: dict[str, tuple[float, Remedy, Trial]] = {}
     first: set[str] = set()
     alike: set[str] = set()
     for remedy, trial in (*tried, *_searched(case)):
-        effect = _effect(case, trial, remedy.is_gentle) if _allowed(case, trial) else 0.0
+        effect = worth(case, trial, remedy.is_gentle) if _allowed(case, trial) else 0.0
         if effect >= LEAST_EFFECT and effect > best.get(remedy.code, (0.0,))[0]:
-            best[remedy.code] = effect, _note(case, remedy, trial)
+            best[remedy.code] = effect, remedy, trial
             if remedy.is_gentle and case.estimate.held is False and effect > 1.0:
                 first.add(remedy.code)
             if not remedy.caution:
                 alike.add(remedy.code)
     # What fits without harm comes first.
-    ranked = sorted(best.values(), key=lambda pair: (pair[1].code not in first, -pair[0]))
+    ranked = sorted(best.values(), key=lambda entry: (entry[1].code not in first, -entry[0]))
     if case.estimate.held is False and ranked:
-        strongest = max(effect for effect, _ in ranked)
+        strongest = max(effect for effect, _, _ in ranked)
         least = 1.0 + _NOT_MUCH_DEARER * (strongest - 1.0)
-        ranked = [pair for pair in ranked if pair[0] <= 1.0 or pair[0] >= least or pair[1].code in alike]
-    ranked = _without_leading_spot(case, ranked)
-    changes = [note.change for _, note in ranked]
+        ranked = [entry for entry in ranked if entry[0] <= 1.0 or entry[0] >= least or entry[1].code in alike]
+    found = _without_leading_spot(case, [(remedy, trial) for _, remedy, trial in ranked])
+    changes = [plain_change(trial.change) for _, trial in found]
     # The search may arrive at what a single remedy says already.
-    distinct = [pair for place, pair in enumerate(ranked) if pair[1].change not in changes[:place]]
-    return tuple(note for _, note in distinct[:MOST_RECOMMENDATIONS])
+    distinct = [pair for place, pair in enumerate(found) if changes[place] not in changes[:place]]
+    return tuple(distinct[:MOST_RECOMMENDATIONS])
 
 
-def _without_leading_spot(case: EstimatedPlan, ranked: list[tuple[float, Note]]) -> list[tuple[float, Note]]:
+def _without_leading_spot(case: EstimatedPlan, ranked: list[tuple[Remedy, Trial]]) -> list[tuple[Remedy, Trial]]:
     """Put spot capacity last where requests are served: an interruption drops them, so it never comes first."""
     if case.plan.task != "infer":
         return ranked
-    others = [pair for pair in ranked if pair[1].code != SPOT]
-    return [*others[: MOST_RECOMMENDATIONS - 1], *(pair for pair in ranked if pair[1].code == SPOT and others)]
+    others = [pair for pair in ranked if pair[0].code != SPOT]
+    return [*others[: MOST_RECOMMENDATIONS - 1], *(pair for pair in ranked if pair[0].code == SPOT and others)]
 
 
 def _allowed(case: EstimatedPlan, trial: Trial) -> bool:
@@ -89,7 +94,7 @@ def _allowed(case: EstimatedPlan, trial: Trial) -> bool:
     return lighter and (case.estimate.held is False or has_room(trial.estimate))
 
 
-def _effect(case: EstimatedPlan, trial: Trial, gentle: bool) -> float:
+def worth(case: EstimatedPlan, trial: Trial, gentle: bool) -> float:
     """Return what a change is worth, to rank it: the share of cost it saves for a token or sample.
 
     Where memory is short, the share of memory it saves counts too; where the plan does not fit, what makes it fit
@@ -118,8 +123,7 @@ def _searched(case: EstimatedPlan) -> Iterator[tuple[Remedy, Trial]]:
     change = {path: plan.value(path) for path in paths if plan.value(path) != case.plan.value(path)}
     trial = re_estimate(case, change) if change else None
     if trial is not None:
-        words = ", ".join(f"{all_fields()[path].knob.label} {value}" for path, value in change.items())
-        yield Remedy("settings", f"Set {words}", change), trial
+        yield Remedy("settings", setting_words(change), change), trial
 
 
 def _note(case: EstimatedPlan, remedy: Remedy, trial: Trial) -> Note:

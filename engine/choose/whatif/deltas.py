@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
-from capacity_tui.engine.estimate.figures import figure, written
+from capacity_tui.engine.estimate.figures import Metric, figure, written
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.numeric import mean
+from capacity_tui.engine.plan.all_fields import all_fields
 from capacity_tui.engine.plan.plan import Section
 from capacity_tui.engine.units import format_percent
 
@@ -45,22 +47,56 @@ def saves(before: Estimate, after: Estimate) -> dict[str, float]:
     return found
 
 
-def effect_text(before: Estimate, after: Estimate) -> str:
-    """Return the change in words: memory, then time, then money."""
-    return ", ".join(_effects(before, after))
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What a change does to one figure.
+
+    Attributes:
+        metric: the figure, in the words of the run.
+        before: its value without the change.
+        after: its value with it.
+    """
+
+    metric: Metric
+    before: float
+    after: float
+
+    @property
+    def text(self) -> str:
+        """The value with the change."""
+        return written(self.after, self.metric.unit)
+
+    @property
+    def percent(self) -> str:
+        """The difference, with its sign; empty where there was nothing before."""
+        return _signed(self.after / self.before - 1.0) if self.before else ""
+
+    @property
+    def gain(self) -> int:
+        """1 where the figure got better, -1 where it got worse, 0 where neither is said of it."""
+        return self.metric.better * (1 if self.after > self.before else -1)
 
 
-def _effects(before: Estimate, after: Estimate) -> Iterator[str]:
+def effects(before: Estimate, after: Estimate) -> Iterator[Effect]:
+    """Yield what changes by more than nothing: time or speed, memory, money."""
     for keys in _spoken(before, after):
         for key in keys:
             old, new = value_of(before, key), value_of(after, key)
             if old is None or new is None:
                 continue
             if abs(new - old) > _WORTH_TELLING * abs(old):
-                metric = figure(before, key).metric
-                percent = f" ({_signed(new / old - 1.0)})" if old else ""
-                yield f"{metric.label} {written(new, metric.unit)} instead of {written(old, metric.unit)}{percent}"
+                yield Effect(figure(before, key).metric, old, new)
             break
+
+
+def effect_text(before: Estimate, after: Estimate) -> str:
+    """Return the change in words."""
+    return ", ".join(map(_effect_text, effects(before, after)))
+
+
+def _effect_text(effect: Effect) -> str:
+    percent = f" ({effect.percent})" if effect.percent else ""
+    return f"{effect.metric.label} {effect.text} instead of {written(effect.before, effect.metric.unit)}{percent}"
 
 
 def _spoken(before: Estimate, after: Estimate) -> tuple[tuple[str, ...], ...]:
@@ -101,6 +137,13 @@ def plain_change(change: Mapping[str, object]) -> dict[str, object]:
 def change_text(change: Mapping[str, object]) -> str:
     """Return the fields to set, as the command line takes them."""
     return ", ".join(f"{path}={_written(value)}" for path, value in plain_change(change).items())
+
+
+def setting_words(change: Mapping[str, object]) -> str:
+    """Return what to set in the words of the screen."""
+    known = all_fields()
+    named = ((known[path].knob.label if path in known else path, value) for path, value in plain_change(change).items())
+    return "Set " + ", ".join(f"{label} {_written(value)}" for label, value in named)
 
 
 def _written(value: object) -> str:
