@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from capacity_tui.engine.choose.advice.machine_notes import job_notes as job_notes
     from capacity_tui.engine.choose.advice.machine_notes import machine_warnings as machine_warnings
     from capacity_tui.engine.choose.advice.machine_notes import predicted_bottleneck as predicted_bottleneck
+    from capacity_tui.engine.choose.advice.offers import Offer as Offer
+    from capacity_tui.engine.choose.advice.offers import offers as offers
     from capacity_tui.engine.choose.answers import Explained as Explained
     from capacity_tui.engine.choose.answers import answer as answer
     from capacity_tui.engine.choose.answers import explain as explain

@@ -72,6 +72,7 @@ NAMES = {
     "explain.roofline": "Roofline roofline",
     # Choices
     "choose.advice.host_requirements": "run_space",
+    "choose.advice.offers": "Offer offers",
     "choose.advice.larger_devices": "larger_devices_note",
     "choose.advice.machine_notes": "job_notes machine_warnings predicted_bottleneck",
     "choose.command_line": "command_text command_words",

@@ -45,7 +45,7 @@ class Action:
     Attributes:
         id: name under which the settings file gives it other keys.
         scope: where the keys are heard: ``app``, ``view`` (every view), one view such as ``plan`` or ``machine``,
-            ``panel`` (every panel of the plan), one panel: ``hardware``, ``config``, ``plans``, ``why``; or ``views``,
+            ``panel`` (every panel of the plan), one panel, such as ``config`` or ``plans``; or ``views``,
             the strip that lists the views.
         keys: keys as Textual names them, separated by commas.
         title: what it does, for help and palette.
@@ -64,7 +64,7 @@ class Action:
 VIEWS = {"plan": "p", "machine": "m"}
 """The views of the plan in order, each with its key in the strip that lists them."""
 
-PANELS = ("hardware", "config", "plans", "why", "live")
+PANELS = ("hardware", "config", "plans", "why", "live", "advice")
 
 _PANEL_ACTIONS = tuple(
     Action(f"panel.{name}", "plan", str(number), f"Go to panel {number} {title}", "Panels")
@@ -119,6 +119,8 @@ ACTIONS: tuple[Action, ...] = (
     Action("why.follow", "why", "enter", "Open the number under the cursor, or all of it", "Plans"),
     Action("why.back", "why", "backspace,escape", "Back to the number before", "Plans"),
     Action("why.pictures", "plan", "v", "Memory, time and roofline as pictures", "Plans"),
+    Action("advice.apply", "plan", "a", "Take the advice: the first, or the one under the cursor", "Advice", "advice"),
+    Action("advice.take", "advice", "enter", "Take the advice under the cursor", "Advice"),
     Action("copy.plan", "plan", "y", "Copy the chosen plan as YAML", "Files"),
     Action("copy.table", "plan", "Y", "Copy the table of plans", "Files"),
     Action("file.save", "plan", "s", "Save the plan", "Files", "save"),

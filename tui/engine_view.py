@@ -29,6 +29,7 @@ from capacity_tui.engine.api import (
     load_catalog,
     load_plan,
     locate_plan,
+    offers,
     picture_of,
     plan_from_text,
     plans_folder,
@@ -42,6 +43,7 @@ from capacity_tui.engine.api import Sampler as EngineSampler
 from capacity_tui.tui.exported import Export
 from capacity_tui.tui.measured import BenchmarkOutcome, BenchmarkStep, Sample
 from capacity_tui.tui.screens.dialogs.catalogue_view import choices
+from capacity_tui.tui.screens.plan.advice_view import advice_of
 from capacity_tui.tui.screens.plan.estimate_view import column, setting_reason, warning_lines
 from capacity_tui.tui.screens.plan.export_view import exports_of
 from capacity_tui.tui.screens.plan.field_view import field_lines
@@ -58,9 +60,10 @@ from capacity_tui.tui.screens.plan.tried_view import tried
 from capacity_tui.tui.tried import Tried
 from capacity_tui.tui.understood import Suggestion, Understood
 from capacity_tui.tui.view import Choice, Comparison, Document, Field, HardwareRow
+from capacity_tui.tui.what_if import Advice
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from capacity_tui.engine.api import BenchmarkProgress, BenchmarkReport
 
@@ -96,7 +99,11 @@ class PlanDocument:
 
     def edited(self, key: str, text: str) -> PlanDocument:
         """Return the plan with one field changed; ``auto`` gives it back to the modes, or to its default."""
-        return replace(self, plan=edited(self.plan, {key: text}, self.catalog).plan)
+        return self.changed({key: text})
+
+    def changed(self, change: Mapping[str, object]) -> PlanDocument:
+        """Return the plan with several fields changed at once."""
+        return replace(self, plan=edited(self.plan, change, self.catalog).plan)
 
     def tried(self, key: str, text: str) -> Tried:
         """Return what the plan would be with one field changed, or why it cannot be."""
@@ -118,6 +125,10 @@ class PlanDocument:
             remarks=compared.remarks,
             usual=compared.balanced.mode.title,
         )
+
+    def advice(self, mode: str, is_wanted: Callable[[], bool]) -> tuple[Advice, ...]:
+        """Return what would improve the plan as a mode fills it, the best first."""
+        return tuple(map(advice_of, offers(self.plan, self._mode(mode), self.machine, is_wanted)))
 
     def explain(self, mode: str, key: str) -> ExplanationText:
         """Say where a number of a mode comes from."""

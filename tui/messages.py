@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from capacity_tui.tui.tried import Tried
     from capacity_tui.tui.understood import Understood
     from capacity_tui.tui.view import Choice, Comparison, Document, HardwareRow
+    from capacity_tui.tui.what_if import Advice
 
 
 class Detected(Answer):
@@ -108,6 +109,20 @@ class Exported(Answer):
     def __init__(self, exports: tuple[Export, ...]) -> None:
         super().__init__()
         self.exports = exports
+
+
+class Advised(Answer):
+    """It was found out what would improve a plan.
+
+    Attributes:
+        advised: which plan of the store it was, and which mode of it.
+        advice: what would, the best first.
+    """
+
+    def __init__(self, advised: tuple[int, str], advice: tuple[Advice, ...]) -> None:
+        super().__init__()
+        self.advised = advised
+        self.advice = advice
 
 
 class Sampled(Answer):

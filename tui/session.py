@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext, suppress
 from functools import cached_property
 from pathlib import Path
@@ -220,8 +220,12 @@ class Session:
 
     def change(self, key: str, text: str) -> str:
         """Change a field of the plan; return why that was refused, or an empty text."""
+        return self.apply({key: text})
+
+    def apply(self, change: Mapping[str, object]) -> str:
+        """Change several fields of the plan in one edit; return why that was refused, or an empty text."""
         try:
-            changed = self.store.edit(key, text)
+            changed = self.store.change(change)
         except CapacityError as error:
             allowed = error.hint or error.detail
             return f"{error.title} ({allowed})" if allowed else error.title

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from capacity_tui.engine.api import Verdict
+
 if TYPE_CHECKING:
     from capacity_tui.tui.view import Column, Comparison, Document, Field
-
-
-MERGE_SECONDS = 1.0
-"""Steps on one field closer together than this are one entry of the history."""
+    from capacity_tui.tui.what_if import Advice
 
 
 OPENED = "a plan was opened"
@@ -42,7 +40,6 @@ class Edit:
     before: Document
     origin: Origin
     key: str
-    at: float
 
     @property
     def leaves_unsaved(self) -> bool:
@@ -73,16 +70,14 @@ class Baseline:
 class Store:
     """The state of the plan screen.
 
-    Args:
-        clock: seconds that only ever grow.
-
     Attributes:
         generation: counts the plans that were to be estimated.
         revision: counts the changes of the user's own.
+        advice: what would improve the plan, the best first.
+        advised: generation and mode that the advice is on.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
+    def __init__(self) -> None:
         self._undo: list[Edit] = []
         self._redo: list[Edit] = []
         self._origin = Origin(None, None, {})
@@ -93,11 +88,26 @@ class Store:
         self.compared_generation = -1
         self.baseline = Baseline()
         self.mode = ""
+        self.advice: tuple[Advice, ...] = ()
+        self.advised = (-1, "")
 
     @property
     def is_stale(self) -> bool:
         """Whether the comparison belongs to an earlier plan."""
         return self.comparison is not None and self.compared_generation != self.generation
+
+    @property
+    def is_advised(self) -> bool:
+        """Whether the advice is on the plan as the chosen mode fills it."""
+        return self.column is not None and self.advised == (self.generation, self.column.mode)
+
+    @property
+    def way_out(self) -> Advice | None:
+        """The best way out where the plan does not fit, as soon as it is known."""
+        column = self.column
+        if column is None or not self.is_advised or column.verdict is not Verdict.OVER:
+            return None
+        return next((advice for advice in self.advice if advice.verdict is not Verdict.OVER), None)
 
     @property
     def path(self) -> Path | None:
@@ -154,7 +164,7 @@ class Store:
             is_saved: whether that file holds it as it is.
         """
         if self.document is not None:
-            self._undo.append(Edit(self.document, self._origin, OPENED, self._clock()))
+            self._undo.append(Edit(self.document, self._origin, OPENED))
         self._redo.clear()
         self.baseline = Baseline() if self.baseline.pinned else self.baseline
         self._origin = Origin(path, document if is_saved else None, _texts(document))
@@ -166,24 +176,26 @@ class Store:
         Raises:
             CapacityError: the text does not make sense for the field; the plan stays.
         """
-        return self.document is not None and self.change_to(self.document.edited(key, text), key, merges=True)
+        return self.change({key: text})
 
-    def change_to(self, after: Document, key: str, merges: bool = False) -> bool:
+    def change(self, change: Mapping[str, object]) -> bool:
+        """Change several fields as one entry of the history; return whether that changed the plan.
+
+        Raises:
+            CapacityError: the values make no sense for the plan, which stays.
+        """
+        return self.document is not None and self.change_to(self.document.changed(change), next(iter(change)))
+
+    def change_to(self, after: Document, key: str) -> bool:
         """Take up a changed plan as an edit; return whether it is another one.
 
         Args:
             after: the plan.
             key: the field that was edited.
-            merges: whether it is one entry of the history with the same edit just before it.
         """
         if self.document is None or after == self.document:
             return False
-        now = self._clock()
-        last = self._undo[-1] if self._undo and not self._redo else None
-        if merges and last is not None and last.key == key and now - last.at <= MERGE_SECONDS:
-            self._undo[-1] = replace(last, at=now)
-        else:
-            self._undo.append(Edit(self.document, self._origin, key, now))
+        self._undo.append(Edit(self.document, self._origin, key))
         self._redo.clear()
         self._replace(after)
         return True
@@ -256,7 +268,7 @@ class Store:
         if not source or self.document is None:
             return None
         edit = source.pop()
-        target.append(Edit(self.document, self._origin, edit.key, edit.at))
+        target.append(Edit(self.document, self._origin, edit.key))
         self._origin = edit.origin
         self._replace(edit.before)
         return edit.key

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from capacity_tui.tui.measured import BenchmarkOutcome, BenchmarkStep, Sampler
     from capacity_tui.tui.tried import Tried
     from capacity_tui.tui.understood import Understood
+    from capacity_tui.tui.what_if import Advice
 
 AUTO = "auto"
 # Fields that the screen treats as what they are.
@@ -277,8 +278,14 @@ class Document(Protocol):
     def tried(self, key: str, text: str) -> Tried:
         """Return what the plan would be with one field changed, or why it cannot be."""
 
+    def changed(self, change: Mapping[str, object]) -> Document:
+        """Return the plan with several fields changed at once; refused like ``edited``."""
+
     def compare(self) -> Comparison:
         """Estimate the plan in its modes."""
+
+    def advice(self, mode: str, is_wanted: Callable[[], bool]) -> tuple[Advice, ...]:
+        """Return what would improve the plan as a mode fills it, the best first, while that is wanted."""
 
     def explain(self, mode: str, key: str) -> ExplanationText:
         """Say where a number comes from."""

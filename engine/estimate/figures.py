@@ -164,7 +164,7 @@ _METRICS = (
     Metric("model.active_parameters", "active parameters", "", lambda e: e.model.active_parameters),
     Metric("model.forward_flops", "forward FLOPs per {unit}", "FLOP", lambda e: e.model.forward_flops),
     Metric("memory.per_device_bytes", "peak memory allocated", "B", lambda e: e.memory.per_device_bytes, LESS),
-    Metric("memory.reserved_bytes", "peak memory", "B", lambda e: e.memory.reserved_bytes, LESS),
+    Metric("memory.reserved_bytes", "peak memory", "B", lambda e: e.memory.reserved_bytes, LESS, "memory"),
     Metric("memory.capacity_bytes", "device memory", "B", lambda e: e.memory.capacity_bytes),
     Metric("memory.utilization_percent", "memory utilization", "%", _utilization, LESS, "utilization"),
     Metric("memory.host_bytes", "host memory", "B", lambda e: e.memory.host_bytes, LESS),
@@ -183,7 +183,7 @@ _METRICS = (
     Metric("computation.model_tflops_per_device", "model TFLOP/s per device", "TFLOP/s", _rate(
         lambda e: model_tflops(
             e.computation.model_flops_per_step, e.computation.step_seconds.value, e.computation.devices)), MORE),
-    Metric("computation.estimated_train_time_seconds", "{job} time", "s", _job, LESS),
+    Metric("computation.estimated_train_time_seconds", "{job} time", "s", _job, LESS, "time"),
     Metric("computation.total_flops", "total FLOPs", "FLOP", _total_flops),
     Metric("computation.infer.prefill_tokens_per_second", "prefill throughput", "tok/s",
            _infer(lambda i: i.prefill_tokens_per_second), MORE, "prefill tok/s"),

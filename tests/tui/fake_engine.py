@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -33,6 +33,7 @@ from capacity_tui.tui.view import (
     Row,
     Usage,
 )
+from capacity_tui.tui.what_if import Advice, Effect
 
 GIB = 2**30
 MICRO_BATCH = FormulaStep("micro_batch = memory / 4 GiB", "2", (FormulaInput("memory", "8 GiB", "free"),))
@@ -201,6 +202,27 @@ class FakeDocument:
             for spec in FIELDS
         )
 
+    def changed(self, change: Mapping[str, object]) -> FakeDocument:
+        after = self
+        for key, value in change.items():
+            after = after.edited(key, str(value))
+        return after
+
+    def advice(self, mode: str, is_wanted: Callable[[], bool]) -> tuple[Advice, ...]:
+        self.engine.advised += 1
+        before = self.column(mode)
+        tried = ({"training.micro_batch": 1, "training.seq_len": 1024}, {"training.seq_len": 2048})
+        found = []
+        for change in tried:
+            after = self.changed(change).column(mode)
+            memory, speed = (after.row(key) for key in ("memory.per_device_bytes", "computation.tokens_per_second"))
+            saved = memory.value / before.row("memory.per_device_bytes").value - 1
+            if saved < -0.01:
+                effects = (Effect(f"memory {memory.text} {100 * saved:+.0f} %", 1), Effect(f"speed {speed.text}", -1))
+                title = "Shorten the sequence" + (" and the batch" if len(change) > 1 else "")
+                found.append(Advice(title, change, after.verdict, effects, "Shorter texts."))
+        return tuple(found)
+
     def sizes(self, key: str) -> tuple[int, ...]:
         return ()
 
@@ -324,6 +346,7 @@ class FakeEngine:
 
     def __init__(self) -> None:
         self.compared = 0
+        self.advised = 0
         self.measured: list[str] = []
         self.unexpected: Exception | None = None
         self.measuring = threading.Event()

@@ -10,27 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.tui.store import MERGE_SECONDS, Baseline, Store
+from capacity_tui.tui.store import Baseline, Store
 
 SEQUENCE, BATCH = "training.seq_len", "training.global_batch"
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def store(clock: Clock) -> Store:
-    store = Store(clock)
+def store() -> Store:
+    store = Store()
     store.open(FakeDocument())
     return store
 
@@ -48,20 +35,19 @@ def test_edit_undo_redo(store: Store) -> None:
     assert text(store) == "8192"
 
 
-def test_edits_on_one_field_within_a_second_are_one_entry(store: Store, clock: Clock) -> None:
+def test_every_edit_is_undone_by_itself(store: Store) -> None:
     for value in ("8192", "16384", "32768"):
-        clock.now += MERGE_SECONDS / 2
         store.edit(SEQUENCE, value)
     store.undo()
-    assert text(store) == "4096"
+    assert text(store) == "16384"
+    assert store.edits == 2
 
 
-def test_later_edits_and_edits_on_other_fields_are_entries_of_their_own(store: Store, clock: Clock) -> None:
-    store.edit(SEQUENCE, "8192")
-    store.edit(BATCH, "128")
-    clock.now += 2 * MERGE_SECONDS
-    store.edit(BATCH, "256")
-    assert store.edits == 3
+def test_several_fields_are_changed_and_undone_together(store: Store) -> None:
+    assert store.change({SEQUENCE: "8192", BATCH: "128"})
+    assert (text(store), text(store, BATCH)) == ("8192", "128")
+    store.undo()
+    assert (text(store), text(store, BATCH)) == ("4096", "64")
 
 
 def test_edit_after_undo_forgets_what_was_undone(store: Store) -> None:
@@ -147,11 +133,9 @@ def test_saving_a_plan_counts_for_all_its_edits_and_for_no_other_plan(store: Sto
 
 @given(st.lists(st.sampled_from(["8192", "16384", "128", "4096"]), max_size=12))
 def test_undoing_all_returns_to_the_start_and_redoing_all_to_the_end(values: list[str]) -> None:
-    clock = Clock()
-    store = Store(clock)
+    store = Store()
     store.open(FakeDocument())
     for value in values:
-        clock.now += 10
         store.edit(SEQUENCE, value)
     end = store.document
     while store.undo():

@@ -160,7 +160,7 @@ async def test_values_stand_beside_their_labels_on_a_large_terminal(make_app: Ma
         await settle(pilot)
         line = row(pilot, "plans", "peak / GPU")
         assert line.index("30.0 GiB") < 40
-        assert pilot.app.screen.query_one("#why").region.y == pilot.app.screen.query_one("#plans").region.y
+        assert pilot.app.screen.query_one("#beside").region.y == pilot.app.screen.query_one("#plans").region.y
 
 
 async def test_movement_keys_only_move(make_app: MakeApp) -> None:

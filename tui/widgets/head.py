@@ -183,7 +183,9 @@ class NoteLine(Bar):
             return None
         if column.reason:
             full, _, role = VERDICTS[column.verdict]
-            return Span(f"{full.split()[0]} {column.reason}", role)
+            way = self._session.store.way_out
+            out = f" → fits (a): {way.title}" if way else ""
+            return Span(f"{full.split()[0]} {column.reason}{out}", role)
         notes = (": ".join(part for part in (note.title, note.saves or note.detail) if part) for note in column.notes)
         return next((Span(f"! {text}", "warn") for text in notes), None)
 

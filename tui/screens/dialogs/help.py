@@ -16,6 +16,8 @@ _ABOUT = {
     "balanced stands between. The best value of a row is bold; percentages count from the baseline.",
     "why": "Where the number under the cursor of panel 3 comes from: formula, inputs, sources and what would "
     "change it most.",
+    "advice": "What would improve the plan, the best first, each with all that it does to memory, time and price. "
+    "Where nothing fits these are the ways out. Taking one is an edit like any other: u undoes it.",
     "live": "What this machine is doing now.",
     "machine": "All that is known about this machine and how, what that is worth, and what suits it. Measuring takes "
     "some ten seconds; what was measured is kept, and estimates use it from then on.",

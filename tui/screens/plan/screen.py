@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, ClassVar
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Container, Horizontal
+from textual.containers import Container, Horizontal, Vertical
 
 from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.messages import (
+    Advised,
     Compared,
     Detected,
     Explained,
@@ -22,6 +23,7 @@ from capacity_tui.tui.messages import (
     Pictured,
     Sampled,
 )
+from capacity_tui.tui.screens.plan.advice_list import AdviceList
 from capacity_tui.tui.screens.plan.comparison import ComparisonTable
 from capacity_tui.tui.screens.plan.field_list import FieldList
 from capacity_tui.tui.screens.plan.hardware import Hardware
@@ -33,6 +35,7 @@ from capacity_tui.tui.terminal.text import Line
 from capacity_tui.tui.widgets.panel import Panel
 
 if TYPE_CHECKING:
+    from capacity_tui.tui.screens.plan.advising import Advising
     from capacity_tui.tui.screens.plan.estimates import Estimates
     from capacity_tui.tui.screens.plan.following import Following
     from capacity_tui.tui.screens.plan.opening import Opening
@@ -50,6 +53,7 @@ class PlanScreen(ViewScreen):
     """
 
     sensors: Sensors
+    _advising: Advising
     _estimates: Estimates
     _following: Following
     _opening: Opening
@@ -77,8 +81,11 @@ class PlanScreen(ViewScreen):
         self._source = source
         self._accelerator = accelerator
         self._hardware, self._fields, self._table = Hardware(), FieldList(), ComparisonTable()
-        self._why, self._live = Why(), Live(session.glyphs)
-        self._panels: tuple[Panel, ...] = (self._hardware, self._fields, self._table, self._why, self._live)
+        self._why, self._live, self._advice = Why(), Live(session.glyphs), AdviceList()
+        self._panels: tuple[Panel, ...] = (
+            *(self._hardware, self._fields, self._table),
+            *(self._why, self._live, self._advice),
+        )
         self._current: Panel = self._fields
         self.commands = {}
 
@@ -91,7 +98,9 @@ class PlanScreen(ViewScreen):
                 yield self._live
             with Container(id="right"):
                 yield self._table
-                yield self._why
+                with Vertical(id="beside"):
+                    yield self._advice
+                    yield self._why
 
     def on_mount(self) -> None:
         """Paint first, then start the threads."""
@@ -107,6 +116,7 @@ class PlanScreen(ViewScreen):
         """Put together what the first frame does not wait for."""
         if self.commands:
             return
+        from capacity_tui.tui.screens.plan.advising import Advising
         from capacity_tui.tui.screens.plan.edits import PlanEdits
         from capacity_tui.tui.screens.plan.estimates import Estimates
         from capacity_tui.tui.screens.plan.files import PlanFiles
@@ -128,6 +138,7 @@ class PlanScreen(ViewScreen):
             why=self._why,
         )
         self._following = Following(session, self, self._why, self._show_text, self.back)
+        self._advising = Advising(session, self, self._advice)
         self._opening = Opening(session, self)
         self.sensors = Sensors(session, self, self._live)
         self.commands = {
@@ -137,6 +148,7 @@ class PlanScreen(ViewScreen):
             **Finding(session, self._ask, self._searched).commands,
             **self._estimates.commands,
             **self._following.commands,
+            **self._advising.commands,
             **self._opening.commands,
             **self.sensors.commands,
             **{f"panel.{panel.id}": partial(self._go_to, panel) for panel in self._panels},
@@ -185,6 +197,11 @@ class PlanScreen(ViewScreen):
     def show_pictures(self, event: Pictured) -> None:
         """Show the pictures that were asked for."""
         self._following.show_pictures(event)
+
+    @on(Advised)
+    def show_advised(self, event: Advised) -> None:
+        """Show what would improve the plan."""
+        self._advising.show(event)
 
     @on(Sampled)
     def show_sample(self, event: Sampled) -> None:
@@ -275,7 +292,7 @@ class PlanScreen(ViewScreen):
         for other in self._panels:
             other.set_class(other is panel, "-current")
             other.repaint()
-        for column in self.query("#left, #right"):
+        for column in self.query("#left, #right, #beside"):
             column.set_class(panel in column.query(Panel), "-current")
 
     # What lies over the panels

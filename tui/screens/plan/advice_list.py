@@ -1,0 +1,128 @@
+"""Panel 6: what would improve the plan, each with all that it does."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.cells import cell_len
+from textual.binding import BindingType
+
+from capacity_tui.tui.actions import bindings
+from capacity_tui.tui.terminal.text import Line, Span, clip, fit, line, wrap
+from capacity_tui.tui.widgets.head import VERDICTS
+from capacity_tui.tui.widgets.panel import Panel
+
+if TYPE_CHECKING:
+    from capacity_tui.tui.what_if import Advice
+
+_TONES = {1: "good", 0: "dim", -1: "bad"}
+_INDENT = 4
+
+
+class AdviceList(Panel):
+    """Advice, the best first; the one that a key takes is marked."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("advice")
+    NUMBER = 6
+    TITLE = "Advice"
+    KEYS = "a takes it"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._advice: tuple[Advice, ...] | None = None
+        self._stale = False
+        self._items: list[int] = []
+
+    @property
+    def chosen(self) -> Advice | None:
+        """The advice under the cursor, which a key takes."""
+        return self._advice[self.cursor] if self._advice else None
+
+    def show_advice(self, advice: tuple[Advice, ...] | None, *, stale: bool, urgent: bool = False) -> None:
+        """Show advice.
+
+        Args:
+            advice: what would improve the plan, the best first; None while it is looked for the first time.
+            stale: whether it belongs to an earlier plan.
+            urgent: whether it shows the ways out of a plan that does not fit.
+        """
+        self.set_class(urgent, "-urgent")
+        if (advice, stale) != (self._advice, self._stale):
+            if advice != self._advice:
+                self.cursor = 0
+            self._advice, self._stale = advice, stale
+            self.repaint()
+
+    def item_count(self) -> int:
+        """Return how much advice there is."""
+        return len(self._advice or ())
+
+    def item_at(self, index: int) -> int | None:
+        """Return the advice to which a line belongs."""
+        return self._items[index] if index < len(self._items) else None
+
+    def build(self, width: int) -> tuple[list[Line], range | None]:
+        """Lay the advice out, each in a line where there is room, else with what it does below it."""
+        if not self._advice:
+            found = "looking for what would improve it…" if self._advice is None else "nothing found that improves it"
+            return [line(Span(clip(found, width), "dim"))], None
+        lines: list[Line] = []
+        self._items = []
+        reveal = range(1)
+        for index, advice in enumerate(self._advice):
+            shown = self._lines_of(advice, index, width)
+            if index == self.cursor:
+                reveal = range(len(lines), len(lines) + len(shown))
+            lines += shown
+            self._items += [index] * len(shown)
+        return lines, reveal
+
+    def summary(self) -> Line:
+        """Return what a key takes."""
+        return self._lines_of(self._advice[0], 0, 200)[0] if self._advice else line()
+
+    def edge(self) -> str:
+        """Return how much advice there is."""
+        count = self.item_count()
+        return f"{self.cursor + 1} of {count}" if count else ""
+
+    def _lines_of(self, advice: Advice, index: int, width: int) -> list[Line]:
+        here = index == self.cursor
+        mark, role = self._mark(advice)
+        head = [Span("a " if here else "  ", "key"), Span(f"{mark} ", role), Span(advice.title, self._role("value"))]
+        effects = self._effects(advice)
+        selected = here and self.is_current
+        whole = line(*head, Span(": ", "dim"), *effects, selected=selected)
+        if cell_len(whole.plain) <= width:
+            lines = [whole]
+        else:
+            lines = [fit(line(*head, selected=selected), width)]
+            lines += [fit(line(" " * _INDENT, *row, selected=selected), width) for row in _rows(effects, width)]
+        if here and advice.caution:
+            more = wrap(advice.caution, width - _INDENT)
+            lines += [line(" " * _INDENT, Span(text, self._role("warn")), selected=selected) for text in more]
+        return lines
+
+    def _effects(self, advice: Advice) -> list[Span]:
+        spans: list[Span] = []
+        for effect in advice.effects:
+            spans += [Span(", " if spans else "", "dim"), Span(effect.text, self._role(_TONES[effect.gain]))]
+        return spans
+
+    def _mark(self, advice: Advice) -> tuple[str, str]:
+        full, _, role = VERDICTS[advice.verdict]
+        return full.split()[0], self._role(role)
+
+    def _role(self, role: str) -> str:
+        return "dim" if self._stale else role
+
+
+def _rows(spans: list[Span], width: int) -> list[list[Span]]:
+    """Return spans in rows that have room for them."""
+    rows: list[list[Span]] = [[]]
+    for span in spans:
+        used = cell_len("".join(other.text for other in rows[-1]))
+        if rows[-1] and used + cell_len(span.text) > width - _INDENT and span.text.strip(", "):
+            rows.append([])
+        rows[-1].append(span)
+    return rows
