@@ -44,6 +44,15 @@ class _Bar:
     hidden: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Columns of a chart: of the names, of the bars, and of the texts behind them."""
+
+    names: int
+    bars: int
+    texts: int
+
+
 def memory_lines(memory: MemoryTimeline, width: int, glyphs: BarGlyphs = BLOCKS) -> tuple[str, ...]:
     """Return memory over a step and at its peak as lines of text.
 
@@ -57,7 +66,7 @@ def memory_lines(memory: MemoryTimeline, width: int, glyphs: BarGlyphs = BLOCKS)
     extent = max(peak, limit or 0.0, *(moment.size for moment in memory.moments), 1.0)
     moments = [_Bar(each.name, 0.0, each.size, _bytes(each.size)) for each in memory.moments]
     parts = list(_stacked(memory.parts))
-    names = max(len(bar.name) for bar in (*moments, *parts))
+    place = _placed((*moments, *parts), width, room_for=f" {glyphs.peak}" if moments else "")
     told = [f"Device: {_bytes(limit)}" if limit is not None else "Device: memory size not known"]
     if memory.peak:
         told.append(f"peak {memory.peak}")
@@ -65,8 +74,9 @@ def memory_lines(memory: MemoryTimeline, width: int, glyphs: BarGlyphs = BLOCKS)
     if moments:
         largest = max(moments, key=lambda bar: bar.size)
         marked = [_Bar(b.name, b.start, b.size, f"{b.text} {glyphs.peak if b is largest else ' '}") for b in moments]
-        lines += ["Over a step, inside the allocator", *_drawn(marked, extent, limit, names, width, glyphs)]
-    lines += ["At the peak, with what lies outside it", *_drawn(parts, extent, limit, names, width, glyphs)]
+        lines += ["Over a step, inside the allocator", *_drawn(marked, extent, limit, place, glyphs)]
+        parts = [_Bar(bar.name, bar.start, bar.size, f"{bar.text}  ") for bar in parts]
+    lines += ["At the peak, with what lies outside it", *_drawn(parts, extent, limit, place, glyphs)]
     if len({stage.size for stage in memory.stages}) > 1:
         stages = ", ".join(f"{stage.name} {_bytes(stage.size)}" for stage in memory.stages)
         lines.append(f"Pipeline stages: {stages}")
@@ -81,13 +91,13 @@ def step_lines(step: StepTimeline, width: int, glyphs: BarGlyphs = BLOCKS) -> tu
         width: columns there are.
         glyphs: characters to draw with.
     """
-    names = max((len(part.name) for phase in step.phases for part in phase.stretches), default=0)
+    drawn = {phase: [_stretch(part, step.seconds) for part in phase.stretches] for phase in step.phases}
+    place = _placed([bar for bars in drawn.values() for bar in bars], width)
     lines: list[str] = []
-    for phase in step.phases:
-        bars = [_stretch(part, step.seconds) for part in phase.stretches]
+    for phase, bars in drawn.items():
         share = f", {format_percent(phase.seconds / step.seconds)} of all" if len(step.phases) > 1 else ""
         lines.append(f"{phase.name.capitalize()}: {format_seconds(phase.seconds)}{share}")
-        lines += _drawn(bars, phase.seconds, None, names, width, glyphs)
+        lines += _drawn(bars, phase.seconds, None, place, glyphs)
     hidden = [*_hidden_texts(step.phases)]
     if hidden:
         lines.append(f"{glyphs.hidden} hidden: {'; '.join(hidden)}")
@@ -113,17 +123,21 @@ def _stacked(amounts: Iterable[Amount]) -> Iterator[_Bar]:
         start += amount.size
 
 
-def _drawn(
-    bars: Sequence[_Bar], extent: float, limit: float | None, names: int, width: int, glyphs: BarGlyphs
-) -> Iterator[str]:
-    """Yield bars on one axis; texts that leave them too little room stay away."""
-    texts = max((len(bar.text) for bar in bars), default=0)
+def _placed(bars: Sequence[_Bar], width: int, room_for: str = "") -> _Place:
+    """Return where names, bars and texts stand; texts that leave bars too little room stay away."""
+    names = max((len(bar.name) for bar in bars), default=0)
+    texts = max((len(bar.text) for bar in bars), default=0) + len(room_for)
     room = width - len(_INDENT) - names - texts - 2
     if room < _NARROWEST_BAR:
-        texts, room = 0, max(width - len(_INDENT) - names - 1, 1)
+        return _Place(names, max(width - len(_INDENT) - names - 1, 1), 0)
+    return _Place(names, room, texts)
+
+
+def _drawn(bars: Iterable[_Bar], extent: float, limit: float | None, place: _Place, glyphs: BarGlyphs) -> Iterator[str]:
+    """Yield bars on one axis."""
     for bar in bars:
-        cells = _cells(bar, extent, limit, room, glyphs)
-        yield f"{_INDENT}{bar.name:<{names}} {cells} {bar.text[:texts]:>{texts}}".rstrip()
+        cells = _cells(bar, extent, limit, place.bars, glyphs)
+        yield f"{_INDENT}{bar.name:<{place.names}} {cells} {bar.text[: place.texts]:>{place.texts}}".rstrip()
 
 
 def _cells(bar: _Bar, extent: float, limit: float | None, room: int, glyphs: BarGlyphs) -> str:

@@ -152,6 +152,8 @@ def _rows(plan: Plan, estimate: Estimate) -> Iterator[Row]:
     for part, size in estimate.memory.parts.items():
         if float(size) > 0:
             yield _figure_row(estimate, f"memory.parts.{part}", indent=1)
+    if estimate.computation.steps is not None:
+        yield _figure_row(estimate, "computation.total_flops")
 
 
 def _memory_rows(estimate: Estimate) -> Iterator[Row]:

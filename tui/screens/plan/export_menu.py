@@ -15,7 +15,7 @@ from textual.screen import ModalScreen
 from capacity_tui.tui.exported import Export
 from capacity_tui.tui.messages import Exported, Failed
 from capacity_tui.tui.session import Session
-from capacity_tui.tui.terminal.text import Line, Span, clip, left, line
+from capacity_tui.tui.terminal.text import Line, Span, clip, fold, left, line
 from capacity_tui.tui.widgets.guarded import ClosesOnce
 from capacity_tui.tui.widgets.lines import Lines
 
@@ -105,7 +105,8 @@ class ExportMenu(ModalScreen[Export | None], ClosesOnce[Export | None]):
         width = lines.size.width
         shown = [self._line(export, index, width) for index, export in enumerate(self._exports)]
         lines.show([*shown, line()], range(self._cursor, self._cursor + 1))
-        text.show([line(Span(clip(part, width), "dim")) for part in self._exports[self._cursor].text.splitlines()])
+        parts = (part for whole in self._exports[self._cursor].text.splitlines() for part in fold(whole, width))
+        text.show([line(Span(part, "dim")) for part in parts])
 
     def _line(self, export: Export, index: int, width: int) -> Line:
         room = max(width - _TITLE_WIDTH - 2, 0)

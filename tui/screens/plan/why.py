@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from textual.binding import BindingType
 
 from capacity_tui.tui.actions import bindings
-from capacity_tui.tui.terminal.text import Line, Span, fit, left, line, spread, wrap
+from capacity_tui.tui.terminal.text import Line, Span, fit, fold, left, line, spread, wrap
 from capacity_tui.tui.widgets.panel import Panel
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def told_lines(explanation: ExplanationText, width: int, ascii_only: bool, path:
         lines = [fit(head, width), line(Span(result, "best"))]
     if path:
         lines.insert(0, fit(line(Span(_BETWEEN_PAGES.join(path) + _BETWEEN_PAGES, "dim")), width))
-    lines += [line(Span(text, "value")) for text in wrap(explanation.formula, width, "  ")]
+    lines += [line(Span(text, "value")) for text in wrap(_formula(explanation.formula), width, "  ")]
     told = [Told(each) for each in lines]
     told += _input_lines(explanation.inputs, width)
     if explanation.picture is not None and width >= _NARROWEST_PICTURE:
@@ -138,7 +138,7 @@ def told_lines(explanation: ExplanationText, width: int, ascii_only: bool, path:
     if explanation.lever:
         told += _labelled("lever", explanation.lever, width, "accent")
     for step in explanation.steps:
-        told += _labelled("with", f"{step.formula}  ({step.result})", width, "value")
+        told += _labelled("with", f"{_formula(step.formula)}  ({step.result})", width, "value")
         told += _input_lines(step.inputs, width)
     for assumption in explanation.assumptions:
         told += _labelled("assumed", assumption, width, "warn")
@@ -151,7 +151,8 @@ def picture_text(picture: Picture, width: int, ascii_only: bool) -> list[Line]:
     """Return a picture as lines."""
     from capacity_tui.engine.api import picture_lines
 
-    return [fit(line(Span(text, "value")), width) for text in picture_lines(picture, width, ascii_only)]
+    drawn = picture_lines(picture, width, ascii_only)
+    return [line(Span(part, "value")) for text in drawn for part in fold(text, width)]
 
 
 def _input_lines(inputs: tuple[FormulaInput, ...], width: int) -> list[Told]:
@@ -172,6 +173,11 @@ def _input_line(entry: FormulaInput, names: int, texts: int, width: int) -> Line
         "  ",
         source,
     )
+
+
+def _formula(text: str) -> str:
+    """Return a formula with the dot of products, which is a star in ASCII; the middle dot is a dash there."""
+    return text.replace("·", "⋅")
 
 
 def _labelled(label: str, text: str, width: int, role: str) -> list[Told]:
