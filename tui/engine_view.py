@@ -167,7 +167,7 @@ class PlanDocument:
         filled = self._mode(mode)
         is_usual = filled.mode.id == self._compared.balanced.mode.id
         said = self.plan if is_usual else filled.plan
-        name = "-".join((self.name, *mode.casefold().split()))
+        name = "-".join((self.name.replace("/", "-"), *mode.casefold().split()))
         return exports_of(said, filled.plan, name, f"As the {mode} mode fills it.", self.machine, self.catalog)
 
     def pictures(self, mode: str) -> tuple[tuple[str, Picture], ...]:

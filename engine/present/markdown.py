@@ -7,14 +7,18 @@ from collections.abc import Iterable, Iterator
 
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.explain.roofline import Roofline
+from capacity_tui.engine.explain.timelines import memory_timeline, step_timeline
 from capacity_tui.engine.plan.files.writing import dump_plan
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.present.pictures.roofline_chart import limit_text, roofline_lines
+from capacity_tui.engine.present.pictures.timeline_chart import memory_lines, step_lines
 from capacity_tui.engine.present.plan_report import SCALING_HEADS, scaling_rows, scaling_text
 from capacity_tui.engine.present.reports import Report
 from capacity_tui.engine.present.summary import basis, blocks, chosen, headline, note_text, notes, verdict
 from capacity_tui.engine.printable import printable, printable_lines
 
+_WIDTH = 72
+"""Columns of drawings of text."""
 # What would end a cell, begin markup or open a tag in the texts of a table.
 _SPECIAL = str.maketrans({character: f"\\{character}" for character in "\\`*_[]<>|#"})
 
@@ -46,6 +50,9 @@ def _lines(plan: Plan, estimate: Estimate, roofline: Roofline | None) -> Iterato
         yield from ("", "## What limits it", "", escaped(limit_text(roofline, estimate)))
         if plan.report.include_plots:
             yield from ("", *_fenced("text", "\n".join(roofline_lines(roofline))))
+    if plan.report.include_plots and plan.report.detailed_breakdown:
+        drawn = (*memory_lines(memory_timeline(estimate), _WIDTH), "", *step_lines(step_timeline(estimate), _WIDTH))
+        yield from ("", "## What happens when", "", *_fenced("text", "\n".join(drawn)))
     if estimate.scalability:
         yield from table_lines("Scalability", SCALING_HEADS, scaling_rows(estimate.scalability))
         yield from ("", *(f"- {escaped(line)}" for line in scaling_text(estimate.scalability)))

@@ -1,0 +1,44 @@
+"""What the menu of exports offers of real plans."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+import yaml
+
+from capacity_tui.engine.plan.files.loading import plan_from_text
+from capacity_tui.tui.engine_view import CapacityEngine
+from capacity_tui.tui.exported import Export
+
+
+@pytest.fixture(scope="module")
+def exports() -> dict[str, Export]:
+    document = CapacityEngine().open("qlora_rtx_4090")
+    column = document.compare().columns[0]
+    return {export.title: export for export in document.exports(column.mode)}
+
+
+def test_a_plan_with_adapters_has_files_of_every_tool(exports: dict[str, Export]) -> None:
+    assert list(exports) == [
+        "Plan as YAML",
+        "One-line command",
+        "Framework files",
+        "Files for Axolotl",
+        "Files for LLaMA-Factory",
+        "Files for torchtune",
+        "Report in Markdown",
+        "Report as a web page",
+    ]
+    ast.parse(exports["Framework files"].files["train.py"])
+    assert yaml.safe_load(exports["Files for Axolotl"].files["axolotl.yaml"])["adapter"] == "qlora"
+    assert exports["Report as a web page"].text.startswith("<!doctype html>")
+
+
+def test_every_form_is_the_same_plan(exports: dict[str, Export]) -> None:
+    [text] = exports["Plan as YAML"].files.values()
+    plan = plan_from_text(text, "exported")
+    assert plan.parallelism.dp == 1
+    assert "Predicted on" in text
+    assert exports["One-line command"].text.startswith("capacity-tui plan --model llama-3.1-8b --task qlora --gpu rtx")
+    assert "What happens when" in exports["Report in Markdown"].text
