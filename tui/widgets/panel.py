@@ -149,7 +149,7 @@ class Panel(Commanded, Lines, can_focus=True):
         keys = self.KEYS if self.is_current else ""
         parts = [part for part in (keys, self.edge()) if part]
         text = " · ".join(parts)
-        if cell_len(text) > self.size.width - 2:
+        if cell_len(text) > self.size.width - 4:
             text = self.edge()
         if self.app.has_class("-ascii"):
             text = to_ascii(text)

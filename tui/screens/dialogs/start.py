@@ -20,6 +20,7 @@ from capacity_tui.tui.messages import Failed, LinePlanned, LineRead, Opened, Sta
 from capacity_tui.tui.paths import shortened
 from capacity_tui.tui.requests import Request
 from capacity_tui.tui.session import Session
+from capacity_tui.tui.terminal.glyphs import to_ascii
 from capacity_tui.tui.terminal.text import Line, Span, clip, left, line, wrap
 from capacity_tui.tui.widgets.entry import Entry
 from capacity_tui.tui.widgets.guarded import ClosesOnce
@@ -74,7 +75,7 @@ class StartPrompt(ModalScreen[None], ClosesOnce[None]):
     def compose(self) -> ComposeResult:
         """Put the line above what was understood, and what one may begin with below."""
         with Vertical(classes="dialog", id="start") as frame:
-            frame.border_title = Content(_WANTED)
+            frame.border_title = Content(to_ascii(_WANTED) if self.app.has_class("-ascii") else _WANTED)
             frame.border_subtitle = Content(_KEYS)
             yield Entry(_PLACEHOLDER)
             yield Lines()

@@ -38,7 +38,7 @@ class ComparisonTable(Panel):
     BINDINGS: ClassVar[list[BindingType]] = bindings("plans")
     NUMBER = 3
     TITLE = "Plans"
-    KEYS = "enter explain · x baseline · P pin · y copy"
+    KEYS = "enter explain · x baseline · P pin"
 
     def __init__(self) -> None:
         super().__init__()
