@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -66,6 +67,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from capacity_tui.engine.api import BenchmarkProgress, BenchmarkReport
+
+
+_NOT_IN_NAMES = re.compile(r"[^\w.]+")
+"""What names of files do without."""
 
 
 @dataclass(frozen=True)
@@ -143,8 +148,7 @@ class PlanDocument:
         """Return the plan as YAML; of a mode with everything chosen, without one as it was written."""
         if mode is None:
             return dump_plan(self.plan)
-        plan = self._mode(mode).plan.model_copy(update={"scenarios": {}})
-        return dump_plan(plan, f"Pinned as {mode}." if mode in self.pins() else f"As the {mode} mode fills it.")
+        return dump_plan(_alone(self._mode(mode).plan), self._what(mode))
 
     def pins(self) -> tuple[str, ...]:
         """Return the names of the plans beside it."""
@@ -165,10 +169,11 @@ class PlanDocument:
     def exports(self, mode: str) -> tuple[Export, ...]:
         """Return every form in which the plan, as a mode fills it, can leave the program."""
         filled = self._mode(mode)
-        is_usual = filled.mode.id == self._compared.balanced.mode.id
-        said = self.plan if is_usual else filled.plan
-        name = "-".join((self.name.replace("/", "-"), *mode.casefold().split()))
-        return exports_of(said, filled.plan, name, f"As the {mode} mode fills it.", self.machine, self.catalog)
+        # What leaves open what the balanced mode fills is the shorter plan of the same.
+        is_usual = mode not in self.pins() and filled.mode.id == self._compared.balanced.mode.id
+        said, settled = _alone(self.plan if is_usual else filled.plan), _alone(filled.plan)
+        name = _NOT_IN_NAMES.sub("-", f"{self.name}-{mode}".casefold()).strip("-")
+        return exports_of(said, settled, name, self._what(mode), self.machine, self.catalog)
 
     def pictures(self, mode: str) -> tuple[tuple[str, Picture], ...]:
         """Return what there is to draw of the plan as a mode fills it, with titles."""
@@ -176,6 +181,10 @@ class PlanDocument:
         answered = Answer(filled.resolved, filled.estimate)
         drawn = ((title, picture_of(group, answered)) for group, title in PICTURES.items())
         return tuple((title, picture) for title, picture in drawn if picture is not None)
+
+    def _what(self, mode: str) -> str:
+        """Return what the plan of a column is, in words."""
+        return f"Pinned as {mode}." if mode in self.pins() else f"As the {mode} mode fills it."
 
     def _mode(self, mode: str) -> ModePlan:
         """Return the plan of a mode, or one that is pinned."""
@@ -199,6 +208,11 @@ class PlanDocument:
     @cached_property
     def _compared(self) -> EngineComparison:
         return engine.compare(self.plan, self.machine, self.catalog)
+
+
+def _alone(plan: Plan) -> Plan:
+    """Return a plan without those that are pinned beside it."""
+    return plan.model_copy(update={"scenarios": {}})
 
 
 class LiveSampler:

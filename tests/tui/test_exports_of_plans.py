@@ -42,3 +42,15 @@ def test_every_form_is_the_same_plan(exports: dict[str, Export]) -> None:
     assert "Predicted on" in text
     assert exports["One-line command"].text.startswith("capacity-tui plan --model llama-3.1-8b --task qlora --gpu rtx")
     assert "What happens when" in exports["Report in Markdown"].text
+
+
+def test_a_pinned_plan_is_exported_as_itself() -> None:
+    document = CapacityEngine().open("qlora_rtx_4090").pinned("balanced").edited("training.micro_batch", "1")
+    [pinned] = document.pins()
+    exported = {export.title: export for export in document.exports(pinned)}
+    [(name, text)] = exported["Plan as YAML"].files.items()
+    assert "/" not in name
+    assert f"Pinned as {pinned}." in text
+    plan = plan_from_text(text, name)
+    assert (plan.training.micro_batch, plan.scenarios) == (2, {})
+    assert "micro_batch=2" in exported["One-line command"].text
