@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -45,6 +45,7 @@ class Term:
         detail: how it comes about, with figures.
         derivation: the equation behind it, where one was recorded.
         key: the result key of the figure it is, empty where it is none of its own.
+        sum: what it is the sum of itself, where it is no figure; None where it is none.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Term:
     detail: str = ""
     derivation: Derivation | None = None
     key: str = ""
+    sum: Sum | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,19 +172,22 @@ def _layer_terms(layers: Iterable[Layer], attribute: str) -> Iterator[Term]:
 
 def _part_terms(part: str, estimate: Estimate) -> Iterator[Term]:
     """Yield the seconds of a part, phase by phase: its kernels, its communication, and what is left of it."""
-    phases = estimate.work.phases
-    for phase, time in zip(phases, estimate.computation.phases, strict=True):
-        ending = f" ({phase.name})" if phase.name != "step" else ""
-        terms = [*_operator_terms(phase, part, ending), *_collective_terms(phase, time, part, ending)]
-        yield from terms
-        rest = mean(time.parts.get(part, 0.0) * phase.runs) - sum(term.value for term in terms)
-        if part == "overhead":
-            share = phase.schedule.repeats / phase.schedule.stages if ending else 1.0
-            fixed = mean(phase.fixed_seconds * share * phase.runs)
-            yield Term(f"host time of a {'pass' if ending else 'step'}{ending}", fixed)
-            yield Term(f"waiting for kernels to be launched{ending}", max(0.0, rest - fixed))
-        elif part == "pipeline_bubble":
-            yield Term(f"waiting for other stages{ending}", rest)
+    for phase, time in zip(estimate.work.phases, estimate.computation.phases, strict=True):
+        yield from _phase_terms(phase, time, part)
+
+
+def _phase_terms(phase: Phase, time: PhaseTime, part: str) -> Iterator[Term]:
+    ending = f" ({phase.name})" if phase.name != "step" else ""
+    terms = [*_operator_terms(phase, part, ending), *_collective_terms(phase, time, part, ending)]
+    yield from terms
+    rest = mean(time.parts.get(part, 0.0) * phase.runs) - sum(term.value for term in terms)
+    if part == "overhead":
+        share = phase.schedule.repeats / phase.schedule.stages if ending else 1.0
+        fixed = mean(phase.fixed_seconds * share * phase.runs)
+        yield Term(f"host time of a {'pass' if ending else 'step'}{ending}", fixed)
+        yield Term(f"waiting for kernels to be launched{ending}", max(0.0, rest - fixed))
+    elif part == "pipeline_bubble":
+        yield Term(f"waiting for other stages{ending}", rest)
 
 
 def _operator_terms(phase: Phase, part: str, ending: str) -> Iterator[Term]:
@@ -280,5 +285,10 @@ def _serving_sum(key: str, estimate: Estimate) -> Sum | None:
         return None
     for phase, time in zip(estimate.work.phases, estimate.computation.phases, strict=True):
         if phase.name == wanted:
-            return _sum(_parts(time.parts), "s", "" if key.endswith("_seconds") else "seconds")
+            once = replace(phase, runs=1.0)
+            parts = (
+                Term(part_label(part), mean(seconds), sum=_sum(_phase_terms(once, time, part), "s"))
+                for part, seconds in time.parts.items()
+            )
+            return _sum(parts, "s", "" if key.endswith("_seconds") else "seconds")
     return None

@@ -237,7 +237,8 @@ def _sum(found: Sum) -> FormulaStep:
 
 
 def _term(term: Term, unit: str) -> FormulaInput:
-    step = None if term.derivation is None else _derived(term.derivation)
+    derived = None if term.derivation is None else _derived(term.derivation)
+    step = derived if term.sum is None else _sum(term.sum)
     return FormulaInput(term.name, format_quantity(term.value, unit), term.detail, step, term.key)
 
 

@@ -158,6 +158,18 @@ def test_every_number_put_in_can_be_followed_to_the_ground(opened: list[Explanat
             entries = [entry for step in below for entry in step.inputs]
 
 
+def test_parts_of_a_served_token_open_into_its_kernels() -> None:
+    token = explained(plan_of("vllm_70b_4_h100"), "computation.infer.time_per_output_token_seconds")
+    shown = explanation_text(Explained(token, None))
+    compute = {entry.name: entry for entry in shown.inputs}["compute"]
+    page = followed(shown, compute)
+    assert page.formula == "the sum of its parts"
+    assert any(entry.name == "output head (decode)" for entry in page.inputs), page.inputs
+    [part] = [term for term in token.terms if term.name == "compute"]
+    assert part.sum is not None
+    assert sum(term.value for term in part.sum.terms) == pytest.approx(part.value, rel=1e-6)
+
+
 def equations() -> Iterator[Equation[...]]:
     """Yield every equation of the estimates."""
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
