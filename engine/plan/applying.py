@@ -9,7 +9,7 @@ from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.models.families import Kind
 from capacity_tui.engine.plan.all_fields import all_fields
 from capacity_tui.engine.plan.names import software_id
-from capacity_tui.engine.plan.plan import AUTO, Plan
+from capacity_tui.engine.plan.plan import AUTO, DETECTED, Plan
 from capacity_tui.engine.schema.field_meta import Condition, Knob
 
 PERCEPTRON = "mlp"
@@ -76,6 +76,12 @@ def _has_load(plan: Plan) -> bool:
 
 
 SAMPLES = Need("needs samples: without them the job has no length", lambda here: here.plan.training.samples is None)
+
+
+def _may_be_unlike(plan: Plan) -> bool:
+    return bool(plan.hardware.groups) or plan.hardware.name == DETECTED
+
+
 CONDITIONS: Mapping[Condition, Need] = {
     "adapter": Need("needs an adapter: method lora, qlora or dora", lambda here: here.plan.training.adapter is None),
     "nodes": Need("needs more than one node", _lacks_nodes),
@@ -107,6 +113,8 @@ CONDITIONS: Mapping[Condition, Need] = {
     "spot price": Need("no spot price of this hardware is known", lambda here: here.has_spot_price is False),
     "processors": Need("needs processors: this runs on an accelerator", lambda here: here.on_processor is False),
     "images": Need("needs a network over images", lambda here: here.plan.model.name == PERCEPTRON),
+    "unlike devices": Need("needs unlike devices", lambda here: not _may_be_unlike(here.plan)),
+    "reports": Need("changes no figure; it is for reports", lambda _: True),
     "matrices": Need("trees multiply no matrices", lambda here: here.plan.model.name in TREES),
 }
 """Without what a field changes nothing, by the names that fields give."""

@@ -17,9 +17,11 @@ from capacity_tui.engine.plan.consequences import GIVEN_BACK, REPLACING, RULES, 
 from capacity_tui.engine.plan.model_change import is_model_file, names_of_parameter, own_parameter
 from capacity_tui.engine.plan.plan import AUTO, Plan
 from capacity_tui.engine.plan.sections.adapter import adapter_of
+from capacity_tui.engine.plan.table_text import table_of
 
 Values: TypeAlias = Mapping[str, object]
 _NAME, _FILE = "model.name", "model.config"
+_GROUPS, _HARDWARE = "hardware.groups", "hardware.name"
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,8 +179,21 @@ def _written(plan: Plan, path: str, value: object, catalog: Catalog | None) -> I
             yield path, given
         return
     known = all_fields().get(path)
+    if known is not None and isinstance(value, str) and value != AUTO and known.knob.kind in ("table", "list"):
+        given = _typed(known, value)
+        if path == _GROUPS and given is not GIVEN_BACK:
+            yield _HARDWARE, GIVEN_BACK  # the first group names it
+        yield path, given
+        return
     is_closed = known is not None and not known.knob.automatic
     yield path, GIVEN_BACK if is_closed and isinstance(value, str) and value == AUTO else value
+
+
+def _typed(known: KnownField, text: str) -> object:
+    """Return what a typed table or list stands for; nothing where nothing was typed."""
+    if known.knob.kind == "list":
+        return [part for part in text.replace(",", " ").split() if part]
+    return table_of(known.path, text, isinstance(known.default, tuple)) or GIVEN_BACK
 
 
 def _with(node: object, path: tuple[str, ...], value: object, above: tuple[str, ...] = ()) -> dict[str, object]:

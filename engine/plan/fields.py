@@ -18,12 +18,13 @@ from capacity_tui.engine.plan.names import known_words
 from capacity_tui.engine.plan.plan import AUTO, Plan
 from capacity_tui.engine.schema.field_meta import Knob
 
+_REPORTED = ("scalability", "report")
 # Sections that matter for a task, in the order they are shown.
 SECTIONS = {
-    "train": ("model", "", "training", "parallelism", "hardware", "pricing"),
-    "finetune": ("model", "", "training", "training.adapter", "parallelism", "hardware", "pricing"),
-    "infer": ("model", "", "inference", "parallelism", "hardware", "pricing"),
-    "fit": ("model", "", "hardware", "pricing"),
+    "train": ("model", "", "training", "parallelism", "hardware", "pricing", *_REPORTED),
+    "finetune": ("model", "", "training", "training.adapter", "parallelism", "hardware", "pricing", *_REPORTED),
+    "infer": ("model", "", "inference", "parallelism", "hardware", "pricing", *_REPORTED),
+    "fit": ("model", "", "hardware", "pricing", *_REPORTED),
 }
 # What a batch counts, for models that read sequences and for those that read single samples.
 _SEQUENCES, _SAMPLES = "seq", "samples"
@@ -81,7 +82,8 @@ def plan_values(plan: Plan, kind: Kind = "transformer") -> dict[str, object]:
 
 
 def _entries(plan: Plan, kind: Kind, task: str) -> Iterator[PlanField]:
-    """Yield the fields that apply to a kind of model and a task, in the order of the plan file."""
+    """Yield the fields that apply to a kind of model and a task: in the order of the plan file, overrides last."""
+    overrides = []
     for section in SECTIONS[task]:
         for entry in (*_fields(plan, section), *(_spec_fields(plan, kind) if section == "model" else ())):
             if (
@@ -90,7 +92,11 @@ def _entries(plan: Plan, kind: Kind, task: str) -> Iterator[PlanField]:
                 and entry.knob.shown
                 and not (entry.path == "model.config" and plan.model.config is None)
             ):
-                yield entry
+                if entry.path != "model.spec":
+                    yield entry
+                elif not _has_parameters(plan, kind):
+                    overrides.append(entry)
+    yield from overrides
 
 
 def _in_words(entry: PlanField, catalog: Catalog, here: Circumstances) -> PlanField:
@@ -113,6 +119,11 @@ def _fields(plan: Plan, section: str) -> Iterator[PlanField]:
         knob = knob_of(info)
         if knob is not None:
             yield PlanField(f"{section}.{name}" if section else name, knob, getattr(holder, name))
+
+
+def _has_parameters(plan: Plan, kind: Kind) -> bool:
+    """Whether the model has parameters of its own, which are fields one by one."""
+    return spec_type_of(plan.model.name, kind, plan.model.spec) is not None
 
 
 def _spec_fields(plan: Plan, kind: Kind) -> Iterator[PlanField]:

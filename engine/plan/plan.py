@@ -68,7 +68,7 @@ _BETWEEN_NODES: tuple[Condition, ...] = ("nodes", "divided model", "split model"
 
 def _shown_in_reports(label: str, kind: Kind = "switch", choices: tuple[str, ...] = ()) -> Knob:
     """Return what is known about a field that no estimate depends on."""
-    return Knob(label, kind, "report", choices=choices, role="output", keeps_result=True, shown=False)
+    return Knob(label, kind, "report", choices=choices, role="output", keeps_result=True, needs=("reports",))
 
 
 def counted_name(name: object) -> tuple[int, str] | None:
@@ -147,8 +147,8 @@ class HardwareSection(Section):
             "hardware",
             choices=("best", "all", "one"),
             role="surroundings",
+            needs=("unlike devices",),
             keeps_result=True,
-            shown=False,
         ),
     ] = "best"
     devices: Annotated[

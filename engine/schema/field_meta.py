@@ -60,6 +60,8 @@ Condition = Literal[
     "load",
     "guessing",
     "one batch",
+    "unlike devices",
+    "reports",
 ]
 """Without what a field changes nothing: the conditions of these names are in ``engine/plan/applying.py``."""
 

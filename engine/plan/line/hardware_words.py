@@ -17,7 +17,9 @@ from capacity_tui.engine.plan.line.words import Meaning
 from capacity_tui.engine.plan.plan import DETECTED
 from capacity_tui.engine.units import parse_bytes
 
-NAME, DEVICES, SPEC = "hardware.name", "hardware.devices", "hardware.spec"
+NAME = "hardware.name"
+DEVICES = "hardware.devices"
+SPEC = "hardware.spec"
 _COUNTS = (
     re.compile(r"(?P<count>\d{1,7})\s*[x×*]\s*(?P<name>\S.*)", re.IGNORECASE),
     re.compile(r"(?P<name>[^\s].*?)\s*[x×*]\s*(?P<count>\d{1,7})", re.IGNORECASE),

@@ -15,20 +15,21 @@ from capacity_tui.engine.api import (
     plan_fields,
     plan_value_text,
     presumed_family,
+    table_text,
 )
 from capacity_tui.tui.view import Field, Kind
 
 # What the screen shows in the way of another kind.
-_KINDS = {"switch": Kind.CHOICE, "list": Kind.TEXT}
+_KINDS = {"switch": Kind.CHOICE, "list": Kind.TEXT, "table": Kind.TEXT}
 
 
 def field_lines(plan: Plan, catalog: Catalog, cluster: Cluster | None = None) -> tuple[Field, ...]:
-    """Return the fields that apply to a plan, tables left out; a model nobody knows has those of a transformer."""
+    """Return the fields that apply to a plan, tables as one line; a model nobody knows has those of a transformer."""
     family = presumed_family(plan.model.name, catalog)
     task = plan.task or ("finetune" if plan.training.method else family.task)
     facts = None if cluster is None else hardware_facts(cluster, plan.pricing.usd_per_hour is not None)
     entries = plan_fields(plan, family.kind, task, catalog, facts)
-    return tuple(_line(entry) for entry in entries if entry.knob.kind != "table")
+    return tuple(map(_line, entries))
 
 
 def _line(entry: PlanField) -> Field:
@@ -38,7 +39,7 @@ def _line(entry: PlanField) -> Field:
         key=entry.path,
         label=knob.label,
         group=knob.group,
-        text=_length_text(entry.value) if knob.is_length else plan_value_text(entry.value),
+        text=_text(entry),
         value=float(cast("float", entry.value)) if is_number else None,
         unit=knob.unit,
         kind=_KINDS.get(knob.kind) or Kind(knob.kind),
@@ -53,6 +54,12 @@ def _line(entry: PlanField) -> Field:
         idle=entry.idle,
         words=entry.choices,
     )
+
+
+def _text(entry: PlanField) -> str:
+    if entry.knob.kind == "table":
+        return table_text(entry.value)
+    return _length_text(entry.value) if entry.knob.is_length else plan_value_text(entry.value)
 
 
 def _length_text(value: object) -> str:
