@@ -53,6 +53,8 @@ if TYPE_CHECKING:
     from capacity_tui.engine.choose.modes.alike import alone as alone
     from capacity_tui.engine.choose.modes.filled import ModePlan as ModePlan
     from capacity_tui.engine.choose.modes.layout_sizes import possible_sizes as possible_sizes
+    from capacity_tui.engine.choose.modes.limits import Limit as Limit
+    from capacity_tui.engine.choose.modes.limits import to_the_limit as to_the_limit
     from capacity_tui.engine.choose.modes.modes import MODES as MODES
     from capacity_tui.engine.choose.modes.modes import Comparison as Comparison
     from capacity_tui.engine.choose.modes.modes import compare as compare
@@ -227,6 +229,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.schema.field_meta import Knob as Knob
     from capacity_tui.engine.schema.report_formats import REPORT_FORMATS as REPORT_FORMATS
     from capacity_tui.engine.schema.report_formats import format_of_suffix as format_of_suffix
+    from capacity_tui.engine.schema.stepping import around as around
     from capacity_tui.engine.schema.stepping import share_of_range as share_of_range
     from capacity_tui.engine.schema.stepping import stepped as stepped
     from capacity_tui.engine.uncertainty.intervals import Interval as Interval

@@ -42,7 +42,7 @@ NAMES = {
     "plan.plan": "AUTO HardwareSection Plan PricingSection",
     "schema.field_meta": "Knob",
     "schema.report_formats": "REPORT_FORMATS format_of_suffix",
-    "schema.stepping": "share_of_range stepped",
+    "schema.stepping": "around share_of_range stepped",
     # Machines and clusters
     "cluster.cluster": "Cluster Device",
     "cluster.hardware_facts": "hardware_facts",
@@ -82,6 +82,7 @@ NAMES = {
     "choose.line_plan": "LinePlan changed_by_line plan_of_line",
     "choose.modes.filled": "ModePlan",
     "choose.modes.layout_sizes": "possible_sizes",
+    "choose.modes.limits": "Limit to_the_limit",
     "choose.modes.modes": "Comparison MODES compare fill with_auto_resolved",
     "choose.hardware_settings": "settings_for settings_for_plan settings_for_row",
     "choose.proposal": "open_plan propose",

@@ -17,11 +17,13 @@ from capacity_tui.engine.api import (
     Catalog,
     Cluster,
     ExplanationText,
+    Limit,
     Machine,
     ModePlan,
     Part,
     Picture,
     Plan,
+    PlanError,
     dump_plan,
     edited,
     example_names,
@@ -37,6 +39,7 @@ from capacity_tui.engine.api import (
     possible_sizes,
     read_plan_file,
     resolve_cluster,
+    to_the_limit,
     write_plan_file,
 )
 from capacity_tui.engine.api import Comparison as EngineComparison
@@ -114,6 +117,14 @@ class PlanDocument:
         """Return what the plan would be with one field changed, or why it cannot be."""
         return tried(self.plan, key, text, self.catalog, self.machine)
 
+    def limit(self, mode: str, key: str) -> Limit:
+        """Return the largest value of a field with which the plan fits as a mode fills it."""
+        if mode in self.plan.scenarios:
+            raise PlanError("a pinned plan goes to no limit", hint="choose a column of the plan itself")
+        if self.sizes(key):
+            raise PlanError("a layout has no limit of its own", hint="+ and - step through the layouts that can be")
+        return to_the_limit(self._mode(mode).plan, key, self.machine, self.catalog)
+
     def compare(self) -> Comparison:
         """Estimate the plan in its modes."""
         compared = self._compared
@@ -133,6 +144,8 @@ class PlanDocument:
 
     def advice(self, mode: str, is_wanted: Callable[[], bool]) -> tuple[Advice, ...]:
         """Return what would improve the plan as a mode fills it, the best first."""
+        if mode in self.plan.scenarios:
+            return ()
         return tuple(map(advice_of, offers(self.plan, self._mode(mode), self.machine, is_wanted)))
 
     def explain(self, mode: str, key: str) -> ExplanationText:

@@ -12,7 +12,7 @@ from capacity_tui.tui.requests import Answer
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from capacity_tui.engine.api import ExplanationText, Part, Picture
+    from capacity_tui.engine.api import ExplanationText, Limit, Part, Picture
     from capacity_tui.tui.exported import Export
     from capacity_tui.tui.measured import BenchmarkOutcome, BenchmarkStep, Sample
     from capacity_tui.tui.recent import RecentPlan
@@ -210,6 +210,22 @@ class RowsTried(Answer):
     def __init__(self, tried: Mapping[str, Tried]) -> None:
         super().__init__()
         self.tried = tried
+
+
+class LimitFound(Answer):
+    """The largest value of a field was found with which a plan fits.
+
+    Attributes:
+        generation: which plan of the store it was.
+        key: the field.
+        limit: how far it goes.
+    """
+
+    def __init__(self, generation: int, key: str, limit: Limit) -> None:
+        super().__init__()
+        self.generation = generation
+        self.key = key
+        self.limit = limit
 
 
 class Failed(Answer):

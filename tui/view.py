@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 from capacity_tui.engine.api import Verdict
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import ExplanationText, Part, Picture
+    from capacity_tui.engine.api import ExplanationText, Limit, Part, Picture
     from capacity_tui.tui.exported import Export
     from capacity_tui.tui.measured import BenchmarkOutcome, BenchmarkStep, Sampler
     from capacity_tui.tui.tried import Tried
@@ -281,6 +281,9 @@ class Document(Protocol):
     def changed(self, change: Mapping[str, object]) -> Document:
         """Return the plan with several fields changed at once; refused like ``edited``."""
 
+    def limit(self, mode: str, key: str) -> Limit:
+        """Return the largest value of a field with which the plan fits as a mode fills it; refused like ``edited``."""
+
     def compare(self) -> Comparison:
         """Estimate the plan in its modes."""
 
@@ -327,11 +330,9 @@ class Engine(Protocol):
         """Look at this machine."""
 
     def machine_report(self, document: Document | None, ascii_only: bool) -> tuple[Part, ...]:
-        """Return all that is known about this machine, and what the plan meets on it.
+        """Return all that is known about this machine, and what the plan meets on it, in ASCII alone if asked for.
 
-        Args:
-            document: the plan; one that suits the machine stands in for none, or for one on other hardware.
-            ascii_only: whether the topology is drawn with ASCII characters alone.
+        A plan that suits the machine stands in for none, or for one on other hardware.
         """
 
     def benchmark(self, progress: Callable[[BenchmarkStep], None], cancelled: Event) -> BenchmarkOutcome:
@@ -349,11 +350,7 @@ class Engine(Protocol):
         """Return the same plan on this machine as it was last looked at; quick."""
 
     def propose(self, hardware: str | None = None) -> Document:
-        """Return a plan that fits this machine, or other hardware, such as ``8xH100-SXM``.
-
-        Raises:
-            CapacityError: there is no such hardware.
-        """
+        """Return a plan that fits this machine, or other hardware, such as ``8xH100-SXM``, if that exists."""
 
     def read_line(self, text: str, cursor: int) -> Understood:
         """Return what a line such as ``llama-3.1-70b lora 8xh100 4k 50M`` says; quick."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, Protocol
 
 AUTO: Final = "auto"
 BIG_DOUBLINGS = 3
 BIG_STEPS = 10
+MOST_AROUND = 6
+"""So many values stand beside each other at most."""
+_EACH_WAY = 2
 
 
 class Start(Protocol):
@@ -81,6 +84,42 @@ def stepped(
         value = chosen.value
     if value is None:
         return None if field.minimum is None else _number(field.minimum)
+    return _stepped_from(field, value, direction, big, sizes)
+
+
+def around(field: Steppable, chosen: Start | None = None, sizes: Sequence[int] = ()) -> tuple[str, ...]:
+    """Return the values that steps lead to from a field's own, in order, its own among them.
+
+    Args:
+        field: the field.
+        chosen: where an automatic value starts from.
+        sizes: the values a step may land on, in order; none for any.
+
+    Returns:
+        The texts to give to the plan; none where there is no step, or too many choices.
+    """
+    if field.kind == "choice":
+        return field.choices if len(field.choices) <= MOST_AROUND else ()
+    value = field.value if field.value is not None else chosen.value if chosen else None
+    if value is None:
+        return ()
+    below, above = (list(_walked(field, value, direction, sizes)) for direction in (-1, 1))
+    more = 2 * _EACH_WAY - min(len(below), _EACH_WAY), 2 * _EACH_WAY - min(len(above), _EACH_WAY)
+    walked = (*reversed(below[: more[1]]), _number(value), *above[: more[0]])
+    return walked if len(walked) > 1 else ()
+
+
+def _walked(field: Steppable, value: float, direction: int, sizes: Sequence[int]) -> Iterator[str]:
+    """Yield the values of the next steps in one direction, as long as they lead anywhere."""
+    for _ in range(2 * _EACH_WAY):
+        text = _stepped_from(field, value, direction, False, sizes)
+        if text is None or float(text) == value:
+            return
+        yield text
+        value = float(text)
+
+
+def _stepped_from(field: Steppable, value: float, direction: int, big: bool, sizes: Sequence[int]) -> str | None:
     if sizes:
         return _next_size(value, direction * (BIG_DOUBLINGS if big else 1), sizes)
     if field.kind == "power-of-two":

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from fake_sampler import FakeSampler
 
-from capacity_tui.engine.api import ExplanationText, FormulaInput, FormulaStep, Picture, TextPart
+from capacity_tui.engine.api import ExplanationText, FormulaInput, FormulaStep, Limit, Picture, TextPart
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.explain.timelines import Amount, MemoryTimeline
 from capacity_tui.engine.files import config_folder, storage_error
@@ -238,9 +238,18 @@ class FakeDocument:
                 raise PlanError(f"{text} is out of range", hint=allowed)
         return replace(self, values=tuple({**dict(self.values), key: text}.items()))
 
+    def limit(self, mode: str, key: str) -> Limit:
+        for value in range(1, 1024):
+            if self.edited(key, str(value)).column(mode).verdict is Verdict.OVER:
+                return Limit(key, value - 1 or None, value, Verdict.TIGHT)
+        return Limit(key, 1024, None, Verdict.FITS)
+
     def tried(self, key: str, text: str) -> Tried:
         if text == "broken":
             return Tried(None, reason="the model has no layers")
+        if key.startswith("training."):
+            after = self.edited(key, text).column("balanced")
+            return Tried(after.verdict, "", after.row("computation.train_time").text, share=after.usage.share)
         size = float(len(text))
         verdict = Verdict.OVER if size > 12 else Verdict.FITS
         return Tried(verdict, f"{size:.0f}/80 GiB", f"{size:.0f} h", f"${size:.2f}/h", "", size / 80, size, size)

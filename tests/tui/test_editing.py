@@ -28,12 +28,14 @@ async def test_step_changes_numbers_and_undo_brings_them_back(make_app: MakeApp)
         assert "8192" in row(pilot, "config", "Sequence")
 
 
-async def test_steps_in_quick_succession_are_one_undo(make_app: MakeApp) -> None:
+async def test_every_step_is_undone_by_itself(make_app: MakeApp) -> None:
     async with make_app().run_test(size=WIDE) as pilot:
         await settle(pilot)
         await press(pilot, "down", "+", "+", "+")
         assert "32768" in row(pilot, "config", "Sequence")
         await press(pilot, "u")
+        assert "16384" in row(pilot, "config", "Sequence")
+        await press(pilot, "u", "u")
         assert "4096" in row(pilot, "config", "Sequence")
 
 

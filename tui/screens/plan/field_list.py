@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.cells import cell_len
@@ -10,10 +10,12 @@ from textual.binding import BindingType
 
 from capacity_tui.engine.api import format_count, format_number
 from capacity_tui.tui.actions import bindings
+from capacity_tui.tui.screens.plan.sweep_lines import sweep_lines
 from capacity_tui.tui.terminal.text import Line, Span, clip, left, line, wrap
 from capacity_tui.tui.widgets.panel import Panel
 
 if TYPE_CHECKING:
+    from capacity_tui.tui.tried import Tried
     from capacity_tui.tui.view import Chosen, Field
 
 _SLIDER = 9
@@ -42,6 +44,8 @@ class FieldList(Panel):
         self._before: Mapping[str, str] = {}
         self._error: tuple[str, str] = ("", "")
         self._items: list[int | None] = []
+        self._tried: tuple[tuple[str, ...], Mapping[str, Tried]] = ((), {})
+        self.sizes: Callable[[str], tuple[int, ...]] = lambda _: ()
 
     @property
     def field(self) -> Field | None:
@@ -71,6 +75,20 @@ class FieldList(Panel):
         if (key, message) != self._error:
             self._error = (key, message)
             self.repaint()
+
+    def values_around(self) -> tuple[str, ...]:
+        """Return the values that steps of the field under the cursor lead to; none of a field that changes nothing."""
+        from capacity_tui.engine.api import around
+
+        field = self.field
+        if field is None or field.idle or field.catalogue:
+            return ()
+        return around(field, self.chosen, self.sizes(field.key))
+
+    def show_tried(self, values: tuple[str, ...], tried: Mapping[str, Tried]) -> None:
+        """Show what the plan would be with other values of the field under the cursor."""
+        self._tried = values, tried
+        self.repaint()
 
     def select(self, key: str) -> None:
         """Put the cursor on a field."""
@@ -169,12 +187,26 @@ class FieldList(Panel):
         elif field.idle:
             about, role = f"changes nothing here: {field.idle}", "warn"
         limits = Span(clip(f"  {self._limits(field)}", width), "dim")
+        sweep = [] if role == "bad" else self._sweep(field, width)
         if self.size.height < _LOWEST_WITH_TWO_DETAILS:
             has_limits = role != "bad" and limits.text.strip()
-            return [line(limits if has_limits else Span(clip(f"  {about}", width), role))]
+            return sweep or [line(limits if has_limits else Span(clip(f"  {about}", width), role))]
         above = wrap(about, width - 2) if self.size.height >= _LOWEST_WITH_HEADINGS else [clip(about, width - 2)]
         spans = (*(Span(f"  {text}", role) for text in above[:_MOST_DETAILS]), limits)
-        return [line(span) for span in spans if span.text.strip()]
+        return [*(line(span) for span in spans if span.text.strip()), *sweep]
+
+    def _sweep(self, field: Field, width: int) -> list[Line]:
+        """Return the values around that of the field, with what was tried of them."""
+        values = self.values_around()
+        tried = self._tried[1] if self._tried[0] == values else {}
+        chosen = self._chosen.get(field.key)
+        start = field.value if field.value is not None else chosen.value if chosen else None
+        current = chosen.text if field.is_auto and chosen else field.text
+        if start is not None:
+            current = next(
+                (value for value in values if value.replace(".", "").isdigit() and float(value) == start), ""
+            )
+        return sweep_lines(values, current, tried, width, self.size.height >= _LOWEST_WITH_HEADINGS) if values else []
 
     def _limits(self, field: Field) -> str:
         from capacity_tui.tui.view import Kind

@@ -20,7 +20,9 @@ from capacity_tui.tui.messages import (
     Explained,
     Failed,
     LeftBehindFound,
+    LimitFound,
     Pictured,
+    RowsTried,
     Sampled,
 )
 from capacity_tui.tui.screens.plan.advice_list import AdviceList
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from capacity_tui.tui.screens.plan.following import Following
     from capacity_tui.tui.screens.plan.opening import Opening
     from capacity_tui.tui.screens.plan.sensors import Sensors
+    from capacity_tui.tui.screens.plan.sweeping import Sweeping
     from capacity_tui.tui.widgets.prompt import Accept, Prompt
 
 
@@ -58,6 +61,7 @@ class PlanScreen(ViewScreen):
     _following: Following
     _opening: Opening
     _prompt: Prompt
+    _sweeping: Sweeping
     VIEW = "plan"
     BINDINGS: ClassVar[list[BindingType]] = bindings("plan")
     AUTO_FOCUS: ClassVar[str] = "#config"
@@ -125,6 +129,7 @@ class PlanScreen(ViewScreen):
         from capacity_tui.tui.screens.plan.opening import Opening
         from capacity_tui.tui.screens.plan.pins import PlanPins
         from capacity_tui.tui.screens.plan.sensors import Sensors
+        from capacity_tui.tui.screens.plan.sweeping import Sweeping
         from capacity_tui.tui.widgets.prompt import Prompt
 
         session = self.session
@@ -139,6 +144,7 @@ class PlanScreen(ViewScreen):
         )
         self._following = Following(session, self, self._why, self._show_text, self.back)
         self._advising = Advising(session, self, self._advice)
+        self._sweeping = Sweeping(session, self, self._fields)
         self._opening = Opening(session, self)
         self.sensors = Sensors(session, self, self._live)
         self.commands = {
@@ -149,6 +155,7 @@ class PlanScreen(ViewScreen):
             **self._estimates.commands,
             **self._following.commands,
             **self._advising.commands,
+            **self._sweeping.commands,
             **self._opening.commands,
             **self.sensors.commands,
             **{f"panel.{panel.id}": partial(self._go_to, panel) for panel in self._panels},
@@ -203,6 +210,16 @@ class PlanScreen(ViewScreen):
         """Show what would improve the plan."""
         self._advising.show(event)
 
+    @on(RowsTried)
+    def show_tried(self, event: RowsTried) -> None:
+        """Show what the plan would be with other values."""
+        self._sweeping.show(event)
+
+    @on(LimitFound)
+    def take_limit(self, event: LimitFound) -> None:
+        """Take a field as far as it fits."""
+        self._sweeping.take_limit(event)
+
     @on(Sampled)
     def show_sample(self, event: Sampled) -> None:
         """Add a sample to the graphs."""
@@ -232,6 +249,7 @@ class PlanScreen(ViewScreen):
     def forget_refusal(self) -> None:
         """Clear the error of the field that was left."""
         self._fields.show_error("", "")
+        self._sweeping.follow()
 
     def on_prompt_closed(self) -> None:
         """Go back to the panel that had the focus."""

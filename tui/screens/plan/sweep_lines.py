@@ -1,0 +1,74 @@
+"""The values around that of a field, each with what the plan would be with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from rich.cells import cell_len
+
+from capacity_tui.tui.terminal.text import Line, Span, line
+from capacity_tui.tui.tried import Tried
+from capacity_tui.tui.widgets.head import VERDICTS
+
+_INDENT = 2
+_KILO = 1024
+_SHORT_FROM = 10_000
+_IMPOSSIBLE = "–"
+
+
+def sweep_lines(
+    values: Sequence[str], current: str, tried: Mapping[str, Tried], width: int, figures: bool = True
+) -> list[Line]:
+    """Return values in a line, with a verdict each, and below them memory and time where they have room.
+
+    The lines are there before anything is known, so that nothing moves when it is.
+
+    Args:
+        values: what the field may be, in order.
+        current: what it is.
+        tried: what the plan would be, by value.
+        width: cells from left to right.
+        figures: whether there is room for more than the values.
+    """
+    marked = [(value, *_marked(value, value == current, tried.get(value))) for value in values]
+    widest = max((cell_len(text) for _, text, _ in marked), default=0) + 1
+    # Those around the current value stay where there is no room for all.
+    while len(marked) > 1 and widest * len(marked) > width - _INDENT:
+        at = next((index for index, entry in enumerate(marked) if entry[0] == current), 0)
+        marked.pop(0 if at > len(marked) - 1 - at else -1)
+    cell = (width - _INDENT) // max(len(marked), 1)
+    first = line(" " * _INDENT, *(Span(text.ljust(cell), role) for _, text, role in marked))
+    if not figures:
+        return [first]
+    known = [tried.get(value) for value, _, _ in marked]
+    shares = ["" if each is None or each.share is None else f"{each.share:.0%}".replace("%", " %") for each in known]
+    start = tried.get(current)
+    times = ["" if each is None else each.time for each in known]
+    if any(cell_len(time) >= cell for time in times):
+        times = ["" if each is None else _time_beside(each, start) for each in known]
+    rows = [texts if all(cell_len(text) < cell for text in texts) else [] for texts in (shares, times)]
+    lines = [line(" " * _INDENT, Span("".join(f" {text}"[:cell].ljust(cell) for text in row), "dim")) for row in rows]
+    return [first, *lines]
+
+
+def _marked(value: str, is_current: bool, tried: Tried | None) -> tuple[str, str]:
+    """Return a value with its verdict, and the role of its colour."""
+    mark, role = " ", "dim"
+    if tried is not None:
+        full, _, role = ("", "", "dim") if tried.verdict is None else VERDICTS[tried.verdict]
+        mark = full.split()[0] if full else _IMPOSSIBLE
+    text = f"{_short(value)}{mark}"
+    return (f"[{text}]" if is_current else f" {text}"), role
+
+
+def _time_beside(tried: Tried, start: Tried | None) -> str:
+    """Return the difference to the time of the current value; of that itself, about how long it takes."""
+    if tried is start or start is None or not start.seconds or tried.seconds is None:
+        return " ".join(tried.time.split()[:2])
+    return f"{tried.seconds / start.seconds - 1:+.0%}".replace("%", " %")
+
+
+def _short(value: str) -> str:
+    """Return a long number in thousands of 1024 where it is a multiple."""
+    number = int(value) if value.isdigit() else 0
+    return f"{number // _KILO}k" if number >= _SHORT_FROM and number % _KILO == 0 else value
