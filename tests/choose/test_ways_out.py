@@ -59,6 +59,15 @@ def test_a_plan_with_adapters_that_were_taken_is_written_and_read_again(hardware
     assert again.estimate.memory.reserved_bytes.value == found.estimate.memory.reserved_bytes.value
 
 
+def test_logits_that_fill_a_device_are_not_held() -> None:
+    written = {"checkpointing": "full", "seq_len": 32768, "optimizer": "sgd"}
+    found = fill(wanted("gemma-2b", "l40s", **written), "balanced")
+    assert found.plan.training.loss == "fused"
+    assert found.estimate.fits
+    kept = fill(wanted("gemma-2b", "l40s", loss="standard", **written), "balanced")
+    assert kept.plan.training.loss == "standard"
+
+
 def test_training_everything_that_was_written_is_not_given_up() -> None:
     found = fill(wanted("llama-3-8b", "rtx-4090", task="finetune", method="full"), "balanced").plan.training
     assert (found.method, found.adapter) == ("full", None)

@@ -10,6 +10,7 @@ from capacity_tui.engine.choose.modes.filled import Values
 from capacity_tui.engine.choose.modes.training_settings import Search, Searched
 from capacity_tui.engine.choose.whatif.deltas import change_text, plain_change
 from capacity_tui.engine.estimate.note import Note
+from capacity_tui.engine.estimate.transformer.resolve import FUSED
 from capacity_tui.engine.plan.plan import AUTO, Plan
 from capacity_tui.engine.units import format_bytes
 
@@ -52,6 +53,7 @@ def ways_out(plan: Plan, seq_len: int, catalog: Catalog) -> Iterator[WayOut]:
         WayOut("recompute activations", ("training.checkpointing",), same_result=True),
         WayOut("shard states over the replicas (ZeRO)", ("parallelism.zero",), same_result=True),
         WayOut("split the model over devices", ("parallelism.tp", "parallelism.pp"), same_result=True),
+        WayOut("fuse the loss, so that no logits are held", sets={"training.loss": FUSED}, same_result=True),
     ]
     lighter = catalog.optimizers.find(plan.training.optimizer).eight_bit
     if lighter is not None:
@@ -119,8 +121,8 @@ def with_ways_out(search: Search, base: Values, wanted: tuple[str, ...]) -> Take
         found = _searched(search, base, wanted, (*free, *given_up, way))
         helps = (found.inside, found.fits, -found.needed) > (best.inside, best.fits, -best.needed)
         best = found if helps else best
-        # What costs time alone stays open for what comes after it.
-        if way.same_result:
+        # A field that costs time alone stays open for what comes after it.
+        if way.same_result and (way.opens or helps):
             free = (*free, way)
         elif helps:
             given_up = (*given_up, way)
@@ -137,7 +139,7 @@ def _searched(search: Search, base: Values, wanted: tuple[str, ...], ways: tuple
 def _trimmed(search: Search, base: Values, wanted: tuple[str, ...], taken: Taken) -> Taken:
     """Leave out what turned out not to be needed once something stronger was taken."""
     for way in taken.ways[:-1]:
-        if way.same_result:
+        if way.opens and way.same_result:
             continue
         rest = tuple(other for other in taken.ways if other is not way)
         found = _searched(search, base, wanted, rest)
