@@ -25,8 +25,9 @@ FREEDOM = 4.0
 WORTH = 4.0
 # Standard deviation of the logarithm of a spread around what it is set to before any run is seen.
 PRIOR_SPREAD = 0.7
-# What a range is to hold of a further publisher's runs.
-HELD = 0.8
+# What a range is to hold of a further publisher's runs, and how much of a publisher counts for the one to come:
+# quantiles lie between one publisher and the next, so that half is enough.
+HELD, FURTHER = 0.8, 0.5
 # Squared difference from the cells of a run's own publisher, which are no help to it.
 FAR = 1e9
 # Spreads of any run and of software that is not named, and the factors tried to widen them by.
@@ -162,7 +163,7 @@ class Errors:
     def _held(self, chosen: NDArray[np.intp]) -> float:
         """Return the share of known errors inside, so that eight in ten of one more publisher's are."""
         publishers = len({self._keys[place] for place in chosen})
-        return HELD * (publishers + 1.0) / publishers
+        return HELD * (publishers + FURTHER) / publishers
 
     def calibrated(self, logarithms: Floats, chosen: NDArray[np.intp]) -> tuple[Floats, float, float]:
         """Return spreads and tails: tails from runs whose software is named, and as much wider where it is withheld.
