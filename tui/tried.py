@@ -16,7 +16,7 @@ class Tried:
     Attributes:
         verdict: whether it fits; None where it cannot be estimated.
         memory: what the fullest device holds of what it has.
-        time: of the job, or of a step or request where its length is open.
+        time: of the job, of a token served, or of a step where the length of the job is open.
         price: of an hour.
         reason: why it cannot be estimated, or empty.
         share: memory as a share of what there is.
@@ -43,10 +43,15 @@ def _least(value: float | None) -> float:
     return _NEVER if value is None else value
 
 
+def _suits(tried: Tried) -> float:
+    """Return 0 for what may fit, so that nothing that does not is ever offered as the fastest or the cheapest."""
+    return float(tried.verdict in (Verdict.OVER, None))
+
+
 ORDERS: dict[str, Callable[[Tried], Key]] = {
     "fit": lambda tried: (float(_VERDICTS.index(tried.verdict)), _least(tried.seconds)),
     "memory": lambda tried: (_least(tried.share),),
-    "time": lambda tried: (_least(tried.seconds),),
-    "price": lambda tried: (_least(tried.usd),),
+    "time": lambda tried: (_suits(tried), _least(tried.seconds)),
+    "price": lambda tried: (_suits(tried), _least(tried.usd), _least(tried.seconds)),
 }
 """By what a list can be sorted, the best first."""

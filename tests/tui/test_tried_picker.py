@@ -50,6 +50,7 @@ async def test_rows_are_sorted_by_what_they_need(make_app: Callable[..., Capacit
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
         await press(pilot, "H")
+        assert str(app.screen.query_one(".dialog").border_title).endswith(", as listed (tab sorts)")
         listed = [line.split()[1] for line in rows(pilot)]
         await press(pilot, "tab")
         by_fit = [line.split()[1] for line in rows(pilot)]
@@ -108,6 +109,7 @@ def test_the_engine_tries_hardware_and_models() -> None:
     assert document.tried("model.name", "llama-3.1-70b").verdict is Verdict.OVER
     assert document.tried("model.name", "no such model").reason
     both = {"h100-sxm-80gb": h100, "gtx-1660-ti": small}
+    assert h100.time.endswith("/token")  # what the rows are sorted by is what they show
     assert min(both, key=lambda name: ORDERS["fit"](both[name])) == "h100-sxm-80gb"
 
 
@@ -119,3 +121,8 @@ def test_hardware_is_offered_in_a_sensible_order() -> None:
     instance = next(choice for choice in choices("accelerator", load_catalog(), None) if choice.id == "aws-p5-48xlarge")
     assert instance.price.startswith("$")
     assert "us-" in instance.detail and "AWS" in instance.detail
+
+
+def test_what_does_not_fit_is_never_the_cheapest_or_the_fastest() -> None:
+    fits, over = Tried(Verdict.FITS, usd=2.0, seconds=9.0), Tried(Verdict.OVER, usd=1.0, seconds=1.0)
+    assert all(min((over, fits), key=ORDERS[name]) is fits for name in ("fit", "price", "time"))

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from textual import on
 from textual.binding import Binding, BindingType
+from textual.content import Content
 
 from capacity_tui.engine.api import Verdict
 from capacity_tui.tui.messages import CatalogueRead, RowsTried
@@ -25,8 +26,8 @@ _MARKS = {
     Verdict.UNKNOWN: ("?", "dim"),
     None: ("–", "dim"),
 }
-_TITLE = 30
-_COLUMNS = (("memory", 16), ("time", 14), ("price", 11))
+_TITLE = 28
+_COLUMNS = (("memory", 19), ("time", 14), ("price", 11))
 _LEAST_DETAIL = 8
 _LISTED = "as listed"
 _AT_ONCE = 4
@@ -65,6 +66,7 @@ class TriedPicker(Picker):
     def on_mount(self) -> None:
         """Take the room that the columns need."""
         self.query_one(".dialog").add_class("-wide")
+        self._say_order()
 
     @on(CatalogueRead)
     def try_choices(self) -> None:
@@ -83,9 +85,15 @@ class TriedPicker(Picker):
         """Sort by the next column."""
         names = (_LISTED, *ORDERS)
         self._order = names[(names.index(self._order) + 1) % len(names)]
+        self._say_order()
         self._cursor = 0
         self._filter_again()
         self._show()
+
+    def _say_order(self) -> None:
+        """Say above the list how it is sorted: the head of its columns has no room for that everywhere."""
+        order = self._order if self._order == _LISTED else f"by {self._order}"
+        self.query_one(".dialog").border_title = Content(f"{self._title}, {order} (tab sorts)")
 
     def action_move(self, offset: int) -> None:
         """Move the cursor, and try what comes into sight."""
@@ -141,10 +149,7 @@ class TriedPicker(Picker):
 
     def _head(self, width: int) -> Line | None:
         names = "".join(f"{name:<{size}}" for name, size in _columns_in(width))
-        room = max(width - _TITLE - 3 - len(names), 0)
-        return line(
-            Span(" " * (_TITLE + 3), "dim"), Span(names, "dim"), Span(clip(f"tab sorts: {self._order}", room), "dim")
-        )
+        return line(Span(" " * (_TITLE + 4), "dim"), Span(names, "dim"))
 
     def _line(self, choice: Choice, index: int, width: int) -> Line:
         tried = self._tried.get(choice.id)
