@@ -106,7 +106,7 @@ MUTATIONS = (
     Mutation("nothing tight", "engine/estimate/result.py", "Verdict.TIGHT: np.greater(self",
              "Verdict.TIGHT: np.greater(0.0 * self"),
     Mutation("memory without what lies outside the allocator", "engine/estimate/assemble.py",
-             "around(allocated + added(outside.values()))", "around(allocated)"),
+             "interval(allocated + added(outside.values()))", "interval(allocated)"),
 )  # fmt: skip
 
 

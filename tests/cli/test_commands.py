@@ -380,8 +380,9 @@ def test_instances_are_picked_by_provider_devices_price_and_region() -> None:
     from capacity_tui.engine.catalog import load_catalog
     from capacity_tui.tui.screens.dialogs.catalogue_view import choices
 
-    details = {choice.id: choice.detail for choice in choices("accelerator", load_catalog(), None)}
-    assert details["aws-p5-48xlarge"] == "AWS p5.48xlarge · 8 x h100-sxm-80gb · $55.04 an hour · us-east-1"
+    offers = {choice.id: choice for choice in choices("accelerator", load_catalog(), None)}
+    offer = offers["aws-p5-48xlarge"]
+    assert (offer.detail, offer.price) == ("us-east-1 · 8 x h100-sxm-80gb · AWS p5.48xlarge", "$55.04/h")
 
 
 def test_an_unknown_peak_is_not_zero(run) -> None:
