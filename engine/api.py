@@ -99,6 +99,8 @@ if TYPE_CHECKING:
     from capacity_tui.engine.machine.benchmark.all_benchmarks import run_benchmarks as run_benchmarks
     from capacity_tui.engine.machine.benchmark.benchmark_report import BenchmarkReport as BenchmarkReport
     from capacity_tui.engine.machine.benchmark.benchmark_report import benchmarks_folder as benchmarks_folder
+    from capacity_tui.engine.machine.benchmark.benchmark_report import busy_text as busy_text
+    from capacity_tui.engine.machine.benchmark.benchmark_report import read_reports as read_reports
     from capacity_tui.engine.machine.benchmark.benchmark_report import save_report as save_report
     from capacity_tui.engine.machine.benchmark.network_speed import web_address as web_address
     from capacity_tui.engine.machine.detect import detect as detect

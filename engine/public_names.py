@@ -52,7 +52,7 @@ NAMES = {
     "cluster.resolve_cluster": "resolve_cluster",
     "cluster.score": "Score",
     "machine.benchmark.network_speed": "web_address",
-    "machine.benchmark.benchmark_report": "BenchmarkReport benchmarks_folder save_report",
+    "machine.benchmark.benchmark_report": "BenchmarkReport benchmarks_folder busy_text read_reports save_report",
     "machine.benchmark.all_benchmarks": "Progress:BenchmarkProgress run_benchmarks",
     "machine.detect": "detect",
     "machine.doctor": "DoctorReport report_lines:doctor_lines examine:doctor_report",

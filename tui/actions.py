@@ -133,6 +133,8 @@ ACTIONS: tuple[Action, ...] = (
     Action("hardware.back", "hardware", "backspace", "Back to this machine's hardware", "Hardware"),
     Action("machine.show", "app", "m", "Show and measure this machine", "Hardware"),
     Action("machine.benchmark", "machine", "B", "Measure this machine", "Hardware", "measure"),
+    Action("heading.next", "machine", "tab", "Next heading", "Moving", "headings"),
+    Action("heading.previous", "machine", "shift+tab", "Heading before", "Moving"),
     Action("machine.copy", "machine", "y", "Copy what is known about this machine", "Hardware", "copy"),
     Action("live.pause", "plan", "full_stop", "Pause the live graphs, or go on", "Live"),
     Action("live.slower", "plan", "left_square_bracket", "Sample less often", "Live"),

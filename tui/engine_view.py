@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -45,7 +46,7 @@ from capacity_tui.engine.api import (
 from capacity_tui.engine.api import Comparison as EngineComparison
 from capacity_tui.engine.api import Sampler as EngineSampler
 from capacity_tui.tui.exported import Export
-from capacity_tui.tui.measured import BenchmarkOutcome, BenchmarkStep, Sample
+from capacity_tui.tui.measured import BenchmarkOutcome, BenchmarkStep, Load, Sample
 from capacity_tui.tui.screens.dialogs.catalogue_view import choices
 from capacity_tui.tui.screens.plan.advice_view import advice_of
 from capacity_tui.tui.screens.plan.estimate_view import column, setting_reason, warning_lines
@@ -54,6 +55,7 @@ from capacity_tui.tui.screens.plan.field_view import field_lines
 from capacity_tui.tui.screens.plan.hardware_view import (
     cluster_rows,
     hardware_words,
+    load_rows,
     machine_rows,
     reading_of,
     run_words,
@@ -74,6 +76,8 @@ if TYPE_CHECKING:
 
 _NOT_IN_NAMES = re.compile(r"[^\w.]+")
 """What names of files do without."""
+_LOAD_SECONDS = 0.2
+"""Between two readings of what is busy."""
 
 
 @dataclass(frozen=True)
@@ -248,6 +252,7 @@ class CapacityEngine:
         self._catalog = load_catalog()
         self._machine: Machine | None = None
         self._benchmarks: BenchmarkReport | None = None
+        self._before: BenchmarkReport | None = None
 
     def detect(self) -> tuple[HardwareRow, ...]:
         """Look at this machine."""
@@ -260,23 +265,31 @@ class CapacityEngine:
         shown = document if isinstance(document, PlanDocument) else self.propose()
         if shown.plan.hardware.name != "detected":
             shown = self.propose()
-        return tuple(engine.machine_report_parts(machine, shown.plan, self._benchmarks, self._catalog, ascii_only))
+        parts = engine.machine_report_parts
+        return tuple(parts(machine, shown.plan, self._benchmarks, self._catalog, ascii_only, self._before))
+
+    def machine_load(self) -> tuple[Load, ...]:
+        """Return how full and how busy this machine is."""
+        sampler = LiveSampler()
+        time.sleep(_LOAD_SECONDS)
+        return load_rows(self._found(), sampler.sample())
 
     def benchmark(self, progress: Callable[[BenchmarkStep], None], cancelled: Event) -> BenchmarkOutcome:
         """Measure this machine, keep what was measured, and look at the machine again."""
-        from capacity_tui.engine.api import benchmarks_folder, run_benchmarks, save_report
+        from capacity_tui.engine.api import benchmarks_folder, busy_text, read_reports, run_benchmarks, save_report
 
         def on_progress(step: BenchmarkProgress) -> None:
             latest = engine.benchmark_figure_text(step.latest)
             progress(BenchmarkStep(step.group, step.done + 1, step.total, latest))
 
+        earlier = next(iter(read_reports(benchmarks_folder())), None)
         report = run_benchmarks(self._found(), progress=on_progress, cancelled=cancelled)
         if report.measured:
             # What cannot be kept is shown at least until the program ends.
-            self._benchmarks = report
+            self._benchmarks, self._before = report, earlier
             save_report(report, benchmarks_folder())
             self.detect()
-        return BenchmarkOutcome(len(report.measured), report.complete)
+        return BenchmarkOutcome(len(report.measured), report.complete, busy_text(report) if report.disturbed else "")
 
     def renewed(self, document: Document) -> Document:
         """Return the same plan on this machine as it was last looked at."""

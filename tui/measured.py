@@ -51,10 +51,32 @@ class BenchmarkStep:
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkOutcome:
-    """How the benchmarks ended: how many figures came in, and whether none was stopped."""
+    """How the benchmarks ended.
+
+    Attributes:
+        figures: how many figures came in.
+        is_complete: whether none was stopped.
+        doubt: why the figures are kept apart and estimates do not use them; empty where they do.
+    """
 
     figures: int
     is_complete: bool
+    doubt: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """How full or how busy a part of this machine is.
+
+    Attributes:
+        name: the part.
+        text: how much, as shown.
+        share: the same, 1 for full.
+    """
+
+    name: str
+    text: str
+    share: float
 
 
 class Sampler(Protocol):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from capacity_tui.engine.api import ExplanationText, Limit, Part, Picture
     from capacity_tui.tui.exported import Export
-    from capacity_tui.tui.measured import BenchmarkOutcome, BenchmarkStep, Sample
+    from capacity_tui.tui.measured import BenchmarkOutcome, BenchmarkStep, Load, Sample
     from capacity_tui.tui.recent import RecentPlan
     from capacity_tui.tui.swap import LeftBehind
     from capacity_tui.tui.tried import Tried
@@ -136,9 +136,10 @@ class Sampled(Answer):
 class Reported(Answer):
     """All that is known about this machine was put together."""
 
-    def __init__(self, parts: tuple[Part, ...]) -> None:
+    def __init__(self, parts: tuple[Part, ...], load: tuple[Load, ...]) -> None:
         super().__init__()
         self.parts = parts
+        self.load = load
 
 
 class Measuring(Answer):

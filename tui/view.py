@@ -17,7 +17,8 @@ from capacity_tui.engine.api import Verdict
 if TYPE_CHECKING:
     from capacity_tui.engine.api import ExplanationText, Limit, Part, Picture
     from capacity_tui.tui.exported import Export
-    from capacity_tui.tui.measured import BenchmarkOutcome, BenchmarkStep, Sampler
+    from capacity_tui.tui.headlines import Headline, Usage
+    from capacity_tui.tui.measured import BenchmarkOutcome, BenchmarkStep, Load, Sampler
     from capacity_tui.tui.tried import Tried
     from capacity_tui.tui.understood import Understood
     from capacity_tui.tui.what_if import Advice
@@ -122,34 +123,6 @@ class Row:
     indent: int = 0
     brief: str = ""
     share: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """Memory of the fullest device.
-
-    Attributes:
-        text: what is used of what there is, such as ``56.0/79.6 GiB``.
-        share: the same as a number, None where it is not known how much there is.
-    """
-
-    text: str
-    share: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Headline:
-    """A figure of the answer strip, which is always in sight.
-
-    Attributes:
-        text: the figure with the words it needs, such as ``$82`` or ``first token 56 ms``.
-        interval: its range with units, or empty.
-        rank: 0 where it is never left out for want of room; of the others the highest goes first.
-    """
-
-    text: str
-    interval: str = ""
-    rank: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,6 +307,9 @@ class Engine(Protocol):
 
         A plan that suits the machine stands in for none, or for one on other hardware.
         """
+
+    def machine_load(self) -> tuple[Load, ...]:
+        """Return how full and how busy this machine is, each with a share; takes some tenths of a second."""
 
     def benchmark(self, progress: Callable[[BenchmarkStep], None], cancelled: Event) -> BenchmarkOutcome:
         """Measure this machine, keep what was measured, and look at the machine again.

@@ -10,10 +10,21 @@ from capacity_tui.engine.present.parts import Part, TextPart, table_part
 from capacity_tui.engine.units import format_bandwidth, format_flops, format_rate, format_seconds
 
 
-def benchmark_parts(report: BenchmarkReport) -> Iterator[Part]:
-    """Yield the figures with their spread, the verdict on the cooling, and what was not measured."""
-    rows = [_row(figure) for figure in report.measured]
-    yield table_part(("figure", "median", "10th to 90th percentile", "how"), rows, right=(1,))
+def benchmark_parts(report: BenchmarkReport, before: BenchmarkReport | None = None) -> Iterator[Part]:
+    """Yield the figures with their spread, the verdict on the cooling, and what was not measured.
+
+    Args:
+        report: what was measured.
+        before: what was measured the time before, to stand beside it.
+    """
+    heads, rows = ("figure", "median", "10th to 90th percentile", "how"), [_row(one) for one in report.measured]
+    if before is None:
+        yield table_part(heads, rows, right=(1,))
+    else:
+        earlier = ((one, before.find(one.id)) for one in report.measured)
+        texts = ["–" if old is None else _text(old.spread.median, one.unit) for one, old in earlier]
+        rows = [(row[0], text, *row[1:]) for row, text in zip(rows, texts, strict=True)]
+        yield table_part((heads[0], f"on {before.date[:10]}", "now", *heads[2:]), rows, right=(1, 2))
     if report.disturbed:
         yield TextPart(f"These figures do not count in estimates: {busy_text(report)}", "strong")
     for judged in report.cooling:

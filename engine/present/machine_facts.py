@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
+from capacity_tui.engine.machine.benchmark.benchmark_report import NOT_MEASURED
 from capacity_tui.engine.machine.facts import Fact
 from capacity_tui.engine.machine.machine import (
     Accelerator,
@@ -24,11 +25,18 @@ from capacity_tui.engine.units import (
     format_temperature,
 )
 
+_INDENT = "  "
+_MEASURED = "Measured "
 Row = tuple[str, Fact[Any], Callable[[Any], str]]
 
 
-def machine_parts(machine: Machine) -> Iterator[Part]:
-    """Yield what a machine is, each fact with how it is known."""
+def machine_parts(machine: Machine, folds_unknown: bool = False) -> Iterator[Part]:
+    """Yield what a machine is, each fact with how it is known.
+
+    Args:
+        machine: what was detected.
+        folds_unknown: whether what is not known stands below the others, a line for each reason.
+    """
     rows = [*_host_rows(machine)]
     for device in machine.accelerators:
         rows += _device_rows(device)
@@ -39,11 +47,40 @@ def machine_parts(machine: Machine) -> Iterator[Part]:
             rows.append((f"Network {card.name}", card.speed_mbps, partial(_network, card)))
     if machine.benchmarked:
         rows += _measured_rows(machine.benchmarked)
-    yield table_part(("what", "value", "known from"), [_cells(label, fact, show) for label, fact, show in rows])
+    known = _known(rows) if folds_unknown else rows
+    yield table_part(("what", "value", "known from"), [_cells(label, fact, show) for label, fact, show in known])
+    if folds_unknown:
+        yield from _unknown(rows)
     for probe in machine.troubles:
         yield TextPart(f"{probe.name} {probe.outcome}: {probe.detail}; what it would tell is not known", "strong")
     if not machine.accelerators:
         yield TextPart("No accelerator was found; plans for this machine run on its CPU.")
+
+
+def _known(rows: list[Row]) -> list[Row]:
+    """Return the rows with a value, and those that such a row stands under."""
+    kept: list[Row] = []
+    for row in reversed(rows):
+        has_child = bool(kept) and kept[-1][0].startswith(_INDENT) and not row[0].startswith(_INDENT)
+        if row[1].value is not None or has_child:
+            kept.append(row)
+    return kept[::-1]
+
+
+def _unknown(rows: list[Row]) -> Iterator[Part]:
+    """Yield what has no value in a line for each reason, what was not measured first."""
+    names: dict[str, list[str]] = {}
+    parent = ""
+    for label, fact, _ in rows:
+        parent = parent if label.startswith(_INDENT) else label
+        if fact.value is None:
+            is_part = label.startswith(_INDENT) and not parent.startswith(_MEASURED)
+            name = f"{parent} {label.strip()}" if is_part else label.removeprefix(_MEASURED).strip()
+            names.setdefault(fact.reason, []).append(name)
+    if unmeasured := names.pop(NOT_MEASURED, []):
+        yield TextPart(f"Not measured yet: {', '.join(unmeasured)}", "quiet")
+    for reason, found in names.items():
+        yield TextPart(f"Not known: {', '.join(found)} ({reason})", "quiet")
 
 
 def _host_rows(machine: Machine) -> Iterator[Row]:
@@ -94,7 +131,7 @@ def _measured_rows(found: MeasuredFacts) -> list[Row]:
         return format_flops(rate, per_second=True)
 
     return [
-        ("Measured fp32", found.fp32_flops, flops),
+        (f"{_MEASURED}fp32", found.fp32_flops, flops),
         ("  fp64", found.fp64_flops, flops),
         ("  memory bandwidth", found.memory_bandwidth, format_bandwidth),
         ("  disk read", found.disk_read, format_bandwidth),

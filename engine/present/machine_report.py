@@ -71,7 +71,12 @@ def surroundings_parts(machine: Machine, catalog: Catalog, ascii_only: bool) -> 
 
 
 def machine_report_parts(
-    machine: Machine, plan: Plan, benchmarks: BenchmarkReport | None, catalog: Catalog, ascii_only: bool
+    machine: Machine,
+    plan: Plan,
+    benchmarks: BenchmarkReport | None,
+    catalog: Catalog,
+    ascii_only: bool,
+    before: BenchmarkReport | None = None,
 ) -> Iterator[Part]:
     """Yield benchmarks, facts, score, what a plan meets here, topology and settings.
 
@@ -81,13 +86,14 @@ def machine_report_parts(
         benchmarks: what was just measured, if anything was.
         catalog: facts.
         ascii_only: whether the topology is drawn with ASCII characters alone.
+        before: what was measured the time before that.
     """
     if benchmarks is not None:
         yield TextPart("Benchmarks:", "strong")
-        yield from benchmark_parts(benchmarks)
+        yield from benchmark_parts(benchmarks, before)
         yield TextPart()
     yield TextPart("Facts:", "strong")
-    yield from machine_parts(machine)
+    yield from machine_parts(machine, folds_unknown=True)
     yield TextPart()
     yield from score_parts(machine_score(machine, catalog))
     yield TextPart()

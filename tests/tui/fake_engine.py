@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from fake_fields import DEFAULTS, FIELDS
 from fake_sampler import FakeSampler
 
 from capacity_tui.engine.api import ExplanationText, FormulaInput, FormulaStep, Limit, Picture, TextPart
@@ -16,7 +17,8 @@ from capacity_tui.engine.files import config_folder, storage_error
 from capacity_tui.engine.plan.files.saved import write_plan_file
 from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.exported import Export
-from capacity_tui.tui.measured import BenchmarkOutcome, BenchmarkStep
+from capacity_tui.tui.headlines import Headline, Usage
+from capacity_tui.tui.measured import BenchmarkOutcome, BenchmarkStep, Load
 from capacity_tui.tui.tried import Tried
 from capacity_tui.tui.understood import Suggestion, Understood
 from capacity_tui.tui.view import (
@@ -27,11 +29,8 @@ from capacity_tui.tui.view import (
     Comparison,
     Field,
     HardwareRow,
-    Headline,
-    Kind,
     Note,
     Row,
-    Usage,
 )
 from capacity_tui.tui.what_if import Advice, Effect
 
@@ -45,106 +44,6 @@ HERE = (
     HardwareRow("RAM", "2.00 TiB  1.71 TiB free", "detected"),
     HardwareRow("Disk", "", "", "not mounted"),
     HardwareRow("Network", "400 Gb/s", "assumed"),
-)
-DEFAULTS = {
-    "model.name": "llama-3-8b",
-    "training.seq_len": "4096",
-    "training.micro_batch": AUTO,
-    "training.global_batch": "64",
-    "training.precision": "bf16",
-    "training.optimizer": "adamw",
-    "training.checkpointing": AUTO,
-    "parallelism.dp": "8",
-    "parallelism.tp": "1",
-    "parallelism.zero": "3",
-    "hardware.name": "detected",
-    "hardware.devices": "8",
-    "pricing.usd_per_kwh": "0.15",
-}
-FIELDS = (
-    Field("model.name", "Model", "model", "", catalogue="model", help="architecture of the catalogue"),
-    Field(
-        "training.seq_len",
-        "Sequence",
-        "training",
-        "",
-        unit="tokens",
-        kind=Kind.POWER_OF_TWO,
-        minimum=128,
-        maximum=1048576,
-        help="tokens of one sequence",
-    ),
-    Field(
-        "training.micro_batch",
-        "Micro batch",
-        "training",
-        "",
-        kind=Kind.POWER_OF_TWO,
-        minimum=1,
-        maximum=1024,
-        can_be_auto=True,
-        help="sequences of one replica in one pass",
-    ),
-    Field(
-        "training.global_batch",
-        "Global batch",
-        "training",
-        "",
-        kind=Kind.POWER_OF_TWO,
-        minimum=1,
-        maximum=65536,
-        help="sequences of one optimizer step",
-    ),
-    Field(
-        "training.precision",
-        "Precision",
-        "training",
-        "",
-        kind=Kind.CHOICE,
-        choices=("fp32", "fp16", "bf16", "fp8"),
-    ),
-    Field(
-        "training.optimizer",
-        "Optimizer",
-        "training",
-        "",
-        kind=Kind.CHOICE,
-        choices=("adamw", "adamw8bit", "adafactor", "sgd", "lion", "muon", "rmsprop"),
-    ),
-    Field(
-        "training.checkpointing",
-        "Checkpointing",
-        "training",
-        "",
-        kind=Kind.CHOICE,
-        choices=("none", "selective", "full"),
-        can_be_auto=True,
-    ),
-    Field(
-        "parallelism.dp",
-        "Data parallel",
-        "parallelism",
-        "",
-        kind=Kind.POWER_OF_TWO,
-        minimum=1,
-        maximum=1024,
-        help="replicas of the model",
-    ),
-    Field("parallelism.tp", "Tensor parallel", "parallelism", "", kind=Kind.POWER_OF_TWO, minimum=1, maximum=8),
-    Field("parallelism.zero", "ZeRO stage", "parallelism", "", kind=Kind.INTEGER, minimum=0, maximum=3),
-    Field("hardware.name", "Accelerator", "hardware", "", catalogue="accelerator"),
-    Field("hardware.devices", "Devices", "hardware", "", kind=Kind.POWER_OF_TWO, minimum=1, maximum=4096),
-    Field(
-        "pricing.usd_per_kwh",
-        "Electricity",
-        "pricing",
-        "",
-        unit="$/kWh",
-        kind=Kind.NUMBER,
-        minimum=0,
-        maximum=2,
-        step=0.01,
-    ),
 )
 
 
@@ -360,6 +259,8 @@ class FakeEngine:
         self.unexpected: Exception | None = None
         self.measuring = threading.Event()
         self.measuring.set()
+        self.busy = 0.0
+        self.doubt = ""
         self.gate = threading.Event()
         self.gate.set()
 
@@ -378,6 +279,9 @@ class FakeEngine:
             *(TextPart(f"setting {number}") for number in range(60)),
         )
 
+    def machine_load(self) -> tuple[Load, ...]:
+        return (Load("CPU", f"{100 * self.busy:.0f} %", self.busy), Load("RAM", "300 GiB", 0.15))
+
     def benchmark(self, progress: Callable[[BenchmarkStep], None], cancelled: threading.Event) -> BenchmarkOutcome:
         if self.unexpected is not None:
             raise self.unexpected
@@ -389,7 +293,7 @@ class FakeEngine:
             while not self.measuring.wait(0.01):
                 if cancelled.is_set():
                     return BenchmarkOutcome(len(self.measured), is_complete=False)
-        return BenchmarkOutcome(len(self.measured), is_complete=True)
+        return BenchmarkOutcome(len(self.measured), is_complete=True, doubt=self.doubt)
 
     def renewed(self, document: FakeDocument) -> FakeDocument:
         return replace(document)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -47,9 +48,30 @@ def text(engine: CapacityEngine, width: int = 100, ascii_only: bool = False) -> 
 
 def test_report_says_what_detect_says(engine: CapacityEngine) -> None:
     shown = text(engine)
-    for part in ("known from", "n/a (", "Performance score:", "Predicted bottleneck for", "Topology:", "Settings:"):
+    for part in (
+        "known from",
+        "Not known: ",
+        "Performance score:",
+        "Predicted bottleneck for",
+        "Topology:",
+        "Settings:",
+    ):
         assert part in shown
     assert "Benchmarks:" not in shown
+
+
+def test_what_is_not_known_is_folded_into_a_line_for_each_reason(engine: CapacityEngine) -> None:
+    lines = text(engine, width=1000).splitlines()
+    (unmeasured,) = (line for line in lines if line.startswith("Not measured yet:"))
+    assert "disk read" in unmeasured
+    assert not [line for line in lines if "n/a (not measured" in line]
+
+
+def test_a_second_measurement_stands_beside_the_one_before(engine: CapacityEngine) -> None:
+    engine.benchmark(lambda _: None, threading.Event())
+    assert not re.search(r"^figure +on 2026-11-21 +now", text(engine), re.MULTILINE)
+    engine.benchmark(lambda _: None, threading.Event())
+    assert re.search(r"^figure +on 2026-11-21 +now", text(engine), re.MULTILINE)
 
 
 @pytest.mark.parametrize("width", [36, 76, 116])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
 from fake_engine import FakeEngine
 from flow import plan_screen, press, settle, shown
 from textual.pilot import Pilot
@@ -23,7 +24,7 @@ def report(pilot: Pilot[None]) -> str:
 
 def in_sight(pilot: Pilot[None]) -> str:
     lines = pilot.app.screen.query_one("TextLines")
-    return "\n".join(line.plain for line in lines.lines[lines.top : lines.top + lines.size.height])
+    return "\n".join(line.plain for line in lines.in_sight)
 
 
 async def until(pilot: Pilot[None], text: str) -> None:
@@ -57,9 +58,9 @@ async def test_report_scrolls_to_its_end_and_back(make_app: MakeApp) -> None:
         assert "setting 59" in in_sight(pilot)
         assert "Facts:" not in in_sight(pilot)
         await press(pilot, "g", "j")
-        assert "Facts:" not in in_sight(pilot)
+        assert "Now:" not in in_sight(pilot)
         await press(pilot, "k")
-        assert "Facts:" in in_sight(pilot)
+        assert "Now:" in in_sight(pilot)
 
 
 async def test_topology_is_drawn_in_ascii_where_that_is_asked_for(make_app: MakeApp) -> None:
@@ -103,6 +104,43 @@ async def test_escape_stops_the_benchmarks_and_keeps_what_is_complete(make_app: 
         engine.measuring.set()
         await press(pilot, "B")
         assert "measured: 2 figures kept" in shown(pilot, "measuring")
+
+
+async def test_headings_can_be_jumped_to_and_bars_say_how_full_the_machine_is(make_app: MakeApp) -> None:
+    async with make_app().run_test(size=USUAL) as pilot:
+        await settle(pilot)
+        await press(pilot, "m")
+        assert "░" in next(line for line in in_sight(pilot).splitlines() if line.strip().startswith("RAM"))
+        for heading in ("Facts:", "Now:"):
+            await press(pilot, "tab")
+            assert in_sight(pilot).startswith(heading)
+
+
+async def test_a_busy_machine_is_told_before_measuring_and_its_figures_are_not_used(
+    make_app: MakeApp, engine: FakeEngine
+) -> None:
+    engine.busy, engine.doubt = 0.6, "others took 60 % of the processor"
+    engine.measuring.clear()
+    async with make_app().run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        await press(pilot, "m")
+        await pilot.press("B")
+        await until(pilot, "60 % busy")
+        engine.measuring.set()
+        await settle(pilot)
+        assert "2 figures kept apart, not used: others took 60 %" in shown(pilot, "measuring")
+
+
+async def test_measuring_says_what_it_changed_in_the_plan(
+    make_app: MakeApp, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with make_app().run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        await press(pilot, "m")
+        monkeypatch.setattr(engine, "renewed", lambda document: document.edited("training.micro_batch", "1"))
+        await press(pilot, "B")
+        assert "the plan before: 22.6 h" in shown(pilot, "measuring")
+        assert "now: 27.8 h" in shown(pilot, "measuring")
 
 
 async def test_quitting_while_measuring_does_not_wait(make_app: MakeApp, engine: FakeEngine) -> None:

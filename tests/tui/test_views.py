@@ -82,7 +82,8 @@ async def test_a_view_is_found_as_it_was_left(make_app: MakeApp) -> None:
 async def test_the_answer_follows_the_plan_in_every_view(make_app: MakeApp) -> None:
     async with make_app().run_test(size=WIDE) as pilot:
         await settle(pilot)
-        await press(pilot, "j", "+", "+", "+")
+        assert not pilot.app.session.change("training.seq_len", "32768")
+        await settle(pilot)
         assert "✗ does not fit" in shown(pilot, "answer")
         assert "1 change" in shown(pilot, "answer")
         await press(pilot, "m", "u", "u", "u")

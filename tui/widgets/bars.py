@@ -29,6 +29,9 @@ class Bar(Lines):
         self.repaint()
 
 
+_ALWAYS = {"app.help", "app.quit", "view.choose"}
+
+
 class Footer(Bar):
     """The most useful keys, or the views with theirs.
 
@@ -83,7 +86,7 @@ class Footer(Bar):
     def _hints(self) -> list[tuple[str, str]]:
         hints = []
         own_keys = {key for action in ACTIONS if action.scope == self._panel for key in self._keys(action)}
-        for action in ACTIONS:
+        for action in sorted(ACTIONS, key=self._rank):
             key = self._keys(action)[0]
             is_heard = action.scope == self._panel or (
                 action.scope in {"app", "view", self._view} and key not in own_keys
@@ -94,6 +97,10 @@ class Footer(Bar):
             is_default = action.id not in self._keymap
             hints.append((own if space and is_default else key, name))
         return hints
+
+    def _rank(self, action: Action) -> int:
+        """Return how far at the right a key stands: after what always holds come the keys of panel and view."""
+        return 0 if action.id in _ALWAYS else 1 if action.scope in (self._panel, self._view) else 2
 
     def _keys(self, action: Action) -> tuple[str, ...]:
         return key_names(action, self._keymap)

@@ -17,6 +17,12 @@ class MeasuringBar(Lines):
         super().__init__(id="measuring")
         self._first = line(_IDLE)
         self._latest = ""
+        self._warning = ""
+
+    def begin(self, warning: str) -> None:
+        """Say that it begins, and while it lasts what may spoil it."""
+        self._warning = warning
+        self.show_text("measuring…")
 
     def show_step(self, step: BenchmarkStep) -> None:
         """Show how far the benchmarks are; the last figure stays until the next one."""
@@ -25,8 +31,9 @@ class MeasuringBar(Lines):
             *("[", Span("━" * filled, "accent"), " " * (_CELLS - filled), "]"),
             *(Span(f" {step.number} of {step.total} ", "label"), Span(step.name, "best")),
             Span("  esc stops", "dim"),
+            Span(f"  ! {self._warning}" if self._warning else "", "warn"),
         )
-        self._latest = step.latest or self._latest
+        self._latest = f"last: {step.latest}" if step.latest else self._latest
         self.repaint()
 
     def show_text(self, text: str, role: str = "value") -> None:
@@ -34,9 +41,14 @@ class MeasuringBar(Lines):
         self._first, self._latest = line(Span(text, role)), ""
         self.repaint()
 
+    def show_latest(self, text: str) -> None:
+        """Say something below how it ended."""
+        self._latest = text
+        self.repaint()
+
     def repaint(self) -> None:
         """Paint what changed."""
-        lines = [self._first, line(Span(f"last: {self._latest}", "value"))] if self._latest else [self._first]
+        lines = [self._first, line(Span(self._latest, "value"))] if self._latest else [self._first]
         self.show([fit(shown, self.size.width) for shown in lines])
 
     def on_resize(self) -> None:

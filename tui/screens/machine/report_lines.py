@@ -8,10 +8,15 @@ from itertools import zip_longest
 from rich.cells import cell_len
 
 from capacity_tui.engine.api import Part, TablePart, TextPart
-from capacity_tui.tui.terminal.text import Line, Span, fold, left, line, right
+from capacity_tui.tui.measured import Load
+from capacity_tui.tui.terminal.text import Line, Span, fit, fold, left, line, right
+from capacity_tui.tui.widgets.gauge import gauge
 
 _ROLES = {"plain": "value", "strong": "heading", "quiet": "dim"}
 _GAP = "  "
+_BAR = 30
+_HIGH, _FULL = 0.8, 0.95
+"""Shares from which a bar warns."""
 _NARROWEST = 8
 """A column is not made narrower than this where any other can be."""
 
@@ -24,6 +29,24 @@ def report_lines(parts: Iterable[Part], width: int) -> list[Line]:
             lines += [line(Span(text, _ROLES[part.tone])) for text in fold(part.text, width)]
         else:
             lines += _table_lines(part, width)
+    return lines
+
+
+def is_heading(shown: Line) -> bool:
+    """Return whether a line begins a section; heads of tables do not."""
+    return len(shown.spans) == 1 and shown.spans[0].role == _ROLES["strong"] and _GAP not in shown.plain.strip()
+
+
+def load_lines(load: Iterable[Load], width: int) -> list[Line]:
+    """Return how full and busy the machine is, with a bar each."""
+    rows = tuple(load)
+    label = max((cell_len(row.name) for row in rows), default=0)
+    lines = [line(Span("Now:", "heading"))] if rows else []
+    for row in rows:
+        role = "bad" if row.share >= _FULL else "warn" if row.share >= _HIGH else "good"
+        bar = Span(gauge(row.share, min(_BAR, max(width - label - 20, 4))), role)
+        parts = (Span(f"  {row.name:<{label}}  ", "label"), bar, Span(f" {row.text}", "value"))
+        lines.append(fit(line(*parts), width))
     return lines
 
 

@@ -17,13 +17,18 @@ from capacity_tui.tui.messages import Failed, MachineChanged, Measured, Measurin
 from capacity_tui.tui.requests import Request
 from capacity_tui.tui.screens.dialogs.text_dialog import TextLines
 from capacity_tui.tui.screens.machine.measuring import MeasuringBar
-from capacity_tui.tui.screens.machine.report_lines import report_lines
+from capacity_tui.tui.screens.machine.report_lines import is_heading, load_lines, report_lines
 from capacity_tui.tui.screens.view_screen import ViewScreen
 from capacity_tui.tui.session import Session
+from capacity_tui.tui.terminal.glyphs import to_ascii
 from capacity_tui.tui.terminal.text import Line, Span, line
 
 if TYPE_CHECKING:
     from capacity_tui.engine.api import Part
+    from capacity_tui.tui.measured import Load
+
+_BUSY = 0.2
+"""From this share on a processor that others use is told of before measuring."""
 
 
 class MachineScreen(ViewScreen):
@@ -40,6 +45,8 @@ class MachineScreen(ViewScreen):
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self._parts: tuple[Part, ...] = ()
+        self._load: tuple[Load, ...] = ()
+        self._before = ""
         self._measuring: Request | None = None
         self._lines = TextLines(self._build)
         self._bar = MeasuringBar()
@@ -47,8 +54,10 @@ class MachineScreen(ViewScreen):
             **self.commands,
             "machine.benchmark": self._measure,
             "machine.copy": self._copy,
-            "cursor.up": partial(self._lines.scroll_lines, -1),
-            "cursor.down": partial(self._lines.scroll_lines, 1),
+            "heading.next": partial(self._go_to_heading, 1),
+            "heading.previous": partial(self._go_to_heading, -1),
+            "cursor.up": partial(self._scroll, -1),
+            "cursor.down": partial(self._scroll, 1),
             "cursor.page_up": partial(self._scroll_pages, -1),
             "cursor.page_down": partial(self._scroll_pages, 1),
             "cursor.first": partial(self._scroll_to_end, -1),
@@ -66,6 +75,10 @@ class MachineScreen(ViewScreen):
         """Put the report together, for the plan as it is now."""
         self._report()
 
+    def on_mount(self) -> None:
+        """Tell what measuring did to the plan."""
+        self.session.answers.subscribe(self, lambda _: self._tell_effect())
+
     def on_unmount(self) -> None:
         """Stop what is still measured."""
         if self._measuring is not None:
@@ -76,8 +89,9 @@ class MachineScreen(ViewScreen):
     @on(Reported)
     def show_report(self, event: Reported) -> None:
         """Show what is known."""
-        self._parts = event.parts
+        self._parts, self._load = event.parts, event.load
         self._lines.show(self._build(self._lines.size.width))
+        self._mark_position()
 
     @on(Measuring)
     def show_step(self, event: Measuring) -> None:
@@ -92,8 +106,10 @@ class MachineScreen(ViewScreen):
         outcome = event.outcome
         ended = "measured" if outcome.is_complete else "stopped"
         plural = "" if outcome.figures == 1 else "s"
-        kept = f"{outcome.figures} figure{plural} kept; estimates use them" if outcome.figures else "nothing to keep"
-        self._bar.show_text(f"{ended}: {kept}", "good" if outcome.is_complete else "warn")
+        use = f"kept apart, not used: {outcome.doubt}" if outcome.doubt else "kept; estimates use them"
+        kept = f"{outcome.figures} figure{plural} {use}" if outcome.figures else "nothing to keep"
+        is_good = outcome.is_complete and not outcome.doubt
+        self._bar.show_text(f"{ended}: {kept}", "good" if is_good else "warn")
         if outcome.figures:
             self._report()
 
@@ -108,19 +124,24 @@ class MachineScreen(ViewScreen):
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
         """Scroll down."""
         event.stop()
-        self._lines.scroll_lines(3)
+        self._scroll(3)
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
         """Scroll up."""
         event.stop()
-        self._lines.scroll_lines(-3)
+        self._scroll(-3)
 
     # Commands
 
     def _report(self) -> None:
         ascii_only = self.app.has_class("-ascii")
         document = self.session.store.document
-        self.session.ask(self, "report", lambda _: Reported(self.session.engine.machine_report(document, ascii_only)))
+
+        def work(_: Request) -> Reported:
+            engine = self.session.engine
+            return Reported(engine.machine_report(document, ascii_only), engine.machine_load())
+
+        self.session.ask(self, "report", work)
 
     def _measure(self) -> None:
         """Measure the machine, one run at a time; the plan takes it up even if this screen is gone by then."""
@@ -137,7 +158,10 @@ class MachineScreen(ViewScreen):
             if outcome.figures:
                 app.post_message(MachineChanged())
 
-        self._bar.show_text("measuring…")
+        self._before = self._answer()
+        busy = next((load.share for load in self._load if load.name == "CPU"), 0.0)
+        share = f"{busy:.0%}".replace("%", " %")
+        self._bar.begin(f"the processor is {share} busy with other things" if busy >= _BUSY else "")
         self._measuring = self.session.ask(self, "benchmark", work)
 
     def back(self) -> None:
@@ -151,11 +175,47 @@ class MachineScreen(ViewScreen):
     def _copy(self) -> None:
         self.session.copy("\n".join(shown.plain.rstrip() for shown in self._lines.lines) + "\n")
 
+    def _answer(self) -> str:
+        """Return what the plan comes to on this machine, in a few words."""
+        column = self.session.store.column
+        return " · ".join(one.text for one in column.headlines if not one.rank) if column else ""
+
+    def _tell_effect(self) -> None:
+        """Say what the figures that were measured changed in the answer, once there is a new one."""
+        if self._before and self._measuring is None and not self.session.store.is_stale:
+            before, self._before = self._before, ""
+            after = self._answer()
+            if after != before:
+                self._bar.show_latest(f"the plan before: {before}   now: {after}")
+
+    def _scroll(self, offset: int) -> None:
+        self._lines.scroll_lines(offset)
+        self._mark_position()
+
     def _scroll_pages(self, direction: int) -> None:
-        self._lines.scroll_lines(direction * max(self._lines.size.height - 1, 1))
+        self._scroll(direction * max(self._lines.size.height - 1, 1))
 
     def _scroll_to_end(self, direction: int) -> None:
-        self._lines.scroll_lines(direction * len(self._lines.lines))
+        self._scroll(direction * len(self._lines.lines))
+
+    def _go_to_heading(self, direction: int) -> None:
+        """Bring the next heading to the top; behind the last one is the first."""
+        headings = [index for index, one in enumerate(self._lines.lines) if is_heading(one)]
+        top = self._lines.top
+        ahead = [index for index in headings if (index - top) * direction > 0]
+        if headings:
+            target = (ahead or headings)[0 if direction > 0 else -1]
+            self._scroll(target - top)
+
+    def _mark_position(self) -> None:
+        """Say in the frame which lines are in sight."""
+        count, height = len(self._lines.lines), self._lines.size.height
+        last = min(self._lines.top + height, count)
+        text = f"tab next heading · {self._lines.top + 1}–{last} of {count}" if count > height else ""
+        frame = self.query_one("#machine-frame")
+        frame.border_subtitle = Content(to_ascii(text) if self.app.has_class("-ascii") else text)
 
     def _build(self, width: int) -> list[Line]:
-        return report_lines(self._parts, width) if self._parts else [line(Span("looking at this machine…", "dim"))]
+        if not self._parts:
+            return [line(Span("looking at this machine…", "dim"))]
+        return [*load_lines(self._load, width), *report_lines(self._parts, width)]

@@ -24,10 +24,11 @@ from capacity_tui.engine.api import (
     format_temperature,
 )
 from capacity_tui.engine.api import MachineSample as EngineSample
-from capacity_tui.tui.measured import Reading, Sample
+from capacity_tui.tui.measured import Load, Reading, Sample
 from capacity_tui.tui.view import HardwareRow
 
 _PEAKS = ("bf16", "fp16", "fp32")
+_LOADS = {"GPU", "VRAM", "CPU", "RAM"}
 _SMALLEST_RATE = 1e6
 """A graph of bytes a second is full at this much at least, so that noise stays low."""
 
@@ -117,6 +118,21 @@ def reading_of(sample: EngineSample) -> Sample:
             _rate("Net out", sample.network_send_bytes_per_second),
         )
     )
+
+
+def load_rows(machine: Machine, sample: Sample) -> tuple[Load, ...]:
+    """Return how busy devices and how full memories and disks are, each with its share."""
+    rows = [
+        Load(reading.name, reading.text, reading.value / reading.maximum)
+        for reading in sample.readings
+        if reading.value is not None and reading.maximum and reading.name in _LOADS
+    ]
+    for disk in machine.disks:
+        total, free = disk.total_bytes.value, disk.free_bytes.value
+        if total and free is not None:
+            text = f"{format_bytes(total - free)} of {format_bytes(total)}"
+            rows.append(Load(f"Disk {disk.mount}", text, 1 - free / total))
+    return tuple(rows)
 
 
 def _gpu_readings(gpus: Fact[tuple[GpuSample, ...]]) -> Iterator[Reading]:
