@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from capacity_tui.tui.recent import RecentPlan
     from capacity_tui.tui.understood import Understood
 
-_WANTED = "I want to …  train · fine-tune · LoRA · QLoRA · serve · fit"
+_WANTED = "I want to train · fine-tune · LoRA · QLoRA · serve · fit"
 _PLACEHOLDER = "llama-3.1-70b lora 8xh100 4k 50M"
 _GUIDE = "Say a model, what to do with it, and the hardware, in any order. Sequence, tokens and batch may follow."
-_KEYS = "enter plans it, tab completes, up and down choose, esc goes to the plan"
+_KEYS = "enter plans it, tab completes, esc goes to the plan"
 _MOST_GUESSES = 2
 _SLACK = 2
 _NO_ROW = -1
