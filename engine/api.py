@@ -125,6 +125,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.plan.all_fields import OWN_PARAMETERS as OWN_PARAMETERS
     from capacity_tui.engine.plan.edit import Edited as Edited
     from capacity_tui.engine.plan.edit import edited as edited
+    from capacity_tui.engine.plan.field_texts import field_text as field_text
     from capacity_tui.engine.plan.fields import PlanField as PlanField
     from capacity_tui.engine.plan.fields import plan_fields as plan_fields
     from capacity_tui.engine.plan.fields import plan_values as plan_values

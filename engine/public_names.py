@@ -24,6 +24,7 @@ NAMES = {
     # Plans
     "plan.all_fields": "OWN_PARAMETERS",
     "plan.edit": "Edited edited",
+    "plan.field_texts": "field_text",
     "plan.fields": "PlanField plan_fields plan_values",
     "plan.files.examples": "example_names example_text example_title",
     "plan.files.loading": "apply_settings load_plan plan_from_data plan_from_text",

@@ -29,6 +29,10 @@ class Commanded(MessagePump):
     commands: Commands
     topic: str = ""
 
+    def about(self) -> tuple[str, str]:
+        """Return what is under the cursor and what it means, for the help; empty texts for nothing."""
+        return "", ""
+
     def action_perform(self, name: str) -> None:
         """Do what an action asks for.
 

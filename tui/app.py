@@ -197,10 +197,11 @@ class CapacityApp(Commanded, Guarded, App[None]):
         from capacity_tui.tui.screens.dialogs.help import help_lines
         from capacity_tui.tui.screens.dialogs.text_dialog import TextDialog
 
-        topic = next((screen.topic for screen in reversed(self.screen_stack) if isinstance(screen, Commanded)), "")
+        screen = next((screen for screen in reversed(self.screen_stack) if isinstance(screen, Commanded)), self)
+        about = screen.about()
 
         def build(width: int) -> list[Line]:
-            return help_lines(topic, self.settings.keys, str(settings_file()), width)
+            return help_lines(screen.topic, self.settings.keys, str(settings_file()), width, about)
 
         self.push_screen(TextDialog("Help", build, self.session.copy))
 

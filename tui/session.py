@@ -84,6 +84,7 @@ class Session:
         plan_changes: published whenever the store has another plan.
         answers: published whenever what the plan comes to is shown anew.
         views: published whenever another view is wanted, with its name.
+        wanted: published whenever a field is to be edited, with its key.
         status: published whenever something is to be said in the status line.
         failures: published whenever something goes wrong that no screen shows in its own place.
         last_failure: what went wrong last.
@@ -100,6 +101,7 @@ class Session:
         self.answers: Topic[None] = Topic()
         self.views: Topic[str] = Topic()
         self.status: Topic[Span] = Topic()
+        self.wanted: Topic[str] = Topic()
         self.failures: Topic[Failed] = Topic()
         self.last_failure: Failed | None = None
         self.trouble: Failed | None = None

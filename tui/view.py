@@ -64,6 +64,7 @@ class Field:
         help: what the field means and why it matters.
         idle: why it changes nothing in this plan; empty where it may.
         words: a few words for each choice that has any.
+        synonyms: other words under which people look for it.
     """
 
     key: str
@@ -83,6 +84,7 @@ class Field:
     help: str = ""
     idle: str = ""
     words: Mapping[str, str] = field(default_factory=dict, hash=False)
+    synonyms: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,11 +345,7 @@ class Engine(Protocol):
         """
 
     def locate(self, source: Path) -> Path | str:
-        """Return the file that is meant by a path or the name of a saved plan; an example has its name alone.
-
-        Raises:
-            CapacityError: nothing is called that.
-        """
+        """Return the file that a path or the name of a saved plan means, if there is one; an example has its name."""
 
     def open(self, source: Path | str) -> Document:
         """Read a plan from a file, or from text.

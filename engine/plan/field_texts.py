@@ -17,10 +17,12 @@ class FieldText:
     Attributes:
         help: what it is and why it matters, in two sentences.
         choices: a few words for each value.
+        synonyms: other words under which people look for it.
     """
 
     help: str = ""
     choices: Mapping[str, str] = field(default_factory=dict)
+    synonyms: tuple[str, ...] = ()
 
 
 def field_text(path: str) -> FieldText:
@@ -31,4 +33,7 @@ def field_text(path: str) -> FieldText:
 @cache
 def _texts() -> dict[str, FieldText]:
     rows = parse_shipped(files("capacity_tui.profiles") / "fields.yaml")["fields"]
-    return {path: FieldText(row["help"], row.get("choices", {})) for path, row in rows.items()}
+    return {
+        path: FieldText(row["help"], row.get("choices", {}), tuple(row.get("synonyms", ())))
+        for path, row in rows.items()
+    }

@@ -25,7 +25,9 @@ _ABOUT = {
 _KEYS = 18
 
 
-def help_lines(panel: str, keymap: Mapping[str, str], settings: str, width: int) -> list[Line]:
+def help_lines(
+    panel: str, keymap: Mapping[str, str], settings: str, width: int, about: tuple[str, str] = ("", "")
+) -> list[Line]:
     """Return the help.
 
     Args:
@@ -33,16 +35,19 @@ def help_lines(panel: str, keymap: Mapping[str, str], settings: str, width: int)
         keymap: keys that replace the default ones.
         settings: path of the settings file.
         width: cells from left to right.
+        about: what is under the cursor and what it means.
     """
-    lines = [line(Span(panel.capitalize(), "heading"))]
+    what, meaning = about
+    lines = [line(Span(what, "heading")), *(line(Span(text, "value")) for text in wrap(meaning, width)), line()]
+    lines = [*(lines if meaning else []), line(Span(panel.capitalize(), "heading"))]
     lines += [line(Span(text, "value")) for text in wrap(_ABOUT.get(panel, ""), width)]
     groups = sorted(ACTIONS, key=lambda action: _order(action.group))
     for group, actions in groupby(groups, key=lambda action: action.group):
         lines += [line(), line(Span(group, "heading"))]
         lines += [_key_line(action, keymap, width) for action in actions]
     lines += [line(), line(Span("Other keys", "heading"))]
-    about = f"Write the name at the right and the keys below `keys:` in {settings}, such as `edit.undo: U`."
-    return lines + [line(Span(text, "value")) for text in wrap(about, width)]
+    other = f"Write the name at the right and the keys below `keys:` in {settings}, such as `edit.undo: U`."
+    return lines + [line(Span(text, "value")) for text in wrap(other, width)]
 
 
 def _order(group: str) -> int:

@@ -72,12 +72,32 @@ class DataCommands(Provider):
     async def search(self, query: str) -> Hits:
         """Offer what matches."""
         matcher = self.matcher(query)
+        for hit in self._fields(query):
+            yield hit
         for verb, key, choice in self._choices:
             text = f"{verb} {choice.title}"
             score = matcher.match(text)
             if score > 0:
                 take = partial(self._take, key, choice)
                 yield Hit(score, matcher.highlight(text), take, help=choice.detail)
+
+    def _fields(self, query: str) -> Iterator[Hit]:
+        """Yield the fields that match, and what is typed behind the name of one as its new value."""
+        document = self._session.store.document
+        name, _, value = query.rpartition(" ")
+        whole, before = self.matcher(query), self.matcher(name)
+        for field in document.fields() if document else ():
+            names = " ".join((field.label, field.key, *field.synonyms))
+            text = f"{field.label} = {field.text or '–'}"
+            if (score := whole.match(names)) > 0:
+                yield Hit(score, text, partial(self._session.wanted.publish, field.key), help=field.help)
+            elif name and (score := before.match(names)) > 0 and not field.catalogue:
+                text = f"Set {field.label} to {value}"
+                yield Hit(score, text, partial(self._set, field.key, value), text=text, help=field.help)
+
+    def _set(self, key: str, value: str) -> None:
+        if refusal := self._session.change(key, value):
+            self._session.say(refusal, "bad")
 
     @property
     def _session(self) -> Session:
@@ -86,8 +106,8 @@ class DataCommands(Provider):
     def _take(self, key: str, choice: Choice) -> None:
         if not key:
             self._session.open_named(choice.id)
-        elif refusal := self._session.change(key, choice.id):
-            self._session.say(refusal, "bad")
+        else:
+            self._set(key, choice.id)
 
 
 def _read(session: Session) -> tuple[tuple[str, str, Choice], ...]:

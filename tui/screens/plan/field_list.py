@@ -98,7 +98,11 @@ class FieldList(Panel):
 
     def labels(self) -> list[str]:
         """Return what can be found."""
-        return [f"{field.label} {field.key}" for field in self._fields]
+        return [" ".join((field.label, field.key, *field.synonyms)) for field in self._fields]
+
+    def texts(self) -> list[str]:
+        """Return what can be found where no name matches."""
+        return [f"{field.group} {field.help}" for field in self._fields]
 
     def item_count(self) -> int:
         """Return the number of fields."""

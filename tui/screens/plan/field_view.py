@@ -10,6 +10,7 @@ from capacity_tui.engine.api import (
     Cluster,
     Plan,
     PlanField,
+    field_text,
     format_number,
     hardware_facts,
     plan_fields,
@@ -53,6 +54,7 @@ def _line(entry: PlanField) -> Field:
         help=knob.help,
         idle=entry.idle,
         words=entry.choices,
+        synonyms=field_text(entry.path).synonyms,
     )
 
 

@@ -42,7 +42,10 @@ class Finding:
             self.start()
             return
         panel = self._panel()
-        labels = [label.lower() for label in panel.labels()]
+        names = [label.lower() for label in panel.labels()]
+        is_named = any(self._text in name for name in names)
+        more = panel.texts() if isinstance(panel, FieldList) and not is_named else []
+        labels = [text.lower() for text in more] or names
         count = len(labels)
         order = [(panel.cursor + direction * step) % count for step in range(1, count + 1)]
         for index in order:

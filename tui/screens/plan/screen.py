@@ -171,6 +171,7 @@ class PlanScreen(ViewScreen):
         }
         self.mount(self._prompt)
         session.plan_changes.subscribe(self, lambda _: self._estimates.estimate())
+        session.wanted.subscribe(self, self._edit_field)
         session.failures.subscribe(self, self._show_failed_opening)
         self._opening.begin(self._source, self._accelerator)
         self.watch(self.app, "app_focus", self.sensors.restart, init=False)
@@ -273,6 +274,19 @@ class PlanScreen(ViewScreen):
         # A panel out of sight cannot take the focus, so it is shown first.
         self._mark_current(panel)
         panel.focus()
+
+    def _edit_field(self, key: str) -> None:
+        """Put the cursor on a field, and ask for its value."""
+        self.session.show_view(self.VIEW)
+        self._mark_current(self._fields)
+        self._fields.select(key)
+        # What lay over the screen gives the focus back first.
+        self.call_after_refresh(self.commands["value.type"])
+
+    def about(self) -> tuple[str, str]:
+        """Return the field under the cursor and what it means."""
+        field = self._fields.field if self._current is self._fields else None
+        return (field.label, field.help) if field else ("", "")
 
     def _go_beside(self, offset: int) -> None:
         self._go_to(self._panels[(self._panels.index(self._current) + offset) % len(self._panels)])
