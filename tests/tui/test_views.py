@@ -187,3 +187,16 @@ async def test_enter_and_q_mean_the_same_in_every_view(make_app: MakeApp) -> Non
         assert view(pilot) == "machine"
         await pilot.press("q")
         assert app.return_code == 0
+
+
+async def test_a_list_stands_over_the_plan_and_outlives_resizing_and_repeated_keys(make_app: MakeApp) -> None:
+    async with make_app().run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", *"mistral")
+        for size in (TINY, WIDE, USUAL):
+            await pilot.resize_terminal(*size)
+            await settle(pilot)
+        background = pilot.app.screen.styles.background
+        assert background.a == 0
+        await press(pilot, "enter", "enter", "enter")
+        assert "mistral-7b" in shown(pilot, "tabs")

@@ -135,7 +135,7 @@ class NoteLine(Bar):
         session: what every screen works with.
     """
 
-    HINT = f"Arrows move, + - step, enter types, 1-{len(PANELS)} panels, ? lists all keys, esc hides this"
+    HINT = f"Arrows move, + - step, enter types, 1-{len(PANELS)} panels, ? lists all keys, esc hides it"
 
     def __init__(self, session: Session) -> None:
         super().__init__(id="note")
