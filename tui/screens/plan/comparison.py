@@ -119,6 +119,9 @@ class ComparisonTable(Panel):
         remarks = self._comparison.remarks if self._comparison else ()
         if len(self._comparison.columns if self._comparison else ()) < _LEAST_COMPARED:
             return " · ".join(remarks)
+        columns = self._columns_shown(self.size.width)
+        if not _has_deltas(self._widths(self.size.width, columns)[1]):
+            return ""
         if self._baseline.pinned:
             return "deltas from the pinned numbers"
         return f"deltas from {self._baseline.mode}" if self._baseline.mode else ""
