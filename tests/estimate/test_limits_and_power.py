@@ -67,7 +67,7 @@ def test_cards_with_little_power_for_their_peak_multiply_at_a_lower_clock() -> N
 def test_consumer_cards_that_add_up_in_16_bits_pay_in_power_for_their_doubled_peak() -> None:
     doubled = prefill("rtx-4090", "llamacpp", "fp16") / prefill("rtx-4090", "vllm", "fp16")
     full = prefill("rtx-6000-ada", "llamacpp", "fp16") / prefill("rtx-6000-ada", "vllm", "fp16")
-    assert full < 1.0 < doubled < 2.0 * full
+    assert full < doubled < 2.0 * full
 
 
 def test_writing_tokens_draws_less_than_reading_prompts() -> None:
