@@ -17,6 +17,7 @@ from capacity_tui.tui.app import CapacityApp
 from capacity_tui.tui.engine_view import PlanDocument
 from capacity_tui.tui.screens.dialogs.catalogue_view import choices
 from capacity_tui.tui.screens.dialogs.tried_picker import TriedPicker
+from capacity_tui.tui.screens.plan.sweep_lines import sweep_lines
 from capacity_tui.tui.tried import ORDERS, Tried
 from capacity_tui.tui.widgets.lines import Lines
 
@@ -126,3 +127,14 @@ def test_hardware_is_offered_in_a_sensible_order() -> None:
 def test_what_does_not_fit_is_never_the_cheapest_or_the_fastest() -> None:
     fits, over = Tried(Verdict.FITS, usd=2.0, seconds=9.0), Tried(Verdict.OVER, usd=1.0, seconds=1.0)
     assert all(min((over, fits), key=ORDERS[name]) is fits for name in ("fit", "price", "time"))
+
+
+@pytest.mark.parametrize(
+    ("time", "beside"),
+    [("3 h 49 min", "3 h 49"), ("92.6 ms/token", "92.6 ms"), ("step 33.6 ms", "33.6 ms")],
+)
+def test_times_beside_a_field_keep_what_matters(time: str, beside: str) -> None:
+    tried = {"1": Tried(Verdict.FITS, time=time, seconds=10.0), "2": Tried(Verdict.FITS, time=time, seconds=11.0)}
+    last = sweep_lines(["1", "2"], "1", tried, 22)[-1].plain
+    assert last.split("+")[0].strip() == beside
+    assert "+10 %" in last

@@ -64,8 +64,15 @@ def _marked(value: str, is_current: bool, tried: Tried | None) -> tuple[str, str
 def _time_beside(tried: Tried, start: Tried | None) -> str:
     """Return the difference to the time of the current value; of that itself, about how long it takes."""
     if tried is start or start is None or not start.seconds or tried.seconds is None:
-        return " ".join(tried.time.split()[:2])
+        return _brief(tried.time)
     return f"{tried.seconds / start.seconds - 1:+.0%}".replace("%", " %")
+
+
+def _brief(time: str) -> str:
+    """Return a time without what it is of, and without the smaller of two units, which the larger one tells."""
+    words = time.partition("/")[0].split()
+    first = next((index for index, word in enumerate(words) if word[0].isdigit()), 0)
+    return " ".join(words[first : first + 3])
 
 
 def _short(value: str) -> str:
