@@ -19,9 +19,8 @@ ELEMENT_BYTES = {"fp32": 4, "tf32": 4, "bf16": 2, "fp16": 2}
 # AdamW reads parameter, gradient and two moments and writes all but the gradient; one operation after the other, as
 # frameworks' own does, moves several times that.
 ADAMW_MOVED = 7 * counted("separate-optimizer-passes")
-# The softmax reads and writes the logits; its gradient reads what it wrote and the gradient of the picked, which was
-# filled and set before, and writes its own: twice what the copies of the logits hold, as estimates count it.
-LOSS_MOVED = 8
+# A loss in the logits' own type moves its copies of them as often as estimates say.
+LOSS_MOVED = counted("loss-passes") * counted("logit-copies")
 # Tensors each kernel reads and writes, in the operations that are sampled (embedding: rows read and written).
 MOVED: dict[tuple[str, str], float] = {
     ("norm", "forward"): 2, ("norm", "backward"): 3, ("activation", "forward"): 2, ("activation", "backward"): 3,

@@ -87,13 +87,17 @@ def _write_machine(
     output: Path | None,
 ) -> None:
     """Write the facts of this machine; unless they alone are wanted, its score and what a job meets here too."""
-    from capacity_tui.engine.api import compare, machine_as_dict, open_plan
     from capacity_tui.engine.api import detect as look
+    from capacity_tui.engine.api import machine_as_dict
     from capacity_tui.tui.headless import machine_report
 
     machine = look()
     found = None if profile_only else _answer(job, machine)
-    comparison = compare(open_plan(), machine) if generate_configs else None
+    comparison = None
+    if generate_configs:
+        from capacity_tui.engine.api import compare, open_plan
+
+        comparison = compare(open_plan(), machine)
     form = wanted or format_of(output)
     if form in ("json", "yaml"):
         from capacity_tui.engine.api import result_as_dict, to_json, to_yaml
