@@ -24,11 +24,11 @@ UNUSABLE = {
 }
 
 
-@pytest.mark.parametrize("key", ["E", "S"])
-async def test_unusable_file_names_are_refused_in_place(make_app: MakeApp, key: str) -> None:
+@pytest.mark.parametrize("keys", [("E", "enter"), ("S",)])
+async def test_unusable_file_names_are_refused_in_place(make_app: MakeApp, keys: tuple[str, ...]) -> None:
     async with make_app().run_test(size=(120, 40)) as pilot:
         await settle(pilot)
-        await press(pilot, key)
+        await press(pilot, *keys)
         for text, said in UNUSABLE.items():
             pilot.app.screen.query_one(Entry).value = text
             await press(pilot, "enter")
@@ -39,7 +39,7 @@ async def test_unusable_file_names_are_refused_in_place(make_app: MakeApp, key: 
 async def test_name_of_a_user_nobody_knows_is_a_name_like_any_other(make_app: MakeApp, own_folders: Path) -> None:
     async with make_app().run_test(size=(120, 40)) as pilot:
         await settle(pilot)
-        await press(pilot, "E")
+        await press(pilot, "E", "enter")
         await type_text(pilot, "~nobody.knows.me")
         assert (own_folders / "~nobody.knows.me").exists()
 
@@ -53,7 +53,7 @@ async def test_keys_in_a_burst_are_taken_in_their_order(
 ) -> None:
     async with make_app().run_test(size=(120, 40)) as pilot:
         await settle(pilot)
-        await press(pilot, "E")
+        await press(pilot, "E", "enter")
         for key in keys:
             pilot.app.post_message(events.Key(key, key if len(key) == 1 else None))
         await settle(pilot)

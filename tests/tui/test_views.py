@@ -86,7 +86,7 @@ async def test_the_answer_follows_the_plan_in_every_view(make_app: MakeApp) -> N
         await settle(pilot)
         assert "✗ does not fit" in shown(pilot, "answer")
         assert "1 change" in shown(pilot, "answer")
-        await press(pilot, "m", "u", "u", "u")
+        await press(pilot, "m", "u")
         assert "undo" not in shown(pilot, "note")
         assert view(pilot) == "machine"
         assert "✓ fits" in shown(pilot, "answer")

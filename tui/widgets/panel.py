@@ -11,7 +11,7 @@ from textual.message import Message
 
 from capacity_tui.tui.actions import Commanded, bindings
 from capacity_tui.tui.terminal.glyphs import to_ascii
-from capacity_tui.tui.terminal.text import Line, Span, fit, line
+from capacity_tui.tui.terminal.text import Line, Span, clip, fit, line
 from capacity_tui.tui.widgets.lines import Lines
 
 
@@ -150,7 +150,7 @@ class Panel(Commanded, Lines, can_focus=True):
         parts = [part for part in (keys, self.edge()) if part]
         text = " · ".join(parts)
         if cell_len(text) > self.size.width - 4:
-            text = self.edge()
+            text = clip(self.edge(), max(self.size.width - 4, 0))
         if self.app.has_class("-ascii"):
             text = to_ascii(text)
         if text != str(self.border_subtitle or ""):

@@ -41,6 +41,7 @@ _SERVING_TIMES = (
     "computation.infer.time_per_output_token_seconds",
 )
 _SERVING_RATES = (
+    "computation.tokens_per_second",
     "computation.infer.prefill_tokens_per_second",
     "computation.infer.decode_tokens_per_second",
     "computation.infer.requests_per_second",
