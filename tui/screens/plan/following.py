@@ -89,5 +89,6 @@ class Following:
     def _explain(self, key: str) -> None:
         document, column = self._session.store.document, self._session.store.column
         if document is not None and column is not None and not self._session.store.is_stale:
-            work = lambda _: Explained(document.explain(column.mode, key), is_followed=True)  # noqa: E731
-            self._session.ask(self._screen, "follow", work)
+            self._session.ask(
+                self._screen, "follow", lambda _: Explained(document.explain(column.mode, key), is_followed=True)
+            )
