@@ -209,6 +209,11 @@ class Catalog:
         found = [problem for _, table in self.tables() for problem in table.problems]
         return (*self._aliases[1], *found)
 
+    def sold_together(self, name: str) -> int:
+        """Return the devices that come with one of a name: those of an instance, else 1."""
+        row_id = None if self.accelerators.find_id(name) else self.instances.find_id(name)
+        return 1 if row_id is None else self.instances[row_id].sold_devices
+
     def find_hardware(self, name: str) -> Accelerator | Processor | Instance:
         """Return the accelerator, processor or instance of a name.
 

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
-from capacity_tui.engine.choose.modes.modes import fill
+from capacity_tui.engine.choose.modes.modes import fill, with_placeholders
 from capacity_tui.engine.choose.proposal import open_plan
 from capacity_tui.engine.errors import CapacityError, Place, PlanError
+from capacity_tui.engine.estimate.resolve import resolve_plan
+from capacity_tui.engine.estimate.serving.resolve import vendor_of
 from capacity_tui.engine.plan.edit import edited
-from capacity_tui.engine.plan.line.vocabulary import FIT, vocabulary
+from capacity_tui.engine.plan.line.vocabulary import FIT, INFER, vocabulary
 from capacity_tui.engine.plan.line.words import OneLine
 from capacity_tui.engine.plan.plan import DETECTED, HardwareSection, Plan
 from capacity_tui.engine.units import format_count
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.machine.machine import Machine
 
 _MODEL, _HARDWARE, _OF_HARDWARE = "model.name", "hardware.name", "hardware."
+_ENGINE = "inference.engine"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +67,18 @@ def plan_of_line(
         if not any(line.has(other) for other in _lengths(path)):
             values[path] = value
             assumed.append(f"{format_count(value, decimals=0)} {path.rpartition('.')[2]}: nothing was said of them")
-    if line.has(_MODEL):
-        return LinePlan(edited(open_plan(line.task), values, facts).plan, tuple(assumed))
-    if line.task == FIT:
+    if line.task == FIT and not line.has(_MODEL):
         hint = "name an algorithm, such as xgboost_like or kmeans"
         raise PlanError("nothing says what is fitted", hint=hint, place=Place(field=_MODEL))
-    plan = _largest(edited(open_plan(line.task), {_MODEL: _sized(facts)[-1], **values}, facts).plan, machine, facts)
-    return LinePlan(plan, (*assumed, f"{plan.model.name}: the largest well-known model that fits"))
+    plan = edited(open_plan(line.task), {_MODEL: _sized(facts)[-1], **values}, facts).plan
+    if not line.has(_ENGINE) and (guess := _usual_engine(plan, machine, facts)):
+        engine, where = guess
+        plan = edited(plan, {_ENGINE: engine}, facts).plan
+        assumed.append(f"{engine}: what {where} is usually served with; no engine was named")
+    if not line.has(_MODEL):
+        plan = _largest(plan, machine, facts)
+        assumed.append(f"{plan.model.name}: the largest well-known model that fits")
+    return LinePlan(plan, tuple(assumed))
 
 
 def changed_by_line(plan: Plan, line: OneLine, catalog: Catalog | None = None) -> Plan:
@@ -98,6 +106,23 @@ def refuse_faults(line: OneLine) -> None:
         first = line.faults[0]
         first.further = line.faults[1:]
         raise first
+
+
+def _usual_engine(plan: Plan, machine: Machine | None, catalog: Catalog) -> tuple[str, str] | None:
+    """Return the engine that usually serves a plan's language model, and what it is usual for; None for other plans."""
+    if plan.task != INFER:
+        return None
+    try:
+        resolved = resolve_plan(with_placeholders(plan, catalog), catalog, machine)
+        weights = catalog.quantizations.find(resolved.plan.inference.weights)
+    except CapacityError:
+        return None
+    if resolved.shape is None or resolved.shape.kind != "decoder":
+        return None
+    maker, usual = vendor_of(resolved.cluster.device, catalog), vocabulary().engines
+    if weights.family in usual:
+        return usual[weights.family], f"a model of {weights.family} weights"
+    return (usual[maker], f"a model on {maker}") if maker in usual else None
 
 
 def _largest(plan: Plan, machine: Machine | None, catalog: Catalog) -> Plan:

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
+from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.catalog.rows.levels import LevelRow
 from capacity_tui.engine.plan.sections.adapter import Adapter
 from capacity_tui.engine.plan.sections.inference import InferenceSection
@@ -72,9 +73,12 @@ def _shown_in_reports(label: str, kind: Kind = "switch", choices: tuple[str, ...
 
 
 def counted_name(name: object) -> tuple[int, str] | None:
-    """Return the number of devices and the hardware that a name such as ``8xH100-SXM`` gives; None without a number."""
+    """Return the number of devices and the hardware that a name such as ``8xH100-SXM`` gives; None without a number.
+
+    A number in front of an instance counts instances: ``2xp5.48xlarge`` has 16 devices.
+    """
     found = _COUNTED.fullmatch(name) if isinstance(name, str) else None
-    return None if found is None else (int(found["count"]), found["name"])
+    return None if found is None else (int(found["count"]) * load_catalog().sold_together(found["name"]), found["name"])
 
 
 class ModelSection(Section):

@@ -22,6 +22,15 @@ from capacity_tui.engine.uncertainty.likeness import Cells, Likeness, Nearest, p
 
 # What of a range is told by name: contributions above this share of its variance.
 TOLD = 0.08
+# Parts of a range in words, where their names do not say it.
+_WORDS = {
+    "base": "what any such run brings",
+    "unnamed": "software that the plan does not name",
+    "adapted": "the frozen base",
+    "outside": "memory outside the allocator",
+    "offloaded": "states on the host",
+    "mixture": "experts",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +109,7 @@ def _reasons(found: Spread) -> Iterator[str]:
     every = {**found.parts, **found.nearest.squares}
     whole = max(float(found.variance), 1e-12)
     shares = sorted(((float(each) / whole, name) for name, each in every.items()), reverse=True)
-    told = [f"{name.replace('_', ' ')} {share:.0%}" for share, name in shares if share >= TOLD]
+    told = [f"{_WORDS.get(name, name.replace('_', ' '))} {share:.0%}" for share, name in shares if share >= TOLD]
     if told:
         yield f"its width comes from {', '.join(told)}"
     if found.nearest.cell is not None:

@@ -7,6 +7,7 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.cluster.cluster import Cluster
@@ -115,6 +116,13 @@ def test_instances_are_rented_whole(devices: int, instances: int) -> None:
     idle = 8 * instances - devices
     told = f"{instances} x aws-p5-48xlarge rented whole, {idle} of its devices idle"
     assert (told in found.assumed) is (idle > 0)
+
+
+def test_a_number_before_an_instance_counts_instances() -> None:
+    plan = Plan.model_validate({"model": {"name": "llama-3-8b"}, "hardware": {"name": "2xp5.48xlarge"}})
+    assert plan.hardware.devices == 16
+    with pytest.raises(ValidationError, match="16 devices"):
+        Plan.model_validate({"model": {"name": "llama-3-8b"}, "hardware": {"name": "2xp5.48xlarge", "devices": 2}})
 
 
 def test_the_title_tells_devices_from_instances() -> None:

@@ -143,6 +143,29 @@ def test_without_a_model_the_largest_that_fits_is_taken() -> None:
     assert "largest" in " ".join(made.assumed)
 
 
+@pytest.mark.parametrize(
+    ("line", "engine"),
+    [
+        ("serve llama-3.1-8b h100", "vllm"),
+        ("serve llama-3.1-8b mi300x awq", "vllm"),
+        ("serve llama-3.1-8b 4090 q4_k_m", "llamacpp"),
+        ("serve llama-3.1-8b m4-max", "transformers"),
+        ("serve llama-3.1-8b h100 transformers", "transformers"),
+        ("serve resnet50 h100", "transformers"),
+        ("serve bert-base h100", "transformers"),
+    ],
+)
+def test_serving_without_an_engine_takes_the_usual_one(line: str, engine: str) -> None:
+    made = plan_of_line(read_line(line))
+    assert made.plan.inference.engine == engine
+    told = any(engine in guess for guess in made.assumed)
+    assert told == (engine != "transformers")
+
+
+def test_the_middle_of_a_name_is_completed_where_none_begins_so() -> None:
+    assert completions("lora 3.1-70")[0].text == "llama-3.1-70b"
+
+
 def test_words_are_completed() -> None:
     assert completions("l")[0].text == "lora"
     assert completions("train 8xh1")[0].line == "train 8xh100 "

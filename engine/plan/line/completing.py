@@ -17,6 +17,8 @@ from capacity_tui.engine.plan.line.words import counted_start, split
 
 MOST = 8
 """Completions that are offered at once."""
+FEWEST_OF_A_PART = 3
+"""Characters from which on the middle of a name is completed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +53,15 @@ def completions(text: str, cursor: int | None = None, catalog: Catalog | None = 
     begun = text[token.start : at]
     count = counted_start(begun)
     typed = key_of(begun[len(count) :])
+    names = [entry for entry in _names(catalog or load_catalog()) if not count or entry[2] == "hardware"]
+    begins = [entry for entry in names if entry[0].startswith(typed)]
+    # A part of a name is enough where no name begins so, as 3.1-70 of llama-3.1-70b.
+    meant = begins or [entry for entry in names if len(typed) >= FEWEST_OF_A_PART and typed in entry[0]]
     found: dict[str, Completion] = {}
-    for key, name, kind in _names(catalog or load_catalog()):
-        if key.startswith(typed) and (not count or kind == "hardware") and name not in found:
-            before = f"{text[: token.start]}{count}{name}{'' if kind == 'field' else ' '}"
-            found[name] = Completion(f"{count}{name}", kind, before + text[token.end :].lstrip(), len(before))
-            if len(found) == MOST:
-                break
-    return tuple(found.values())
+    for _, name, kind in meant:
+        before = f"{text[: token.start]}{count}{name}{'' if kind == 'field' else ' '}"
+        found.setdefault(name, Completion(f"{count}{name}", kind, before + text[token.end :].lstrip(), len(before)))
+    return tuple(found.values())[:MOST]
 
 
 @lru_cache(maxsize=4)

@@ -56,6 +56,7 @@ class Vocabulary:
         feed_forward: width of its gated feed-forward over the width.
         near: how far a model may be beside a size to be of it.
         usual: values where a line says nothing, by what is done.
+        engines: what serves language models where a line names none, by family of weights and by maker of devices.
         examples: lines to begin with, and what they show.
     """
 
@@ -75,6 +76,7 @@ class Vocabulary:
     feed_forward: float
     near: float
     usual: Mapping[str, Mapping[str, float]]
+    engines: Mapping[str, str]
     examples: Mapping[str, str]
 
     def field_of(self, word: str, task: str) -> str | None:
@@ -112,6 +114,7 @@ def vocabulary() -> Vocabulary:
         feed_forward=float(rows["shape"]["feed_forward"]),
         near=float(rows["shape"]["near"]),
         usual=rows["usual"],
+        engines=rows["engines"],
         examples=rows["examples"],
     )
 
