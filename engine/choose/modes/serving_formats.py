@@ -7,12 +7,10 @@ from dataclasses import replace
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
-from capacity_tui.engine.estimate.serving.resolve import traffic_of
 from capacity_tui.engine.estimate.serving.run import ServingRun
 from capacity_tui.engine.numeric import Number, where
 from capacity_tui.engine.plan.edit import with_values
 from capacity_tui.engine.plan.layout_rules import Layout, with_following
-from capacity_tui.engine.plan.sections.inference import InferenceSection
 
 # Formats of weights to try, the least quantized first.
 FORMATS = ("bf16", "int8", "nf4")
@@ -46,8 +44,7 @@ def spread(layout: Layout, sizes: Mapping[str, Number], replicas: int | None) ->
     return with_following(replace(layout, dp=float(replicas or 1), **sizes), given)
 
 
-def laid_out(run: ServingRun, layout: Layout, inference: InferenceSection) -> ServingRun:
+def laid_out(run: ServingRun, layout: Layout) -> ServingRun:
     """Return a run in a layout; its replicas share the load."""
     expert = where(run.ep > 1, run.etp, layout.tp)
-    traffic = traffic_of(inference, layout.dp)
-    return replace(run, tp=layout.tp, pp=layout.pp, dp=layout.dp, etp=expert, traffic=traffic)
+    return replace(run, tp=layout.tp, pp=layout.pp, dp=layout.dp, etp=expert)

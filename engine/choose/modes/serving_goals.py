@@ -204,7 +204,7 @@ def _reached(resolved: ResolvedPlan, shape: TransformerShape, grid: Grid, facts:
     inference = resolved.plan.inference
     sizes = {name: grid.numbers(f"parallelism.{name}") for name in ("tp", "pp") if grid.has(f"parallelism.{name}")}
     layout = spread(plan_layout(resolved.plan, shape, facts.catalog), sizes, facts.replicas)
-    run = laid_out(serving_run(resolved.plan, shape, resolved.cluster, facts.catalog), layout, inference)
+    run = laid_out(serving_run(resolved.plan, shape, resolved.cluster, facts.catalog), layout)
     if grid.has(BATCH):
         run = replace(run, batch=grid.numbers(BATCH))
     found = estimate_run(run, resolved.plan)

@@ -100,9 +100,7 @@ def choose_serving(
     if "inference.batch" in wanted:
         run = serving_run(found.resolved.plan, shape, resolved.cluster, catalog)
         sizes = {path.removeprefix("parallelism."): float(size) for path, size in layout.items()}
-        run = laid_out(
-            run, spread(plan_layout(found.resolved.plan, shape, catalog), sizes, replicas), resolved.plan.inference
-        )
+        run = laid_out(run, spread(plan_layout(found.resolved.plan, shape, catalog), sizes, replicas))
         limit = capacity if budget is not None and found.needed[place] > budget else budget
         batch = _largest_batch(run, limit, int(mode.batch_range[1] or LARGEST_BATCH))
         values["inference.batch"] = batch
@@ -132,9 +130,7 @@ def _tried(
     possible = np.broadcast_to(held(layout, refusing()), grid.shape)
     if not possible.any():
         grid, layout, possible = Grid(()), spread(own, {}, replicas), np.asarray(True)
-    needed, holds = serving_needs(
-        laid_out(serving_run(resolved.plan, shape, resolved.cluster, catalog), layout, resolved.plan.inference)
-    )
+    needed, holds = serving_needs(laid_out(serving_run(resolved.plan, shape, resolved.cluster, catalog), layout))
     tp, pp = (np.broadcast_to(np.asarray(size), grid.shape).ravel() for size in (layout.tp, layout.pp))
     order = np.array([place for place in np.lexsort((pp, tp * pp)) if possible.ravel()[place]], dtype=np.intp)
     return Layouts(

@@ -118,21 +118,21 @@ def serving_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catalog: 
         vector_peak=device.peaks.get("fp32", min(device.peaks.values())),
         calibration=f"{engine.name}: {engine.source} ({engine.confidence}); {device.efficiency.source}",
         assumed=(*cluster.assumed, *shape.assumed, *_assumed(plan, quantization, shape, device, catalog)),
-        traffic=traffic_of(inference, float(parallel.dp or 1)),
+        traffic=traffic_of(inference),
         guessing=Guessing(float(inference.num_speculative_tokens), inference.acceptance_rate, inference.draft_cost),
     )
 
 
-def traffic_of(inference: InferenceSection, replicas: Number) -> Traffic:
-    """Return how the requests of each of so many replicas come, and how they differ."""
+def traffic_of(inference: InferenceSection) -> Traffic:
+    """Return how requests come, and how they differ."""
     told = inference.percentile / PERCENT
-    each = np.inf if inference.concurrency is None else np.maximum(inference.concurrency / replicas, 1.0)
     return Traffic(
         comes_singly=inference.request_rate is not None or inference.concurrency is not None,
-        rate=0.0 if inference.request_rate is None else float(inference.request_rate) / replicas,
-        concurrency=each,
-        prompt_spread=inference.prompt_tokens_stddev / inference.prompt_tokens,
-        output_spread=inference.output_tokens_stddev / inference.output_tokens,
+        arrives=inference.request_rate is not None,
+        rate=float(inference.request_rate or 0.0),
+        concurrency=np.inf if inference.concurrency is None else float(inference.concurrency),
+        prompt_deviation=inference.prompt_tokens_stddev,
+        output_deviation=inference.output_tokens_stddev,
         cached=inference.prefix_cache_hit_rate,
         beyond=1.0 - told,
         deviations=NormalDist().inv_cdf(told),

@@ -151,6 +151,26 @@ class ServingRun:
     guessing: Guessing = field(default_factory=Guessing)
 
     @property
+    def rate(self) -> Number:
+        """Requests that arrive at one replica in a second; 0 where the next comes when one is answered."""
+        return self.traffic.rate / self.dp
+
+    @property
+    def concurrency(self) -> Number:
+        """Most requests of one replica at work at once, waiting ones included."""
+        return np.maximum(self.traffic.concurrency / self.dp, 1.0)
+
+    @property
+    def prompt_spread(self) -> Number:
+        """Standard deviation of a prompt's tokens over their mean."""
+        return self.traffic.prompt_deviation / self.prompt
+
+    @property
+    def output_spread(self) -> Number:
+        """Standard deviation of an answer's tokens over their mean."""
+        return self.traffic.output_deviation / np.maximum(self.output, 1.0)
+
+    @property
     def length(self) -> Number:
         """Tokens of a finished sequence."""
         return self.prompt + self.output
@@ -177,9 +197,9 @@ class ServingRun:
     @property
     def longest(self) -> Number:
         """Tokens of the answer that ends last: a batch drains until then, a load goes on."""
-        if self.traffic.comes_singly or not any_true(self.traffic.output_spread > 0):
+        if self.traffic.comes_singly or not any_true(self.output_spread > 0):
             return self.output
-        return longest_output(self.output, self.traffic.output_spread, np.maximum(self.batch, 1.0))
+        return longest_output(self.output, self.output_spread, np.maximum(self.batch, 1.0))
 
     @property
     def running(self) -> Number:
@@ -202,9 +222,9 @@ class ServingRun:
     @property
     def decode_context(self) -> Number:
         """Tokens in the cache, the mean over the output."""
-        if not any_true(self.traffic.output_spread > 0):
+        if not any_true(self.output_spread > 0):
             return self.prompt + self.output / 2.0
-        return mean_decode_context(self.prompt, self.output, self.traffic.output_spread)
+        return mean_decode_context(self.prompt, self.output, self.output_spread)
 
     @property
     def fullest_layers(self) -> Number:

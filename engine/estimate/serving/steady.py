@@ -84,23 +84,23 @@ def round_rate(running: Number, seconds: Number) -> Number:
 def steady_state(run: ServingRun) -> tuple[ServingRun, tuple[Phase, ...], Loaded]:
     """Return the run with the requests that are at work at once, its passes, and what requests see of it."""
     traffic = run.traffic
-    slots = most_running(np.minimum(traffic.concurrency, MOST_SEQUENCES), room_in_cache(run))
+    slots = most_running(np.minimum(run.concurrency, MOST_SEQUENCES), room_in_cache(run))
     full = _round(replace(run, batch=slots))
     largest = round_rate(slots, full.seconds)
-    arrives = any_true(traffic.rate > 0)
+    arrives = traffic.arrives
     running = _running(run, slots) if arrives else slots
     loaded, now = replace(run, batch=running), full
     if arrives:
         now = _round(loaded)
-    rate = np.minimum(traffic.rate, largest) if arrives else largest
+    rate = np.minimum(run.rate, largest) if arrives else largest
     work = now.reading * now.passes
     reading = now.reading * np.maximum(now.passes, 1.0)
     if arrives:
         room: Number = 0.0
-        queued = slot_wait(traffic.rate, largest, slots, traffic.output_spread)
-        queued = queued + reading_wait(traffic.rate, work, traffic.prompt_spread)
+        queued = slot_wait(run.rate, largest, slots, run.output_spread)
+        queued = queued + reading_wait(run.rate, work, run.prompt_spread)
     else:
-        room = closed_wait(np.minimum(traffic.concurrency, MOST_SEQUENCES), slots, rate)
+        room = closed_wait(np.minimum(run.concurrency, MOST_SEQUENCES), slots, rate)
         queued = closed_response(work, now.seconds - work, slots) - work
     turn = np.minimum(running - 1.0, 1.0) * now.step / 2.0
     first = first_token_seconds(room + queued, turn, reading)
@@ -108,7 +108,7 @@ def steady_state(run: ServingRun) -> tuple[ServingRun, tuple[Phase, ...], Loaded
     each = loaded_token_seconds(now.seconds, now.answering, running, tokens)
     busy = np.clip(rate / largest, traffic.beyond, 1.0)
     slow = percentile_seconds(
-        room + turn + reading, traffic.prompt_spread, traffic.deviations, queued, busy, traffic.beyond
+        room + turn + reading, run.prompt_spread, traffic.deviations, queued, busy, traffic.beyond
     )
     crowd = np.clip(running + traffic.deviations * np.sqrt(running), 1.0, slots) if arrives else running
     crowded = _round(replace(run, batch=crowd)) if arrives else now
@@ -130,11 +130,11 @@ def steady_state(run: ServingRun) -> tuple[ServingRun, tuple[Phase, ...], Loaded
 
 def _running(run: ServingRun, slots: Number) -> Number:
     """Return how many requests run at once, so that as many are answered as arrive; all there may be where none do."""
-    low, high = np.ones_like(slots + run.traffic.rate), slots + 0.0 * run.traffic.rate
+    low, high = np.ones_like(slots + run.rate), slots + 0.0 * run.rate
     with unrecorded():
         for _ in range(HALVINGS):
             middle = np.sqrt(low * high)
-            enough = round_rate(middle, _round(replace(run, batch=middle)).seconds) >= run.traffic.rate
+            enough = round_rate(middle, _round(replace(run, batch=middle)).seconds) >= run.rate
             low, high = np.where(enough, low, middle), np.where(enough, middle, high)
     return high
 

@@ -12,24 +12,26 @@ from capacity_tui.engine.numeric import Number
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """How the requests of one replica come, and how they differ.
+    """How the requests of all replicas come, and how they differ; what one replica sees is in the run.
 
     Attributes:
         comes_singly: whether requests come one by one, in place of one batch that starts together.
-        rate: requests that arrive in a second; 0 where the next comes when one is answered.
+        arrives: whether they come of themselves, rather than the next one when one is answered.
+        rate: requests that arrive in a second, where they do.
         concurrency: most requests at work at once, waiting ones included; infinite where any number may wait.
-        prompt_spread: standard deviation of a prompt's tokens over their mean.
-        output_spread: the same of an answer's.
+        prompt_deviation: standard deviation of a prompt's tokens.
+        output_deviation: the same of an answer's.
         cached: share of a prompt whose keys and values are in the cache already.
         beyond: share of the requests that take longer than the percentile told.
         deviations: standard deviations that a normal distribution has its percentile above the mean.
     """
 
     comes_singly: bool = False
+    arrives: bool = False
     rate: Number = 0.0
     concurrency: Number = np.inf
-    prompt_spread: Number = 0.0
-    output_spread: Number = 0.0
+    prompt_deviation: Number = 0.0
+    output_deviation: Number = 0.0
     cached: Number = 0.0
     beyond: Number = 0.5
     deviations: Number = 0.0

@@ -89,13 +89,12 @@ def _too_small(run: ServingRun, details: Mapping[str, Number]) -> tuple[Note, ..
 
 def _overloaded(run: ServingRun, loaded: Loaded) -> tuple[Note, ...]:
     """Warn where more requests come than can be answered, or more are sent at once than the cache holds."""
-    traffic = run.traffic
-    answered, arriving = float(np.min(loaded.largest_rate)), float(np.max(run.dp * traffic.rate))
-    if arriving > 0 and np.any(run.dp * traffic.rate >= loaded.largest_rate):
+    answered, arriving = float(np.min(loaded.largest_rate)), float(np.max(run.traffic.rate))
+    if arriving > 0 and np.any(run.traffic.rate >= loaded.largest_rate):
         detail = f"{arriving:,.3g} requests arrive a second, {answered:,.3g} are answered: the queue grows without end"
         return (Note("saturated", "more requests arrive than can be answered", detail),)
-    if arriving == 0 and np.any(run.batch < traffic.concurrency):
-        held, sent = float(np.min(run.dp * run.batch)), float(np.max(run.dp * traffic.concurrency))
+    if arriving == 0 and np.any(run.batch < run.concurrency):
+        held, sent = float(np.min(run.dp * run.batch)), float(np.max(run.dp * run.concurrency))
         detail = f"the cache holds {held:,.0f} of {sent:,.0f} requests: the others wait for their turn"
         return (Note("requests_wait", "the cache holds fewer requests than are sent at once", detail),)
     return ()
