@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.rows.reliability import Reliability
@@ -34,6 +35,12 @@ def evidence_of(resolved: ResolvedPlan, work: Work, catalog: Catalog) -> Evidenc
         work: what it does.
         catalog: facts.
     """
+    found = evidence_before(resolved, catalog)
+    return with_numbers(found, work, resolved.cluster.devices) if found.likeness.words else found
+
+
+def evidence_before(resolved: ResolvedPlan, catalog: Catalog) -> Evidence:
+    """Return what the ranges of a plan's figures rest on, but for the numbers that its work tells."""
     kind = resolved.family.kind
     if kind == "classical":
         algorithm = catalog.algorithms[resolved.family.id]
@@ -52,7 +59,7 @@ def evidence_of(resolved: ResolvedPlan, work: Work, catalog: Catalog) -> Evidenc
     }
     if unnamed:
         words["software"] = UNSAID
-    likeness = Likeness(words, _splits(resolved.plan), _numbers(resolved, work))
+    likeness = Likeness(words, _splits(resolved.plan))
     return Evidence(rows, likeness, flags, spreads_here(device.efficiency.errors))
 
 
@@ -102,12 +109,19 @@ def _splits(plan: Plan) -> dict[str, Number]:
     return {**shared, "zero": float(parallel.zero == SHARDED)}
 
 
-def _numbers(resolved: ResolvedPlan, work: Work) -> dict[str, Number]:
-    numbers: dict[str, Number] = {
-        "length": work.units_per_sample,
-        "devices": resolved.cluster.devices,
-        "parameters": work.facts.parameters,
-    }
+def with_numbers(
+    evidence: Evidence, work: Work, devices: Number, splits: Mapping[str, Number] | None = None
+) -> Evidence:
+    """Return evidence with what the work tells.
+
+    Args:
+        evidence: what is known before.
+        work: what the run does, or several as arrays.
+        devices: what it runs on.
+        splits: ways in which the devices share the work, where several layouts do; those of the plan by default.
+    """
+    numbers = {"length": work.units_per_sample, "devices": devices, "parameters": work.facts.parameters}
     if work.served is not None:
         numbers["batch"] = work.served.batch
-    return numbers
+    likeness = replace(evidence.likeness, numbers=numbers, splits={**evidence.likeness.splits, **(splits or {})})
+    return replace(evidence, likeness=likeness)

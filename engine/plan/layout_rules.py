@@ -290,7 +290,7 @@ def plan_layout(plan: Plan, shape: TransformerShape, catalog: Catalog) -> Layout
     """Return the layout of a plan whose sizes are all settled."""
     parallel, training = plan.parallelism, plan.training
     serves, dp = plan.task == "infer", int(parallel.dp or 1)
-    engines = catalog.engine_rows(plan.inference.engine) if serves else ()
+    engine = plan.inference.engine
     each = dp * (1 if serves else int(training.micro_batch))
     return Layout(
         devices=float(plan.hardware.devices or 1),
@@ -314,9 +314,19 @@ def plan_layout(plan: Plan, shape: TransformerShape, catalog: Catalog) -> Layout
         micro_batches=0.0 if serves else float(np.ceil(float(training.global_batch or each) / each)),
         global_batch=0.0 if serves else float(training.global_batch or each),
         swaps_heads=float(not serves and parallel.context == "all_to_all" and parallel.cp > 1),
-        whole_heads=float(all(row.whole_heads for row in engines)),
-        splits_layers=float(all(row.splits_layers for row in engines)),
+        whole_heads=splits_whole_heads(engine, catalog) if serves else 1.0,
+        splits_layers=splits_layers(engine, catalog) if serves else 1.0,
     )
+
+
+def splits_whole_heads(engine: str, catalog: Catalog) -> float:
+    """Return 1 where tensor parallelism of an engine splits between heads, 0 where it pads them or splits rows."""
+    return float(all(row.whole_heads for row in catalog.engine_rows(engine)))
+
+
+def splits_layers(engine: str, catalog: Catalog) -> float:
+    """Return 1 where an engine splits layers over devices by itself, 0 where it spreads whole ones."""
+    return float(all(row.splits_layers for row in catalog.engine_rows(engine)))
 
 
 def refusing() -> tuple[LayoutRule, ...]:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator
 
-from capacity_tui.engine.choose.space.grid import Axis, divisors
-from capacity_tui.engine.plan.layout_rules import Layout
+from capacity_tui.engine.choose.space.grid import Axis, Grid, divisors
+from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.plan.layout_rules import FOLLOWING, Layout, given_sizes
+from capacity_tui.engine.plan.plan import Plan
 
+# Sizes of a layout, by the plan field that gives them.
+LAYOUT_SIZES = {f"parallelism.{name}": name for name in ("tp", "pp", "cp", "ep", "interleave", *FOLLOWING)}
 # Deeper pipelines are not tried.
 MOST_STAGES = 64
 
@@ -26,3 +30,14 @@ def layout_axes(layout: Layout, inside: int, wanted: Container[str]) -> Iterator
     if "parallelism.pp" in wanted:
         most = min(int(layout.layers), MOST_STAGES)
         yield Axis("parallelism.pp", tuple(size for size in sizes if size <= most))
+
+
+def sizes_over(grid: Grid, plan: Plan) -> dict[str, Number]:
+    """Return the sizes of layouts by name: those that the axes give, over their arrays, and those a plan gives itself.
+
+    Args:
+        grid: fields that vary.
+        plan: as the user gave it, so that sizes it leaves out follow from the others.
+    """
+    sizes: dict[str, Number] = {name: float(getattr(plan.parallelism, name)) for name in given_sizes(plan.parallelism)}
+    return sizes | {LAYOUT_SIZES[axis.path]: grid.numbers(axis.path) for axis in grid.axes if axis.path in LAYOUT_SIZES}

@@ -10,6 +10,7 @@ import numpy as np
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.choose.space.excluded import Excluded, excluded, held
 from capacity_tui.engine.choose.space.grid import Axis, Grid
+from capacity_tui.engine.choose.space.layouts import LAYOUT_SIZES, sizes_over
 from capacity_tui.engine.choose.space.stacking import stacked
 from capacity_tui.engine.estimate.assemble import memory_estimate
 from capacity_tui.engine.estimate.derived import units_per_second
@@ -23,18 +24,14 @@ from capacity_tui.engine.numeric import Flags, Number
 from capacity_tui.engine.plan.edit import with_values
 from capacity_tui.engine.plan.field_lists import broadcast_numbers
 from capacity_tui.engine.plan.layout_rules import (
-    FOLLOWING,
     Layout,
     LayoutRule,
-    given_sizes,
     plan_layout,
     refusing,
     with_following,
 )
 from capacity_tui.engine.plan.plan import Plan
 
-# Sizes of a layout, by the plan field that gives them.
-LAYOUT_SIZES = {f"parallelism.{name}": name for name in ("tp", "pp", "cp", "ep", "interleave", *FOLLOWING)}
 # Numbers that a run takes from the plan as they are; every other field is a setting, which may change several.
 NUMBERS = frozenset({*LAYOUT_SIZES, *broadcast_numbers()})
 # Combinations evaluated at once: enough that an array's own cost is small, few enough for some hundred megabytes.
@@ -124,10 +121,7 @@ class TrainingSpace:
 
     def layout(self, grid: Grid) -> Layout:
         """Return the layouts of a grid, over its arrays."""
-        sizes: dict[str, Number] = {
-            name: float(getattr(self.plan.parallelism, name)) for name in given_sizes(self.plan.parallelism)
-        }
-        sizes |= {LAYOUT_SIZES[axis.path]: grid.numbers(axis.path) for axis in grid.axes if axis.path in LAYOUT_SIZES}
+        sizes = sizes_over(grid, self.plan)
         batch = self.plan.training.global_batch
         sizes["global_batch"] = float(batch) if isinstance(batch, int) else 0.0
         for name in ("seq_len", "global_batch"):

@@ -145,7 +145,9 @@ def _round(run: ServingRun) -> Round:
     seconds = added(phase.runs * times[phase.name] for phase in phases)
     step = times.get("decode", 0.0) + run.guessing.drafts * times.get("draft", 0.0)
     passes = phases[0].runs / run.batch
-    return Round(phases, seconds, run.decode_steps * step, times["prefill"], passes, step)
+    # An answer of one token has no pass of its own; the next token would take one.
+    answering = np.maximum(run.decode_steps, 1.0 / run.accepted) * step
+    return Round(phases, seconds, answering, times["prefill"], passes, step)
 
 
 def _idle(running: Number, rate: Number, now: Round) -> tuple[Phase, ...]:

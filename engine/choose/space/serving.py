@@ -1,0 +1,188 @@
+"""Configurations of a plan that serves, evaluated block by block with the equations of a single estimate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.choose.space.excluded import Excluded, excluded, held
+from capacity_tui.engine.choose.space.grid import Axis, Grid, Values
+from capacity_tui.engine.choose.space.layouts import LAYOUT_SIZES, sizes_over
+from capacity_tui.engine.choose.space.settings import Settings
+from capacity_tui.engine.estimate.estimate import estimate_run
+from capacity_tui.engine.estimate.evidence_of import evidence_before
+from capacity_tui.engine.estimate.resolve import ResolvedPlan
+from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.estimate.serving.resolve import serving_run
+from capacity_tui.engine.estimate.serving.run import ServingRun
+from capacity_tui.engine.models.transformer.shape import TransformerShape
+from capacity_tui.engine.numeric import Flags, Number, where
+from capacity_tui.engine.plan.edit import with_values
+from capacity_tui.engine.plan.field_lists import served_sizes
+from capacity_tui.engine.plan.layout_rules import (
+    Layout,
+    LayoutRule,
+    plan_layout,
+    refusing,
+    splits_layers,
+    splits_whole_heads,
+    with_following,
+)
+from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.uncertainty.evidence import Evidence
+
+# Numbers that a run takes from the plan as they are; every other field is a setting, which may change several.
+NUMBERS = frozenset({*LAYOUT_SIZES, *served_sizes()})
+ENGINE = "inference.engine"
+# Combinations evaluated at once: a serving run has many small arrays, a load searches its steady state besides.
+BLOCK = 2**16
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What the ranges of settings rest on, and their runs."""
+
+    evidence: Evidence
+    run: ServingRun
+
+
+@dataclass(frozen=True, slots=True)
+class ServedBlock:
+    """One block of a space; all arrays broadcast to the shape of its grid.
+
+    Attributes:
+        grid: its combinations.
+        possible: those that no rule excludes.
+        run: what was estimated.
+        estimate: the estimate of them all.
+    """
+
+    grid: Grid
+    possible: Flags
+    run: ServingRun
+    estimate: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class ServingSpace:
+    """Configurations of one plan that serves a transformer.
+
+    Attributes:
+        plan: the plan as the user gave it: sizes that it leaves out follow from the others.
+        resolved: the same with placeholders where it is open.
+        shape: sizes of the model.
+        catalog: facts.
+        grid: the fields that vary, without values that no possible combination has.
+        settings: the runs of its settings.
+        rules: rules that a layout must keep.
+        excluded: what the rules excluded, rule by rule, and settings that do not go together.
+    """
+
+    plan: Plan
+    resolved: ResolvedPlan
+    shape: TransformerShape
+    catalog: Catalog
+    grid: Grid
+    settings: Settings[Served]
+    rules: tuple[LayoutRule, ...]
+    excluded: tuple[Excluded, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """Combinations, possible or not."""
+        return self.count + sum(each.count for each in self.excluded)
+
+    @property
+    def count(self) -> int:
+        """Combinations that no rule excludes and whose settings go together."""
+        return sum(part.count(held(self.layout(part), self.rules)) for part in self.settings.parts(self.grid))
+
+    def blocks(self, most: int = BLOCK) -> Iterator[ServedBlock]:
+        """Evaluate the space block by block; whoever stops asking stops the search.
+
+        Args:
+            most: combinations of a block.
+        """
+        for part in self.settings.parts(self.grid):
+            for block in part.blocks(most):
+                yield self.evaluated(part.part(block))
+
+    def evaluated(self, grid: Grid) -> ServedBlock:
+        """Evaluate every combination of a part of the grid in one call.
+
+        Raises:
+            UnlikeError: the part has settings that need calls of their own.
+        """
+        served, layout = self.settings.over(grid), self.layout(grid)
+        run = self.run(grid, served.run, layout)
+        splits = {name: (getattr(layout, name) > 1) * 1.0 for name in ("tp", "pp", "cp", "ep")}
+        found = estimate_run(run, self.resolved.plan, served.evidence, splits)
+        return ServedBlock(grid, held(layout, self.rules), run, found)
+
+    def layout(self, grid: Grid) -> Layout:
+        """Return the layouts of a grid, over its arrays."""
+        sizes = sizes_over(grid, self.plan)
+        layout = replace(plan_layout(self.resolved.plan, self.shape, self.catalog), **sizes)
+        if grid.has(ENGINE):
+            layout = replace(
+                layout,
+                whole_heads=grid.along(ENGINE, lambda name: splits_whole_heads(str(name), self.catalog)),
+                splits_layers=grid.along(ENGINE, lambda name: splits_layers(str(name), self.catalog)),
+            )
+        return with_following(layout, sizes)
+
+    def run(self, grid: Grid, run: ServingRun, layout: Layout) -> ServingRun:
+        """Return the runs of a grid as one run of arrays."""
+
+        def number(name: str) -> Number:
+            path = f"inference.{name}"
+            return grid.numbers(path) if grid.has(path) else float(getattr(self.resolved.plan.inference, name))
+
+        sizes = {name: getattr(layout, name) for name in ("dp", "tp", "pp", "ep", "etp")}
+        prompt = run.prompt if self.shape.vision is not None else number("prompt_tokens")
+        output = where(run.output > 0, number("output_tokens"), run.output)
+        return replace(run, **sizes, prompt=prompt, output=output, batch=number("batch"))
+
+
+def serving_space(
+    plan: Plan,
+    resolved: ResolvedPlan,
+    shape: TransformerShape,
+    catalog: Catalog,
+    axes: Iterable[Axis],
+    *besides: LayoutRule,
+) -> ServingSpace:
+    """Return the configurations of a plan over some axes; values that no possible layout has are left out.
+
+    Args:
+        plan: the plan as the user gave it.
+        resolved: the same with placeholders where it is open.
+        shape: sizes of the model.
+        catalog: facts.
+        axes: fields that vary.
+        besides: rules to keep that would only be remarked on.
+    """
+
+    def served(values: Values) -> Served:
+        own = replace(resolved, plan=with_values(resolved.plan, values))
+        return Served(evidence_before(own, catalog), serving_run(own.plan, shape, own.cluster, catalog))
+
+    rules, grid = (*refusing(), *besides), Grid(tuple(axes))
+    whole = ServingSpace(plan, resolved, shape, catalog, grid, Settings(NUMBERS, served), rules)
+    layout = whole.layout(grid)
+    gone = excluded(layout, grid, rules)
+    kept = replace(whole, grid=grid.kept(held(layout, rules))) if gone else whole
+    return replace(kept, excluded=(*gone, *_refused(kept)))
+
+
+def _refused(space: ServingSpace) -> Iterator[Excluded]:
+    """Yield what layouts leave and settings exclude that do not go together."""
+    for part, why in space.settings.refused(space.grid):
+        holds = held(space.layout(part), space.rules)
+        if holds.any():
+            place = int(np.argmax(np.broadcast_to(holds, part.shape)))
+            rule = LayoutRule("settings", why.title, "", why.hint, part.axes[0].path, lambda _: False)
+            yield Excluded(rule, part.count(holds), part.at(place), why.detail)

@@ -1,0 +1,119 @@
+"""The space of serving: arrays say what each plan says by itself, in every figure and at both ends of its range."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from capacity_tui.engine.catalog import load_catalog
+from capacity_tui.engine.choose.modes.modes import with_placeholders
+from capacity_tui.engine.choose.space.grid import Axis, Grid
+from capacity_tui.engine.choose.space.serving import ServedBlock, ServingSpace, serving_space
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.estimate.estimate import estimate_plan
+from capacity_tui.engine.estimate.figures import METRICS
+from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
+from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.plan.edit import with_values
+from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.uncertainty.intervals import Interval
+
+MODELS = ("llama-3.1-70b", "qwen3-30b-a3b")
+# Every kind of field that may vary: sizes of the layout, numbers of requests, and settings that change several numbers.
+VALUES: dict[str, tuple[object, ...]] = {
+    "parallelism.tp": (1, 2, 3, 8),
+    "parallelism.pp": (1, 2, 8),
+    "parallelism.ep": (1, 4),
+    "parallelism.dp": (1, 2),
+    "inference.batch": (1, 7, 512),
+    "inference.prompt_tokens": (128, 30000),
+    "inference.output_tokens": (1, 900),
+    "inference.engine": ("vllm", "sglang", "llama.cpp", "transformers"),
+    "inference.weights": ("bf16", "fp8", "q4_k_m"),
+    "inference.kv_cache": ("fp16", "fp8"),
+    "inference.gpu_memory_utilization": (0.5, 0.95),
+    "inference.max_num_batched_tokens": (None, 2048),
+    "inference.gpu_layers": (None, 20),
+    "inference.num_speculative_tokens": (0, 3),
+    "inference.prefix_cache_hit_rate": (0.0, 0.6),
+    "inference.output_tokens_stddev": (0.0, 200.0),
+    "inference.request_rate": (None, 0.5, 40.0),
+    "inference.concurrency": (None, 16, 300),
+}
+
+
+def plan_of(model: str) -> Plan:
+    return Plan.model_validate(
+        {
+            "task": "infer",
+            "model": {"name": model},
+            "inference": {"engine": "vllm"},
+            "hardware": {"name": "h100-sxm-80gb", "devices": 8},
+        }
+    )
+
+
+@cache
+def resolved_of(model: str) -> ResolvedPlan:
+    return resolve_plan(with_placeholders(plan_of(model), load_catalog()), load_catalog())
+
+
+def space_of(paths: tuple[str, ...], model: str = MODELS[0]) -> ServingSpace:
+    resolved = resolved_of(model)
+    assert resolved.shape is not None
+    return serving_space(
+        plan_of(model), resolved, resolved.shape, load_catalog(), (Axis(path, VALUES[path]) for path in paths)
+    )
+
+
+def at(value: Number, place: tuple[int, ...], grid: Grid) -> float:
+    return float(np.broadcast_to(np.asarray(value, dtype=np.float64), grid.shape)[place])
+
+
+def assert_same(block: ServedBlock, place: tuple[int, ...], alone: Estimate) -> None:
+    for key, metric in METRICS.items():
+        several, one = metric.read(block.estimate), metric.read(alone)
+        assert (several is None) == (one is None), key
+        ends = ("value", "low", "high") if isinstance(one, Interval) else ("",)
+        for end in ends:
+            found, wanted = (getattr(each, end) if end else each for each in (several, one))
+            if wanted is not None and found is not None:
+                assert at(found, place, block.grid) == pytest.approx(float(wanted), rel=1e-9), (key, end)
+
+
+PATHS = st.lists(st.sampled_from(sorted(VALUES)), min_size=1, max_size=4, unique=True).map(tuple)
+
+
+@settings(max_examples=20, deadline=None)
+@given(PATHS, st.sampled_from(MODELS), st.data())
+def test_a_grid_of_serving_says_what_each_plan_says_by_itself(
+    paths: tuple[str, ...], model: str, data: st.DataObject
+) -> None:
+    space = space_of(paths, model)
+    for block in data.draw(st.permutations(list(space.blocks(50))))[:3]:
+        position = data.draw(st.integers(0, block.grid.size - 1))
+        place = tuple(int(where) for where in np.unravel_index(position, block.grid.shape))
+        plan = with_values(space.plan, block.grid.at(position))
+        if np.broadcast_to(block.possible, block.grid.shape)[place]:
+            assert_same(block, place, estimate_plan(plan).estimate)
+        else:
+            with pytest.raises(CapacityError):
+                estimate_plan(plan)
+
+
+@settings(max_examples=8, deadline=None)
+@given(PATHS, st.sampled_from(MODELS))
+def test_every_setting_of_serving_is_evaluated_or_excluded_with_a_reason(paths: tuple[str, ...], model: str) -> None:
+    space = space_of(paths, model)
+    whole = Grid(tuple(Axis(path, VALUES[path]) for path in paths))
+    assert space.count + sum(each.count for each in space.excluded) == whole.size == space.size
+    blocks = list(space.blocks(50))
+    assert sum(block.grid.count(block.possible) for block in blocks) == space.count
+    for each in space.excluded:
+        with pytest.raises(CapacityError, match=each.rule.broken):
+            estimate_plan(with_values(space.plan, each.example))
