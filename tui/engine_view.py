@@ -89,12 +89,14 @@ class PlanDocument:
         machine: what was detected.
         catalog: the catalogues.
         beside: estimates of the plans beside it.
+        followed: what moved along with the change that made the plan, each with the reason.
     """
 
     plan: Plan
     machine: Machine | None
     catalog: Catalog = field(compare=False, repr=False)
     beside: PinnedPlans = field(default_factory=PinnedPlans, compare=False, repr=False)
+    followed: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def name(self) -> str:
@@ -115,7 +117,8 @@ class PlanDocument:
 
     def changed(self, change: Mapping[str, object]) -> PlanDocument:
         """Return the plan with several fields changed at once."""
-        return replace(self, plan=edited(self.plan, change, self.catalog).plan)
+        after = edited(self.plan, change, self.catalog)
+        return replace(self, plan=after.plan, followed={entry.path: entry.why for entry in after.followed})
 
     def tried(self, key: str, text: str) -> Tried:
         """Return what the plan would be with one field changed, or why it cannot be."""

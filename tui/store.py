@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.api import Verdict
+from capacity_tui.tui.view import PINS_KEY
 
 if TYPE_CHECKING:
     from capacity_tui.tui.view import Column, Comparison, Document, Field
@@ -54,10 +55,12 @@ class Baseline:
     Attributes:
         mode: the column every other is compared with, or None when each is compared with itself.
         pinned: the comparison that was pinned, or None for the present one.
+        is_edit: whether that is the one before the last edit.
     """
 
     mode: str | None = None
     pinned: Comparison | None = None
+    is_edit: bool = False
 
     def column_for(self, column: Column, comparison: Comparison) -> Column | None:
         """Return the column to compare this one with, None when it is itself the baseline."""
@@ -81,6 +84,9 @@ class Store:
         self._undo: list[Edit] = []
         self._redo: list[Edit] = []
         self._origin = Origin(None, None, {})
+        self._before_edit: Baseline | None = None
+        self._awaits_edit = False
+        self._is_edited = False
         self.document: Document | None = None
         self.generation = 0
         self.revision = 0
@@ -95,6 +101,16 @@ class Store:
     def is_stale(self) -> bool:
         """Whether the comparison belongs to an earlier plan."""
         return self.comparison is not None and self.compared_generation != self.generation
+
+    @property
+    def deltas_from(self) -> Baseline:
+        """What deltas count from: numbers the user pinned, else those before the last edit, else the baseline."""
+        return self.baseline if self.baseline.pinned else self._before_edit or self.baseline
+
+    @property
+    def moved_along(self) -> dict[str, str]:
+        """The fields that the last edit moved besides those it was on, with the reason of each."""
+        return {} if self.document is None else {**self._chosen_anew(), **self._followed(self.document)}
 
     @property
     def is_advised(self) -> bool:
@@ -169,6 +185,7 @@ class Store:
         self.baseline = Baseline() if self.baseline.pinned else self.baseline
         self._origin = Origin(path, document if is_saved else None, _texts(document))
         self._replace(document)
+        self.forget_edit()
 
     def edit(self, key: str, text: str) -> bool:
         """Change one field; return whether that changed the plan.
@@ -198,6 +215,9 @@ class Store:
         self._undo.append(Edit(self.document, self._origin, key))
         self._redo.clear()
         self._replace(after)
+        self.forget_edit()
+        if key != PINS_KEY:  # what stands beside the plan moves nothing of it
+            self._awaits_edit, self._is_edited = self.comparison is not None, True
         return True
 
     def renew(self, renewed: Callable[[Document], Document]) -> None:
@@ -239,6 +259,8 @@ class Store:
             return False
         if self.comparison is None and comparison.columns:
             self.baseline = Baseline(comparison.columns[0].mode)
+        if self._awaits_edit:
+            self._before_edit, self._awaits_edit = Baseline(pinned=self.comparison, is_edit=True), False
         self.comparison = comparison
         self.compared_generation = generation
         return True
@@ -257,12 +279,44 @@ class Store:
     def toggle_column_baseline(self) -> None:
         """Count deltas from the chosen column, or no longer."""
         if self.column is not None:
-            same = self.baseline == Baseline(self.column.mode)
+            same = self.deltas_from == Baseline(self.column.mode)
+            self.forget_edit()
             self.baseline = Baseline() if same else Baseline(self.column.mode)
 
     def toggle_pinned_baseline(self) -> None:
         """Count deltas from the numbers as they are now, or no longer."""
+        self.forget_edit()
         self.baseline = Baseline() if self.baseline.pinned else Baseline(pinned=self.comparison)
+
+    def forget_edit(self) -> None:
+        """Count deltas from the baseline again, and mark no field as moved along."""
+        self._before_edit, self._awaits_edit, self._is_edited = None, False, False
+
+    def _followed(self, document: Document) -> dict[str, str]:
+        """Return the fields that followed the last edit."""
+        if not self._is_edited:
+            return {}
+        before = _texts(self._undo[-1].before)
+        return {
+            field.key: why
+            for field in document.fields()
+            for path, why in document.followed.items()
+            if f"{field.key}.".startswith(f"{path}.") and before.get(field.key) != field.text
+        }
+
+    def _chosen_anew(self) -> dict[str, str]:
+        """Return the automatic fields for which the mode chose another value after the last edit."""
+        column, before = self.mode_column, self._before_edit and self._before_edit.pinned
+        other = before.column(column.mode) if column and before else None
+        if self.document is None or column is None or other is None:
+            return {}
+        chosen = {field.key: column.chosen.get(field.key) for field in self.document.fields() if field.is_auto}
+        texts = {key: other.chosen[key].text for key in chosen if key in other.chosen}
+        return {
+            key: f"the mode chose {now.text} in place of {texts[key]}"
+            for key, now in chosen.items()
+            if now is not None and key in texts and texts[key] != now.text
+        }
 
     def _travel(self, source: list[Edit], target: list[Edit]) -> str | None:
         if not source or self.document is None:
@@ -271,6 +325,7 @@ class Store:
         target.append(Edit(self.document, self._origin, edit.key))
         self._origin = edit.origin
         self._replace(edit.before)
+        self.forget_edit()
         return edit.key
 
     def _replace(self, document: Document, is_edit: bool = True) -> None:

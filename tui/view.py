@@ -237,6 +237,10 @@ class Document(Protocol):
     def name(self) -> str:
         """What the plan is called."""
 
+    @property
+    def followed(self) -> Mapping[str, str]:
+        """What moved along with the change that made this plan, fields or whole sections, each with the reason."""
+
     def fields(self) -> tuple[Field, ...]:
         """Return the lines of the configuration; quick."""
 

@@ -65,6 +65,7 @@ class FakeDocument:
     values: tuple[tuple[str, str], ...] = tuple(DEFAULTS.items())
     engine: FakeEngine = field(default_factory=_new_engine, compare=False, repr=False)
     beside: tuple[tuple[str, Column], ...] = ()
+    followed: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     def pins(self) -> tuple[str, ...]:
         return tuple(name for name, _ in self.beside)

@@ -14,6 +14,8 @@ class Glyphs(StrEnum):
     ASCII = "ascii"
 
 
+MOVED = "»"
+"""Stands beside what moved along with an edit."""
 # One cell for one cell, so that alignment does not depend on the terminal.
 _ASCII = str.maketrans(
     {
@@ -29,11 +31,14 @@ _ASCII = str.maketrans(
         "▸": ">",
         "▾": "v",
         "▴": "^",
+        "▲": "^",
+        "▼": "v",
+        "»": ">",
         "▌": "|",
         "▇": "#",
         "░": ".",
         "…": "~",
-        "·": "-",
+        "·": "|",
         "×": "x",
         "⋅": "*",
         "÷": "/",

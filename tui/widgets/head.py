@@ -11,6 +11,7 @@ from rich.cells import cell_len
 from capacity_tui.engine.api import Verdict, printable
 from capacity_tui.tui.actions import PANELS, VIEWS
 from capacity_tui.tui.session import Session
+from capacity_tui.tui.terminal.glyphs import MOVED
 from capacity_tui.tui.terminal.text import Line, Span, clip, fit, line, spread
 from capacity_tui.tui.widgets.bars import Bar
 from capacity_tui.tui.widgets.gauge import gauge
@@ -169,25 +170,43 @@ class NoteLine(Bar):
         self.repaint()
 
     def _note(self) -> Span | None:
-        return self._status or self._trouble() or self._of_the_plan() or self._hint() or self._of_the_columns()
+        sources = (self._trouble, self._shortage, self._moved, self._warning, self._hint, self._of_the_columns)
+        found = (source() for source in sources)
+        return self._status or next((note for note in found if note is not None), None)
 
     def _trouble(self) -> Span | None:
         """Return why there are no new numbers."""
         trouble = self._session.trouble
         return Span(f"✗ {trouble.in_short}", "bad") if trouble else None
 
-    def _of_the_plan(self) -> Span | None:
-        """Return why the plan does not fit, or the gravest of what to know before relying on it."""
-        column = self._session.store.column
-        if column is None or self._session.store.is_stale:
+    def _shortage(self) -> Span | None:
+        """Return why the plan does not fit, and the best way out."""
+        column = self._column
+        if column is None or not column.reason:
             return None
-        if column.reason:
-            full, _, role = VERDICTS[column.verdict]
-            way = self._session.store.way_out
-            out = f" → fits (a): {way.title}" if way else ""
-            return Span(f"{full.split()[0]} {column.reason}{out}", role)
-        notes = (": ".join(part for part in (note.title, note.saves or note.detail) if part) for note in column.notes)
-        return next((Span(f"! {text}", "warn") for text in notes), None)
+        full, _, role = VERDICTS[column.verdict]
+        way = self._session.store.way_out
+        out = f" → {VERDICTS[way.verdict][0].split()[-1]} (a): {way.title}" if way else ""
+        return Span(f"{full.split()[0]} {column.reason}{out}", role)
+
+    def _moved(self) -> Span | None:
+        """Return which fields moved along with the last edit, and why."""
+        store = self._session.store
+        fields = store.document.fields() if store.document and self._column else ()
+        moved = store.moved_along if fields else {}
+        words = "; ".join(f"{field.label}: {moved[field.key]}" for field in fields if field.key in moved)
+        return Span(f"{MOVED} moved along: {words}", "accent") if words else None
+
+    def _warning(self) -> Span | None:
+        """Return the gravest of what to know before relying on the plan."""
+        notes = self._column.notes if self._column else ()
+        texts = (": ".join(part for part in (note.title, note.saves or note.detail) if part) for note in notes)
+        return next((Span(f"! {text}", "warn") for text in texts), None)
+
+    @property
+    def _column(self) -> Column | None:
+        """The chosen column, None while its numbers are old."""
+        return None if self._session.store.is_stale else self._session.store.column
 
     def _of_the_columns(self) -> Span | None:
         """Return what to know of the columns as a whole."""

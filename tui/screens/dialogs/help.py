@@ -13,7 +13,8 @@ _ABOUT = {
     "taken from the catalogue or assumed.",
     "config": "The plan. A field that says auto is chosen by each of the three modes on its own.",
     "plans": "The same plan in three modes: conservative keeps a reserve, extreme goes to the limit, "
-    "balanced stands between. The best value of a row is bold; percentages count from the baseline.",
+    "balanced stands between. The best value of a row is bold; percentages count from the baseline, those with an "
+    "arrow from the numbers before the last edit, until the next one, x or esc.",
     "why": "Where the number under the cursor of panel 3 comes from: formula, inputs, sources and what would "
     "change it most.",
     "advice": "What would improve the plan, the best first, each with all that it does to memory, time and price. "

@@ -9,6 +9,7 @@ from textual.binding import BindingType
 
 from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.store import Baseline
+from capacity_tui.tui.terminal.glyphs import MOVED
 from capacity_tui.tui.terminal.text import Line, Span, clip, left, line, right, wrap
 from capacity_tui.tui.widgets.gauge import gauge
 from capacity_tui.tui.widgets.head import VERDICTS
@@ -17,13 +18,15 @@ from capacity_tui.tui.widgets.panel import Panel
 if TYPE_CHECKING:
     from capacity_tui.tui.view import Column, Comparison, Row
 
-_DELTA = 7
+_DELTA = 6
 _LONGEST_VALUE = 14
 _NARROWEST = 9
 _LONGEST_LABEL = 24
 _SHORTEST_LABEL = 13
 _GAUGE = 10
 _SHORTEST_GAUGE = 4
+_LEAST_PERCENT, _MOST_PERCENT, _TWICE = 0.5, 1000, 100
+"""Differences below the first are not worth a number, from the second on nobody reads one."""
 _COUNTED = ("/s", " tok", " requests")
 """Units that labels name too."""
 _LEAST_COMPARED = 2
@@ -122,6 +125,8 @@ class ComparisonTable(Panel):
         columns = self._columns_shown(self.size.width)
         if not _has_deltas(self._widths(self.size.width, columns)[1]):
             return ""
+        if self._baseline.is_edit:
+            return "▲▼ by the last edit"
         if self._baseline.pinned:
             return "deltas from the pinned numbers"
         return f"deltas from {self._baseline.mode}" if self._baseline.mode else ""
@@ -161,7 +166,9 @@ class ComparisonTable(Panel):
         """Return all columns, or as many around the chosen one as have room side by side."""
         columns = self._comparison.columns if self._comparison else ()
         chosen = self._chosen()
-        room = max((width - _SHORTEST_LABEL) // _NARROWEST, 1)
+        # The change that an edit made is worth more than the columns beside the chosen one.
+        narrowest = _NARROWEST + (_DELTA if self._baseline.is_edit else 0)
+        room = max((width - _SHORTEST_LABEL) // narrowest, 1)
         if chosen is None or len(columns) <= room:
             return columns
         first = min(max(columns.index(chosen) - room // 2, 0), len(columns) - room)
@@ -176,7 +183,9 @@ class ComparisonTable(Panel):
         cell = min(value, _LONGEST_VALUE) + _DELTA
         label = max(min(longest, _LONGEST_LABEL), _SHORTEST_LABEL)
         if label + cell * len(columns) > width:
-            label = max(min(label, briefest, width // 3), _SHORTEST_LABEL)
+            numbers = (cell_len(row.text) for column in columns for row in column.rows if row.value is not None)
+            needed = max(numbers, default=0) + 1 + (_DELTA if self._baseline.is_edit else 0)
+            label = max(min(label, briefest, width // 3, width - needed * len(columns)), _SHORTEST_LABEL)
             cell = min(cell, (width - label) // max(len(columns), 1))
         return label, cell
 
@@ -186,7 +195,7 @@ class ComparisonTable(Panel):
             chosen = column.mode == self._mode
             names = [f"[{name}]" if chosen else name for name in (column.head, column.mode, column.brief) if name]
             name = next((name for name in names if cell_len(name) < cell), names[-1])
-            spans.append(Span(right(name, cell), "accent" if chosen else "label"))
+            spans.append(Span(_placed(name, cell), "accent" if chosen else "label"))
         return Line(tuple(spans))
 
     def _corner(self, columns: tuple[Column, ...], label: int) -> Span:
@@ -203,7 +212,7 @@ class ComparisonTable(Panel):
         spans = [Span(left("verdict", label), "label")]
         for column in columns:
             full, short, role = VERDICTS[column.verdict]
-            spans.append(Span(right(full if cell_len(full) < cell else short, cell), self._role(role)))
+            spans.append(Span(_placed(full if cell_len(full) < cell else short, cell), self._role(role)))
         return Line(tuple(spans))
 
     def _note_lines(self, width: int) -> list[Line]:
@@ -225,7 +234,7 @@ class ComparisonTable(Panel):
         deltas = [self._delta(row, column) for row, column in zip(found, columns, strict=True)]
         if not _has_deltas(cell):
             deltas = [("", "")] * len(columns)
-        rooms = [cell - (_DELTA if delta else 1) for delta, _ in deltas]
+        rooms = [(cell - _DELTA if delta else cell) - 1 for delta, _ in deltas]
         # Where a unit has no room in one column none has it, and the short label names it.
         is_short = any(cell_len(_text_of(row)) > room for row, room in zip(found, rooms, strict=True))
         has_no_room = is_short or 2 * row.indent + cell_len(row.label) >= label
@@ -236,24 +245,33 @@ class ComparisonTable(Panel):
             is_best = one is not None and best is not None and one.value == best
             text = _gauged(one, room) if one and one.share is not None else _short(_text_of(one), room, is_short)
             role = self._role("best" if is_best else "value")
-            # What is blank takes the style of its neighbour, which saves its own on the wire.
-            spans.append(Span(right(f"{delta} ", cell - room), self._role(tone) if delta else role))
-            spans.append(Span(right(text, room), role))
+            if delta:
+                spans.append(Span(right(text, cell - _DELTA), role))
+                spans.append(Span(left(f" {delta}", _DELTA), self._role(tone)))
+            else:
+                # What is blank takes the style of its neighbour, which saves its own on the wire.
+                spans.append(Span(_placed(text, cell), role))
         return Line(tuple(spans), selected)
 
     def _delta(self, row: Row | None, column: Column) -> tuple[str, str]:
-        """Return the difference to the baseline in percent, and whether it is good."""
-        if row is None or row.value is None or self._comparison is None:
+        """Return the difference to the baseline in percent, and whether it is good; by an edit with an arrow."""
+        against = self._baseline.column_for(column, self._comparison) if self._comparison else None
+        other = against.row(row.key) if against and row else None
+        if row is None or other is None or (row.value, row.text) == (other.value, other.text):
             return "", ""
-        against = self._baseline.column_for(column, self._comparison)
-        other = against.row(row.key) if against else None
-        if other is None or not other.value or other.value == row.value:
-            return "", ""
+        is_edit = self._baseline.is_edit
+        if row.value is None or not other.value:
+            return (MOVED, "accent") if is_edit and row.text != other.text else ("", "")
         percent = 100 * (row.value - other.value) / abs(other.value)
-        if abs(percent) < 0.5:
+        if abs(percent) < _LEAST_PERCENT and not (is_edit and row.text != other.text):
             return "", ""
         role = "dim" if not row.better else "good" if percent * row.better > 0 else "bad"
-        return f"{percent:+.0f}%" if abs(percent) < 1000 else "≥×10" if percent > 0 else "", role
+        size = "≥×10" if percent >= _MOST_PERCENT else f"{percent:+.0f}%" if abs(percent) >= _LEAST_PERCENT else "<1%"
+        if not is_edit:
+            return size, role
+        if _TWICE <= percent < _MOST_PERCENT:
+            size = f"×{row.value / other.value:.1f}"
+        return f"{'▲' if percent > 0 else '▼'}{size}", role
 
     def _best(self, key: str) -> float | None:
         """Return the best value of a row, None where the columns do not differ."""
@@ -275,6 +293,12 @@ def _has_deltas(cell: int) -> bool:
 
 def _text_of(row: Row | None) -> str:
     return row.text if row else "–"
+
+
+def _placed(text: str, cell: int) -> str:
+    """Return a text above the values, at the left of the room for differences; what is longer goes on into that."""
+    room = cell - _DELTA if _has_deltas(cell) else cell
+    return left(right(text, max(room, min(cell_len(text) + 1, cell))), cell)
 
 
 def _gauged(row: Row, width: int) -> str:

@@ -80,12 +80,13 @@ class Estimates:
         if document is None:
             return
         fields = document.fields()
-        self._fields.show_fields(fields, column.chosen if column else {}, self._store.changed(fields))
+        chosen, store = column.chosen if column else {}, self._store
+        self._fields.show_fields(fields, chosen, store.changed(fields), store.moved_along)
 
     def show_columns(self) -> None:
         """Show the comparison, and in every view what it comes to."""
         store = self._store
-        self._table.show_comparison(store.comparison, store.column, store.baseline, store.is_stale)
+        self._table.show_comparison(store.comparison, store.column, store.deltas_from, store.is_stale)
         self._session.answers.publish(None)
 
     def explain(self) -> None:
@@ -125,14 +126,26 @@ class Estimates:
         self._store.toggle_column_baseline()
         mode = self._store.baseline.mode
         self._session.say(f"deltas count from {mode}" if mode else "deltas count from nothing")
-        self.show_columns()
+        self._show_deltas()
 
     def baseline_pin(self) -> None:
         """Count deltas from the numbers as they are, or no longer."""
         self._store.toggle_pinned_baseline()
         pinned = self._store.baseline.pinned is not None
         self._session.say("deltas count from the numbers as they are now" if pinned else "deltas count from nothing")
+        self._show_deltas()
+
+    def forget_edit(self) -> bool:
+        """Count deltas from the baseline again instead of from before the last edit; return whether they did."""
+        forgets = self._store.deltas_from.is_edit
+        if forgets:
+            self._store.forget_edit()
+            self._show_deltas()
+        return forgets
+
+    def _show_deltas(self) -> None:
         self.show_columns()
+        self.show_fields()
 
     def _show_unestimated(self) -> None:
         if self._store.is_stale or self._store.comparison is None:

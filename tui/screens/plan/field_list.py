@@ -11,6 +11,7 @@ from textual.binding import BindingType
 from capacity_tui.engine.api import format_count, format_number
 from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.screens.plan.sweep_lines import sweep_lines
+from capacity_tui.tui.terminal.glyphs import MOVED
 from capacity_tui.tui.terminal.text import Line, Span, clip, left, line, wrap
 from capacity_tui.tui.widgets.panel import Panel
 
@@ -42,6 +43,7 @@ class FieldList(Panel):
         self._fields: tuple[Field, ...] = ()
         self._chosen: Mapping[str, Chosen] = {}
         self._before: Mapping[str, str] = {}
+        self._moved: Mapping[str, str] = {}
         self._error: tuple[str, str] = ("", "")
         self._items: list[int | None] = []
         self._tried: tuple[tuple[str, ...], Mapping[str, Tried]] = ((), {})
@@ -57,16 +59,23 @@ class FieldList(Panel):
         """What the chosen mode took for the field under the cursor."""
         return self._chosen.get(self.field.key) if self.field else None
 
-    def show_fields(self, fields: tuple[Field, ...], chosen: Mapping[str, Chosen], before: Mapping[str, str]) -> None:
+    def show_fields(
+        self,
+        fields: tuple[Field, ...],
+        chosen: Mapping[str, Chosen],
+        before: Mapping[str, str],
+        moved: Mapping[str, str],
+    ) -> None:
         """Show a plan.
 
         Args:
             fields: its fields.
             chosen: what the chosen mode took for the automatic ones.
             before: text of the fields that were edited, before the edits.
+            moved: why fields moved along with the last edit.
         """
         key = self.field.key if self.field else ""
-        self._fields, self._chosen, self._before = fields, chosen, before
+        self._fields, self._chosen, self._before, self._moved = fields, chosen, before, moved
         self.cursor = next((index for index, field in enumerate(fields) if field.key == key), 0)
         self.repaint()
 
@@ -150,7 +159,7 @@ class FieldList(Panel):
 
     def _field_line(self, field: Field, index: int, width: int) -> Line:
         here = index == self.cursor
-        marker = Span("▌" if here else " ", "accent")
+        marker = Span("▌" if here else MOVED if field.key in self._moved else " ", "accent")
         slider = self._slider(field) if here and width >= _NARROWEST_WITH_SLIDER else ""
         if (field.choices or field.catalogue) and not slider:
             slider = "▾"
@@ -188,6 +197,8 @@ class FieldList(Panel):
         about, role = (chosen.reason if field.is_auto and chosen and chosen.reason else field.help), "dim"
         if message and key == field.key:
             about, role = f"✗ {message}", "bad"
+        elif field.key in self._moved:
+            about, role = f"{MOVED} moved along: {self._moved[field.key]}", "accent"
         elif field.idle:
             about, role = f"changes nothing here: {field.idle}", "warn"
         limits = Span(clip(f"  {self._limits(field)}", width), "dim")

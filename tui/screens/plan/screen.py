@@ -310,10 +310,10 @@ class PlanScreen(ViewScreen):
         self.toggle_class("-zoom")
 
     def back(self) -> None:
-        """Show all panels again; with all of them in sight, hide the hint of the first run for good."""
+        """Show all panels again; with all in sight count deltas from the baseline again, then hide the first hint."""
         if self.has_class("-zoom"):
             self.remove_class("-zoom")
-        elif self.session.shows_hint:
+        elif not self._estimates.forget_edit() and self.session.shows_hint:
             self.session.hide_hint()
 
     def _mark_current(self, panel: Panel) -> None:
