@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.choose.line_plan import LinePlan as LinePlan
     from capacity_tui.engine.choose.line_plan import changed_by_line as changed_by_line
     from capacity_tui.engine.choose.line_plan import plan_of_line as plan_of_line
+    from capacity_tui.engine.choose.line_plan import refuse_faults as refuse_faults
     from capacity_tui.engine.choose.modes.alike import Alike as Alike
     from capacity_tui.engine.choose.modes.alike import alone as alone
     from capacity_tui.engine.choose.modes.filled import ModePlan as ModePlan
@@ -146,6 +147,8 @@ if TYPE_CHECKING:
     from capacity_tui.engine.plan.files.sources import locate_plan as locate_plan
     from capacity_tui.engine.plan.files.sources import read_source as read_source
     from capacity_tui.engine.plan.files.writing import dump_plan as dump_plan
+    from capacity_tui.engine.plan.imports.imported import Imported as Imported
+    from capacity_tui.engine.plan.imports.imported import import_plan as import_plan
     from capacity_tui.engine.plan.line.completing import Completion as Completion
     from capacity_tui.engine.plan.line.completing import completions as completions
     from capacity_tui.engine.plan.line.flags import PlanFlags as PlanFlags

@@ -15,7 +15,7 @@ from capacity_tui.engine.catalog import load_catalog
 
 ROOT = Path(__file__).parents[2]
 # Each of these is about one maker's devices or one tool's files.
-OWN_FILES = ("engine/machine", "engine/present/frameworks")
+OWN_FILES = ("engine/machine", "engine/present/frameworks", "engine/plan/imports")
 # Words of plain English that are also ids of rows.
 ENGLISH = {"machine", "other", "plain", "cpu", "generic", "none"}
 TEXT = "a text for people names what it is about"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import wraps
@@ -17,7 +17,7 @@ from capacity_tui.tui.headless import completion
 from capacity_tui.tui.headless.output import tell
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import OneLine, PlanFlags, PlanSource
+    from capacity_tui.engine.api import OneLine, Plan, PlanFlags, PlanSource
 
 _OPTIONS = (
     click.option("--model", metavar="NAME", shell_complete=completion.models, help="Model, by name, hub id or size."),
@@ -26,6 +26,8 @@ _OPTIONS = (
                  help='Hardware, as "8xH100-SXM" or "gpu(48GiB,180TFLOPs,900GB/s)"; may be repeated to compare.'),
     click.option("--seq", metavar="TOKENS", help="Tokens of one sequence, as 4096 or 4k."),
     click.option("--tokens", metavar="TOKENS", help="Tokens of the whole job, as 50M."),
+    click.option("--import", "imports", metavar="FILE", multiple=True, type=click.Path(),
+                 help="Configuration of another tool, or a folder of them; may be repeated."),
 )  # fmt: skip
 
 
@@ -39,6 +41,7 @@ def plan_flags(command: Callable[..., object]) -> Callable[..., object]:
         gpus: tuple[str, ...],
         seq: str | None,
         tokens: str | None,
+        imports: tuple[str, ...],
         **others: object,
     ) -> object:
         from capacity_tui.engine.api import PlanFlags
@@ -47,7 +50,7 @@ def plan_flags(command: Callable[..., object]) -> Callable[..., object]:
             if not others.get("compare"):
                 raise click.UsageError("--gpu may be repeated with plan --compare alone")
             others["gpus"] = gpus
-        return command(flags=PlanFlags(model, task, next(iter(gpus), None), seq, tokens), **others)
+        return command(flags=PlanFlags(model, task, next(iter(gpus), None), seq, tokens, imports), **others)
 
     wrapped: Callable[..., object] = with_flags
     for option in reversed(_OPTIONS):
@@ -63,7 +66,7 @@ def sources_of(files: tuple[str, ...], flags: PlanFlags) -> tuple[str | None, ..
     """
     if files:
         return files
-    if not flags.is_given:
+    if not flags.is_given and not flags.imports:
         raise click.UsageError("Missing argument 'FILE...'; or say a plan with --model, --task and --gpu")
     return (None,)
 
@@ -78,13 +81,19 @@ def source_of(name: str | None, flags: PlanFlags) -> PlanSource:
     Raises:
         CapacityError: nothing is called that, or a word or flag makes no sense.
     """
-    from capacity_tui.engine.api import changed_by_line, line_of_flags, read_line, read_source
+    from capacity_tui.engine.api import changed_by_line, line_of_flags, read_line, read_source, refuse_faults
 
     if name is None:
-        return _of_line(line_of_flags(flags), "the flags")
+        return _imported(flags, {}, None) if flags.imports else _of_line(line_of_flags(flags), "the flags")
     line = read_line(name) if _may_be_line(name) else None
-    # What says nothing at all is the name of a plan with a slip of the pen.
-    source = _of_line(line, name) if line is not None and line.understood else read_source(name, sys.stdin.buffer)
+    if line is not None and not line.understood:
+        line = None  # what says nothing at all is the name of a plan with a slip of the pen
+    if flags.imports:
+        if line is None:
+            return _imported(flags, {}, read_source(name, sys.stdin.buffer).plan())
+        refuse_faults(line)
+        return _imported(flags, line.values, None)
+    source = _of_line(line, name) if line is not None else read_source(name, sys.stdin.buffer)
     if not flags.is_given:
         return source
     plan = source.plan()
@@ -99,6 +108,18 @@ def _of_line(line: OneLine, name: str) -> PlanSource:
     if made.assumed:
         tell(f"capacity-tui: guessed: {'; '.join(made.assumed)}")
     return PlanSource.of_plan(made.plan, name)
+
+
+def _imported(flags: PlanFlags, said: Mapping[str, object], base: Plan | None) -> PlanSource:
+    """Return the plan that files of other tools say, with what is typed beside them; what to know of them is told."""
+    from capacity_tui.engine.api import PlanSource, import_plan, line_of_flags, refuse_faults
+
+    line = line_of_flags(flags, base.task if base else None)
+    refuse_faults(line)
+    found = import_plan(flags.imports, {**said, **line.values}, base)
+    for note in found.notes():
+        tell(f"capacity-tui: {note}")
+    return PlanSource.of_plan(found.plan, ", ".join(flags.imports), found.places)
 
 
 def _may_be_line(name: str) -> bool:

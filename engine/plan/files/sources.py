@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import stat
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
@@ -29,16 +30,18 @@ class PlanSource:
         document: its data, with the line of each key.
         folder: where a model file that it names may lie; None for what has no folder.
         made: the plan itself where the document does not say all of it; None where it does.
+        places: where fields stand that no document of a plan has: in files of other tools.
     """
 
     document: Document
     folder: Path | None = None
     made: Plan | None = None
+    places: Mapping[str, Place] = field(default_factory=dict, hash=False)
 
     @classmethod
-    def of_plan(cls, plan: Plan, name: str) -> PlanSource:
+    def of_plan(cls, plan: Plan, name: str, places: Mapping[str, Place] | None = None) -> PlanSource:
         """Return a plan that no document says, under a name for messages."""
-        return cls(Document(read_yaml(dump_plan(plan)).data, name), made=plan)
+        return cls(Document(read_yaml(dump_plan(plan)).data, name), made=plan, places=places or {})
 
     def plan(self) -> Plan:
         """Return the plan.
@@ -52,7 +55,9 @@ class PlanSource:
         """Return an error found after reading, which knows its field, with file and line."""
         if error.place.file is not None:
             return error
-        return type(error)(error.title, error.detail, error.hint, place_in_document(self.document, error.place.field))
+        known = self.places.get(error.place.field or "")
+        place = known or place_in_document(self.document, error.place.field)
+        return type(error)(error.title, error.detail, error.hint, place)
 
 
 def read_source(name: str, standard_input: BinaryIO | None = None) -> PlanSource:

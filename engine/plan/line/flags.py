@@ -26,6 +26,7 @@ class PlanFlags:
         gpu: hardware with its number, as ``8xH100-SXM``.
         seq: tokens of one sequence.
         tokens: of the whole job.
+        imports: configurations of other tools, by file or folder.
     """
 
     model: str | None = None
@@ -33,10 +34,11 @@ class PlanFlags:
     gpu: str | None = None
     seq: str | None = None
     tokens: str | None = None
+    imports: tuple[str, ...] = ()
 
     @property
     def is_given(self) -> bool:
-        """Whether any flag was given."""
+        """Whether any flag was given that changes a plan."""
         return any((self.model, self.task, self.gpu, self.seq, self.tokens))
 
 

@@ -1,0 +1,1 @@
+"""Configurations written for other tools, read as plans."""

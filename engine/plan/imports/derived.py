@@ -1,0 +1,192 @@
+"""Fields of a plan that follow from several options of other tools: devices, batches, shards, software."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from capacity_tui.engine.plan.imports.said import LEVELS, Said
+from capacity_tui.engine.plan.imports.settings import FRAMEWORK, Clash, Settings, chosen
+
+MICRO, GLOBAL, STEPS = "training.micro_batch", "training.global_batch", "training.steps"
+PRECISION, ZERO, SHARD = "training.precision", "parallelism.zero", "parallelism.shard"
+CHECKPOINTING, OFFLOAD = "training.checkpointing", "parallelism.offload"
+DEVICES, PER_NODE = "hardware.devices", "hardware.per_node"
+_SPLITS = ("parallelism.tp", "parallelism.pp", "parallelism.cp")
+_LENGTHS = (STEPS, "training.tokens", "training.epochs")
+_SHARDING = {"deepspeed": 0, "megatron": 1, "fsdp": 2}
+"""Software that shards, by which of them counts where a run names several."""
+
+
+def settled(said: Sequence[Said]) -> Settings:
+    """Return what is said, and what follows from it."""
+    settings = chosen(said)
+    for rule in _RULES:
+        rule(settings)
+    return settings
+
+
+def _software(settings: Settings) -> None:
+    """Name the software that decides memory and communication: what shards counts before what trains."""
+    named = [each for each in settings.all.get(FRAMEWORK, ()) if each.level in {"typed", "said"}]
+    if named:
+        first = min(named, key=_rank)
+        kept = next((each for each in settings.all[FRAMEWORK] if each.level == "kept"), None)
+        settings.said[FRAMEWORK] = kept if kept and first.level != "typed" else first
+
+
+def _rank(said: Said) -> int:
+    return -1 if said.level == "typed" else _SHARDING.get(str(said.value), len(_SHARDING))
+
+
+def _sharded(settings: Settings) -> None:
+    """Settle how FSDP shards; without it, what its section says does not count."""
+    is_on = bool(settings.value("sharded"))
+    if not is_on:
+        for name in (ZERO, OFFLOAD):
+            found = settings.said.get(name)
+            if found is not None and found.tool == "fsdp":
+                others = [each for each in settings.all[name] if each.tool != "fsdp"]
+                if others:
+                    settings.said[name] = others[0]
+                else:
+                    del settings.said[name]
+        if ZERO not in settings.said and settings.value("replicated"):
+            settings.derive(ZERO, 0, f"{settings.said['replicated'].words}: replicas are not sharded")
+        return
+    if ZERO not in settings.said:
+        settings.derive(ZERO, 3, f"{settings.said['sharded'].words}: FSDP shards parameters unless told otherwise")
+    own = settings.said.get("sharded_checkpointing")
+    if own is not None and own.value:
+        if settings.is_given(CHECKPOINTING):
+            settings.clash("checkpointing_twice", "layers are recomputed by FSDP and by the model, which the Trainer "
+                           "refuses", ("sharded_checkpointing", CHECKPOINTING))  # fmt: skip
+        settings.said[CHECKPOINTING] = Said(CHECKPOINTING, own.value, own.place, own.text, own.tool)
+
+
+def _two_shardings(settings: Settings) -> None:
+    """Find DeepSpeed and FSDP in one run."""
+    deepspeed = next((each for each in settings.all.get(FRAMEWORK, ()) if each.value == "deepspeed"), None)
+    if deepspeed is not None and settings.value("sharded"):
+        places = (deepspeed.place, settings.said["sharded"].place)
+        detail = f"{deepspeed.words}; {settings.said['sharded'].words}"
+        settings.clashes.append(Clash("two_shardings", "DeepSpeed and FSDP both shard the run", detail, places))
+
+
+def _precision(settings: Settings) -> None:
+    """Let matrices in TF32 count where nothing shorter is said."""
+    if settings.value("matrices") == "tf32" and not settings.is_given(PRECISION):
+        found = settings.said["matrices"]
+        settings.said[PRECISION] = Said(PRECISION, "tf32", found.place, found.text, found.tool)
+
+
+def _sizes(settings: Settings) -> None:
+    """Settle the devices: processes that are started, or the product of all sizes."""
+    split = _product(settings, _SPLITS)
+    replicate, share = settings.count("replicate", 1) or 1, settings.count("share", 0) or 0
+    replicas = settings.count("replicas") or (replicate * share if share else None)
+    processes = settings.count("processes")
+    nodes = settings.count("nodes", 1) or 1
+    if processes is None and settings.count("per_process") and settings.is_given("per_process"):
+        processes = (settings.count("per_process") or 1) * nodes
+        settings.derive("processes", processes, settings.said["per_process"].words)
+    if replicas is not None and processes is None:
+        processes = replicas * split
+        settings.derive("processes", processes, f"{replicas} replicas of {split} devices")
+    if processes is not None:
+        _world(settings, processes, nodes)
+    if replicas is not None and replicas * split != processes:
+        settings.clash("world_size", f"{replicas} replicas of {split} devices are not {processes} processes",
+                       ("replicas", "replicate", "share", *_SPLITS, "processes"))  # fmt: skip
+
+
+def _world(settings: Settings, processes: int, nodes: int) -> None:
+    """Take the processes for the devices, and check them against those that were typed."""
+    origin = settings.said["processes"]
+    if DEVICES in settings.said:
+        if settings.count(DEVICES) != processes:
+            settings.clash("world_size", f"{processes} processes on {settings.count(DEVICES)} devices",
+                           ("processes", DEVICES))  # fmt: skip
+    else:
+        settings.said[DEVICES] = Said(DEVICES, processes, origin.place, origin.text, origin.tool, origin.level)
+    if nodes > 1 and settings.is_given("nodes"):
+        if processes % nodes:
+            settings.clash("world_size", f"{processes} processes on {nodes} nodes do not come out even",
+                           ("processes", "nodes"))  # fmt: skip
+        elif PER_NODE not in settings.said:
+            settings.derive(PER_NODE, processes // nodes, f"{processes} processes on {nodes} nodes")
+
+
+def _groups(settings: Settings) -> None:
+    """Settle sharding groups: replicas of them, or one a node."""
+    replicate, context = settings.count("replicate", 1) or 1, settings.count("parallelism.cp", 1) or 1
+    share = settings.count("share", 0) or 0
+    if replicate > 1 and share > 1 and SHARD not in settings.said:
+        settings.derive(SHARD, share * context, f"groups of {share} replicas, {replicate} times")
+    if replicate > 1 and share == 1 and not settings.is_given(ZERO):
+        settings.derive(ZERO, 0, f"{replicate} replicas, each a group of its own")
+    if settings.value("shard_nodes") and SHARD not in settings.said and PER_NODE in settings.said:
+        settings.derive(SHARD, settings.value(PER_NODE), f"{settings.said['shard_nodes'].words}: a group a node")
+
+
+def _context(settings: Settings) -> None:
+    """Take sequence parallelism that swaps tokens for heads as context parallelism of that kind."""
+    ulysses = settings.count("ulysses")
+    if ulysses is not None and ulysses > 1 and "parallelism.cp" not in settings.said:
+        found = settings.said["ulysses"]
+        settings.said["parallelism.cp"] = Said("parallelism.cp", ulysses, found.place, found.text, found.tool)
+        settings.derive("parallelism.context", "all_to_all", found.words)
+
+
+def _batches(settings: Settings) -> None:
+    """Settle the batches: micro-batch x accumulation x replicas is the batch of a step."""
+    replicas = _replicas(settings)
+    micro, steps, whole = settings.count(MICRO), settings.count("accumulation"), settings.count(GLOBAL)
+    if whole and replicas:
+        given_steps = steps if settings.is_given("accumulation") else None
+        given_micro = micro if settings.is_given(MICRO) else None
+        if given_micro and given_steps and given_micro * given_steps * replicas != whole:
+            settings.clash("batch_sizes", f"{given_micro} x {given_steps} x {replicas} replicas is "
+                           f"{given_micro * given_steps * replicas}, not {whole}",
+                           (MICRO, "accumulation", GLOBAL))  # fmt: skip
+        elif given_micro and whole % (given_micro * replicas):
+            settings.clash("batch_sizes", f"a batch of {whole} is no multiple of {given_micro} x {replicas} replicas",
+                           (MICRO, GLOBAL))  # fmt: skip
+        elif not given_micro and given_steps and whole % (given_steps * replicas) == 0:
+            settings.derive(
+                MICRO, whole // (given_steps * replicas), f"{whole} / ({given_steps} x {replicas} replicas)"
+            )
+        elif not given_micro and not given_steps and whole % replicas == 0 and whole >= replicas:
+            settings.derive(MICRO, whole // replicas, f"{whole} / {replicas} replicas")
+    elif not whole and micro and steps and replicas:
+        settings.derive(GLOBAL, micro * steps * replicas, f"{micro} x {steps} x {replicas} replicas")
+
+
+def _replicas(settings: Settings) -> int | None:
+    devices, split = settings.count(DEVICES, 1) or 1, _product(settings, _SPLITS)
+    if devices % split:
+        return None
+    return devices // split
+
+
+def _length(settings: Settings) -> None:
+    """Leave one length of a job: a typed one, else steps before epochs."""
+    given = [name for name in _LENGTHS if name in settings.said]
+    ranked = sorted(given, key=lambda name: (LEVELS.index(settings.said[name].level), _LENGTHS.index(name)))
+    for name in ranked[1:]:
+        del settings.said[name]
+
+
+def _product(settings: Settings, names: Sequence[str]) -> int:
+    product = 1
+    for name in names:
+        product *= settings.count(name, 1) or 1
+    return product
+
+
+_RULES = (_software, _two_shardings, _sharded, _precision, _context, _sizes, _groups, _batches, _length)
+"""What follows, in this order."""
+
+
+def plan_values(settings: Settings) -> Iterator[tuple[str, Said]]:
+    """Yield what settings say of a plan's own fields."""
+    yield from ((name, said) for name, said in settings.said.items() if "." in name or name == "task")

@@ -1,0 +1,206 @@
+"""A plan from configurations of other tools: what they say, what the command line adds, and what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from capacity_tui.engine.catalog import Catalog, load_catalog
+from capacity_tui.engine.errors import Place, PlanError
+from capacity_tui.engine.files import typed_path
+from capacity_tui.engine.plan.checked import checked_plan
+from capacity_tui.engine.plan.edit import edited
+from capacity_tui.engine.plan.imports.derived import DEVICES, plan_values, settled
+from capacity_tui.engine.plan.imports.said import Reading, Said
+from capacity_tui.engine.plan.imports.settings import Clash, Settings
+from capacity_tui.engine.plan.imports.sources import read_files
+from capacity_tui.engine.plan.line.model_words import MODEL, named_model, resembling_model
+from capacity_tui.engine.plan.line.vocabulary import FINETUNE
+from capacity_tui.engine.plan.plan import AUTO, DETECTED, Plan
+from capacity_tui.engine.plan.sections.adapter import FULL
+
+_HARDWARE, _FILE = "hardware.name", "model.config"
+_SECTIONS = ("model", "hardware", "training", "inference", "parallelism")
+_CONFIG = "config.json"
+_ASSUMED = ("training.seq_len",)
+_SERVED = "infer"
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """A plan that files of other tools say.
+
+    Attributes:
+        plan: the plan.
+        readings: what each file says.
+        said: where each value of the plan comes from, by field.
+        clashes: settings that contradict each other.
+        guesses: what was guessed, in words.
+    """
+
+    plan: Plan
+    readings: tuple[Reading, ...]
+    said: Mapping[str, Said]
+    clashes: tuple[Clash, ...]
+    guesses: tuple[str, ...]
+
+    @property
+    def places(self) -> Mapping[str, Place]:
+        """Where fields of the plan stand in the files."""
+        return {path: said.place for path, said in self.said.items() if said.place.file is not None}
+
+    def notes(self) -> Iterator[str]:
+        """Yield what to know of the files, a line each."""
+        files = " and ".join(dict.fromkeys(f"{reading.file} ({reading.tool.name})" for reading in self.readings))
+        counted = len({(each.place.file, each.place.field) for each in self.said.values() if each.level == "said"})
+        ignored = sum(len(reading.ignored) for reading in self.readings)
+        yield f"imported {files}: {counted} options count, {ignored} have no part in an estimate"
+        yield from (f"contradiction: {clash.title}: {clash.detail}" for clash in self.clashes)
+        for reading in self.readings:
+            yield from (f"{remark.place}: not modelled: {remark.why}" for remark in reading.unmodelled)
+            for remark in reading.unknown:
+                hint = f"; did you mean {remark.why}?" if remark.why else ""
+                yield f"{remark.place}: {reading.tool.short_name} has no such option{hint}"
+        if self.guesses:
+            yield f"guessed: {'; '.join(self.guesses)}"
+
+
+def import_plan(
+    names: Sequence[str],
+    typed: Mapping[str, object] | None = None,
+    base: Plan | None = None,
+    catalog: Catalog | None = None,
+) -> Imported:
+    """Return the plan of configurations that were written for other tools.
+
+    What is typed goes before what files say, that before the plan they are laid over, and that before what a tool
+    does where its file says nothing.
+
+    Args:
+        names: files, or folders of them.
+        typed: values by path that somebody typed beside them.
+        base: a plan to lay them over.
+        catalog: what names stand for; the shipped one with the user's own by default.
+
+    Raises:
+        CapacityError: a file cannot be read or is of no known tool, or the plan lacks its model or hardware.
+    """
+    facts = catalog or load_catalog()
+    readings = read_files(names)
+    said = [each for reading in readings for each in reading.said]
+    settings = settled([*said, *_of_plan(base), *_of_line(typed or {})])
+    guesses = [*_model(settings, readings, facts), *_task(settings)]
+    _hardware(settings, readings)
+    values = {path: each for path, each in plan_values(settings) if each.level != "base"}
+    given = {path: each.value for path, each in values.items()}
+    try:
+        plan = checked_plan(_sections(given)) if base is None else edited(base, given, facts).plan
+    except PlanError as error:
+        found = values.get(error.place.field or "")
+        if found is None or found.place.file is None:
+            raise
+        raise PlanError(error.title, error.detail, error.hint, found.place) from None
+    if plan.task != _SERVED:
+        guesses += [f"{path} {plan.value(path)}: no file says it" for path in _ASSUMED if path not in settings.said]
+    return Imported(plan, tuple(readings), values, tuple(settings.clashes), tuple(guesses))
+
+
+def _of_line(typed: Mapping[str, object]) -> Iterator[Said]:
+    """Yield what somebody typed."""
+    for path, value in typed.items():
+        yield Said(path, value, Place(field="the command line"), str(value), level="typed")
+
+
+def _of_plan(base: Plan | None) -> Iterator[Said]:
+    """Yield what a plan says itself, and leaves to nobody else."""
+    for section in () if base is None else _SECTIONS:
+        part = getattr(base, section)
+        for name in sorted(part.model_fields_set):
+            value = getattr(part, name)
+            if value not in (None, AUTO):
+                yield Said(f"{section}.{name}", value, Place(field="the plan"), str(value), level="base")
+
+
+def _model(settings: Settings, readings: Sequence[Reading], catalog: Catalog) -> Iterator[str]:
+    """Settle the model: as typed, else as a file names it; yield what was guessed.
+
+    Raises:
+        PlanError: nothing says which model it is, or none is called so.
+    """
+    given = settings.said.get("model")
+    if any(path in settings.said for path in (MODEL, _FILE)):
+        return
+    if given is None:
+        hint = "add --model, such as --model llama-3.1-8b"
+        raise PlanError("no model is named", _files(readings), hint)
+    name = str(given.value)
+    path = _model_file(name, given)
+    if path is not None:
+        settings.said[_FILE] = replace(given, field=_FILE, value=str(path))
+        return
+    found = named_model(name, catalog) or resembling_model(name, catalog)
+    last = name.rstrip("/").rpartition("/")[2]
+    if found is None and last != name:
+        found = named_model(last, catalog) or resembling_model(last, catalog)
+    if found is None:
+        raise PlanError("no model is known as", repr(name)[:80], "add --model with one like it", given.place)
+    for path_of, value in found.values.items():
+        settings.said[path_of] = replace(given, field=path_of, value=value)
+    if found.why:
+        yield found.why
+
+
+def _model_file(name: str, given: Said) -> Path | None:
+    """Return the configuration of a model that lies on this machine, where the file names its folder."""
+    folder = Path(given.place.file or "").parent
+    with suppress(OSError, ValueError):
+        for tried in (typed_path(name), folder / name):
+            if (tried / _CONFIG).is_file():
+                return tried / _CONFIG
+            if tried.is_file():
+                return tried
+    return None
+
+
+def _task(settings: Settings) -> Iterator[str]:
+    """Say that adapters are fine-tuned; yield nothing, since that is no guess."""
+    if "task" not in settings.said and settings.value("training.method") not in (None, FULL):
+        settings.derive("task", FINETUNE, settings.said["training.method"].words)
+    yield from ()
+
+
+def _hardware(settings: Settings, readings: Sequence[Reading]) -> None:
+    """Check that something says on what.
+
+    Raises:
+        PlanError: nothing does.
+    """
+    if _HARDWARE in settings.said:
+        return
+    if settings.value("on_cpu"):
+        settings.said[_HARDWARE] = replace(settings.said["on_cpu"], field=_HARDWARE, value=DETECTED)
+        return
+    count = settings.count(DEVICES)
+    example = "h100-sxm" if count and count > 1 else "8xh100-sxm"
+    hint = f"add --gpu, such as --gpu {example}" + (" (detected: this machine)")
+    raise PlanError("no hardware is named", _files(readings), hint)
+
+
+def _files(readings: Sequence[Reading]) -> str:
+    names = ", ".join(dict.fromkeys(reading.file for reading in readings))
+    return f"{names} {'names' if len(readings) == 1 else 'name'} none"
+
+
+def _sections(values: Mapping[str, object]) -> dict[str, object]:
+    """Return values by path as the sections of a plan."""
+    data: dict[str, object] = {}
+    for path, value in values.items():
+        *above, name = path.split(".")
+        section = data
+        for part in above:
+            inner = section.setdefault(part, {})
+            section = inner if isinstance(inner, dict) else {}
+        section[name] = value
+    return data

@@ -1,0 +1,145 @@
+"""Values of other tools' options that are neither numbers nor words of a closed list."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from capacity_tui.engine.catalog.reading import Plain
+
+_ATTENTION = frozenset({"q_proj", "k_proj", "v_proj", "o_proj"})
+_FEED_FORWARD = frozenset({"gate_proj", "up_proj", "down_proj"})
+_TARGETS: Mapping[frozenset[str], str] = {
+    frozenset({"q_proj", "v_proj"}): "query+value",
+    _ATTENTION: "attention",
+    _FEED_FORWARD: "mlp",
+    _ATTENTION | _FEED_FORWARD: "all",
+}
+"""Words of plans for matrices, as checkpoints of Llama name them."""
+_EVERY = {"all", "all-linear", "all_linear"}
+_EMBEDDINGS = {"embed_tokens", "lm_head"}
+_COUNT = re.compile(r"(\d+(?:\.\d+)?)([kKmMgG]?)")
+_UNITS = {"": 1, "k": 1000, "m": 10**6, "g": 10**9, "K": 1024, "M": 2**20, "G": 2**30}
+
+
+class UnreadError(ValueError):
+    """A value that an option cannot have; the text says what it takes."""
+
+
+class UnmodelledError(ValueError):
+    """A value that plans have no word for; the text says what is counted in its place."""
+
+
+def text(value: Plain) -> object:
+    """Return a name or a path; nothing where it is left open."""
+    if value is None or value == "":
+        return None
+    if not isinstance(value, str | int | float) or isinstance(value, bool):
+        raise UnreadError("a name")
+    return str(value)
+
+
+def number(value: Plain) -> object:
+    """Return a number, also one that is written as text; nothing for null and ``auto``."""
+    if value is None or (isinstance(value, str) and value.strip().casefold() in {"auto", "none", "null", ""}):
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise UnreadError("a number")
+    if not isinstance(value, str):
+        return value
+    try:
+        read = float(value)
+    except ValueError:
+        raise UnreadError("a number") from None
+    return int(read) if read.is_integer() and "e" not in value.casefold() and "." not in value else read
+
+
+def size(value: Plain) -> object:
+    """Return a size of which 0 and -1 mean that the tool finds it itself."""
+    found = number(value)
+    return found if isinstance(found, int | float) and found >= 1 else None
+
+
+def count(value: Plain) -> object:
+    """Return a count such as ``32k`` (thousands) or ``32K`` (of 1024)."""
+    match = _COUNT.fullmatch(value.strip()) if isinstance(value, str) else None
+    if match is None:
+        return size(value)
+    return round(float(match[1]) * _UNITS[match[2]])
+
+
+def targets(value: Plain) -> object:
+    """Return the matrices that have an adapter, from names of modules or a word for all."""
+    if value is None:
+        return None
+    names = value.replace(",", " ").split() if isinstance(value, str) else value
+    if not isinstance(names, list):
+        raise UnreadError("names of modules")
+    given = frozenset(str(name).strip().casefold() for name in names)
+    if given & _EVERY:
+        return "all"
+    if not given:
+        return None
+    if given in _TARGETS:
+        return _TARGETS[given]
+    known = given & (_ATTENTION | _FEED_FORWARD)
+    nearest = max(_TARGETS, key=lambda each: (len(each & known) - len(each ^ known), len(each)))
+    if not known:
+        nearest = _ATTENTION | _FEED_FORWARD
+    raise UnmodelledError(f"adapters on {', '.join(sorted(given))}: counted as {_TARGETS[nearest]}")
+
+
+def whole(value: Plain) -> object:
+    """Return whether embedding and head are trained beside adapters."""
+    names = value.replace(",", " ").split() if isinstance(value, str) else value
+    if not isinstance(names, list) or not names:
+        return None
+    return True if _EMBEDDINGS & {str(name) for name in names} else None
+
+
+def fsdp(value: Plain) -> object:
+    """Return what the Trainer's list of words about FSDP says."""
+    if value in (None, False, "", "false"):
+        return None
+    words = value if isinstance(value, list) else str(value).replace(",", " ").split()
+    said: dict[str, object] = {"sharded": True} if words else {}
+    for word in map(str, words):
+        if word in {"full_shard", "hybrid_shard"}:
+            said["parallelism.zero"] = 3
+        if word in {"shard_grad_op", "hybrid_shard_zero2"}:
+            said["parallelism.zero"] = 2
+        if word.startswith("hybrid_shard"):
+            said["shard_nodes"] = 1
+        if word == "offload":
+            said["parallelism.offload"] = ["parameters", "optimizer"]
+    return said or None
+
+
+def guessed(value: Plain) -> object:
+    """Return the tokens that are guessed ahead, from JSON or a mapping that says how."""
+    data = value
+    if isinstance(value, str):
+        try:
+            data = json.loads(value)
+        except ValueError:
+            raise UnreadError("JSON") from None
+    given = data.get("num_speculative_tokens") if isinstance(data, dict) else None
+    return number(given)
+
+
+MEANINGS: Mapping[str, Callable[[Plain], object]] = MappingProxyType(
+    {
+        "text": text,
+        "number": number,
+        "size": size,
+        "steps": size,
+        "count": count,
+        "targets": targets,
+        "whole": whole,
+        "fsdp": fsdp,
+        "guessed": guessed,
+    }
+)
+"""By the name that tables use; each returns a value, values by field, or None for nothing."""

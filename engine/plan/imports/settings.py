@@ -1,0 +1,102 @@
+"""One value for each field that files of other tools and the command line speak of, and what contradicts it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from capacity_tui.engine.errors import Place, PlanError
+from capacity_tui.engine.plan.imports.said import LEVELS, Said
+
+FRAMEWORK = "training.framework"
+_RANKED = {FRAMEWORK}
+"""Fields of which several values are no contradiction: rules of derived.py choose."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clash:
+    """Settings that contradict each other.
+
+    Attributes:
+        rule: stable name of what is contradicted.
+        title: what is wrong, in words.
+        detail: the settings, each with its place.
+        places: where they stand.
+    """
+
+    rule: str
+    title: str
+    detail: str
+    places: tuple[Place, ...] = ()
+
+
+@dataclass(slots=True)
+class Settings:
+    """What all files and the command line say together, by field and by quantity.
+
+    Attributes:
+        all: everything that is said, the strongest first.
+        said: the value that counts.
+        clashes: what contradicts it.
+    """
+
+    all: Mapping[str, Sequence[Said]]
+    said: dict[str, Said] = field(default_factory=dict)
+    clashes: list[Clash] = field(default_factory=list)
+
+    def value(self, name: str, otherwise: object = None) -> object:
+        """Return the value of a field or quantity."""
+        found = self.said.get(name)
+        return otherwise if found is None else found.value
+
+    def count(self, name: str, otherwise: int | None = None) -> int | None:
+        """Return a whole number.
+
+        Raises:
+            PlanError: it is none.
+        """
+        found = self.said.get(name)
+        if found is None:
+            return otherwise
+        value = found.value
+        if isinstance(value, bool) or not isinstance(value, int | float) or value != int(value) or value < 0:
+            raise PlanError("not allowed", repr(value)[:60], "allowed: a whole number", found.place)
+        return int(value)
+
+    def is_given(self, name: str) -> bool:
+        """Whether an option or the command line says something, not a tool that goes without."""
+        found = self.said.get(name)
+        return found is not None and found.level != "default"
+
+    def derive(self, name: str, value: object, why: str) -> None:
+        """Set what follows from others."""
+        self.said[name] = Said(name, value, Place(), why, level="derived")
+
+    def clash(self, rule: str, title: str, names: Sequence[str]) -> None:
+        """Keep that settings contradict each other."""
+        found = [self.said[name] for name in names if name in self.said]
+        detail = "; ".join(each.words for each in found)
+        self.clashes.append(Clash(rule, title, detail, tuple(each.place for each in found)))
+
+
+def chosen(said: Sequence[Said]) -> Settings:
+    """Return one value for every field that something is said of; options that differ are a clash."""
+    by_field: dict[str, list[Said]] = {}
+    for each in said:
+        by_field.setdefault(each.field, []).append(each)
+    ranked = {name: sorted(entries, key=lambda each: LEVELS.index(each.level)) for name, entries in by_field.items()}
+    settings = Settings(ranked)
+    for name, (first, *others) in ranked.items():
+        settings.said[name] = _kept_word(first, others)
+        differing = [each for each in others if each.level == first.level == "said" and each.value != first.value]
+        if differing and name not in _RANKED:
+            words = "; ".join(each.words for each in (first, *differing))
+            places = tuple(each.place for each in (first, *differing))
+            settings.clashes.append(Clash("given_twice", f"{name} is given twice", words, places))
+    return settings
+
+
+def _kept_word(first: Said, others: Sequence[Said]) -> Said:
+    """Return what a comment keeps where the option's own word is written for that too."""
+    kept = next((each for each in others if each.level == "kept"), None)
+    return kept if kept is not None and first.level == "said" and kept.value in first.besides else first

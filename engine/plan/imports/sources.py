@@ -1,0 +1,144 @@
+"""Files of other tools: which form they have, whose they are, and which further ones they name."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from capacity_tui.engine.catalog.reading import Document, KeyPath, Plain, read_text, read_yaml
+from capacity_tui.engine.errors import CapacityError, Place, PlanError
+from capacity_tui.engine.files import typed_path
+from capacity_tui.engine.plan.imports.options import read_document
+from capacity_tui.engine.plan.imports.said import Reading, Remark
+from capacity_tui.engine.plan.imports.tools import Tool, tools
+
+_MOST_FILES = 64
+"""Files of a folder that are looked at."""
+_FARTHEST_FOLDER = 3
+"""Folders above a file in which what it names is looked for."""
+_TABLE = re.compile(r"\s*\[\s*([\w.\"'-]+)\s*\]")
+_ENTRY = re.compile(r"\s*([\w.\"'-]+)\s*=")
+_PICKLED = ("training_args.bin",)
+
+
+def read_files(names: Sequence[str]) -> list[Reading]:
+    """Return what files and folders of other tools say.
+
+    Args:
+        names: files, or folders of them.
+
+    Raises:
+        CapacityError: one cannot be read, or is of no known tool.
+    """
+    readings: list[Reading] = []
+    for name in names:
+        path = typed_path(name)
+        if path.is_dir():
+            found = list(_in_folder(path))
+            if not found:
+                raise PlanError("no file of a known tool", hint=f"known: {known_tools()}", place=Place(name))
+            readings += found
+            continue
+        if path.name in _PICKLED:
+            hint = "write args.to_json_string() into a file, and name that"
+            raise PlanError("pickled, which is not read", hint=hint, place=Place(name))
+        readings += _readings(_document(read_text(path), name))
+    return _with_named(readings)
+
+
+def known_tools() -> str:
+    """Return the tools whose files are read, in words."""
+    return ", ".join(dict.fromkeys(each.short_name for each in tools().values() if each.signs))
+
+
+def _in_folder(folder: Path) -> Iterator[Reading]:
+    """Yield what the files of a folder say; those of no known tool are left out."""
+    for path in sorted(each for each in folder.iterdir() if each.is_file())[:_MOST_FILES]:
+        with suppress(CapacityError):
+            yield from _readings(_document(read_text(path), str(path)))
+
+
+def _with_named(readings: list[Reading]) -> list[Reading]:
+    """Return readings with those of the files that they name; one that is not there is remarked on."""
+    found = list(readings)
+    given = {Path(each.file).resolve() for each in readings}
+    for reading in readings:
+        for named, place in reading.named:
+            path = _located(named, Path(reading.file).parent, given)
+            if path is None:
+                reading.unmodelled.append(Remark(place, f"{named} is not there: give it too"))
+            elif path.resolve() not in given:
+                given.add(path.resolve())
+                found += _readings(_document(read_text(path), str(path)))
+    return found
+
+
+def _located(named: Path, folder: Path, given: set[Path]) -> Path | None:
+    """Return where a file that another names lies: beside it, or where a run that starts above it finds it."""
+    try:
+        for base in (folder, *list(folder.resolve().parents)[:_FARTHEST_FOLDER]):
+            for tried in (base / named, base / named.name):
+                if tried.is_file():
+                    return tried
+    except (OSError, ValueError):
+        return None
+    return next((path for path in given if path.name == named.name), None)
+
+
+def _document(text: str, name: str) -> Document:
+    """Return data and lines of a text, whatever form it has.
+
+    Raises:
+        DocumentError: it is none of the forms.
+    """
+    if text.lstrip()[:1] == "{":
+        # Tabs are spaces in JSON; YAML, which it is part of otherwise, has none.
+        return read_yaml(text.replace("\t", " "), name)
+    try:
+        tables = tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return read_yaml(text, name)
+    return Document(tables, name, dict(_toml_lines(text)))
+
+
+def _toml_lines(text: str) -> Iterator[tuple[KeyPath, int]]:
+    """Yield the lines of the tables and entries of a TOML text."""
+    above: KeyPath = ()
+    for line, content in enumerate(text.splitlines(), 1):
+        if table := _TABLE.match(content):
+            above = tuple(part.strip("\"'") for part in table[1].split("."))
+            yield above, line
+        elif entry := _ENTRY.match(content):
+            yield (*above, *(part.strip("\"'") for part in entry[1].split("."))), line
+
+
+def _readings(document: Document) -> list[Reading]:
+    """Return what a document says, or what sections of it say where it holds the options of several tools.
+
+    Raises:
+        PlanError: it is of no known tool.
+    """
+    if (owner := _owner(document.data)) is not None:
+        return [read_document(document, owner)]
+    data = document.data if isinstance(document.data, dict) else {}
+    sections = [(key, section_owner) for key, value in data.items() if (section_owner := _owner(value)) is not None]
+    if not sections:
+        what = "empty" if document.data in (None, {}) else "of no known tool"
+        raise PlanError(what, hint=f"known: {known_tools()}", place=Place(document.file))
+    return [read_document(document, owner, (key,)) for key, owner in sections]
+
+
+def _owner(data: Plain) -> Tool | None:
+    """Return the tool that knows most options of some data, and has a sign among them; None where none has."""
+    if not isinstance(data, dict):
+        return None
+    scored = [
+        (sum(each.knows(key) for key in data), each)
+        for each in tools().values()
+        if each.form == "document" and any(sign in data for sign in each.signs)
+    ]
+    best = max((score for score, _ in scored), default=0)
+    return next((each for score, each in scored if score == best), None)

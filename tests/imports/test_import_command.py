@@ -1,0 +1,54 @@
+"""``--import`` wherever a plan is read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from capacity_tui.tui.cli import main
+
+SAMPLES = Path(__file__).parent / "samples"
+FILES = ["--import", str(SAMPLES / "training_args.yaml")]
+
+
+def test_a_plan_is_imported_and_what_to_know_of_it_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", *FILES, "--gpu", "8xh100-sxm", "--seq", "4096", "--format", "json"]) == 0
+    told = capsys.readouterr()
+    plan = json.loads(told.out)["plan"]
+    assert (plan["training"]["micro_batch"], plan["training"]["seq_len"], plan["hardware"]["devices"]) == (4, 4096, 8)
+    assert "ds_zero3_offload.json (DeepSpeed 0.19)" in told.err
+    assert "guessed" not in told.err
+
+
+def test_one_line_beside_a_file_says_the_rest(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "llama-3.1-8b 4xa100 2k", *FILES, "--format", "json"]) == 0
+    plan = json.loads(capsys.readouterr().out)["plan"]
+    assert (plan["model"]["name"], plan["hardware"]["devices"]) == ("llama-3.1-8b", 4)
+    assert plan["training"]["seq_len"] == 2048
+
+
+def test_a_plan_beside_a_file_says_the_rest(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "pretrain_70b_512_h100", *FILES, "--set", "training.micro_batch=2", "--format", "json"]) == 0
+    plan = json.loads(capsys.readouterr().out)["plan"]
+    assert (plan["hardware"]["devices"], plan["training"]["micro_batch"]) == (512, 2)
+    assert plan["parallelism"]["zero"] == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"), [((), "no hardware is named"), (("--gpu", "h10O"), "no hardware is called")]
+)
+def test_what_is_missing_or_wrong_is_one_line(arguments, says: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", *FILES, *arguments]) == 2
+    assert says in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_a_fault_that_only_the_estimate_finds_has_the_options_place(tmp_path: Path, capsys) -> None:
+    (tmp_path / "acc.yaml").write_text(
+        "distributed_type: FSDP\nnum_machines: 1\nnum_processes: 6\n"
+        "parallelism_config:\n  parallelism_config_tp_size: 3\n"
+    )
+    path = str(tmp_path / "acc.yaml")
+    assert main(["plan", "--import", path, "--model", "llama-3.1-8b", "--gpu", "h100-sxm"]) == 2
+    assert f"{path}:5: parallelism_config.parallelism_config_tp_size: tensor parallelism" in capsys.readouterr().err

@@ -1,0 +1,154 @@
+"""DeepSpeed, the Trainer and Accelerate: their files say a plan, each value with its place."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from capacity_tui.engine.errors import CapacityError, PlanError
+from capacity_tui.engine.plan.files.loading import plan_from_data
+from capacity_tui.engine.plan.imports.imported import import_plan
+
+
+def test_deepspeed_and_the_trainer_say_one_plan(read, tmp_path: Path) -> None:
+    found = read("training_args.yaml", model__name=None)
+    training, parallel = found.plan.training, found.plan.parallelism
+    assert found.plan.model.name == "mistral-7b-v0.1"
+    assert (training.micro_batch, training.global_batch, training.steps) == (4, 64, 500)
+    assert (training.precision, training.checkpointing, training.optimizer) == ("bf16", "full", "adamw")
+    assert (training.framework, parallel.zero, parallel.offload) == ("deepspeed", 3, "optimizer")
+    assert found.clashes == ()
+
+
+def test_every_value_knows_where_it_stands(read) -> None:
+    said = read("training_args.yaml").said
+    assert said["training.micro_batch"].words.endswith("training_args.yaml:3: per_device_train_batch_size 4")
+    assert said["parallelism.offload"].words.endswith("json:16: zero_optimization.offload_optimizer.device cpu")
+    assert said["training.attention"].level == "default"
+
+
+def test_accelerate_says_devices_shards_and_recomputation(read) -> None:
+    found = read("accelerate_fsdp.yaml", hardware__devices=None)
+    assert (found.plan.hardware.devices, found.plan.hardware.per_node) == (16, 8)
+    assert (found.plan.parallelism.zero, found.plan.training.checkpointing) == (3, "full")
+    assert (found.plan.training.framework, found.plan.training.precision) == ("fsdp", "bf16")
+
+
+@pytest.mark.parametrize(
+    ("text", "zero"),
+    [("fsdp: shard_grad_op", 2), ("fsdp: [full_shard, auto_wrap]", 3), ("fsdp: ''", None), ("fsdp: true", 3),
+     ("fsdp: ''\nfsdp_config: {reshard_after_forward: true}", None), ("deepspeed: {zero_optimization: {stage: 1}}", 1)],
+)  # fmt: skip
+def test_the_trainer_shards_as_it_is_told(written, text: str, zero: int | None) -> None:
+    assert written("args.yaml", f"per_device_train_batch_size: 1\n{text}\n").plan.parallelism.zero == zero
+
+
+def test_what_a_tool_does_without_its_options_counts(written) -> None:
+    training = written("args.yaml", "output_dir: out\ngradient_accumulation_steps: 2\n").plan.training
+    assert (training.micro_batch, training.global_batch, training.epochs) == (8, 128, 3)
+    assert (training.precision, training.attention) == ("fp32", "sdpa")
+
+
+def test_a_length_that_is_typed_goes_before_epochs(written) -> None:
+    training = written("args.yaml", "per_device_train_batch_size: 1\n", training__tokens=5e7).plan.training
+    assert (training.tokens, training.epochs) == (5e7, None)
+
+
+@pytest.mark.parametrize(
+    ("files", "rule"),
+    [
+        ({"a.yaml": "per_device_train_batch_size: 1\nbf16: true\nfp16: true\n"}, "given_twice"),
+        ({"ds.json": '{"train_batch_size": 99, "train_micro_batch_size_per_gpu": 3, "gradient_accumulation_steps": 2}'},
+         "batch_sizes"),
+        ({"acc.yaml": "distributed_type: MULTI_GPU\nnum_machines: 1\nnum_processes: 4\n"}, "world_size"),
+        ({"acc.yaml": "distributed_type: FSDP\nnum_machines: 1\nnum_processes: 8\nfsdp_config: {}\n",
+          "ds.json": '{"zero_optimization": {"stage": 3}}'}, "two_shardings"),
+        ({"a.yaml": "per_device_train_batch_size: 1\ngradient_checkpointing: true\nfsdp: full_shard\n"
+          "fsdp_config: {activation_checkpointing: true}\n"}, "checkpointing_twice"),
+        ({"a.yaml": "per_device_train_batch_size: 2\n", "ds.json": '{"train_micro_batch_size_per_gpu": 4}'},
+         "given_twice"),
+    ],
+)  # fmt: skip
+def test_settings_that_contradict_each_other_are_told(tmp_path: Path, files: dict[str, str], rule: str) -> None:
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    typed = {"model.name": "llama-3.1-8b", "hardware.name": "h100-sxm-80gb", "hardware.devices": 8}
+    found = import_plan([str(tmp_path / name) for name in files], typed)
+    assert [clash.rule for clash in found.clashes] == [rule]
+
+
+def test_saved_arguments_without_sharding_have_none(written) -> None:
+    saved = {"per_device_train_batch_size": 8, "fsdp": [], "fsdp_config": {"min_num_params": 0, "xla": False},
+             "deepspeed": None, "bf16": False, "fp16": False, "_n_gpu": 1, "optim": "adamw_torch"}  # fmt: skip
+    found = written("args.json", json.dumps(saved))
+    assert (found.plan.parallelism.zero, found.plan.training.framework) == (None, "transformers")
+
+
+def test_options_without_a_word_in_plans_are_told_apart(written) -> None:
+    found = written(
+        "ds.json", '{"zero_optimization": {"stag": 3, "zero_hpz_partition_size": 8}, "aio": {"block_size": 1}}'
+    )
+    [reading] = found.readings
+    assert [remark.why for remark in reading.unknown] == ["zero_optimization.stage"]
+    assert [remark.place.field for remark in reading.unmodelled] == ["zero_optimization.zero_hpz_partition_size"]
+    assert [place.field for place in reading.ignored] == ["aio"]
+    notes = "\n".join(found.notes())
+    assert "did you mean zero_optimization.stage?" in notes
+    assert "not modelled: a second copy of the parameters" in notes
+
+
+def test_files_are_laid_over_a_plan(tmp_path: Path) -> None:
+    (tmp_path / "ds.json").write_text('{"train_micro_batch_size_per_gpu": 4, "zero_optimization": {"stage": 2}}')
+    base = plan_from_data({"model": {"name": "llama-3.1-8b"}, "training": {"seq_len": 4096, "micro_batch": 1},
+                           "hardware": {"name": "h100-sxm-80gb", "devices": 4}})  # fmt: skip
+    plan = import_plan([str(tmp_path / "ds.json")], base=base).plan
+    assert (plan.training.seq_len, plan.training.micro_batch, plan.parallelism.zero) == (4096, 4, 2)
+    assert plan.hardware.devices == 4
+
+
+def test_a_section_of_a_larger_file_is_read(written) -> None:
+    text = "project: mine\ntraining_args:\n  output_dir: out\n  per_device_train_batch_size: 2\n"
+    found = written("config.yaml", text)
+    assert found.plan.training.micro_batch == 2
+    assert found.said["training.micro_batch"].place.line == 4
+
+
+def test_a_folder_is_read_whole(tmp_path: Path, read) -> None:
+    (tmp_path / "ds.json").write_text('{"zero_optimization": {"stage": 2}}')
+    (tmp_path / "args.yaml").write_text("per_device_train_batch_size: 2\n")
+    (tmp_path / "notes.txt").write_text("nothing: to read")
+    found = import_plan([str(tmp_path)], {"model.name": "llama-3.1-8b", "hardware.name": "a100-sxm-80gb"})
+    assert (found.plan.training.micro_batch, found.plan.parallelism.zero) == (2, 2)
+
+
+@pytest.mark.parametrize(
+    ("typed", "says"),
+    [
+        ({"hardware.name": "h100-sxm-80gb"}, "no model is named"),
+        ({"model.name": "llama-3.1-8b"}, "no hardware is named"),
+    ],
+)
+def test_what_is_missing_is_said(tmp_path: Path, typed: dict[str, object], says: str) -> None:
+    (tmp_path / "ds.json").write_text('{"zero_optimization": {"stage": 2}}')
+    with pytest.raises(PlanError, match=says) as error:
+        import_plan([str(tmp_path / "ds.json")], typed)
+    assert "--" in error.value.hint
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ('{"train_micro_batch_size_per_gpu": "many"}', "ds.json:1: train_micro_batch_size_per_gpu: not allowed"),
+        ('{"train_micro_batch_size_per_gpu": 1.5}', "allowed: a whole number"),
+        ('{"zero_optimization": {"stage": 7}}', "ds.json:1: zero_optimization.stage"),
+        ("colour: blue", "of no known tool"),
+        ("", "empty"),
+        ("{", "not valid YAML"),
+    ],
+)
+def test_what_cannot_be_is_one_line(written, text: str, says: str) -> None:
+    with pytest.raises(CapacityError) as error:
+        written("ds.json", text)
+    assert says in error.value.one_line()
