@@ -63,6 +63,17 @@ if TYPE_CHECKING:
     from capacity_tui.engine.choose.modes.modes import with_auto_resolved as with_auto_resolved
     from capacity_tui.engine.choose.proposal import open_plan as open_plan
     from capacity_tui.engine.choose.proposal import propose as propose
+    from capacity_tui.engine.choose.search import answer as _choose_search_answer
+    from capacity_tui.engine.choose.search import question as _choose_search_question
+    from capacity_tui.engine.choose.search.answer import Found as Found
+    from capacity_tui.engine.choose.search.answer import Rejected as Rejected
+    from capacity_tui.engine.choose.search.axes import parse_axis as parse_axis
+    from capacity_tui.engine.choose.search.question import Question as Question
+    from capacity_tui.engine.choose.search.question import parse_figures as parse_figures
+    from capacity_tui.engine.choose.search.question import parse_goal as parse_goal
+    from capacity_tui.engine.choose.search.question import parse_limit as parse_limit
+    from capacity_tui.engine.choose.search.search import search as search
+    from capacity_tui.engine.choose.space.grid import Axis as Axis
     from capacity_tui.engine.choose.whatif.trials import EstimatedPlan as EstimatedPlan
     from capacity_tui.engine.cluster import own_machine as _cluster_own_machine
     from capacity_tui.engine.cluster.cluster import Cluster as Cluster
@@ -262,6 +273,9 @@ if TYPE_CHECKING:
     doctor_lines = _machine_doctor.report_lines
     doctor_report = _machine_doctor.examine
     MachineSample = _machine_sample.Sample
+    SearchAnswer = _choose_search_answer.Answer
+    FigureLimit = _choose_search_question.Limit
+    SearchGoal = _choose_search_question.Goal
     plan_faults = _choose_validation.faults
     plan_remarks = _choose_validation.remarks
     roofline_limit_text = _present_roofline_chart.limit_text

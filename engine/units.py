@@ -55,6 +55,23 @@ _LENGTH_UNITS: dict[str, int] = {"": 1, "k": 2**10, "ki": 2**10, "m": 2**20, "mi
 _MINUTE, _HOUR, _DAY, _YEAR = 60, 3600, 86_400, 31_536_000
 _LONG_TIMES = ((_YEAR, "y", _DAY, "d"), (_DAY, "d", _HOUR, "h"), (_HOUR, "h", _MINUTE, "min"))
 
+_SECOND_UNITS: dict[str, float] = {
+    **dict.fromkeys(("", "s", "sec", "second", "seconds"), 1.0),
+    "us": MICRO,
+    "ms": 1e-3,
+    **dict.fromkeys(("m", "min", "minute", "minutes"), 60.0),
+    **dict.fromkeys(("h", "hour", "hours"), HOUR_SECONDS),
+    **dict.fromkeys(("d", "day", "days"), 24 * HOUR_SECONDS),
+    **dict.fromkeys(("w", "week", "weeks"), 7 * 24 * HOUR_SECONDS),
+    **dict.fromkeys(("y", "year", "years"), 365 * 24 * HOUR_SECONDS),
+}
+_MONEY_UNITS: dict[str, float] = {
+    f"{prefix}{name}": float(factor)
+    for prefix, factor in (("", 1), ("k", 10**3), ("m", 10**6), ("b", 10**9))
+    for name in ("", "usd", "$")
+}
+_SI_FACTORS = {"": 1.0, "m": 1e-3, "k": KILO, "M": MEGA, "G": GIGA, "T": TERA, "P": 1e15, "E": 1e18}
+
 _NUMBER = r"[+-]?(?:\d[\d_,\s]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
 _QUANTITY = re.compile(rf"\s*({_NUMBER})\s*([^\d\s.,+-]*)\s*")
 _LARGEST = Decimal(10) ** 30
@@ -91,6 +108,40 @@ def parse_length(value: str | int | float, *, place: Place | None = None) -> int
         UnitError: the text is not a length, is negative or is not whole.
     """
     return _whole(value, _LENGTH_UNITS, "a length such as 4096, 4k (4096) or 128k (131072)", place)
+
+
+def parse_quantity(value: str, unit: str, *, place: Place | None = None) -> float:
+    """Return a value in the unit of a figure: ``"24h"`` and ``"1 h 30 min"`` for s, ``"95%"``, ``"$1.5k"``.
+
+    A share is a number up to one or a percentage, and so is a percentage without its sign up to one.
+
+    Args:
+        value: what was typed.
+        unit: unit as ``format_quantity`` knows them.
+        place: where it was typed, for messages.
+
+    Raises:
+        UnitError: the text is no quantity of that unit.
+    """
+    if unit == "B":
+        return float(parse_bytes(value, place=place))
+    if unit == "s":
+        return _seconds(value, place)
+    if unit in ("%", "share"):
+        allowed = "a share such as 95% or 0.95"
+        number, sign = _split(value, allowed, place)
+        if sign not in ("", "%"):
+            raise _refusal(value, allowed, place)
+        share = float(number) if not sign and abs(number) <= 1 else float(number) / PERCENT
+        return share * PERCENT if unit == "%" else share
+    if unit.startswith("USD"):
+        return _in_units(value.strip().removeprefix("$"), _MONEY_UNITS, "an amount such as 200, $1.5k or 20 USD", place)
+    if unit in ("W", "kWh", "FLOP", "FLOP/s", "TFLOP/s"):
+        return _in_si(value, unit, place)
+    written = value.strip().removesuffix(unit)
+    return _in_units(
+        written, {name: float(by) for name, by in _COUNT_UNITS.items()}, "a number such as 500 or 20k", place
+    )
 
 
 def not_available(reason: str = "") -> str:
@@ -253,6 +304,35 @@ def _whole(value: str | int | float, units: Mapping[str, int], allowed: str, pla
     if factor is None or number < 0 or number * factor != (number * factor).to_integral_value():
         raise _refusal(value, allowed, place)
     return int(number * factor)
+
+
+def _seconds(value: str, place: Place | None) -> float:
+    allowed = "a time such as 24h, 90s, 50ms or 1 h 30 min"
+    parts = re.findall(r"\s*([\d.,_]+\s*[^\d\s.,]*)", _text(value, allowed, place))
+    if not parts or "".join(parts).replace(" ", "") != value.replace(" ", ""):
+        raise _refusal(value, allowed, place)
+    return sum(_in_units(part, _SECOND_UNITS, allowed, place) for part in parts)
+
+
+def _in_si(value: str, unit: str, place: Place | None) -> float:
+    """Return a value of a unit with a prefix, such as kWh, in any other prefix of it; a bare number is in the unit."""
+    allowed = f"a value such as 500 {unit}"
+    number, written = _split(value, allowed, place)
+    own = next(prefix for prefix in ("T", "k", "") if unit.startswith(prefix) and unit.removeprefix(prefix))
+    own = own if unit.removeprefix(own) in ("Wh", "FLOP/s", "W", "FLOP") else ""
+    bare = unit.removeprefix(own)
+    prefix = written.removesuffix(bare) if written.endswith(bare) else written
+    if written and prefix not in _SI_FACTORS:
+        raise _refusal(value, allowed, place)
+    return float(number) * (_SI_FACTORS[prefix] / _SI_FACTORS[own] if written else 1.0)
+
+
+def _in_units(value: str, units: Mapping[str, float], allowed: str, place: Place | None) -> float:
+    number, unit = _split(value, allowed, place)
+    factor = units.get(unit.casefold())
+    if factor is None:
+        raise _refusal(value, allowed, place)
+    return float(number) * factor
 
 
 def _split(value: str | int | float, allowed: str, place: Place | None) -> tuple[Decimal, str]:

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from capacity_tui.engine.cluster.cluster import Cluster
-from capacity_tui.engine.estimate.bottleneck import balance, bottleneck, kernel_seconds, model_flops_utilization
+from capacity_tui.engine.estimate.bottleneck import (
+    Balance,
+    balance,
+    bottleneck,
+    kernel_seconds,
+    model_flops_utilization,
+)
 from capacity_tui.engine.estimate.derived import job_seconds
 from capacity_tui.engine.estimate.money import cost, energy
 from capacity_tui.engine.estimate.non_allocator_memory import reserve_bytes
 from capacity_tui.engine.estimate.ranges import Ranges
 from capacity_tui.engine.estimate.result import (
     Basis,
+    Bottleneck,
     ComputationEstimate,
+    CostEstimate,
+    EnergyEstimate,
     Estimate,
     InferenceSpeed,
     Iteration,
@@ -63,6 +74,99 @@ def memory_estimate(work: Work, cluster: Cluster, ratios: Range = WITHOUT_RANGE)
     )
 
 
+class Assembled:
+    """The figures of a run, each group of them worked out when it is first asked for: a search asks for few.
+
+    Args:
+        work: what the run does; without evidence no figure has a range.
+        cluster: what it runs on.
+        pricing: prices the plan gives.
+        iteration: what the work is one of.
+        time: the time of its phases, where it is known already.
+    """
+
+    def __init__(
+        self,
+        work: Work,
+        cluster: Cluster,
+        pricing: PricingSection,
+        iteration: Iteration = "step",
+        time: StepTime | None = None,
+    ) -> None:
+        self.work, self.details, self.model = work, work.details, work.facts
+        self._cluster, self._pricing, self._iteration, self._time = cluster, pricing, iteration, time
+
+    @cached_property
+    def time(self) -> StepTime:
+        """Time of a step, with that of its phases."""
+        return self._time or step_time(self.work)
+
+    @cached_property
+    def ranges(self) -> Ranges:
+        """Ratios of measured to estimated, by figure."""
+        return Ranges(self.work, self.time.phases)
+
+    @cached_property
+    def memory(self) -> MemoryEstimate:
+        """Bytes on the fullest device."""
+        ratios = self.ranges["memory"] if self.work.evidence.rows else WITHOUT_RANGE
+        return memory_estimate(self.work, self._cluster, ratios)
+
+    @cached_property
+    def computation(self) -> ComputationEstimate:
+        """Time of a step and of the whole job."""
+        work, time = self.work, self.time
+        return ComputationEstimate(
+            step_seconds=self.ranges["step"].around(time.seconds),
+            parts=time.parts,
+            units_per_step=work.units_per_step,
+            steps=work.steps,
+            devices=self._cluster.devices,
+            model_flops_per_step=work.model_flops_per_step,
+            mfu=model_flops_utilization(
+                work.model_flops_per_step, time.seconds, work.peak_flops, self._cluster.devices
+            ),
+            phases=time.phases,
+            infer=_speed(work, time, self.ranges),
+            unit=work.facts.unit,
+            units_per_sample=work.units_per_sample,
+            iteration=self._iteration,
+        )
+
+    @cached_property
+    def bottleneck(self) -> Bottleneck:
+        """Which resource limits."""
+        work = self.work
+        return bottleneck(self._balance, self.time.parts, self._cluster, work.peak_flops, self.memory.held)
+
+    @cached_property
+    def cost(self) -> CostEstimate:
+        """Money for the job."""
+        work, time = self.work, self.time
+        return cost(
+            self._cluster,
+            None if self._seconds is None else self.ranges["step"].around(self._seconds),
+            time.seconds / work.units_per_step,
+            keeps_state=work.served is None,
+            state_bytes=None if work.state_bytes is None else work.state_bytes(),
+        )
+
+    @cached_property
+    def energy(self) -> EnergyEstimate:
+        """Electricity of the whole job."""
+        computing, moving = kernel_seconds(self._balance, self.time.parts)
+        whole = self.time.seconds
+        return energy(self._cluster, self._seconds, computing / whole, moving / whole, self._pricing.usd_per_kwh)
+
+    @cached_property
+    def _seconds(self) -> Number | None:
+        return None if self.work.steps is None else job_seconds(self.work.steps, self.time.seconds)
+
+    @cached_property
+    def _balance(self) -> Balance:
+        return balance(self.work.phases)
+
+
 def assemble(work: Work, cluster: Cluster, pricing: PricingSection, iteration: Iteration = "step") -> Estimate:
     """Return the estimate of a run: memory, time, bottleneck, cost, energy and what they rest on.
 
@@ -72,48 +176,24 @@ def assemble(work: Work, cluster: Cluster, pricing: PricingSection, iteration: I
         pricing: prices the plan gives.
         iteration: what the work is one of.
     """
-    time = step_time(work)
-    ranges = Ranges(work, time.phases)
-    memory = memory_estimate(work, cluster, ranges["memory"])
-    seconds = None if work.steps is None else job_seconds(work.steps, time.seconds)
-    totals = balance(work.phases)
-    computing, moving = kernel_seconds(totals, time.parts)
+    found = Assembled(work, cluster, pricing, iteration)
     return Estimate(
         work=work,
-        ranges=ranges,
-        memory=memory,
-        computation=ComputationEstimate(
-            step_seconds=ranges["step"].around(time.seconds),
-            parts=time.parts,
-            units_per_step=work.units_per_step,
-            steps=work.steps,
-            devices=cluster.devices,
-            model_flops_per_step=work.model_flops_per_step,
-            mfu=model_flops_utilization(work.model_flops_per_step, time.seconds, work.peak_flops, cluster.devices),
-            phases=time.phases,
-            infer=_speed(work, time, ranges),
-            unit=work.facts.unit,
-            units_per_sample=work.units_per_sample,
-            iteration=iteration,
-        ),
-        bottleneck=bottleneck(totals, time.parts, cluster, work.peak_flops, memory.held),
-        cost=cost(
-            cluster,
-            None if seconds is None else ranges["step"].around(seconds),
-            time.seconds / work.units_per_step,
-            keeps_state=work.served is None,
-            state_bytes=None if work.state_bytes is None else work.state_bytes(),
-        ),
-        energy=energy(cluster, seconds, computing / time.seconds, moving / time.seconds, pricing.usd_per_kwh),
+        ranges=found.ranges,
+        memory=found.memory,
+        computation=found.computation,
+        bottleneck=found.bottleneck,
+        cost=found.cost,
+        energy=found.energy,
         basis=Basis(
             work.method,
             work.calibration or cluster.device.efficiency.source,
             cluster.device.checked,
-            (*work.assumed, *ranges.beyond),
+            (*work.assumed, *found.ranges.beyond),
             cluster.figures(),
             cluster.words,
             levels=cluster.levels,
-            ranges=ranges.told,
+            ranges=found.ranges.told,
         ),
         warnings=work.warnings,
         details=work.details,

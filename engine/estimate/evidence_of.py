@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+import numpy as np
+
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.rows.reliability import Reliability
 from capacity_tui.engine.cluster.cluster import Device
@@ -14,7 +16,7 @@ from capacity_tui.engine.estimate.serving.resolve import engine_row
 from capacity_tui.engine.estimate.transformer.resolve import base_format, framework_row
 from capacity_tui.engine.estimate.work import Work
 from capacity_tui.engine.models.transformer.shape import TransformerShape, present
-from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.numeric import Number, where
 from capacity_tui.engine.plan.names import UNNAMED
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.plan.sections.adapter import FULL
@@ -102,11 +104,17 @@ def _family(shape: TransformerShape) -> str:
     return MIXTURE if float(shape.experts) > 0 else shape.kind
 
 
+def run_splits(tp: Number, pp: Number, cp: Number, ep: Number, zero: Number) -> dict[str, Number]:
+    """Return in which ways the devices of a run, or of several as arrays, share its work: 1 or 0 for each."""
+    sizes = {"tp": tp, "pp": pp, "cp": cp, "ep": ep}
+    shared: dict[str, Number] = {name: where(np.not_equal(size, 1.0), 1.0, 0.0) for name, size in sizes.items()}
+    return {**shared, "zero": where(np.equal(zero, SHARDED), 1.0, 0.0)}
+
+
 def _splits(plan: Plan) -> dict[str, Number]:
     parallel = plan.parallelism
-    sizes = {"tp": parallel.tp, "pp": parallel.pp, "cp": parallel.cp, "ep": parallel.ep}
-    shared: dict[str, Number] = {name: float(size not in {None, 1}) for name, size in sizes.items()}
-    return {**shared, "zero": float(parallel.zero == SHARDED)}
+    tp, pp = float(parallel.tp or 1), float(parallel.pp or 1)
+    return run_splits(tp, pp, float(parallel.cp), float(parallel.ep), float(parallel.zero or 0))
 
 
 def with_numbers(

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Literal, get_args
+from typing import Literal, Protocol, get_args
 
 from capacity_tui.engine.catalog.names import nearest
 from capacity_tui.engine.errors import PlanError
@@ -22,8 +22,18 @@ from capacity_tui.engine.estimate.derived import (
     units_per_device_second,
     units_per_second,
 )
-from capacity_tui.engine.estimate.result import UNDER_LOAD, Estimate, InferenceSpeed, Iteration
-from capacity_tui.engine.estimate.work import Part
+from capacity_tui.engine.estimate.result import (
+    UNDER_LOAD,
+    Bottleneck,
+    ComputationEstimate,
+    CostEstimate,
+    EnergyEstimate,
+    Estimate,
+    InferenceSpeed,
+    Iteration,
+    MemoryEstimate,
+)
+from capacity_tui.engine.estimate.work import ModelFacts, Part
 from capacity_tui.engine.numeric import Number, mean
 from capacity_tui.engine.uncertainty.intervals import Interval
 from capacity_tui.engine.units import PERCENT, format_money, format_quantity, not_available
@@ -43,6 +53,25 @@ _PART_LABELS = {"kv_cache": "KV cache", "context": "driver context", "reserve": 
 _LIMIT_LABELS = {"capacity": "memory capacity", "overhead": "host overhead"}
 
 
+class Figured(Protocol):
+    """What figures are read from: an estimate, or one whose groups of figures are worked out when asked for."""
+
+    @property
+    def model(self) -> ModelFacts: ...  # noqa: D102 - the groups of an estimate
+    @property
+    def memory(self) -> MemoryEstimate: ...  # noqa: D102
+    @property
+    def computation(self) -> ComputationEstimate: ...  # noqa: D102
+    @property
+    def bottleneck(self) -> Bottleneck: ...  # noqa: D102
+    @property
+    def cost(self) -> CostEstimate: ...  # noqa: D102
+    @property
+    def energy(self) -> EnergyEstimate: ...  # noqa: D102
+    @property
+    def details(self) -> Mapping[str, Number]: ...  # noqa: D102
+
+
 @dataclass(frozen=True, slots=True)
 class Metric:
     """A kind of figure.
@@ -60,7 +89,7 @@ class Metric:
     key: str
     label: str
     unit: str
-    read: Callable[[Estimate], Value]
+    read: Callable[[Figured], Value]
     better: int = NEITHER
     brief: str = ""
 
@@ -113,20 +142,20 @@ def written(value: float, unit: str) -> str:
     return format_quantity(value, unit)
 
 
-def _job(estimate: Estimate) -> Value:
+def _job(estimate: Figured) -> Value:
     steps, step = estimate.computation.steps, estimate.computation.step_seconds
     return None if steps is None else Interval(job_seconds(steps, step.value), step.low * steps, step.high * steps)
 
 
-def _total_flops(estimate: Estimate) -> Value:
+def _total_flops(estimate: Figured) -> Value:
     steps = estimate.computation.steps
     return None if steps is None else job_flops(steps, estimate.computation.model_flops_per_step)
 
 
-def _per_step(read: Callable[[Estimate], Number | None], power: Literal[-1, 1]) -> Callable[[Estimate], Value]:
+def _per_step(read: Callable[[Figured], Number | None], power: Literal[-1, 1]) -> Callable[[Figured], Value]:
     """Return a figure with the range of the step's time: it grows with that time, or with its inverse."""
 
-    def ranged(estimate: Estimate) -> Value:
+    def ranged(estimate: Figured) -> Value:
         value, step = read(estimate), estimate.computation.step_seconds
         if value is None:
             return None
@@ -137,21 +166,21 @@ def _per_step(read: Callable[[Estimate], Number | None], power: Literal[-1, 1]) 
     return ranged
 
 
-def _of_job(read: Callable[[Estimate], Number | None]) -> Callable[[Estimate], Value]:
+def _of_job(read: Callable[[Figured], Number | None]) -> Callable[[Figured], Value]:
     """Return a figure of the whole job, with the range of its time; None where its length is open."""
     return _per_step(lambda estimate: None if estimate.computation.steps is None else read(estimate), 1)
 
 
-def _rate(equation: Callable[[Estimate], Number]) -> Callable[[Estimate], Value]:
+def _rate(equation: Callable[[Figured], Number]) -> Callable[[Figured], Value]:
     return _per_step(equation, -1)
 
 
-def _infer(read: Callable[[InferenceSpeed], Value]) -> Callable[[Estimate], Value]:
+def _infer(read: Callable[[InferenceSpeed], Value]) -> Callable[[Figured], Value]:
     """Return a speed of serving; None for what does not serve, or generates no tokens."""
     return lambda estimate: None if estimate.computation.infer is None else read(estimate.computation.infer)
 
 
-def _utilization(estimate: Estimate) -> Value:
+def _utilization(estimate: Figured) -> Value:
     capacity, reserved = estimate.memory.capacity_bytes, estimate.memory.reserved_bytes
     if capacity is None:
         return None
@@ -243,19 +272,29 @@ def figure(estimate: Estimate, key: str) -> Figure:
         PlanError: no result has that key.
     """
     if key in METRICS:
-        metric = _in_words_of(estimate, METRICS[key])
-        value = metric.read(estimate)
+        metric, value = _in_words_of(estimate, METRICS[key]), read_figure(estimate, key)
         return Figure(metric, value, absence(key, estimate) if value is None else "")
     group, _, part = key.rpartition(".")
-    parts = {"memory.parts": estimate.memory.parts, "computation.parts": estimate.computation.parts}.get(group, {})
-    if part in parts or part in PARTS.get(group, ()):
-        # A part that this kind of run does not have takes nothing.
-        value = parts.get(part, 0.0)
+    if key in keys(estimate):
+        value = read_figure(estimate, key)
         unit = "B" if group.startswith("memory") else "s"
         return Figure(Metric(key, part_label(part), unit, lambda _: value, LESS), value)
     near = nearest(key, keys(estimate))
     hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(keys(estimate))}"
     raise PlanError(f"no result is called {key!r}"[:200], hint=hint)
+
+
+def read_figure(found: Figured, key: str) -> Value:
+    """Return a figure by its result key; None where there is none, 0 for a part that this kind of run lacks.
+
+    Raises:
+        KeyError: no result has that key.
+    """
+    if key in METRICS:
+        return METRICS[key].read(found)
+    group, _, part = key.rpartition(".")
+    parts = {"memory.parts": found.memory.parts, "computation.parts": found.computation.parts}[group]
+    return parts.get(part, 0.0)
 
 
 def _in_words_of(estimate: Estimate, metric: Metric) -> Metric:

@@ -313,7 +313,7 @@ def plan_layout(plan: Plan, shape: TransformerShape, catalog: Catalog) -> Layout
         seq_len=0.0 if serves else float(training.seq_len),
         micro_batches=0.0 if serves else float(np.ceil(float(training.global_batch or each) / each)),
         global_batch=0.0 if serves else float(training.global_batch or each),
-        swaps_heads=float(not serves and parallel.context == "all_to_all" and parallel.cp > 1),
+        swaps_heads=float(not serves and parallel.context == "all_to_all"),
         whole_heads=splits_whole_heads(engine, catalog) if serves else 1.0,
         splits_layers=splits_layers(engine, catalog) if serves else 1.0,
     )

@@ -15,7 +15,8 @@ from capacity_tui.engine.choose.modes.shares import memory_budget
 from capacity_tui.engine.choose.space.grid import Axis, Grid, powers_of_two
 from capacity_tui.engine.choose.space.layouts import layout_axes
 from capacity_tui.engine.choose.space.ranking import top
-from capacity_tui.engine.choose.space.training import BLOCK, Evaluated, TrainingSpace, training_space
+from capacity_tui.engine.choose.space.space import BLOCK
+from capacity_tui.engine.choose.space.training import Evaluated, TrainingSpace, training_space
 from capacity_tui.engine.cluster.cluster import Cluster
 from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
 from capacity_tui.engine.models.transformer.parameters import count_parameters

@@ -9,16 +9,19 @@ import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.choose.space.excluded import Excluded, excluded, held
-from capacity_tui.engine.choose.space.grid import Axis, Grid
+from capacity_tui.engine.choose.space.grid import Axis, Grid, Values
 from capacity_tui.engine.choose.space.layouts import LAYOUT_SIZES, sizes_over
+from capacity_tui.engine.choose.space.space import BLOCK, Block
 from capacity_tui.engine.choose.space.stacking import stacked
-from capacity_tui.engine.estimate.assemble import memory_estimate
+from capacity_tui.engine.estimate.assemble import Assembled, memory_estimate
 from capacity_tui.engine.estimate.derived import units_per_second
 from capacity_tui.engine.estimate.estimate import transformer_work
+from capacity_tui.engine.estimate.evidence_of import evidence_before, run_splits, with_numbers
 from capacity_tui.engine.estimate.resolve import ResolvedPlan
 from capacity_tui.engine.estimate.timing.schedule import step_time
 from capacity_tui.engine.estimate.transformer.resolve import transformer_run
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
+from capacity_tui.engine.estimate.work import Work
 from capacity_tui.engine.models.transformer.shape import TransformerShape
 from capacity_tui.engine.numeric import Flags, Number
 from capacity_tui.engine.plan.edit import with_values
@@ -31,11 +34,10 @@ from capacity_tui.engine.plan.layout_rules import (
     with_following,
 )
 from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.uncertainty.evidence import Evidence
 
 # Numbers that a run takes from the plan as they are; every other field is a setting, which may change several.
 NUMBERS = frozenset({*LAYOUT_SIZES, *broadcast_numbers()})
-# Combinations evaluated at once: enough that an array's own cost is small, few enough for some hundred megabytes.
-BLOCK = 2**17
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +120,39 @@ class TrainingSpace:
             step_seconds=seconds,
             units_per_second=units_per_second(work.units_per_step, seconds),
         )
+
+    def figures(self, most: int = BLOCK) -> Iterator[Block]:
+        """Yield every figure of the space, block by block; whoever stops asking stops the search.
+
+        Args:
+            most: combinations of a block.
+        """
+        return (self._figures(self.grid.part(block)) for block in self.grid.blocks(most))
+
+    def _figures(self, grid: Grid) -> Block:
+        run, plan = self.run(grid), self.resolved.plan
+        work = transformer_work(run, plan)
+        plain = Assembled(work, run.cluster, plan.pricing)
+
+        def ranged() -> Assembled:
+            told = replace(work, evidence=self._evidence(run, work))
+            return Assembled(told, run.cluster, plan.pricing, time=plain.time)
+
+        return Block(grid, held(self.layout(grid), self.rules), plain, ranged)
+
+    def settled(self, values: Values) -> Values:
+        """Return the values of a combination with the batch that its layout has where the plan leaves that open."""
+        if self.replica_batch is None or "training.global_batch" in values:
+            return values
+        one = Grid(tuple(Axis(path, (value,)) for path, value in values.items()))
+        return {**values, "training.global_batch": round(float(np.max(self.run(one).global_batch)))}
+
+    def _evidence(self, run: TransformerRun, work: Work) -> Evidence:
+        """Return what the ranges rest on; names that decide it are the same in all of the space."""
+        known = evidence_before(self.resolved, self.catalog)
+        splits = run_splits(run.tp, run.pp, run.cp, run.ep, run.zero)
+        flags = {**known.flags, "offloaded": run.offload_optimizer}
+        return with_numbers(replace(known, flags=flags), work, run.cluster.devices, splits)
 
     def layout(self, grid: Grid) -> Layout:
         """Return the layouts of a grid, over its arrays."""

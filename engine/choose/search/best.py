@@ -1,0 +1,231 @@
+"""The best configurations so far, taken block by block, and what they are once each is estimated by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.choose.search.answer import Answer, Found, Rejected
+from capacity_tui.engine.choose.search.front import Front, Positions, dominator
+from capacity_tui.engine.choose.search.question import Goal, Limit, Question, better_of
+from capacity_tui.engine.choose.search.spaces import Prepared, Refused
+from capacity_tui.engine.choose.space.grid import Floats, Values
+from capacity_tui.engine.choose.space.space import Block
+from capacity_tui.engine.estimate.estimate import estimate_resolved
+from capacity_tui.engine.estimate.figures import METRICS
+from capacity_tui.engine.estimate.resolve import resolve_plan
+from capacity_tui.engine.numeric import Flags, Number, mean
+from capacity_tui.engine.plan.edit import edited
+from capacity_tui.engine.uncertainty.intervals import Interval
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.machine.machine import Machine
+
+# Settles ties between configurations that the goal does not tell apart.
+TIE = Goal("computation.tokens_per_second", "more")
+# Configurations of a front that an answer holds at most, spread evenly along it.
+MOST_OF_FRONT = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A configuration that may be among the best.
+
+    Attributes:
+        score: the goal's figure; less is better.
+        tie: what settles ties; less is better.
+        change: what makes it of the plan that was asked about.
+    """
+
+    score: float
+    tie: float
+    change: Values
+
+
+class Best:
+    """The best so far.
+
+    Args:
+        question: what is asked.
+        goal: what it aims at, where the length of the job is open the figure that stands for it.
+        catalog: facts.
+        machine: the detected machine.
+    """
+
+    def __init__(self, question: Question, goal: Goal, catalog: Catalog, machine: Machine | None) -> None:
+        self._question, self._goal, self._catalog, self._machine = question, goal, catalog, machine
+        self.evaluated = self.valid = self.fitting = 0
+        self._rows: list[Row] = []
+        self._front = Front(len(question.pareto)) if question.pareto else None
+        self._signs = [1.0 if better_of(key) == "less" else -1.0 for key in question.pareto]
+        self._rejected: dict[str, Rejected] = {}
+        self._found: dict[tuple[tuple[str, object], ...], Found | None] = {}
+
+    def refuse(self, refused: Refused) -> None:
+        """Count a space that cannot be."""
+        self.evaluated += refused.count
+        self._reject(refused.error.title, refused.count, _said(refused.change) or refused.error.one_line())
+
+    def begin(self, prepared: Prepared) -> None:
+        """Count what rules exclude from a space."""
+        for each in prepared.space.excluded:
+            self.evaluated += each.count
+            self._reject(each.rule.broken, each.count, f"{_said(each.example)}: {each.figures}")
+
+    def take(self, prepared: Prepared, block: Block) -> None:
+        """Take the best of a block."""
+        shape, grid = block.grid.shape, block.grid
+        self.evaluated += grid.count(np.asarray(block.possible))
+        self.valid += grid.count(np.asarray(block.possible))
+        kept = _kept(block, self._question.limits)
+        if not kept.any():
+            return
+        self.fitting += grid.count(kept)
+        goal = block.value(self._goal.figure)
+        if goal is None:
+            self._reject(f"no {self._goal.figure} is known", grid.count(kept), _said(prepared.change))
+            return
+        whole = np.broadcast_to(kept, shape).ravel()
+        scores = self._goal.sign * _over(goal, shape)
+        tie = block.value(TIE.figure)
+        ties = TIE.sign * _over(0.0 if tie is None else tie, shape)
+        self._take_top(prepared, block, np.where(whole, scores, np.inf), ties)
+        if self._front is not None:
+            self._take_front(prepared, block, np.flatnonzero(whole), scores, ties)
+
+    def _take_top(self, prepared: Prepared, block: Block, scores: Floats, ties: Floats) -> None:
+        count = self._question.top
+        if len(self._rows) >= count and float(scores.min()) > self._rows[-1].score:
+            return
+        last = np.partition(scores, min(count, scores.size) - 1)[min(count, scores.size) - 1]
+        places = np.flatnonzero((scores <= last) & np.isfinite(scores))
+        places = places[np.lexsort((places, ties[places], scores[places]))][:count]
+        rows = (self._row(prepared, block, int(place), scores, ties) for place in places)
+        self._rows = sorted([*self._rows, *rows], key=lambda row: (row.score, row.tie))[:count]
+
+    def _take_front(self, prepared: Prepared, block: Block, places: Positions, scores: Floats, ties: Floats) -> None:
+        assert self._front is not None  # noqa: S101 - the caller looked
+        columns = []
+        for key, sign in zip(self._question.pareto, self._signs, strict=True):
+            value = block.value(key)
+            if value is None:
+                return
+            columns.append(sign * _over(value, block.grid.shape)[places])
+        points = np.stack(columns, axis=1)
+        joining = self._front.improving(points)
+        if joining.size:
+            rows = [self._row(prepared, block, int(places[place]), scores, ties) for place in joining]
+            self._front.join(points[joining], list(rows))
+
+    def _row(self, prepared: Prepared, block: Block, place: int, scores: Floats, ties: Floats) -> Row:
+        values = prepared.space.settled(block.grid.at(place))
+        return Row(float(scores[place]), float(ties[place]), {**prepared.change, **values})
+
+    def _reject(self, rule: str, count: int, example: str) -> None:
+        before = self._rejected.get(rule, Rejected(rule, 0, example))
+        self._rejected[rule] = Rejected(rule, before.count + count, before.example)
+
+    def answer(self, seconds: float, share: float, *, complete: bool) -> Answer:
+        """Return the best so far, each estimated by itself."""
+        changes = [row.change for row in self._rows]
+        changes += [change for change in self._front_changes() if change not in changes]
+        rows = [found for change in changes if (found := self._estimated(change)) is not None]
+        compared = self._compared(rows)
+        points = _points(rows, compared)
+        top = tuple(
+            Found(found.set, found.fits, found.figures, dominator(points, place)) for place, found in enumerate(rows)
+        )
+        return Answer(
+            evaluated=self.evaluated,
+            valid=self.valid,
+            fitting=self.fitting,
+            seconds=seconds,
+            rejected=tuple(sorted(self._rejected.values(), key=lambda each: -each.count)),
+            top=top,
+            pareto=tuple(place for place, found in enumerate(top) if found.dominated_by is None),
+            compared=compared,
+            goal=self._goal.figure,
+            complete=complete,
+            share_done=1.0 if complete else share,
+        )
+
+    def _front_changes(self) -> Iterator[Values]:
+        owners = [] if self._front is None else self._front.owners
+        step = max(1.0, len(owners) / MOST_OF_FRONT)
+        for number in range(min(len(owners), MOST_OF_FRONT)):
+            owner = owners[int(number * step)]
+            if isinstance(owner, Row):
+                yield owner.change
+
+    def _compared(self, rows: list[Found]) -> tuple[str, ...]:
+        """Return the figures that tell which of two configurations dominates."""
+        if self._question.pareto:
+            return self._question.pareto
+        priced = all("cost.usd_per_million_tokens" in found.figures for found in rows)
+        other = "cost.usd_per_million_tokens" if priced else "memory.reserved_bytes"
+        return tuple(dict.fromkeys((self._goal.figure, other)))
+
+    def _estimated(self, change: Values) -> Found | None:
+        key = tuple(sorted((path, str(value)) for path, value in change.items()))
+        if key not in self._found:
+            self._found[key] = self._alone(change)
+        return self._found[key]
+
+    def _alone(self, change: Values) -> Found:
+        plan = edited(self._question.plan, change, self._catalog).plan
+        resolved = resolve_plan(plan, self._catalog, self._machine)
+        estimate = estimate_resolved(resolved, self._catalog)
+        figures = {key: value for key, metric in METRICS.items() if (value := metric.read(estimate)) is not None}
+        return Found(change, estimate.fits, {key: _interval(value) for key, value in figures.items()})
+
+
+def _kept(block: Block, limits: tuple[Limit, ...]) -> Flags:
+    """Return what no rule excludes, memory holds as estimated, and keeps every limit at the far end of its range."""
+    kept = np.asarray(block.possible)
+    if block.held is not None:
+        kept = kept & block.held
+    for limit in limits:
+        value = block.value(limit.figure)
+        kept = kept & (False if value is None else _within(limit, value, value))
+    # Ranges take as long as everything else: none where the values themselves are beyond.
+    if limits and kept.any():
+        for limit in limits:
+            found = block.interval(limit.figure)
+            assert found is not None  # noqa: S101 - it has a value
+            kept = kept & _within(limit, found.low, found.high)
+    return np.asarray(kept)
+
+
+def _within(limit: Limit, low: Number, high: Number) -> Flags:
+    held = np.asarray(True)
+    if limit.most is not None:
+        held = held & np.less_equal(high, limit.most)
+    return held if limit.least is None else held & np.greater_equal(low, limit.least)
+
+
+def _over(value: Number, shape: tuple[int, ...]) -> Floats:
+    return np.broadcast_to(np.asarray(value, dtype=np.float64), shape).ravel()
+
+
+def _points(rows: list[Found], compared: tuple[str, ...]) -> Floats:
+    """Return the compared figures of each configuration, less of each being better; what is not known is worst."""
+    points = np.full((len(rows), len(compared)), np.inf)
+    for place, found in enumerate(rows):
+        for column, key in enumerate(compared):
+            if key in found.figures:
+                sign = 1.0 if better_of(key) == "less" else -1.0
+                points[place, column] = sign * mean(found.figures[key].value)
+    return points
+
+
+def _interval(value: Number | Interval) -> Interval:
+    found = value if isinstance(value, Interval) else Interval(value, value, value)
+    return Interval(mean(found.value), mean(found.low), mean(found.high))
+
+
+def _said(change: Mapping[str, object]) -> str:
+    return ", ".join(f"{path}={value}" for path, value in change.items())

@@ -1,0 +1,87 @@
+"""Searching a question: every configuration, block by block, with the best so far at any moment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from capacity_tui.engine.catalog import Catalog, load_catalog
+from capacity_tui.engine.choose.search.answer import Answer
+from capacity_tui.engine.choose.search.best import Best
+from capacity_tui.engine.choose.search.question import TIME, Goal, Question, better_of, figure_words
+from capacity_tui.engine.choose.search.spaces import Refused, spaces_of
+from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.plan.sections.training import LENGTHS
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.machine.machine import Machine
+
+# The best so far is told so often at most, and takes this share of the time at most.
+TOLD_SECONDS = 0.1
+TOLD_SHARE = 0.2
+
+
+def search(
+    question: Question,
+    catalog: Catalog | None = None,
+    machine: Machine | None = None,
+    told: Callable[[Answer], None] | None = None,
+    stopped: Callable[[], bool] = lambda: False,
+) -> Answer:
+    """Return the best configurations of a question; the best so far where it is stopped.
+
+    Args:
+        question: what is asked.
+        catalog: facts; the shipped ones with the user's own by default.
+        machine: the detected machine, for plans that run on it.
+        told: gets the best so far now and then.
+        stopped: asked between blocks whether to stop.
+
+    Raises:
+        CapacityError: the question makes no sense, or nothing of it can be estimated.
+    """
+    facts = catalog or load_catalog()
+    started = monotonic()
+    spaces = spaces_of(question, facts, machine)
+    best = Best(question, goal_of(question), facts, machine)
+    refused: list[Refused] = []
+    due, share = started + TOLD_SECONDS, 0.0
+    for number, prepared in spaces.all():
+        if stopped():
+            return best.answer(monotonic() - started, share, complete=False)
+        if isinstance(prepared, Refused):
+            refused.append(prepared)
+            best.refuse(prepared)
+            continue
+        best.begin(prepared)
+        done = 0
+        for block in prepared.space.figures():
+            best.take(prepared, block)
+            done += block.grid.size
+            share = (number + done / max(1, prepared.space.grid.size)) / spaces.count
+            now = monotonic()
+            if told is not None and now >= due:
+                told(best.answer(now - started, share, complete=False))
+                after = monotonic()
+                due = after + max(TOLD_SECONDS, (after - now) / TOLD_SHARE)
+            if stopped():
+                return best.answer(monotonic() - started, share, complete=False)
+    if refused and not best.evaluated - sum(each.count for each in refused):
+        raise refused[0].error
+    return best.answer(monotonic() - started, 1.0, complete=True)
+
+
+def goal_of(question: Question) -> Goal:
+    """Return what a question aims at: where the length of the job is open, the figure that stands for its goal."""
+    goal = question.goal or (Goal("model.parameters", "more") if question.models else TIME)
+    other = figure_words().open_length.get(goal.figure)
+    if other is None or _has_length(question.plan, question):
+        return goal
+    return Goal(other, better_of(other))
+
+
+def _has_length(plan: Plan, question: Question) -> bool:
+    training = plan.training
+    given = training.steps or training.tokens or (training.epochs and training.samples)
+    return bool(given) or any(axis.path in {f"training.{name}" for name in LENGTHS} for axis in question.vary)

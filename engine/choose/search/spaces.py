@@ -1,0 +1,205 @@
+"""The spaces of a question, one after the other: each holds what can be stacked into arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import TYPE_CHECKING
+
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.choose.modes.modes import fill, open_fields
+from capacity_tui.engine.choose.search.question import Question
+from capacity_tui.engine.choose.search.usual import usual_axes, usual_fields
+from capacity_tui.engine.choose.space.grid import Axis, Grid, Values
+from capacity_tui.engine.choose.space.layouts import LAYOUT_SIZES
+from capacity_tui.engine.choose.space.space import Space
+from capacity_tui.engine.choose.space.stacking import alike
+from capacity_tui.engine.choose.space.training import NUMBERS, training_space
+from capacity_tui.engine.errors import CapacityError, PlanError
+from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
+from capacity_tui.engine.estimate.transformer.resolve import transformer_run
+from capacity_tui.engine.plan.edit import edited, with_values
+from capacity_tui.engine.plan.field_lists import placeholders
+from capacity_tui.engine.plan.layout_rules import FOLLOWING
+from capacity_tui.engine.plan.plan import AUTO, Plan
+from capacity_tui.engine.plan.sections.training import LENGTHS
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.machine.machine import Machine
+
+# Sections and fields of which every value is a space of its own: what they change are names, the length of the job,
+# or what published runs a range rests on.
+_APART_SECTIONS = ("model.", "hardware.", "pricing.", "training.adapter.")
+_APART = frozenset(
+    f"training.{name}"
+    for name in (*LENGTHS, "samples", "method", "precision", "optimizer", "quantization", "framework")
+)
+_BATCH, _REPLICAS, _GROUP = "training.global_batch", "parallelism.dp", "parallelism.shard"
+_FOLLOWING = frozenset(f"parallelism.{name}" for name in FOLLOWING)
+# Combinations of layout sizes that rules judge at once.
+MOST_LAYOUTS = 2**21
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """One space of a question.
+
+    Attributes:
+        change: what sets it apart from the plan that was asked about, to be said with every combination.
+        space: its combinations.
+        given: axes whose values nobody gave: what the search varied by itself.
+    """
+
+    change: Values
+    space: Space
+    usual: tuple[Axis, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A space that cannot be.
+
+    Attributes:
+        change: what sets it apart.
+        error: why it cannot be.
+        count: how many combinations that is.
+    """
+
+    change: Values
+    error: CapacityError
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Spaces:
+    """The spaces of a question.
+
+    Attributes:
+        question: the question.
+        catalog: facts.
+        machine: the detected machine, for plans that run on it.
+        outer: axes of which every combination of values is a space of its own.
+        inner: axes that a space holds as arrays.
+    """
+
+    question: Question
+    catalog: Catalog
+    machine: Machine | None
+    outer: tuple[Axis, ...]
+    inner: tuple[Axis, ...]
+
+    @property
+    def count(self) -> int:
+        """How many spaces there are at least."""
+        return Grid(self.outer).size
+
+    def all(self) -> Iterator[tuple[int, Prepared | Refused]]:
+        """Yield every space with its number among them, made when it is asked for."""
+        for number, change in enumerate(Grid(self.outer).combinations()):
+            try:
+                for prepared in self._prepared(change):
+                    yield number, prepared
+            except CapacityError as error:
+                yield number, Refused(change, error, Grid(self.inner).size)
+
+    def _prepared(self, change: Values) -> Iterator[Prepared]:
+        plan = edited(self.question.plan, change, self.catalog).plan if change else self.question.plan
+        plan, filled = self._filled(plan)
+        paths = {axis.path for axis in self.inner}
+        wanted = self._wanted(plan) - paths
+        resolved = self._resolved(plan, paths | wanted)
+        if resolved.shape is None or resolved.plan.task == "infer":
+            raise PlanError("only the training of transformers is searched yet", hint="give a plan that trains one")
+        usual = tuple(usual_axes(resolved, wanted, self.catalog))
+        base = plan
+        if (paths | wanted) & LAYOUT_SIZES.keys() and _REPLICAS not in paths:
+            base = with_values(plan, {_REPLICAS: None})
+        if base.parallelism.shard is not None and _GROUP not in paths:
+            filled = {**filled, _GROUP: base.parallelism.shard}
+        kept = {} if resolved.plan.parallelism.zero is None else {"parallelism.zero": resolved.plan.parallelism.zero}
+        said = {**change, **filled}
+        for fixed, axes in self._stackable(resolved, (*usual, *self.inner)):
+            part = replace(resolved, plan=with_values(resolved.plan, {**kept, **fixed}))
+            batch = None
+            if plan.training.global_batch == AUTO and _BATCH not in paths:
+                batch = self.catalog.modes["balanced"].replica_batch
+            space = training_space(
+                with_values(base, fixed), part, resolved.shape, self.catalog, axes, replica_batch=batch
+            )
+            yield Prepared({**said, **fixed}, space, usual)
+
+    def _wanted(self, plan: Plan) -> set[str]:
+        """Return the fields that vary though nobody gave values for them."""
+        fields = (*usual_fields(), "parallelism.offload")
+        is_open = {path for path in fields if plan.value(path) == AUTO}
+        return is_open if self.question.vary else {*usual_fields(), *is_open}
+
+    def _filled(self, plan: Plan) -> tuple[Plan, Values]:
+        """Return the plan with what it leaves open and the search does not vary, as the balanced mode fills it."""
+        varied = {*self._wanted(plan), *(axis.path for axis in self.inner), _BATCH, _REPLICAS}
+        lacking = [path for path in open_fields(plan) if path not in varied]
+        if not lacking:
+            return plan, {}
+        filled = fill(plan, "balanced", self.machine, self.catalog).plan
+        values = {path: filled.value(path) for path in lacking}
+        return with_values(plan, values), values
+
+    def _resolved(self, plan: Plan, varied: set[str]) -> ResolvedPlan:
+        """Return the plan resolved with placeholders in what varies."""
+        held = placeholders()
+        values: Values = {path: held[path] for path in varied if path in held}
+        sizes = varied & LAYOUT_SIZES.keys()
+        if sizes:
+            values |= {**dict.fromkeys(sizes - _FOLLOWING, 1), **dict.fromkeys(sizes & _FOLLOWING), _REPLICAS: None}
+        values |= {_BATCH: None}
+        if plan.parallelism.dp == AUTO:
+            values[_REPLICAS] = None
+        return resolve_plan(with_values(plan, values), self.catalog, self.machine)
+
+    def _stackable(self, resolved: ResolvedPlan, axes: tuple[Axis, ...]) -> Iterator[tuple[Values, tuple[Axis, ...]]]:
+        """Yield parts of the axes that can be stacked: settings whose runs differ in more than numbers are apart."""
+        cuts = [self._alike(resolved, axis) for axis in axes]
+        for parts in product(*cuts):
+            yield {}, tuple(parts)
+
+    def _alike(self, resolved: ResolvedPlan, axis: Axis) -> list[Axis]:
+        """Return an axis in parts, whose values differ in numbers alone."""
+        if axis.path in NUMBERS or len(axis.values) == 1 or resolved.shape is None:
+            return [axis]
+        groups: list[tuple[object, list[object]]] = []
+        for value in axis.values:
+            plan = with_values(resolved.plan, {axis.path: value})
+            run = transformer_run(plan, resolved.shape, resolved.cluster, self.catalog)
+            for like, values in groups:
+                if alike(run, like):
+                    values.append(value)
+                    break
+            else:
+                groups.append((run, [value]))
+        return [Axis(axis.path, tuple(values)) for _, values in groups]
+
+
+def spaces_of(question: Question, catalog: Catalog, machine: Machine | None = None) -> Spaces:
+    """Return the spaces of a question.
+
+    Raises:
+        PlanError: a field varies twice.
+    """
+    apart = [axis for axis in question.vary if _is_apart(axis.path)]
+    inner = tuple(axis for axis in question.vary if not _is_apart(axis.path))
+    named = (
+        ("model.name", question.models),
+        ("hardware.name", question.hardware),
+        ("hardware.devices", question.devices),
+    )
+    outer = (*(Axis(path, tuple(values)) for path, values in named if values), *apart)
+    paths = [axis.path for axis in (*outer, *inner)]
+    for path in paths:
+        if paths.count(path) > 1:
+            raise PlanError("varies twice", path, "give its values once")
+    return Spaces(question, catalog, machine, outer, inner)
+
+
+def _is_apart(path: str) -> bool:
+    return path in _APART or path.startswith(_APART_SECTIONS)

@@ -1,0 +1,85 @@
+"""What every space of configurations offers to whoever searches it, trained or served, and a part of it evaluated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+
+from capacity_tui.engine.choose.space.excluded import Excluded
+from capacity_tui.engine.choose.space.grid import Grid, Values
+from capacity_tui.engine.estimate.figures import Figured, central, read_figure
+from capacity_tui.engine.numeric import Flags, Number
+from capacity_tui.engine.uncertainty.intervals import Interval
+
+# Combinations evaluated at once: enough that an array's own cost is small, few enough for some hundred megabytes.
+BLOCK = 2**17
+
+
+class Block:
+    """One block of a space: every figure of a result by its key, as an array that broadcasts to the block's grid.
+
+    Args:
+        grid: its combinations.
+        possible: those that no rule excludes.
+        plain: figures without ranges.
+        ranged: returns figures with ranges, which take as long again.
+    """
+
+    def __init__(self, grid: Grid, possible: Flags, plain: Figured, ranged: Callable[[], Figured]) -> None:
+        self.grid, self.possible = grid, possible
+        self._plain, self._with_ranges = plain, ranged
+
+    def value(self, key: str) -> Number | None:
+        """Return a figure by its result key; None where these runs have none."""
+        return central(read_figure(self._plain, key))
+
+    def interval(self, key: str) -> Interval | None:
+        """Return a figure with its range; both ends are the value itself where no range is known."""
+        found = read_figure(self._ranged, key)
+        return Interval(found, found, found) if isinstance(found, int | float | np.ndarray) else found
+
+    @property
+    def held(self) -> Flags | None:
+        """Which combinations the fullest device and its host hold as estimated; None where memory is unknown."""
+        return self._plain.memory.held
+
+    @cached_property
+    def _ranged(self) -> Figured:
+        return self._with_ranges()
+
+
+class Space(Protocol):
+    """Configurations of one plan on one kind of hardware that differ in numbers alone, and so are evaluated as arrays.
+
+    A search takes spaces of any kind one after the other. What cannot be stacked into arrays, such as the device type
+    or the model, is a space of its own for each value.
+    """
+
+    @property
+    def grid(self) -> Grid:
+        """The fields that vary, without values that no possible combination has."""
+
+    @property
+    def excluded(self) -> tuple[Excluded, ...]:
+        """What rules excluded, rule by rule."""
+
+    @property
+    def size(self) -> int:
+        """Combinations, possible or not."""
+
+    @property
+    def count(self) -> int:
+        """Combinations that no rule excludes."""
+
+    def figures(self, most: int = BLOCK) -> Iterator[Block]:
+        """Yield every figure of the space, block by block; whoever stops asking stops the search.
+
+        Args:
+            most: combinations of a block.
+        """
+
+    def settled(self, values: Values) -> Values:
+        """Return the values of a combination with what else a plan has to say so that it means the same."""

@@ -1,0 +1,143 @@
+"""Searching: the same best and the same front as estimating every plan by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from capacity_tui.engine.catalog import load_catalog
+from capacity_tui.engine.choose.search.answer import Answer
+from capacity_tui.engine.choose.search.front import Front, dominator, undominated
+from capacity_tui.engine.choose.search.question import Goal, Limit, Question
+from capacity_tui.engine.choose.search.search import search
+from capacity_tui.engine.choose.space.grid import Axis
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.estimate.estimate import estimate_plan
+from capacity_tui.engine.estimate.figures import METRICS
+from capacity_tui.engine.numeric import mean
+from capacity_tui.engine.plan.edit import edited
+from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.uncertainty.intervals import Interval
+
+PLAN: Mapping[str, object] = {
+    "model": {"name": "llama-3.2-1b"},
+    "training": {"seq_len": 4096, "global_batch": 64, "tokens": 1e9, "framework": "megatron"},
+    "hardware": {"name": "h100-sxm-80gb", "devices": 8},
+}
+TIME, MEMORY, MONEY = "computation.estimated_train_time_seconds", "memory.utilization_percent", "cost.usd"
+VALUES: Mapping[str, tuple[object, ...]] = {
+    "training.checkpointing": ("none", "full"),
+    "training.precision": ("bf16", "fp8"),
+    "training.optimizer": ("adamw", "muon"),
+    "training.seq_len": (2048, 8192),
+    "training.global_batch": (4, 64),
+    "training.micro_batch": (1, 4),
+    "training.attention": ("flash", "eager"),
+    "parallelism.offload": ("none", "optimizer"),
+    "parallelism.zero": (0, 3),
+    "parallelism.tp": (1, 2, 3),
+    "parallelism.pp": (1, 2),
+    "parallelism.cp": (1, 2),
+    "parallelism.shard": (1, 2, 8),
+    "hardware.devices": (4, 8),
+    "hardware.name": ("h100-sxm-80gb", "l4"),
+    "model.name": ("llama-3.2-1b", "qwen-2.5-0.5b"),
+}
+spaces = st.lists(st.sampled_from(sorted(VALUES)), min_size=1, max_size=4, unique=True).map(tuple)
+
+
+@cache
+def one_by_one(paths: tuple[str, ...]) -> tuple[tuple[Mapping[str, object], Mapping[str, Interval]], ...]:
+    """Return the figures of every plan that can be and that memory holds, each estimated by itself."""
+    plan, catalog, found = Plan.model_validate(PLAN), load_catalog(), []
+    for values in product(*(VALUES[path] for path in paths)):
+        change = dict(zip(paths, values, strict=True))
+        try:
+            estimate = estimate_plan(edited(plan, change, catalog).plan, None, catalog).estimate
+        except CapacityError:
+            continue
+        if estimate.held is not False:
+            read = {key: METRICS[key].read(estimate) for key in (TIME, MEMORY, MONEY)}
+            found.append((change, {key: interval(value) for key, value in read.items() if value is not None}))
+    return tuple(found)
+
+
+def interval(value: object) -> Interval:
+    if isinstance(value, Interval):
+        return Interval(mean(value.value), mean(value.low), mean(value.high))
+    assert isinstance(value, int | float | np.ndarray)
+    return Interval(mean(value), mean(value), mean(value))
+
+
+def searched(paths: tuple[str, ...], **rest: object) -> Answer:
+    axes = tuple(Axis(path, VALUES[path]) for path in paths)
+    return search(Question(Plan.model_validate(PLAN), axes, **rest))  # type: ignore[arg-type]
+
+
+@settings(max_examples=20, deadline=None)
+@given(spaces)
+def test_the_best_is_that_of_estimating_every_plan_by_itself(paths: tuple[str, ...]) -> None:
+    alone = one_by_one(paths)
+    found = searched(paths, goal=Goal(TIME), top=3)
+    assert found.complete
+    assert found.fitting == len(alone)
+    assert found.evaluated == found.valid + sum(each.count for each in found.rejected)
+    best = sorted(figures[TIME].value for _, figures in alone)[:3]
+    assert [each.figures[TIME].value for each in found.top] == pytest.approx(best, rel=1e-9)
+    for each in found.top:
+        assert each.fits is not False
+
+
+@settings(max_examples=15, deadline=None)
+@given(spaces, st.floats(0.3, 1.5), st.floats(0.5, 1.5))
+def test_limits_hold_at_the_far_end_of_the_range(paths: tuple[str, ...], time: float, memory: float) -> None:
+    alone = one_by_one(paths)
+    if not alone:
+        return
+    middle = {key: float(np.median([figures[key].high for _, figures in alone])) for key in (TIME, MEMORY)}
+    limits = (Limit(TIME, most=time * middle[TIME]), Limit(MEMORY, most=memory * middle[MEMORY]))
+    held = [
+        figures
+        for _, figures in alone
+        if all(limit.most is not None and figures[limit.figure].high <= limit.most for limit in limits)
+    ]
+    found = searched(paths, goal=Goal(MONEY), limits=limits, top=2)
+    assert found.fitting == len(held)
+    best = sorted(figures[MONEY].value for figures in held)[:2]
+    assert [each.figures[MONEY].value for each in found.top] == pytest.approx(best, rel=1e-9)
+
+
+@settings(max_examples=15, deadline=None)
+@given(spaces)
+def test_the_front_is_that_of_all_plans(paths: tuple[str, ...]) -> None:
+    alone = one_by_one(paths)
+    if not alone:
+        return
+    points = np.array([[figures[key].value for key in (TIME, MEMORY)] for _, figures in alone])
+    wanted = points[undominated(points)]
+    found = searched(paths, goal=Goal(TIME), pareto=(TIME, MEMORY), top=1)
+    front = np.array([[found.top[place].figures[key].value for key in (TIME, MEMORY)] for place in found.pareto])
+    assert sorted(map(tuple, np.round(front, 6).tolist())) == sorted(map(tuple, np.round(wanted, 6).tolist()))
+
+
+points = st.lists(st.lists(st.integers(0, 6), min_size=3, max_size=3), min_size=1, max_size=40)
+
+
+@settings(max_examples=50, deadline=None)
+@given(points, st.integers(1, 3), st.integers(1, 10))
+def test_a_front_is_the_same_however_its_points_come(rows: list[list[int]], figures: int, size: int) -> None:
+    given_points = np.array(rows, dtype=np.float64)[:, :figures]
+    front = Front(figures)
+    for start in range(0, len(given_points), size):
+        block = given_points[start : start + size]
+        joining = front.improving(block)
+        front.join(block[joining], list(joining))
+    best = {tuple(point) for place, point in enumerate(given_points) if dominator(given_points, place) is None}
+    assert {tuple(point) for point in front.points} == best
+    assert len(front.points) == len(best) == len(front.owners)
