@@ -174,6 +174,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.plan.plan import PricingSection as PricingSection
     from capacity_tui.engine.plan.scenarios import pinned as pinned
     from capacity_tui.engine.plan.scenarios import renamed as renamed
+    from capacity_tui.engine.plan.scenarios import taken as taken
     from capacity_tui.engine.plan.scenarios import unpinned as unpinned
     from capacity_tui.engine.plan.table_text import table_text as table_text
     from capacity_tui.engine.plan.validation_errors import field_names as field_names

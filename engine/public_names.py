@@ -31,7 +31,7 @@ NAMES = {
     "plan.files.saved": "delete_plan list_plans plans_folder read_plan_file rename_plan write_plan_file",
     "plan.files.sources": "PlanSource locate_plan read_source",
     "plan.imports.imported": "Imported import_plan",
-    "plan.scenarios": "pinned renamed unpinned",
+    "plan.scenarios": "pinned renamed taken unpinned",
     "plan.table_text": "table_text",
     "plan.validation_errors": "field_names",
     "plan.files.writing": "dump_plan",

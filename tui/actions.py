@@ -120,7 +120,8 @@ ACTIONS: tuple[Action, ...] = (
     Action("baseline.pin", "plan", "b", "Count deltas from the numbers as they are", "Plans"),
     Action("pin.toggle", "plan", "P", "Pin the chosen column beside the plan, or take a pinned one away", "Plans"),
     Action("pin.rename", "plan", "R", "Rename the pinned column", "Plans"),
-    Action("plans.explain", "plans", "enter", "Go to where the number comes from", "Plans"),
+    Action("plans.enter", "plans", "enter", "Go to where the number comes from, or take a pinned plan over", "Plans"),
+    Action("plans.sort", "plan", "s", "Sort the plans by the row under the cursor, or no longer", "Plans"),
     Action("why.follow", "why", "enter", "Open the number under the cursor, or all of it", "Plans"),
     Action("why.back", "why", "backspace,escape", "Back to the number before", "Plans"),
     Action("why.pictures", "plan", "v", "Memory, time and roofline as pictures", "Plans"),
@@ -128,7 +129,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("advice.take", "advice", "enter", "Take the advice under the cursor", "Advice"),
     Action("copy.plan", "plan", "y", "Copy the chosen plan as YAML", "Files"),
     Action("copy.table", "plan", "Y", "Copy the table of plans", "Files"),
-    Action("file.save", "plan", "s", "Save the plan", "Files", "save"),
+    Action("file.save", "plan", "w", "Save the plan", "Files", "save"),
     Action("file.save_as", "plan", "S", "Save the plan under another name", "Files"),
     Action("file.open", "plan", "o", "Open a plan", "Files", "open"),
     Action("file.export", "plan", "E", "Export the chosen plan: files, one command, reports", "Files", "export"),
@@ -148,7 +149,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("app.suspend", "app", "ctrl+z", "Back to the shell; fg returns", "Program"),
 )
 
-RENAMED = {"screen.back": "view.back", "machine.back": "view.back"}
+RENAMED = {"screen.back": "view.back", "machine.back": "view.back", "plans.explain": "plans.enter"}
 """Names that settings files may still have, and what they are called now."""
 
 _KEY_NAMES = {

@@ -126,8 +126,6 @@ class PlanDocument:
 
     def limit(self, mode: str, key: str) -> Limit:
         """Return the largest value of a field with which the plan fits as a mode fills it."""
-        if mode in self.plan.scenarios:
-            raise PlanError("a pinned plan goes to no limit", hint="choose a column of the plan itself")
         if self.sizes(key):
             raise PlanError("a layout has no limit of its own", hint="+ and - step through the layouts that can be")
         return to_the_limit(self._mode(mode).plan, key, self.machine, self.catalog)
@@ -151,8 +149,6 @@ class PlanDocument:
 
     def advice(self, mode: str, is_wanted: Callable[[], bool]) -> tuple[Advice, ...]:
         """Return what would improve the plan as a mode fills it, the best first."""
-        if mode in self.plan.scenarios:
-            return ()
         return tuple(map(advice_of, offers(self.plan, self._mode(mode), self.machine, is_wanted)))
 
     def explain(self, mode: str, key: str) -> ExplanationText:
@@ -181,6 +177,10 @@ class PlanDocument:
     def unpinned(self, name: str) -> PlanDocument:
         """Return the plan without one of those beside it."""
         return replace(self, plan=engine.unpinned(self.plan, name))
+
+    def taken(self, name: str) -> PlanDocument:
+        """Return one of the plans beside it in its place."""
+        return replace(self, plan=engine.taken(self.plan, name), followed={})
 
     def renamed(self, name: str, new: str) -> PlanDocument:
         """Return the plan with another name for one of those beside it."""

@@ -218,7 +218,7 @@ class Session:
             self.store.open(document, path, is_saved=False)
         self.unsaved.restored_from(event.kept)
         self.plan_changed()
-        self.say("restored; s saves it", "good")
+        self.say("restored; w saves it", "good")
 
     def change(self, key: str, text: str) -> str:
         """Change a field of the plan; return why that was refused, or an empty text."""
@@ -278,7 +278,7 @@ class Session:
         if not self.store.unsaved or self._asked_to_leave_at == self.store.revision:
             return True
         self._asked_to_leave_at = self.store.revision
-        self.say("not saved: s saves, q once more quits", "warn")
+        self.say("not saved: w saves, q once more quits", "warn")
         return False
 
     # The user

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 
 OPENED = "a plan was opened"
-"""Stands in the history for the field where all of the plan was replaced."""
+TAKEN = "a pinned plan was taken over"
+"""Stand in the history for the field where all of the plan was replaced."""
 
 
 @dataclass(slots=True, eq=False)
@@ -85,6 +86,8 @@ class Store:
         self._redo: list[Edit] = []
         self._origin = Origin(None, None, {})
         self._before_edit: Baseline | None = None
+        self._listed: tuple[Column, ...] = ()
+        self._sorted_by = ""
         self._awaits_edit = False
         self._is_edited = False
         self.document: Document | None = None
@@ -114,14 +117,14 @@ class Store:
 
     @property
     def is_advised(self) -> bool:
-        """Whether the advice is on the plan as the chosen mode fills it."""
-        return self.column is not None and self.advised == (self.generation, self.column.mode)
+        """Whether the advice is on the plan as the chosen mode fills it; the usual one beside a pinned plan."""
+        return self.mode_column is not None and self.advised == (self.generation, self.mode_column.mode)
 
     @property
     def way_out(self) -> Advice | None:
         """The best way out where the plan does not fit, as soon as it is known."""
         column = self.column
-        if column is None or not self.is_advised or column.verdict is not Verdict.OVER:
+        if column is None or column.is_pinned or not self.is_advised or column.verdict is not Verdict.OVER:
             return None
         return next((advice for advice in self.advice if advice.verdict is not Verdict.OVER), None)
 
@@ -261,7 +264,8 @@ class Store:
             self.baseline = Baseline(comparison.columns[0].mode)
         if self._awaits_edit:
             self._before_edit, self._awaits_edit = Baseline(pinned=self.comparison, is_edit=True), False
-        self.comparison = comparison
+        self._listed = comparison.columns
+        self.comparison = replace(comparison, columns=self._in_order())
         self.compared_generation = generation
         return True
 
@@ -275,6 +279,20 @@ class Store:
             return
         columns = self.comparison.columns
         self.mode = columns[(columns.index(self.column) + offset) % len(columns)].mode
+
+    def sort(self, key: str) -> bool:
+        """Put the columns into the order of a quantity, the best first, or back; return whether they are sorted."""
+        self._sorted_by = "" if key == self._sorted_by else key
+        if self.comparison is not None:
+            self.comparison = replace(self.comparison, columns=self._in_order())
+        return bool(self._sorted_by)
+
+    def _in_order(self) -> tuple[Column, ...]:
+        def rank(column: Column) -> float:
+            row = column.row(self._sorted_by)
+            return float("inf") if row is None or row.value is None else row.value * (-1 if row.better > 0 else 1)
+
+        return tuple(sorted(self._listed, key=rank)) if self._sorted_by else self._listed
 
     def toggle_column_baseline(self) -> None:
         """Count deltas from the chosen column, or no longer."""

@@ -261,13 +261,16 @@ class Document(Protocol):
         """Return the plan with several fields changed at once; refused like ``edited``."""
 
     def limit(self, mode: str, key: str) -> Limit:
-        """Return the largest value of a field with which the plan fits as a mode fills it; refused like ``edited``."""
+        """Return the largest value of a field with which the plan fits as a mode of its own fills it.
+
+        Refused like ``edited``.
+        """
 
     def compare(self) -> Comparison:
         """Estimate the plan in its modes."""
 
     def advice(self, mode: str, is_wanted: Callable[[], bool]) -> tuple[Advice, ...]:
-        """Return what would improve the plan as a mode fills it, the best first, while that is wanted."""
+        """Return what would improve the plan as a mode of its own fills it, the best first, while that is wanted."""
 
     def explain(self, mode: str, key: str) -> ExplanationText:
         """Say where a number comes from."""
@@ -284,6 +287,9 @@ class Document(Protocol):
 
     def unpinned(self, name: str) -> Document:
         """Return the plan without one of those beside it."""
+
+    def taken(self, name: str) -> Document:
+        """Return one of the plans beside it in its place; those beside it stay."""
 
     def renamed(self, name: str, new: str) -> Document:
         """Return the plan with another name for one of those beside it.

@@ -1,4 +1,4 @@
-"""Pinning plans beside a plan, renaming them, taking them away: each an ordinary change of the plan."""
+"""Pinning plans beside a plan, renaming them, taking them over or away: each an ordinary change of the plan."""
 
 from __future__ import annotations
 
@@ -26,6 +26,11 @@ def pinned(plan: Plan, scenario: Plan) -> Plan:
 def unpinned(plan: Plan, name: str) -> Plan:
     """Return a plan without one of the plans beside it."""
     return _with(plan, {other: each for other, each in plan.scenarios.items() if other != name})
+
+
+def taken(plan: Plan, name: str) -> Plan:
+    """Return one of the plans beside a plan in its place; all that stands beside it stays there."""
+    return _with(plan.scenarios[name], plan.scenarios)
 
 
 def renamed(plan: Plan, name: str, new: str) -> Plan:

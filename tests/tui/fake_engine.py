@@ -78,6 +78,10 @@ class FakeDocument:
     def unpinned(self, name: str) -> FakeDocument:
         return replace(self, beside=tuple(pin for pin in self.beside if pin[0] != name))
 
+    def taken(self, name: str) -> FakeDocument:
+        micro = next(row.text for row in dict(self.beside)[name].rows if row.key == "training.micro_batch").split()[0]
+        return self.edited("training.micro_batch", micro)
+
     def renamed(self, name: str, new: str) -> FakeDocument:
         if not new:
             raise PlanError("not a name", hint="allowed: 1 to 40 characters")

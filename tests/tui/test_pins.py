@@ -114,6 +114,26 @@ async def test_a_real_plan_is_pinned_and_saved(tmp_path: Path) -> None:
     app = CapacityApp(engine=CapacityEngine, source=path)
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
-        await press(pilot, "P", "s")
+        await press(pilot, "P", "w")
         assert "saved" in shown(pilot, "note")
     assert "scenarios:\n  A:\n    task: infer" in path.read_text("utf-8")
+
+
+async def test_enter_takes_a_pinned_plan_over_in_one_edit(tmp_path: Path) -> None:
+    path = tmp_path / "run.yaml"
+    path.write_text(PLAN, encoding="utf-8")
+    app = CapacityApp(engine=CapacityEngine, source=path)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        store = app.session.store
+        await press(pilot, "P")
+        app.session.change("inference.batch", "16")
+        await settle(pilot)
+        store.choose("A")
+        await press(pilot, "3", "enter")
+        assert store.document.plan.inference.batch == 4
+        assert store.document.pins() == ("A",)
+        assert "A is the plan now" in shown(pilot, "note")
+        assert "▼" in row(pilot, "plans", "peak memory")
+        await press(pilot, "u")
+        assert store.document.plan.inference.batch == 16

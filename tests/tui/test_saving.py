@@ -22,7 +22,7 @@ async def test_save_export_and_copy_name_their_files(make_app: MakeApp, own_fold
         saved = own_folders / "config" / "plans" / "llama-3-8b.yaml"
         assert "seq_len: 8192" in saved.read_text()
         assert str(saved) in shown(pilot, "note")
-        await press(pilot, "+", "s")
+        await press(pilot, "+", "w")
         assert "seq_len: 16384" in saved.read_text()
         await press(pilot, "E", "enter")
         await type_text(pilot, "out")

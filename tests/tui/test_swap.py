@@ -106,7 +106,7 @@ async def test_edits_are_kept_and_given_up_on_an_orderly_end(make_app: MakeApp, 
         (file,) = (own_folders / "state" / "unsaved").glob("*.json")
         (plan,) = json.loads(file.read_text())
         assert "training.seq_len: 8192" in plan["text"]
-        await press(pilot, "s", "enter")
+        await press(pilot, "w", "enter")
         await pilot.pause(0.4)
         assert not file.exists()
         await press(pilot, "+")

@@ -7,7 +7,7 @@ import click
 from capacity_tui.tui.headless import completion
 from capacity_tui.tui.headless.output import as_text, format_option, say, tell, write
 
-_NOTHING = "no plans are saved yet; `s` on the screen saves one"
+_NOTHING = "no plans are saved yet; `w` on the screen saves one"
 
 
 @click.command()

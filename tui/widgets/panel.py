@@ -25,7 +25,6 @@ class Panel(Commanded, Lines, can_focus=True):
     NUMBER: ClassVar[int] = 0
     TITLE: ClassVar[str] = ""
     KEYS: ClassVar[str] = ""
-    """What stands in the lower edge of the frame while the panel has the focus."""
 
     class CursorMoved(Message):
         """Another item of the panel is under the cursor."""
@@ -139,6 +138,10 @@ class Panel(Commanded, Lines, can_focus=True):
         """Move to the first or the last item."""
         self.move(direction * max(self.item_count(), len(self.lines)))
 
+    def keys(self) -> str:
+        """Return what stands in the lower edge while the panel has the focus."""
+        return self.KEYS
+
     def edge(self) -> str:
         """Return what stands in the lower edge besides the keys."""
         hidden = len(self.lines) - self.size.height
@@ -146,7 +149,7 @@ class Panel(Commanded, Lines, can_focus=True):
         return f"{self.top + 1}–{last} of {len(self.lines)}" if hidden > 0 else ""
 
     def _set_edge(self) -> None:
-        keys = self.KEYS if self.is_current else ""
+        keys = self.keys() if self.is_current else ""
         parts = [part for part in (keys, self.edge()) if part]
         text = " · ".join(parts)
         if cell_len(text) > self.size.width - 4:

@@ -32,6 +32,7 @@ class AdviceList(Panel):
         self._advice: tuple[Advice, ...] | None = None
         self._stale = False
         self._items: list[int] = []
+        self._subject = ""
 
     @property
     def chosen(self) -> Advice | None:
@@ -51,6 +52,12 @@ class AdviceList(Panel):
             if advice != self._advice:
                 self.cursor = 0
             self._advice, self._stale = advice, stale
+            self.repaint()
+
+    def show_subject(self, subject: str) -> None:
+        """Say what the advice is on, where that is not the chosen column; nothing where it is."""
+        if subject != self._subject:
+            self._subject = subject
             self.repaint()
 
     def item_count(self) -> int:
@@ -84,7 +91,7 @@ class AdviceList(Panel):
     def edge(self) -> str:
         """Return how much advice there is."""
         count = self.item_count()
-        return f"{self.cursor + 1} of {count}" if count else ""
+        return " · ".join(part for part in (self._subject, f"{self.cursor + 1} of {count}" if count else "") if part)
 
     def _lines_of(self, advice: Advice, index: int, width: int) -> list[Line]:
         here = index == self.cursor

@@ -54,7 +54,7 @@ class Advising:
     def _follow(self) -> None:
         """Ask anew where the numbers are of another plan or another mode; show what is known."""
         store = self._store
-        column, document = store.column, store.document
+        column, document = store.mode_column, store.document
         if column is None or document is None:
             return
         is_known = store.is_advised
@@ -62,6 +62,7 @@ class Advising:
         self._panel.show_advice(
             None if is_first else store.advice, stale=not is_known, urgent=column.verdict is Verdict.OVER
         )
+        self._panel.show_subject(f"on {column.mode}" if column is not store.column else "")
         wanted = (store.generation, column.mode)
         if store.is_stale or self._asked == wanted:
             return

@@ -41,7 +41,7 @@ class ComparisonTable(Panel):
     BINDINGS: ClassVar[list[BindingType]] = bindings("plans")
     NUMBER = 3
     TITLE = "Plans"
-    KEYS = "enter explain · x baseline · P pin"
+    KEYS = "enter explain · x baseline · P pin · s sort"
 
     def __init__(self) -> None:
         super().__init__()
@@ -51,10 +51,15 @@ class ComparisonTable(Panel):
         self._stale = False
 
     @property
-    def row_key(self) -> str:
-        """The quantity under the cursor, empty if there is none."""
+    def row(self) -> Row | None:
+        """The quantity under the cursor."""
         rows = self._rows()
-        return rows[self.cursor].key if self.cursor < len(rows) else ""
+        return rows[self.cursor] if self.cursor < len(rows) else None
+
+    @property
+    def row_key(self) -> str:
+        """The key of the quantity under the cursor, empty if there is none."""
+        return self.row.key if self.row else ""
 
     def show_comparison(
         self, comparison: Comparison | None, column: Column | None, baseline: Baseline, stale: bool
@@ -116,6 +121,11 @@ class ComparisonTable(Panel):
         text, _, role = VERDICTS[column.verdict]
         first = f"  {column.rows[0].label} {column.rows[0].text}" if column.rows else ""
         return line(Span(f"{column.mode} ", "label"), Span(text, role), Span(first, "value"))
+
+    def keys(self) -> str:
+        """Return what the keys do to the chosen column."""
+        chosen = self._chosen()
+        return "enter takes it · R rename · P unpin" if chosen and chosen.is_pinned else self.KEYS
 
     def edge(self) -> str:
         """Return what deltas are counted from."""

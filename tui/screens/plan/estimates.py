@@ -55,6 +55,7 @@ class Estimates:
             "column.next": partial(self.choose_column, 1),
             "baseline.column": self.baseline_column,
             "baseline.pin": self.baseline_pin,
+            "plans.sort": self.sort,
         }
 
     def estimate(self) -> None:
@@ -134,6 +135,18 @@ class Estimates:
         pinned = self._store.baseline.pinned is not None
         self._session.say("deltas count from the numbers as they are now" if pinned else "deltas count from nothing")
         self._show_deltas()
+
+    def sort(self) -> None:
+        """Sort the columns by the quantity under the cursor, or no longer."""
+        row = self._table.row
+        if row is None:
+            return
+        if row.value is None:
+            self._session.say(f"{row.label} has no order; w saves")
+            return
+        order = f"sorted by {row.label}, the best first" if self._store.sort(row.key) else "plans as listed"
+        self._session.say(f"{order}; w saves" if self._store.is_changed else order)
+        self.show_columns()
 
     def forget_edit(self) -> bool:
         """Count deltas from the baseline again instead of from before the last edit; return whether they did."""

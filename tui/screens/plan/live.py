@@ -28,7 +28,7 @@ class Live(Panel):
 
     NUMBER = 5
     TITLE = "Live"
-    KEYS = "space pause · [ ] rate"
+    KEYS = ". pause · [ ] rate"
 
     def __init__(self, glyphs: Glyphs) -> None:
         super().__init__()

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from capacity_tui.engine.api import CapacityError
 from capacity_tui.tui.actions import Commands
 from capacity_tui.tui.session import Session
+from capacity_tui.tui.store import TAKEN
 from capacity_tui.tui.view import PINS_KEY, Column, Document
 from capacity_tui.tui.widgets.prompt import Ask
 
@@ -17,13 +18,15 @@ class PlanPins:
     Args:
         session: what every screen works with.
         ask: asks for a text at the bottom.
+        explain: goes to where the number under the cursor comes from.
     """
 
-    def __init__(self, session: Session, ask: Ask) -> None:
+    def __init__(self, session: Session, ask: Ask, explain: Callable[[], object]) -> None:
         self._session = session
         self._store = session.store
         self._ask = ask
-        self.commands: Commands = {"pin.toggle": self.toggle, "pin.rename": self.rename}
+        self._explain = explain
+        self.commands: Commands = {"pin.toggle": self.toggle, "pin.rename": self.rename, "plans.enter": self.enter}
 
     def toggle(self) -> None:
         """Pin the plan of the chosen column, or take a pinned one away."""
@@ -37,6 +40,19 @@ class PlanPins:
         if self._change(lambda: document.pinned(column.mode)) and self._store.document is not None:
             name = next(name for name in self._store.document.pins() if name not in before)
             self._session.say(f"{column.head} is pinned as {name}: R renames it, P on it takes it away")
+
+    def enter(self) -> None:
+        """Take a pinned plan over as the plan; go to the explanation of any other."""
+        column = self._store.column
+        if column is None or not column.is_pinned:
+            self._explain()
+            return
+        document, column = self._chosen()
+        if document is None or column is None:
+            return
+        self._store.choose("")
+        self._session.change_to(document.taken(column.mode), TAKEN)
+        self._session.say(f"{column.mode} is the plan now: u brings the one before back")
 
     def rename(self) -> None:
         """Ask for another name of the chosen column, which is pinned."""

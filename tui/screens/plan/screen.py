@@ -150,7 +150,7 @@ class PlanScreen(ViewScreen):
         self.commands = {
             **PlanEdits(session, self._fields, self._ask).commands,
             **PlanFiles(session, self._table, self._ask, self._estimates.show_fields).commands,
-            **PlanPins(session, self._ask).commands,
+            **PlanPins(session, self._ask, partial(self._go_to, self._why)).commands,
             **Finding(session, self._ask, self._searched).commands,
             **self._estimates.commands,
             **self._following.commands,
@@ -166,7 +166,6 @@ class PlanScreen(ViewScreen):
             "column.right": partial(self._go_to_column, 1),
             "column.left": partial(self._go_to_column, -1),
             "panel.zoom": self._zoom,
-            "plans.explain": partial(self._go_to, self._why),
             "view.back": self.back,
         }
         self.mount(self._prompt)

@@ -64,7 +64,8 @@ class Sweeping:
 
     def to_the_limit(self) -> None:
         """Have the largest value of the field under the cursor found with which the plan fits."""
-        document, field, column = self._store.document, self._fields.field, self._store.column
+        # The fields are those of the plan itself, also while a pinned one is chosen.
+        document, field, column = self._store.document, self._fields.field, self._store.mode_column
         if document is None or field is None or column is None:
             return
         self._session.say(f"looking for the limit of {field.label}…")
