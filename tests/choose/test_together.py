@@ -56,6 +56,18 @@ def test_variants_together_say_what_each_says_alone(data: dict[str, object]) -> 
                     assert numbers[at] == pytest.approx(alone, rel=1e-9)
 
 
+def test_sequences_on_one_device_launch_no_merging_beside_ones_that_are_shared() -> None:
+    catalog = load_catalog()
+    # So little work that launches set the pace.
+    small = {**TRAINED, "model": {"name": "gpt2"}, "training": {"seq_len": 512}, "parallelism": {}}
+    shared = {**small, "parallelism": {"cp": 2}}
+    alone, other = (resolve_plan(Plan.model_validate(data), catalog) for data in (small, shared))
+    (group,) = estimated_together([alone, other], catalog)
+    numbers = group.numbers("computation.step_seconds")
+    assert numbers is not None
+    assert numbers[0] == pytest.approx(float(estimate_resolved(alone, catalog).computation.step_seconds.value))
+
+
 def test_all_steps_of_a_transformers_settings_are_one_call() -> None:
     catalog, plan = load_catalog(), Plan.model_validate(TRAINED)
     resolved = resolve_plan(plan, catalog)

@@ -104,8 +104,9 @@ def _merges(run: TransformerRun, bandwidth: Number, recomputed: Number) -> Itera
     forward = merged_bytes(tokens, run.value_width / run.tp, MERGED, steps)
     width = (run.query_width + run.shape.kv_heads * (run.shape.head_dim + run.shape.v_head_dim)) / run.tp
     backward = merged_bytes(tokens, width, MERGED, steps)
-    name = "merging of attention's pieces"
-    yield Operator(name, "attention", "forward", "layer", 0.0, forward, 1.0, bandwidth, run.layers_per_stage)
-    yield Operator(f"{name}, backward", "attention", "backward", "layer", 0.0, backward, 1.0, bandwidth,
-                   run.layers_per_stage)  # fmt: skip
-    yield Operator(f"{name}, recomputed", "attention", "recompute", "layer", 0.0, forward, 1.0, bandwidth, recomputed)
+    name, goes_round = "merging of attention's pieces", where(run.ring > 1, 1.0, 0.0)
+    layers = run.layers_per_stage * goes_round
+    yield Operator(name, "attention", "forward", "layer", 0.0, forward, 1.0, bandwidth, layers)
+    yield Operator(f"{name}, backward", "attention", "backward", "layer", 0.0, backward, 1.0, bandwidth, layers)
+    yield Operator(f"{name}, recomputed", "attention", "recompute", "layer", 0.0, forward, 1.0, bandwidth,
+                   recomputed * goes_round)  # fmt: skip
