@@ -73,6 +73,8 @@ if TYPE_CHECKING:
     from capacity_tui.engine.choose.search.question import parse_goal as parse_goal
     from capacity_tui.engine.choose.search.question import parse_limit as parse_limit
     from capacity_tui.engine.choose.search.search import search as search
+    from capacity_tui.engine.choose.sensitivity.tornado import Sensitivity as Sensitivity
+    from capacity_tui.engine.choose.sensitivity.tornado import sensitivity as sensitivity
     from capacity_tui.engine.choose.space.grid import Axis as Axis
     from capacity_tui.engine.choose.whatif.trials import EstimatedPlan as EstimatedPlan
     from capacity_tui.engine.cluster import own_machine as _cluster_own_machine
@@ -216,6 +218,12 @@ if TYPE_CHECKING:
     from capacity_tui.engine.present.results import result_as_dict as result_as_dict
     from capacity_tui.engine.present.results import to_json as to_json
     from capacity_tui.engine.present.results import to_yaml as to_yaml
+    from capacity_tui.engine.present.sensitivity_report import TORNADO_HEADS as TORNADO_HEADS
+    from capacity_tui.engine.present.sensitivity_report import measurement_advice as measurement_advice
+    from capacity_tui.engine.present.sensitivity_report import sensitivity_as_data as sensitivity_as_data
+    from capacity_tui.engine.present.sensitivity_report import sensitivity_as_markdown as sensitivity_as_markdown
+    from capacity_tui.engine.present.sensitivity_report import tornado_headline as tornado_headline
+    from capacity_tui.engine.present.sensitivity_report import tornado_tables as tornado_tables
     from capacity_tui.engine.present.side_by_side import Named as Named
     from capacity_tui.engine.present.side_by_side import side_by_side as side_by_side
     from capacity_tui.engine.present.side_by_side_pages import ComparisonTable as ComparisonTable

@@ -94,6 +94,7 @@ NAMES = {
     "choose.hardware_settings": "settings_for settings_for_plan settings_for_row",
     "choose.proposal": "open_plan propose",
     "choose.validation": "faults:plan_faults remarks:plan_remarks",
+    "choose.sensitivity.tornado": "Sensitivity sensitivity",
     "choose.whatif.trials": "EstimatedPlan",
     # Presentation
     "present.benchmark_figures": "benchmark_figure_text benchmark_parts",
@@ -111,6 +112,9 @@ NAMES = {
     "present.reports": "Report write_report",
     "present.results": "result_as_dict to_json to_yaml",
     "present.pictures.roofline_chart": "limit_text:roofline_limit_text",
+    "present.sensitivity_report": (
+        "TORNADO_HEADS measurement_advice sensitivity_as_data sensitivity_as_markdown tornado_headline tornado_tables"
+    ),
     "present.side_by_side": "Named side_by_side",
     "present.side_by_side_pages": "ComparisonTable comparison_tables write_comparison",
     "present.summary": (

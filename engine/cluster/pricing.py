@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from capacity_tui.engine.catalog import Catalog, Instance, SpotMarket
-from capacity_tui.engine.cluster.cluster import Interruptions, Price
+from capacity_tui.engine.cluster.cluster import Cluster, Interruptions, Price
 from capacity_tui.engine.plan.plan import PricingSection
 
 HOUR = 3600.0
@@ -43,22 +43,43 @@ def device_price(accelerator: str, devices: int, nodes: int, catalog: Catalog) -
         catalog: rows of instances.
     """
     rows = catalog.instances_with(accelerator)
-
-    def cheapest(price: Callable[[Instance], float | None]) -> tuple[float, Instance | None]:
-        priced = [(usd * instances_for(row, devices), row) for row in rows if (usd := price(row)) is not None]
-        if nodes > 1:
-            priced = [pair for pair in priced if pair[1].network_link is not None] or priced
-        priced = [pair for pair in priced if pair[1].verified] or priced
-        return min(priced, key=lambda pair: pair[0], default=(0.0, None))
-
-    usd, row = cheapest(lambda row: row.on_demand_usd_per_hour)
-    spot_usd, spot_row = cheapest(lambda row: row.spot_usd_per_hour)
+    usd, row = min(_offers(rows, devices, nodes, is_spot=False), key=_usd, default=(0.0, None))
+    spot_usd, spot_row = min(_offers(rows, devices, nodes, is_spot=True), key=_usd, default=(0.0, None))
     price = Price() if row is None else Price(usd, "cheapest on demand: " + _source(row, row.region))
     if spot_row is None:
         return price
     spot_source = "cheapest spot: " + _source(spot_row, spot_row.spot_region or spot_row.region)
     risk = interruptions(spot_row.provider, nodes, catalog)
     return Price(price.usd_per_hour, price.source, spot_usd, spot_source, risk)
+
+
+def price_ends(cluster: Cluster, pricing: PricingSection, catalog: Catalog) -> tuple[float, float] | None:
+    """Return the lowest and the highest price known for the devices of a cluster, the way the plan pays for them.
+
+    None where the plan says the price, or names the instance that has it.
+    """
+    if pricing.usd_per_hour is not None or cluster.rented or cluster.mix or cluster.price.rate is None:
+        return None
+    rows = catalog.instances_with(cluster.device.id)
+    nodes = math.ceil(float(cluster.devices) / float(cluster.direct_devices))
+    offers = [usd for usd, _ in _offers(rows, int(cluster.devices), nodes, cluster.price.is_spot)]
+    return (min(offers), max(offers)) if offers else None
+
+
+def _offers(rows: Sequence[Instance], devices: int, nodes: int, is_spot: bool) -> list[tuple[float, Instance]]:
+    """Return what an hour of devices costs on each of some instances that are priced."""
+    priced = [
+        (usd * instances_for(row, devices), row)
+        for row in rows
+        if (usd := row.spot_usd_per_hour if is_spot else row.on_demand_usd_per_hour) is not None
+    ]
+    if nodes > 1:
+        priced = [pair for pair in priced if pair[1].network_link is not None] or priced
+    return [pair for pair in priced if pair[1].verified] or priced
+
+
+def _usd(offer: tuple[float, Instance]) -> float:
+    return offer[0]
 
 
 def total_price(prices: Sequence[Price]) -> Price:

@@ -15,6 +15,7 @@ from capacity_tui.engine.estimate.work import Phase, Work
 from capacity_tui.engine.numeric import Number, OnDemand, added
 from capacity_tui.engine.uncertainty.evidence import FigureName
 from capacity_tui.engine.uncertainty.intervals import Range
+from capacity_tui.engine.uncertainty.measured_here import of_memory
 from capacity_tui.engine.uncertainty.spread import Doubts, range_of
 
 # Parts of memory that follow from sizes and types alone.
@@ -84,9 +85,8 @@ class Ranges:
             amounts = memory_amounts(self._work)
             unsure = amounts["activations"] + amounts["outside"]
             flags = {name: each * unsure if name in OF_SOFTWARE else each for name, each in flags.items()}
-        else:
-            amounts = self._time_amounts(figure)
-        return Doubts({**amounts, **flags}, evidence.likeness, evidence.here)
+            return Doubts({**amounts, **flags}, evidence.likeness, of_memory(evidence.here))
+        return Doubts({**self._time_amounts(figure), **flags}, evidence.likeness, evidence.here)
 
     def _range(self, figure: str) -> Range:
         evidence, name = self._work.evidence, cast("FigureName", figure)

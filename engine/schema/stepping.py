@@ -26,12 +26,12 @@ class Start(Protocol):
         """The value as a number, where it is one."""
 
 
-class Steppable(Start, Protocol):
-    """What a step needs of a field: its value, and what the field's metadata say of steps."""
+class Scale(Protocol):
+    """What a field's metadata say of the steps of a number."""
 
     @property
     def kind(self) -> str:
-        """How it moves: ``power-of-two``, ``integer``, ``number``, ``choice``; others have no step."""
+        """How it moves: ``power-of-two``, ``integer``, ``number``; others have no such step."""
 
     @property
     def minimum(self) -> float | None:
@@ -44,6 +44,10 @@ class Steppable(Start, Protocol):
     @property
     def step(self) -> float:
         """One step of an integer or number."""
+
+
+class Steppable(Start, Scale, Protocol):
+    """What a step needs of a field: its value, and what the field's metadata say of steps; it may be a ``choice``."""
 
     @property
     def choices(self) -> tuple[str, ...]:
@@ -122,15 +126,28 @@ def _walked(field: Steppable, value: float, direction: int, sizes: Sequence[int]
 def _stepped_from(field: Steppable, value: float, direction: int, big: bool, sizes: Sequence[int]) -> str | None:
     if sizes:
         return _next_size(value, direction * (BIG_DOUBLINGS if big else 1), sizes)
-    if field.kind == "power-of-two":
+    after = next_number(field, value, direction, big)
+    return None if after is None else _number(after)
+
+
+def next_number(scale: Scale, value: float, direction: int, big: bool = False) -> float | None:
+    """Return the number one step further, the end of the range at most; None where numbers have no step.
+
+    Args:
+        scale: what is known of the field's steps.
+        value: where to start.
+        direction: 1 for up, -1 for down.
+        big: whether it is a big step.
+    """
+    if scale.kind == "power-of-two":
         after = doubled(value, direction * (BIG_DOUBLINGS if big else 1))
-    elif field.kind in {"integer", "number"}:
-        after = value + direction * field.step * (BIG_STEPS if big else 1)
+    elif scale.kind in {"integer", "number"}:
+        after = value + direction * scale.step * (BIG_STEPS if big else 1)
     else:
         return None
-    lowest = -math.inf if field.minimum is None else field.minimum
-    highest = math.inf if field.maximum is None else field.maximum
-    return _number(min(max(after, lowest), highest))
+    lowest = -math.inf if scale.minimum is None else scale.minimum
+    highest = math.inf if scale.maximum is None else scale.maximum
+    return min(max(after, lowest), highest)
 
 
 def share_of_range(field: Steppable, chosen: Start | None = None) -> float | None:

@@ -11,7 +11,10 @@ from capacity_tui.engine.machine.measured_constants import FitError
 DEVIATIONS_IN_A_MEDIAN = 1.4826
 # What is sampled of kernels, by the beginning of its name; and what is timed of whole runs.
 KERNELS = ("gemm.", "attention")
-OWN_RUNS = {"own runs, step time": "base", "own runs, memory": "outside"}
+COLLECTIVES = "collectives"
+# What no part explains of memory, which timed steps say nothing about.
+MEMORY_BASE = "memory base"
+OWN_RUNS = {"own runs, step time": ("base",), "own runs, memory": ("outside", MEMORY_BASE)}
 
 
 def spreads_here(errors: Sequence[FitError]) -> Mapping[str, float]:
@@ -29,9 +32,18 @@ def spreads_here(errors: Sequence[FitError]) -> Mapping[str, float]:
     if kernels:
         found["kernels"] = DEVIATIONS_IN_A_MEDIAN * max(kernels)
     for each in errors:
-        if each.name in OWN_RUNS:
-            found[OWN_RUNS[each.name]] = own_spread(each)
+        if each.name == COLLECTIVES:
+            # What exchanges inside a node wait for is what was sampled; how far others hide is not.
+            found["tensor_parallel"] = DEVIATIONS_IN_A_MEDIAN * each.median
+        for name in OWN_RUNS.get(each.name, ()):
+            found[name] = own_spread(each)
     return found
+
+
+def of_memory(here: Mapping[str, float]) -> Mapping[str, float]:
+    """Return the spreads of this machine as they count for memory."""
+    others = {name: spread for name, spread in here.items() if name not in ("base", MEMORY_BASE)}
+    return {**others, "base": here[MEMORY_BASE]} if MEMORY_BASE in here else others
 
 
 def own_spread(error: FitError) -> float:

@@ -11,7 +11,7 @@ eight in ten runs of a further publisher lie inside.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -89,10 +89,15 @@ def range_of(doubts: Doubts, row: Reliability) -> Range:
     """Return the range of a figure, with what it rests on in words."""
     found = spread_of(doubts, row, published_cells(row.id))
     deviation = found.deviation
-    low, high = np.exp(-row.below * deviation), np.exp(row.above * deviation)
+    alone = range_from(deviation, row)
     if np.ndim(deviation):
-        return Range(low, high, _runs(row))  # of several runs there is no one reason
-    return Range(low, high, "; ".join((_runs(row), *_reasons(found))), tuple(_beyond(doubts, found)))
+        return replace(alone, basis=_runs(row))  # of several runs there is no one reason
+    return replace(alone, basis="; ".join((_runs(row), *_reasons(found))), beyond=tuple(_beyond(doubts, found)))
+
+
+def range_from(deviation: Number, row: Reliability) -> Range:
+    """Return the range that a standard deviation of the logarithm makes: its ends are those of eight runs in ten."""
+    return Range(np.exp(-row.below * deviation), np.exp(row.above * deviation))
 
 
 def _runs(row: Reliability) -> str:

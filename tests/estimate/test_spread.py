@@ -13,7 +13,7 @@ from capacity_tui.engine.catalog.rows.reliability import Reliability
 from capacity_tui.engine.machine.measured_constants import FitError
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.uncertainty.likeness import Cell, Cells, Likeness
-from capacity_tui.engine.uncertainty.measured_here import spreads_here
+from capacity_tui.engine.uncertainty.measured_here import of_memory, spreads_here
 from capacity_tui.engine.uncertainty.spread import Doubts, range_of, spread_of
 
 ROW = Reliability(
@@ -97,6 +97,19 @@ def test_what_is_measured_on_the_machine_never_widens(likeness: Likeness, error:
     narrowed = spread_of(Doubts(AMOUNTS, likeness, here), ROW, CELLS).deviation
     assert narrowed <= deviation(likeness)
     assert float(narrowed) >= ROW.repeat  # runs of one plan differ, however well a machine is known
+
+
+def test_a_timed_step_says_nothing_of_memory_nor_a_reading_of_memory_of_time() -> None:
+    steps = spreads_here([FitError("own runs, step time", 3, 0.01, 0.02)])
+    readings = spreads_here([FitError("own runs, memory", 3, 0.01, 0.02)])
+    assert "base" in steps
+    assert not of_memory(steps)
+    assert "base" not in readings
+    assert set(of_memory(readings)) == {"base", "outside"}
+
+
+def test_samples_of_collectives_narrow_what_waits_inside_a_node() -> None:
+    assert set(spreads_here([FitError("collectives", 40, 0.05, 0.2)])) == {"tensor_parallel"}
 
 
 def test_the_basis_tells_what_widens_a_range() -> None:

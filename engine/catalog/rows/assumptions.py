@@ -12,3 +12,5 @@ class Assumption(Row):
 
     value: PositiveFloat
     unit: str = Field("", description="unit of the value, empty for a pure number")
+    low: PositiveFloat | None = Field(None, description="least that devices of the kind have; None where all have it")
+    high: PositiveFloat | None = Field(None, description="most that they have, likewise")

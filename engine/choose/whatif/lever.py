@@ -8,13 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.choose.whatif.steps import one_step_away
 from capacity_tui.engine.choose.whatif.together import estimated_together
 from capacity_tui.engine.choose.whatif.trials import EstimatedPlan, resolved_change
 from capacity_tui.engine.estimate.figures import LESS, METRICS, figure
 from capacity_tui.engine.estimate.resolve import ResolvedPlan
-from capacity_tui.engine.estimate.timing.kernels import why_not_read
-from capacity_tui.engine.plan.fields import PlanField, plan_fields
-from capacity_tui.engine.schema.stepping import doubled
+from capacity_tui.engine.plan.fields import PlanField
 
 # A utilization is measured against what the precision could reach: another precision moves the measure itself.
 MEASURES = frozenset({"computation.mfu", "bottleneck.arithmetic_intensity", "bottleneck.ridge_point"})
@@ -83,37 +82,9 @@ def _concerns(field: PlanField, key: str, *, short: bool) -> bool:
 
 def neighbours(resolved: ResolvedPlan, catalog: Catalog) -> Iterator[tuple[PlanField, object]]:
     """Yield every knob that can be stepped, with each value one step away."""
-    for field in plan_fields(resolved.plan, resolved.family.kind, catalog=catalog):
-        if _is_lever(field):
-            for value in _steps(field):
-                if _has_kernels(resolved, field.path, value, catalog):
-                    yield field, value
-
-
-def _has_kernels(resolved: ResolvedPlan, path: str, value: object, catalog: Catalog) -> bool:
-    """Whether the device and the engine run a value as it is named."""
-    device = resolved.cluster.device
-    if path == "training.precision":
-        # A type the device has no units for runs as another one, which is tried itself.
-        return value in device.peaks
-    if path == "inference.weights":
-        weights = catalog.quantizations.find(str(value))
-        return not why_not_read(weights, resolved.plan.inference.engine, device, catalog)
-    return True
+    return one_step_away(resolved, catalog, _is_lever)
 
 
 def _is_lever(field: PlanField) -> bool:
     """Whether a field is a choice of how to run: not what to run, nor its price."""
-    return field.knob.role in LEVERS and field.value is not None and not isinstance(field.value, bool)
-
-
-def _steps(field: PlanField) -> Iterator[object]:
-    knob, value = field.knob, field.value
-    if knob.kind == "power-of-two" and isinstance(value, int):
-        for neighbour in (int(doubled(value, -1)), int(doubled(value, 1))):
-            if neighbour != value and (knob.minimum or 1.0) <= neighbour <= (knob.maximum or np.inf):
-                yield neighbour
-    elif knob.kind == "choice":
-        for choice in knob.choices:
-            if choice != str(value):
-                yield int(choice) if choice.isdigit() else choice
+    return field.knob.role in LEVERS and field.knob.kind in ("power-of-two", "choice")

@@ -1,0 +1,1 @@
+"""What moves a figure of a plan most, and what would make it surer."""

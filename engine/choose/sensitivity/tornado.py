@@ -1,0 +1,75 @@
+"""What moves a figure of a plan most: its fields by a step each, and what nobody knows exactly, from end to end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from capacity_tui.engine.catalog import Catalog, load_catalog
+from capacity_tui.engine.choose.modes.modes import fill
+from capacity_tui.engine.choose.search.question import figure_keys, figure_words
+from capacity_tui.engine.choose.sensitivity.knobs import knob_swings
+from capacity_tui.engine.choose.sensitivity.measurements import Narrowing, measure_next
+from capacity_tui.engine.choose.sensitivity.swing import Swing
+from capacity_tui.engine.choose.sensitivity.unknowns import unknown_swings
+from capacity_tui.engine.choose.whatif.trials import EstimatedPlan
+from capacity_tui.engine.errors import PlanError
+from capacity_tui.engine.estimate.figures import Figure, figure
+from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.plan.plan import Plan
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.machine.machine import Machine
+
+
+@dataclass(frozen=True, slots=True)
+class Sensitivity:
+    """What moves a figure.
+
+    Attributes:
+        figure: the figure as the plan stands, with its range.
+        swings: what moves it, the most first.
+        measure_next: what would narrow its range most; None where nothing that this program measures does.
+    """
+
+    figure: Figure
+    swings: tuple[Swing, ...]
+    measure_next: Narrowing | None
+
+    @property
+    def value(self) -> float:
+        """The figure as the plan stands."""
+        return self.figure.number or 0.0
+
+
+def sensitivity(plan: Plan, of: str, machine: Machine | None = None, catalog: Catalog | None = None) -> Sensitivity:
+    """Return what moves a figure of a plan most, one thing at a time, and what would make it surer.
+
+    Args:
+        plan: the plan; fields that are ``auto`` get the balanced mode's values, and stay at them.
+        of: result key of the figure, or a short word for it such as ``time``.
+        machine: what was detected, for plans that run on it.
+        catalog: facts; the shipped ones with the user's own by default.
+
+    Raises:
+        CapacityError: no figure is called that, this plan has no such figure, or it cannot be estimated.
+    """
+    facts = catalog or load_catalog()
+    filled = fill(plan, "balanced", machine, facts)
+    case = EstimatedPlan(plan, filled.resolved, filled.estimate, facts, machine)
+    found = _figure(case.estimate, of, str(case.plan.task))
+    key = found.metric.key
+    if found.number is None:
+        raise PlanError(f"this plan has no {found.metric.label}", found.absence, "ask for another figure")
+    unknowns = tuple(unknown_swings(case, key, found.number))
+    swings = sorted((*knob_swings(case, key, found.number), *unknowns), key=lambda each: each.swing, reverse=True)
+    return Sensitivity(found, tuple(swings), measure_next(case, key, found.number, unknowns))
+
+
+def _figure(estimate: Estimate, of: str, task: str) -> Figure:
+    """Return the first figure that a name may mean and the plan has; what a word means for any length is one."""
+    keys = figure_keys(of, task)
+    if of not in keys:
+        keys = (*keys, *(other for key in keys if (other := figure_words().open_length.get(key))))
+    found = [figure(estimate, key) for key in keys]
+    return next((each for each in found if each.number is not None), found[0])

@@ -1,0 +1,191 @@
+"""What moves a figure most, as a table with bars, as Markdown and as plain data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from capacity_tui.engine.choose.sensitivity.measurements import Narrowing
+from capacity_tui.engine.choose.sensitivity.swing import Swing
+from capacity_tui.engine.choose.sensitivity.tornado import Sensitivity
+from capacity_tui.engine.choose.sensitivity.unknowns import RATIO
+from capacity_tui.engine.estimate.figures import written
+from capacity_tui.engine.present.markdown import escaped, table_lines
+from capacity_tui.engine.present.pictures.timeline_chart import ASCII_BARS, BLOCKS
+from capacity_tui.engine.present.plan_values import plan_value_text
+from capacity_tui.engine.printable import printable_lines
+from capacity_tui.engine.units import format_percent
+
+TITLES = {"knob": "Fields, one step", "unknown": "Unknowns, end to end"}
+TORNADO_HEADS = ("Lowest", "Highest", "From", "To")
+BAR_WIDTH = 24
+
+
+@dataclass(frozen=True, slots=True)
+class TornadoRow:
+    """One thing that moves a figure, in words.
+
+    Attributes:
+        label: what it is.
+        bar: from the lowest to the highest figure, on one scale for a table; the line is the plan as it stands.
+        figures: the lowest figure, and the highest.
+        values: its value with each of them.
+    """
+
+    label: str
+    bar: str
+    figures: tuple[str, str]
+    values: tuple[str, str]
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """Figures and values, as under ``TORNADO_HEADS``."""
+        return (*self.figures, *self.values)
+
+
+@dataclass(frozen=True, slots=True)
+class TornadoTable:
+    """Fields, or unknowns, the strongest first.
+
+    Attributes:
+        title: which they are.
+        rows: the strongest.
+        others: how many weaker ones are left out.
+    """
+
+    title: str
+    rows: tuple[TornadoRow, ...]
+    others: int
+
+
+def tornado_headline(found: Sensitivity, plan_name: str) -> str:
+    """Return the figure and its range in a sentence."""
+    ends = f" ({found.figure.range_text})" if found.figure.range_text else ""
+    return f"{found.figure.title} of {plan_name}: {found.figure.text}{ends}"
+
+
+def tornado_tables(found: Sensitivity, top: int, ascii_only: bool = False) -> Iterator[TornadoTable]:
+    """Yield the fields and the unknowns that move a figure most, each table on a scale of its own.
+
+    Args:
+        found: what moves it.
+        top: how many rows of each.
+        ascii_only: whether bars are drawn with ASCII characters alone.
+    """
+    unit = found.figure.metric.unit
+    for kind, title in TITLES.items():
+        swings = [each for each in found.swings if each.kind == kind]
+        if swings:
+            scale = _Scale(found.value, swings[:top], ascii_only)
+            rows = (
+                TornadoRow(
+                    each.label,
+                    scale.bar(each),
+                    (written(each.low, unit), written(each.high, unit)),
+                    (_value(each, each.start), _value(each, each.end)),
+                )
+                for each in swings[:top]
+            )
+            yield TornadoTable(title, tuple(rows), max(len(swings) - top, 0))
+
+
+def measurement_advice(found: Sensitivity, plan_name: str) -> str:
+    """Return what to measure next in a sentence."""
+    best = found.measure_next
+    if best is None:
+        return "Nothing that this program measures would narrow the range."
+    unit = found.figure.metric.unit
+    return (
+        f"Measure next: {best.measurement.what}. With it the range is at best {written(best.narrowed_low, unit)} to "
+        f"{written(best.narrowed_high, unit)}, in place of {written(best.low, unit)} to {written(best.high, unit)}: "
+        f"{format_percent(best.share)} narrower. {_command(best, plan_name)}"
+    )
+
+
+def sensitivity_as_data(found: Sensitivity, plan_name: str) -> dict[str, object]:
+    """Return what moves a figure as plain data, under the names that scripts rely on."""
+    return {
+        "of": found.figure.metric.key,
+        "value": found.value,
+        "unit": found.figure.metric.unit,
+        "rows": [
+            {
+                "kind": each.kind,
+                "key": each.key,
+                "label": each.label,
+                "now": each.now,
+                "from": each.start,
+                "to": each.end,
+                "unit": each.unit,
+                "low": each.low,
+                "high": each.high,
+                "swing": each.swing,
+            }
+            for each in found.swings
+        ],
+        "measure_next": None if found.measure_next is None else _narrowing_as_data(found.measure_next, plan_name),
+    }
+
+
+def sensitivity_as_markdown(found: Sensitivity, plan_name: str, top: int) -> str:
+    """Return what moves a figure as Markdown."""
+    lines = [f"# {escaped(tornado_headline(found, plan_name))}"]
+    for table in tornado_tables(found, top):
+        lines += table_lines(table.title, ("", *TORNADO_HEADS), ((row.label, *row.cells) for row in table.rows))
+        if table.others:
+            lines += ["", f"{table.others} more move it less."]
+    return printable_lines("\n".join([*lines, "", escaped(measurement_advice(found, plan_name))])) + "\n"
+
+
+def _narrowing_as_data(best: Narrowing, plan_name: str) -> dict[str, object]:
+    return {
+        "kind": best.measurement.kind,
+        "what": best.measurement.what,
+        "command": _command(best, plan_name),
+        "range": {"low": best.low, "high": best.high},
+        "narrowed": {"low": best.narrowed_low, "high": best.narrowed_high},
+        "narrower_percent": 100.0 * best.share,
+    }
+
+
+def _command(best: Narrowing, plan_name: str) -> str:
+    return best.measurement.command.replace("PLAN", plan_name)
+
+
+def _value(swing: Swing, value: object) -> str:
+    if swing.unit == RATIO:
+        return f"× {value:.2f}"
+    if isinstance(value, float) and not value.is_integer():
+        return f"{value:.4g} {swing.unit}".rstrip()
+    return f"{plan_value_text(value)} {swing.unit}".rstrip()
+
+
+class _Scale:
+    """A logarithmic axis with the figure of the plan as it stands.
+
+    Args:
+        value: that figure.
+        swings: what is drawn on it.
+        ascii_only: whether to draw with ASCII characters alone.
+    """
+
+    def __init__(self, value: float, swings: Sequence[Swing], ascii_only: bool) -> None:
+        self._glyphs = ASCII_BARS if ascii_only else BLOCKS
+        ends = [value, *(each.low for each in swings), *(each.high for each in swings)]
+        self._low, self._high = self._place(min(ends)), self._place(max(ends))
+        self._value = self._cell(value)
+
+    def bar(self, swing: Swing) -> str:
+        """Return the cells from the lowest to the highest value."""
+        first, last = self._cell(swing.low), self._cell(swing.high)
+        cells = [self._glyphs.parts[-1] if first <= cell <= last else " " for cell in range(BAR_WIDTH)]
+        cells[self._value] = self._glyphs.limit
+        return "".join(cells)
+
+    def _cell(self, value: float) -> int:
+        share = (self._place(value) - self._low) / ((self._high - self._low) or 1.0)
+        return round(share * (BAR_WIDTH - 1))
+
+    def _place(self, value: float) -> float:
+        return math.log(max(value, 1e-300))
