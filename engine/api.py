@@ -89,6 +89,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.errors import Place as Place
     from capacity_tui.engine.errors import PlanError as PlanError
     from capacity_tui.engine.errors import StorageError as StorageError
+    from capacity_tui.engine.estimate import figures as _estimate_figures
     from capacity_tui.engine.estimate.classical.reasonable import reasonable_rows as reasonable_rows
     from capacity_tui.engine.estimate.estimate import Answer as Answer
     from capacity_tui.engine.estimate.figures import figure as figure
@@ -137,6 +138,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.models.known_models import find_known_model as find_known_model
     from capacity_tui.engine.models.known_models import known_models as known_models
     from capacity_tui.engine.plan.all_fields import OWN_PARAMETERS as OWN_PARAMETERS
+    from capacity_tui.engine.plan.all_fields import all_fields as all_fields
     from capacity_tui.engine.plan.edit import Edited as Edited
     from capacity_tui.engine.plan.edit import edited as edited
     from capacity_tui.engine.plan.field_texts import field_text as field_text
@@ -282,6 +284,8 @@ if TYPE_CHECKING:
     doctor_lines = _machine_doctor.report_lines
     doctor_report = _machine_doctor.examine
     MachineSample = _machine_sample.Sample
+    FIGURES = _estimate_figures.METRICS
+    written_figure = _estimate_figures.written
     SearchAnswer = _choose_search_answer.Answer
     FigureLimit = _choose_search_question.Limit
     SearchGoal = _choose_search_question.Goal

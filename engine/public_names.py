@@ -22,7 +22,7 @@ NAMES = {
     "models.families": "family_of plugin_problems presumed_family",
     "models.known_models": "KnownModel find_known_model known_models",
     # Plans
-    "plan.all_fields": "OWN_PARAMETERS",
+    "plan.all_fields": "OWN_PARAMETERS all_fields",
     "plan.edit": "Edited edited",
     "plan.field_texts": "field_text",
     "plan.fields": "PlanField plan_fields plan_values",
@@ -69,7 +69,7 @@ NAMES = {
     "estimate.classical.reasonable": "reasonable_rows",
     "estimate.estimate": "Answer",
     "estimate.filled_by": "UsedShare",
-    "estimate.figures": "figure interval_text limit_label",
+    "estimate.figures": "METRICS:FIGURES figure interval_text limit_label written:written_figure",
     "estimate.resolve": "resolve_plan",
     "estimate.result": "UNDER_LOAD Estimate Interval Note",
     "explain.roofline": "Roofline roofline",

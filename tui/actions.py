@@ -65,15 +65,19 @@ class Action:
     footer: str = ""
 
 
-VIEWS = {"plan": "p", "machine": "m"}
+VIEWS = {"plan": "p", "find": "f", "machine": "m"}
 """The views of the plan in order, each with its key in the strip that lists them."""
 
 PANELS = ("hardware", "config", "plans", "why", "live", "advice")
+FIND_PANELS = ("question", "found")
 
-_PANEL_ACTIONS = tuple(
-    Action(f"panel.{name}", "plan", str(number), f"Go to panel {number} {title}", "Panels")
-    for number, (name, title) in enumerate(zip(PANELS, map(str.capitalize, PANELS), strict=True), start=1)
-)
+
+def _panel_actions(view: str, panels: tuple[str, ...]) -> tuple[Action, ...]:
+    return tuple(
+        Action(f"panel.{name}", view, str(number), f"Go to panel {number} {name.capitalize()}", "Panels")
+        for number, name in enumerate(panels, start=1)
+    )
+
 
 _VIEW_ACTIONS = tuple(
     Action(f"view.{name}", "views", key, f"View: {name.capitalize()}", "Views") for name, key in VIEWS.items()
@@ -89,7 +93,8 @@ ACTIONS: tuple[Action, ...] = (
     Action("view.previous", "app", "less_than_sign", "Previous view", "Views"),
     Action("view.back", "view", "escape", "Stop what runs, leave the zoom, or go back to Plan", "Views"),
     *_VIEW_ACTIONS,
-    *_PANEL_ACTIONS,
+    *_panel_actions("plan", PANELS),
+    *_panel_actions("find", FIND_PANELS),
     Action("panel.next", "plan", "tab", "Go to the next panel", "Panels"),
     Action("panel.previous", "plan", "shift+tab", "Go to the previous panel", "Panels"),
     Action("panel.right", "plan", "right,l", "Go to the panel at the right", "Panels"),
@@ -127,6 +132,23 @@ ACTIONS: tuple[Action, ...] = (
     Action("why.pictures", "plan", "v", "Memory, time and roofline as pictures", "Plans"),
     Action("advice.apply", "plan", "a", "Take the advice: the first, or the one under the cursor", "Advice", "advice"),
     Action("advice.take", "advice", "enter", "Take the advice under the cursor", "Advice"),
+    Action("found.take", "found", "enter", "Take the row under the cursor over into the plan", "Finding plans", "take"),
+    Action("found.pin", "find", "P", "Pin the row, or all that are marked, beside the plan", "Finding plans", "pin"),
+    Action("found.sort", "find", "s", "Sort by the next column", "Finding plans", "sort"),
+    Action("found.reverse", "find", "S", "The last ones first, or the first again", "Finding plans"),
+    Action("found.filter", "find", "slash", "Rows with some words", "Finding plans", "filter"),
+    Action("found.mark", "find", "x", "Mark the row, or no longer", "Finding plans", "mark"),
+    Action("found.rules", "find", "r", "What rules exclude, with an example each", "Finding plans", "rules"),
+    Action("found.front", "find", "v", "The picture alone, or the rows again", "Finding plans", "picture"),
+    Action("found.beside", "find", "tab,shift+tab", "To the question, or to the rows", "Finding plans", "question"),
+    Action("question.type", "question", "e,enter", "Type or pick what is wanted", "Finding plans", "edit"),
+    Action("question.more", "question", "plus,equals_sign", "The next choice", "Finding plans", "+/- step"),
+    Action("question.less", "question", "minus", "The choice before", "Finding plans"),
+    Action("question.clear", "question", "backspace", "Take back what was said", "Finding plans", "clear"),
+    Action("question.right", "question", "right,l", "The part at the right", "Finding plans"),
+    Action("question.left", "question", "left,h", "The part at the left", "Finding plans"),
+    Action("question.copy", "find", "y", "Copy the command that asks the same", "Finding plans", "command"),
+    Action("found.copy", "find", "Y", "Copy the rows", "Finding plans"),
     Action("copy.plan", "plan", "y", "Copy the chosen plan as YAML", "Files"),
     Action("copy.table", "plan", "Y", "Copy the table of plans", "Files"),
     Action("file.save", "plan", "w", "Save the plan", "Files", "save"),
@@ -170,7 +192,7 @@ _KEY_NAMES = {
 
 def bindings(scope: str) -> list[BindingType]:
     """Return the bindings that are heard in one place; what a panel's keys do is the screen's to know."""
-    performs = "screen.perform" if scope in PANELS else "perform"
+    performs = "screen.perform" if scope in (*PANELS, *FIND_PANELS) else "perform"
     return [
         Binding(action.keys, f"{performs}('{action.id}')", action.title, id=action.id, show=bool(action.footer))
         for action in ACTIONS

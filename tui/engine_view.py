@@ -30,6 +30,7 @@ from capacity_tui.engine.api import (
     example_names,
     example_text,
     explanation_text,
+    fill,
     load_catalog,
     load_plan,
     locate_plan,
@@ -48,6 +49,7 @@ from capacity_tui.engine.api import Sampler as EngineSampler
 from capacity_tui.tui.exported import Export
 from capacity_tui.tui.measured import BenchmarkOutcome, BenchmarkStep, Load, Sample
 from capacity_tui.tui.screens.dialogs.catalogue_view import choices
+from capacity_tui.tui.screens.find.find_view import PlanQuestion
 from capacity_tui.tui.screens.plan.advice_view import advice_of
 from capacity_tui.tui.screens.plan.estimate_view import column, setting_reason, warning_lines
 from capacity_tui.tui.screens.plan.export_view import exports_of
@@ -173,6 +175,15 @@ class PlanDocument:
     def pinned(self, mode: str) -> PlanDocument:
         """Return the plan with that of a mode beside it."""
         return replace(self, plan=engine.pinned(self.plan, self._mode(mode).plan))
+
+    def pinned_with(self, change: Mapping[str, object]) -> PlanDocument:
+        """Return the plan with what a change makes of it beside it, as the balanced mode fills that."""
+        changed = edited(_alone(self.plan), change, self.catalog).plan
+        return replace(self, plan=engine.pinned(self.plan, fill(changed, "balanced", self.machine, self.catalog).plan))
+
+    def question(self, said: Mapping[str, str]) -> PlanQuestion:
+        """Return what to search for around the plan."""
+        return PlanQuestion(_alone(self.plan), self.machine, self.catalog, said)
 
     def unpinned(self, name: str) -> PlanDocument:
         """Return the plan without one of those beside it."""

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from capacity_tui.engine.api import ExplanationText, Limit, Part, Picture
     from capacity_tui.tui.exported import Export
+    from capacity_tui.tui.found import Found, Question
     from capacity_tui.tui.measured import BenchmarkOutcome, BenchmarkStep, Load, Sample
     from capacity_tui.tui.recent import RecentPlan
     from capacity_tui.tui.swap import LeftBehind
@@ -227,6 +228,43 @@ class LimitFound(Answer):
         self.generation = generation
         self.key = key
         self.limit = limit
+
+
+class Asked(Answer):
+    """It is known what to search for around a plan."""
+
+    def __init__(self, document: Document, question: Question) -> None:
+        super().__init__()
+        self.document = document
+        self.question = question
+
+
+class Searched(Answer):
+    """Plans were found.
+
+    Attributes:
+        found: the best so far.
+        is_last: whether the search has ended.
+    """
+
+    def __init__(self, found: Found, is_last: bool = False) -> None:
+        super().__init__()
+        self.found = found
+        self.is_last = is_last
+
+
+class PlanPinned(Answer):
+    """A plan that was found was put beside the plan.
+
+    Attributes:
+        before: the plan as it was.
+        document: the plan with the other beside it.
+    """
+
+    def __init__(self, before: Document, document: Document) -> None:
+        super().__init__()
+        self.before = before
+        self.document = document
 
 
 class Failed(Answer):

@@ -17,6 +17,7 @@ from capacity_tui.engine.api import Verdict
 if TYPE_CHECKING:
     from capacity_tui.engine.api import ExplanationText, Limit, Part, Picture
     from capacity_tui.tui.exported import Export
+    from capacity_tui.tui.found import Question
     from capacity_tui.tui.headlines import Headline, Usage
     from capacity_tui.tui.measured import BenchmarkOutcome, BenchmarkStep, Load, Sampler
     from capacity_tui.tui.tried import Tried
@@ -272,6 +273,9 @@ class Document(Protocol):
     def advice(self, mode: str, is_wanted: Callable[[], bool]) -> tuple[Advice, ...]:
         """Return what would improve the plan as a mode of its own fills it, the best first, while that is wanted."""
 
+    def question(self, said: Mapping[str, str]) -> Question:
+        """Return what to search for around the plan: what is said, and what makes sense at once for the rest."""
+
     def explain(self, mode: str, key: str) -> ExplanationText:
         """Say where a number comes from."""
 
@@ -284,6 +288,9 @@ class Document(Protocol):
         Raises:
             CapacityError: there are as many as there may be.
         """
+
+    def pinned_with(self, change: Mapping[str, object]) -> Document:
+        """Return the plan with what a change makes of it beside it; refused like ``pinned`` and ``edited``."""
 
     def unpinned(self, name: str) -> Document:
         """Return the plan without one of those beside it."""

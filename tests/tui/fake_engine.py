@@ -9,6 +9,7 @@ from pathlib import Path
 
 from fake_fields import DEFAULTS, FIELDS
 from fake_sampler import FakeSampler
+from fake_search import FakeQuestion, Pace
 
 from capacity_tui.engine.api import ExplanationText, FormulaInput, FormulaStep, Limit, Picture, TextPart
 from capacity_tui.engine.errors import PlanError
@@ -74,6 +75,13 @@ class FakeDocument:
         name = "ABCDEFGH"[len(self.beside)]
         column = replace(self.column(mode), mode=name, is_pinned=True)
         return replace(self, beside=(*self.beside, (name, column)))
+
+    def pinned_with(self, change: Mapping[str, object]) -> FakeDocument:
+        beside = self.changed(change).pinned("balanced").beside[-1]
+        return replace(self, beside=(*self.beside, beside))
+
+    def question(self, said: Mapping[str, str]) -> FakeQuestion:
+        return FakeQuestion(self, said, self.engine.pace)
 
     def unpinned(self, name: str) -> FakeDocument:
         return replace(self, beside=tuple(pin for pin in self.beside if pin[0] != name))
@@ -266,6 +274,7 @@ class FakeEngine:
         self.measuring.set()
         self.busy = 0.0
         self.doubt = ""
+        self.pace = Pace()
         self.gate = threading.Event()
         self.gate.set()
 

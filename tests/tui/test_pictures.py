@@ -90,6 +90,8 @@ STATES = {
     "open-plan": State(("o",)),
     "palette": State(("ctrl+p", *"undo")),
     "find": State(("/",)),
+    "found": State(("space", "f", "j", "x", "j")),
+    "found-question": State(("space", "f", "tab", "l", "enter"), typed="soon"),
     "export": State(("E",)),
     "quit-asks": State(("j", "+", "q")),
     "left-behind": State(prepare=leave_edits_behind),

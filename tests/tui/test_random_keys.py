@@ -31,7 +31,7 @@ STARTS = (
 KEYS = """
     up down left right j k h l g G pageup pagedown home end tab shift+tab 1 2 3 4 5 z n N x b c u u ctrl+r
     plus plus plus minus minus equals_sign asterisk underscore backspace backspace e enter enter escape
-    slash question_mark y Y E s S o H m t space left_square_bracket exclamation_mark ctrl+p a 0 full_stop
+    slash question_mark y Y E s S o H m t space left_square_bracket exclamation_mark ctrl+p a 0 full_stop f r v P
 """
 SIZES = ((120, 40), (80, 24), (60, 20), (40, 12))
 

@@ -17,7 +17,13 @@ def _machine(session: Session) -> ViewScreen:
     return MachineScreen(session)
 
 
-SCREENS: Mapping[str, Callable[[Session], ViewScreen]] = {"machine": _machine}
+def _find(session: Session) -> ViewScreen:
+    from capacity_tui.tui.screens.find.screen import FindScreen
+
+    return FindScreen(session)
+
+
+SCREENS: Mapping[str, Callable[[Session], ViewScreen]] = {"find": _find, "machine": _machine}
 """What makes the screen of each view but the plan's own, which lies below all others."""
 
 

@@ -20,6 +20,10 @@ _ABOUT = {
     "advice": "What would improve the plan, the best first, each with all that it does to memory, time and price. "
     "Where nothing fits these are the ways out. Taking one is an edit like any other: u undoes it.",
     "live": "What this machine is doing now.",
+    "question": "What is searched for: the best plans for the goal that keep the limits, over all that is free. Every "
+    "part is said otherwise with enter or + and -, and taken back with backspace; the rows follow at once.",
+    "found": "The plans that answer the question, the best first. A dot marks those that no other surpasses in both "
+    "figures of the picture. Taking one is an edit like any other: u undoes it.",
     "machine": "All that is known about this machine and how, what that is worth, and what suits it. Measuring takes "
     "some ten seconds; what was measured is kept, and estimates use it from then on.",
 }

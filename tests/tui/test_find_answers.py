@@ -1,0 +1,127 @@
+"""Searches of the real engine as the screen shows them."""
+
+from __future__ import annotations
+
+import pytest
+from flow import press, settle, shown
+
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.tui.app import CapacityApp
+from capacity_tui.tui.engine_view import CapacityEngine
+from capacity_tui.tui.found import Found
+from capacity_tui.tui.screens.find.find_view import PlanQuestion
+from capacity_tui.tui.settings import Settings
+from capacity_tui.tui.view import HardwareRow
+
+PLAN = """
+model: {name: llama-3.2-1b}
+training: {tokens: 1e9, micro_batch: auto, seq_len: 2048}
+hardware: {name: h100-sxm-80gb, devices: 8}
+"""
+SMALL = {"hardware": "h100-sxm-80gb,a100-sxm-80gb", "devices": "4..8"}
+
+
+class StillCapacityEngine(CapacityEngine):
+    """The real engine on no machine in particular."""
+
+    def detect(self) -> tuple[HardwareRow, ...]:
+        return ()
+
+
+@pytest.fixture(scope="module")
+def engine() -> StillCapacityEngine:  # type: ignore[override]
+    return StillCapacityEngine()
+
+
+def asked(engine: CapacityEngine, **said: str) -> PlanQuestion:
+    return engine.open(PLAN).question({**SMALL, **said})
+
+
+def answered(question: PlanQuestion) -> Found:
+    return question.answer(lambda _: None, lambda: False)
+
+
+def numbers(found: Found, title: str) -> list[float | None]:
+    place = [column.title for column in found.columns].index(title)
+    return [row.cells[place].number for row in found.rows]
+
+
+def test_rows_are_in_the_order_of_the_goal_and_keep_the_limits(engine: CapacityEngine) -> None:
+    found = answered(asked(engine, usd="30"))
+    costs = numbers(found, "cost")
+    assert costs[0] == min(costs)
+    assert max(costs) < 30
+    assert found.tried > found.fitting > len(found.rows)
+    assert [column.title for column in found.columns[:3]] == ["hardware", "n", "layout"]
+    assert found.is_complete
+    assert found.excluded
+
+
+def test_a_row_takes_the_plan_to_what_it_says(engine: CapacityEngine) -> None:
+    row = answered(asked(engine)).rows[0]
+    column = engine.open(PLAN).changed(row.change).compare().columns[0]
+    assert [headline.text for headline in column.headlines][:2] == [row.cells[-3].text, row.cells[-1].text]
+
+
+def test_rows_of_the_front_have_no_better_and_others_say_which_is(engine: CapacityEngine) -> None:
+    found = answered(asked(engine))
+    time, cost = numbers(found, "time"), numbers(found, "cost")
+    for place, row in enumerate(found.rows):
+        better = [other for other in range(len(time)) if time[other] < time[place] and cost[other] < cost[place]]
+        assert not (place in found.front and better)
+        if row.surpassed is not None:
+            assert time[row.surpassed] <= time[place]
+            assert cost[row.surpassed] <= cost[place]
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "told"),
+    [
+        ("time", "soon", "soon"),
+        ("limits", "memory", "memory"),
+        ("limits", "beauty<=3", "beauty"),
+        ("vary", "training.seq_len", "not an axis"),
+        ("devices", "many", "many"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_with_its_words(engine: CapacityEngine, key: str, text: str, told: str) -> None:
+    with pytest.raises(CapacityError) as refused:
+        asked(engine).edited(key, text)
+    assert told in refused.value.one_line()
+
+
+def test_the_command_says_all_of_the_question(engine: CapacityEngine) -> None:
+    question = asked(engine, goal="fastest", usd="50", limits="memory<=90%, mfu >= 20%", vary="seq_len=1k,2k")
+    command = question.command()
+    assert command.startswith("capacity-tui search --model llama-3.2-1b --gpu 8xh100-sxm-80gb --seq 2048 --tokens")
+    for words in (
+        "--goal time",
+        "--limit 'usd<=50' --limit 'memory<=90%' --limit 'mfu>=20%'",
+        "--hardware h100-sxm-80gb,a100-sxm-80gb --devices 4..8",
+        "--vary seq_len=1k,2k",
+    ):
+        assert words in command
+
+
+def test_a_search_that_is_stopped_returns_the_best_so_far(engine: CapacityEngine) -> None:
+    asks = iter([False, False, *[True] * 1000])
+    found = asked(engine).answer(lambda _: None, lambda: next(asks))
+    assert not found.is_complete
+    assert found.share < 1
+
+
+async def test_opening_taking_and_pinning_with_the_real_engine(engine: CapacityEngine) -> None:
+    app = CapacityApp(source=PLAN, engine=lambda: engine, settings=Settings(hint=False, start=False))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await press(pilot, "space", "f", "tab", *"lll", "backspace")
+        for key, text in SMALL.items():
+            app.screen._edit(key, text)
+        await settle(pilot)
+        assert "h100-sxm-80gb" in shown(pilot, "found")
+        before = shown(pilot, "answer")
+        await press(pilot, "tab", "enter")
+        assert shown(pilot, "answer") != before
+        await press(pilot, "P", "u", "u")
+        assert shown(pilot, "answer") == before
+    assert not app.mistakes

@@ -1,0 +1,1 @@
+"""The view that searches for plans: a question, and the rows that answer it."""

@@ -1,0 +1,111 @@
+"""A question about a plan as the screen has it, in the words of the engine that answers it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from capacity_tui.engine import api as engine
+from capacity_tui.engine.api import (
+    Catalog,
+    Machine,
+    Plan,
+    SearchAnswer,
+    command_text,
+    command_words,
+    parse_axis,
+    parse_goal,
+    parse_limit,
+)
+from capacity_tui.tui.found import Found
+from capacity_tui.tui.screens.find.found_view import found_of, weighed_figures
+from capacity_tui.tui.screens.find.question_parts import GOALS, axes_said, limits_said, names_said, parts_of
+from capacity_tui.tui.view import Field
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.api import Question
+
+_TOP = 60
+"""Rows: more than anyone reads, few enough to be estimated one by one several times a second."""
+
+
+@dataclass(frozen=True)
+class PlanQuestion:
+    """What is searched for around a plan of the engine's.
+
+    Attributes:
+        plan: the plan.
+        machine: what was detected.
+        catalog: the catalogues.
+        said: what the user said, by the keys of its parts.
+    """
+
+    plan: Plan
+    machine: Machine | None = field(compare=False)
+    catalog: Catalog = field(compare=False, repr=False)
+    said: Mapping[str, str] = field(default_factory=dict)
+
+    def fields(self) -> tuple[Field, ...]:
+        """Return its parts."""
+        return parts_of(self.plan, self.said)
+
+    def edited(self, key: str, text: str) -> PlanQuestion:
+        """Return the question with one part said otherwise."""
+        said = {**self.said, key: text.strip()}
+        after = replace(self, said={name: value for name, value in said.items() if value})
+        after.asked()
+        return after
+
+    def command(self) -> str:
+        """Return the command that asks the same."""
+        plan = command_words(self.plan, self.machine, self.catalog)
+        words = [plan[0], "search", *plan[2:]] if plan else ["capacity-tui", "search", "plan.yaml"]
+        texts = self._texts()
+        words += ["--goal", GOALS[self._task][texts["goal"]]]
+        words += [word for limit in limits_said(texts) for word in ("--limit", limit)]
+        for flag, key in (("--hardware", "hardware"), ("--devices", "devices"), ("--models", "models")):
+            names = names_said(texts[key])
+            words += [flag, ",".join(names)] if names else []
+        words += [word for axis in axes_said(texts["vary"]) for word in ("--vary", axis)]
+        return command_text(tuple(words))
+
+    def answer(self, told: Callable[[Found], object], stopped: Callable[[], bool]) -> Found:
+        """Search; return the best there is, or was when it was stopped."""
+        asked = self.asked()
+
+        def tell(answer: SearchAnswer) -> None:
+            told(found_of(answer, asked))
+
+        return found_of(engine.search(asked, self.catalog, self.machine, tell, stopped), asked)
+
+    def asked(self) -> Question:
+        """Return the question of the engine.
+
+        Raises:
+            CapacityError: a part of it makes no sense.
+        """
+        texts = self._texts()
+        goal = parse_goal(GOALS[self._task][texts["goal"]], self._task)
+        devices = names_said(texts["devices"])
+        return engine.Question(
+            self.plan,
+            vary=tuple(parse_axis(axis, self.catalog) for axis in axes_said(texts["vary"])),
+            hardware=names_said(texts["hardware"]),
+            devices=tuple(map(int, map(str, self._numbers(devices)))),
+            models=names_said(texts["models"]),
+            limits=tuple(parse_limit(limit, self._task) for limit in limits_said(texts)),
+            goal=goal,
+            pareto=weighed_figures(self.plan, goal.figure),
+            top=_TOP,
+        )
+
+    def _numbers(self, said: tuple[str, ...]) -> tuple[object, ...]:
+        return parse_axis(f"hardware.devices={','.join(said)}", self.catalog).values if said else ()
+
+    @property
+    def _task(self) -> str:
+        return "infer" if self.plan.task == "infer" else "train"
+
+    def _texts(self) -> dict[str, str]:
+        return {part.key: part.text for part in self.fields()}

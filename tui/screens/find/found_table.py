@@ -1,0 +1,213 @@
+"""Panel 2 of the view that searches: what was found, a plan a line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.binding import BindingType
+
+from capacity_tui.tui.actions import bindings
+from capacity_tui.tui.screens.find.order import in_order, is_found
+from capacity_tui.tui.terminal.text import Line, Span, line
+from capacity_tui.tui.widgets.head import VERDICTS
+from capacity_tui.tui.widgets.panel import Panel
+from capacity_tui.tui.widgets.table import GAP, fitted, joined, narrowed, widest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from capacity_tui.tui.found import Found, FoundColumn, FoundRow
+
+_MARKS = 6
+"""Cells in front of the first column: cursor, mark, verdict, front."""
+_NARROWEST = 8
+
+
+class FoundTable(Panel):
+    """Rows that answer the question; keeps its cursor on a row while others come in.
+
+    Attributes:
+        found: the last answer.
+        sorted_by: index of a column, None for the goal.
+        is_reversed: whether the worst come first.
+        filter: words that rows must have.
+        marked: keys of rows that were marked.
+        taken: key of the row that was taken over last.
+        is_old: whether the rows answer an older question.
+        message: what stands here in place of rows.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("found")
+    NUMBER = 2
+    TITLE = "Found"
+    KEYS = "enter takes · P pins"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: Found | None = None
+        self.sorted_by: int | None = None
+        self.is_reversed = False
+        self.filter = ""
+        self.marked: set[tuple[tuple[str, str], ...]] = set()
+        self.taken: tuple[tuple[str, str], ...] = ()
+        self.is_old = False
+        self.message = ""
+        self._shown: tuple[int, ...] = ()
+        self._widths: tuple[int, ...] = ()
+
+    @property
+    def row(self) -> FoundRow | None:
+        """The row under the cursor."""
+        if self.found is None or self.cursor >= len(self._shown):
+            return None
+        return self.found.rows[self._shown[self.cursor]]
+
+    @property
+    def shown(self) -> tuple[int, ...]:
+        """Indices of the rows that are shown, in their order."""
+        return self._shown
+
+    @property
+    def order(self) -> str:
+        """By what the rows are sorted, in words."""
+        if self.found is None or self.sorted_by is None:
+            return "goal"
+        return self.found.columns[self.sorted_by].title
+
+    def chosen(self) -> tuple[FoundRow, ...]:
+        """Return the rows that are marked, or the one under the cursor."""
+        rows = () if self.found is None else tuple(row for row in self.found.rows if row.key in self.marked)
+        return rows or ((self.row,) if self.row else ())
+
+    def show_found(self, found: Found, message: str = "nothing found yet") -> None:
+        """Show an answer; the cursor stays on its row if it was moved there."""
+        if self.found is None or [one.title for one in self.found.columns] != [one.title for one in found.columns]:
+            self.sorted_by, self._widths = None, ()
+        here = self.row.key if self.row and self.cursor else None
+        self.found, self.is_old, self.message = found, False, message
+        self._arrange(here)
+
+    def show_old(self) -> None:
+        """Dim the rows: another question was asked."""
+        self.is_old, self._widths = True, ()
+        self.repaint()
+
+    def show_message(self, message: str) -> None:
+        """Say why there are no rows."""
+        self.found, self.message, self._shown = None, message, ()
+        self.repaint()
+
+    def narrow(self, text: str) -> None:
+        """Show the rows that have all words of a text."""
+        self.filter = text.strip()
+        self.cursor = 0
+        self._arrange(None)
+
+    def sort(self) -> None:
+        """Sort by the next column; behind the last one is the goal."""
+        if self.found is not None:
+            after = 0 if self.sorted_by is None else self.sorted_by + 1
+            self.sorted_by = after if after < len(self.found.columns) else None
+            self.is_reversed = False
+            self._resort()
+
+    def reverse(self) -> None:
+        """Show the last ones first, or the first ones again."""
+        self.is_reversed = not self.is_reversed
+        self._resort()
+
+    def mark(self) -> None:
+        """Mark the row under the cursor or take its mark away, and go on to the next."""
+        if self.row is not None:
+            self.marked ^= {self.row.key}
+            self.move(1)
+            self.repaint()
+
+    def item_count(self) -> int:
+        """Return the number of rows that are shown."""
+        return len(self._shown)
+
+    def item_at(self, index: int) -> int | None:
+        """Return the row to which a line belongs."""
+        return index - 1 if 1 <= index <= len(self._shown) else None
+
+    def pinned(self) -> int:
+        """Return that the head stays in sight."""
+        return 1 if self._shown else 0
+
+    def edge(self) -> str:
+        """Return which rows are in sight."""
+        count, height = len(self._shown), self.size.height - 1
+        return f"{self.top}–{min(self.top + height - 1, count)} of {count}" if count > height else ""
+
+    def build(self, width: int) -> tuple[list[Line], range | None]:
+        """Lay the rows out under their heads, in the columns that there is room for."""
+        found = self.found
+        if found is None or not self._shown:
+            nothing = f"no row has {self.filter!r}" if found and found.rows else self.message
+            return [line(Span(f" {nothing}", "dim"))], None
+        self._widths = self._wide_enough(found)
+        columns = found.columns
+        places = fitted(self._widths, [column.rank for column in columns], width - _MARKS)
+        widths = self._cut(places, columns, width - _MARKS)
+        right = [columns[place].is_number for place in places]
+        heads = joined([self._head(columns[place].title, place) for place in places], widths, right)
+        lines = [line(" " * _MARKS, Span("".join(heads), "heading"))]
+        for position, index in enumerate(self._shown):
+            row = found.rows[index]
+            cells = joined([row.cells[place].text for place in places], widths, right)
+            lines.append(self._line(row, cells, is_front=index in found.front, at_cursor=position == self.cursor))
+        return lines, range(self.cursor if self.cursor else 0, self.cursor + 2)
+
+    def _wide_enough(self, found: Found) -> tuple[int, ...]:
+        """Return how wide the columns are; while rows come in they only get wider."""
+        before = self._widths or (0,) * len(found.columns)
+        return tuple(
+            max(widest([row.cells[place].text for row in found.rows]), len(column.title) + 1, before[place])
+            for place, column in enumerate(found.columns)
+        )
+
+    def _cut(self, places: tuple[int, ...], columns: Sequence[FoundColumn], room: int) -> tuple[int, ...]:
+        """Return the widths of the columns that are shown, words cut where there is no room for all of them."""
+        words = [place for place in places if not columns[place].is_number]
+        taken = sum(self._widths[place] + GAP for place in places if place not in words)
+        cut = narrowed([self._widths[place] for place in words], room - taken, _NARROWEST)
+        by_place = dict(zip(words, cut, strict=True))
+        return tuple(by_place.get(place, self._widths[place]) for place in places)
+
+    def _head(self, title: str, place: int) -> str:
+        if place != self.sorted_by:
+            return title
+        return f"{title}{'▴' if self.is_reversed else '▾'}"
+
+    def _line(self, row: FoundRow, cells: tuple[str, ...], *, is_front: bool, at_cursor: bool) -> Line:
+        mark, role = VERDICTS[row.verdict][0].split()[0], VERDICTS[row.verdict][2]
+        is_taken = row.key == self.taken
+        tone = "dim" if self.is_old else "best" if is_taken else "value"
+        return line(
+            Span("▌" if at_cursor else " ", "accent"),
+            Span("▸" if row.key in self.marked else " ", "accent"),
+            Span(mark, "dim" if self.is_old else role),
+            Span(" ● " if is_front else "   ", "dim" if self.is_old else "accent"),
+            Span("".join(cells), tone),
+            selected=at_cursor,
+        )
+
+    def _resort(self) -> None:
+        self.cursor = 0
+        self._arrange(None)
+
+    def _arrange(self, here: tuple[tuple[str, str], ...] | None) -> None:
+        """Filter and sort; leave the cursor on a row, or where it is."""
+        before = self.row
+        if self.found is None:
+            return
+        columns, rows = self.found.columns, self.found.rows
+        words = self.filter.casefold().split()
+        kept = [index for index, row in enumerate(rows) if is_found(row, words, index in self.found.front)]
+        self._shown = tuple(in_order(kept, rows, columns, self.sorted_by, self.is_reversed))
+        place = next((place for place, index in enumerate(self._shown) if rows[index].key == here), None)
+        self.cursor = place if place is not None else max(0, min(self.cursor, len(self._shown) - 1))
+        self.repaint()
+        if self.row is not before:
+            self.post_message(self.CursorMoved(self))

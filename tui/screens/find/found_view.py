@@ -1,0 +1,189 @@
+"""The engine's answer to a search as rows and columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from capacity_tui.engine.api import FIGURES, Interval, Verdict, all_fields, plan_value_text, written_figure
+from capacity_tui.tui.found import ALWAYS, ExcludedPlans, Found, FoundCell, FoundColumn, FoundRow
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.api import Found as FoundPlan
+    from capacity_tui.engine.api import Plan, Question, SearchAnswer
+
+_MEMORY, _HOURLY = "memory.utilization_percent", "cost.usd_per_hour"
+_JOB, _STEP = "computation.estimated_train_time_seconds", "computation.step_seconds"
+_PRICE, _PRICE_EACH = "cost.usd", "cost.usd_per_million_tokens"
+_FIRST = "computation.infer.time_to_first_token_seconds"
+_EACH = "computation.infer.time_per_output_token_seconds"
+_RATE = "computation.infer.output_tokens_per_second"
+_TRAIN = ((_MEMORY,), (_JOB, _STEP), (_HOURLY,), (_PRICE, _PRICE_EACH))
+_INFER = ((_MEMORY,), (_FIRST, _STEP), (_EACH,), (_RATE,), (_HOURLY,), (_PRICE_EACH,))
+"""Figures of a row in order; of several the first that is known."""
+_RANKS = {_MEMORY: 2, _HOURLY: 5, _RATE: 3}
+_HEADS = {_MEMORY: "memory", _HOURLY: "$/h", _PRICE_EACH: "$/M tok", _STEP: "step"}
+"""Heads that differ from what a figure is called elsewhere, for want of room."""
+_MODEL, _HARDWARE, _DEVICES = "model.name", "hardware.name", "hardware.devices"
+_SIZES = ("tp", "pp", "cp", "ep", "interleave")
+_LAYOUT = "parallelism."
+_WORDS = {"counted": "tok", "iteration": "step", "job": "job", "unit": "token"}
+_FULL = 100.0
+_OTHERS_RANK, _LAYOUT_RANK = 6, 4
+
+
+def weighed_figures(plan: Plan, goal: str) -> tuple[str, ...]:
+    """Return the two figures that are weighed against each other: time and money, or the goal and money."""
+    pair = (_FIRST, _PRICE_EACH) if plan.task == "infer" else (_JOB, _PRICE)
+    if goal in (*pair, _EACH):
+        return (_EACH if goal == _EACH else pair[0], pair[1])
+    return (goal, pair[1])
+
+
+def found_of(answer: SearchAnswer, question: Question) -> Found:
+    """Return an answer as the screen shows it."""
+    table = _Table(question, answer.top)
+    keys = table.figures(question)
+    weighed = tuple(table.place_of(key, keys) for key in answer.compared if key in keys)
+    return Found(
+        columns=tuple(table.columns(keys)),
+        rows=tuple(table.row(found, keys) for found in answer.top),
+        tried=answer.evaluated,
+        fitting=answer.fitting,
+        seconds=answer.seconds,
+        excluded=tuple(ExcludedPlans(one.rule, one.count, one.example) for one in answer.rejected),
+        is_complete=answer.complete,
+        share=answer.share_done,
+        weighed=(weighed[0], weighed[1]) if len(weighed) > 1 else None,
+        front=frozenset(answer.pareto),
+    )
+
+
+@dataclass(frozen=True)
+class _Table:
+    """The columns of an answer: what rows differ in, then their figures.
+
+    Attributes:
+        question: what was asked.
+        found: the rows.
+    """
+
+    question: Question
+    found: Sequence[FoundPlan]
+
+    def figures(self, question: Question) -> tuple[str, ...]:
+        """Return the figures of the columns: the usual ones that are known, the goal's and those with limits."""
+        usual = _INFER if question.plan.task == "infer" else _TRAIN
+        known = [next((key for key in keys if self._is_known(key)), None) for keys in usual]
+        asked = [*(limit.figure for limit in question.limits), *([question.goal.figure] if question.goal else [])]
+        more = [key for key in asked if self._is_known(key)]
+        return tuple(dict.fromkeys(key for key in (*known, *more) if key is not None))
+
+    def columns(self, figures: Sequence[str]) -> Iterator[FoundColumn]:
+        """Yield the columns, words first."""
+        for path in self._named:
+            is_count = path == _DEVICES
+            yield FoundColumn("n" if is_count else path.partition(".")[0], is_number=is_count)
+        if self._has_layout:
+            yield FoundColumn("layout", is_number=False, rank=_LAYOUT_RANK)
+        for path in self._others:
+            is_number = all(isinstance(one.set.get(path), int | float) for one in self.found)
+            yield FoundColumn(_label(path).lower(), is_number=is_number, rank=_OTHERS_RANK)
+        for key in figures:
+            figure = FIGURES[key]
+            title = _HEADS.get(key) or (figure.brief or figure.label).format(**_WORDS)
+            yield FoundColumn(title, figure.better, rank=_RANKS.get(key, ALWAYS))
+
+    def place_of(self, key: str, figures: Sequence[str]) -> int:
+        """Return the place of a figure among the columns."""
+        return len(self._named) + self._has_layout + len(self._others) + tuple(figures).index(key)
+
+    def row(self, found: FoundPlan, figures: Sequence[str]) -> FoundRow:
+        """Return one row."""
+        cells = [_set_cell(found.set.get(path)) for path in self._named]
+        cells += [FoundCell(_layout(found.set, self._devices(found)))] if self._has_layout else []
+        cells += [_set_cell(found.set.get(path)) for path in self._others]
+        cells += [_figure_cell(key, found.figures.get(key)) for key in figures]
+        return FoundRow(
+            dict(found.set), _verdict(found), tuple(cells), tuple(_about(found, figures)), found.dominated_by
+        )
+
+    @property
+    def _named(self) -> tuple[str, ...]:
+        """Model, hardware and number of devices, where the question leaves them open."""
+        asked = self.question
+        open_ones = ((_MODEL, asked.models), (_HARDWARE, asked.hardware), (_DEVICES, asked.devices))
+        return tuple(path for path, names in open_ones if names)
+
+    @property
+    def _has_layout(self) -> bool:
+        return any(path.startswith(_LAYOUT) for found in self.found for path in found.set)
+
+    @property
+    def _others(self) -> tuple[str, ...]:
+        """Other fields in which rows differ."""
+        paths = dict.fromkeys(path for found in self.found for path in found.set)
+        free = (path for path in paths if path not in (_MODEL, _HARDWARE, _DEVICES) and not path.startswith(_LAYOUT))
+        return tuple(path for path in free if len({str(found.set.get(path)) for found in self.found}) > 1)
+
+    def _devices(self, found: FoundPlan) -> int | None:
+        count = found.set.get(_DEVICES, self.question.plan.hardware.devices)
+        return count if isinstance(count, int) else None
+
+    def _is_known(self, key: str) -> bool:
+        return any(key in found.figures for found in self.found)
+
+
+def _layout(change: Mapping[str, object], devices: int | None) -> str:
+    """Return the sizes of a layout that are more than one, and how far it is sharded."""
+    sizes = {name: change.get(_LAYOUT + name) for name in ("dp", *_SIZES)}
+    counts = {name: size for name, size in sizes.items() if isinstance(size, int)}
+    if devices is not None and "dp" not in counts:
+        inside = counts.get("tp", 1) * counts.get("pp", 1) * counts.get("cp", 1)
+        counts = {"dp": devices // max(inside, 1), **counts}
+    words = [f"{name}{size}" for name, size in counts.items() if size > 1]
+    stage = change.get(_LAYOUT + "zero")
+    words += [f"zero{stage}"] if stage not in (None, 0) else []
+    return " ".join(words) or "one device"
+
+
+def _verdict(found: FoundPlan) -> Verdict:
+    """Return the verdict of the memory's range, as an estimate has it."""
+    share = found.figures.get(_MEMORY)
+    if found.fits is None or share is None:
+        return Verdict.UNKNOWN
+    if not found.fits:
+        return Verdict.OVER
+    return Verdict.TIGHT if share.high > _FULL else Verdict.FITS
+
+
+def _about(found: FoundPlan, figures: Sequence[str]) -> Iterator[str]:
+    """Yield all that a row sets, then its figures with their ranges."""
+    yield " · ".join(
+        f"{_label(path)} {plan_value_text(value)}" for path, value in found.set.items() if value is not None
+    )
+    ranges = ((key, found.figures[key]) for key in figures if key in found.figures)
+    yield " · ".join(_range_text(key, one) for key, one in ranges if one.low < one.high)
+
+
+def _range_text(key: str, value: Interval) -> str:
+    figure = FIGURES[key]
+    title, unit = (text.format(**_WORDS) for text in (figure.brief or figure.label, figure.unit))
+    return f"{title} {written_figure(float(value.low), unit)} – {written_figure(float(value.high), unit)}"
+
+
+def _set_cell(value: object) -> FoundCell:
+    number = float(value) if isinstance(value, int | float) else None
+    return FoundCell(plan_value_text(value) or "–", number)
+
+
+def _figure_cell(key: str, value: Interval | None) -> FoundCell:
+    if value is None:
+        return FoundCell("n/a")
+    return FoundCell(written_figure(float(value.value), FIGURES[key].unit.format(**_WORDS)), float(value.value))
+
+
+def _label(path: str) -> str:
+    known = all_fields().get(path)
+    return known.knob.label if known else path.rpartition(".")[2]

@@ -1,0 +1,179 @@
+"""The parts of a question on the screen: goal, limits, what is free, and what each stands for in a command."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+
+from capacity_tui.engine.api import Plan, PlanError
+from capacity_tui.tui.view import Field, Kind
+
+OWN = "the plan's"
+"""What stands for what the plan has."""
+GOALS: Mapping[str, Mapping[str, str]] = {
+    "train": {
+        "cheapest": "usd",
+        "fastest": "time",
+        "most throughput": "throughput",
+        "least energy": "energy",
+        "least memory": "memory",
+    },
+    "infer": {
+        "cheapest token": "usd",
+        "first token soonest": "ttft",
+        "next token soonest": "tpot",
+        "most throughput": "throughput",
+        "least energy": "energy",
+    },
+}
+"""Goals by task, and the words of a command for them."""
+_GOAL_WORDS = {
+    "cheapest": "what the whole job costs",
+    "fastest": "when the whole job is done",
+    "most throughput": "tokens a second of all devices",
+    "least energy": "electricity of the whole job",
+    "least memory": "the fullest device",
+    "cheapest token": "what a million tokens cost",
+    "first token soonest": "how long a request waits for its first token",
+    "next token soonest": "how long each further token takes",
+}
+_TIMES = ("", "1h", "4h", "12h", "24h", "3d", "7d", "30d")
+_SUMS = ("", "10", "50", "200", "1k", "5k", "20k", "100k")
+_TRAIN_LIMITS = (
+    Field(
+        *("time", "Deadline", "limits", ""),
+        unit="such as 24h or 3d",
+        choices=_TIMES,
+        help="The most the whole job may take, at the upper end of its range.",
+    ),
+    Field(
+        *("usd", "Budget", "limits", ""),
+        unit="dollars, such as 200",
+        choices=_SUMS,
+        help="The most the whole job may cost, at the upper end of its range.",
+    ),
+)
+_INFER_LIMITS = (
+    Field(
+        *("ttft", "First token", "limits", ""),
+        unit="such as 2s",
+        choices=("", "200ms", "500ms", "1s", "2s", "5s"),
+        help="The most a request may wait for its first token, at the upper end of the range.",
+    ),
+    Field(
+        *("tpot", "Each token", "limits", ""),
+        unit="such as 50ms",
+        choices=("", "10ms", "20ms", "50ms", "100ms"),
+        help="The most each further token may take, at the upper end of the range.",
+    ),
+    Field(
+        *("usd", "$/M tokens", "limits", ""),
+        unit="dollars, such as 2",
+        choices=("", "0.1", "0.5", "1", "2", "5"),
+        help="The most a million tokens may cost, at the upper end of the range.",
+    ),
+)
+_FREE = (
+    Field(
+        *("limits", "Limits", "limits", ""),
+        unit="such as memory<=90% throughput>=10k",
+        choices=("", "memory<=100%", "memory<=90%", "memory<=75%"),
+        help="Other limits, FIGURE<=VALUE or FIGURE>=VALUE with spaces between, on any figure of a result.",
+    ),
+    Field(
+        *("hardware", "Hardware", "free", OWN),
+        unit="names with commas between",
+        choices=(OWN,),
+        catalogue="accelerator",
+        help="Device types and instances to try, with commas between, or the plan's own.",
+        words={OWN: "the hardware of the plan alone"},
+    ),
+    Field(
+        *("devices", "Devices", "free", ""),
+        unit="such as 8, 1..64 or 4,8,16",
+        choices=(OWN, "1..8", "1..16", "1..64", "1..256"),
+        help="How many devices to try: a number, a list, or a range, which doubles.",
+    ),
+    Field(
+        *("models", "Models", "free", OWN),
+        unit="names with commas between",
+        choices=(OWN,),
+        catalogue="model",
+        help="Models to try, with commas between, or the plan's own.",
+        words={OWN: "the model of the plan alone"},
+    ),
+    Field(
+        *("vary", "Also free", "free", ""),
+        unit="such as seq_len=4k..32k precision=bf16,fp8",
+        help="More fields with values to try, KEY=V1,V2 or KEY=LO..HI with spaces between. Layout, micro batch, "
+        "checkpointing and ZeRO are free where the plan leaves them to the modes, and all of them if nothing is said.",
+    ),
+)
+LIMIT_PARTS = ("time", "usd", "ttft", "tpot")
+"""Parts that are the most a figure of their name may be."""
+_LIMIT = re.compile(r"[\w.]+\s*[<>]=?\s*[^<>,;]+?(?=\s*[,;]|\s+[\w.]+\s*[<>]|\s*$)")
+
+
+def parts_of(plan: Plan, said: Mapping[str, str]) -> tuple[Field, ...]:
+    """Return the parts of a question about a plan: what was said, and what makes sense at once for the rest.
+
+    Args:
+        plan: the plan.
+        said: texts by key.
+    """
+    task = "infer" if plan.task == "infer" else "train"
+    goals = tuple(GOALS[task])
+    goal = Field(
+        *("goal", "Goal", "goal", goals[0]),
+        kind=Kind.CHOICE,
+        choices=goals,
+        help="What the best are chosen by.",
+        words=_GOAL_WORDS,
+    )
+    limits = _INFER_LIMITS if task == "infer" else _TRAIN_LIMITS
+    usual = {"devices": _usual_devices(plan), **_own_limits(plan)}
+    return tuple(
+        replace(part, text=said.get(part.key, usual.get(part.key, part.text))) for part in (goal, *limits, *_FREE)
+    )
+
+
+def _usual_devices(plan: Plan) -> str:
+    count = plan.hardware.devices
+    return f"1..{max(8, count)}" if isinstance(count, int) else "1..8"
+
+
+def _own_limits(plan: Plan) -> Mapping[str, str]:
+    """Return the limits that the plan itself has."""
+    if plan.task != "infer":
+        return {}
+    own = {"ttft": plan.inference.ttft_seconds, "tpot": plan.inference.tpot_seconds}
+    return {key: f"{1000 * value:g}ms" for key, value in own.items() if value is not None}
+
+
+def limits_said(texts: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the limits of a question as a command has them.
+
+    Args:
+        texts: the parts by key.
+
+    Raises:
+        PlanError: something among the other limits is none.
+    """
+    found = [f"{key}<={texts[key]}" for key in LIMIT_PARTS if texts.get(key)]
+    others = texts.get("limits", "")
+    read = [match.group().replace(" ", "") for match in _LIMIT.finditer(others)]
+    rest = _LIMIT.sub("", others).strip(" ,;")
+    if rest:
+        raise PlanError("not a limit", repr(rest)[:60], "write FIGURE<=VALUE, such as memory<=90%")
+    return (*found, *read)
+
+
+def names_said(text: str) -> tuple[str, ...]:
+    """Return the names in a list; none where it is the plan's own."""
+    return () if text in ("", OWN) else tuple(name for name in re.split(r"[,;\s]+", text) if name)
+
+
+def axes_said(text: str) -> tuple[str, ...]:
+    """Return the axes in a list with spaces or semicolons between."""
+    return tuple(part for part in re.split(r"[;\s]+", text) if part)

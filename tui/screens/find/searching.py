@@ -1,0 +1,120 @@
+"""Asking for plans in a thread: one search at a time, and what it was asked about."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from textual.dom import DOMNode
+
+from capacity_tui.tui.messages import Asked, Searched
+from capacity_tui.tui.requests import Request
+from capacity_tui.tui.session import Session
+
+if TYPE_CHECKING:
+    from capacity_tui.tui.found import Question
+    from capacity_tui.tui.view import Document
+
+_SUBJECT = "search"
+
+
+class Searching:
+    """Keeps the question, and has it answered anew when it or the plan changes.
+
+    A search goes on while another view is shown, unless the plan changes: then its answer would be of no use.
+
+    Args:
+        session: what every screen works with.
+        asker: the screen that the answers go to.
+
+    Attributes:
+        question: what is asked; None before it is known.
+        is_running: whether a search is under way.
+        was_stopped: whether the last one was stopped before its end.
+    """
+
+    def __init__(self, session: Session, asker: DOMNode) -> None:
+        self._session = session
+        self._asker = asker
+        self._stop = threading.Event()
+        self._said: Mapping[str, str] = {}
+        self._answered: list[Document] = []
+        self.question: Question | None = None
+        self.is_running = False
+        self.was_stopped = False
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the rows are those of the plan: it is the one that was asked about, or has taken up one of them."""
+        return self._session.store.document in self._answered
+
+    def follow(self) -> bool:
+        """Ask about the plan as it is now; return whether that is anything new."""
+        if self._session.store.document is None or self.is_current:
+            return False
+        self._ask(None)
+        return True
+
+    def edit(self, key: str, text: str) -> None:
+        """Ask otherwise.
+
+        Raises:
+            CapacityError: the text makes no sense there; the question stays.
+        """
+        if self.question is None:
+            return
+        self.question = self.question.edited(key, text)
+        self._said = self.question.said
+        self._ask(self.question)
+
+    def take_asked(self, event: Asked) -> None:
+        """Take up the question as it was understood."""
+        self.question = event.question
+
+    def take_up(self, document: Document) -> None:
+        """Keep the rows for what the plan has become with one of them."""
+        self._answered.append(document)
+
+    def stop(self) -> bool:
+        """Stop searching, and keep the best so far; return whether there was anything to stop."""
+        if not self.is_running or self._stop.is_set():
+            return False
+        self._stop.set()
+        self.was_stopped = True
+        return True
+
+    def give_up(self) -> None:
+        """Search no more for a plan that is not there any more."""
+        self._stop.set()
+        self._session.cancel(self._asker, _SUBJECT)
+        self.is_running = False
+
+    def ended(self) -> None:
+        """Note that the search has ended."""
+        self.is_running = False
+
+    def _ask(self, question: Question | None) -> None:
+        document = self._session.store.document
+        if document is None:
+            return
+        self._stop.set()
+        stop = self._stop = threading.Event()
+        self._answered, self.is_running, self.was_stopped = [document], True, False
+        self._session.ask(self._asker, _SUBJECT, _work(document, question, self._said, stop))
+
+
+def _work(
+    document: Document, question: Question | None, said: Mapping[str, str], stop: threading.Event
+) -> Callable[[Request], Searched]:
+    def work(request: Request) -> Searched:
+        asked = question or document.question(said)
+        request.answer(Asked(document, asked))
+
+        def is_stopped() -> bool:
+            return stop.is_set() or request.cancelled.is_set()
+
+        found = asked.answer(lambda so_far: request.answer(Searched(so_far)), is_stopped)
+        return Searched(found, is_last=True)
+
+    return work
