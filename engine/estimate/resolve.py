@@ -54,7 +54,11 @@ class ResolvedPlan:
 
 
 def resolve_plan(
-    plan: Plan, catalog: Catalog, machine: Machine | None = None, like: ResolvedPlan | None = None
+    plan: Plan,
+    catalog: Catalog,
+    machine: Machine | None = None,
+    like: ResolvedPlan | None = None,
+    cluster: Cluster | None = None,
 ) -> ResolvedPlan:
     """Return the plan with every default filled in.
 
@@ -63,6 +67,7 @@ def resolve_plan(
         catalog: facts.
         machine: the detected machine, for plans that run on it.
         like: a settled plan of the same model, hardware and prices, whose looked-up facts serve this one too.
+        cluster: what the hardware stands for, where that was looked up for plans of several models.
 
     Raises:
         PlanError: a field is still ``auto``, or values contradict each other.
@@ -70,7 +75,10 @@ def resolve_plan(
     """
     family = like.family if like else family_of(plan.model.name, catalog)
     refuse_unknown_names(plan, catalog)
-    cluster = like.cluster if like else resolve_cluster(plan.hardware, plan.pricing, catalog, machine)
+    if like is not None:
+        cluster = like.cluster
+    elif cluster is None:
+        cluster = resolve_cluster(plan.hardware, plan.pricing, catalog, machine)
     task = plan.task or ("finetune" if plan.training.method else family.task)
     hardware = plan.hardware.model_copy(update={"devices": int(cluster.devices), "per_node": int(cluster.per_node)})
     plan = plan.model_copy(update={"task": task, "hardware": hardware})

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.names import key_of
@@ -57,20 +58,22 @@ class KnownModel:
 
 def known_models(catalog: Catalog) -> tuple[KnownModel, ...]:
     """Return all of them: algorithms, networks, bare transformers, models of other packages."""
-    rows = (_network(name, catalog) for name in catalog.networks)
-    return (
-        *(_classical(name, catalog) for name in CLASSICAL),
-        *(_family_network(name) for name in NETWORKS),
-        *rows,
-        *(_transformer(name) for name in TRANSFORMERS),
-        *(_plugin(plugin) for plugin in load_plugins().models.values()),
-    )
+    return tuple(make() for _, make in _all(catalog))
 
 
 def find_known_model(name: str, catalog: Catalog) -> KnownModel | None:
     """Return the model of a name, whatever its case, spaces and hyphens; None for catalogue architectures."""
-    wanted = catalog.networks.find_id(name) or name
-    return next((model for model in known_models(catalog) if key_of(model.id) == key_of(wanted)), None)
+    wanted = key_of(catalog.networks.find_id(name) or name)
+    return next((make() for id_, make in _all(catalog) if key_of(id_) == wanted), None)
+
+
+def _all(catalog: Catalog) -> Iterator[tuple[str, Callable[[], KnownModel]]]:
+    """Yield the name of each, and what puts together what is known of it."""
+    yield from ((name, partial(_classical, name, catalog)) for name in CLASSICAL)
+    yield from ((name, partial(_family_network, name)) for name in NETWORKS)
+    yield from ((name, partial(_network, name, catalog)) for name in catalog.networks)
+    yield from ((name, partial(_transformer, name)) for name in TRANSFORMERS)
+    yield from ((plugin.name, partial(_plugin, plugin)) for plugin in load_plugins().models.values())
 
 
 def _classical(name: str, catalog: Catalog) -> KnownModel:

@@ -346,16 +346,18 @@ def with_following(layout: Layout, given: Collection[str]) -> Layout:
         layout: sizes; over arrays of layouts too.
         given: names of those in ``FOLLOWING`` that stay as they are.
     """
+    follow: dict[str, Number] = {}
     if "etp" not in given:
-        layout = replace(layout, etp=where(layout.ep > 1, 1.0, layout.tp))
+        follow["etp"] = where(layout.ep > 1, 1.0, layout.tp)
     if "dp" not in given:
-        layout = replace(layout, dp=np.maximum(np.floor(layout.devices / layout.model), 1.0))
+        follow["dp"] = np.maximum(np.floor(layout.devices / layout.model), 1.0)
     if "sequence_parallel" not in given:
-        layout = replace(layout, sequence_parallel=(layout.tp > 1) * 1.0)
-    ranks = layout.dp * layout.cp
-    shard = np.minimum(layout.shard, ranks) if "shard" in given else ranks
+        follow["sequence_parallel"] = (layout.tp > 1) * 1.0
+    ranks = follow.get("dp", layout.dp) * layout.cp
+    follow["shard"] = np.minimum(layout.shard, ranks) if "shard" in given else ranks
     # Without stages there are no pieces of a pipeline to take turns.
-    return replace(layout, shard=shard, interleave=where(layout.pp > 1, layout.interleave, 1.0))
+    follow["interleave"] = where(layout.pp > 1, layout.interleave, 1.0)
+    return replace(layout, **follow)
 
 
 def possible(layout: Layout, *besides: LayoutRule) -> Flags:

@@ -109,16 +109,15 @@ def _faults(plan: Plan, catalog: Catalog) -> Iterator[PlanError]:
         name, kind = plan.value(path), all_fields()[path].knob.rows
         if name is None or name == AUTO:
             continue
-        place = Place(field=path)
         if kind in _FOUND:
             try:
                 _FOUND[kind](str(name), catalog)
             except CatalogError as error:
-                yield PlanError(error.title, error.detail, error.hint, place)
+                yield PlanError(error.title, error.detail, error.hint, Place(field=path))
         elif kind in _CLOSED:
             known = _closed_names(path, catalog)
             if name not in known:
                 close = nearest(str(name), known, 1)
                 allowed = f"allowed: {', '.join(known)}"
                 hint = f"did you mean {close[0]}? {allowed}" if close else allowed
-                yield PlanError(f"no {kind} is called {name!r}"[:200], hint=hint, place=place)
+                yield PlanError(f"no {kind} is called {name!r}"[:200], hint=hint, place=Place(field=path))

@@ -12,7 +12,9 @@ from capacity_tui.engine.choose.modes.limits import serving_room
 from capacity_tui.engine.choose.modes.mode_warnings import mode_warnings
 from capacity_tui.engine.choose.modes.shares import memory_budget, used_shares
 from capacity_tui.engine.cluster.cluster import Cluster
+from capacity_tui.engine.estimate.estimate import estimate_resolved
 from capacity_tui.engine.estimate.filled_by import FilledBy
+from capacity_tui.engine.estimate.note import Note
 from capacity_tui.engine.estimate.resolve import ResolvedPlan
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.plan.plan import Plan
@@ -61,6 +63,35 @@ class ModePlan:
             return None
         shares = used_shares(self.mode, self.estimate, self.resolved.cluster)
         return FilledBy(self.mode.title, self.mode.line, shares)
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What one mode chose, before it is estimated.
+
+    Attributes:
+        mode: the mode's figures.
+        resolved: the plan with everything filled in, and what its names stand for.
+        reasons: why each open field got its value.
+        notes: what had to be given up.
+        step_seconds: time of a step at the least, where the settings were searched for.
+    """
+
+    mode: Mode
+    resolved: ResolvedPlan
+    reasons: Mapping[str, str]
+    notes: tuple[Note, ...] = ()
+    step_seconds: float | None = None
+
+    def estimated(self, catalog: Catalog) -> ModePlan:
+        """Return the plan with its estimate.
+
+        Args:
+            catalog: facts.
+        """
+        estimate = estimate_resolved(self.resolved, catalog)
+        estimate = replace(estimate, warnings=(*estimate.warnings, *self.notes))
+        return ModePlan(self.mode, self.resolved, estimate, self.reasons, catalog)
 
 
 def budget_text(mode: Mode, cluster: Cluster) -> str:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
 
 from capacity_tui.engine.catalog import Architecture, Catalog
 from capacity_tui.engine.catalog.rows.modes import Mode
-from capacity_tui.engine.choose.modes.filled import ModePlan
+from capacity_tui.engine.choose.modes.filled import ModePlan, Settled
 from capacity_tui.engine.cluster.cluster import Cluster
+from capacity_tui.engine.estimate.resolve import job_steps
+from capacity_tui.engine.models.transformer.parameters import count_parameters
 from capacity_tui.engine.plan.edit import with_values
 from capacity_tui.engine.plan.plan import AUTO, Plan
 from capacity_tui.engine.units import format_count, format_seconds
@@ -19,37 +23,72 @@ OPEN_HOURS = 4.0
 ROUNDING = 1.02
 # Bytes of weights, gradients and states of one trained parameter at the least: 16-bit everything, 8-bit Adam.
 LEAST_BYTES_PER_PARAMETER = 6.0
+# Sums of a search and of an estimate may differ in their last digits.
+MARGIN = 1.0 + 1e-6
 
 
 def choose_model(
-    plan: Plan, mode: Mode, cluster: Cluster, catalog: Catalog, fill: Callable[[Plan], ModePlan]
-) -> tuple[Plan, str]:
-    """Return the plan with a model in place of ``auto``, and why it was chosen.
+    plan: Plan, mode: Mode, cluster: Cluster, catalog: Catalog, settle: Callable[[Plan], Settled]
+) -> tuple[ModePlan, str]:
+    """Return the plan with a model in place of ``auto``, filled and estimated, and why that model was chosen.
 
     Args:
         plan: a plan whose ``model.name`` is ``auto``.
         mode: the mode's ranges of parameters and hours.
         cluster: the hardware.
         catalog: where models come from.
-        fill: fills and estimates a plan that names its model.
+        settle: fills a plan that names its model.
     """
     lower, upper = mode.training_hours_range
     hours = upper or OPEN_HOURS * (lower or 1.0)
-    smallest: ModePlan | None = None
+    tried: list[Tried] = []
     for row in _candidates(mode, cluster, catalog, hours):
-        filled = fill(_named(plan, row.id))
-        seconds = job_seconds(filled)
-        if filled.estimate.held is not False and (smallest is None or plan_size(filled) < plan_size(smallest)):
-            smallest = filled
-        if filled.estimate.held is not False and seconds is not None and seconds <= hours * HOUR:
+        each = Tried(settle(_named(plan, row.id)), catalog)
+        tried.append(each)
+        # What takes too long by its steps alone needs no estimate, unless it turns out to be the smallest that fits.
+        if each.least_seconds > hours * HOUR * MARGIN:
+            continue
+        seconds = job_seconds(each.filled)
+        if each.filled.estimate.held is not False and seconds is not None and seconds <= hours * HOUR:
             size = format_count(float(row.params_total or 0))
             time = format_seconds(seconds)
-            return _named(plan, row.id), f"largest model that trains within the mode's {hours:g} h: {size}, {time}"
+            return each.filled, f"largest model that trains within the mode's {hours:g} h: {size}, {time}"
+    by_size = sorted(tried, key=lambda each: each.size)
+    smallest = next((each.filled for each in by_size if each.filled.estimate.held is not False), None)
     if smallest is None:
-        return _named(
-            plan, smallest_model(catalog)
-        ), "nothing of the mode's range fits; this is the smallest model of the catalogue"
-    return _shortened(plan, smallest, hours)
+        chosen = settle(_named(plan, smallest_model(catalog))).estimated(catalog)
+        return chosen, "nothing of the mode's range fits; this is the smallest model of the catalogue"
+    return _shortened(plan, smallest, hours, settle)
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A model that may be chosen, estimated when that is first asked for.
+
+    Attributes:
+        settled: the plan that names it, with everything filled in.
+        catalog: facts.
+    """
+
+    settled: Settled
+    catalog: Catalog
+
+    @property
+    def size(self) -> float:
+        """Its parameters."""
+        shape = self.settled.resolved.shape
+        return plan_size(self.filled) if shape is None else float(count_parameters(shape).total)
+
+    @property
+    def least_seconds(self) -> float:
+        """What the whole job takes at the least; 0 where nothing is known before it is estimated."""
+        steps = job_steps(self.settled.resolved.plan)
+        return (steps or 0.0) * (self.settled.step_seconds or 0.0)
+
+    @cached_property
+    def filled(self) -> ModePlan:
+        """Its estimate."""
+        return self.settled.estimated(self.catalog)
 
 
 def smallest_model(catalog: Catalog) -> str:
@@ -68,16 +107,16 @@ def job_seconds(filled: ModePlan) -> float | None:
     return None if computation.steps is None else float(computation.steps * computation.step_seconds.value)
 
 
-def _shortened(plan: Plan, smallest: ModePlan, hours: float) -> tuple[Plan, str]:
+def _shortened(plan: Plan, smallest: ModePlan, hours: float, settle: Callable[[Plan], Settled]) -> tuple[ModePlan, str]:
     """Return the smallest model with as many tokens as the mode's hours allow."""
     seconds = job_seconds(smallest)
-    named = _named(plan, str(smallest.plan.model.name))
     tokens = smallest.plan.training.tokens
     if seconds is None or not isinstance(tokens, float) or plan.training.tokens != AUTO:
-        return named, "smallest model of the mode's range"
+        return smallest, "smallest model of the mode's range"
     cut = float(f"{tokens * hours * HOUR / seconds:.2g}")
     why = f"smallest of the mode's models; all its tokens would take {format_seconds(seconds)}, cut to {hours:g} h"
-    return with_values(named, {"training.tokens": cut}), why
+    named = _named(plan, str(smallest.plan.model.name))
+    return settle(with_values(named, {"training.tokens": cut})).estimated(smallest.catalog), why
 
 
 def _named(plan: Plan, name: str) -> Plan:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.catalog.rows.modes import Mode
 from capacity_tui.engine.choose.modes.alike import Alike, alike, remarks
-from capacity_tui.engine.choose.modes.filled import ModePlan, Reasons, Values
+from capacity_tui.engine.choose.modes.filled import ModePlan, Reasons, Settled, Values
 from capacity_tui.engine.choose.modes.model_choice import choose_model, smallest_model
 from capacity_tui.engine.choose.modes.serving_goals import ServedSettings
 from capacity_tui.engine.choose.modes.serving_settings import choose_serving
@@ -87,7 +87,8 @@ def compare(plan: Plan, machine: Machine | None = None, catalog: Catalog | None 
     """
     facts = catalog or load_catalog()
     if plan.model.name == AUTO:
-        return Comparison(*(_fill_model(plan, mode, machine, facts) for mode in MODES))
+        shared = Shared()
+        return Comparison(*(_fill_model(plan, mode, machine, facts, shared) for mode in MODES))
     resolved = resolve_plan(with_placeholders(plan, facts), facts, machine)
     if not open_fields(plan):
         estimate = estimate_resolved(resolved, facts)
@@ -105,7 +106,7 @@ def fill(plan: Plan, mode_name: ModeName, machine: Machine | None = None, catalo
     """Fill every open field as a mode would, and estimate the result; an open job is the balanced mode's."""
     facts = catalog or load_catalog()
     if plan.model.name == AUTO:
-        return _fill_model(plan, mode_name, machine, facts)
+        return _fill_model(plan, mode_name, machine, facts, Shared())
     resolved = resolve_plan(with_placeholders(plan, facts), facts, machine)
     if not open_fields(plan):
         return _as_given(mode_name, resolved, estimate_resolved(resolved, facts), facts)
@@ -165,11 +166,18 @@ def _fill(
     shared: Shared | None = None,
 ) -> ModePlan:
     """Fill the open fields of a plan that names its model; ``resolved`` holds placeholders in them."""
-    shared = shared or Shared()
+    return _settled(plan, mode_name, machine, facts, resolved, shared or Shared()).estimated(facts)
+
+
+def _settled(
+    plan: Plan, mode_name: ModeName, machine: Machine | None, facts: Catalog, resolved: ResolvedPlan, shared: Shared
+) -> Settled:
+    """Choose the open fields of a plan that names its model; ``resolved`` holds placeholders in them."""
     mode, wanted, shape = _mode_for(mode_name, resolved, facts), open_fields(plan), resolved.shape
     budget = memory_budget(mode, resolved.cluster)
     base = with_placeholders(plan, facts)
     notes: tuple[Note, ...] = ()
+    step_seconds: float | None = None
 
     def estimated(values: Mapping[str, object]) -> Estimate:
         return estimate_resolved(resolve_plan(with_values(base, values), facts, machine, resolved), facts)
@@ -185,33 +193,32 @@ def _fill(
     elif shape is None:
         values, reasons = choose_own_parameters(resolved, wanted, mode, budget, estimated)
     else:
-        values, reasons, notes = _training(Search(plan, resolved, mode, facts, machine, shared.trained), wanted)
+        search = Search(plan, resolved, mode, facts, machine, shared.trained)
+        values, reasons, notes, step_seconds = _training(search, wanted)
     if isinstance(plan.training.global_batch, int):
         values["training.global_batch"] = plan.training.global_batch
     resolved = resolve_plan(with_values(base, values), facts, machine, resolved)
-    estimate = estimate_resolved(resolved, facts)
-    estimate = replace(estimate, warnings=(*estimate.warnings, *notes))
-    return ModePlan(mode, resolved, estimate, reasons, facts)
+    return Settled(mode, resolved, reasons, notes, step_seconds)
 
 
-def _training(search: Search, wanted: tuple[str, ...]) -> tuple[Values, Reasons, tuple[Note, ...]]:
-    """Choose the settings of a training run, with what had to be given up for memory."""
+def _training(search: Search, wanted: tuple[str, ...]) -> tuple[Values, Reasons, tuple[Note, ...], float]:
+    """Choose the settings of a training run, with what had to be given up for memory, and the time of a step."""
     base, before = search.before(wanted)
     taken = with_ways_out(search, base, wanted)
     reasons, notes = explained(search, taken)
     found = {path: why for path, why in taken.searched.reasons.items() if path in wanted}
-    return taken.searched.values, {**before, **found, **reasons}, notes
+    return taken.searched.values, {**before, **found, **reasons}, notes, taken.searched.step_seconds
 
 
-def _fill_model(plan: Plan, mode_name: ModeName, machine: Machine | None, facts: Catalog) -> ModePlan:
+def _fill_model(plan: Plan, mode_name: ModeName, machine: Machine | None, facts: Catalog, shared: Shared) -> ModePlan:
     """Choose the model first, then fill the rest."""
     cluster = resolve_cluster(plan.hardware, plan.pricing, facts, machine)
 
-    def filled(named: Plan) -> ModePlan:
-        return _fill(named, mode_name, machine, facts, resolve_plan(with_placeholders(named, facts), facts, machine))
+    def settled(named: Plan) -> Settled:
+        resolved = resolve_plan(with_placeholders(named, facts), facts, machine, cluster=cluster)
+        return _settled(named, mode_name, machine, facts, resolved, shared)
 
-    named, reason = choose_model(plan, facts.modes[mode_name], cluster, facts, filled)
-    chosen = filled(named)
+    chosen, reason = choose_model(plan, facts.modes[mode_name], cluster, facts, settled)
     return replace(chosen, reasons={"model.name": reason, **chosen.reasons})
 
 

@@ -49,6 +49,7 @@ class Searched:
         inside: whether they stay inside the mode's memory.
         fits: whether they fit the device and its host at all.
         needed: bytes of the fullest device.
+        step_seconds: time of a step.
     """
 
     values: Values
@@ -56,6 +57,7 @@ class Searched:
     inside: bool
     fits: bool
     needed: float
+    step_seconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +151,8 @@ class Search:
             values["parallelism.dp"] = self.plan.parallelism.dp
         tried = replace(space, grid=_within(space.grid, self.mode)).count
         reasons = _reasons(values, wanted, tried, found.result, inside, resolved.cluster, self.mode)
-        return Searched({**base, **values}, reasons, inside, fits, float(found.result.reserved_bytes))
+        needed, seconds = float(found.result.reserved_bytes), float(found.result.step_seconds)
+        return Searched({**base, **values}, reasons, inside, fits, needed, seconds)
 
     def _space(self, resolved: ResolvedPlan, wanted: tuple[str, ...]) -> TrainingSpace:
         """Return what to try for every open field that memory and speed decide; the plan's layout where no other is."""
@@ -169,7 +172,7 @@ class Search:
         group = _sharding_group(self.plan.parallelism.shard or 1)
         for besides in ((EQUAL_STAGES, group), (EQUAL_STAGES,)):
             space = over((*others, *sizes), *besides)
-            if space.count:
+            if space.grid.size:
                 return space
         return replace(over(others), rules=())
 

@@ -180,7 +180,7 @@ def matmul_per_token(shape: TransformerShape) -> Number:
     mixture = mixture + shape.experts_active * expert(bare)
     blocks = attention_weights(bare) + shape.dense_layers * mlp_per_dense_layer(bare) + shape.moe_layers * mixture
     cross = shape.layers * present(shape.encoder_layers) * (multi_head_weights(bare) - cross_key_value_weights(shape))
-    encoded = encoder_matmul_per_token(shape)
+    encoded = encoder_matmul_per_token(bare)
     return blocks + cross + encoded + embedding_projections(shape) + output_weights(bare)
 
 
@@ -191,7 +191,7 @@ def cross_key_value_weights(shape: TransformerShape) -> Number:
 
 def encoder_matmul_per_token(shape: TransformerShape) -> Number:
     """Weights a source token is multiplied with: the encoder, and the keys and values the decoder attends to."""
-    bare = replace(shape, biases=frozenset())
+    bare = replace(shape, biases=frozenset()) if shape.biases else shape
     blocks = shape.encoder_layers * (multi_head_weights(bare) + mlp_per_dense_layer(bare))
     return blocks + shape.layers * present(shape.encoder_layers) * cross_key_value_weights(shape)
 

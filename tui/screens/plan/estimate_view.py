@@ -255,10 +255,11 @@ def _figure_row(estimate: Estimate, key: str, indent: int = 0) -> Row:
 def _chosen(filled: ModePlan, catalog: Catalog) -> dict[str, Chosen]:
     """Return every field of the filled plan, with the reason where the mode chose it."""
     name = filled.plan.model.name
-    known = find_known_model(name, catalog) if name else None
+    kind = family_of(name, catalog).kind
+    known = find_known_model(name, catalog) if name and kind == "network" else None
     sizes = {} if known is None else {f"{OWN_PARAMETERS}{parameter}": size for parameter, size in known.sizes.items()}
     chosen = {}
-    for path, given in plan_values(filled.plan, family_of(name, catalog).kind).items():
+    for path, given in plan_values(filled.plan, kind).items():
         value = sizes.get(path) if given is None else given
         if value is None:
             continue
