@@ -220,6 +220,12 @@ if TYPE_CHECKING:
     from capacity_tui.engine.present.results import result_as_dict as result_as_dict
     from capacity_tui.engine.present.results import to_json as to_json
     from capacity_tui.engine.present.results import to_yaml as to_yaml
+    from capacity_tui.engine.present.search_report import SearchTable as SearchTable
+    from capacity_tui.engine.present.search_report import progress_text as progress_text
+    from capacity_tui.engine.present.search_report import reason_rows as reason_rows
+    from capacity_tui.engine.present.search_report import search_as_dict as search_as_dict
+    from capacity_tui.engine.present.search_report import search_lines as search_lines
+    from capacity_tui.engine.present.search_report import search_table as search_table
     from capacity_tui.engine.present.sensitivity_report import TORNADO_HEADS as TORNADO_HEADS
     from capacity_tui.engine.present.sensitivity_report import measurement_advice as measurement_advice
     from capacity_tui.engine.present.sensitivity_report import sensitivity_as_data as sensitivity_as_data

@@ -112,6 +112,7 @@ NAMES = {
     "present.reports": "Report write_report",
     "present.results": "result_as_dict to_json to_yaml",
     "present.pictures.roofline_chart": "limit_text:roofline_limit_text",
+    "present.search_report": "SearchTable progress_text reason_rows search_as_dict search_lines search_table",
     "present.sensitivity_report": (
         "TORNADO_HEADS measurement_advice sensitivity_as_data sensitivity_as_markdown tornado_headline tornado_tables"
     ),

@@ -58,6 +58,12 @@ def field_value(path: str, text: str, catalog: Catalog) -> object:
     return plan.value(path)
 
 
+def short_name(path: str) -> str:
+    """Return the end of a field's path where no other field ends so; else all of it."""
+    end = path.rpartition(".")[2]
+    return end if _paths_by_end().get(end, (path,)) == (path,) else path
+
+
 @cache
 def _paths_by_end() -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}

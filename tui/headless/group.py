@@ -14,6 +14,7 @@ from capacity_tui.tui.headless.machine import configs, detect
 from capacity_tui.tui.headless.measure import calibrate, sample
 from capacity_tui.tui.headless.plans import plan, validate
 from capacity_tui.tui.headless.saved import plans
+from capacity_tui.tui.headless.search import search
 from capacity_tui.tui.headless.sensitivity import sensitivity
 
 PROGRAM = "capacity-tui"
@@ -86,7 +87,7 @@ def group(
 
 
 for command in (
-    detect, configs, plan, validate, plans, examples, models, hardware, instances, sample, calibrate, accuracy,
-    sensitivity,
+    detect, configs, plan, search, validate, plans, examples, models, hardware, instances, sample, calibrate,
+    accuracy, sensitivity,
 ):  # fmt: skip
     group.add_command(command)

@@ -51,6 +51,7 @@ class Answer:
         fitting: those of them that memory holds as estimated and that keep every limit at the far end of its range.
         seconds: how long it took.
         rejected: what excluded the others, most first.
+        missed: what the valid ones that are not fitting miss: memory, or a limit; each counted under the first.
         top: the best, the very best first; behind them those of the front that are not among them.
         pareto: positions in ``top`` of configurations that nothing dominates in the compared figures.
         compared: result keys of those figures.
@@ -65,6 +66,7 @@ class Answer:
     fitting: int = 0
     seconds: float = 0.0
     rejected: tuple[Rejected, ...] = ()
+    missed: tuple[Rejected, ...] = ()
     top: tuple[Found, ...] = ()
     pareto: tuple[int, ...] = ()
     compared: tuple[str, ...] = ()

@@ -13,18 +13,21 @@ from capacity_tui.engine.choose.search.answer import Answer, Found, Rejected
 from capacity_tui.engine.choose.search.front import Front, Positions, dominator
 from capacity_tui.engine.choose.search.question import Goal, Limit, Question, better_of
 from capacity_tui.engine.choose.search.spaces import Prepared, Refused
-from capacity_tui.engine.choose.space.grid import Floats, Values
+from capacity_tui.engine.choose.space.grid import Axis, Floats, Values
 from capacity_tui.engine.choose.space.space import Block
 from capacity_tui.engine.estimate.estimate import estimate_resolved
 from capacity_tui.engine.estimate.figures import METRICS
 from capacity_tui.engine.estimate.resolve import resolve_plan
 from capacity_tui.engine.numeric import Flags, Number, mean
 from capacity_tui.engine.plan.edit import edited
+from capacity_tui.engine.plan.field_values import short_name
 from capacity_tui.engine.uncertainty.intervals import Interval
 
 if TYPE_CHECKING:
     from capacity_tui.engine.machine.machine import Machine
 
+MEMORY = "memory.reserved_bytes"
+NOT_HELD = "does not fit into memory"
 # Settles ties between configurations that the goal does not tell apart.
 TIE = Goal("computation.tokens_per_second", "more")
 # Configurations of a front that an answer holds at most, spread evenly along it.
@@ -36,14 +39,17 @@ class Row:
     """A configuration that may be among the best.
 
     Attributes:
-        score: the goal's figure; less is better.
-        tie: what settles ties; less is better.
+        order: the goal's figure and what settles ties; less is better, and what has the same is the same to a user.
         change: what makes it of the plan that was asked about.
     """
 
-    score: float
-    tie: float
+    order: tuple[float, ...]
     change: Values
+
+    @property
+    def score(self) -> float:
+        """The goal's figure; less is better."""
+        return self.order[0]
 
 
 class Best:
@@ -63,31 +69,36 @@ class Best:
         self._front = Front(len(question.pareto)) if question.pareto else None
         self._signs = [1.0 if better_of(key) == "less" else -1.0 for key in question.pareto]
         self._rejected: dict[str, Rejected] = {}
+        self._missed: dict[str, Rejected] = {}
+        self._varied: dict[str, dict[object, None]] = {}
         self._found: dict[tuple[tuple[str, object], ...], Found | None] = {}
 
     def refuse(self, refused: Refused) -> None:
         """Count a space that cannot be."""
         self.evaluated += refused.count
-        self._reject(refused.error.title, refused.count, _said(refused.change) or refused.error.one_line())
+        error = refused.error
+        example = ": ".join(filter(None, (_said(refused.change), error.detail or error.hint)))
+        _count(self._rejected, error.title, refused.count, example)
 
     def begin(self, prepared: Prepared) -> None:
         """Count what rules exclude from a space."""
         for each in prepared.space.excluded:
             self.evaluated += each.count
-            self._reject(each.rule.broken, each.count, f"{_said(each.example)}: {each.figures}")
+            _count(self._rejected, each.rule.broken, each.count, f"{_said(each.example)}: {each.figures}")
+        for axis in (*prepared.space.grid.axes, *(Axis(path, (value,)) for path, value in prepared.apart.items())):
+            self._varied.setdefault(axis.path, {}).update(dict.fromkeys(axis.values))
 
     def take(self, prepared: Prepared, block: Block) -> None:
         """Take the best of a block."""
         shape, grid = block.grid.shape, block.grid
         self.evaluated += grid.count(np.asarray(block.possible))
         self.valid += grid.count(np.asarray(block.possible))
-        kept = _kept(block, self._question.limits)
-        if not kept.any():
-            return
-        self.fitting += grid.count(kept)
+        kept = self._kept(prepared, block)
         goal = block.value(self._goal.figure)
         if goal is None:
-            self._reject(f"no {self._goal.figure} is known", grid.count(kept), _said(prepared.change))
+            kept = self._without(np.zeros_like(kept), kept, f"no {self._goal.figure} known", prepared, block)
+        self.fitting += grid.count(kept)
+        if goal is None or not kept.any():
             return
         whole = np.broadcast_to(kept, shape).ravel()
         scores = self._goal.sign * _over(goal, shape)
@@ -99,13 +110,16 @@ class Best:
 
     def _take_top(self, prepared: Prepared, block: Block, scores: Floats, ties: Floats) -> None:
         count = self._question.top
-        if len(self._rows) >= count and float(scores.min()) > self._rows[-1].score:
+        worst = self._rows[-1].score if len(self._rows) >= count else np.inf
+        if float(scores.min()) > worst:
             return
-        last = np.partition(scores, min(count, scores.size) - 1)[min(count, scores.size) - 1]
-        places = np.flatnonzero((scores <= last) & np.isfinite(scores))
-        places = places[np.lexsort((places, ties[places], scores[places]))][:count]
-        rows = (self._row(prepared, block, int(place), scores, ties) for place in places)
-        self._rows = sorted([*self._rows, *rows], key=lambda row: (row.score, row.tie))[:count]
+        places = np.flatnonzero((scores <= worst) & np.isfinite(scores))
+        memory = block.value(MEMORY)
+        needs = _over(0.0 if memory is None else memory, block.grid.shape)
+        places = best_of(np.stack([scores, ties, needs], axis=1), places, count)
+        rows = [self._row(prepared, block, int(place), scores, ties, needs) for place in places]
+        ordered = sorted([*self._rows, *rows], key=lambda row: row.order)
+        self._rows = list({row.order: row for row in reversed(ordered)}.values())[::-1][:count]
 
     def _take_front(self, prepared: Prepared, block: Block, places: Positions, scores: Floats, ties: Floats) -> None:
         assert self._front is not None  # noqa: S101 - the caller looked
@@ -118,16 +132,39 @@ class Best:
         points = np.stack(columns, axis=1)
         joining = self._front.improving(points)
         if joining.size:
-            rows = [self._row(prepared, block, int(places[place]), scores, ties) for place in joining]
+            rows = [self._row(prepared, block, int(places[place]), scores, ties, scores) for place in joining]
             self._front.join(points[joining], list(rows))
 
-    def _row(self, prepared: Prepared, block: Block, place: int, scores: Floats, ties: Floats) -> Row:
+    def _row(self, prepared: Prepared, block: Block, place: int, *order: Floats) -> Row:
         values = prepared.space.settled(block.grid.at(place))
-        return Row(float(scores[place]), float(ties[place]), {**prepared.change, **values})
+        return Row(tuple(float(figures[place]) for figures in order), {**prepared.change, **values})
 
-    def _reject(self, rule: str, count: int, example: str) -> None:
-        before = self._rejected.get(rule, Rejected(rule, 0, example))
-        self._rejected[rule] = Rejected(rule, before.count + count, before.example)
+    def _kept(self, prepared: Prepared, block: Block) -> Flags:
+        """Return what no rule excludes, memory holds as estimated, and keeps every limit at its far end."""
+        kept = np.asarray(block.possible)
+        if block.held is not None:
+            kept = self._without(kept & block.held, kept, NOT_HELD, prepared, block)
+        for limit in self._question.limits:
+            value = block.value(limit.figure)
+            held = np.zeros_like(kept) if value is None else kept & _within(limit, value, value)
+            kept = self._without(held, kept, limit.words, prepared, block)
+        # Ranges take as long as everything else: none where the values themselves are beyond.
+        for limit in self._question.limits if kept.any() else ():
+            found = block.interval(limit.figure)
+            held = np.zeros_like(kept) if found is None else kept & _within(limit, found.low, found.high)
+            kept = self._without(held, kept, limit.words, prepared, block)
+        return kept
+
+    def _without(self, after: Flags, before: Flags, why: str, prepared: Prepared, block: Block) -> Flags:
+        """Return what is left of a block, and count what went."""
+        lost = block.grid.count(before) - block.grid.count(after)
+        if lost:
+            if why not in self._missed:
+                gone = np.broadcast_to(before & ~after, block.grid.shape)
+                example = {**prepared.apart, **block.grid.at(int(np.argmax(gone)))}
+                self._missed[why] = Rejected(why, 0, _said(example))
+            _count(self._missed, why, lost, "")
+        return after
 
     def answer(self, seconds: float, share: float, *, complete: bool) -> Answer:
         """Return the best so far, each estimated by itself."""
@@ -144,11 +181,13 @@ class Best:
             valid=self.valid,
             fitting=self.fitting,
             seconds=seconds,
-            rejected=tuple(sorted(self._rejected.values(), key=lambda each: -each.count)),
+            rejected=_most_first(self._rejected),
+            missed=_most_first(self._missed),
             top=top,
             pareto=tuple(place for place, found in enumerate(top) if found.dominated_by is None),
             compared=compared,
             goal=self._goal.figure,
+            varied=tuple((path, len(values)) for path, values in self._varied.items() if len(values) > 1),
             complete=complete,
             share_done=1.0 if complete else share,
         )
@@ -183,21 +222,37 @@ class Best:
         return Found(change, estimate.fits, {key: _interval(value) for key, value in figures.items()})
 
 
-def _kept(block: Block, limits: tuple[Limit, ...]) -> Flags:
-    """Return what no rule excludes, memory holds as estimated, and keeps every limit at the far end of its range."""
-    kept = np.asarray(block.possible)
-    if block.held is not None:
-        kept = kept & block.held
-    for limit in limits:
-        value = block.value(limit.figure)
-        kept = kept & (False if value is None else _within(limit, value, value))
-    # Ranges take as long as everything else: none where the values themselves are beyond.
-    if limits and kept.any():
-        for limit in limits:
-            found = block.interval(limit.figure)
-            assert found is not None  # noqa: S101 - it has a value
-            kept = kept & _within(limit, found.low, found.high)
-    return np.asarray(kept)
+def best_of(points: Floats, places: Positions, count: int) -> Positions:
+    """Return the places of the best points, column by column, the first of equal ones.
+
+    Args:
+        points: a row for each point, less of every column being better.
+        places: rows to look at.
+        count: how many points.
+    """
+    window = 16 * count
+    while True:
+        some = places
+        if places.size > window:
+            first = points[places, 0]
+            some = places[first <= np.partition(first, window)[window]]
+        ordered = some[np.lexsort((some, *points[some].T[::-1]))]
+        own = points[ordered]
+        new = np.ones(len(ordered), dtype=np.bool_)
+        new[1:] = np.any(own[1:] != own[:-1], axis=1)
+        found = ordered[new]
+        if found.size >= count or some.size == places.size:
+            return np.asarray(found[:count], dtype=np.intp)
+        window *= 16
+
+
+def _count(reasons: dict[str, Rejected], rule: str, count: int, example: str) -> None:
+    before = reasons.get(rule, Rejected(rule, 0, example))
+    reasons[rule] = Rejected(rule, before.count + count, before.example)
+
+
+def _most_first(reasons: Mapping[str, Rejected]) -> tuple[Rejected, ...]:
+    return tuple(sorted(reasons.values(), key=lambda each: -each.count))
 
 
 def _within(limit: Limit, low: Number, high: Number) -> Flags:
@@ -228,4 +283,4 @@ def _interval(value: Number | Interval) -> Interval:
 
 
 def _said(change: Mapping[str, object]) -> str:
-    return ", ".join(f"{path}={value}" for path, value in change.items())
+    return ", ".join(f"{short_name(path)} {value}" for path, value in change.items())

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.choose.modes.modes import fill, open_fields
+from capacity_tui.engine.choose.search.catalogue_names import hardware_ids, model_names
 from capacity_tui.engine.choose.search.question import Question
 from capacity_tui.engine.choose.search.usual import usual_axes, usual_fields
 from capacity_tui.engine.choose.space.grid import Axis, Grid, Values
@@ -16,6 +17,7 @@ from capacity_tui.engine.choose.space.layouts import LAYOUT_SIZES
 from capacity_tui.engine.choose.space.space import Space
 from capacity_tui.engine.choose.space.stacking import alike
 from capacity_tui.engine.choose.space.training import NUMBERS, training_space
+from capacity_tui.engine.cluster.resolve_cluster import resolve_cluster
 from capacity_tui.engine.errors import CapacityError, PlanError
 from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
 from capacity_tui.engine.estimate.transformer.resolve import transformer_run
@@ -36,6 +38,7 @@ _APART = frozenset(
     for name in (*LENGTHS, "samples", "method", "precision", "optimizer", "quantization", "framework")
 )
 _BATCH, _REPLICAS, _GROUP = "training.global_batch", "parallelism.dp", "parallelism.shard"
+_PRECISION, USUAL_PRECISION = "training.precision", "bf16"
 _FOLLOWING = frozenset(f"parallelism.{name}" for name in FOLLOWING)
 # Combinations of layout sizes that rules judge at once.
 MOST_LAYOUTS = 2**21
@@ -46,14 +49,14 @@ class Prepared:
     """One space of a question.
 
     Attributes:
-        change: what sets it apart from the plan that was asked about, to be said with every combination.
+        change: what is to be said with every combination: what sets the space apart, and what the plan left open.
         space: its combinations.
-        given: axes whose values nobody gave: what the search varied by itself.
+        apart: what sets it apart from the other spaces of the question.
     """
 
     change: Values
     space: Space
-    usual: tuple[Axis, ...] = ()
+    apart: Values
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,7 @@ class Spaces:
         machine: the detected machine, for plans that run on it.
         outer: axes of which every combination of values is a space of its own.
         inner: axes that a space holds as arrays.
+        filled: what plans left open, by model.
     """
 
     question: Question
@@ -88,6 +92,7 @@ class Spaces:
     machine: Machine | None
     outer: tuple[Axis, ...]
     inner: tuple[Axis, ...]
+    filled: dict[tuple[object, ...], Values] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def count(self) -> int:
@@ -127,7 +132,7 @@ class Spaces:
             space = training_space(
                 with_values(base, fixed), part, resolved.shape, self.catalog, axes, replica_batch=batch
             )
-            yield Prepared({**said, **fixed}, space, usual)
+            yield Prepared({**said, **fixed}, space, change)
 
     def _wanted(self, plan: Plan) -> set[str]:
         """Return the fields that vary though nobody gave values for them."""
@@ -136,13 +141,23 @@ class Spaces:
         return is_open if self.question.vary else {*usual_fields(), *is_open}
 
     def _filled(self, plan: Plan) -> tuple[Plan, Values]:
-        """Return the plan with what it leaves open and the search does not vary, as the balanced mode fills it."""
+        """Return the plan with what it leaves open and the search does not vary, as the balanced mode fills it.
+
+        All hardware gets the same job. Precision is the widest of 16 bits that a device runs.
+        """
         varied = {*self._wanted(plan), *(axis.path for axis in self.inner), _BATCH, _REPLICAS}
         lacking = [path for path in open_fields(plan) if path not in varied]
-        if not lacking:
-            return plan, {}
-        filled = fill(plan, "balanced", self.machine, self.catalog).plan
-        values = {path: filled.value(path) for path in lacking}
+        values: Values = {}
+        if _PRECISION in lacking:
+            lacking.remove(_PRECISION)
+            cluster = resolve_cluster(plan.hardware, plan.pricing, self.catalog, self.machine)
+            values[_PRECISION] = cluster.device.native(USUAL_PRECISION)
+        if lacking:
+            key = (str(plan.model), *lacking)
+            if key not in self.filled:
+                filled = fill(plan, "balanced", self.machine, self.catalog).plan
+                self.filled[key] = {path: filled.value(path) for path in lacking}
+            values |= self.filled[key]
         return with_values(plan, values), values
 
     def _resolved(self, plan: Plan, varied: set[str]) -> ResolvedPlan:
@@ -189,8 +204,8 @@ def spaces_of(question: Question, catalog: Catalog, machine: Machine | None = No
     apart = [axis for axis in question.vary if _is_apart(axis.path)]
     inner = tuple(axis for axis in question.vary if not _is_apart(axis.path))
     named = (
-        ("model.name", question.models),
-        ("hardware.name", question.hardware),
+        ("model.name", model_names(question.models, question.plan, catalog)),
+        ("hardware.name", hardware_ids(question.hardware, catalog)),
         ("hardware.devices", question.devices),
     )
     outer = (*(Axis(path, tuple(values)) for path, values in named if values), *apart)

@@ -1,0 +1,65 @@
+"""Which rows of the catalogue a question means: by name, all of a maker's or cloud's, or any."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.catalog.names import key_of
+from capacity_tui.engine.choose.search.axes import ANY
+from capacity_tui.engine.plan.plan import DETECTED, Plan, counted_name
+
+INSTANCES = "instances"
+"""What stands for every instance that has a price."""
+
+
+def hardware_ids(names: Iterable[str], catalog: Catalog) -> tuple[str, ...]:
+    """Return the hardware that names stand for: ids, a maker or cloud for all of its own, ``instances``, or ``any``.
+
+    Args:
+        names: as people type them.
+        catalog: rows of accelerators, processors and instances.
+
+    Raises:
+        CatalogError: nothing is called that; the hint tells the nearest.
+    """
+    return tuple(dict.fromkeys(found for name in names for found in _hardware(name, catalog)))
+
+
+def _hardware(name: str, catalog: Catalog) -> Iterator[str]:
+    key = key_of(name)
+    if key == ANY:
+        yield from catalog.accelerators
+        return
+    made = [row.id for row in catalog.accelerators.values() if key_of(row.vendor) == key]
+    rented = [
+        row.id
+        for row in catalog.instances.values()
+        if key in (key_of(row.provider), INSTANCES) and row.on_demand_usd_per_hour is not None
+    ]
+    if made or rented:
+        yield from (*made, *rented)
+    elif name == DETECTED or counted_name(name):
+        yield name
+    else:
+        yield catalog.find_hardware(name).id
+
+
+def model_names(names: Iterable[str], plan: Plan, catalog: Catalog) -> tuple[str, ...]:
+    """Return the models that names stand for; ``any`` is every one of the catalogue of the same kind, largest first.
+
+    Args:
+        names: as people type them.
+        plan: whose model says the kind.
+        catalog: rows of architectures.
+    """
+    found: list[str] = []
+    for name in names:
+        if key_of(name) != ANY:
+            found.append(name)
+            continue
+        own = None if plan.model.name is None else catalog.architectures.find_id(plan.model.name)
+        kind = "decoder" if own is None else catalog.architectures[own].kind
+        rows = [row for row in catalog.architectures.values() if row.kind == kind and row.params_total]
+        found += (row.id for row in sorted(rows, key=lambda row: -(row.params_total or 0)))
+    return tuple(dict.fromkeys(found))

@@ -1,0 +1,156 @@
+"""What a search found, for people and for scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from capacity_tui.engine.choose.search.answer import Answer, Found, Rejected
+from capacity_tui.engine.choose.search.question import unit_of
+from capacity_tui.engine.estimate.figures import METRICS, part_label, written
+from capacity_tui.engine.estimate.result import to_builtins
+from capacity_tui.engine.numeric import mean
+from capacity_tui.engine.plan.field_values import short_name
+from capacity_tui.engine.uncertainty.intervals import Interval
+from capacity_tui.engine.units import format_count, format_number, format_percent
+
+# Shown beside what was asked for, as far as the plan has them.
+_SHOWN = (
+    "memory.utilization_percent",
+    "computation.estimated_train_time_seconds",
+    "cost.usd",
+    "computation.tokens_per_second",
+    "computation.mfu",
+)
+_INSTEAD = {
+    "computation.estimated_train_time_seconds": "computation.step_seconds",
+    "cost.usd": "cost.usd_per_million_tokens",
+}
+_HEADS = {"memory.utilization_percent": "memory", "computation.tokens_per_second": "tok/s"}
+
+
+@dataclass(frozen=True, slots=True)
+class SearchTable:
+    """The best of a search as a table.
+
+    Attributes:
+        heads: names of the columns: number, what varies, figures, and what dominates a row.
+        rows: their cells.
+        figures: numbers of the columns that hold figures.
+    """
+
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    figures: tuple[int, ...]
+
+
+def search_as_dict(answer: Answer) -> dict[str, object]:
+    """Return what a search found as plain data, under the names that scripts rely on."""
+    return {
+        "evaluated": answer.evaluated,
+        "valid": answer.valid,
+        "fitting": answer.fitting,
+        "seconds": answer.seconds,
+        "plans_per_second": answer.plans_per_second,
+        "complete": answer.complete,
+        "goal": answer.goal,
+        "compared": list(answer.compared),
+        "varied": dict(answer.varied),
+        "rejected": to_builtins(answer.rejected),
+        "missed": to_builtins(answer.missed),
+        "top": [_found(each) for each in answer.top],
+        "pareto": list(answer.pareto),
+    }
+
+
+def _found(found: Found) -> dict[str, object]:
+    return {
+        "set": to_builtins(dict(found.set)),
+        "fits": found.fits,
+        "figures": to_builtins(dict(found.figures)),
+        "dominated_by": found.dominated_by,
+    }
+
+
+def search_table(answer: Answer) -> SearchTable:
+    """Return the best of a search as a table: only settings that were varied, and the figures that matter."""
+    settings = tuple(dict.fromkeys(path for found in answer.top for path in found.set))
+    varied = {path for path, _ in answer.varied}
+    settings = tuple(path for path in settings if path in varied)
+    figures = _figures(answer)
+    front = set(answer.pareto)
+
+    def row(place: int, found: Found) -> tuple[str, ...]:
+        mark = "*" if place in front else " "
+        values = (_value(found.set.get(path)) for path in settings)
+        numbers = (figure_text(key, found.figures[key]) if key in found.figures else "" for key in figures)
+        behind = "" if found.dominated_by is None else f"row {found.dominated_by + 1}"
+        return (f"{place + 1}{mark}", *values, *numbers, behind)
+
+    heads = ("", *map(short_name, settings), *(_HEADS.get(key, label_of(key)) for key in figures), "behind")
+    first = 1 + len(settings)
+    rows = tuple(row(place, found) for place, found in enumerate(answer.top))
+    return SearchTable(heads, rows, tuple(range(first, first + len(figures))))
+
+
+def search_lines(answer: Answer) -> Iterator[str]:
+    """Yield what a search looked at, and what excluded how much of it."""
+    found = format_number(answer.fitting)
+    speed = format_count(answer.plans_per_second)
+    tried = f"{format_number(answer.valid)} of {format_number(answer.evaluated)} configurations can be"
+    yield f"{tried}, {found} of them fit and keep every limit; {answer.seconds:.1f} s, {speed} a second"
+    if not answer.complete:
+        yield f"stopped after {format_percent(answer.share_done)} of the search: the best so far"
+    if answer.varied:
+        axes = (f"{short_name(path)} ({count})" for path, count in answer.varied)
+        yield f"varied: {', '.join(axes)}; best by {label_of(answer.goal)}"
+    if answer.top:
+        compared = ", ".join(map(label_of, answer.compared))
+        yield f"* nothing in the list is better in all of: {compared}"
+
+
+def progress_text(answer: Answer) -> str:
+    """Return how far a search is, and its best so far, on one line."""
+    counts = (f"{format_number(answer.valid)} tried", f"{format_number(answer.fitting)} fit")
+    tried = ", ".join((format_percent(answer.share_done), *counts))
+    if not answer.top or answer.goal not in answer.top[0].figures:
+        return tried
+    best = written(mean(answer.top[0].figures[answer.goal].value), unit_of(answer.goal))
+    return f"{tried}; {label_of(answer.goal)} {best} so far; ctrl-c stops"
+
+
+def reason_rows(reasons: tuple[Rejected, ...]) -> list[tuple[str, str, str]]:
+    """Return reasons that excluded something as rows: how many, why, and an example."""
+    return [(format_number(each.count), each.rule, each.example) for each in reasons]
+
+
+def figure_text(key: str, value: Interval) -> str:
+    """Return a figure of a search with its range in its unit."""
+    unit = unit_of(key)
+    middle, low, high = (mean(end) for end in (value.value, value.low, value.high))
+    if low == high:
+        return written(middle, unit)
+    return f"{written(middle, unit)} ({written(low, unit)} to {written(high, unit)})"
+
+
+def label_of(key: str) -> str:
+    """Return what a figure is called, whatever the run."""
+    if key not in METRICS:
+        return part_label(key.rpartition(".")[2])
+    metric = METRICS[key]
+    words = {"unit": "token", "counted": "tokens", "iteration": "step", "job": "training"}
+    return (metric.brief or metric.label).format(**words)
+
+
+def _figures(answer: Answer) -> tuple[str, ...]:
+    known = {key for found in answer.top for key in found.figures}
+    usual = (key if key in known else _INSTEAD.get(key, key) for key in _SHOWN)
+    return tuple(key for key in dict.fromkeys((answer.goal, *answer.compared, *usual)) if key in known)
+
+
+def _value(value: object) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, float):
+        return format_count(value) if value >= 1e6 else f"{value:g}"
+    return "" if value is None else str(value)

@@ -1,0 +1,152 @@
+"""``search``: the best configurations of a plan over everything that may vary."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING
+
+import click
+
+from capacity_tui.tui.headless import completion
+from capacity_tui.tui.headless.output import as_text, format_of, format_option, output_option, write
+from capacity_tui.tui.headless.plan_sources import plan_flags, source_of, sources_of
+from capacity_tui.tui.headless.plans import changed_plan, machine_for
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.api import Axis, Plan, PlanFlags, Question, SearchAnswer
+
+MODEL, HARDWARE, DEVICES = "model.name", "hardware.name", "hardware.devices"
+
+
+@click.command()
+@click.argument("file", required=False, metavar="[PLAN]")
+@plan_flags
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", shell_complete=completion.fields,
+              help="Change a value of the plan first; may be repeated.")  # fmt: skip
+@click.option("--vary", multiple=True, metavar="KEY=VALUES", shell_complete=completion.fields,
+              help="Values to try of a field: KEY=V1,V2, KEY=LO..HI (doubling, or every whole number), "
+              "KEY=LO..HI:STEP, KEY=any; may be repeated. Without it: layout, ZeRO, micro batch, "
+              "checkpointing, and what the plan leaves open.")  # fmt: skip
+@click.option("--hardware", multiple=True, metavar="NAMES", shell_complete=completion.devices,
+              help="Devices or instances to try: ids with commas, a vendor or cloud for all of theirs, "
+              "instances for all that are rented, or any for every accelerator.")  # fmt: skip
+@click.option("--devices", metavar="LO..HI", help="Numbers of devices to try: doubling, or a list with commas.")
+@click.option("--limit", "limits", multiple=True, metavar="FIGURE<=VALUE",
+              help="What must hold at the far end of the range: memory<=95%, time<=24h, usd<=200, throughput>=20k; "
+              "any figure by its result key; may be repeated.")  # fmt: skip
+@click.option("--goal", metavar="FIGURE",
+              help="What the best have least or most of: time, usd, throughput, energy or a result key; "
+              "by default time, and the largest model where models vary.")  # fmt: skip
+@click.option("--top", metavar="N", type=click.IntRange(1, 1000), default=10, show_default=True,
+              help="How many of the best.")  # fmt: skip
+@click.option("--pareto", metavar="FIGURE,FIGURE",
+              help="Add the front of these figures over everything that was tried.")  # fmt: skip
+@format_option("table", "json")
+@output_option
+def search(
+    file: str | None,
+    flags: PlanFlags,
+    settings: tuple[str, ...],
+    vary: tuple[str, ...],
+    hardware: tuple[str, ...],
+    devices: str | None,
+    limits: tuple[str, ...],
+    goal: str | None,
+    top: int,
+    pareto: str | None,
+    wanted: str | None,
+    output: Path | None,
+) -> int:
+    """Find the best configurations of a plan: layouts, settings, devices, device types, models.
+
+    PLAN is a plan, an example, a saved plan, - for standard input, or a line in quotes such as
+    "llama-3.1-70b lora 8xh100 4k 50M"; without one the flags say the plan. What fits is counted as estimated; limits
+    hold at the far end of each figure's range. Ctrl-C stops and shows the best so far.
+    """
+    from capacity_tui.engine.api import (
+        Question,
+        parse_axis,
+        parse_figures,
+        parse_goal,
+        parse_limit,
+        search_as_dict,
+        to_json,
+    )
+
+    (name,) = sources_of((file,) if file else (), flags)
+    plan = changed_plan(source_of(name, flags).plan(), settings)
+    task = plan.task or "train"
+    asked: list[Axis] = [parse_axis(text) for text in vary]
+    counts = parse_axis(f"{DEVICES}={devices}").values if devices else _values(asked, DEVICES)
+    question = Question(
+        plan,
+        tuple(axis for axis in asked if axis.path not in (MODEL, HARDWARE, DEVICES)),
+        hardware=(*_names(hardware), *map(str, _values(asked, HARDWARE))),
+        devices=tuple(int(str(count)) for count in counts),
+        models=tuple(map(str, _values(asked, MODEL))),
+        limits=tuple(parse_limit(text, task) for text in limits),
+        goal=parse_goal(goal, task) if goal else None,
+        pareto=parse_figures(pareto, task) if pareto else (),
+        top=top,
+    )
+    answer = _searched(question, plan)
+    if (wanted or format_of(output)) == "json":
+        write(to_json(search_as_dict(answer)), output)
+        return 0
+    from capacity_tui.tui.headless.tables.search import search_tables
+
+    write(as_text(search_tables(answer), output is not None), output)
+    return 0
+
+
+def _names(texts: tuple[str, ...]) -> Iterator[str]:
+    return (part.strip() for text in texts for part in text.split(",") if part.strip())
+
+
+def _values(axes: list[Axis], path: str) -> tuple[object, ...]:
+    return tuple(value for axis in axes if axis.path == path for value in axis.values)
+
+
+def _searched(question: Question, plan: Plan) -> SearchAnswer:
+    """Return what a search finds; it is told meanwhile on a terminal, and Ctrl-C ends it with the best so far."""
+    from capacity_tui.engine.api import search as search_space
+
+    told = _tell_progress if sys.stderr.isatty() else None
+    with _interrupted() as stopped:
+        found = search_space(question, None, machine_for(plan), told, stopped)
+    if told is not None:
+        sys.stderr.write("\r\x1b[K")
+    return found
+
+
+def _tell_progress(answer: SearchAnswer) -> None:
+    from capacity_tui.engine.api import progress_text
+
+    sys.stderr.write(f"\r\x1b[K{progress_text(answer)}")
+    sys.stderr.flush()
+
+
+@contextmanager
+def _interrupted() -> Iterator[Callable[[], bool]]:
+    """Let Ctrl-C be asked for instead of ending the program at once; a second one ends it."""
+    pressed: list[int] = []
+    before = signal.getsignal(signal.SIGINT)
+
+    def press(number: int, _: FrameType | None) -> None:
+        pressed.append(number)
+        signal.signal(signal.SIGINT, before)
+
+    try:
+        signal.signal(signal.SIGINT, press)
+    except ValueError:  # not the main thread: nobody can press it here
+        yield lambda: False
+        return
+    try:
+        yield lambda: bool(pressed)
+    finally:
+        signal.signal(signal.SIGINT, before)
