@@ -61,6 +61,9 @@ if TYPE_CHECKING:
     from capacity_tui.engine.choose.modes.modes import compare as compare
     from capacity_tui.engine.choose.modes.modes import fill as fill
     from capacity_tui.engine.choose.modes.modes import with_auto_resolved as with_auto_resolved
+    from capacity_tui.engine.choose.need import trying as _choose_need_trying
+    from capacity_tui.engine.choose.need.answer import Needed as Needed
+    from capacity_tui.engine.choose.need.need import need as need
     from capacity_tui.engine.choose.proposal import open_plan as open_plan
     from capacity_tui.engine.choose.proposal import propose as propose
     from capacity_tui.engine.choose.search import answer as _choose_search_answer
@@ -202,6 +205,8 @@ if TYPE_CHECKING:
     from capacity_tui.engine.present.machine_report import score_parts as score_parts
     from capacity_tui.engine.present.machine_report import surroundings_parts as surroundings_parts
     from capacity_tui.engine.present.markdown import to_markdown as to_markdown
+    from capacity_tui.engine.present.needed import needed_as_dict as needed_as_dict
+    from capacity_tui.engine.present.needed import needed_parts as needed_parts
     from capacity_tui.engine.present.parts import Part as Part
     from capacity_tui.engine.present.parts import TablePart as TablePart
     from capacity_tui.engine.present.parts import TextPart as TextPart
@@ -293,6 +298,8 @@ if TYPE_CHECKING:
     FIGURES = _estimate_figures.METRICS
     written_figure = _estimate_figures.written
     SearchAnswer = _choose_search_answer.Answer
+    NeedReached = _choose_need_trying.Reached
+    NeedTried = _choose_need_trying.Tried
     FigureLimit = _choose_search_question.Limit
     SearchGoal = _choose_search_question.Goal
     plan_faults = _choose_validation.faults

@@ -39,6 +39,14 @@ def fields(context: click.Context, parameter: click.Parameter, incomplete: str) 
     return [f"{name}=" for name in field_names() if name.startswith(incomplete)]
 
 
+def names_of_fields(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Return the plan fields that begin like this."""
+    del context, parameter
+    from capacity_tui.engine.api import field_names
+
+    return [name for name in field_names() if name.startswith(incomplete)]
+
+
 def saved_plans(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     """Return the saved plans that begin like this."""
     del context, parameter

@@ -12,6 +12,7 @@ from capacity_tui.tui.headless.catalogue import hardware, instances, models
 from capacity_tui.tui.headless.examples import examples
 from capacity_tui.tui.headless.machine import configs, detect
 from capacity_tui.tui.headless.measure import calibrate, sample
+from capacity_tui.tui.headless.needs import need
 from capacity_tui.tui.headless.plans import plan, validate
 from capacity_tui.tui.headless.saved import plans
 from capacity_tui.tui.headless.search import search
@@ -88,6 +89,6 @@ def group(
 
 for command in (
     detect, configs, plan, search, validate, plans, examples, models, hardware, instances, sample, calibrate,
-    accuracy, sensitivity,
+    accuracy, need, sensitivity,
 ):  # fmt: skip
     group.add_command(command)

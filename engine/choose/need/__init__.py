@@ -1,0 +1,1 @@
+"""Questions asked backwards: which value of a field keeps the limits."""

@@ -1,0 +1,52 @@
+"""The answer to a question asked backwards."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from capacity_tui.engine.choose.need.trying import Tried
+from capacity_tui.engine.choose.search.question import Goal, Limit
+
+
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """Which value of a field keeps the limits.
+
+    Attributes:
+        solve: what was asked for: a plan field, or the size of the model.
+        limits: what was to be kept.
+        goal: what decides between values that keep the limits; None where the outermost one was wanted.
+        found: the answer; None where no value keeps the limits.
+        neighbour: the next value, which keeps them no longer; None where none was reached.
+        nearest: what misses the limits by least, where there is no answer.
+        ended_by: what ends the range of the value where no limit does: the field itself, or what the model reads.
+        is_ragged: whether values fail between others that hold.
+        tried: how many values were estimated.
+        seconds: how long it took.
+        complete: whether everything was looked at: else somebody stopped it.
+    """
+
+    solve: str
+    limits: tuple[Limit, ...]
+    goal: Goal | None
+    found: Tried | None
+    neighbour: Tried | None = None
+    nearest: Tried | None = None
+    ended_by: str = ""
+    is_ragged: bool = False
+    tried: int = 0
+    seconds: float = 0.0
+    complete: bool = True
+
+    @property
+    def value(self) -> object:
+        """The value asked for; None where no value keeps the limits."""
+        return None if self.found is None else self.found.value
+
+    @property
+    def binding(self) -> str | None:
+        """Result key of the limit that the next value breaks, or the nearest one; None where no limit ends it."""
+        beyond = self.neighbour if self.found is not None else self.nearest
+        if beyond is None:
+            return self.ended_by or None
+        return next((each.key for each in beyond.broken), None)

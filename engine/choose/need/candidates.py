@@ -1,0 +1,88 @@
+"""What may take the place of a name: rows of the catalogue, or the choices of a field."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import product
+from typing import TYPE_CHECKING
+
+from capacity_tui.engine.catalog import Architecture, Catalog
+from capacity_tui.engine.choose.need.bounds import NAME, PARAMETERS, Bounds
+from capacity_tui.engine.choose.need.names import Candidate
+from capacity_tui.engine.choose.search.axes import choices_of
+from capacity_tui.engine.choose.search.question import Goal, Question
+from capacity_tui.engine.plan.all_fields import all_fields
+from capacity_tui.engine.plan.plan import AUTO, Plan
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.machine.machine import Machine
+
+HARDWARE, DEVICES, INTERCONNECT = "hardware.name", "hardware.devices", "hardware.interconnect"
+_DECODER = "decoder"
+
+
+def names_of(path: str, plan: Plan, catalog: Catalog) -> tuple[object, ...]:
+    """Return what a field may name; nothing for numbers and texts, and for what is only reported.
+
+    Args:
+        path: the field, or the size of the model, which is that of a row.
+        plan: what is asked about.
+        catalog: facts.
+    """
+    if path in (NAME, PARAMETERS):
+        return tuple(row.id for row in _models(plan, catalog))
+    if path == HARDWARE:
+        return tuple(catalog.accelerators)
+    if path == INTERCONNECT:
+        return tuple(catalog.links)
+    known = all_fields().get(path)
+    return () if known is not None and known.knob.role == "output" else choices_of(path, catalog)
+
+
+def candidates(path: str, question: Question, catalog: Catalog, machine: Machine | None = None) -> Iterator[Candidate]:
+    """Yield every name with every combination of what else may change.
+
+    Args:
+        path: the field that is asked for, or the size of the model.
+        question: the plan, and what else may change.
+        catalog: facts.
+        machine: the detected machine, for plans that run on it.
+    """
+    bounds = Bounds(question.plan, catalog, machine)
+    asked = {HARDWARE: question.hardware, NAME: question.models, PARAMETERS: question.models}.get(path)
+    named = asked or names_of(path, question.plan, catalog)
+    for name, beside in product(named, besides(path, question)):
+        field = NAME if path == PARAMETERS else path
+        change = {field: name, **beside}
+        best = bounds.at_best(change)
+        value = int(best.get(PARAMETERS, 0)) if path == PARAMETERS else name
+        yield Candidate(value, change, best)
+
+
+def besides(path: str, question: Question) -> tuple[Mapping[str, object], ...]:
+    """Return what else a candidate may change: combinations of hardware, devices and the fields that vary."""
+    axes = [(axis.path, axis.values) for axis in question.vary]
+    axes += [(NAME, question.models)] if question.models and path not in (NAME, PARAMETERS) else []
+    axes += [(HARDWARE, question.hardware)] if question.hardware and path != HARDWARE else []
+    axes += [(DEVICES, question.devices)] if question.devices else []
+    names = [name for name, _ in axes]
+    return tuple(dict(zip(names, values, strict=True)) for values in product(*(values for _, values in axes)))
+
+
+def usual_goal(path: str, plan: Plan) -> Goal:
+    """Return what decides between names that keep the limits where nobody says: size, price, or speed."""
+    if path in (NAME, PARAMETERS):
+        return Goal(PARAMETERS, "more")
+    if path == HARDWARE and plan.task == "infer":
+        return Goal("cost.usd_per_hour")
+    if path == HARDWARE:
+        has_length = any(getattr(plan.training, name) is not None for name in ("tokens", "steps", "epochs"))
+        return Goal("cost.usd" if has_length else "cost.usd_per_million_tokens")
+    return Goal("computation.tokens_per_second", "more")
+
+
+def _models(plan: Plan, catalog: Catalog) -> Iterator[Architecture]:
+    """Yield the rows of the same kind as a plan's own model, those that the catalogue counted."""
+    own = catalog.architectures.find_id(plan.model.name or "") if plan.model.name != AUTO else None
+    kind = _DECODER if own is None else catalog.architectures[own].kind
+    return (row for row in catalog.architectures.values() if row.kind == kind and row.params_total)

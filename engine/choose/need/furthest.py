@@ -1,0 +1,186 @@
+"""How far one number of a plan goes: its outermost value that keeps the limits, or the one that suits a goal best."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.choose.need.answer import Needed
+from capacity_tui.engine.choose.need.candidates import DEVICES, besides
+from capacity_tui.engine.choose.need.numbers import Edge, Line
+from capacity_tui.engine.choose.need.scales import Scale, scale_of
+from capacity_tui.engine.choose.need.trying import Trials, Tried, is_better
+from capacity_tui.engine.choose.search.question import Goal, Question
+from capacity_tui.engine.errors import Place, PlanError
+from capacity_tui.engine.models.families import presumed_family
+from capacity_tui.engine.plan.all_fields import OWN_PARAMETERS
+from capacity_tui.engine.plan.field_values import field_value
+from capacity_tui.engine.plan.fields import PlanField, plan_fields
+from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.schema.field_meta import Knob
+from capacity_tui.engine.schema.field_types import LARGEST_COUNT
+
+NUMBERS = ("integer", "power-of-two", "number")
+READS = "model.max_context"
+"""What ends a context where memory does not."""
+_PROMPT, _OUTPUT, _SEQUENCE = "inference.prompt_tokens", "inference.output_tokens", "training.seq_len"
+_SPLITS = ("parallelism.tp", "parallelism.pp", "parallelism.cp")
+
+
+class StoppedError(Exception):
+    """Somebody stopped the search for an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """Tries values of a number, each with what else may change.
+
+    Attributes:
+        path: the field.
+        others: what else may change, as combinations.
+        trials: tries them.
+        goal: what decides between combinations.
+        stopped: whether somebody stopped it.
+        last: what suited the value before, which comes first for the next one.
+    """
+
+    path: str
+    others: tuple[Mapping[str, object], ...]
+    trials: Trials
+    goal: Goal | None
+    stopped: Callable[[], bool]
+    last: list[Mapping[str, object]] = field(default_factory=list)
+
+    def __call__(self, value: float) -> Tried:
+        """Return the best of the combinations for a value: without a goal the first that keeps the limits."""
+        best: Tried | None = None
+        for other in (*self.last[-1:], *self.others):
+            if self.stopped():
+                raise StoppedError
+            tried = self.trials.of(value, {self.path: value, **other})
+            if best is None or self._suits_better(tried, best):
+                best = tried
+            if tried.holds and self.goal is None:
+                break
+        assert best is not None  # noqa: S101 - changing nothing else is a combination too
+        if best.holds:
+            self.last.append({path: entry for path, entry in best.change.items() if path != self.path})
+        return best
+
+    def _suits_better(self, one: Tried, other: Tried) -> bool:
+        if one.holds and other.holds and self.goal is not None:
+            return is_better(one, other, self.goal)
+        return (one.holds, -one.excess) > (other.holds, -other.excess)
+
+
+def furthest(path: str, question: Question, trials: Trials, stopped: Callable[[], bool]) -> Needed:
+    """Return the value of a number that keeps the limits: the outermost one, or the one that suits the goal best.
+
+    Args:
+        path: the field.
+        question: the plan, the limits, the goal, and what else may change.
+        trials: tries candidates.
+        stopped: whether somebody stopped it.
+
+    Raises:
+        PlanError: the field is no number, or changes nothing in this plan.
+    """
+    plan, goal, catalog = question.plan, question.goal, trials.catalog
+    entry, is_whole = _numeric_field(path, plan, catalog)
+    reads = _reads(path, plan, catalog)
+    knob = entry.knob if reads is None else replace(entry.knob, maximum=float(reads))
+    scale = scale_of(knob, is_whole, _grain(path, plan))
+    line = Line(scale, Values(path, besides(path, question), trials, goal, stopped))
+    own = entry.value if isinstance(entry.value, int | float) and not isinstance(entry.value, bool) else None
+    needed = Needed(path, question.limits, goal, None)
+    try:
+        line.spread(scale.place(_usual(scale) if own is None else float(own)))
+        if not line.holding:
+            return replace(needed, nearest=line.at(line.nearest()))
+        place, fails = _outermost(path, line) if goal is None else _best(line, goal)
+    except StoppedError:
+        return replace(needed, complete=False)
+    ended = "" if fails is not None or place not in (scale.low, scale.high) else path
+    if ended and reads is not None and place == scale.high == reads:
+        ended = READS
+    beyond = None if fails is None else line.at(fails)
+    return replace(needed, found=line.at(place), neighbour=beyond, is_ragged=line.is_ragged, ended_by=ended)
+
+
+def _outermost(path: str, line: Line) -> tuple[int, int | None]:
+    """Return the outermost place that holds in the direction in which the limits end it, and the next that fails.
+
+    Where they end it in both directions, or in none, the fewest devices are wanted, and the most of all else.
+    """
+    start = line.holding[0]
+    upper, lower = line.edge(start, 1), line.edge(start, -1)
+    ends = {1: upper, -1: lower}
+    wanted = -1 if path.startswith("hardware.") else 1
+    if (upper.fails is None) != (lower.fails is None):
+        wanted = 1 if lower.fails is None else -1
+    return ends[wanted].holds, ends[wanted].fails
+
+
+def _best(line: Line, goal: Goal) -> tuple[int, int | None]:
+    """Return the place that holds and suits a goal best, and the next one that fails where it stands at an edge."""
+    start = line.holding[0]
+    edges: tuple[Edge, ...] = (line.edge(start, 1), line.edge(start, -1))
+    place = line.best(goal)
+    return place, next((edge.fails for edge in edges if edge.holds == place), None)
+
+
+def _numeric_field(path: str, plan: Plan, catalog: Catalog) -> tuple[PlanField, bool]:
+    """Return a field that is a number, and whether it is a whole one.
+
+    Raises:
+        PlanError: it is no number, or changes nothing in this plan.
+    """
+    kind = presumed_family(plan.model.name, catalog).kind
+    entry = next((entry for entry in plan_fields(plan, kind, catalog=catalog) if entry.path == path), None)
+    if entry is None and path.startswith(OWN_PARAMETERS):
+        value = plan.model.spec.get(path.removeprefix(OWN_PARAMETERS))
+        return PlanField(path, Knob("", "integer", "model", minimum=1, maximum=LARGEST_COUNT), value), True
+    place = Place(field=path)
+    if entry is None:
+        raise PlanError("does not apply to this plan", hint="solve for another field", place=place)
+    if entry.knob.kind not in NUMBERS or entry.knob.role == "output":
+        hint = "solve for a number or a name, such as hardware.devices, training.seq_len or model.name"
+        raise PlanError("is no number to solve for", hint=hint, place=place)
+    if entry.idle:
+        raise PlanError("changes nothing in this plan", entry.idle, "solve for another field", place)
+    if path.startswith(OWN_PARAMETERS):
+        return entry, entry.knob.kind != "number"
+    # The smallest value that any number takes.
+    least = max(entry.knob.minimum or 0.0, 1.0)
+    most = min(entry.knob.maximum or least, least)
+    return entry, entry.knob.kind != "number" and isinstance(field_value(path, f"{most:g}", catalog), int)
+
+
+def _usual(scale: Scale) -> float:
+    """Return where to begin where the plan gives no number: between both ends."""
+    low, high = float(scale.value(scale.low)), float(scale.value(scale.high))
+    return float(np.sqrt(low * high)) if low > 0 else (low + high) / 2
+
+
+def _grain(path: str, plan: Plan) -> int:
+    """Return what a number must be a multiple of, as the sizes say that the plan gives."""
+    sizes = {name: plan.value(name) for name in _SPLITS}
+    given = {name: size for name, size in sizes.items() if isinstance(size, int)}
+    if path == DEVICES:
+        return int(np.prod([*given.values()], dtype=np.int64))
+    return given.get(_SPLITS[-1], 1) if path == _SEQUENCE else 1
+
+
+def _reads(path: str, plan: Plan, catalog: Catalog) -> int | None:
+    """Return the longest prompt that a served model reads; None for other fields, and where that is not known."""
+    if path not in (_PROMPT, _OUTPUT) or plan.task != "infer":
+        return None
+    row_id = catalog.architectures.find_id(plan.model.name or "")
+    row = None if row_id is None else catalog.architectures[row_id]
+    other = plan.value(_OUTPUT if path == _PROMPT else _PROMPT)
+    if row is None or row.max_context is None or not isinstance(other, int):
+        return None
+    return max(row.max_context - (other if row.kind == "decoder" else 0), 1)

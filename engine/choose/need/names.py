@@ -1,0 +1,101 @@
+"""Names: rows of the catalogue and choices of a field, the most promising first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from capacity_tui.engine.choose.need.bounds import PRICED, RATE, can_beat, is_hopeless
+from capacity_tui.engine.choose.need.trying import MEMORY, Trials, Tried, is_better, own_limits
+from capacity_tui.engine.choose.search.question import Goal, Limit
+from capacity_tui.engine.units import PERCENT
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One name, and what else goes with it.
+
+    Attributes:
+        value: the value of the field that is asked for.
+        change: the plan fields that make it.
+        best: what it reaches at best, by result key.
+    """
+
+    value: object
+    change: Mapping[str, object]
+    best: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """What came of trying names.
+
+    Attributes:
+        found: the best that keeps the limits; None where none does.
+        beyond: the next that would be better, and breaks a limit.
+        complete: whether all that could be better was tried.
+    """
+
+    found: Tried | None
+    beyond: Tried | None
+    complete: bool = True
+
+
+def best_name(candidates: Sequence[Candidate], trials: Trials, goal: Goal, stopped: Callable[[], bool]) -> Named:
+    """Return the best of the candidates that keep the limits, and the next that would be better.
+
+    Those that break a limit even at best are not estimated, nor those that cannot be better than what was found.
+
+    Args:
+        candidates: names to try.
+        trials: tries them.
+        goal: what the best has least or most of.
+        stopped: whether somebody stopped it.
+    """
+    limits = (Limit(MEMORY, most=PERCENT), *own_limits(trials.plan), *trials.limits)
+    worth = [each for each in candidates if not is_hopeless(each.best, limits)]
+    left_out = [each for each in candidates if is_hopeless(each.best, limits)]
+    found: Tried | None = None
+    for each in sorted(worth, key=lambda each: _promise(each, goal)):
+        if stopped():
+            return Named(found, _beyond(found, left_out, trials, goal), False)
+        if found is not None and not _may_beat(each, found, goal):
+            continue
+        tried = trials.of(each.value, each.change)
+        if tried.holds and (found is None or is_better(tried, found, goal)):
+            found = tried
+    return Named(found, _beyond(found, left_out, trials, goal))
+
+
+def _may_beat(candidate: Candidate, found: Tried, goal: Goal) -> bool:
+    """Whether a candidate may be better than what was found."""
+    if goal.figure in PRICED and RATE not in candidate.best:
+        return False
+    best = candidate.best.get(goal.figure)
+    return best is None or can_beat(best, found.number(goal.figure), goal)
+
+
+def _promise(candidate: Candidate, goal: Goal) -> float:
+    """Return what candidates are ordered by: the goal at best; those of which nothing is known come last."""
+    best = candidate.best.get(goal.figure)
+    return float("inf") if best is None else goal.sign * best
+
+
+def _beyond(found: Tried | None, left_out: Sequence[Candidate], trials: Trials, goal: Goal) -> Tried | None:
+    """Return what breaks a limit and would else be the next better answer; estimated, if it was not yet.
+
+    Without an answer it is what misses the limits by least.
+    """
+    nearest = sorted(left_out, key=lambda each: -_promise(each, goal))
+    if found is None:
+        for each in nearest[:1]:
+            trials.of(each.value, each.change)
+        return min(trials.all, key=lambda each: each.excess, default=None)
+    reached = found.number(goal.figure)
+    better = [each for each in nearest if goal.figure in each.best and can_beat(each.best[goal.figure], reached, goal)]
+    for each in better[:1]:
+        trials.of(each.value, each.change)
+    failed = [
+        each for each in trials.all if not each.holds and each.filled is not None and is_better(each, found, goal)
+    ]
+    return min(failed, key=lambda each: -goal.sign * (each.number(goal.figure) or 0.0), default=None)

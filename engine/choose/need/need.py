@@ -1,0 +1,98 @@
+"""Questions asked backwards: everything is fixed but one field, and that takes the value which keeps the limits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from capacity_tui.engine.catalog import Catalog, load_catalog
+from capacity_tui.engine.choose.need.answer import Needed
+from capacity_tui.engine.choose.need.bounds import PARAMETERS
+from capacity_tui.engine.choose.need.candidates import candidates, names_of, usual_goal
+from capacity_tui.engine.choose.need.furthest import furthest
+from capacity_tui.engine.choose.need.names import best_name
+from capacity_tui.engine.choose.need.trying import Trials, Tried
+from capacity_tui.engine.choose.search.question import Question
+from capacity_tui.engine.choose.search.search import goal_of
+from capacity_tui.engine.errors import PlanError
+from capacity_tui.engine.plan.field_values import field_path
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.machine.machine import Machine
+
+
+def solved_path(name: str) -> str:
+    """Return the plan field that a question solves for, or the size of the model.
+
+    Raises:
+        PlanError: there is no such field.
+    """
+    return PARAMETERS if name in (PARAMETERS, PARAMETERS.rpartition(".")[2]) else field_path(name)
+
+
+def need(
+    question: Question,
+    solve: str,
+    machine: Machine | None = None,
+    catalog: Catalog | None = None,
+    told: Callable[[Tried], None] | None = None,
+    stopped: Callable[[], bool] = lambda: False,
+) -> Needed:
+    """Return the value of one field with which a plan keeps its limits, everything else being as it is.
+
+    A number goes as far as the limits let it, whichever way that is; of names the one that reaches the goal best is
+    taken. What the plan leaves open is filled for each value as the balanced mode does. The answer is estimated, and
+    so is the next value, which does not keep the limits.
+
+    Args:
+        question: the plan, the limits, the goal, and what else may change.
+        solve: the field that is asked for; ``model.parameters`` is the size of the model.
+        machine: what was detected, for plans that run on it.
+        catalog: facts; the shipped ones with the user's own by default.
+        told: is told every candidate as it is tried.
+        stopped: is asked before every candidate whether to go on.
+
+    Raises:
+        PlanError: there is no such field, it is no number and names nothing, or nothing is known of what is limited.
+        CapacityError: the plan makes no sense whatever the value.
+    """
+    facts = catalog or load_catalog()
+    path, began = solved_path(solve), perf_counter()
+    trials = Trials(question.plan, question.limits, facts, machine, told)
+    if question.goal is not None:
+        question = replace(question, goal=goal_of(question))
+    if names_of(path, question.plan, facts):
+        goal = question.goal or usual_goal(path, question.plan)
+        named = best_name(tuple(candidates(path, question, facts, machine)), trials, goal, stopped)
+        needed = Needed(path, question.limits, goal, named.found, named.beyond, complete=named.complete)
+    else:
+        needed = furthest(path, question, trials, stopped)
+    if needed.found is None:
+        if needed.complete:
+            _refuse_unknown(trials)
+        nearest = needed.nearest or min(trials.all, key=_distance, default=None)
+        needed = replace(needed, neighbour=None, nearest=nearest)
+    return replace(needed, tried=len(trials.all), seconds=perf_counter() - began)
+
+
+def _distance(tried: Tried) -> float:
+    return tried.excess
+
+
+def _refuse_unknown(trials: Trials) -> None:
+    """Refuse a question whose every candidate is a fault, or lacks the same figure.
+
+    Raises:
+        PlanError: what is missing, and why.
+    """
+    tried = [each for each in trials.all if each.filled is not None]
+    if not tried:
+        first = next(iter(trials.all), None)
+        raise PlanError("no value makes a plan", "" if first is None else first.fault)
+    for limit in trials.limits:
+        lacking = [each for one in tried for each in one.reached if each.key == limit.figure and each.end is None]
+        if len(lacking) == len(tried):
+            why = lacking[0].figure.absence
+            raise PlanError(f"nothing is known of {limit.figure}", why, "say more in the plan, or limit another figure")

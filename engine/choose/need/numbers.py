@@ -1,0 +1,182 @@
+"""Numbers: from afar to the two values next to each other of which one keeps the limits and one does not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+
+from capacity_tui.engine.choose.need.scales import Scale, all_places, outwards
+from capacity_tui.engine.choose.need.trying import Tried
+from capacity_tui.engine.choose.search.question import Goal
+
+_WORSE = 2
+"""Values in a row that miss the limits by more and more, after which no further ones are tried."""
+_AROUND = 4
+"""Values next to the answer that are tried, and as many further away, to see whether any of them holds too."""
+_ROUNDS = 4
+"""So often the answer moves on to a value further away that holds too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """Where limits begin or cease to hold: two values next to each other.
+
+    Attributes:
+        holds: the last place that keeps the limits.
+        fails: the next, which does not; None where the field's range ends.
+    """
+
+    holds: int
+    fails: int | None
+
+
+@dataclass(slots=True)
+class Line:
+    """The values of a number, and what became of those that were tried.
+
+    Attributes:
+        scale: the values.
+        of: tries the value at a place.
+        known: what was tried, by place.
+    """
+
+    scale: Scale
+    of: Callable[[int | float], Tried]
+    known: dict[int, Tried] = field(default_factory=dict)
+
+    def at(self, place: int) -> Tried:
+        """Return what becomes of the value at a place."""
+        if place not in self.known:
+            self.known[place] = self.of(self.scale.value(place))
+        return self.known[place]
+
+    def holds(self, place: int) -> bool:
+        """Whether the value at a place keeps the limits."""
+        return self.at(place).holds
+
+    @property
+    def holding(self) -> list[int]:
+        """The places tried that keep the limits, in order."""
+        return [place for place in sorted(self.known) if self.known[place].holds]
+
+    def spread(self, start: int) -> None:
+        """Try values from a start outwards, until they miss the limits by more and more; all where there are few."""
+        few = all_places(self.scale)
+        if few is not None:
+            for place in few:
+                self.at(place)
+            return
+        for direction in (1, -1):
+            self._walk(start, direction)
+        if not self.holding:
+            self._between()
+
+    def _walk(self, start: int, direction: int) -> None:
+        before, worse = self.at(start), 0
+        for place in outwards(self.scale, start, direction):
+            found = self.at(place)
+            # Of what has no number, nobody can say whether it is worse.
+            worse = worse + 1 if np.inf > found.excess >= before.excess > 0 else 0
+            if worse > _WORSE:
+                return
+            before = found
+
+    def _between(self) -> None:
+        """Look for values that hold between two that break different limits."""
+        places = sorted(self.known)
+        for low, high in pairwise(places):
+            if self._breaks(low) != self._breaks(high) and self._crossed(low, high):
+                return
+
+    def _crossed(self, low: int, high: int) -> bool:
+        below = self._breaks(low)
+        while high - low > 1:
+            middle = (low + high) // 2
+            if self.holds(middle):
+                return True
+            if self._breaks(middle) & below:
+                low = middle
+            else:
+                high = middle
+        return False
+
+    def _breaks(self, place: int) -> frozenset[str]:
+        found = self.at(place)
+        return frozenset(each.key for each in found.broken) or frozenset([found.fault] if found.fault else [])
+
+    def edge(self, start: int, direction: int) -> Edge:
+        """Return where the limits cease to hold, from a value that keeps them on in one direction.
+
+        Args:
+            start: a place that holds.
+            direction: 1 for larger values, -1 for smaller ones.
+        """
+        found = self._nearest_edge(start, direction)
+        for _ in range(_ROUNDS):
+            further = next((place for place in self._beyond(found, direction) if self.holds(place)), None)
+            if further is None:
+                break
+            found = self._nearest_edge(further, direction)
+        return found
+
+    def _nearest_edge(self, start: int, direction: int) -> Edge:
+        """Return the edge between the last known place that holds and the first beyond it that does not."""
+        ahead = sorted((place for place in self.known if (place - start) * direction > 0), reverse=direction < 0)
+        last_held = max((place for place in (start, *ahead) if self.holds(place)), key=lambda place: place * direction)
+        fails = next((place for place in ahead if (place - last_held) * direction > 0), None)
+        if fails is None:
+            return Edge(last_held, None)
+        held = last_held
+        while abs(fails - held) > 1:
+            middle = (held + fails) // 2
+            if self.holds(middle):
+                held = middle
+            else:
+                fails = middle
+        return Edge(held, fails)
+
+    def _beyond(self, edge: Edge, direction: int) -> Iterator[int]:
+        """Yield places beyond an edge: the next ones, and some between them and the next that is known to fail."""
+        if edge.fails is None:
+            return
+        end = self.scale.high if direction > 0 else self.scale.low
+        near = [edge.fails + direction * step for step in range(1, _AROUND + 1)]
+        yield from (place for place in near if (end - place) * direction >= 0)
+        ahead = sorted((place for place in self.known if (place - near[-1]) * direction > 0), reverse=direction < 0)
+        if ahead:
+            gap = abs(ahead[0] - near[-1])
+            yield from (near[-1] + direction * gap * part // _AROUND for part in range(1, _AROUND) if gap >= _AROUND)
+
+    @property
+    def is_ragged(self) -> bool:
+        """Whether values that fail were found between values that hold."""
+        holding = self.holding
+        return any(not self.known[place].holds for place in self.known if holding and holding[0] < place < holding[-1])
+
+    def best(self, goal: Goal) -> int:
+        """Return the place that holds and reaches a goal best: of what was tried, and of what lies around that."""
+
+        def score(tried: Tried) -> float:
+            value = tried.number(goal.figure) if tried.holds else None
+            return np.inf if value is None else goal.sign * value
+
+        return self._lowest(score)
+
+    def nearest(self) -> int:
+        """Return the place that misses the limits by least, of what was tried, and of what lies around that."""
+        return self._lowest(lambda tried: tried.excess)
+
+    def _lowest(self, score: Callable[[Tried], float]) -> int:
+        while True:
+            places = sorted(self.known)
+            best = min(places, key=lambda place: score(self.known[place]))
+            at = places.index(best)
+            around = {places[max(at - 1, 0)], places[min(at + 1, len(places) - 1)]}
+            untried = {(best + other) // 2 for other in around} - set(places)
+            if not untried:
+                return best
+            for place in untried:
+                self.at(place)

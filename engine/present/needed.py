@@ -1,0 +1,150 @@
+"""The answer to a question asked backwards, as plain data and as lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from capacity_tui.engine.choose.need.answer import Needed
+from capacity_tui.engine.choose.need.furthest import READS
+from capacity_tui.engine.choose.need.trying import Reached, Tried
+from capacity_tui.engine.estimate.estimate import Answer
+from capacity_tui.engine.estimate.figures import written
+from capacity_tui.engine.estimate.result import to_builtins
+from capacity_tui.engine.plan.all_fields import all_fields
+from capacity_tui.engine.present.parts import Part, TextPart, table_part
+from capacity_tui.engine.present.plan_values import plan_value_text
+from capacity_tui.engine.present.results import result_as_dict
+from capacity_tui.engine.uncertainty.intervals import Interval
+from capacity_tui.engine.units import format_percent
+from capacity_tui.engine.verdict import Verdict
+
+# From this share of a limit on, tenths of a percent say nothing.
+_WHOLE = 0.1
+
+
+def needed_as_dict(needed: Needed, answer: Answer | None) -> dict[str, object]:
+    """Return an answer as plain data, under the names that scripts rely on.
+
+    Args:
+        needed: what was found.
+        answer: the whole answer of the plan with the value; None where no value keeps the limits.
+    """
+    shown = needed.found or needed.nearest
+    found: dict[str, object] = {
+        "solve": needed.solve,
+        "value": needed.value,
+        "set": None if needed.found is None else dict(needed.found.change),
+        "limits": {} if shown is None else {each.key: _limit(each) for each in shown.reached},
+        "binding": needed.binding,
+        "goal": None if needed.goal is None else needed.goal.figure,
+        "neighbour": _tried(needed.neighbour),
+        "nearest": _tried(needed.nearest),
+        "monotone": not needed.is_ragged,
+        "tried": needed.tried,
+        "seconds": needed.seconds,
+        "complete": needed.complete,
+        "remarks": list(remarks(needed)),
+        "result": None if answer is None else result_as_dict(answer.plan, answer.estimate),
+    }
+    return {key: to_builtins(value) for key, value in found.items()}
+
+
+def needed_parts(needed: Needed) -> Iterator[Part]:
+    """Yield the lines of an answer: the value, each limit beside what is reached, and what the next value breaks."""
+    shown = needed.found or needed.nearest
+    if needed.found is None:
+        yield TextPart(f"no {needed.solve} keeps the limits", "strong")
+    else:
+        beside = {path: value for path, value in needed.found.change.items() if path != needed.solve}
+        others = "".join(f", {path} = {plan_value_text(value)}" for path, value in beside.items())
+        yield TextPart(f"{needed.solve} = {_value_text(needed.solve, needed.value)}{others}", "strong")
+    if shown is not None and needed.found is None:
+        yield TextPart(f"nearest: {_change_text(shown)}")
+    if shown is not None:
+        heads = ("limit", "value", "range", "at most / at least", "")
+        rows = [_row(each) for each in shown.reached]
+        yield table_part(heads, rows, (1, 2, 3))
+    for line in remarks(needed):
+        yield TextPart(line)
+
+
+def remarks(needed: Needed) -> Iterator[str]:
+    """Yield what to know of an answer: what the next value breaks, what to relax, and what was not looked at."""
+    if not needed.complete:
+        yield "stopped before everything was tried: this is the best so far"
+    if needed.found is None:
+        if needed.nearest is not None:
+            yield from (_relaxed(each) for each in needed.nearest.broken)
+        return
+    beyond = needed.neighbour
+    if beyond is not None:
+        why = "; ".join(_broken(each) for each in beyond.broken) or beyond.fault
+        yield f"next {_change_text(beyond)}: {why}"
+    elif needed.ended_by == READS:
+        yield "the model reads no more: memory and limits would let it go on"
+    elif needed.ended_by:
+        yield f"no limit ends it: the range of {needed.ended_by} does"
+    elif needed.goal is not None:
+        yield f"no limit ends it: it has the best {needed.goal.figure} of what was tried"
+    if needed.is_ragged:
+        yield "not monotone: some values beside it fail that lie between others that hold, since layouts differ"
+    if needed.found.filled is not None and needed.found.filled.estimate.verdict is Verdict.TIGHT:
+        yield "memory is tight: it fits as estimated, not at the upper end; with --limit 'memory<=100%' it is sure to"
+
+
+def _limit(each: Reached) -> dict[str, object]:
+    value = each.figure.value
+    ends = {"low": value.low, "high": value.high} if isinstance(value, Interval) else {}
+    limit = {"most": each.limit.most} if each.limit.most is not None else {"least": each.limit.least}
+    return {**limit, "value": each.figure.number, **ends, "holds": each.holds}
+
+
+def _tried(tried: Tried | None) -> dict[str, object] | None:
+    if tried is None:
+        return None
+    broken: list[Mapping[str, object]] = [
+        {"figure": each.key, **_limit(each), "missed_by": each.excess, "relax_to": each.end} for each in tried.broken
+    ]
+    return {"value": tried.value, "set": dict(tried.change), "broken": broken, "fault": tried.fault or None}
+
+
+def _row(each: Reached) -> tuple[str, ...]:
+    sign, value = ("<=", each.limit.most) if each.limit.most is not None else (">=", each.limit.least)
+    bound = f"{sign} {written(value or 0.0, each.figure.metric.unit)}"
+    state = "holds" if each.holds else _missed_by(each)
+    return each.figure.metric.label, each.figure.text, each.figure.range_text, bound, state
+
+
+def _broken(each: Reached) -> str:
+    """Say what of a limit is not kept."""
+    return f"{each.figure.metric.label} {_end_text(each)}, {_missed_by(each)}"
+
+
+def _relaxed(each: Reached) -> str:
+    """Say to what a limit would have to be relaxed."""
+    if each.end is None or not np.isfinite(each.end):
+        return f"{each.figure.metric.label}: {each.figure.text}, no limit of it can be kept"
+    word = "at most" if each.limit.most is not None else "at least"
+    return f"{each.figure.metric.label}: {word} {_end_text(each)} would do"
+
+
+def _end_text(each: Reached) -> str:
+    return each.figure.text if each.end is None else written(each.end, each.figure.metric.unit)
+
+
+def _missed_by(each: Reached) -> str:
+    if not np.isfinite(each.excess):
+        return "missed"
+    return f"missed by {format_percent(each.excess, 1 if each.excess < _WHOLE else 0)}"
+
+
+def _change_text(tried: Tried) -> str:
+    return ", ".join(f"{path} {plan_value_text(value)}" for path, value in tried.change.items())
+
+
+def _value_text(path: str, value: object) -> str:
+    known = all_fields().get(path)
+    unit = f" {known.knob.unit}" if known is not None and known.knob.unit else ""
+    return f"{plan_value_text(value)}{unit}"

@@ -1,0 +1,72 @@
+"""``need`` on the command line: the value on stdout, promised exit codes, one line for what makes no sense."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from capacity_tui.tui.cli import main
+
+LINE = "llama-3.2-1b train 8xa100 2k 1B"
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]):
+    def command(*arguments: str) -> tuple[int, str, str]:
+        code = main(("need", *arguments))
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return command
+
+
+def test_the_answer_is_the_plan_with_the_value(run):
+    code, out, err = run(LINE, "--solve", "hardware.devices", "--limit", "time<=3h", "--format", "json")
+    data = json.loads(out)
+    assert code == 0 and "Traceback" not in err
+    assert data["solve"] == "hardware.devices" and data["set"] == {"hardware.devices": data["value"]}
+    assert data["result"]["plan"]["hardware"]["devices"] == data["value"]
+    limit = data["limits"]["computation.estimated_train_time_seconds"]
+    assert limit["holds"] and limit["value"] < limit["high"] <= limit["most"] == 3 * 3600
+    assert data["result"]["computation"]["estimated_train_time_seconds"]["high"] == limit["high"]
+    assert data["binding"] == data["neighbour"]["broken"][0]["figure"] == "computation.estimated_train_time_seconds"
+    assert data["nearest"] is None
+
+
+def test_no_answer_is_exit_code_1_and_the_nearest(run):
+    arguments = (LINE, "--solve", "hardware.devices", "--limit", "time<=3h", "--limit", "usd<=1")
+    code, out, _ = run(*arguments, "--format", "json")
+    data = json.loads(out)
+    assert code == 1 and (data["value"], data["result"]) == (None, None)
+    assert data["binding"] == data["nearest"]["broken"][0]["figure"] == "cost.usd"
+    code, out, _ = run(*arguments)
+    assert code == 1 and "keeps the limits" in out and "would do" in out
+
+
+def test_a_table_begins_with_the_value(run):
+    arguments = ("--limit", "time<=3h", "--vary", "training.checkpointing=full")
+    code, out, _ = run(LINE, "--solve", "hardware.devices", *arguments)
+    lines = out.splitlines()
+    assert code == 0 and lines[0].startswith("hardware.devices = ")
+    assert "training.checkpointing = full" in lines[0]
+    assert any(line.startswith("next hardware.devices") for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--solve", "hardware.devces"), "did you mean"),
+        (("--solve", "hardware.devices", "--limit", "speed<=3"), "no figure is called"),
+        (("--solve", "hardware.devices", "--limit", "time=3h"), "not a limit"),
+        (("--solve", "hardware.devices", "--limit", "time<=soon"), "time"),
+        (("--solve", "hardware.devices", "--goal", "nice"), "no figure is called"),
+        (("--solve", "model.name", "--devices", "lots"), "hardware.devices"),
+        ((), "--solve"),
+    ],
+)
+def test_bad_input_is_one_line(run, arguments, words):
+    code, out, err = run(LINE, *arguments)
+    assert code == 2 and out == ""
+    told = err.splitlines()
+    assert words in told[-1] and "Traceback" not in err

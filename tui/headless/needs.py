@@ -1,0 +1,145 @@
+"""``need``: which value of one field keeps the limits."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING
+
+import click
+
+from capacity_tui.tui.headless import completion
+from capacity_tui.tui.headless.output import as_text, format_of, format_option, output_option, write
+from capacity_tui.tui.headless.plan_sources import plan_flags, source_of, sources_of
+from capacity_tui.tui.headless.plans import changed_plan, machine_for
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.api import Answer, Needed, NeedTried, Plan, PlanFlags, Question
+
+NO_ANSWER = 1
+_EVERY = 0.1
+"""Seconds between two lines of progress."""
+
+
+@click.command()
+@click.argument("name", metavar="[PLAN]", required=False, type=click.Path())
+@plan_flags
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", shell_complete=completion.fields,
+              help="Change a value first; may be repeated.")  # fmt: skip
+@click.option("--solve", required=True, metavar="KEY", shell_complete=completion.names_of_fields,
+              help="The field that is asked for, such as hardware.devices, or model.parameters.")  # fmt: skip
+@click.option("--limit", "limits", multiple=True, metavar="FIGURE<=VALUE",
+              help="What must hold at the far end of a figure's range, such as 'time<=24h', 'usd<=200', 'memory<=95%' "
+                   "or 'ttft<=2s'; may be repeated.")  # fmt: skip
+@click.option("--goal", metavar="FIGURE", help="What decides between values that keep the limits, such as usd or time.")
+@click.option("--vary", multiple=True, metavar="KEY=V1,V2", shell_complete=completion.fields,
+              help="What else may change with the value: KEY=V1,V2, KEY=LO..HI or KEY=LO..HI:STEP.")  # fmt: skip
+@click.option("--hardware", metavar="ID,ID", help="Devices that may be used, or any.")
+@click.option("--devices", metavar="LO..HI", help="Numbers of devices that may be used.")
+@format_option("table", "json", "yaml")
+@output_option
+def need(
+    name: str | None,
+    flags: PlanFlags,
+    settings: tuple[str, ...],
+    solve: str,
+    limits: tuple[str, ...],
+    goal: str | None,
+    vary: tuple[str, ...],
+    hardware: str | None,
+    devices: str | None,
+    wanted: str | None,
+    output: Path | None,
+) -> int:
+    """Solve a plan for one of its fields: everything else is as the plan says, and the limits decide.
+
+    Which GPUs, how many of them, how long a sequence, how large a model: a number goes as far as the limits let it,
+    of names the best by the goal is taken. What the plan leaves open is chosen anew for each value. Exit code 1 where
+    no value keeps the limits; then the nearest is told, and what to relax.
+    """
+    from capacity_tui.engine.api import answer as answered
+    from capacity_tui.engine.api import need as solved
+    from capacity_tui.engine.api import needed_as_dict, to_json, to_yaml
+
+    (source,) = (source_of(each, flags) for each in sources_of((name,) if name else (), flags))
+    plan = changed_plan(source.plan(), settings)
+    question = _question(plan, limits, goal, vary, hardware, devices)
+    machine = machine_for(plan)
+    progress = _Progress()
+    try:
+        needed = solved(question, solve, machine, told=progress.told)
+    finally:
+        progress.clear()
+    found = needed.found.plan if needed.found is not None else None
+    answer = None if found is None else answered(found, machine)
+    form = wanted or format_of(output) or "table"
+    if form == "json":
+        text = to_json(needed_as_dict(needed, answer))
+    elif form == "yaml":
+        text = to_yaml(needed_as_dict(needed, answer))
+    else:
+        text = _table(needed, answer, output is not None)
+    write(text, output, (name,) if name else ())
+    return NO_ANSWER if needed.found is None else 0
+
+
+def _question(
+    plan: Plan,
+    limits: tuple[str, ...],
+    goal: str | None,
+    vary: tuple[str, ...],
+    hardware: str | None,
+    devices: str | None,
+) -> Question:
+    """Return what is asked.
+
+    Raises:
+        CapacityError: a limit, a goal or an axis that makes no sense.
+    """
+    from capacity_tui.engine.api import Question, load_catalog, parse_axis, parse_goal, parse_limit
+
+    catalog, task = load_catalog(), plan.task or "train"
+    counts = parse_axis(f"hardware.devices={devices}", catalog).values if devices else ()
+    named = parse_axis(f"hardware.name={hardware}", catalog).values if hardware else ()
+    return Question(
+        plan,
+        vary=tuple(parse_axis(text, catalog) for text in vary),
+        hardware=tuple(str(each) for each in named),
+        devices=tuple(int(str(count)) for count in counts),
+        limits=tuple(parse_limit(text, task) for text in limits),
+        goal=parse_goal(goal, task) if goal else None,
+    )
+
+
+class _Progress:
+    """One line of what is being tried, on stderr, where somebody looks at it."""
+
+    def __init__(self) -> None:
+        self.tried = 0
+        self.shown = monotonic()
+        self.is_seen = sys.stderr.isatty()
+
+    def told(self, tried: NeedTried) -> None:
+        """Count a value that was tried, and say so from time to time."""
+        self.tried += 1
+        if self.is_seen and monotonic() - self.shown >= _EVERY:
+            self.shown = monotonic()
+            state = "holds" if tried.holds else "does not hold"
+            click.echo(f"\r\x1b[Ktried {self.tried}: {tried.value} {state}"[:79], err=True, nl=False)
+
+    def clear(self) -> None:
+        """Take the line away."""
+        if self.is_seen:
+            click.echo("\r\x1b[K", err=True, nl=False)
+
+
+def _table(needed: Needed, answer: Answer | None, to_file: bool) -> str:
+    from capacity_tui.engine.api import needed_parts
+    from capacity_tui.tui.headless.tables.answer import answer_tables
+    from capacity_tui.tui.headless.tables.layout import rich_parts
+
+    parts = list(rich_parts(needed_parts(needed)))
+    if answer is not None:
+        parts += ["", *answer_tables(answer.plan, answer.estimate)]
+    return as_text(parts, to_file)
