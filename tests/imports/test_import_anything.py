@@ -15,7 +15,7 @@ from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.tui.cli import main
 
 TYPED = {"model.name": "llama-3.1-8b", "hardware.name": "h100-sxm-80gb", "hardware.devices": 8}
-OPTIONS = sorted({(each.id, name) for each in tools().values() if each.form == "document" for name in each.options})
+OPTIONS = sorted({(each.id, name) for each in tools().values() for name in each.options})
 VALUES = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=8), st.lists(st.integers(), max_size=3),
     st.dictionaries(st.text(max_size=5), st.integers(), max_size=3),

@@ -62,7 +62,7 @@ def test_a_length_that_is_typed_goes_before_epochs(written) -> None:
         ({"a.yaml": "per_device_train_batch_size: 1\nbf16: true\nfp16: true\n"}, "given_twice"),
         ({"ds.json": '{"train_batch_size": 99, "train_micro_batch_size_per_gpu": 3, "gradient_accumulation_steps": 2}'},
          "batch_sizes"),
-        ({"acc.yaml": "distributed_type: MULTI_GPU\nnum_machines: 1\nnum_processes: 4\n"}, "world_size"),
+        ({"acc.yaml": "distributed_type: MULTI_GPU\nnum_machines: 1\nnum_processes: 16\n"}, "world_size"),
         ({"acc.yaml": "distributed_type: FSDP\nnum_machines: 1\nnum_processes: 8\nfsdp_config: {}\n",
           "ds.json": '{"zero_optimization": {"stage": 3}}'}, "two_shardings"),
         ({"a.yaml": "per_device_train_batch_size: 1\ngradient_checkpointing: true\nfsdp: full_shard\n"

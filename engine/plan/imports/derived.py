@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from capacity_tui.engine.plan.imports import serving
+from capacity_tui.engine.plan.imports.adapters import adapters
 from capacity_tui.engine.plan.imports.said import LEVELS, Said
 from capacity_tui.engine.plan.imports.settings import FRAMEWORK, Clash, Settings, chosen
+from capacity_tui.engine.plan.imports.shapes import batches_of_stages, eight_bits, megatron_shards
 
 MICRO, GLOBAL, STEPS = "training.micro_batch", "training.global_batch", "training.steps"
 PRECISION, ZERO, SHARD = "training.precision", "parallelism.zero", "parallelism.shard"
 CHECKPOINTING, OFFLOAD = "training.checkpointing", "parallelism.offload"
 DEVICES, PER_NODE = "hardware.devices", "hardware.per_node"
+_SECTIONS = ("model", "hardware", "training", "inference", "parallelism", "pricing")
 _SPLITS = ("parallelism.tp", "parallelism.pp", "parallelism.cp")
 _LENGTHS = (STEPS, "training.tokens", "training.epochs")
 _SHARDING = {"deepspeed": 0, "megatron": 1, "fsdp": 2}
@@ -102,12 +106,18 @@ def _sizes(settings: Settings) -> None:
 def _world(settings: Settings, processes: int, nodes: int) -> None:
     """Take the processes for the devices, and check them against those that were typed."""
     origin = settings.said["processes"]
-    if DEVICES in settings.said:
-        if settings.count(DEVICES) != processes:
-            settings.clash("world_size", f"{processes} processes on {settings.count(DEVICES)} devices",
-                           ("processes", DEVICES))  # fmt: skip
-    else:
+    devices = settings.count(DEVICES)
+    if devices is not None and devices < processes:
+        settings.clash("world_size", f"{processes} processes on {devices} devices", ("processes", DEVICES))
+    elif devices is None or devices > processes:
+        if devices is not None:
+            idle = f"{processes} processes leave {devices - processes} of {devices} devices idle"
+            settings.clash("idle_devices", idle, ("processes", DEVICES))
         settings.said[DEVICES] = Said(DEVICES, processes, origin.place, origin.text, origin.tool, origin.level)
+    if PER_NODE not in settings.said and settings.is_given("per_node"):
+        found = settings.said["per_node"]
+        per_node = min(processes, settings.count("per_node") or processes)
+        settings.said[PER_NODE] = Said(PER_NODE, per_node, found.place, found.text, found.tool)
     if nodes > 1 and settings.is_given("nodes"):
         if processes % nodes:
             settings.clash("world_size", f"{processes} processes on {nodes} nodes do not come out even",
@@ -122,7 +132,7 @@ def _groups(settings: Settings) -> None:
     share = settings.count("share", 0) or 0
     if replicate > 1 and share > 1 and SHARD not in settings.said:
         settings.derive(SHARD, share * context, f"groups of {share} replicas, {replicate} times")
-    if replicate > 1 and share == 1 and not settings.is_given(ZERO):
+    if replicate > 1 and share == 1:
         settings.derive(ZERO, 0, f"{replicate} replicas, each a group of its own")
     if settings.value("shard_nodes") and SHARD not in settings.said and PER_NODE in settings.said:
         settings.derive(SHARD, settings.value(PER_NODE), f"{settings.said['shard_nodes'].words}: a group a node")
@@ -157,7 +167,8 @@ def _batches(settings: Settings) -> None:
             )
         elif not given_micro and not given_steps and whole % replicas == 0 and whole >= replicas:
             settings.derive(MICRO, whole // replicas, f"{whole} / {replicas} replicas")
-    elif not whole and micro and steps and replicas:
+    elif not whole and micro and replicas:
+        steps = steps or 1
         settings.derive(GLOBAL, micro * steps * replicas, f"{micro} x {steps} x {replicas} replicas")
 
 
@@ -183,10 +194,27 @@ def _product(settings: Settings, names: Sequence[str]) -> int:
     return product
 
 
-_RULES = (_software, _two_shardings, _sharded, _precision, _context, _sizes, _groups, _batches, _length)
+_RULES = (
+    _software,
+    _two_shardings,
+    _sharded,
+    _precision,
+    _context,
+    eight_bits,
+    megatron_shards,
+    adapters,
+    batches_of_stages,
+    *serving.FIRST,
+    _sizes,
+    _groups,
+    _batches,
+    _length,
+    *serving.LAST,
+)
 """What follows, in this order."""
 
 
 def plan_values(settings: Settings) -> Iterator[tuple[str, Said]]:
     """Yield what settings say of a plan's own fields."""
-    yield from ((name, said) for name, said in settings.said.items() if "." in name or name == "task")
+    own = (name for name in settings.said if name == "task" or (name.partition(".")[0] in _SECTIONS and "." in name))
+    yield from ((name, settings.said[name]) for name in own)

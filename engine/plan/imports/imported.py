@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -15,7 +16,15 @@ from capacity_tui.engine.plan.edit import edited
 from capacity_tui.engine.plan.imports.derived import DEVICES, plan_values, settled
 from capacity_tui.engine.plan.imports.said import Reading, Said
 from capacity_tui.engine.plan.imports.settings import Clash, Settings
+from capacity_tui.engine.plan.imports.shapes import (
+    flavored_model,
+    layers_of,
+    model_of_sizes,
+    recomputation,
+    stages,
+)
 from capacity_tui.engine.plan.imports.sources import read_files
+from capacity_tui.engine.plan.line.hardware_words import named_hardware
 from capacity_tui.engine.plan.line.model_words import MODEL, named_model, resembling_model
 from capacity_tui.engine.plan.line.vocabulary import FINETUNE
 from capacity_tui.engine.plan.plan import AUTO, DETECTED, Plan
@@ -26,6 +35,7 @@ _SECTIONS = ("model", "hardware", "training", "inference", "parallelism")
 _CONFIG = "config.json"
 _ASSUMED = ("training.seq_len",)
 _SERVED = "infer"
+_MAKER = re.compile(r"^(NVIDIA|AMD)\s*", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +101,13 @@ def import_plan(
     readings = read_files(names)
     said = [each for reading in readings for each in reading.said]
     settings = settled([*said, *_of_plan(base), *_of_line(typed or {})])
+    model_of_sizes(settings, facts)
+    flavored_model(settings, facts)
     guesses = [*_model(settings, readings, facts), *_task(settings)]
-    _hardware(settings, readings)
+    layers = layers_of(settings, facts)
+    stages(settings, layers)
+    recomputation(settings, layers)
+    _hardware(settings, readings, facts)
     values = {path: each for path, each in plan_values(settings) if each.level != "base"}
     given = {path: each.value for path, each in values.items()}
     try:
@@ -171,7 +186,7 @@ def _task(settings: Settings) -> Iterator[str]:
     yield from ()
 
 
-def _hardware(settings: Settings, readings: Sequence[Reading]) -> None:
+def _hardware(settings: Settings, readings: Sequence[Reading], catalog: Catalog) -> None:
     """Check that something says on what.
 
     Raises:
@@ -179,6 +194,12 @@ def _hardware(settings: Settings, readings: Sequence[Reading]) -> None:
     """
     if _HARDWARE in settings.said:
         return
+    device = settings.said.get("device")
+    if device is not None:
+        found = named_hardware(_spaced(str(device.value)), catalog)
+        if found is not None:
+            settings.said[_HARDWARE] = replace(device, field=_HARDWARE, value=found.values[_HARDWARE])
+            return
     if settings.value("on_cpu"):
         settings.said[_HARDWARE] = replace(settings.said["on_cpu"], field=_HARDWARE, value=DETECTED)
         return
@@ -186,6 +207,11 @@ def _hardware(settings: Settings, readings: Sequence[Reading]) -> None:
     example = "h100-sxm" if count and count > 1 else "8xh100-sxm"
     hint = f"add --gpu, such as --gpu {example}" + (" (detected: this machine)")
     raise PlanError("no hardware is named", _files(readings), hint)
+
+
+def _spaced(name: str) -> str:
+    """Return a device's name without its maker, in front of which some tools take out the space."""
+    return _MAKER.sub("", name)
 
 
 def _files(readings: Sequence[Reading]) -> str:

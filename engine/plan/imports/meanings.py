@@ -20,6 +20,18 @@ _TARGETS: Mapping[frozenset[str], str] = {
 """Words of plans for matrices, as checkpoints of Llama name them."""
 _EVERY = {"all", "all-linear", "all_linear"}
 _EMBEDDINGS = {"embed_tokens", "lm_head"}
+_ALL_LAYERS = 99
+"""What people write for all layers, whatever the model has."""
+_FORMAT = re.compile(
+    r"(?:^|[-._:/])(IQ\d_[A-Z]+|Q\d_K_[SML]|Q\d_K|Q\d_[01]|TQ\d_0|BF16|F16|F32)(?=$|[-._:/])", re.IGNORECASE
+)
+_TAIL = re.compile(r"[-_.]gguf$", re.IGNORECASE)
+_QUANTIZED: Mapping[str, str] = {"awq": "awq-4", "gptq-int8": "gptq-8", "gptq": "gptq-4", "w8a8": "w8a8", "fp8": "fp8",
+                                 "nvfp4": "nvfp4", "bnb-4bit": "nf4"}  # fmt: skip
+"""What names of checkpoints say of their weights."""
+_PATTERN = re.compile(r"\(?\[0\]\*(\d+)\+\[1\]\*\d+\)?")
+_NINE = ("parallelism.pp", "parallelism.tp", "replicas", "training.micro_batch", "shape.heads", "training.seq_len",
+         "shape.hidden", "accumulation", "per_node")  # fmt: skip
 _COUNT = re.compile(r"(\d+(?:\.\d+)?)([kKmMgG]?)")
 _UNITS = {"": 1, "k": 1000, "m": 10**6, "g": 10**9, "K": 1024, "M": 2**20, "G": 2**30}
 
@@ -129,6 +141,61 @@ def guessed(value: Plain) -> object:
     return number(given)
 
 
+def float8(value: Plain) -> object:
+    """Return that matrices are multiplied in 8 bits where a converter makes them so."""
+    names = value if isinstance(value, list) else [value]
+    return {"eight_bits": "fp8"} if any("float8" in str(name) for name in names) else None
+
+
+def expert_layers(value: Plain) -> object:
+    """Return which layers have experts: every Nth, or all behind the first, as ``([0]*3+[1]*58)``."""
+    found = _PATTERN.fullmatch(str(value).replace(" ", ""))
+    if found is None:
+        every = number(value)
+        return None if every in (None, 1) else {"shape.moe_every": every}
+    return {"shape.first_dense_layers": int(found[1])}
+
+
+def training_config(value: Plain) -> object:
+    """Return the nine numbers of estimate-train-time's list."""
+    if not isinstance(value, list) or len(value) != len(_NINE):
+        raise UnreadError("nine numbers: pp, mp, dp, b, h, l, dim, steps_per_update, gpus_per_node")
+    return dict(zip(_NINE, map(number, value), strict=True))
+
+
+def first_size(value: Plain) -> object:
+    """Return the least of a range such as ``1:4``, or a number."""
+    return size(value.partition(":")[0] if isinstance(value, str) else value)
+
+
+def layers(value: Plain) -> object:
+    """Return how many layers an accelerator holds; nothing where it is all of them."""
+    if isinstance(value, str) and value.strip().casefold() in {"all", "auto"}:
+        return None
+    found = number(value)
+    return found if isinstance(found, int | float) and 0 <= found < _ALL_LAYERS else None
+
+
+def served(value: Plain) -> object:
+    """Return the model of a name, and the format of its weights where the name says it."""
+    name = text(value)
+    if not isinstance(name, str):
+        return None
+    found = _FORMAT.search(name)
+    said: dict[str, object] = {"model": name}
+    if found is None:
+        quantized = next((bits for word, bits in _QUANTIZED.items() if word in name.casefold()), None)
+        return said | ({"weights_named": quantized} if quantized else {})
+    short = _TAIL.sub("", name[: found.start()].rstrip("-._:"))
+    return {"model": short or name, "weights_named": found[1].casefold(), "model_file": name}
+
+
+def gguf(value: Plain) -> object:
+    """Return the format that the name of a GGUF file says."""
+    found = _FORMAT.search(str(value))
+    return None if found is None else {"weights_named": found[1].casefold()}
+
+
 MEANINGS: Mapping[str, Callable[[Plain], object]] = MappingProxyType(
     {
         "text": text,
@@ -140,6 +207,13 @@ MEANINGS: Mapping[str, Callable[[Plain], object]] = MappingProxyType(
         "whole": whole,
         "fsdp": fsdp,
         "guessed": guessed,
+        "first_size": first_size,
+        "float8": float8,
+        "expert_layers": expert_layers,
+        "training_config": training_config,
+        "layers": layers,
+        "served": served,
+        "gguf": gguf,
     }
 )
 """By the name that tables use; each returns a value, values by field, or None for nothing."""

@@ -59,8 +59,10 @@ class _Options:
 
     def _option(self, written: str, value: Plain, of: Tool, path: KeyPath) -> set[str]:
         """Read one option; return the names of what was given."""
-        name = of.other_names.get(written, written)
+        name = of.named(written)
         place = self._document.place(*path)
+        if name not in of.known and name.startswith("no_") and name[3:] in of.known and value is True:
+            name, value = name[3:], False
         option = of.options.get(name)
         if option is not None:
             self._known(option, value, of, path)
@@ -108,6 +110,9 @@ class _Options:
             PlanError: the option cannot have it.
         """
         if option.values or option.unmodelled:
+            if option.meaning == "words":
+                given = value if isinstance(value, list) else [value]
+                return tuple(self._word(option, each, place) for each in given)
             return self._word(option, value, place)
         try:
             return MEANINGS[option.meaning or "number"](value)

@@ -11,6 +11,7 @@ from pathlib import Path
 from capacity_tui.engine.catalog.reading import Document, KeyPath, Plain, read_text, read_yaml
 from capacity_tui.engine.errors import CapacityError, Place, PlanError
 from capacity_tui.engine.files import typed_path
+from capacity_tui.engine.plan.imports.commands import LAUNCHER, documents, is_command
 from capacity_tui.engine.plan.imports.options import read_document
 from capacity_tui.engine.plan.imports.said import Reading, Remark
 from capacity_tui.engine.plan.imports.tools import Tool, tools
@@ -45,7 +46,7 @@ def read_files(names: Sequence[str]) -> list[Reading]:
         if path.name in _PICKLED:
             hint = "write args.to_json_string() into a file, and name that"
             raise PlanError("pickled, which is not read", hint=hint, place=Place(name))
-        readings += _readings(_document(read_text(path), name))
+        readings += _of_text(read_text(path), name)
     return _with_named(readings)
 
 
@@ -58,7 +59,7 @@ def _in_folder(folder: Path) -> Iterator[Reading]:
     """Yield what the files of a folder say; those of no known tool are left out."""
     for path in sorted(each for each in folder.iterdir() if each.is_file())[:_MOST_FILES]:
         with suppress(CapacityError):
-            yield from _readings(_document(read_text(path), str(path)))
+            yield from _of_text(read_text(path), str(path))
 
 
 def _with_named(readings: list[Reading]) -> list[Reading]:
@@ -72,7 +73,7 @@ def _with_named(readings: list[Reading]) -> list[Reading]:
                 reading.unmodelled.append(Remark(place, f"{named} is not there: give it too"))
             elif path.resolve() not in given:
                 given.add(path.resolve())
-                found += _readings(_document(read_text(path), str(path)))
+                found += _of_text(read_text(path), str(path))
     return found
 
 
@@ -86,6 +87,21 @@ def _located(named: Path, folder: Path, given: set[Path]) -> Path | None:
     except (OSError, ValueError):
         return None
     return next((path for path in given if path.name == named.name), None)
+
+
+def _of_text(text: str, name: str) -> list[Reading]:
+    """Return what a text says, a command or a document.
+
+    Raises:
+        CapacityError: it is none, or of no known tool.
+    """
+    if not is_command(text):
+        return _readings(_document(text, name))
+    owned = [(document, owner or _owner(document.data)) for document, owner in documents(text, name)]
+    found = [read_document(document, owner) for document, owner in owned if owner is not None]
+    if all(reading.tool.id == LAUNCHER for reading in found):
+        raise PlanError("no command of a known tool", hint=f"known: {known_tools()}", place=Place(name))
+    return found
 
 
 def _document(text: str, name: str) -> Document:
@@ -138,7 +154,7 @@ def _owner(data: Plain) -> Tool | None:
     scored = [
         (sum(each.knows(key) for key in data), each)
         for each in tools().values()
-        if each.form == "document" and any(sign in data for sign in each.signs)
+        if any(each.named(key) in each.signs for key in data)
     ]
     best = max((score for score, _ in scored), default=0)
     return next((each for score, each in scored if score == best), None)

@@ -49,42 +49,53 @@ class Tool:
         id: the name of its file.
         name: for people, with the version its names are of.
         source: where its names and defaults were read.
-        form: ``document`` for YAML, JSON and TOML, ``command`` for options of a command line.
-        signs: options, or words of a command, that tell its files from others.
+        signs: options that tell its files from others.
+        programs: words by which a command starts it.
         options: what a plan has words for, by name.
         other_names: further names of options.
         sets: what every file of the tool says.
         defaults: what the tool does where no option says otherwise.
         unmodelled: options that change a run and that no plan has a word for, and why.
         ignored: options without a part in an estimate, and sections of them.
+        models: what the tool calls models, by their names on the model hub.
+        calls: functions and classes of Python whose arguments its options are.
     """
 
     id: str
     name: str
     source: str
-    form: str
     signs: tuple[str, ...]
+    programs: tuple[str, ...]
     options: Mapping[str, Option] = field(hash=False)
     other_names: Mapping[str, str] = field(hash=False)
     sets: Mapping[str, Any] = field(hash=False)
     defaults: Mapping[str, Any] = field(hash=False)
     unmodelled: Mapping[str, str] = field(hash=False)
     ignored: frozenset[str]
+    models: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
+    calls: tuple[str, ...] = ()
 
     @property
     def short_name(self) -> str:
         """Its name without the version."""
         return self.name.rstrip("0123456789. ")
 
-    def knows(self, name: str) -> bool:
+    def named(self, written: str) -> str:
+        """Return the name of an option as the table has it: without dashes and short forms."""
+        name = option_name(written)
+        if name not in self.known and "-" in name:
+            name = name.replace("-", "_")
+        return self.other_names.get(name, name)
+
+    def knows(self, written: str) -> bool:
         """Whether the tool has an option, or a section, of a name."""
-        named = self.other_names.get(name, name)
+        named = self.named(written)
         return named in self.known or any(known.startswith(f"{named}.") for known in self.known)
 
     @property
     def known(self) -> Collection[str]:
         """The names of its options."""
-        return {*self.options, *self.unmodelled, *self.ignored}
+        return _known(self)
 
     def words(self, option: str) -> Mapping[object, str]:
         """Return the words of an option by what they mean in a plan; of several that mean the same, the first."""
@@ -96,9 +107,19 @@ class Tool:
         return found
 
 
+def option_name(written: str) -> str:
+    """Return the name of an option, which a command writes with dashes: ``--max-model-len`` is ``max_model_len``."""
+    return written.lstrip("-").replace("-", "_") if written.startswith("-") else written
+
+
 def word_of(value: object) -> str:
     """Return a value as the tables write it: small letters, true and false."""
     return "null" if value is None else str(value).strip().casefold()
+
+
+@cache
+def _known(of: Tool) -> frozenset[str]:
+    return frozenset({*of.options, *of.other_names, *of.unmodelled, *of.ignored})
 
 
 @cache
@@ -111,22 +132,34 @@ def tools() -> Mapping[str, Tool]:
 
 @cache
 def _tool(name: str) -> Tool:
-    rows = parse_shipped(files("capacity_tui.profiles") / "tools" / f"{name}.yaml")
+    rows = _rows(name)
     options = {option: _option(option, row) for option, row in rows.get("options", {}).items()}
     written = {option: row.get("also", ()) for option, row in rows.get("options", {}).items() if isinstance(row, dict)}
     return Tool(
         id=name,
         name=rows["name"],
         source=rows["source"],
-        form=rows.get("form", "document"),
         signs=tuple(rows.get("signs", ())),
+        programs=tuple(rows.get("programs", ())),
         options=options,
         other_names={other: option for option, others in written.items() for other in others},
         sets=rows.get("sets", {}),
         defaults=rows.get("defaults", {}),
         unmodelled=rows.get("unmodelled", {}),
         ignored=frozenset(rows.get("ignored", ())),
+        models={model: tuple(map(str, words)) for model, words in rows.get("models", {}).items()},
+        calls=tuple(rows.get("calls", ())),
     )
+
+
+def _rows(name: str) -> dict[str, Any]:
+    """Return the table of a tool, with what another one has that it is like."""
+    rows = parse_shipped(files("capacity_tui.profiles") / "tools" / f"{name}.yaml")
+    if "like" not in rows:
+        return rows
+    below = _rows(rows["like"])
+    merged = {key: {**below.get(key, {}), **rows.get(key, {})} for key in ("options", "unmodelled", "defaults")}
+    return {**rows, **merged, "ignored": [*below.get("ignored", ()), *rows.get("ignored", ())]}
 
 
 def tool(name: str) -> Tool:

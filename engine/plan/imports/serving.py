@@ -1,0 +1,80 @@
+"""Fields of a plan that follow from options of inference engines: requests, weights, devices."""
+
+from __future__ import annotations
+
+from capacity_tui.engine.plan.imports.said import Said
+from capacity_tui.engine.plan.imports.settings import Settings
+
+WEIGHTS, CACHE = "inference.weights", "inference.kv_cache"
+PROMPT, OUTPUT = "inference.prompt_tokens", "inference.output_tokens"
+_LOADS = ("inference.batch", "inference.concurrency", "inference.request_rate")
+_DEVICES = "hardware.devices"
+_USUAL_OUTPUT = 512
+_LEAST_SHARE = 5
+"""Of a short context, the part that is left to the answer."""
+
+
+def split_devices(settings: Settings) -> None:
+    """Let llama.cpp spread layers, or rows of matrices, over all devices that are typed."""
+    devices = settings.count(_DEVICES, 1) or 1
+    if settings.value("inference.engine") != "llamacpp" or settings.value("processes") == 1 or devices == 1:
+        return
+    size = "parallelism.tp" if settings.value("split") == "rows" else "parallelism.pp"
+    if size not in settings.said:
+        settings.derive(size, devices, f"{devices} devices share the {settings.value('split', 'layers')}")
+
+
+def weights(settings: Settings) -> None:
+    """Take the format of weights from the option, else from the model's name, else from its type."""
+    for name in ("weights_named", "weights_kept"):
+        found = settings.said.get(name)
+        if found is not None and not settings.is_given(WEIGHTS):
+            settings.said[WEIGHTS] = Said(WEIGHTS, found.value, found.place, found.text, found.tool, found.level)
+    keys, values = settings.said.get(CACHE), settings.said.get("cache_of_values")
+    if keys is not None and values is not None and keys.value != values.value:
+        settings.clash("cache_types", "keys and values are kept in two formats; that of the keys is counted",
+                       (CACHE, "cache_of_values"))  # fmt: skip
+    elif keys is None and values is not None:
+        settings.said[CACHE] = Said(CACHE, values.value, values.place, values.text, values.tool)
+
+
+def experts(settings: Settings) -> None:
+    """Spread the experts over all devices where the engine is told to."""
+    if settings.value("experts_everywhere") and "parallelism.ep" not in settings.said:
+        spread = (settings.count("parallelism.tp", 1) or 1) * (settings.count("replicas", 1) or 1)
+        settings.derive("parallelism.ep", spread, f"{settings.said['experts_everywhere'].words}: over all devices")
+
+
+def requests(settings: Settings) -> None:
+    """Take requests as long, and as many at once, as the engine lets through."""
+    if settings.value("task") != "infer":
+        return
+    running = settings.count("running")
+    together = settings.count("longest_together")
+    longest = settings.count("longest") or (together // (running or 1) if together else None)
+    if longest:
+        _lengths(settings, longest)
+    if running and not any(settings.is_given(name) for name in _LOADS):
+        replicas = settings.count("replicas", 1) or 1
+        settings.derive("inference.concurrency", running * replicas, settings.said["running"].words)
+
+
+def _lengths(settings: Settings, longest: int) -> None:
+    """Share the longest context between the prompt and the answer."""
+    prompt = settings.count(PROMPT) if settings.is_given(PROMPT) else None
+    output = settings.count(OUTPUT) if settings.is_given(OUTPUT) else None
+    said = settings.said.get("longest") or settings.said["longest_together"]
+    if prompt and output:
+        if prompt + output > longest:
+            settings.clash("context", f"requests of {prompt} + {output} tokens do not go into {longest}",
+                           (PROMPT, OUTPUT, said.field))  # fmt: skip
+        return
+    if not output:
+        output = max(1, longest - prompt) if prompt else max(1, min(_USUAL_OUTPUT, longest // _LEAST_SHARE))
+        settings.derive(OUTPUT, output, f"{said.words}: the longest request")
+    if not prompt:
+        settings.derive(PROMPT, max(1, longest - output), f"{said.words}: the longest request")
+
+
+FIRST = (split_devices, experts)
+LAST = (weights, requests)
