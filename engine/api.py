@@ -95,6 +95,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.estimate import figures as _estimate_figures
     from capacity_tui.engine.estimate.classical.reasonable import reasonable_rows as reasonable_rows
     from capacity_tui.engine.estimate.estimate import Answer as Answer
+    from capacity_tui.engine.estimate.figure_texts import figure_text as figure_text
     from capacity_tui.engine.estimate.figures import figure as figure
     from capacity_tui.engine.estimate.figures import interval_text as interval_text
     from capacity_tui.engine.estimate.figures import limit_label as limit_label

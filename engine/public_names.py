@@ -69,6 +69,7 @@ NAMES = {
     "estimate.classical.reasonable": "reasonable_rows",
     "estimate.estimate": "Answer",
     "estimate.filled_by": "UsedShare",
+    "estimate.figure_texts": "figure_text",
     "estimate.figures": "METRICS:FIGURES figure interval_text limit_label written:written_figure",
     "estimate.resolve": "resolve_plan",
     "estimate.result": "UNDER_LOAD Estimate Interval Note",

@@ -106,7 +106,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("cursor.page_down", "panel", "pagedown", "One page down", "Moving"),
     Action("cursor.first", "panel", "g,home", "To the first line", "Moving"),
     Action("cursor.last", "panel", "G,end", "To the last line", "Moving"),
-    Action("find.start", "plan", "slash", "Find a field or a row", "Moving"),
+    Action("find.start", "plan", "slash", "Find a field or a figure as you type", "Moving"),
     Action("find.next", "plan", "n", "Next one found", "Moving"),
     Action("find.previous", "plan", "N", "Previous one found", "Moving"),
     Action("value.more", "config", "plus,equals_sign", "Step up", "Editing", "+/- step"),

@@ -113,6 +113,7 @@ class Row:
         indent: nesting below the row above.
         brief: label where there is little room, or empty for the same.
         share: how full a bar before the value is, 1 for full; None for no bar.
+        help: what it is and why it matters.
     """
 
     key: str
@@ -126,6 +127,7 @@ class Row:
     indent: int = 0
     brief: str = ""
     share: float | None = None
+    help: str = ""
 
 
 @dataclass(frozen=True, slots=True)

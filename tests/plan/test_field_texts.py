@@ -7,14 +7,25 @@ import re
 import pytest
 
 from capacity_tui.engine.catalog import load_catalog
+from capacity_tui.engine.models.families import family_of
+from capacity_tui.engine.models.known_models import known_models
 from capacity_tui.engine.plan.fields import PlanField, plan_fields
 from capacity_tui.engine.plan.files.loading import plan_from_data
 
-PLAN = plan_from_data({"model": {"name": "llama-3.1-8b"}, "training": {"method": "lora"}})
+CATALOG = load_catalog()
+PLANS = {
+    name: plan_from_data({"model": {"name": name}, "training": {"method": "lora"} if adapted else {}})
+    for name, adapted in (
+        ("llama-3.1-8b", True),
+        *((row.id, False) for row in known_models(CATALOG)),
+        *((family, False) for family in ("transformer_decoder", "transformer_encoder", "resnet18")),
+    )
+}
 FIELDS = {
     entry.path: entry
-    for task in ("train", "finetune", "infer")
-    for entry in plan_fields(PLAN, "transformer", task)
+    for name, plan in PLANS.items()
+    for task in ("train", "finetune", "infer", "fit")
+    for entry in plan_fields(plan, family_of(name, CATALOG).kind, task, CATALOG)
     if entry.knob.kind != "table"
 }
 

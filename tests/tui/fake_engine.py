@@ -190,7 +190,9 @@ class FakeDocument:
         speed = 20000.0 * micro**0.3 * replicas / 8
         verdict = Verdict.FITS if peak < 60 * GIB else Verdict.TIGHT if peak < 80 * GIB else Verdict.OVER
         rows = (
-            Row("memory.per_device_bytes", "peak / GPU", gib(peak), peak, interval="± 6 %", better=-1),
+            Row(
+                "memory.per_device_bytes", "peak / GPU", gib(peak), peak, interval="± 6 %", better=-1, help="Room used."
+            ),
             Row("memory.share", "utilization", f"{peak / GIB / 0.8:.0f} %", indent=1, share=peak / GIB / 80),
             Row("computation.train_time", "time", f"{2e9 / speed / 3600:.1f} h", 2e9 / speed, better=-1),
             Row("cost.usd", "cost", "n/a (no price known)"),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Sequence
+from typing import ClassVar, NamedTuple
 
 from rich.cells import cell_len
 from textual import events
@@ -13,6 +14,20 @@ from capacity_tui.tui.actions import Commanded, bindings
 from capacity_tui.tui.terminal.glyphs import to_ascii
 from capacity_tui.tui.terminal.text import Line, Span, clip, fit, line
 from capacity_tui.tui.widgets.lines import Lines
+
+
+class Findable(NamedTuple):
+    """What one item of a panel is found by.
+
+    Attributes:
+        label: what it is called.
+        others: its key and other words for it.
+        text: what it means.
+    """
+
+    label: str = ""
+    others: tuple[str, ...] = ()
+    text: str = ""
 
 
 class Panel(Commanded, Lines, can_focus=True):
@@ -70,6 +85,10 @@ class Panel(Commanded, Lines, can_focus=True):
         """Return the item to which a line belongs."""
         return index if index < self.item_count() else None
 
+    def findable(self) -> Sequence[Findable]:
+        """Return what each item is found by; where there are none, the lines."""
+        return [Findable(text=content.plain) for content in self.lines]
+
     def repaint(self) -> None:
         """Build the lines anew and paint those that differ."""
         if not self.is_mounted or not self.size:
@@ -115,7 +134,10 @@ class Panel(Commanded, Lines, can_focus=True):
         self.move(-3)
 
     def move_to(self, index: int) -> None:
-        """Put the cursor on an item, the nearest one there is."""
+        """Put the cursor on an item, the nearest one there is; without items bring a line into sight."""
+        if not self.item_count():
+            self.show(self.lines, range(index, index + 1), self.pinned())
+            return
         index = max(0, min(index, self.item_count() - 1))
         if index != self.cursor:
             self.cursor = index

@@ -19,14 +19,18 @@ from capacity_tui.tui.widgets.lines import Lines
 
 Accept = Callable[[str], str]
 """Takes what was typed; returns why it is refused, or an empty text when all is well."""
+Follow = Callable[[str | None], str]
+"""Is told what is typed so far, and None when the question is withdrawn; returns what to say of it."""
 Ask = Callable[[str, str, Accept], None]
 """Asks a question, with the text to start from and what takes the answer."""
+AskFollowed = Callable[[str, str, Accept, Follow], None]
+"""The same, with what follows the typing."""
 
 
 class Prompt(Guarded, Vertical):
     """Asks a question, and asks on while the answer is refused."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "close", "Cancel")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "withdraw", "Cancel")]
 
     class Closed(Message):
         """The question is answered or withdrawn."""
@@ -35,6 +39,8 @@ class Prompt(Guarded, Vertical):
         super().__init__()
         self._line = line()
         self._accept: Accept = str
+        self._question = ""
+        self._follow: Follow | None = None
 
     def compose(self) -> ComposeResult:
         """Put the question above the input."""
@@ -46,15 +52,16 @@ class Prompt(Guarded, Vertical):
         """Whether something is asked."""
         return self.has_class("-open")
 
-    def ask(self, question: str, value: str, accept: Accept) -> None:
+    def ask(self, question: str, value: str, accept: Accept, follow: Follow | None = None) -> None:
         """Ask something else.
 
         Args:
             question: what is asked.
             value: the text to start from.
             accept: called with each answer.
+            follow: called with what is typed so far.
         """
-        self._accept = accept
+        self._accept, self._question, self._follow = accept, question, follow
         self.add_class("-open")
         entry = self.query_one(Entry)
         entry.value = value
@@ -67,6 +74,14 @@ class Prompt(Guarded, Vertical):
         """Show the question once there is room for it."""
         self._show(self._line)
 
+    @on(Input.Changed)
+    def follow(self, event: Input.Changed) -> None:
+        """Say what comes of what is typed so far, where somebody follows that."""
+        event.stop()
+        if self._follow is not None and self.is_open:
+            said = self._follow(event.value)
+            self._show(line(Span(f" {self._question}  ", "label"), Span(said, "value")))
+
     @on(Input.Submitted)
     def take(self, event: Input.Submitted) -> None:
         """Hand the answer over; close unless it is refused."""
@@ -76,6 +91,12 @@ class Prompt(Guarded, Vertical):
             self._show(line(Span(f" ✗ {refusal}", "bad")))
         else:
             self.action_close()
+
+    def action_withdraw(self) -> None:
+        """Ask no longer, and have whoever followed the typing go back."""
+        if self._follow is not None:
+            self._follow(None)
+        self.action_close()
 
     def action_close(self) -> None:
         """Ask no longer."""

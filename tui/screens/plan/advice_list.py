@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.cells import cell_len
@@ -10,7 +11,7 @@ from textual.binding import BindingType
 from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.terminal.text import Line, Span, clip, fit, line, wrap
 from capacity_tui.tui.widgets.head import VERDICTS
-from capacity_tui.tui.widgets.panel import Panel
+from capacity_tui.tui.widgets.panel import Findable, Panel
 
 if TYPE_CHECKING:
     from capacity_tui.tui.what_if import Advice
@@ -59,6 +60,17 @@ class AdviceList(Panel):
         if subject != self._subject:
             self._subject = subject
             self.repaint()
+
+    def about(self) -> tuple[str, str]:
+        """Return the advice under the cursor and what it changes."""
+        if self.chosen is None:
+            return "", ""
+        change = ", ".join(f"{key} to {value}" for key, value in self.chosen.change.items())
+        return self.chosen.title, f"It sets {change}, as one edit that u undoes. {self.chosen.caution}".rstrip()
+
+    def findable(self) -> Sequence[Findable]:
+        """Return what each piece of advice is found by."""
+        return [Findable(advice.title, tuple(advice.change), advice.caution) for advice in self._advice or ()]
 
     def item_count(self) -> int:
         """Return how much advice there is."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.cells import cell_len
@@ -13,7 +14,7 @@ from capacity_tui.tui.terminal.glyphs import MOVED
 from capacity_tui.tui.terminal.text import Line, Span, clip, left, line, right, wrap
 from capacity_tui.tui.widgets.gauge import gauge
 from capacity_tui.tui.widgets.head import VERDICTS
-from capacity_tui.tui.widgets.panel import Panel
+from capacity_tui.tui.widgets.panel import Findable, Panel
 
 if TYPE_CHECKING:
     from capacity_tui.tui.view import Column, Comparison, Row
@@ -79,9 +80,13 @@ class ComparisonTable(Panel):
         self.cursor = next((index for index, row in enumerate(rows) if row.key == key), 0)
         self.repaint()
 
-    def labels(self) -> list[str]:
-        """Return what can be found."""
-        return [f"{row.label} {row.key}" for row in self._rows()]
+    def about(self) -> tuple[str, str]:
+        """Return the quantity under the cursor and what it means."""
+        return (self.row.label, self.row.help) if self.row else ("", "")
+
+    def findable(self) -> Sequence[Findable]:
+        """Return what each quantity is found by."""
+        return [Findable(row.label, (row.key, row.brief), row.help) for row in self._rows()]
 
     def item_count(self) -> int:
         """Return the number of quantities."""

@@ -19,7 +19,9 @@ from capacity_tui.engine.api import (
     Plan,
     UsedShare,
     family_of,
+    field_text,
     figure,
+    figure_text,
     find_known_model,
     format_bytes,
     interval_text,
@@ -77,7 +79,7 @@ def column(group: Alike, catalog: Catalog, machine: Machine | None = None) -> Co
         mode=filled.mode.title,
         verdict=estimate.verdict,
         reason=estimate.shortage,
-        rows=tuple(_rows(filled.plan, estimate)),
+        rows=tuple(map(_explained, _rows(filled.plan, estimate))),
         chosen=_chosen(filled, catalog),
         brief=_BRIEF.get(filled.mode.title, ""),
         usage=usage(estimate),
@@ -155,6 +157,11 @@ def _rows(plan: Plan, estimate: Estimate) -> Iterator[Row]:
             yield _figure_row(estimate, f"memory.parts.{part}", indent=1)
     if estimate.computation.steps is not None:
         yield _figure_row(estimate, "computation.total_flops")
+
+
+def _explained(row: Row) -> Row:
+    """Return a row with what its figure, or its field of the plan, means."""
+    return replace(row, help=figure_text(row.key) or field_text(row.key).help)
 
 
 def _memory_rows(estimate: Estimate) -> Iterator[Row]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.cells import cell_len
@@ -13,7 +13,7 @@ from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.screens.plan.sweep_lines import sweep_lines
 from capacity_tui.tui.terminal.glyphs import MOVED
 from capacity_tui.tui.terminal.text import Line, Span, clip, left, line, wrap
-from capacity_tui.tui.widgets.panel import Panel
+from capacity_tui.tui.widgets.panel import Findable, Panel
 
 if TYPE_CHECKING:
     from capacity_tui.tui.tried import Tried
@@ -105,13 +105,20 @@ class FieldList(Panel):
             if field.key == key:
                 self.move_to(index)
 
-    def labels(self) -> list[str]:
-        """Return what can be found."""
-        return [" ".join((field.label, field.key, *field.synonyms)) for field in self._fields]
+    def about(self) -> tuple[str, str]:
+        """Return the field under the cursor, what it means, and why it moved with the last edit."""
+        field = self.field
+        if field is None:
+            return "", ""
+        moved = f" It moved along with the last edit: {self._moved[field.key]}." if field.key in self._moved else ""
+        idle = f" It changes nothing in this plan: {field.idle}." if field.idle else ""
+        return field.label, f"{field.help}{moved}{idle}"
 
-    def texts(self) -> list[str]:
-        """Return what can be found where no name matches."""
-        return [f"{field.group} {field.help}" for field in self._fields]
+    def findable(self) -> Sequence[Findable]:
+        """Return what each field is found by."""
+        return [
+            Findable(field.label, (field.key, *field.synonyms), f"{field.group} {field.help}") for field in self._fields
+        ]
 
     def item_count(self) -> int:
         """Return the number of fields."""

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from capacity_tui.tui.screens.plan.opening import Opening
     from capacity_tui.tui.screens.plan.sensors import Sensors
     from capacity_tui.tui.screens.plan.sweeping import Sweeping
-    from capacity_tui.tui.widgets.prompt import Accept, Prompt
+    from capacity_tui.tui.widgets.prompt import Accept, Follow, Prompt
 
 
 class PlanScreen(ViewScreen):
@@ -147,11 +147,12 @@ class PlanScreen(ViewScreen):
         self._sweeping = Sweeping(session, self, self._fields)
         self._opening = Opening(session, self)
         self.sensors = Sensors(session, self, self._live)
+        searched = (self._fields, self._table, self._advice, self._hardware, self._why, self._live)
         self.commands = {
             **PlanEdits(session, self._fields, self._ask).commands,
             **PlanFiles(session, self._table, self._ask, self._estimates.show_fields).commands,
             **PlanPins(session, self._ask, partial(self._go_to, self._why)).commands,
-            **Finding(session, self._ask, self._searched).commands,
+            **Finding(session, self._ask, searched, lambda: self._current, self._mark_current).commands,
             **self._estimates.commands,
             **self._following.commands,
             **self._advising.commands,
@@ -262,12 +263,9 @@ class PlanScreen(ViewScreen):
 
     # Panels
 
-    def _ask(self, question: str, value: str, accept: Accept) -> None:
+    def _ask(self, question: str, value: str, accept: Accept, follow: Follow | None = None) -> None:
         self.session.show_view(self.VIEW)
-        self._prompt.ask(question, value, accept)
-
-    def _searched(self) -> FieldList | ComparisonTable:
-        return self._table if self._current is self._table else self._fields
+        self._prompt.ask(question, value, accept, follow)
 
     def _go_to(self, panel: Panel) -> None:
         # A panel out of sight cannot take the focus, so it is shown first.
@@ -283,9 +281,8 @@ class PlanScreen(ViewScreen):
         self.call_after_refresh(self.commands["value.type"])
 
     def about(self) -> tuple[str, str]:
-        """Return the field under the cursor and what it means."""
-        field = self._fields.field if self._current is self._fields else None
-        return (field.label, field.help) if field else ("", "")
+        """Return what is under the cursor and what it means; panel 4 explains the row of the table."""
+        return (self._table if self._current is self._why else self._current).about()
 
     def _go_beside(self, offset: int) -> None:
         self._go_to(self._panels[(self._panels.index(self._current) + offset) % len(self._panels)])

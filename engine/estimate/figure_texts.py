@@ -1,0 +1,20 @@
+"""What each figure of a result means, in plain English: ``profiles/figures.yaml``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import cast
+
+from capacity_tui.engine.catalog.parsed import parse_shipped
+
+
+def figure_text(key: str) -> str:
+    """Return what a figure is and why it matters, in two sentences, by its result key; empty for one that has none."""
+    return _texts().get(key, "")
+
+
+@cache
+def _texts() -> Mapping[str, str]:
+    return cast("Mapping[str, str]", parse_shipped(files("capacity_tui.profiles") / "figures.yaml")["figures"])
