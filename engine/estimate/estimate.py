@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.catalog.counts import counts_told
@@ -12,7 +12,7 @@ from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.estimate.assemble import assemble
 from capacity_tui.engine.estimate.classical.work import classical_work
 from capacity_tui.engine.estimate.equation import recording
-from capacity_tui.engine.estimate.evidence_of import evidence_of, with_numbers
+from capacity_tui.engine.estimate.evidence_of import evidence_of
 from capacity_tui.engine.estimate.networks.work import network_work
 from capacity_tui.engine.estimate.plugin import plugin_work
 from capacity_tui.engine.estimate.resolve import ResolvedPlan, job_steps, resolve_plan, steps_of
@@ -29,14 +29,11 @@ from capacity_tui.engine.estimate.work import Work
 from capacity_tui.engine.models.classical.specs import ClassicalSpec
 from capacity_tui.engine.models.networks.specs import NetworkSpec
 from capacity_tui.engine.models.plugins import PluginSpec, plugin_of
-from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan.plan import Plan
-from capacity_tui.engine.uncertainty.evidence import Evidence
 
 if TYPE_CHECKING:
     from capacity_tui.engine.machine.machine import Machine
 
-Splits: TypeAlias = Mapping[str, Number]
 
 # What one run of the work is, by task; an optimizer step where nothing else stands here.
 ITERATIONS: Mapping[str, Iteration] = {"infer": "batch", "fit": "fit"}
@@ -115,20 +112,14 @@ def work_of(resolved: ResolvedPlan, catalog: Catalog) -> Work:
     return transformer_work(transformer_run(plan, resolved.shape, cluster, catalog), plan)
 
 
-def estimate_run(
-    run: TransformerRun | ServingRun, plan: Plan, evidence: Evidence | None = None, splits: Splits | None = None
-) -> Estimate:
+def estimate_run(run: TransformerRun | ServingRun, plan: Plan) -> Estimate:
     """Estimate the run of a transformer, or several as arrays.
 
     Args:
         run: the run.
         plan: the resolved plan it comes from.
-        evidence: what its ranges rest on, but for what its work tells; by default none is asked for.
-        splits: ways in which the devices share the work, where several layouts do.
     """
     work = serving_work(run) if isinstance(run, ServingRun) else transformer_work(run, plan)
-    if evidence is not None:
-        work = replace(work, evidence=with_numbers(evidence, work, run.cluster.devices, splits))
     return assemble(work, run.cluster, plan.pricing, ITERATIONS.get(str(plan.task), "step"))
 
 

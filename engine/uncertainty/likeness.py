@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
 from typing import Any, TypeAlias
@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.numeric import Number, added
 
 Floats: TypeAlias = NDArray[np.floating[Any]]
 # What is told of a run by a word, by the ways its devices share the work, and by a number.
@@ -20,6 +20,8 @@ WORDS = ("hardware", "software", "precision", "family", "method", "optimizer")
 SPLITS = ("tp", "pp", "cp", "ep", "zero")
 NUMBERS = ("length", "devices", "parameters", "batch")
 LAYOUT = "layout"
+# All differences of several runs together.
+DISTANCE = "distance"
 DISTANCES = (*WORDS, LAYOUT, *NUMBERS)
 # A run that does not say is like any.
 UNSAID = ""
@@ -73,7 +75,7 @@ class Nearest:
     """The published runs that a run is most like.
 
     Attributes:
-        squares: squared differences by name, each times its squared spread; over the arrays of the run.
+        squares: squared differences by name, each times its squared spread; of several runs their sum alone.
         amounts: the differences: 1 for another word, ways of sharing that differ, doublings beyond a number.
         cell: the nearest cell of a single run; None where nothing was published.
     """
@@ -115,26 +117,38 @@ class Cells:
             likeness: of a run, or of several as arrays.
             spreads: what one difference of each name adds to the spread.
         """
+        if any(np.ndim(own) for own in (*likeness.splits.values(), *likeness.numbers.values())):
+            return Nearest({DISTANCE: self._least(likeness, spreads)}, {}, None)
         differences = self.differences(likeness)
-        squares = {name: (spreads.get(name, 0.0) * each) ** 2 for name, each in differences.items()}
-        whole = np.asarray(sum(squares.values(), start=np.zeros(len(self.cells))))
-        if whole.ndim == 1:
-            place = int(np.argmin(whole))
-            return Nearest(
-                {name: float(each[place]) for name, each in squares.items()},
-                {name: float(each[place]) for name, each in differences.items()},
-                self.cells[place],
-            )
-        places = np.argmin(whole, axis=-1)[..., None]
-
-        def at(each: Floats) -> Number:
-            return np.take_along_axis(np.broadcast_to(each, whole.shape), places, -1)[..., 0]
-
+        squares = _squared(differences, spreads)
+        place = int(np.argmin(sum(squares.values(), start=np.zeros(len(self.cells)))))
         return Nearest(
-            {name: at(each) for name, each in squares.items()},
-            {name: at(each) for name, each in differences.items()},
-            None,
+            {name: float(each[place]) for name, each in squares.items()},
+            {name: float(each[place]) for name, each in differences.items()},
+            self.cells[place],
         )
+
+    def _least(self, likeness: Likeness, spreads: Mapping[str, float]) -> Number:
+        """Return the sum of squared differences to the nearest cell, of several runs.
+
+        Of cells with the same ends of the number that the most runs differ in, the one counts that is nearest in
+        all else, which fewer runs differ in.
+        """
+        name = max(likeness.numbers, key=lambda each: np.size(likeness.numbers[each]))
+        fewer = {each: number for each, number in likeness.numbers.items() if each != name}
+        others = added(_squared(self.differences(replace(likeness, numbers=fewer)), spreads).values())
+        own, spread = np.log2(np.maximum(likeness.numbers[name], 1.0)), spreads.get(name, 0.0)
+        ends, groups = np.unique(np.stack([self._low[name], self._high[name]]), axis=1, return_inverse=True)
+        least: Number = np.inf
+        for group, (low, high) in enumerate(ends.T):
+            alike = np.min(np.asarray(others)[..., groups.ravel() == group], axis=-1)
+            beyond = spread * np.maximum(np.maximum(own - high, low - own), 0.0)
+            least = np.minimum(least, alike + beyond * beyond)
+        return least
+
+
+def _squared(differences: Mapping[str, Floats], spreads: Mapping[str, float]) -> dict[str, Floats]:
+    return {name: (spreads.get(name, 0.0) * each) ** 2 for name, each in differences.items()}
 
 
 def _column(number: Number) -> Floats:

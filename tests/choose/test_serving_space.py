@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.choose.modes.modes import with_placeholders
 from capacity_tui.engine.choose.space.grid import Axis, Grid
-from capacity_tui.engine.choose.space.serving import ServedBlock, ServingSpace, serving_space
+from capacity_tui.engine.choose.space.serving import ServingSpace, serving_space
+from capacity_tui.engine.choose.space.space import Block
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate.estimate import estimate_plan
 from capacity_tui.engine.estimate.figures import METRICS
@@ -63,27 +64,27 @@ def resolved_of(model: str) -> ResolvedPlan:
     return resolve_plan(with_placeholders(plan_of(model), load_catalog()), load_catalog())
 
 
-def space_of(paths: tuple[str, ...], model: str = MODELS[0]) -> ServingSpace:
-    resolved = resolved_of(model)
+def space_of(paths: tuple[str, ...], model: str) -> ServingSpace:
+    resolved, axes = resolved_of(model), (Axis(path, VALUES[path]) for path in paths)
     assert resolved.shape is not None
-    return serving_space(
-        plan_of(model), resolved, resolved.shape, load_catalog(), (Axis(path, VALUES[path]) for path in paths)
-    )
+    return serving_space(plan_of(model), resolved, resolved.shape, load_catalog(), axes)
 
 
 def at(value: Number, place: tuple[int, ...], grid: Grid) -> float:
     return float(np.broadcast_to(np.asarray(value, dtype=np.float64), grid.shape)[place])
 
 
-def assert_same(block: ServedBlock, place: tuple[int, ...], alone: Estimate) -> None:
+def assert_same(block: Block, place: tuple[int, ...], alone: Estimate) -> None:
     for key, metric in METRICS.items():
-        several, one = metric.read(block.estimate), metric.read(alone)
+        value, several, one = block.value(key), block.interval(key), metric.read(alone)
         assert (several is None) == (one is None), key
-        ends = ("value", "low", "high") if isinstance(one, Interval) else ("",)
-        for end in ends:
-            found, wanted = (getattr(each, end) if end else each for each in (several, one))
-            if wanted is not None and found is not None:
-                assert at(found, place, block.grid) == pytest.approx(float(wanted), rel=1e-9), (key, end)
+        if several is None or one is None or value is None:
+            continue
+        wanted = one if isinstance(one, Interval) else Interval(one, one, one)
+        assert at(value, place, block.grid) == pytest.approx(float(wanted.value), rel=1e-9), key
+        for end in ("value", "low", "high"):
+            found = at(getattr(several, end), place, block.grid)
+            assert found == pytest.approx(float(getattr(wanted, end)), rel=1e-9), (key, end)
 
 
 PATHS = st.lists(st.sampled_from(sorted(VALUES)), min_size=1, max_size=4, unique=True).map(tuple)
@@ -94,11 +95,10 @@ PATHS = st.lists(st.sampled_from(sorted(VALUES)), min_size=1, max_size=4, unique
 def test_a_grid_of_serving_says_what_each_plan_says_by_itself(
     paths: tuple[str, ...], model: str, data: st.DataObject
 ) -> None:
-    space = space_of(paths, model)
-    for block in data.draw(st.permutations(list(space.blocks(50))))[:3]:
+    for block in data.draw(st.permutations(list(space_of(paths, model).figures(50))))[:3]:
         position = data.draw(st.integers(0, block.grid.size - 1))
         place = tuple(int(where) for where in np.unravel_index(position, block.grid.shape))
-        plan = with_values(space.plan, block.grid.at(position))
+        plan = with_values(plan_of(model), block.grid.at(position))
         if np.broadcast_to(block.possible, block.grid.shape)[place]:
             assert_same(block, place, estimate_plan(plan).estimate)
         else:
@@ -110,10 +110,8 @@ def test_a_grid_of_serving_says_what_each_plan_says_by_itself(
 @given(PATHS, st.sampled_from(MODELS))
 def test_every_setting_of_serving_is_evaluated_or_excluded_with_a_reason(paths: tuple[str, ...], model: str) -> None:
     space = space_of(paths, model)
-    whole = Grid(tuple(Axis(path, VALUES[path]) for path in paths))
-    assert space.count + sum(each.count for each in space.excluded) == whole.size == space.size
-    blocks = list(space.blocks(50))
-    assert sum(block.grid.count(block.possible) for block in blocks) == space.count
+    assert space.size == Grid(tuple(Axis(path, VALUES[path]) for path in paths)).size
+    assert sum(block.grid.count(block.possible) for block in space.figures(50)) == space.count
     for each in space.excluded:
         with pytest.raises(CapacityError, match=each.rule.broken):
             estimate_plan(with_values(space.plan, each.example))

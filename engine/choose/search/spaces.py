@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.choose.modes.modes import fill, open_fields
 from capacity_tui.engine.choose.search.catalogue_names import hardware_ids, model_names
-from capacity_tui.engine.choose.search.question import Question
+from capacity_tui.engine.choose.search.question import SERVED, Question
+from capacity_tui.engine.choose.search.serving_question import served_space
 from capacity_tui.engine.choose.search.usual import usual_axes, usual_fields
 from capacity_tui.engine.choose.space.grid import Axis, Grid, Values
 from capacity_tui.engine.choose.space.layouts import LAYOUT_SIZES
@@ -21,6 +22,7 @@ from capacity_tui.engine.cluster.resolve_cluster import resolve_cluster
 from capacity_tui.engine.errors import CapacityError, PlanError
 from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
 from capacity_tui.engine.estimate.transformer.resolve import transformer_run
+from capacity_tui.engine.models.families import family_of
 from capacity_tui.engine.plan.edit import edited, with_values
 from capacity_tui.engine.plan.field_lists import placeholders
 from capacity_tui.engine.plan.layout_rules import FOLLOWING
@@ -110,6 +112,10 @@ class Spaces:
 
     def _prepared(self, change: Values) -> Iterator[Prepared]:
         plan = edited(self.question.plan, change, self.catalog).plan if change else self.question.plan
+        if plan.task == SERVED and family_of(plan.model.name, self.catalog).kind == "transformer":
+            served, filled, usual = served_space(plan, self.inner, not self.question.vary, self.catalog, self.machine)
+            yield Prepared({**change, **filled}, served, usual)
+            return
         plan, filled = self._filled(plan)
         paths = {axis.path for axis in self.inner}
         wanted = self._wanted(plan) - paths

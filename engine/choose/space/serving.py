@@ -12,14 +12,15 @@ from capacity_tui.engine.choose.space.excluded import Excluded, excluded, held
 from capacity_tui.engine.choose.space.grid import Axis, Grid, Values
 from capacity_tui.engine.choose.space.layouts import LAYOUT_SIZES, sizes_over
 from capacity_tui.engine.choose.space.settings import Settings
-from capacity_tui.engine.estimate.estimate import estimate_run
-from capacity_tui.engine.estimate.evidence_of import evidence_before
+from capacity_tui.engine.choose.space.space import BLOCK, Block
+from capacity_tui.engine.estimate.assemble import Assembled
+from capacity_tui.engine.estimate.evidence_of import evidence_before, run_splits, with_numbers
 from capacity_tui.engine.estimate.resolve import ResolvedPlan
-from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.estimate.serving.resolve import serving_run
 from capacity_tui.engine.estimate.serving.run import ServingRun
+from capacity_tui.engine.estimate.serving.work import serving_work
 from capacity_tui.engine.models.transformer.shape import TransformerShape
-from capacity_tui.engine.numeric import Flags, Number, where
+from capacity_tui.engine.numeric import Number, where
 from capacity_tui.engine.plan.edit import with_values
 from capacity_tui.engine.plan.field_lists import served_sizes
 from capacity_tui.engine.plan.layout_rules import (
@@ -37,8 +38,8 @@ from capacity_tui.engine.uncertainty.evidence import Evidence
 # Numbers that a run takes from the plan as they are; every other field is a setting, which may change several.
 NUMBERS = frozenset({*LAYOUT_SIZES, *served_sizes()})
 ENGINE = "inference.engine"
-# Combinations evaluated at once: a serving run has many small arrays, a load searches its steady state besides.
-BLOCK = 2**16
+# Sizes that a plan has to say, since modes choose them where it does not.
+CHOSEN = ("parallelism.tp", "parallelism.pp")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,23 +48,6 @@ class Served:
 
     evidence: Evidence
     run: ServingRun
-
-
-@dataclass(frozen=True, slots=True)
-class ServedBlock:
-    """One block of a space; all arrays broadcast to the shape of its grid.
-
-    Attributes:
-        grid: its combinations.
-        possible: those that no rule excludes.
-        run: what was estimated.
-        estimate: the estimate of them all.
-    """
-
-    grid: Grid
-    possible: Flags
-    run: ServingRun
-    estimate: Estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,27 +84,38 @@ class ServingSpace:
         """Combinations that no rule excludes and whose settings go together."""
         return sum(part.count(held(self.layout(part), self.rules)) for part in self.settings.parts(self.grid))
 
-    def blocks(self, most: int = BLOCK) -> Iterator[ServedBlock]:
-        """Evaluate the space block by block; whoever stops asking stops the search.
+    def figures(self, most: int = BLOCK) -> Iterator[Block]:
+        """Yield every figure of the space, block by block; whoever stops asking stops the search.
 
         Args:
             most: combinations of a block.
         """
         for part in self.settings.parts(self.grid):
             for block in part.blocks(most):
-                yield self.evaluated(part.part(block))
+                yield self.block(part.part(block))
 
-    def evaluated(self, grid: Grid) -> ServedBlock:
-        """Evaluate every combination of a part of the grid in one call.
-
-        Raises:
-            UnlikeError: the part has settings that need calls of their own.
-        """
+    def block(self, grid: Grid) -> Block:
+        """Return every figure of a part of the grid whose settings are alike."""
         served, layout = self.settings.over(grid), self.layout(grid)
-        run = self.run(grid, served.run, layout)
-        splits = {name: (getattr(layout, name) > 1) * 1.0 for name in ("tp", "pp", "cp", "ep")}
-        found = estimate_run(run, self.resolved.plan, served.evidence, splits)
-        return ServedBlock(grid, held(layout, self.rules), run, found)
+        run = self._run(grid, served.run, layout)
+        plain = self._assembled(run)
+
+        def ranged() -> Assembled:
+            splits = run_splits(run.tp, run.pp, layout.cp, run.ep, 0.0)
+            told = with_numbers(served.evidence, plain.work, run.cluster.devices, splits)
+            work = replace(plain.work, evidence=told)
+            return Assembled(work, run.cluster, self.resolved.plan.pricing, "batch", plain.time)
+
+        return Block(grid, held(layout, self.rules), plain, ranged)
+
+    def served(self, grid: Grid) -> tuple[ServingRun, Assembled]:
+        """Return the runs of a part of the grid as one run of arrays, and its figures without ranges."""
+        run = self._run(grid, self.settings.over(grid).run, self.layout(grid))
+        return run, self._assembled(run)
+
+    def settled(self, values: Values) -> Values:
+        """Return the values of a combination with the sizes that modes would choose for another."""
+        return {**{path: self.resolved.plan.value(path) for path in CHOSEN}, **values}
 
     def layout(self, grid: Grid) -> Layout:
         """Return the layouts of a grid, over its arrays."""
@@ -134,7 +129,7 @@ class ServingSpace:
             )
         return with_following(layout, sizes)
 
-    def run(self, grid: Grid, run: ServingRun, layout: Layout) -> ServingRun:
+    def _run(self, grid: Grid, run: ServingRun, layout: Layout) -> ServingRun:
         """Return the runs of a grid as one run of arrays."""
 
         def number(name: str) -> Number:
@@ -145,6 +140,9 @@ class ServingSpace:
         prompt = run.prompt if self.shape.vision is not None else number("prompt_tokens")
         output = where(run.output > 0, number("output_tokens"), run.output)
         return replace(run, **sizes, prompt=prompt, output=output, batch=number("batch"))
+
+    def _assembled(self, run: ServingRun) -> Assembled:
+        return Assembled(serving_work(run), run.cluster, self.resolved.plan.pricing, "batch")
 
 
 def serving_space(
@@ -183,6 +181,7 @@ def _refused(space: ServingSpace) -> Iterator[Excluded]:
     for part, why in space.settings.refused(space.grid):
         holds = held(space.layout(part), space.rules)
         if holds.any():
+            field = next((axis.path for axis in part.axes), "")
+            rule = LayoutRule("settings", why.title, "", why.hint, field, lambda _: False)
             place = int(np.argmax(np.broadcast_to(holds, part.shape)))
-            rule = LayoutRule("settings", why.title, "", why.hint, part.axes[0].path, lambda _: False)
             yield Excluded(rule, part.count(holds), part.at(place), why.detail)
