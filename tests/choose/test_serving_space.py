@@ -95,7 +95,9 @@ PATHS = st.lists(st.sampled_from(sorted(VALUES)), min_size=1, max_size=4, unique
 def test_a_grid_of_serving_says_what_each_plan_says_by_itself(
     paths: tuple[str, ...], model: str, data: st.DataObject
 ) -> None:
-    for block in data.draw(st.permutations(list(space_of(paths, model).figures(50))))[:3]:
+    several = list(space_of(paths, model).figures(50))
+    for number in data.draw(st.lists(st.integers(0, 10**6), min_size=1, max_size=3)):
+        block = several[number % len(several)]
         position = data.draw(st.integers(0, block.grid.size - 1))
         place = tuple(int(where) for where in np.unravel_index(position, block.grid.shape))
         plan = with_values(plan_of(model), block.grid.at(position))

@@ -23,7 +23,7 @@ from capacity_tui.engine.estimate.serving.run import ServingRun
 from capacity_tui.engine.estimate.serving.speed import loaded_phases
 from capacity_tui.engine.estimate.timing.schedule import phase_time
 from capacity_tui.engine.estimate.work import Collective, Loaded, Phase
-from capacity_tui.engine.numeric import Number, added, any_true
+from capacity_tui.engine.numeric import Number, added, any_true, where
 
 # Where the memory of a device is not known, and any number of requests may come.
 MOST_SEQUENCES = counted("most-sequences")
@@ -153,6 +153,7 @@ def _round(run: ServingRun) -> Round:
 def _idle(running: Number, rate: Number, now: Round) -> tuple[Phase, ...]:
     """Return the time in which no request is at work, where fewer come than one alone keeps busy."""
     rest = np.maximum(running / rate - now.seconds, 0.0)
-    if not any_true(rest > now.seconds * NOTHING):
+    idle = where(rest > now.seconds * NOTHING, rest, 0.0)
+    if not any_true(idle > 0):
         return ()
-    return (Phase("idle", (), (Collective("waiting for a request", "idle", rest),)),)
+    return (Phase("idle", (), (Collective("waiting for a request", "idle", idle),)),)
