@@ -25,8 +25,8 @@ BATCH, REPLICAS = "inference.batch", "parallelism.dp"
 
 def served_space(
     plan: Plan, axes: tuple[Axis, ...], everything: bool, catalog: Catalog, machine: Machine | None
-) -> tuple[ServingSpace, Values, tuple[Axis, ...]]:
-    """Return the configurations of a plan that serves, what was filled in for all of them, and axes nobody gave.
+) -> tuple[ServingSpace, Values]:
+    """Return the configurations of a plan that serves, and what was filled in for all of them.
 
     What the plan leaves open of layout and batch varies too; where one size of a layout is asked for, the other is 1.
 
@@ -53,7 +53,7 @@ def served_space(
     resolved = _resolved(whole, paths | wanted, catalog, machine)
     usual = tuple(_usual_axes(resolved, wanted, catalog))
     assert resolved.shape is not None  # noqa: S101 - only transformers come here
-    return serving_space(whole, resolved, resolved.shape, catalog, (*axes, *usual)), filled, usual
+    return serving_space(whole, resolved, resolved.shape, catalog, (*axes, *usual)), filled
 
 
 def _wanted(plan: Plan, given: Collection[str], everything: bool) -> Iterator[str]:

@@ -113,8 +113,8 @@ class Spaces:
     def _prepared(self, change: Values) -> Iterator[Prepared]:
         plan = edited(self.question.plan, change, self.catalog).plan if change else self.question.plan
         if plan.task == SERVED and family_of(plan.model.name, self.catalog).kind == "transformer":
-            served, filled, usual = served_space(plan, self.inner, not self.question.vary, self.catalog, self.machine)
-            yield Prepared({**change, **filled}, served, usual)
+            served, filled = served_space(plan, self.inner, not self.question.vary, self.catalog, self.machine)
+            yield Prepared({**change, **filled}, served, change)
             return
         plan, filled = self._filled(plan)
         paths = {axis.path for axis in self.inner}
