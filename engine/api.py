@@ -41,6 +41,9 @@ if TYPE_CHECKING:
     from capacity_tui.engine.choose.answers import answer as answer
     from capacity_tui.engine.choose.answers import explain as explain
     from capacity_tui.engine.choose.answers import step_seconds as step_seconds
+    from capacity_tui.engine.choose.audit import audit as _choose_audit
+    from capacity_tui.engine.choose.audit.audit import Audit as Audit
+    from capacity_tui.engine.choose.audit.audit import audit as audit
     from capacity_tui.engine.choose.command_line import command_text as command_text
     from capacity_tui.engine.choose.command_line import command_words as command_words
     from capacity_tui.engine.choose.hardware_settings import settings_for as settings_for
@@ -187,6 +190,9 @@ if TYPE_CHECKING:
     from capacity_tui.engine.plan.table_text import table_text as table_text
     from capacity_tui.engine.plan.validation_errors import field_names as field_names
     from capacity_tui.engine.present import summary as _present_summary
+    from capacity_tui.engine.present.audit import audit_as_dict as audit_as_dict
+    from capacity_tui.engine.present.audit import figure_rows as figure_rows
+    from capacity_tui.engine.present.audit import setting_rows as setting_rows
     from capacity_tui.engine.present.benchmark_figures import benchmark_figure_text as benchmark_figure_text
     from capacity_tui.engine.present.benchmark_figures import benchmark_parts as benchmark_parts
     from capacity_tui.engine.present.explanation import ExplanationText as ExplanationText
@@ -324,6 +330,7 @@ if TYPE_CHECKING:
     accuracy_score_rows = _accuracy_render.score_rows
     ACCURACY_VERDICT_HEADINGS = _accuracy_render.VERDICT_HEADINGS
     accuracy_verdict_rows = _accuracy_render.verdict_rows
+    AuditFinding = _choose_audit.Finding
     evaluate_measurements = _accuracy_report.evaluate
     AccuracyScores = _accuracy_scoring.Scores
     newest_samples = _sampling_calibration.chosen_files

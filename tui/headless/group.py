@@ -8,6 +8,7 @@ import click
 
 from capacity_tui.engine.api import CapacityError
 from capacity_tui.tui.headless.accuracy import accuracy
+from capacity_tui.tui.headless.audit import audit
 from capacity_tui.tui.headless.catalogue import hardware, instances, models
 from capacity_tui.tui.headless.examples import examples
 from capacity_tui.tui.headless.machine import configs, detect
@@ -88,7 +89,7 @@ def group(
 
 
 for command in (
-    detect, configs, plan, search, validate, plans, examples, models, hardware, instances, sample, calibrate,
+    detect, configs, plan, search, audit, validate, plans, examples, models, hardware, instances, sample, calibrate,
     accuracy, need, sensitivity,
 ):  # fmt: skip
     group.add_command(command)

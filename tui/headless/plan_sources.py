@@ -17,7 +17,7 @@ from capacity_tui.tui.headless import completion
 from capacity_tui.tui.headless.output import tell
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import OneLine, Plan, PlanFlags, PlanSource
+    from capacity_tui.engine.api import Imported, OneLine, Plan, PlanFlags, PlanSource
 
 _OPTIONS = (
     click.option("--model", metavar="NAME", shell_complete=completion.models, help="Model, by name, hub id or size."),
@@ -108,6 +108,19 @@ def _of_line(line: OneLine, name: str) -> PlanSource:
     if made.assumed:
         tell(f"capacity-tui: guessed: {'; '.join(made.assumed)}")
     return PlanSource.of_plan(made.plan, name)
+
+
+def imported_of(files: tuple[str, ...], flags: PlanFlags) -> Imported:
+    """Return what files of other tools say, with what the flags add.
+
+    Raises:
+        CapacityError: one cannot be read, or model or hardware are missing.
+    """
+    from capacity_tui.engine.api import import_plan, line_of_flags, refuse_faults
+
+    line = line_of_flags(flags)
+    refuse_faults(line)
+    return import_plan((*files, *flags.imports), line.values)
 
 
 def _imported(flags: PlanFlags, said: Mapping[str, object], base: Plan | None) -> PlanSource:

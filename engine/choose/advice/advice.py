@@ -43,7 +43,7 @@ def advise(case: EstimatedPlan) -> tuple[tuple[Note, ...], tuple[Note, ...]]:
     warnings = cautions(case)
     if case.estimate.held is False:
         warnings = (_short_of_memory(case, smallest_fit(case, tried)), *warnings)
-    return tuple(_note(case, remedy, trial) for remedy, trial in recommended(case, tried)), warnings
+    return tuple(note_of(case, remedy, trial) for remedy, trial in recommended(case, tried)), warnings
 
 
 def recommended(case: EstimatedPlan, tried: Iterable[tuple[Remedy, Trial]]) -> tuple[tuple[Remedy, Trial], ...]:
@@ -126,7 +126,8 @@ def _searched(case: EstimatedPlan) -> Iterator[tuple[Remedy, Trial]]:
         yield Remedy("settings", setting_words(change), change), trial
 
 
-def _note(case: EstimatedPlan, remedy: Remedy, trial: Trial) -> Note:
+def note_of(case: EstimatedPlan, remedy: Remedy, trial: Trial) -> Note:
+    """Return a remedy as advice, with all that it does by its estimate."""
     said = effect_text(case.estimate, trial.estimate)
     alone = "" if has_room(trial.estimate) else "; this alone does not make it fit"
     detail = f"{said}{alone} ({change_text(trial.change)})."

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from capacity_tui.engine.plan.imports import serving
 from capacity_tui.engine.plan.imports.adapters import adapters
+from capacity_tui.engine.plan.imports.contradictions import find_contradictions
 from capacity_tui.engine.plan.imports.said import LEVELS, Said
 from capacity_tui.engine.plan.imports.settings import FRAMEWORK, Clash, Settings, chosen
 from capacity_tui.engine.plan.imports.shapes import batches_of_stages, eight_bits, megatron_shards
@@ -26,6 +27,7 @@ def settled(said: Sequence[Said]) -> Settings:
     settings = chosen(said)
     for rule in _RULES:
         rule(settings)
+    find_contradictions(settings)
     return settings
 
 

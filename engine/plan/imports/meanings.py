@@ -141,6 +141,11 @@ def guessed(value: Plain) -> object:
     return number(given)
 
 
+def given(value: Plain) -> object:
+    """Return whether a section says anything."""
+    return True if value not in (None, "", {}, [], False) else None
+
+
 def float8(value: Plain) -> object:
     """Return that matrices are multiplied in 8 bits where a converter makes them so."""
     names = value if isinstance(value, list) else [value]
@@ -208,6 +213,7 @@ MEANINGS: Mapping[str, Callable[[Plain], object]] = MappingProxyType(
         "fsdp": fsdp,
         "guessed": guessed,
         "first_size": first_size,
+        "given": given,
         "float8": float8,
         "expert_layers": expert_layers,
         "training_config": training_config,

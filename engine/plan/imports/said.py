@@ -49,7 +49,7 @@ class Said:
             return self.text
         if self.level == "default":
             return f"{stands}: not given, {key} is {self.text} by default" if key else f"{stands}: the tool's default"
-        return f"{stands}: {key} {self.text}".rstrip()
+        return f"{stands}: {key} {self.text}".rstrip() if key else f"{stands}: a file of this tool"
 
 
 @dataclass(frozen=True, slots=True)

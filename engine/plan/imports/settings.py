@@ -74,7 +74,8 @@ class Settings:
 
     def clash(self, rule: str, title: str, names: Sequence[str]) -> None:
         """Keep that settings contradict each other."""
-        found = [self.said[name] for name in names if name in self.said]
+        given = (self.said.get(name) or next(iter(self.all.get(name, ())), None) for name in names)
+        found = [each for each in given if each is not None]
         detail = "; ".join(each.words for each in found)
         self.clashes.append(Clash(rule, title, detail, tuple(each.place for each in found)))
 

@@ -45,7 +45,7 @@ _VERDICT_STYLES = {
 
 def answer_tables(plan: Plan, estimate: Estimate) -> Iterator[RenderableType]:
     """Yield what an answer says, from the verdict to where the numbers come from."""
-    yield Text.assemble((headline(plan, estimate), "bold"), ": ", _verdict(estimate))
+    yield verdict_line(plan, estimate)
     yield _figures(figure_blocks(plan, estimate))
     if estimate.scalability:
         heads = [head.lower() for head in SCALING_HEADS]
@@ -59,6 +59,11 @@ def answer_tables(plan: Plan, estimate: Estimate) -> Iterator[RenderableType]:
         yield Text("Chosen:", style="bold")
         yield from (Text(f"  - {line}") for line in told)
     yield Text(f"Basis: {basis_text(estimate)}", style="dim")
+
+
+def verdict_line(plan: Plan, estimate: Estimate) -> Text:
+    """Return what is run, and whether it fits."""
+    return Text.assemble((headline(plan, estimate), "bold"), ": ", _verdict(estimate))
 
 
 def comparison_table(columns: Sequence[tuple[str, Plan, Estimate]]) -> Table:

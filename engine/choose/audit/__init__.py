@@ -1,0 +1,1 @@
+"""What configurations of other tools will do, and what is wrong with them."""
