@@ -92,8 +92,7 @@ class _Table:
             yield FoundColumn(_label(path).lower(), is_number=is_number, rank=_OTHERS_RANK)
         for key in figures:
             figure = FIGURES[key]
-            title = _HEADS.get(key) or (figure.brief or figure.label).format(**_WORDS)
-            yield FoundColumn(title, figure.better, rank=_RANKS.get(key, ALWAYS))
+            yield FoundColumn(_head(key), figure.better, rank=_RANKS.get(key, ALWAYS))
 
     def place_of(self, key: str, figures: Sequence[str]) -> int:
         """Return the place of a figure among the columns."""
@@ -168,9 +167,8 @@ def _about(found: FoundPlan, figures: Sequence[str]) -> Iterator[str]:
 
 
 def _range_text(key: str, value: Interval) -> str:
-    figure = FIGURES[key]
-    title, unit = (text.format(**_WORDS) for text in (figure.brief or figure.label, figure.unit))
-    return f"{title} {written_figure(float(value.low), unit)} – {written_figure(float(value.high), unit)}"
+    unit = FIGURES[key].unit.format(**_WORDS)
+    return f"{_head(key)} {written_figure(float(value.low), unit)} – {written_figure(float(value.high), unit)}"
 
 
 def _set_cell(value: object) -> FoundCell:
@@ -182,6 +180,11 @@ def _figure_cell(key: str, value: Interval | None) -> FoundCell:
     if value is None:
         return FoundCell("n/a")
     return FoundCell(written_figure(float(value.value), FIGURES[key].unit.format(**_WORDS)), float(value.value))
+
+
+def _head(key: str) -> str:
+    """Return what stands over a figure."""
+    return _HEADS.get(key) or (FIGURES[key].brief or FIGURES[key].label).format(**_WORDS)
 
 
 def _label(path: str) -> str:
