@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from itertools import product
 
@@ -12,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose.search.answer import Answer
+from capacity_tui.engine.choose.search.answer import Answer, Found
 from capacity_tui.engine.choose.search.front import Front, dominator, undominated
 from capacity_tui.engine.choose.search.question import Goal, Limit, Question
 from capacity_tui.engine.choose.search.search import search
@@ -177,3 +178,19 @@ def test_any_model_means_the_largest_that_fits() -> None:
     sizes = [each.figures["model.parameters"].value for each in found.top]
     assert sizes == sorted(sizes, reverse=True)
     assert {each.set["model.name"] for each in found.top} == {"llama-3.2-1b", "qwen-2.5-0.5b"}
+
+
+def test_few_of_each_leave_room_for_other_devices_and_are_the_best_of_theirs() -> None:
+    plan = Plan.model_validate(PLAN)
+    axes = (Axis("training.micro_batch", (1, 2, 4)), Axis("parallelism.tp", (1, 2, 4)))
+    asked = Question(plan, axes, ("h100-sxm-80gb", "a100-sxm-80gb"), (4, 8), goal=Goal(MONEY), top=300)
+    found, few = search(asked), search(replace(asked, each=1))
+
+    def kind(each: Found) -> tuple[object, object]:
+        return each.set["hardware.name"], each.set["hardware.devices"]
+
+    assert len(found.top) > len(few.top) == len({kind(each) for each in few.top}) == 4
+    best = {}
+    for each in found.top:
+        best.setdefault(kind(each), each.figures)
+    assert [best[kind(each)] for each in few.top] == [each.figures for each in few.top]

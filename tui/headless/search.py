@@ -44,6 +44,8 @@ MODEL, HARDWARE, DEVICES = "model.name", "hardware.name", "hardware.devices"
               "by default time, and the largest model where models vary.")  # fmt: skip
 @click.option("--top", metavar="N", type=click.IntRange(1, 1000), default=10, show_default=True,
               help="How many of the best.")  # fmt: skip
+@click.option("--each", metavar="N", type=click.IntRange(1),
+              help="At most so many of each model, device type and number of devices.")  # fmt: skip
 @click.option("--pareto", metavar="FIGURE,FIGURE",
               help="Add the front of these figures over everything that was tried.")  # fmt: skip
 @format_option("table", "json")
@@ -58,6 +60,7 @@ def search(
     limits: tuple[str, ...],
     goal: str | None,
     top: int,
+    each: int | None,
     pareto: str | None,
     wanted: str | None,
     output: Path | None,
@@ -93,6 +96,7 @@ def search(
         goal=parse_goal(goal, task) if goal else None,
         pareto=parse_figures(pareto, task) if pareto else (),
         top=top,
+        each=each,
     )
     answer = _searched(question, plan)
     if (wanted or format_of(output)) == "json":

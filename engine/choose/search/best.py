@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 MEMORY = "memory.reserved_bytes"
 NOT_HELD = "does not fit into memory"
+# Fields by which rows are of one kind, where a question wants few of each.
+EACH = ("model.name", "hardware.name", "hardware.devices")
 # Settles ties between configurations that the goal does not tell apart.
 TIE = Goal("computation.tokens_per_second", "more")
 # Configurations of a front that an answer holds at most, spread evenly along it.
@@ -116,10 +119,21 @@ class Best:
         places = np.flatnonzero((scores <= worst) & np.isfinite(scores))
         memory = block.value(MEMORY)
         needs = _over(0.0 if memory is None else memory, block.grid.shape)
-        places = best_of(np.stack([scores, ties, needs], axis=1), places, count)
+        most = count if self._question.each is None else min(count, self._question.each)
+        places = best_of(np.stack([scores, ties, needs], axis=1), places, most)
         rows = [self._row(prepared, block, int(place), scores, ties, needs) for place in places]
         ordered = sorted([*self._rows, *rows], key=lambda row: row.order)
-        self._rows = list({row.order: row for row in reversed(ordered)}.values())[::-1][:count]
+        unlike = list({row.order: row for row in reversed(ordered)}.values())[::-1]
+        self._rows = list(self._few_of_each(unlike))[:count]
+
+    def _few_of_each(self, rows: Iterable[Row]) -> Iterator[Row]:
+        """Yield rows without those that follow as many as wanted of the same model, hardware and number of devices."""
+        before: Counter[tuple[str, ...]] = Counter()
+        for row in rows:
+            kind = tuple(str(row.change.get(path)) for path in EACH)
+            before[kind] += 1
+            if self._question.each is None or before[kind] <= self._question.each:
+                yield row
 
     def _take_front(self, prepared: Prepared, block: Block, places: Positions, scores: Floats, ties: Floats) -> None:
         assert self._front is not None  # noqa: S101 - the caller looked

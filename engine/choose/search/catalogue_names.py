@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.names import key_of
 from capacity_tui.engine.choose.search.axes import ANY
+from capacity_tui.engine.plan.line.hardware_words import offered_accelerators
 from capacity_tui.engine.plan.plan import DETECTED, Plan, counted_name
 
 INSTANCES = "instances"
@@ -29,9 +30,9 @@ def hardware_ids(names: Iterable[str], catalog: Catalog) -> tuple[str, ...]:
 def _hardware(name: str, catalog: Catalog) -> Iterator[str]:
     key = key_of(name)
     if key == ANY:
-        yield from catalog.accelerators
+        yield from (row.id for row in offered_accelerators(catalog))
         return
-    made = [row.id for row in catalog.accelerators.values() if key_of(row.vendor) == key]
+    made = [row.id for row in offered_accelerators(catalog) if key_of(row.vendor) == key]
     rented = [
         row.id
         for row in catalog.instances.values()

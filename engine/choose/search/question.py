@@ -81,6 +81,7 @@ class Question:
         goal: what the best has least or most of; where models vary and None is given, the largest model.
         pareto: result keys of the figures whose front is wanted; none for no front.
         top: how many of the best.
+        each: how many of them at most with the same model, hardware and number of devices; None for any number.
     """
 
     plan: Plan
@@ -92,6 +93,7 @@ class Question:
     goal: Goal | None = None
     pareto: tuple[str, ...] = ()
     top: int = MOST_TOP
+    each: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

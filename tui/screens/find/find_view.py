@@ -11,6 +11,7 @@ from capacity_tui.engine.api import (
     Catalog,
     Machine,
     Plan,
+    PlanError,
     SearchAnswer,
     command_text,
     command_words,
@@ -20,7 +21,7 @@ from capacity_tui.engine.api import (
 )
 from capacity_tui.tui.found import Found
 from capacity_tui.tui.screens.find.found_view import found_of, weighed_figures
-from capacity_tui.tui.screens.find.question_parts import GOALS, axes_said, limits_said, names_said, parts_of
+from capacity_tui.tui.screens.find.question_parts import ALL, GOALS, axes_said, limits_said, names_said, parts_of
 from capacity_tui.tui.view import Field
 
 if TYPE_CHECKING:
@@ -64,10 +65,13 @@ class PlanQuestion:
         texts = self._texts()
         words += ["--goal", GOALS[self._task][texts["goal"]]]
         words += [word for limit in limits_said(texts) for word in ("--limit", limit)]
-        for flag, key in (("--hardware", "hardware"), ("--devices", "devices"), ("--models", "models")):
+        for flag, key in (("--hardware ", "hardware"), ("--devices ", "devices"), ("--vary model.name=", "models")):
             names = names_said(texts[key])
-            words += [flag, ",".join(names)] if names else []
+            words += f"{flag}{','.join(names)}".split(" ") if names else []
         words += [word for axis in axes_said(texts["vary"]) for word in ("--vary", axis)]
+        each = self._each(texts["each"])
+        words += ["--each", str(each)] if each else []
+        words += ["--pareto", ",".join(self.asked().pareto), "--top", str(_TOP)]
         return command_text(tuple(words))
 
     def answer(self, told: Callable[[Found], object], stopped: Callable[[], bool]) -> Found:
@@ -98,10 +102,18 @@ class PlanQuestion:
             goal=goal,
             pareto=weighed_figures(self.plan, goal.figure),
             top=_TOP,
+            each=self._each(texts["each"]),
         )
 
     def _numbers(self, said: tuple[str, ...]) -> tuple[object, ...]:
         return parse_axis(f"hardware.devices={','.join(said)}", self.catalog).values if said else ()
+
+    def _each(self, said: str) -> int | None:
+        if said == ALL:
+            return None
+        if not said.isdecimal() or not int(said):
+            raise PlanError("not a number of rows", repr(said)[:40], "give a number above 0, or all")
+        return int(said)
 
     @property
     def _task(self) -> str:

@@ -9,8 +9,8 @@ from dataclasses import replace
 from capacity_tui.engine.api import Plan, PlanError
 from capacity_tui.tui.view import Field, Kind
 
-OWN = "the plan's"
-"""What stands for what the plan has."""
+ANY, OWN, ALL = "any", "the plan's", "all"
+"""What stands for all there is, for what the plan has, and for as many as there are."""
 GOALS: Mapping[str, Mapping[str, str]] = {
     "train": {
         "cheapest": "usd",
@@ -18,6 +18,7 @@ GOALS: Mapping[str, Mapping[str, str]] = {
         "most throughput": "throughput",
         "least energy": "energy",
         "least memory": "memory",
+        "largest model": "parameters",
     },
     "infer": {
         "cheapest token": "usd",
@@ -25,6 +26,7 @@ GOALS: Mapping[str, Mapping[str, str]] = {
         "next token soonest": "tpot",
         "most throughput": "throughput",
         "least energy": "energy",
+        "largest model": "parameters",
     },
 }
 """Goals by task, and the words of a command for them."""
@@ -34,6 +36,7 @@ _GOAL_WORDS = {
     "most throughput": "tokens a second of all devices",
     "least energy": "electricity of the whole job",
     "least memory": "the fullest device",
+    "largest model": "parameters of the model, where models are free",
     "cheapest token": "what a million tokens cost",
     "first token soonest": "how long a request waits for its first token",
     "next token soonest": "how long each further token takes",
@@ -82,12 +85,17 @@ _FREE = (
         help="Other limits, FIGURE<=VALUE or FIGURE>=VALUE with spaces between, on any figure of a result.",
     ),
     Field(
-        *("hardware", "Hardware", "free", OWN),
-        unit="names with commas between",
-        choices=(OWN,),
+        *("hardware", "Hardware", "free", ANY),
+        unit="names with commas between, a maker or cloud, instances, or any",
+        choices=(ANY, "instances", OWN),
         catalogue="accelerator",
-        help="Device types and instances to try, with commas between, or the plan's own.",
-        words={OWN: "the hardware of the plan alone"},
+        help="Devices and instances to try: names with commas between, a maker or cloud for all of theirs, instances "
+        "for all that are rented, any for every accelerator, or the plan's own.",
+        words={
+            ANY: "every accelerator of the catalogue",
+            "instances": "everything that clouds rent",
+            OWN: "the hardware of the plan alone",
+        },
     ),
     Field(
         *("devices", "Devices", "free", ""),
@@ -98,10 +106,11 @@ _FREE = (
     Field(
         *("models", "Models", "free", OWN),
         unit="names with commas between",
-        choices=(OWN,),
+        choices=(OWN, ANY),
         catalogue="model",
-        help="Models to try, with commas between, or the plan's own.",
-        words={OWN: "the model of the plan alone"},
+        help="Models to try: names with commas between, any for all of the catalogue that are like the plan's, or the "
+        "plan's own. The goal largest model suits them.",
+        words={ANY: "all that are like the plan's, the largest first", OWN: "the model of the plan alone"},
     ),
     Field(
         *("vary", "Also free", "free", ""),
@@ -109,6 +118,12 @@ _FREE = (
         help="More fields with values to try, KEY=V1,V2 or KEY=LO..HI with spaces between. Layout, micro batch, "
         "checkpointing and ZeRO are free where the plan leaves them to the modes, and all of them if nothing is said.",
     ),
+)
+_EACH = Field(
+    *("each", "Of each", "free", "1"),
+    unit="a number, or all",
+    choices=("1", "3", "10", ALL),
+    help="How many rows of each model, device type and number of devices: 1 compares devices, all compares layouts.",
 )
 LIMIT_PARTS = ("time", "usd", "ttft", "tpot")
 """Parts that are the most a figure of their name may be."""
@@ -134,7 +149,8 @@ def parts_of(plan: Plan, said: Mapping[str, str]) -> tuple[Field, ...]:
     limits = _INFER_LIMITS if task == "infer" else _TRAIN_LIMITS
     usual = {"devices": _usual_devices(plan), **_own_limits(plan)}
     return tuple(
-        replace(part, text=said.get(part.key, usual.get(part.key, part.text))) for part in (goal, *limits, *_FREE)
+        replace(part, text=said.get(part.key, usual.get(part.key, part.text)))
+        for part in (goal, *limits, *_FREE, _EACH)
     )
 
 
