@@ -273,3 +273,18 @@ async def test_repeated_keys_do_nothing_twice(make_app: MakeApp) -> None:
         assert pilot.app.session.store.edits == 1
         await press(pilot, "escape", "escape")
         assert isinstance(pilot.app.screen, FindScreen)
+
+
+async def test_the_cursor_stays_on_its_row_while_others_come_and_go(make_app: MakeApp, engine: FakeEngine) -> None:
+    engine.pace.steps.clear()
+    async with make_app().run_test(size=USUAL) as pilot:
+        await settle(pilot)
+        await pilot.press("space", "f")
+        await until(pilot, "progress", "1 284 tried")
+        engine.pace.steps.set()
+        await settle(pilot)
+        await press(pilot, *"jjj")
+        assert "▌ ✓ ● a100-sxm-80gb   8" in rows(pilot)[3]
+        await press(pilot, "tab", "l", "+")
+        assert "▌ ✓ ● a100-sxm-80gb   8" in rows(pilot)[0]
+        assert [row[0] for row in rows(pilot)].count("▌") == 1

@@ -54,6 +54,7 @@ class FoundTable(Panel):
         self.message = ""
         self._shown: tuple[int, ...] = ()
         self._widths: tuple[int, ...] = ()
+        self._wanted: tuple[tuple[str, str], ...] = ()
 
     @property
     def row(self) -> FoundRow | None:
@@ -83,9 +84,9 @@ class FoundTable(Panel):
         """Show an answer; the cursor stays on its row if it was moved there."""
         if self.found is None or [one.title for one in self.found.columns] != [one.title for one in found.columns]:
             self.sorted_by, self._widths = None, ()
-        here = self.row.key if self.row and self.cursor else None
+        before = self.row
         self.found, self.is_old, self.message = found, False, message
-        self._arrange(here)
+        self._arrange(before)
 
     def show_old(self) -> None:
         """Dim the rows: another question was asked."""
@@ -100,8 +101,7 @@ class FoundTable(Panel):
     def narrow(self, text: str) -> None:
         """Show the rows that have all words of a text."""
         self.filter = text.strip()
-        self.cursor = 0
-        self._arrange(None)
+        self._start_over()
 
     def sort(self) -> None:
         """Sort by the next column; behind the last one is the goal."""
@@ -109,12 +109,12 @@ class FoundTable(Panel):
             after = 0 if self.sorted_by is None else self.sorted_by + 1
             self.sorted_by = after if after < len(self.found.columns) else None
             self.is_reversed = False
-            self._resort()
+            self._start_over()
 
     def reverse(self) -> None:
         """Show the last ones first, or the first ones again."""
         self.is_reversed = not self.is_reversed
-        self._resort()
+        self._start_over()
 
     def mark(self) -> None:
         """Mark the row under the cursor or take its mark away, and go on to the next."""
@@ -122,6 +122,11 @@ class FoundTable(Panel):
             self.marked ^= {self.row.key}
             self.move(1)
             self.repaint()
+
+    def move_to(self, index: int) -> None:
+        """Put the cursor on a row, and keep it there while others come in; on the first it stays on the best."""
+        super().move_to(index)
+        self._wanted = self.row.key if self.row and self.cursor else ()
 
     def item_count(self) -> int:
         """Return the number of rows that are shown."""
@@ -193,20 +198,23 @@ class FoundTable(Panel):
             selected=at_cursor,
         )
 
-    def _resort(self) -> None:
-        self.cursor = 0
-        self._arrange(None)
+    def _start_over(self) -> None:
+        before, self.cursor, self._wanted = self.row, 0, ()
+        self._arrange(before)
 
-    def _arrange(self, here: tuple[tuple[str, str], ...] | None) -> None:
-        """Filter and sort; leave the cursor on a row, or where it is."""
-        before = self.row
+    def _arrange(self, before: FoundRow | None) -> None:
+        """Filter and sort; put the cursor on the row that was chosen, as soon as it is there.
+
+        Args:
+            before: the row under the cursor until now.
+        """
         if self.found is None:
             return
         columns, rows = self.found.columns, self.found.rows
         words = self.filter.casefold().split()
         kept = [index for index, row in enumerate(rows) if is_found(row, words, index in self.found.front)]
         self._shown = tuple(in_order(kept, rows, columns, self.sorted_by, self.is_reversed))
-        place = next((place for place, index in enumerate(self._shown) if rows[index].key == here), None)
+        place = next((place for place, index in enumerate(self._shown) if rows[index].key == self._wanted), None)
         self.cursor = place if place is not None else max(0, min(self.cursor, len(self._shown) - 1))
         self.repaint()
         if self.row is not before:
