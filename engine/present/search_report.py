@@ -10,6 +10,7 @@ from capacity_tui.engine.choose.search.question import unit_of
 from capacity_tui.engine.estimate.figures import METRICS, part_label, written
 from capacity_tui.engine.estimate.result import to_builtins
 from capacity_tui.engine.numeric import mean
+from capacity_tui.engine.plan.all_fields import all_fields
 from capacity_tui.engine.plan.field_values import short_name
 from capacity_tui.engine.uncertainty.intervals import Interval
 from capacity_tui.engine.units import format_count, format_number, format_percent
@@ -26,6 +27,8 @@ _INSTEAD = {
     "computation.estimated_train_time_seconds": "computation.step_seconds",
     "cost.usd": "cost.usd_per_million_tokens",
 }
+# What a configuration runs, and on what, has a column of its own; of the rest only what is not plain.
+_OWN_COLUMNS = ("model.name", "hardware.name", "hardware.devices")
 _HEADS = {"memory.utilization_percent": "memory", "computation.tokens_per_second": "tok/s"}
 
 
@@ -34,14 +37,16 @@ class SearchTable:
     """The best of a search as a table.
 
     Attributes:
-        heads: names of the columns: number, what varies, figures, and what dominates a row.
+        heads: names of the columns: number, model and hardware, goal, settings, other figures, what dominates a row.
         rows: their cells.
-        figures: numbers of the columns that hold figures.
+        right: numbers of the columns that are flush right.
+        kept: how many columns from the left always stay.
     """
 
     heads: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    figures: tuple[int, ...]
+    right: tuple[int, ...]
+    kept: int
 
 
 def search_as_dict(answer: Answer) -> dict[str, object]:
@@ -73,24 +78,29 @@ def _found(found: Found) -> dict[str, object]:
 
 
 def search_table(answer: Answer) -> SearchTable:
-    """Return the best of a search as a table: only settings that were varied, and the figures that matter."""
-    settings = tuple(dict.fromkeys(path for found in answer.top for path in found.set))
+    """Return the best of a search as a table: what it runs on, the goal, settings that were varied, other figures."""
     varied = {path for path, _ in answer.varied}
-    settings = tuple(path for path in settings if path in varied)
+    paths = tuple(path for path in dict.fromkeys(path for found in answer.top for path in found.set) if path in varied)
+    own = tuple(path for path in _OWN_COLUMNS if path in paths)
+    settings = tuple(path for path in paths if path not in own)
     figures = _figures(answer)
     front = set(answer.pareto)
 
     def row(place: int, found: Found) -> tuple[str, ...]:
         mark = "*" if place in front else " "
-        values = (_value(found.set.get(path)) for path in settings)
-        numbers = (figure_text(key, found.figures[key]) if key in found.figures else "" for key in figures)
+        said = ((path, found.set.get(path)) for path in settings)
+        told = ", ".join(f"{short_name(path)} {_value(value)}" for path, value in said if not _is_plain(path, value))
+        goal, *others = (_number(key, found.figures.get(key), key == answer.goal) for key in figures)
         behind = "" if found.dominated_by is None else f"row {found.dominated_by + 1}"
-        return (f"{place + 1}{mark}", *values, *numbers, behind)
+        values = (_value(found.set.get(path)) for path in own)
+        return (f"{place + 1}{mark}", *values, goal, *([told or "-"] if settings else []), *others, behind)
 
-    heads = ("", *map(short_name, settings), *(_HEADS.get(key, label_of(key)) for key in figures), "behind")
-    first = 1 + len(settings)
+    goal, *others = (_HEADS.get(key, label_of(key)) for key in figures) if figures else ("",)
+    heads = ("", *map(short_name, own), goal, *(["settings"] if settings else []), *others, "behind")
     rows = tuple(row(place, found) for place, found in enumerate(answer.top))
-    return SearchTable(heads, rows, tuple(range(first, first + len(figures))))
+    kept = 2 + len(own) + bool(settings)
+    right = (0, 1 + len(own), *range(kept, kept + len(others)))
+    return SearchTable(heads, rows, right, kept)
 
 
 def search_lines(answer: Answer) -> Iterator[str]:
@@ -140,6 +150,20 @@ def label_of(key: str) -> str:
     metric = METRICS[key]
     words = {"unit": "token", "counted": "tokens", "iteration": "step", "job": "training"}
     return (metric.brief or metric.label).format(**words)
+
+
+def _is_plain(path: str, value: object) -> bool:
+    """Whether a value is the plainest of its field: nothing split, shared, recomputed or moved elsewhere."""
+    known = all_fields().get(path)
+    if known is not None and known.knob.kind == "choice":
+        return value in ("none", 0)
+    return value is False or value is None or (not isinstance(value, bool) and value == 1)
+
+
+def _number(key: str, value: Interval | None, ranged: bool) -> str:
+    if value is None:
+        return ""
+    return figure_text(key, value) if ranged else written(mean(value.value), unit_of(key))
 
 
 def _figures(answer: Answer) -> tuple[str, ...]:

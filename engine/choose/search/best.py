@@ -31,6 +31,9 @@ MEMORY = "memory.reserved_bytes"
 NOT_HELD = "does not fit into memory"
 # Fields by which rows are of one kind, where a question wants few of each.
 EACH = ("model.name", "hardware.name", "hardware.devices")
+# What a goal is weighed against where nobody asks for a front: money against time, everything else against money.
+COSTS = ("cost.usd", "cost.usd_per_million_tokens")
+TIMES = ("computation.estimated_train_time_seconds", "computation.tokens_per_second")
 # Settles ties between configurations that the goal does not tell apart.
 TIE = Goal("computation.tokens_per_second", "more")
 # Configurations of a front that an answer holds at most, spread evenly along it.
@@ -99,7 +102,7 @@ class Best:
         kept = self._kept(prepared, block)
         goal = block.value(self._goal.figure)
         if goal is None:
-            kept = self._without(np.zeros_like(kept), kept, f"no {self._goal.figure} known", prepared, block)
+            kept = self._without(np.zeros_like(kept), kept, f"{self._goal.figure} is not known", prepared, block)
         self.fitting += grid.count(kept)
         if goal is None or not kept.any():
             return
@@ -218,9 +221,10 @@ class Best:
         """Return the figures that tell which of two configurations dominates."""
         if self._question.pareto:
             return self._question.pareto
-        priced = all("cost.usd_per_million_tokens" in found.figures for found in rows)
-        other = "cost.usd_per_million_tokens" if priced else "memory.reserved_bytes"
-        return tuple(dict.fromkeys((self._goal.figure, other)))
+        goal = self._goal.figure
+        others = TIMES if goal.startswith("cost.") else (*COSTS, MEMORY)
+        known = (key for key in others if all(key in found.figures for found in rows))
+        return tuple(dict.fromkeys((goal, next(known, MEMORY))))
 
     def _estimated(self, change: Values) -> Found | None:
         key = tuple(sorted((path, str(value)) for path, value in change.items()))

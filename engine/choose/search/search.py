@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ from capacity_tui.engine.choose.search.answer import Answer
 from capacity_tui.engine.choose.search.best import Best
 from capacity_tui.engine.choose.search.question import TIME, Goal, Question, better_of, figure_words
 from capacity_tui.engine.choose.search.spaces import Refused, spaces_of
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.plan.sections.training import LENGTHS
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ def search(
     """
     facts = catalog or load_catalog()
     started = monotonic()
+    question = _with_length(question)
     spaces = spaces_of(question, facts, machine)
     best = Best(question, goal_of(question), facts, machine)
     refused: list[Refused] = []
@@ -75,13 +77,27 @@ def search(
 def goal_of(question: Question) -> Goal:
     """Return what a question aims at: where the length of the job is open, the figure that stands for its goal."""
     goal = question.goal or (Goal("model.parameters", "more") if question.models else TIME)
-    other = figure_words().open_length.get(goal.figure)
-    if other is None or _has_length(question.plan, question):
-        return goal
-    return Goal(other, better_of(other))
+    figure = _of_length(question, goal.figure)
+    return goal if figure == goal.figure else Goal(figure, better_of(figure))
 
 
-def _has_length(plan: Plan, question: Question) -> bool:
-    training = plan.training
+def _with_length(question: Question) -> Question:
+    """Return a question that can be answered where the length of the job is open.
+
+    Raises:
+        PlanError: a limit is one of the whole job.
+    """
+    for limit in question.limits:
+        if _of_length(question, limit.figure) != limit.figure:
+            hint = f"give one of {', '.join(f'training.{name}' for name in LENGTHS)}"
+            raise PlanError("the length of the job is open", f"no limit of {limit.figure}", hint)
+    return replace(question, pareto=tuple(_of_length(question, key) for key in question.pareto))
+
+
+def _of_length(question: Question, figure: str) -> str:
+    """Return a figure, or the one that stands for it where the length of the job is open."""
+    training = question.plan.training
     given = training.steps or training.tokens or (training.epochs and training.samples)
-    return bool(given) or any(axis.path in {f"training.{name}" for name in LENGTHS} for axis in question.vary)
+    varied = any(axis.path in {f"training.{name}" for name in LENGTHS} for axis in question.vary)
+    is_open = question.plan.task != "fit" and not given and not varied
+    return figure_words().open_length.get(figure, figure) if is_open else figure

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from itertools import product
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import Catalog
@@ -12,16 +11,14 @@ from capacity_tui.engine.choose.modes.modes import fill, open_fields
 from capacity_tui.engine.choose.search.catalogue_names import hardware_ids, model_names
 from capacity_tui.engine.choose.search.question import SERVED, Question
 from capacity_tui.engine.choose.search.serving_question import served_space
+from capacity_tui.engine.choose.search.trained import BATCH, Unusable, trained_spaces
 from capacity_tui.engine.choose.search.usual import usual_axes, usual_fields
 from capacity_tui.engine.choose.space.grid import Axis, Grid, Values
 from capacity_tui.engine.choose.space.layouts import LAYOUT_SIZES
 from capacity_tui.engine.choose.space.space import Space
-from capacity_tui.engine.choose.space.stacking import alike
-from capacity_tui.engine.choose.space.training import NUMBERS, training_space
 from capacity_tui.engine.cluster.resolve_cluster import resolve_cluster
 from capacity_tui.engine.errors import CapacityError, PlanError
 from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
-from capacity_tui.engine.estimate.transformer.resolve import transformer_run
 from capacity_tui.engine.models.families import family_of
 from capacity_tui.engine.plan.edit import edited, with_values
 from capacity_tui.engine.plan.field_lists import placeholders
@@ -39,11 +36,9 @@ _APART = frozenset(
     f"training.{name}"
     for name in (*LENGTHS, "samples", "method", "precision", "optimizer", "quantization", "framework")
 )
-_BATCH, _REPLICAS, _GROUP = "training.global_batch", "parallelism.dp", "parallelism.shard"
+_REPLICAS, _GROUP = "parallelism.dp", "parallelism.shard"
 _PRECISION, USUAL_PRECISION = "training.precision", "bf16"
 _FOLLOWING = frozenset(f"parallelism.{name}" for name in FOLLOWING)
-# Combinations of layout sizes that rules judge at once.
-MOST_LAYOUTS = 2**21
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +105,7 @@ class Spaces:
             except CapacityError as error:
                 yield number, Refused(change, error, Grid(self.inner).size)
 
-    def _prepared(self, change: Values) -> Iterator[Prepared]:
+    def _prepared(self, change: Values) -> Iterator[Prepared | Refused]:
         plan = edited(self.question.plan, change, self.catalog).plan if change else self.question.plan
         if plan.task == SERVED and family_of(plan.model.name, self.catalog).kind == "transformer":
             served, filled = served_space(plan, self.inner, not self.question.vary, self.catalog, self.machine)
@@ -122,23 +117,19 @@ class Spaces:
         resolved = self._resolved(plan, paths | wanted)
         if resolved.shape is None or resolved.plan.task == "infer":
             raise PlanError("only the training of transformers is searched yet", hint="give a plan that trains one")
-        usual = tuple(usual_axes(resolved, wanted, self.catalog))
+        batch = plan.training.global_batch
+        usual = usual_axes(resolved, wanted, self.catalog, int(batch) if isinstance(batch, int) else None)
         base = plan
         if (paths | wanted) & LAYOUT_SIZES.keys() and _REPLICAS not in paths:
             base = with_values(plan, {_REPLICAS: None})
         if base.parallelism.shard is not None and _GROUP not in paths:
             filled = {**filled, _GROUP: base.parallelism.shard}
-        kept = {} if resolved.plan.parallelism.zero is None else {"parallelism.zero": resolved.plan.parallelism.zero}
-        said = {**change, **filled}
-        for fixed, axes in self._stackable(resolved, (*usual, *self.inner)):
-            part = replace(resolved, plan=with_values(resolved.plan, {**kept, **fixed}))
-            batch = None
-            if plan.training.global_batch == AUTO and _BATCH not in paths:
-                batch = self.catalog.modes["balanced"].replica_batch
-            space = training_space(
-                with_values(base, fixed), part, resolved.shape, self.catalog, axes, replica_batch=batch
-            )
-            yield Prepared({**said, **fixed}, space, change)
+        axes = (*self.inner, *usual)
+        for found in trained_spaces(base, resolved, resolved.shape, self.catalog, axes):
+            if isinstance(found, Unusable):
+                yield Refused({**change, **found.values}, found.error, found.count)
+            else:
+                yield Prepared({**change, **filled}, found, change)
 
     def _wanted(self, plan: Plan) -> set[str]:
         """Return the fields that vary though nobody gave values for them."""
@@ -151,7 +142,7 @@ class Spaces:
 
         All hardware gets the same job. Precision is the widest of 16 bits that a device runs.
         """
-        varied = {*self._wanted(plan), *(axis.path for axis in self.inner), _BATCH, _REPLICAS}
+        varied = {*self._wanted(plan), *(axis.path for axis in self.inner), BATCH, _REPLICAS}
         lacking = [path for path in open_fields(plan) if path not in varied]
         values: Values = {}
         if _PRECISION in lacking:
@@ -173,32 +164,10 @@ class Spaces:
         sizes = varied & LAYOUT_SIZES.keys()
         if sizes:
             values |= {**dict.fromkeys(sizes - _FOLLOWING, 1), **dict.fromkeys(sizes & _FOLLOWING), _REPLICAS: None}
-        values |= {_BATCH: None}
+        values |= {BATCH: None}
         if plan.parallelism.dp == AUTO:
             values[_REPLICAS] = None
         return resolve_plan(with_values(plan, values), self.catalog, self.machine)
-
-    def _stackable(self, resolved: ResolvedPlan, axes: tuple[Axis, ...]) -> Iterator[tuple[Values, tuple[Axis, ...]]]:
-        """Yield parts of the axes that can be stacked: settings whose runs differ in more than numbers are apart."""
-        cuts = [self._alike(resolved, axis) for axis in axes]
-        for parts in product(*cuts):
-            yield {}, tuple(parts)
-
-    def _alike(self, resolved: ResolvedPlan, axis: Axis) -> list[Axis]:
-        """Return an axis in parts, whose values differ in numbers alone."""
-        if axis.path in NUMBERS or len(axis.values) == 1 or resolved.shape is None:
-            return [axis]
-        groups: list[tuple[object, list[object]]] = []
-        for value in axis.values:
-            plan = with_values(resolved.plan, {axis.path: value})
-            run = transformer_run(plan, resolved.shape, resolved.cluster, self.catalog)
-            for like, values in groups:
-                if alike(run, like):
-                    values.append(value)
-                    break
-            else:
-                groups.append((run, [value]))
-        return [Axis(axis.path, tuple(values)) for _, values in groups]
 
 
 def spaces_of(question: Question, catalog: Catalog, machine: Machine | None = None) -> Spaces:

@@ -22,13 +22,16 @@ def usual_fields() -> tuple[str, ...]:
     return tuple(dict.fromkeys((*memory_searched(), *model_sizes())))
 
 
-def usual_axes(resolved: ResolvedPlan, wanted: Container[str], catalog: Catalog) -> Iterator[Axis]:
+def usual_axes(
+    resolved: ResolvedPlan, wanted: Container[str], catalog: Catalog, batch: int | None = None
+) -> Iterator[Axis]:
     """Yield the axes of fields whose values nobody gave.
 
     Args:
         resolved: the plan, with placeholders in these fields.
         wanted: their paths.
         catalog: facts.
+        batch: sequences of a step, where the plan gives them.
     """
     shape, plan, cluster = resolved.shape, resolved.plan, resolved.cluster
     devices = int(cluster.devices)
@@ -39,9 +42,7 @@ def usual_axes(resolved: ResolvedPlan, wanted: Container[str], catalog: Catalog)
     if "parallelism.zero" in wanted:
         yield Axis("parallelism.zero", choices_of("parallelism.zero", catalog) if devices > 1 else (0,))
     if "training.micro_batch" in wanted:
-        batch = plan.training.global_batch
-        most = min(LARGEST_MICRO_BATCH, int(batch)) if isinstance(batch, int) else LARGEST_MICRO_BATCH
-        yield Axis("training.micro_batch", powers_of_two(most))
+        yield Axis("training.micro_batch", powers_of_two(min(LARGEST_MICRO_BATCH, batch or LARGEST_MICRO_BATCH)))
     if shape is None:
         return
     layout = plan_layout(plan, shape, catalog)

@@ -63,8 +63,8 @@ class Grid:
         return np.array([number(value) for value in axis.values], dtype=np.float64).reshape(shape)
 
     def numbers(self, path: str) -> Floats:
-        """Return the values of an axis of numbers along its dimension."""
-        return self.along(path, lambda value: float(str(value)))
+        """Return the values of an axis of numbers, or of switches, along its dimension."""
+        return self.along(path, lambda value: float(value) if isinstance(value, bool) else float(str(value)))
 
     def count(self, flags: Flags) -> int:
         """Return at how many combinations a condition holds, whose arrays may be smaller than the grid."""

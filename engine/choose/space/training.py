@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from math import prod
 
 import numpy as np
 
@@ -38,6 +39,8 @@ from capacity_tui.engine.uncertainty.evidence import Evidence
 
 # Numbers that a run takes from the plan as they are; every other field is a setting, which may change several.
 NUMBERS = frozenset({*LAYOUT_SIZES, *broadcast_numbers()})
+# Settings of a block: each combination of them is a run to be made before any array is.
+MOST_SETTINGS = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +130,8 @@ class TrainingSpace:
         Args:
             most: combinations of a block.
         """
-        return (self._figures(self.grid.part(block)) for block in self.grid.blocks(most))
+        numbers = prod(len(axis.values) for axis in self.grid.axes if axis.path in NUMBERS)
+        return (self._figures(self.grid.part(block)) for block in self.grid.blocks(min(most, numbers * MOST_SETTINGS)))
 
     def _figures(self, grid: Grid) -> Block:
         run, plan = self.run(grid), self.resolved.plan

@@ -17,8 +17,7 @@ def search_tables(answer: SearchAnswer) -> Iterator[RenderableType]:
     """Yield the best configurations, and what the search looked at."""
     found = search_table(answer)
     if found.rows:
-        kept = frozenset({0, *found.figures[:2]})
-        yield Listing(found.heads, found.rows, frozenset({0, *found.figures}), kept)
+        yield Listing(found.heads, found.rows, frozenset(found.right), frozenset(range(found.kept)))
     else:
         yield Text("nothing fits and keeps every limit", style="bold red")
     for line in search_lines(answer):
