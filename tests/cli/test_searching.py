@@ -78,7 +78,7 @@ def test_people_see_the_best_and_what_excluded_the_rest(capsys: pytest.CaptureFi
         (["--devices", "0..4"], "hardware.devices: not allowed: 0"),
         (["--vary", "model.name=llamma"], "no model is called 'llamma'"),
         (["--top", "0"], "--top"),
-        (["--limit", "usd<=200"], "the length of the job is open"),
+        (["--set", "training.tokens=null", "--limit", "usd<=200"], "the length of the job is open"),
     ],
 )
 def test_nonsense_is_refused_in_one_line(arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
