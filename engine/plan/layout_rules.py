@@ -288,9 +288,8 @@ LAYOUT_RULES: Final = (
 
 def plan_layout(plan: Plan, shape: TransformerShape, catalog: Catalog) -> Layout:
     """Return the layout of a plan whose sizes are all settled."""
-    parallel, training = plan.parallelism, plan.training
+    parallel, training, engine = plan.parallelism, plan.training, plan.inference.engine
     serves, dp = plan.task == "infer", int(parallel.dp or 1)
-    engine = plan.inference.engine
     each = dp * (1 if serves else int(training.micro_batch))
     return Layout(
         devices=float(plan.hardware.devices or 1),
