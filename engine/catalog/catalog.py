@@ -32,6 +32,7 @@ from capacity_tui.engine.catalog.rows.modes import Mode
 from capacity_tui.engine.catalog.rows.networks import Network
 from capacity_tui.engine.catalog.rows.numerics import Optimizer, Precision
 from capacity_tui.engine.catalog.rows.reliability import Reliability
+from capacity_tui.engine.catalog.rows.scaling_laws import ScalingLaw
 from capacity_tui.engine.catalog.rows.software import Coefficient, Efficiency, Framework
 from capacity_tui.engine.catalog.rows.weight_kernels import WeightKernel
 from capacity_tui.engine.catalog.table import Table
@@ -166,6 +167,11 @@ class Catalog:
     def quantizations(self) -> QuantizationTable:
         """Storage formats of weights; ``exl2-4.0`` and the like are found too."""
         return QuantizationTable(*self._parts("quantizations"))
+
+    @cached_property
+    def scaling_laws(self) -> Table[ScalingLaw]:
+        """How the loss of a language model falls with its size and its data, the one that is used first."""
+        return self._table("scaling_laws", "scaling law", ScalingLaw)
 
     @cached_property
     def modes(self) -> Table[Mode]:

@@ -82,7 +82,13 @@ def estimate_resolved(resolved: ResolvedPlan, catalog: Catalog, *, recorded: boo
     if recorded:
         hardware = ((told.value, str(told)) for told in resolved.cluster.figures().values())
         shared = ((row.value, f"{row.name}: {row.source}") for row in catalog.coefficients.values())
-        with recording((*hardware, *counts_told(), *shared)) as record:
+        laws = (
+            (value, row.name)
+            for row in catalog.scaling_laws.values()
+            for value in row.model_dump().values()
+            if isinstance(value, float)
+        )
+        with recording((*hardware, *counts_told(), *shared, *laws)) as record:
             return replace(estimate_resolved(resolved, catalog), derivations=record)
     work = work_of(resolved, catalog)
     work = replace(work, evidence=evidence_of(resolved, work, catalog))

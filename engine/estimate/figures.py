@@ -33,6 +33,7 @@ from capacity_tui.engine.estimate.result import (
     Iteration,
     MemoryEstimate,
 )
+from capacity_tui.engine.estimate.scaling_law import BEST_SIZE, BEST_TOKENS, LEAST_LOSS, LOSS, OVERTRAINING
 from capacity_tui.engine.estimate.work import ModelFacts, Part
 from capacity_tui.engine.numeric import Number, mean
 from capacity_tui.engine.uncertainty.intervals import Interval
@@ -249,6 +250,11 @@ _METRICS = (
     Metric("energy.kwh", "energy", "kWh", _of_job(lambda e: e.energy.kwh), LESS),
     Metric("energy.watts_average", "average power", "W", lambda e: e.energy.watts_average),
     Metric("energy.usd", "electricity cost", "USD", _of_job(lambda e: e.energy.usd), LESS),
+    Metric(LOSS, "expected loss", "nats", lambda e: e.details.get(LOSS), LESS),
+    Metric(LEAST_LOSS, "least loss of the same work", "nats", lambda e: e.details.get(LEAST_LOSS)),
+    Metric(BEST_SIZE, "compute-optimal parameters", "", lambda e: e.details.get(BEST_SIZE)),
+    Metric(BEST_TOKENS, "compute-optimal tokens", "tok", lambda e: e.details.get(BEST_TOKENS)),
+    Metric(OVERTRAINING, "overtraining", "", lambda e: e.details.get(OVERTRAINING)),
     Metric("bottleneck.arithmetic_intensity", "arithmetic intensity", "FLOP/B",
            lambda e: e.bottleneck.arithmetic_intensity),
     Metric("bottleneck.ridge_point", "ridge point", "FLOP/B", lambda e: e.bottleneck.ridge_point),
@@ -341,6 +347,8 @@ def absence(key: str, estimate: Estimate) -> str:
         return _not_served(key, estimate.computation.infer)
     if key.startswith("inference."):
         return _no_room(estimate)
+    if key.startswith("training."):
+        return "the law is of dense language models trained from the start, for a known length"
     return reasons.get(key.partition(".")[0], "not known")
 
 

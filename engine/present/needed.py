@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from capacity_tui.engine.choose.need.answer import Needed
+from capacity_tui.engine.choose.need.budget import GROWING
 from capacity_tui.engine.choose.need.furthest import READS
 from capacity_tui.engine.choose.need.trying import Reached, Tried
 from capacity_tui.engine.estimate.estimate import Answer
@@ -84,6 +85,8 @@ def remarks(needed: Needed) -> Iterator[str]:
         yield f"next {_change_text(beyond)}: {why}"
     elif needed.ended_by == READS:
         yield "the model reads no more: memory and limits would let it go on"
+    elif needed.ended_by in GROWING:
+        yield f"{_title(needed.ended_by)} pays for no more tokens; with them another size is expected to learn less"
     elif needed.ended_by:
         yield f"no limit ends it: the range of {needed.ended_by} does"
     elif needed.goal is not None:
@@ -92,6 +95,10 @@ def remarks(needed: Needed) -> Iterator[str]:
         yield "not monotone: some values beside it fail that lie between others that hold, since layouts differ"
     if needed.found.filled is not None and needed.found.filled.estimate.verdict is Verdict.TIGHT:
         yield "memory is tight: it fits as estimated, not at the upper end; with --limit 'memory<=100%' it is sure to"
+
+
+def _title(key: str) -> str:
+    return f"the limit of {key}"
 
 
 def _limit(each: Reached) -> dict[str, object]:

@@ -10,6 +10,7 @@ from capacity_tui.engine.estimate.bottleneck import bottleneck_text
 from capacity_tui.engine.estimate.figures import Figure, figure, limit_label, part_label
 from capacity_tui.engine.estimate.note import Note
 from capacity_tui.engine.estimate.result import UNDER_LOAD, Estimate
+from capacity_tui.engine.estimate.scaling_law import BEST_SIZE, BEST_TOKENS, LEAST_LOSS, LOSS, OVERTRAINING
 from capacity_tui.engine.machine.facts import ORIGINS, Origin
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan.plan import Plan
@@ -37,6 +38,7 @@ _TIME = (
     "computation.estimated_train_time_seconds",
     "computation.total_flops",
 )
+_LEARNED = (LOSS, LEAST_LOSS, BEST_SIZE, BEST_TOKENS, OVERTRAINING)
 _COST = (
     "cost.usd",
     "cost.usd_spot",
@@ -98,6 +100,7 @@ def blocks(plan: Plan, estimate: Estimate) -> tuple[Block, ...]:
         Block("Time", tuple(_time(plan, estimate))),
         Block("Cluster", tuple(_levels(estimate))),
         Block("Cost and energy", tuple(_cost(estimate))),
+        Block("Scaling law", tuple(_figures(estimate, _LEARNED))),
     )
     return tuple(block for block in found if block.rows)
 

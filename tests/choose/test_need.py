@@ -186,3 +186,17 @@ def test_somebody_may_stop_it():
     question = Question(TRAINED, vary=(axis,))
     assert not need(question, "hardware.name", catalog=FACTS, stopped=lambda: True).complete
     assert not need(question, "training.seq_len", catalog=FACTS, stopped=lambda: True).complete
+
+
+def test_a_budget_goes_to_the_size_that_learns_most_from_it():
+    names = ("llama-3.2-1b", "qwen2.5-3b", "gpt2-small", "qwen2.5-0.5b", "llama-3.1-8b", "mixtral-8x7b")
+    plan = edited(TRAINED, {"training.tokens": "auto"}, FACTS).plan
+    found = asked(plan, "model.parameters", "usd<=200", goal="loss", models=names)
+    losses = {}
+    for name in names:
+        paid = asked(edited(plan, {"model.name": name}, FACTS).plan, "training.tokens", "usd<=200")
+        losses[name] = None if paid.found is None else paid.found.number("training.expected_loss")
+    best = min((name for name, loss in losses.items() if loss is not None), key=losses.get)
+    assert found.found.change["model.name"] == best
+    assert found.found.number("training.expected_loss") == pytest.approx(losses[best], rel=1e-3)
+    assert found.binding == "cost.usd"

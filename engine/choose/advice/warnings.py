@@ -12,6 +12,7 @@ from capacity_tui.engine.cluster.hardware_facts import hardware_facts
 from capacity_tui.engine.estimate.bottleneck import NETWORK
 from capacity_tui.engine.estimate.note import Note
 from capacity_tui.engine.estimate.resolve import ResolvedPlan
+from capacity_tui.engine.estimate.scaling_law import BEST_SIZE, BEST_TOKENS, LEAST_LOSS, LOSS, OVERTRAINING
 from capacity_tui.engine.estimate.timing.attention import attention_in_place_of
 from capacity_tui.engine.estimate.timing.kernels import why_not_read
 from capacity_tui.engine.plan.applying import circumstances, given_in_vain
@@ -25,12 +26,11 @@ from capacity_tui.engine.units import (
     format_number,
     format_percent,
     format_power,
-    format_seconds,
 )
 from capacity_tui.engine.verdict import Verdict
 
-# Tokens a parameter of compute-optimal training, and how far off is worth a word (Hoffmann et al. 2022).
-OPTIMAL_TOKENS, FAR = 20.0, 5.0
+# How far from the tokens a parameter that learn most from the work of a training is worth a word.
+FAR = 5.0
 # An assumption matters from this share of the step on, when the assumed network is half as fast.
 MATTERS = 0.05
 
@@ -165,21 +165,21 @@ def _unread(case: EstimatedPlan) -> Iterator[Note]:
 
 
 def _tokens(case: EstimatedPlan) -> Iterator[Note]:
-    computation, model = case.estimate.computation, case.estimate.model
-    if case.plan.task != "train" or computation.steps is None:
+    """Say when the work of a training would teach a model of another size more."""
+    learned, model = case.estimate.details, case.estimate.model
+    if OVERTRAINING not in learned or 1.0 / FAR <= _number(learned[OVERTRAINING]) <= FAR:
         return
-    tokens = _number(computation.steps * computation.units_per_step)
-    ratio = tokens / _number(model.parameters)
-    if OPTIMAL_TOKENS / FAR <= ratio <= OPTIMAL_TOKENS * FAR:
-        return
-    optimal = OPTIMAL_TOKENS * _number(model.parameters)
-    seconds = optimal * unit_seconds(case.estimate)
-    words = "few" if ratio < OPTIMAL_TOKENS else "many"
+    best, on = _number(learned[BEST_SIZE]), _number(learned[BEST_TOKENS])
+    size, law = _number(model.parameters), next(iter(case.catalog.scaling_laws.values()))
+    is_small = best > size
+    why = "; a smaller model saves work wherever it is used" if is_small else ""
+    ratio = best * on / size**2
     detail = (
-        f"{ratio:.2g} tokens a parameter; {OPTIMAL_TOKENS:g} use the compute best, {format_count(optimal)} tokens in "
-        f"{format_seconds(seconds)} (Hoffmann et al. 2022)."
+        f"{ratio:.{0 if ratio > FAR else 2}f} tokens a parameter, expected loss {_number(learned[LOSS]):.3g}. The same "
+        f"work brings {format_count(best)} parameters on {format_count(on)} tokens to "
+        f"{_number(learned[LEAST_LOSS]):.3g}{why} ({law.name})."
     )
-    yield Note("tokens_per_parameter", f"{words.capitalize()} tokens for the size of the model", detail)
+    yield Note("tokens_per_parameter", f"{'Many' if is_small else 'Few'} tokens for the size of the model", detail)
 
 
 def _power(case: EstimatedPlan) -> Iterator[Note]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from capacity_tui.engine.choose.need.bounds import PRICED, RATE, can_beat, is_hopeless
 from capacity_tui.engine.choose.need.trying import MEMORY, Trials, Tried, is_better, own_limits
@@ -41,7 +42,21 @@ class Named:
     complete: bool = True
 
 
-def best_name(candidates: Sequence[Candidate], trials: Trials, goal: Goal, stopped: Callable[[], bool]) -> Named:
+Trial: TypeAlias = Callable[[Candidate, Trials], Tried]
+
+
+def as_it_is(candidate: Candidate, trials: Trials) -> Tried:
+    """Return what becomes of a candidate."""
+    return trials.of(candidate.value, candidate.change)
+
+
+def best_name(
+    candidates: Sequence[Candidate],
+    trials: Trials,
+    goal: Goal,
+    stopped: Callable[[], bool],
+    trial: Trial = as_it_is,
+) -> Named:
     """Return the best of the candidates that keep the limits, and the next that would be better.
 
     Those that break a limit even at best are not estimated, nor those that cannot be better than what was found.
@@ -51,6 +66,7 @@ def best_name(candidates: Sequence[Candidate], trials: Trials, goal: Goal, stopp
         trials: tries them.
         goal: what the best has least or most of.
         stopped: whether somebody stopped it.
+        trial: how a candidate is tried.
     """
     limits = (Limit(MEMORY, most=PERCENT), *own_limits(trials.plan), *trials.limits)
     worth = [each for each in candidates if not is_hopeless(each.best, limits)]
@@ -61,7 +77,7 @@ def best_name(candidates: Sequence[Candidate], trials: Trials, goal: Goal, stopp
             return Named(found, _beyond(found, left_out, trials, goal), False)
         if found is not None and not _may_beat(each, found, goal):
             continue
-        tried = trials.of(each.value, each.change)
+        tried = trial(each, trials)
         if tried.holds and (found is None or is_better(tried, found, goal)):
             found = tried
     return Named(found, _beyond(found, left_out, trials, goal))

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.choose.need.answer import Needed
 from capacity_tui.engine.choose.need.bounds import PARAMETERS
+from capacity_tui.engine.choose.need.budget import budget_of, is_budget, promising, with_paid_tokens
 from capacity_tui.engine.choose.need.candidates import candidates, names_of, usual_goal
 from capacity_tui.engine.choose.need.furthest import furthest
-from capacity_tui.engine.choose.need.names import best_name
+from capacity_tui.engine.choose.need.names import as_it_is, best_name
 from capacity_tui.engine.choose.need.trying import Trials, Tried
 from capacity_tui.engine.choose.search.question import Question
 from capacity_tui.engine.choose.search.search import goal_of
@@ -65,8 +66,14 @@ def need(
         question = replace(question, goal=goal_of(question))
     if names_of(path, question.plan, facts):
         goal = question.goal or usual_goal(path, question.plan)
-        named = best_name(tuple(candidates(path, question, facts, machine)), trials, goal, stopped)
-        needed = Needed(path, question.limits, goal, named.found, named.beyond, complete=named.complete)
+        worth = tuple(candidates(path, question, facts, machine))
+        trial, ended = as_it_is, ""
+        if is_budget(path, question.plan, goal, question.limits):
+            worth, trial = tuple(promising(worth, question.limits, facts)), with_paid_tokens
+        named = best_name(worth, trials, goal, stopped, trial)
+        if trial is with_paid_tokens and named.found is not None:
+            named, ended = replace(named, beyond=None), budget_of(named.found)
+        needed = Needed(path, question.limits, goal, named.found, named.beyond, None, ended, complete=named.complete)
     else:
         needed = furthest(path, question, trials, stopped)
     if needed.found is None:

@@ -7,6 +7,7 @@ import numpy as np
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.counts import counted
 from capacity_tui.engine.catalog.rows.base import MIB
+from capacity_tui.engine.catalog.rows.scaling_laws import ScalingLaw
 from capacity_tui.engine.catalog.rows.software import Framework
 from capacity_tui.engine.cluster.cluster import Cluster
 from capacity_tui.engine.estimate.numerics import Numerics, mean_state_bytes, training_numerics
@@ -236,6 +237,7 @@ def transformer_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catal
         adapted=adapted_matrices(shape, training.adapter, row.adapter_copies),
         quantized=float(0.0 < frozen < numerics.element_bytes),
         unpacking=_unpacking(base_format(training), frozen, numerics.element_bytes, catalog),
+        law=_law(plan, shape, catalog),
         offload_optimizer=float(parallel.offload in {"optimizer", "parameters"}),
         offload_parameters=float(parallel.offload == "parameters"),
         document=float(training.document_tokens or 0),
@@ -355,3 +357,9 @@ def _logit_bytes(row: Framework, training: TrainingSection, numerics: Numerics) 
     if numerics.master_bytes == 0.0 and numerics.weight_bytes < FP32_BYTES and not row.logit_upcast:
         return copies, copies
     return row.logit_bytes, sharded
+
+
+def _law(plan: Plan, shape: TransformerShape, catalog: Catalog) -> ScalingLaw | None:
+    """Return the scaling law of a model that is trained from the start; None for kinds that no law was fitted to."""
+    is_like_it = plan.task == "train" and shape.kind == "decoder" and not any_true(shape.experts)
+    return next(iter(catalog.scaling_laws.values()), None) if is_like_it else None

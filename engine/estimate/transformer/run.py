@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from capacity_tui.engine.catalog.rows.scaling_laws import ScalingLaw
 from capacity_tui.engine.cluster.cluster import Cluster
 from capacity_tui.engine.estimate.timing.attention import AttentionRates
 from capacity_tui.engine.estimate.transformer.choices import Adapted, AdapterInputs, Recompute, Unpacking
@@ -121,6 +122,7 @@ class TransformerRun:
         document: mean tokens of a document where attention stops at its ends; 0 where it spans the sequence.
         predicted: tokens of a sequence whose logits over the vocabulary the loss reads, all where there are more.
         dropout_passes: passes over a tensor that dropout takes, each way; 0 without it.
+        law: what tokens teach a model of its kind; None where no law says, and for models that are not new.
         context_swap, context_gather: 1 where context parallelism swaps tokens for heads, or gathers keys and values.
     """
 
@@ -179,6 +181,7 @@ class TransformerRun:
     document: Number = 0.0
     predicted: Number = np.inf
     dropout_passes: Number = 0.0
+    law: ScalingLaw | None = None
     context_swap: Number = 0.0
     context_gather: Number = 0.0
 

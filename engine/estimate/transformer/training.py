@@ -7,6 +7,7 @@ from functools import partial
 
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.non_allocator_memory import context_bytes
+from capacity_tui.engine.estimate.scaling_law import learned
 from capacity_tui.engine.estimate.transformer.communication import message_seconds, training_collectives
 from capacity_tui.engine.estimate.transformer.launches import host_launch_seconds
 from capacity_tui.engine.estimate.transformer.memory import TrainingMemory, training_memory
@@ -68,6 +69,7 @@ def training_work(run: TransformerRun, steps: Number | None) -> Work:
     device = run.cluster.device
     groups = (run.tp > 1) * 1.0 + (run.replica_ranks > 1) * 1.0 + (run.pp > 1) * 1.0 + (run.ep > 1) * 1.0
     units = run.global_batch * run.seq_len
+    learns = {} if run.law is None or steps is None else learned(run.law, facts.parameters, steps * units)
     return Work(
         facts=facts,
         memory=memory.parts,
@@ -96,6 +98,7 @@ def training_work(run: TransformerRun, steps: Number | None) -> Work:
         method=METHOD,
         assumed=(*run.cluster.assumed, *run.shape.assumed, *_assumed(run, chosen)),
         state_bytes=partial(_state_bytes, run, memory),
+        details=learns,
     )
 
 

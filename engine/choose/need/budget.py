@@ -1,0 +1,82 @@
+"""Which size for a budget: each model gets as many tokens as the limits pay for, and the least expected loss wins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.choose.need.bounds import NAME, PARAMETERS, TIME, USD
+from capacity_tui.engine.choose.need.names import Candidate
+from capacity_tui.engine.choose.need.trying import Trials, Tried
+from capacity_tui.engine.choose.search.question import Goal, Limit
+from capacity_tui.engine.estimate.scaling_law import LOSS, learned
+from capacity_tui.engine.plan.plan import AUTO, Plan
+
+TOKENS = "training.tokens"
+GROWING = (TIME, USD, "cost.usd_spot", "energy.kwh", "energy.usd")
+"""Figures of a job that grow in step with its tokens."""
+# What is left of a limit where a last, partly filled step breaks it.
+_LESS = 0.995
+
+
+def is_budget(path: str, plan: Plan, goal: Goal, limits: Iterable[Limit]) -> bool:
+    """Whether a question is which size a budget is for: the tokens are open, and the loss decides."""
+    named = path in (NAME, PARAMETERS) and goal.figure == LOSS
+    return named and plan.training.tokens == AUTO and any(map(_pays, limits))
+
+
+def promising(candidates: Iterable[Candidate], limits: Iterable[Limit], catalog: Catalog) -> Iterator[Candidate]:
+    """Yield the models that a scaling law is of, with the loss that the limits pay for at best.
+
+    Args:
+        candidates: models, with the time and cost of their usual tokens at best.
+        limits: what is to be kept.
+        catalog: rows of architectures and scaling laws.
+    """
+    paying = [limit for limit in limits if _pays(limit)]
+    law = next(iter(catalog.scaling_laws.values()))
+    usual = catalog.modes["balanced"].tokens_per_parameter
+    for each in candidates:
+        row = catalog.architectures.find(str(each.change[NAME]))
+        if row.kind != "decoder" or row.experts:
+            continue
+        shares = [(limit.most or 0.0) / each.best[limit.figure] for limit in paying if limit.figure in each.best]
+        best = {key: value for key, value in each.best.items() if key not in GROWING}
+        size = each.best.get(PARAMETERS, 0.0)
+        if shares and size:
+            best[LOSS] = float(learned(law, size, usual * size * min(shares))[LOSS])
+        yield replace(each, best=best)
+
+
+def with_paid_tokens(candidate: Candidate, trials: Trials) -> Tried:
+    """Return a model with as many tokens as the limits pay for."""
+    tried = trials.of(candidate.value, candidate.change)
+    for kept in (1.0, _LESS):
+        shares = [
+            each.limit.most / each.end for each in tried.reached if _pays(each.limit) and each.end and each.limit.most
+        ]
+        if tried.filled is None or not shares:
+            return tried
+        tokens = kept * min(shares) * float(tried.filled.plan.training.tokens or 0)
+        change = {**candidate.change, TOKENS: _floor(tokens)}
+        tried = trials.of(candidate.value, change)
+        if tried.holds:
+            break
+    return tried
+
+
+def budget_of(found: Tried) -> str:
+    """Return the result key of the limit that ends the tokens of an answer."""
+    paid = [each for each in found.reached if _pays(each.limit)]
+    return max(paid, key=lambda each: each.excess).key if paid else ""
+
+
+def _pays(limit: Limit) -> bool:
+    return limit.most is not None and limit.figure in GROWING
+
+
+def _floor(tokens: float) -> float:
+    """Return a number of tokens cut to three digits."""
+    power = 10.0 ** (len(f"{tokens:.0f}") - 3)
+    return max(1.0, float(tokens // power) * power)
