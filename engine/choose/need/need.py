@@ -13,7 +13,7 @@ from capacity_tui.engine.choose.need.bounds import PARAMETERS
 from capacity_tui.engine.choose.need.budget import budget_of, is_budget, promising, with_paid_tokens
 from capacity_tui.engine.choose.need.candidates import candidates, names_of, usual_goal
 from capacity_tui.engine.choose.need.furthest import furthest
-from capacity_tui.engine.choose.need.names import as_it_is, best_name
+from capacity_tui.engine.choose.need.names import best_name
 from capacity_tui.engine.choose.need.trying import Trials, Tried
 from capacity_tui.engine.choose.search.question import Question
 from capacity_tui.engine.choose.search.search import goal_of
@@ -65,15 +65,7 @@ def need(
     if question.goal is not None:
         question = replace(question, goal=goal_of(question))
     if names_of(path, question.plan, facts):
-        goal = question.goal or usual_goal(path, question.plan)
-        worth = tuple(candidates(path, question, facts, machine))
-        trial, ended = as_it_is, ""
-        if is_budget(path, question.plan, goal, question.limits):
-            worth, trial = tuple(promising(worth, question.limits, facts)), with_paid_tokens
-        named = best_name(worth, trials, goal, stopped, trial)
-        if trial is with_paid_tokens and named.found is not None:
-            named, ended = replace(named, beyond=None), budget_of(named.found)
-        needed = Needed(path, question.limits, goal, named.found, named.beyond, None, ended, complete=named.complete)
+        needed = _named(path, question, trials, stopped)
     else:
         needed = furthest(path, question, trials, stopped)
     if needed.found is None:
@@ -82,6 +74,19 @@ def need(
         nearest = needed.nearest or min(trials.all, key=_distance, default=None)
         needed = replace(needed, neighbour=None, nearest=nearest)
     return replace(needed, tried=len(trials.all), seconds=perf_counter() - began)
+
+
+def _named(path: str, question: Question, trials: Trials, stopped: Callable[[], bool]) -> Needed:
+    """Return the name that keeps the limits and reaches the goal best."""
+    plan, limits, facts = question.plan, question.limits, trials.catalog
+    goal = question.goal or usual_goal(path, plan)
+    names = tuple(candidates(path, question, facts, trials.machine))
+    if not is_budget(path, plan, goal, limits):
+        named = best_name(names, trials, goal, stopped)
+        return Needed(path, limits, goal, named.found, named.beyond, complete=named.complete)
+    named = best_name(tuple(promising(names, limits, facts)), trials, goal, stopped, with_paid_tokens)
+    ended = "" if named.found is None else budget_of(named.found)
+    return Needed(path, limits, goal, named.found, ended_by=ended, complete=named.complete)
 
 
 def _distance(tried: Tried) -> float:
