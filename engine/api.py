@@ -82,6 +82,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.choose.sensitivity.tornado import Sensitivity as Sensitivity
     from capacity_tui.engine.choose.sensitivity.tornado import sensitivity as sensitivity
     from capacity_tui.engine.choose.space.grid import Axis as Axis
+    from capacity_tui.engine.choose.whatif.together import estimated_changes as estimated_changes
     from capacity_tui.engine.choose.whatif.trials import EstimatedPlan as EstimatedPlan
     from capacity_tui.engine.cluster import own_machine as _cluster_own_machine
     from capacity_tui.engine.cluster.cluster import Cluster as Cluster

@@ -100,6 +100,7 @@ NAMES = {
     "choose.proposal": "open_plan propose",
     "choose.validation": "faults:plan_faults remarks:plan_remarks",
     "choose.sensitivity.tornado": "Sensitivity sensitivity",
+    "choose.whatif.together": "estimated_changes",
     "choose.whatif.trials": "EstimatedPlan",
     # Presentation
     "present.benchmark_figures": "benchmark_figure_text benchmark_parts",

@@ -115,6 +115,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("value.much_less", "config", "underscore", "Big step down", "Editing"),
     Action("value.type", "config", "e,enter", "Type or pick a value", "Editing", "edit"),
     Action("value.limit", "config", "M", "As far as it fits", "Editing", "limit"),
+    Action("map.show", "plan", "number_sign", "Map of two fields: what fits, and at what speed", "Editing", "map"),
     Action("value.auto", "config", "backspace", "Let the modes choose it", "Editing", "auto"),
     Action("edit.undo", "view", "u", "Undo", "Editing", "undo"),
     Action("edit.redo", "view", "ctrl+r", "Redo", "Editing", "redo"),

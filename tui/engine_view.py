@@ -64,14 +64,14 @@ from capacity_tui.tui.screens.plan.hardware_view import (
     simulated,
 )
 from capacity_tui.tui.screens.plan.pins_view import PinnedPlans
-from capacity_tui.tui.screens.plan.tried_view import tried
+from capacity_tui.tui.screens.plan.tried_view import Pair, tried, tried_pairs
 from capacity_tui.tui.tried import Tried
 from capacity_tui.tui.understood import Suggestion, Understood
 from capacity_tui.tui.view import Choice, Comparison, Document, Field, HardwareRow
 from capacity_tui.tui.what_if import Advice
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from capacity_tui.engine.api import BenchmarkProgress, BenchmarkReport
 
@@ -124,7 +124,11 @@ class PlanDocument:
 
     def tried(self, key: str, text: str) -> Tried:
         """Return what the plan would be with one field changed, or why it cannot be."""
-        return tried(self.plan, key, text, self.catalog, self.machine)
+        return tried(self.plan, {key: text}, self.catalog, self.machine)
+
+    def tried_pairs(self, keys: Pair, pairs: Sequence[Pair]) -> Iterator[tuple[Mapping[Pair, Tried], bool]]:
+        """Yield what the plan would be with pairs of values of two fields, and whether that is the last word."""
+        return tried_pairs(self.plan, self._compared.balanced, keys, pairs, self.machine)
 
     def limit(self, mode: str, key: str) -> Limit:
         """Return the largest value of a field with which the plan fits as a mode fills it."""

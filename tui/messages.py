@@ -214,6 +214,20 @@ class RowsTried(Answer):
         self.tried = tried
 
 
+class CellsTried(Answer):
+    """The plan was estimated with pairs of values of two fields.
+
+    Attributes:
+        tried: what it would be, by pair.
+        settled: whether that is the last word on these pairs.
+    """
+
+    def __init__(self, tried: Mapping[tuple[str, str], Tried], *, settled: bool) -> None:
+        super().__init__()
+        self.tried = tried
+        self.settled = settled
+
+
 class LimitFound(Answer):
     """The largest value of a field was found with which a plan fits.
 

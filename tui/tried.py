@@ -1,4 +1,4 @@
-"""What a plan would be with a row of a list, as plain frozen data."""
+"""What a plan would be with other values, as plain frozen data, and how such figures stand beside each other."""
 
 from __future__ import annotations
 
@@ -37,6 +37,8 @@ class Tried:
 Key: TypeAlias = tuple[float, ...]
 _VERDICTS = (Verdict.FITS, Verdict.TIGHT, Verdict.UNKNOWN, Verdict.OVER, None)
 _NEVER = float("inf")
+_KILO = 1024
+_SHORT_FROM = 10_000
 
 
 def _least(value: float | None) -> float:
@@ -55,3 +57,23 @@ ORDERS: dict[str, Callable[[Tried], Key]] = {
     "price": lambda tried: (_suits(tried), _least(tried.usd), _least(tried.seconds)),
 }
 """By what a list can be sorted, the best first."""
+
+
+def time_beside(tried: Tried, start: Tried | None) -> str:
+    """Return the difference to the time of the current value; of that itself, about how long it takes."""
+    if tried is start or start is None or not start.seconds or tried.seconds is None:
+        return _brief(tried.time)
+    return f"{tried.seconds / start.seconds - 1:+.0%}".replace("%", " %")
+
+
+def _brief(time: str) -> str:
+    """Return a time without what it is of, and without the smaller of two units, which the larger one tells."""
+    words = time.partition("/")[0].split()
+    first = next((index for index, word in enumerate(words) if word[0].isdigit()), 0)
+    return " ".join(words[first : first + 3])
+
+
+def short_value(value: str) -> str:
+    """Return a long number in thousands of 1024 where it is a multiple."""
+    number = int(value) if value.isdigit() else 0
+    return f"{number // _KILO}k" if number >= _SHORT_FROM and number % _KILO == 0 else value

@@ -5,7 +5,7 @@ Nothing here imports more of the engine than words, so that the first frame is p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -259,6 +259,14 @@ class Document(Protocol):
 
     def tried(self, key: str, text: str) -> Tried:
         """Return what the plan would be with one field changed, or why it cannot be."""
+
+    def tried_pairs(
+        self, keys: tuple[str, str], pairs: Sequence[tuple[str, str]]
+    ) -> Iterator[tuple[Mapping[tuple[str, str], Tried], bool]]:
+        """Yield what the plan would be with pairs of values of two fields, and whether that is the last word.
+
+        A first answer tells of all pairs as the plan is filled now, later ones as it would be filled then.
+        """
 
     def changed(self, change: Mapping[str, object]) -> Document:
         """Return the plan with several fields changed at once; refused like ``edited``."""

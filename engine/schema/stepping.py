@@ -91,13 +91,16 @@ def stepped(
     return _stepped_from(field, value, direction, big, sizes)
 
 
-def around(field: Steppable, chosen: Start | None = None, sizes: Sequence[int] = ()) -> tuple[str, ...]:
+def around(
+    field: Steppable, chosen: Start | None = None, sizes: Sequence[int] = (), each_way: int = _EACH_WAY
+) -> tuple[str, ...]:
     """Return the values that steps lead to from a field's own, in order, its own among them.
 
     Args:
         field: the field.
         chosen: where an automatic value starts from.
         sizes: the values a step may land on, in order; none for any.
+        each_way: steps down and up; where there are fewer one way, there are more the other.
 
     Returns:
         The texts to give to the plan; none where there is no step, or too many choices.
@@ -107,15 +110,15 @@ def around(field: Steppable, chosen: Start | None = None, sizes: Sequence[int] =
     value = field.value if field.value is not None else chosen.value if chosen else None
     if value is None:
         return ()
-    below, above = (list(_walked(field, value, direction, sizes)) for direction in (-1, 1))
-    more = 2 * _EACH_WAY - min(len(below), _EACH_WAY), 2 * _EACH_WAY - min(len(above), _EACH_WAY)
-    walked = (*reversed(below[: more[1]]), _number(value), *above[: more[0]])
+    below, above = (list(_walked(field, value, direction, sizes, 2 * each_way)) for direction in (-1, 1))
+    more = 2 * each_way - min(len(above), each_way), 2 * each_way - min(len(below), each_way)
+    walked = (*reversed(below[: more[0]]), _number(value), *above[: more[1]])
     return walked if len(walked) > 1 else ()
 
 
-def _walked(field: Steppable, value: float, direction: int, sizes: Sequence[int]) -> Iterator[str]:
+def _walked(field: Steppable, value: float, direction: int, sizes: Sequence[int], most: int) -> Iterator[str]:
     """Yield the values of the next steps in one direction, as long as they lead anywhere."""
-    for _ in range(2 * _EACH_WAY):
+    for _ in range(most):
         text = _stepped_from(field, value, direction, False, sizes)
         if text is None or float(text) == value:
             return

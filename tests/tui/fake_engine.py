@@ -166,6 +166,18 @@ class FakeDocument:
         verdict = Verdict.OVER if size > 12 else Verdict.FITS
         return Tried(verdict, f"{size:.0f}/80 GiB", f"{size:.0f} h", f"${size:.2f}/h", "", size / 80, size, size)
 
+    def tried_pairs(self, keys, pairs):
+        for settled in (False, True):
+            changes = {pair: self.changed(dict(zip(keys, pair, strict=True))).column("balanced") for pair in pairs}
+            rows = {pair: column.row("computation.train_time") for pair, column in changes.items()}
+            yield (
+                {
+                    pair: Tried(column.verdict, column.usage.text, rows[pair].text, "$2.00/h", "", column.usage.share)
+                    for pair, column in changes.items()
+                },
+                settled,
+            )
+
     def compare(self) -> Comparison:
         self.engine.compared += 1
         self.engine.gate.wait(5)

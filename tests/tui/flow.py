@@ -19,6 +19,7 @@ KEY_NAMES = {
     "<": "less_than_sign",
     ">": "greater_than_sign",
     ".": "full_stop",
+    "#": "number_sign",
 }
 
 

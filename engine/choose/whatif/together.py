@@ -1,27 +1,37 @@
-"""Variants of a plan that differ in numbers alone, estimated in one call."""
+"""Variants of a plan, those that differ in numbers alone estimated in one call."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.choose.space.grid import Floats
-from capacity_tui.engine.choose.space.stacking import alike, stacked
+from capacity_tui.engine.choose.space.stacking import alike, picked, stacked
 from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.estimate.assemble import assemble
 from capacity_tui.engine.estimate.estimate import estimate_resolved, estimate_run
+from capacity_tui.engine.estimate.evidence_of import evidence_before, run_splits, with_numbers
 from capacity_tui.engine.estimate.figures import central, figure
-from capacity_tui.engine.estimate.resolve import ResolvedPlan
+from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.estimate.serving.resolve import serving_run
 from capacity_tui.engine.estimate.serving.run import ServingRun
 from capacity_tui.engine.estimate.transformer.resolve import transformer_run
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
+from capacity_tui.engine.plan.edit import Values, edited
+from capacity_tui.engine.uncertainty.evidence import Evidence
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.machine.machine import Machine
+    from capacity_tui.engine.plan.plan import Plan
 
 Run: TypeAlias = TransformerRun | ServingRun
+# What these fields say is looked up anew.
+_ELSEWHERE = ("model.", "hardware.", "pricing.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +54,15 @@ class Together:
         return np.broadcast_to(np.asarray(value, dtype=np.float64), (len(self.places),))
 
 
-def estimated_together(variants: Sequence[ResolvedPlan], catalog: Catalog) -> list[Together]:
+def estimated_together(
+    variants: Sequence[ResolvedPlan], catalog: Catalog, *, with_ranges: bool = False
+) -> list[Together]:
     """Estimate variants of a plan in as few calls as there are kinds of them; what cannot run is left out.
 
     Args:
         variants: resolved plans.
         catalog: facts.
+        with_ranges: whether figures have ranges, for which the variants have to name the same things.
     """
     groups: list[tuple[list[int], list[Run]]] = []
     found: list[Together] = []
@@ -69,7 +82,50 @@ def estimated_together(variants: Sequence[ResolvedPlan], catalog: Catalog) -> li
                 break
         else:
             groups.append(([place], [run]))
-    return [*found, *(_together(places, runs, variants[places[0]]) for places, runs in groups)]
+    for places, runs in groups:
+        like = variants[places[0]]
+        evidence = evidence_before(like, catalog) if with_ranges else None
+        found.append(_together(places, runs, like, evidence))
+    return found
+
+
+def estimated_changes(
+    plan: Plan, changes: Sequence[Values], machine: Machine | None = None, catalog: Catalog | None = None
+) -> tuple[Estimate | CapacityError, ...]:
+    """Estimate a plan with each of several changes; what cannot be is told by its error.
+
+    Args:
+        plan: a plan without open fields.
+        changes: new values by path, as a file or a person writes them.
+        machine: what was detected, for plans that run on it.
+        catalog: facts; the shipped ones with the user's own by default.
+    """
+    facts = catalog or load_catalog()
+    base = resolve_plan(plan, facts, machine)
+    found: dict[int, Estimate | CapacityError] = {}
+    variants: list[tuple[int, ResolvedPlan]] = []
+    for number, change in enumerate(changes):
+        same = None if any(path.startswith(_ELSEWHERE) for path in change) else base
+        try:
+            changed = edited(plan, change, facts).plan
+            variants.append((number, resolve_plan(changed, facts, machine, same)))
+        except CapacityError as error:
+            found[number] = error
+    for together in estimated_together([resolved for _, resolved in variants], facts, with_ranges=True):
+        shape = (len(together.places),)
+        for at, place in enumerate(together.places):
+            found[variants[place][0]] = picked(together.estimate, (at,), shape)
+    for number, resolved in variants:
+        if number not in found:
+            found[number] = _alone(resolved, facts)
+    return tuple(found[number] for number in range(len(changes)))
+
+
+def _alone(resolved: ResolvedPlan, catalog: Catalog) -> Estimate | CapacityError:
+    try:
+        return estimate_resolved(resolved, catalog)
+    except CapacityError as error:
+        return error
 
 
 def _run(resolved: ResolvedPlan, catalog: Catalog) -> Run | None:
@@ -92,6 +148,12 @@ def _same_job(one: ResolvedPlan, other: ResolvedPlan) -> bool:
     )
 
 
-def _together(places: Sequence[int], runs: Sequence[Run], like: ResolvedPlan) -> Together:
+def _together(places: Sequence[int], runs: Sequence[Run], like: ResolvedPlan, evidence: Evidence | None) -> Together:
     run = stacked(runs, (len(runs),)) if len(runs) > 1 else runs[0]
-    return Together(tuple(places), estimate_run(run, like.plan))
+    found = estimate_run(run, like.plan)
+    if evidence is not None:
+        cp, zero = (run.cp, run.zero) if isinstance(run, TransformerRun) else (1.0, 0.0)
+        splits = run_splits(run.tp, run.pp, cp, run.ep, zero)
+        work = replace(found.work, evidence=with_numbers(evidence, found.work, run.cluster.devices, splits))
+        found = assemble(work, run.cluster, like.plan.pricing, found.computation.iteration)
+    return Together(tuple(places), found)

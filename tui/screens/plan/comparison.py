@@ -19,7 +19,8 @@ from capacity_tui.tui.widgets.panel import Findable, Panel
 if TYPE_CHECKING:
     from capacity_tui.tui.view import Column, Comparison, Row
 
-_DELTA = 6
+_DELTA, _MARK = 6, 2
+"""Cells of a difference, and of a mark, with a blank before them."""
 _LONGEST_VALUE = 14
 _NARROWEST = 9
 _LONGEST_LABEL = 24
@@ -249,7 +250,8 @@ class ComparisonTable(Panel):
         deltas = [self._delta(row, column) for row, column in zip(found, columns, strict=True)]
         if not _has_deltas(cell):
             deltas = [("", "")] * len(columns)
-        rooms = [(cell - _DELTA if delta else cell) - 1 for delta, _ in deltas]
+        ends = [0 if not delta else _MARK if delta == MOVED else _DELTA for delta, _ in deltas]
+        rooms = [cell - end - 1 for end in ends]
         # Where a unit has no room in one column none has it, and the short label names it.
         is_short = any(cell_len(_text_of(row)) > room for row, room in zip(found, rooms, strict=True))
         has_no_room = is_short or 2 * row.indent + cell_len(row.label) >= label
@@ -261,8 +263,10 @@ class ComparisonTable(Panel):
             text = _gauged(one, room) if one and one.share is not None else _short(_text_of(one), room, is_short)
             role = self._role("best" if is_best else "value")
             if delta:
-                spans.append(Span(right(text, cell - _DELTA), role))
-                spans.append(Span(left(f" {delta}", _DELTA), self._role(tone)))
+                # A mark stands where differences begin, or behind a text that goes on beyond that.
+                size = cell - _DELTA if delta != MOVED else min(max(cell - _DELTA, cell_len(text) + 1), cell - _MARK)
+                spans.append(Span(right(text, size), role))
+                spans.append(Span(left(f" {delta}", cell - size), self._role(tone)))
             else:
                 # What is blank takes the style of its neighbour, which saves its own on the wire.
                 spans.append(Span(_placed(text, cell), role))

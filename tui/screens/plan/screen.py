@@ -126,6 +126,7 @@ class PlanScreen(ViewScreen):
         from capacity_tui.tui.screens.plan.files import PlanFiles
         from capacity_tui.tui.screens.plan.finding import Finding
         from capacity_tui.tui.screens.plan.following import Following
+        from capacity_tui.tui.screens.plan.mapping import FieldMap
         from capacity_tui.tui.screens.plan.opening import Opening
         from capacity_tui.tui.screens.plan.pins import PlanPins
         from capacity_tui.tui.screens.plan.sensors import Sensors
@@ -151,6 +152,7 @@ class PlanScreen(ViewScreen):
         self.commands = {
             **PlanEdits(session, self._fields, self._ask).commands,
             **PlanFiles(session, self._table, self._ask, self._estimates.show_fields).commands,
+            **FieldMap(session).commands,
             **PlanPins(session, self._ask, partial(self._go_to, self._why)).commands,
             **Finding(session, self._ask, searched, lambda: self._current, self._mark_current).commands,
             **self._estimates.commands,

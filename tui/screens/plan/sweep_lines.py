@@ -7,12 +7,10 @@ from collections.abc import Mapping, Sequence
 from rich.cells import cell_len
 
 from capacity_tui.tui.terminal.text import Line, Span, line
-from capacity_tui.tui.tried import Tried
+from capacity_tui.tui.tried import Tried, short_value, time_beside
 from capacity_tui.tui.widgets.head import VERDICTS
 
 _INDENT = 2
-_KILO = 1024
-_SHORT_FROM = 10_000
 _IMPOSSIBLE = "–"
 
 
@@ -45,7 +43,7 @@ def sweep_lines(
     start = tried.get(current)
     times = ["" if each is None else each.time for each in known]
     if any(cell_len(time) >= cell for time in times):
-        times = ["" if each is None else _time_beside(each, start) for each in known]
+        times = ["" if each is None else time_beside(each, start) for each in known]
     rows = [texts if all(cell_len(text) < cell for text in texts) else [] for texts in (shares, times)]
     lines = [line(" " * _INDENT, Span("".join(f" {text}"[:cell].ljust(cell) for text in row), "dim")) for row in rows]
     return [first, *lines]
@@ -57,25 +55,5 @@ def _marked(value: str, is_current: bool, tried: Tried | None) -> tuple[str, str
     if tried is not None:
         full, _, role = ("", "", "dim") if tried.verdict is None else VERDICTS[tried.verdict]
         mark = full.split()[0] if full else _IMPOSSIBLE
-    text = f"{_short(value)}{mark}"
+    text = f"{short_value(value)}{mark}"
     return (f"[{text}]" if is_current else f" {text}"), role
-
-
-def _time_beside(tried: Tried, start: Tried | None) -> str:
-    """Return the difference to the time of the current value; of that itself, about how long it takes."""
-    if tried is start or start is None or not start.seconds or tried.seconds is None:
-        return _brief(tried.time)
-    return f"{tried.seconds / start.seconds - 1:+.0%}".replace("%", " %")
-
-
-def _brief(time: str) -> str:
-    """Return a time without what it is of, and without the smaller of two units, which the larger one tells."""
-    words = time.partition("/")[0].split()
-    first = next((index for index, word in enumerate(words) if word[0].isdigit()), 0)
-    return " ".join(words[first : first + 3])
-
-
-def _short(value: str) -> str:
-    """Return a long number in thousands of 1024 where it is a multiple."""
-    number = int(value) if value.isdigit() else 0
-    return f"{number // _KILO}k" if number >= _SHORT_FROM and number % _KILO == 0 else value

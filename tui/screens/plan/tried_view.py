@@ -1,25 +1,71 @@
-"""A plan with a row of a list taken, in the words of that list."""
+"""A plan with other values of its fields, in the words of lists and maps."""
 
 from __future__ import annotations
 
-from capacity_tui.engine.api import CapacityError, Catalog, Estimate, Machine, Plan, edited, figure, fill
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeAlias
+
+from capacity_tui.engine.api import (
+    CapacityError,
+    Catalog,
+    Estimate,
+    Machine,
+    ModePlan,
+    Plan,
+    edited,
+    estimated_changes,
+    figure,
+    fill,
+)
 from capacity_tui.tui.screens.plan.answer_view import usage
 from capacity_tui.tui.tried import Tried
 
+Pair: TypeAlias = tuple[str, str]
 _JOB = "computation.estimated_train_time_seconds"
 _EACH = "computation.infer.time_per_output_token_seconds"
 _STEP = "computation.step_seconds"
 
 
-def tried(plan: Plan, key: str, text: str, catalog: Catalog, machine: Machine | None) -> Tried:
-    """Return what a plan would be with one field changed, filled as the balanced mode does."""
+def tried(plan: Plan, change: Mapping[str, object], catalog: Catalog, machine: Machine | None) -> Tried:
+    """Return what a plan would be with some fields changed, filled as the balanced mode does."""
     try:
-        filled = fill(edited(plan, {key: text}, catalog).plan, "balanced", machine, catalog)
+        filled = fill(edited(plan, change, catalog).plan, "balanced", machine, catalog)
     except CapacityError as error:
         return Tried(None, reason=error.title)
-    estimate = filled.estimate
+    return _told(filled.estimate, filled.plan)
+
+
+def tried_pairs(
+    plan: Plan, balanced: ModePlan, keys: Pair, pairs: Sequence[Pair], machine: Machine | None
+) -> Iterator[tuple[Mapping[Pair, Tried], bool]]:
+    """Yield what a plan would be with pairs of values of two fields, and whether that is the last word.
+
+    All at once come first, with what the mode chose for the plan as it is; then, where it chose anything else, one
+    after another as it would choose then.
+
+    Args:
+        plan: the plan.
+        balanced: the same as the balanced mode fills it.
+        keys: the two fields.
+        pairs: their values, in the order in which they are wanted.
+        machine: what was detected.
+    """
+    changes = [dict(zip(keys, pair, strict=True)) for pair in pairs]
+    is_open = any(path not in keys for path in balanced.reasons)
+    found = estimated_changes(balanced.plan, changes, machine, balanced.catalog)
+    told = (
+        Tried(None, reason=each.title) if isinstance(each, CapacityError) else _told(each, balanced.plan)
+        for each in found
+    )
+    yield dict(zip(pairs, told, strict=True)), not is_open
+    if is_open:
+        for pair, change in zip(pairs, changes, strict=True):
+            yield {pair: tried(plan, change, balanced.catalog, machine)}, True
+
+
+def _told(estimate: Estimate, plan: Plan) -> Tried:
     held, price = usage(estimate), figure(estimate, "cost.usd_per_hour")
-    seconds, time = _time(filled.plan, estimate)
+    seconds, time = _time(plan, estimate)
     return Tried(
         estimate.verdict,
         held.text,
