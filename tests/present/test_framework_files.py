@@ -188,7 +188,7 @@ def test_a_processor_needs_no_backend_and_no_flash_attention() -> None:
     found = files_of(plan)
     launch = read("accelerate.yaml", found["accelerate.yaml"])
     assert (launch["distributed_type"], launch["use_cpu"]) == ("NO", True)
-    assert "flash" not in found["training_arguments.yaml"]
+    assert 'attn_implementation="sdpa"' in found["training_arguments.yaml"]
 
 
 def test_deepspeed_offloads_and_raises_the_stage_it_needs() -> None:

@@ -20,6 +20,7 @@ def adapters(settings: Settings) -> None:
         for name in [name for name in settings.said if name.startswith(_ADAPTER)]:
             del settings.said[name]
         return
+    _targets(settings)
     bits = settings.count("bits")
     if bits and BASE not in settings.said:
         found = settings.said["bits"]
@@ -32,3 +33,19 @@ def adapters(settings: Settings) -> None:
         settings.said[METHOD] = Said(
             METHOD, "qlora", settings.said["bits"].place, settings.said["bits"].text, found.tool
         )
+
+
+def _targets(settings: Settings) -> None:
+    """Take modules of attention and the feed-forward together where they are given apart."""
+    modules = settings.value("attention_modules")
+    if not isinstance(modules, tuple) or _ADAPTER + "targets" in settings.said:
+        return
+    found = settings.said["attention_modules"]
+    feed_forward = bool(settings.value("feed_forward_modules"))
+    if set(modules) == {"q_proj", "v_proj"} and not feed_forward:
+        value = "query+value"
+    elif not modules:
+        value = "mlp"
+    else:
+        value = "all" if feed_forward else "attention"
+    settings.said[_ADAPTER + "targets"] = Said(_ADAPTER + "targets", value, found.place, found.text, found.tool)

@@ -8,7 +8,7 @@ from capacity_tui.engine.plan.imports import serving
 from capacity_tui.engine.plan.imports.adapters import adapters
 from capacity_tui.engine.plan.imports.contradictions import find_contradictions
 from capacity_tui.engine.plan.imports.said import LEVELS, Said
-from capacity_tui.engine.plan.imports.settings import FRAMEWORK, Clash, Settings, chosen
+from capacity_tui.engine.plan.imports.settings import FRAMEWORK, Clash, Settings, chosen, is_kept
 from capacity_tui.engine.plan.imports.shapes import batches_of_stages, eight_bits, megatron_shards
 
 MICRO, GLOBAL, STEPS = "training.micro_batch", "training.global_batch", "training.steps"
@@ -17,7 +17,8 @@ CHECKPOINTING, OFFLOAD = "training.checkpointing", "parallelism.offload"
 DEVICES, PER_NODE = "hardware.devices", "hardware.per_node"
 _SECTIONS = ("model", "hardware", "training", "inference", "parallelism", "pricing")
 _SPLITS = ("parallelism.tp", "parallelism.pp", "parallelism.cp")
-_LENGTHS = (STEPS, "training.tokens", "training.epochs")
+EPOCHS = "training.epochs"
+_LENGTHS = (STEPS, "training.tokens", EPOCHS)
 _SHARDING = {"deepspeed": 0, "megatron": 1, "fsdp": 2}
 """Software that shards, by which of them counts where a run names several."""
 
@@ -38,6 +39,8 @@ def _software(settings: Settings) -> None:
         first = min(named, key=_rank)
         kept = next((each for each in settings.all[FRAMEWORK] if each.level == "kept"), None)
         settings.said[FRAMEWORK] = kept if kept and first.level != "typed" else first
+        if settings.keeps and kept is None and first.level != "typed":
+            del settings.said[FRAMEWORK]  # the plan named none
 
 
 def _rank(said: Said) -> int:
@@ -63,7 +66,7 @@ def _sharded(settings: Settings) -> None:
         settings.derive(ZERO, 3, f"{settings.said['sharded'].words}: FSDP shards parameters unless told otherwise")
     own = settings.said.get("sharded_checkpointing")
     if own is not None and own.value:
-        if settings.is_given(CHECKPOINTING):
+        if settings.is_given(CHECKPOINTING) and not is_kept(settings.said[CHECKPOINTING]):
             settings.clash("checkpointing_twice", "layers are recomputed by FSDP and by the model, which the Trainer "
                            "refuses", ("sharded_checkpointing", CHECKPOINTING))  # fmt: skip
         settings.said[CHECKPOINTING] = Said(CHECKPOINTING, own.value, own.place, own.text, own.tool)
@@ -108,7 +111,7 @@ def _sizes(settings: Settings) -> None:
 def _world(settings: Settings, processes: int, nodes: int) -> None:
     """Take the processes for the devices, and check them against those that were typed."""
     origin = settings.said["processes"]
-    devices = settings.count(DEVICES)
+    devices = None if is_kept(settings.said.get(DEVICES)) else settings.count(DEVICES)
     if devices is not None and devices < processes:
         settings.clash("world_size", f"{processes} processes on {devices} devices", ("processes", DEVICES))
     elif devices is None or devices > processes:
@@ -136,6 +139,8 @@ def _groups(settings: Settings) -> None:
         settings.derive(SHARD, share * context, f"groups of {share} replicas, {replicate} times")
     if replicate > 1 and share == 1:
         settings.derive(ZERO, 0, f"{replicate} replicas, each a group of its own")
+    if (settings.count("parallelism.ep", 1) or 1) == 1:
+        settings.said.pop("parallelism.etp", None)
     if settings.value("shard_nodes") and SHARD not in settings.said and PER_NODE in settings.said:
         settings.derive(SHARD, settings.value(PER_NODE), f"{settings.said['shard_nodes'].words}: a group a node")
 
@@ -153,6 +158,8 @@ def _batches(settings: Settings) -> None:
     """Settle the batches: micro-batch x accumulation x replicas is the batch of a step."""
     replicas = _replicas(settings)
     micro, steps, whole = settings.count(MICRO), settings.count("accumulation"), settings.count(GLOBAL)
+    if is_kept(settings.said.get(GLOBAL)) and micro and settings.is_given("accumulation"):
+        whole = None
     if whole and replicas:
         given_steps = steps if settings.is_given("accumulation") else None
         given_micro = micro if settings.is_given(MICRO) else None
@@ -183,6 +190,16 @@ def _replicas(settings: Settings) -> int | None:
 
 def _length(settings: Settings) -> None:
     """Leave one length of a job: a typed one, else steps before epochs."""
+    loops, each = settings.said.get("loops"), settings.said.get("steps_of_loop")
+    if each is not None:
+        steps = (settings.count("steps_of_loop") or 0) * (settings.count("loops", 1) or 1)
+        settings.said[STEPS] = Said(STEPS, steps, each.place, each.text, each.tool)
+    elif loops is not None:
+        settings.said[EPOCHS] = Said(EPOCHS, loops.value, loops.place, loops.text, loops.tool, loops.level)
+    written = settings.said.get("written_steps")
+    is_same = written is not None and settings.value(STEPS) == written.value
+    if is_same and any(is_kept(settings.said.get(name)) for name in _LENGTHS if name != STEPS):
+        del settings.said[STEPS]  # those of the plan that is kept, whose own length says more
     given = [name for name in _LENGTHS if name in settings.said]
     ranked = sorted(given, key=lambda name: (LEVELS.index(settings.said[name].level), _LENGTHS.index(name)))
     for name in ranked[1:]:

@@ -146,6 +146,25 @@ def given(value: Plain) -> object:
     return True if value not in (None, "", {}, [], False) else None
 
 
+def adapted(value: Plain) -> object:
+    """Return what the builder of a model says of adapters: ``torchtune.models.llama3_1.qlora_llama3_1_8b``."""
+    builder = str(value).rpartition(".")[2]
+    kind = builder.partition("_")[0]
+    return {"lora": {"training.method": "lora"}, "qlora": {"training.method": "lora", "bits": 4}}.get(kind)
+
+
+def names(value: Plain) -> object:
+    """Return names, however they are written."""
+    if isinstance(value, list):
+        return tuple(map(str, value))
+    return tuple(str(value).replace(",", " ").split())
+
+
+def drafted(value: Plain) -> object:
+    """Return the tokens that a draft guesses ahead."""
+    return number(value.get("max_draft_len")) if isinstance(value, dict) else None
+
+
 def float8(value: Plain) -> object:
     """Return that matrices are multiplied in 8 bits where a converter makes them so."""
     names = value if isinstance(value, list) else [value]
@@ -213,6 +232,9 @@ MEANINGS: Mapping[str, Callable[[Plain], object]] = MappingProxyType(
         "fsdp": fsdp,
         "guessed": guessed,
         "first_size": first_size,
+        "adapted": adapted,
+        "names": names,
+        "drafted": drafted,
         "given": given,
         "float8": float8,
         "expert_layers": expert_layers,

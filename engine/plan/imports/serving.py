@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from capacity_tui.engine.plan.imports.said import Said
-from capacity_tui.engine.plan.imports.settings import Settings
+from capacity_tui.engine.plan.imports.settings import Settings, is_kept
 
 WEIGHTS, CACHE = "inference.weights", "inference.kv_cache"
 PROMPT, OUTPUT = "inference.prompt_tokens", "inference.output_tokens"
-_LOADS = ("inference.batch", "inference.concurrency", "inference.request_rate")
+_LOADS = ("inference.request_rate", "inference.concurrency", "inference.batch")
 _DEVICES = "hardware.devices"
 _USUAL_OUTPUT = 512
 _LEAST_SHARE = 5
@@ -28,10 +28,12 @@ def weights(settings: Settings) -> None:
     """Take the format of weights from the option, else from the model's name, else from its type."""
     for name in ("weights_named", "weights_kept"):
         found = settings.said.get(name)
-        if found is not None and not settings.is_given(WEIGHTS):
+        is_open = not settings.is_given(WEIGHTS) or (name == "weights_kept" and is_kept(settings.said[WEIGHTS]))
+        if found is not None and is_open:
             settings.said[WEIGHTS] = Said(WEIGHTS, found.value, found.place, found.text, found.tool, found.level)
     keys, values = settings.said.get(CACHE), settings.said.get("cache_of_values")
-    if keys is not None and values is not None and keys.value != values.value:
+    differ = keys is not None and values is not None and keys.value not in (values.value, *values.besides)
+    if differ:
         settings.clash("cache_types", "keys and values are kept in two formats; that of the keys is counted",
                        (CACHE, "cache_of_values"))  # fmt: skip
     elif keys is None and values is not None:
@@ -54,8 +56,13 @@ def requests(settings: Settings) -> None:
     longest = settings.count("longest") or (together // (running or 1) if together else None)
     if longest:
         _lengths(settings, longest)
+    replicas = settings.count("replicas", 1) or 1
+    kept = next((said for name in _LOADS if is_kept(said := settings.said.get(name)) and said), None)
+    if running and kept is not None and kept.field != "inference.request_rate":
+        each = -(-int(str(kept.value)) // (replicas if kept.field == "inference.concurrency" else 1))
+        if each != running:
+            del settings.said[kept.field]
     if running and not any(settings.is_given(name) for name in _LOADS):
-        replicas = settings.count("replicas", 1) or 1
         settings.derive("inference.concurrency", running * replicas, settings.said["running"].words)
 
 
@@ -63,6 +70,8 @@ def _lengths(settings: Settings, longest: int) -> None:
     """Share the longest context between the prompt and the answer."""
     prompt = settings.count(PROMPT) if settings.is_given(PROMPT) else None
     output = settings.count(OUTPUT) if settings.is_given(OUTPUT) else None
+    if prompt and is_kept(settings.said[PROMPT]) and prompt + (output or 0) != longest:
+        prompt = None
     said = settings.said.get("longest") or settings.said["longest_together"]
     if prompt and output:
         if prompt + output > longest:

@@ -36,11 +36,13 @@ class Settings:
 
     Attributes:
         all: everything that is said, the strongest first.
+        keeps: whether a comment keeps the plan that the files were written for.
         said: the value that counts.
         clashes: what contradicts it.
     """
 
     all: Mapping[str, Sequence[Said]]
+    keeps: bool = False
     said: dict[str, Said] = field(default_factory=dict)
     clashes: list[Clash] = field(default_factory=list)
 
@@ -83,21 +85,38 @@ class Settings:
 def chosen(said: Sequence[Said]) -> Settings:
     """Return one value for every field that something is said of; options that differ are a clash."""
     by_field: dict[str, list[Said]] = {}
+    keeps = any(each.level == "kept" for each in said)
     for each in said:
+        # A plan that is kept says all; what a tool does without an option is among it.
+        if keeps and each.level == "default" and "." in each.field:
+            continue
         by_field.setdefault(each.field, []).append(each)
     ranked = {name: sorted(entries, key=lambda each: LEVELS.index(each.level)) for name, entries in by_field.items()}
-    settings = Settings(ranked)
-    for name, (first, *others) in ranked.items():
-        settings.said[name] = _kept_word(first, others)
-        differing = [each for each in others if each.level == first.level == "said" and each.value != first.value]
-        if differing and name not in _RANKED:
+    settings = Settings(ranked, keeps)
+    for name, entries in ranked.items():
+        alike = [each for each in entries if each.level == entries[0].level]
+        # Of words that stand for several values the one counts that says most.
+        first = next((each for each in alike if all(_allows(other, each) for other in alike)), entries[0])
+        settings.said[name] = _kept_word(first, entries)
+        differing = [each for each in alike if not _allows(each, first)]
+        if differing and first.level == "said" and name not in _RANKED:
             words = "; ".join(each.words for each in (first, *differing))
             places = tuple(each.place for each in (first, *differing))
             settings.clashes.append(Clash("given_twice", f"{name} is given twice", words, places))
     return settings
 
 
+def _allows(one: Said, other: Said) -> bool:
+    """Whether an option's word is also written for the value of another."""
+    return other.value in (one.value, *one.besides)
+
+
 def _kept_word(first: Said, others: Sequence[Said]) -> Said:
     """Return what a comment keeps where the option's own word is written for that too."""
     kept = next((each for each in others if each.level == "kept"), None)
     return kept if kept is not None and first.level == "said" and kept.value in first.besides else first
+
+
+def is_kept(said: Said | None) -> bool:
+    """Whether a value comes from a comment: options that were changed since go before it."""
+    return said is not None and said.level == "kept"

@@ -12,6 +12,7 @@ from capacity_tui.engine.catalog.reading import Document, KeyPath, Plain, read_t
 from capacity_tui.engine.errors import CapacityError, Place, PlanError
 from capacity_tui.engine.files import typed_path
 from capacity_tui.engine.plan.imports.commands import LAUNCHER, documents, is_command
+from capacity_tui.engine.plan.imports.kept import read_kept
 from capacity_tui.engine.plan.imports.options import read_document
 from capacity_tui.engine.plan.imports.said import Reading, Remark
 from capacity_tui.engine.plan.imports.tools import Tool, tools
@@ -20,6 +21,8 @@ _MOST_FILES = 64
 """Files of a folder that are looked at."""
 _FARTHEST_FOLDER = 3
 """Folders above a file in which what it names is looked for."""
+_LEAST_KNOWN = 2
+"""A file is a tool's of which it knows one option in so many."""
 _TABLE = re.compile(r"\s*\[\s*([\w.\"'-]+)\s*\]")
 _ENTRY = re.compile(r"\s*([\w.\"'-]+)\s*=")
 _PICKLED = ("training_args.bin",)
@@ -95,8 +98,17 @@ def _of_text(text: str, name: str) -> list[Reading]:
     Raises:
         CapacityError: it is none, or of no known tool.
     """
-    if not is_command(text):
-        return _readings(_document(text, name))
+    found = _of_commands(text, name) if is_command(text) else _readings(_document(text, name))
+    found[0].said += read_kept(text, name)
+    return found
+
+
+def _of_commands(text: str, name: str) -> list[Reading]:
+    """Return what the commands of a script say.
+
+    Raises:
+        CapacityError: it cannot be read, or starts no known tool.
+    """
     owned = [(document, owner or _owner(document.data)) for document, owner in documents(text, name)]
     found = [read_document(document, owner) for document, owner in owned if owner is not None]
     if all(reading.tool.id == LAUNCHER for reading in found):
@@ -157,4 +169,5 @@ def _owner(data: Plain) -> Tool | None:
         if any(each.named(key) in each.signs for key in data)
     ]
     best = max((score for score, _ in scored), default=0)
-    return next((each for score, each in scored if score == best), None)
+    known = best * _LEAST_KNOWN >= len(data)
+    return next((each for score, each in scored if score == best and known), None)

@@ -8,6 +8,7 @@ from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.names import key_of
 from capacity_tui.engine.estimate.resolve import ResolvedPlan
 from capacity_tui.engine.machine.generations import Setting
+from capacity_tui.engine.plan.imports.kept import kept_plan
 from capacity_tui.engine.present.frameworks import (
     accelerate,
     deepspeed,
@@ -45,6 +46,8 @@ def framework_files(
     job = job_of(resolved, catalog)
     found = {} if job is None else dict(_serving(job) if job.plan.task == "infer" else _training(job, tool))
     missing = [] if found else [_why_none(job)]
+    kept = "" if job is None else kept_plan(job.plan, job.steps)
+    found = {name: text if name == deepspeed.FILE else f"{text}\n{kept}" for name, text in found.items()}
     return {**found, ENVIRONMENT: environment_script(_as_planned(resolved, settings), missing)}
 
 

@@ -1,0 +1,73 @@
+"""A plan in a comment of the files that it is exported to: what no option of theirs says comes back with them."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterator
+
+from pydantic import BaseModel
+
+from capacity_tui.engine.catalog.reading import read_yaml
+from capacity_tui.engine.errors import DocumentError, Place
+from capacity_tui.engine.plan.files.writing import setting_text
+from capacity_tui.engine.plan.imports.said import Said
+from capacity_tui.engine.plan.plan import Plan
+
+_MARK = "# plan: "
+_MORE = "#   "
+_KEPT = re.compile(r"^# plan: (\{[^\n]*(?:\n#   [^\n]*)*)", re.MULTILINE)
+_WIDTH = 110
+_TRAINED, _SERVED = ("training", "parallelism"), ("inference", "parallelism")
+_FOLLOWS = frozenset({"parallelism.dp", "parallelism.etp", "parallelism.sequence_parallel", "training.method"})
+"""Fields that follow from others, and would stand in the way where somebody changes those."""
+_WRITTEN = frozenset({"training.attention", "training.precision", "parallelism.zero", "inference.kv_cache",
+                      "inference.batch", "inference.prompt_tokens", "inference.output_tokens"})  # fmt: skip
+"""Fields of which an option's word may stand for several values: written also where they have their default."""
+
+
+def kept_plan(plan: Plan, steps: int | None = None) -> str:
+    """Return a settled plan as a comment.
+
+    Args:
+        plan: the plan.
+        steps: the length of its job as files write it.
+    """
+    values = dict(_values(plan)) | ({} if steps is None else {"written_steps": steps})
+    lines = textwrap.wrap(setting_text(values), _WIDTH, break_long_words=False, break_on_hyphens=False)
+    return _MARK + f"\n{_MORE}".join(lines) + "\n"
+
+
+def read_kept(text: str, name: str) -> Iterator[Said]:
+    """Yield what a comment of a file keeps of the plan that it was written for; nothing where there is none."""
+    found = _KEPT.search(text)
+    if found is None:
+        return
+    line = text.count("\n", 0, found.start()) + 1
+    try:
+        data = read_yaml(found[1].replace(f"\n{_MORE}", " ")).data
+    except DocumentError:
+        return
+    for path, value in data.items() if isinstance(data, dict) else ():
+        yield Said(path, value, Place(name, line, "plan"), str(value), level="kept")
+
+
+def _values(plan: Plan) -> Iterator[tuple[str, object]]:
+    """Yield what a plan says beyond defaults, by path."""
+    if plan.task is not None:
+        yield "task", plan.task
+    for section in ("model", "hardware", *(_SERVED if plan.task == "infer" else _TRAINED)):
+        yield from _of_section(getattr(plan, section), section)
+
+
+def _of_section(section: BaseModel, above: str) -> Iterator[tuple[str, object]]:
+    given = section.model_dump(mode="json", exclude_none=True)
+    default = type(section).model_construct()
+    for name, value in given.items():
+        path = f"{above}.{name}"
+        own = getattr(section, name)
+        if isinstance(own, BaseModel):
+            yield "training.method", value.get("kind")
+            yield from ((f"{path}.{key}", inner) for key, inner in value.items() if key != "kind")
+        elif path not in _FOLLOWS and (path in _WRITTEN or own != getattr(default, name, None)):
+            yield path, value
