@@ -73,10 +73,10 @@ class FoundRow:
 
 @dataclass(frozen=True, slots=True)
 class ExcludedPlans:
-    """What one rule excluded.
+    """What one rule excluded, or what one limit is missed by.
 
     Attributes:
-        rule: the rule in words.
+        rule: the rule or limit in words.
         count: how many plans.
         example: one of them.
     """
@@ -97,6 +97,7 @@ class Found:
         fitting: plans that fit and keep the limits.
         seconds: how long it took until now.
         excluded: what rules excluded.
+        missed: what memory or a limit excluded, most first.
         is_complete: whether all was tried.
         share: how much of it was tried, 1 for all.
         weighed: indices of the two columns that are drawn against each other.
@@ -110,6 +111,7 @@ class Found:
     fitting: int
     seconds: float
     excluded: tuple[ExcludedPlans, ...] = ()
+    missed: tuple[ExcludedPlans, ...] = ()
     is_complete: bool = True
     share: float = 1.0
     weighed: tuple[int, int] | None = None

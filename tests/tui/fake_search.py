@@ -102,10 +102,17 @@ class FakeQuestion:
         kept = [replace(row, surpassed=by) for row, by in zip(kept, beaten, strict=True)]
         front = frozenset(place for place, by in enumerate(beaten) if by is None)
         excluded = (ExcludedPlans("tp must divide the heads", 3000, "tp 3 of 32 heads"),) if complete else ()
+        missed = (ExcludedPlans("cost.usd <= $1.00", 12, "l4 x 1"),) if not rows else ()
+        share = count / max(len(rows), 1)
         return Found(
-            COLUMNS, tuple(kept), 1284 * count, len(kept), 0.1 * count, excluded, complete, count / len(rows), (5, 7),
-            front,
-        )  # fmt: skip
+            *(COLUMNS, tuple(kept), 1284 * count, len(kept), 0.1 * count),
+            excluded=excluded,
+            missed=missed,
+            is_complete=complete,
+            share=share,
+            weighed=(5, 7),
+            front=front,
+        )
 
     def rows(self) -> list[FoundRow]:
         most_hours = float(self.get("time")[:-1] or 1e9) if self.get("time") else 1e9

@@ -98,6 +98,7 @@ def test_the_command_says_all_of_the_question(engine: CapacityEngine) -> None:
         "--goal time",
         "--limit 'usd<=50' --limit 'memory<=90%' --limit 'mfu>=20%'",
         "--hardware h100-sxm-80gb,a100-sxm-80gb --devices 4..8",
+        "--each 1",
         "--vary seq_len=1k,2k",
     ):
         assert words in command

@@ -141,7 +141,9 @@ async def test_filter_works_while_it_is_typed_and_escape_takes_it_away(make_app:
     async with make_app().run_test(size=USUAL) as pilot:
         await find(pilot, "/", *"h100")
         assert len(rows(pilot)) == 4
-        await press(pilot, "enter")
+        await press(pilot, "escape")
+        assert len(rows(pilot)) > 4
+        await press(pilot, "/", *"h100", "enter")
         assert "with 'h100'" in shown(pilot, "progress")
         await press(pilot, "escape")
         assert len(rows(pilot)) > 4
@@ -218,6 +220,15 @@ async def test_what_rules_exclude_is_shown_on_demand(make_app: MakeApp) -> None:
         assert "such as tp 3 of 32 heads" in text
 
 
+async def test_nothing_found_says_what_excluded_most(make_app: MakeApp) -> None:
+    async with make_app().run_test(size=USUAL) as pilot:
+        await find(pilot, "tab", "l", "l", "enter")
+        await type_text(pilot, "1")
+        assert "nothing found: 12 times cost.usd <= $1.00; r tells all" in shown(pilot, "found")
+        await press(pilot, "tab", "enter", "P", "s", "x")
+        assert pilot.app.session.store.edits == 0
+
+
 async def test_a_row_that_another_surpasses_says_which(make_app: MakeApp) -> None:
     async with make_app().run_test(size=USUAL) as pilot:
         await find(pilot, *"jjjj")
@@ -271,7 +282,7 @@ async def test_repeated_keys_do_nothing_twice(make_app: MakeApp) -> None:
             pilot.app.post_message(events.Key(key, "/" if key == "slash" else None))
         await settle(pilot)
         assert pilot.app.session.store.edits == 1
-        await press(pilot, "escape", "escape")
+        await press(pilot, "escape")
         assert isinstance(pilot.app.screen, FindScreen)
 
 

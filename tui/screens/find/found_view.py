@@ -53,6 +53,7 @@ def found_of(answer: SearchAnswer, question: Question) -> Found:
         fitting=answer.fitting,
         seconds=answer.seconds,
         excluded=tuple(ExcludedPlans(one.rule, one.count, one.example) for one in answer.rejected),
+        missed=tuple(ExcludedPlans(one.rule, one.count, one.example) for one in answer.missed),
         is_complete=answer.complete,
         share=answer.share_done,
         weighed=(weighed[0], weighed[1]) if len(weighed) > 1 else None,
@@ -159,9 +160,9 @@ def _verdict(found: FoundPlan) -> Verdict:
 
 def _about(found: FoundPlan, figures: Sequence[str]) -> Iterator[str]:
     """Yield all that a row sets, then its figures with their ranges."""
-    yield " · ".join(
-        f"{_label(path)} {plan_value_text(value)}" for path, value in found.set.items() if value is not None
-    )
+    said = {path: value for path, value in found.set.items() if not (path.startswith(_LAYOUT) and value == 1)}
+    texts = ((_label(path), plan_value_text(value)) for path, value in said.items())
+    yield " · ".join(f"{label} {text}" for label, text in texts if text)
     ranges = ((key, found.figures[key]) for key in figures if key in found.figures)
     yield " · ".join(_range_text(key, one) for key, one in ranges if one.low < one.high)
 

@@ -9,8 +9,8 @@ from dataclasses import replace
 from capacity_tui.engine.api import Plan, PlanError
 from capacity_tui.tui.view import Field, Kind
 
-ANY, OWN, ALL = "any", "the plan's", "all"
-"""What stands for all there is, for what the plan has, and for as many as there are."""
+ANY, OWN, ALL, NONE = "any", "the plan's", "all", "none"
+"""What stands for all there is, for what the plan has, for as many as there are, and for no limit."""
 GOALS: Mapping[str, Mapping[str, str]] = {
     "train": {
         "cheapest": "usd",
@@ -79,10 +79,11 @@ _INFER_LIMITS = (
 )
 _FREE = (
     Field(
-        *("limits", "Limits", "limits", ""),
-        unit="such as memory<=90% throughput>=10k",
-        choices=("", "memory<=100%", "memory<=90%", "memory<=75%"),
-        help="Other limits, FIGURE<=VALUE or FIGURE>=VALUE with spaces between, on any figure of a result.",
+        *("limits", "Limits", "limits", "memory<=100%"),
+        unit="such as memory<=90% throughput>=10k, or none",
+        choices=(NONE, "memory<=100%", "memory<=90%", "memory<=75%", "memory<=50%"),
+        help="Other limits on any figure, FIGURE<=VALUE or FIGURE>=VALUE with spaces between, at the far end of the "
+        "range: memory<=100% leaves out what may run out of memory.",
     ),
     Field(
         *("hardware", "Hardware", "free", ANY),
@@ -176,8 +177,8 @@ def limits_said(texts: Mapping[str, str]) -> tuple[str, ...]:
     Raises:
         PlanError: something among the other limits is none.
     """
-    found = [f"{key}<={texts[key]}" for key in LIMIT_PARTS if texts.get(key)]
-    others = texts.get("limits", "")
+    found = [f"{key}<={texts[key]}" for key in LIMIT_PARTS if texts.get(key, "") not in ("", NONE)]
+    others = "" if texts.get("limits") == NONE else texts.get("limits", "")
     read = [match.group().replace(" ", "") for match in _LIMIT.finditer(others)]
     rest = _LIMIT.sub("", others).strip(" ,;")
     if rest:

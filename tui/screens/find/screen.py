@@ -9,7 +9,6 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal
-from textual.widgets import Input
 
 from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.messages import Asked, Failed, PlanPinned, Searched
@@ -19,7 +18,7 @@ from capacity_tui.tui.screens.find.front import Front
 from capacity_tui.tui.screens.find.progress import Progress
 from capacity_tui.tui.screens.find.question_edits import QuestionEdits
 from capacity_tui.tui.screens.find.question_form import QuestionForm
-from capacity_tui.tui.screens.find.rules import rule_lines
+from capacity_tui.tui.screens.find.rules import nothing_found, rule_lines
 from capacity_tui.tui.screens.find.searching import Searching
 from capacity_tui.tui.screens.find.taking import Taking
 from capacity_tui.tui.screens.view_screen import ViewScreen
@@ -49,7 +48,6 @@ class FindScreen(ViewScreen):
         self._current: Panel = self._table
         self._searching = Searching(session, self)
         self._taking = Taking(session, self, self._table, self._searching.take_up)
-        self._filters = False
         edits = QuestionEdits(session, self._form, self._edit, self._ask)
         self.commands = {
             **self.commands,
@@ -101,8 +99,7 @@ class FindScreen(ViewScreen):
         """Show the best so far."""
         if event.is_last:
             self._searching.ended()
-        nothing = "nothing keeps these limits: backspace on one takes it back" if event.is_last else "searching…"
-        self._table.show_found(event.found, nothing)
+        self._table.show_found(event.found, nothing_found(event.found) if event.is_last else "searching…")
         self._show_state()
 
     @on(PlanPinned)
@@ -134,15 +131,7 @@ class FindScreen(ViewScreen):
 
     def on_prompt_closed(self) -> None:
         """Go back to the panel that had the focus."""
-        self._filters = False
         self._current.focus()
-
-    @on(Input.Changed)
-    def narrow(self, event: Input.Changed) -> None:
-        """Show the rows that have what is typed, while it is typed."""
-        if self._filters:
-            self._table.narrow(event.value)
-            self._show_state()
 
     # Commands
 
@@ -192,12 +181,19 @@ class FindScreen(ViewScreen):
         self._show_state()
 
     def _filter(self) -> None:
+        """Show the rows that have what is typed, while it is typed."""
+        before = self._table.filter
+
+        def follow(text: str | None) -> str:
+            self._table.narrow(before if text is None else text)
+            self._show_state()
+            return f"{len(self._table.shown)} rows: words such as h100, tight or front"
+
         def accept(text: str) -> str:
-            self._table.narrow(text)
+            follow(text)
             return ""
 
-        self._filters = True
-        self._ask("Rows with (words, such as h100 or front)", self._table.filter, accept)
+        self._prompt.ask("Rows with", before, accept, follow)
 
     def _show_rules(self) -> None:
         """Show what rules excluded."""
