@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from capacity_tui.engine.uncertainty.intervals import Interval
 if TYPE_CHECKING:
     from capacity_tui.engine.machine.machine import Machine
 
+Key: TypeAlias = tuple[tuple[str, str], ...]
 MEMORY = "memory.reserved_bytes"
 NOT_HELD = "does not fit into memory"
 # Fields by which rows are of one kind, where a question wants few of each.
@@ -57,6 +58,11 @@ class Row:
         """The goal's figure; less is better."""
         return self.order[0]
 
+    @property
+    def kind(self) -> tuple[str, ...]:
+        """What runs on what."""
+        return tuple(str(self.change.get(path)) for path in EACH)
+
 
 class Best:
     """The best so far.
@@ -77,7 +83,7 @@ class Best:
         self._rejected: dict[str, Rejected] = {}
         self._missed: dict[str, Rejected] = {}
         self._varied: dict[str, dict[object, None]] = {}
-        self._found: dict[tuple[tuple[str, object], ...], Found | None] = {}
+        self._found: dict[Key, Found] = {}
 
     def refuse(self, refused: Refused) -> None:
         """Count a space that cannot be."""
@@ -126,16 +132,15 @@ class Best:
         places = best_of(np.stack([scores, ties, needs], axis=1), places, most)
         rows = [self._row(prepared, block, int(place), scores, ties, needs) for place in places]
         ordered = sorted([*self._rows, *rows], key=lambda row: row.order)
-        unlike = list({row.order: row for row in reversed(ordered)}.values())[::-1]
+        unlike = list({(row.order, row.kind): row for row in reversed(ordered)}.values())[::-1]
         self._rows = list(self._few_of_each(unlike))[:count]
 
     def _few_of_each(self, rows: Iterable[Row]) -> Iterator[Row]:
         """Yield rows without those that follow as many as wanted of the same model, hardware and number of devices."""
         before: Counter[tuple[str, ...]] = Counter()
         for row in rows:
-            kind = tuple(str(row.change.get(path)) for path in EACH)
-            before[kind] += 1
-            if self._question.each is None or before[kind] <= self._question.each:
+            before[row.kind] += 1
+            if self._question.each is None or before[row.kind] <= self._question.each:
                 yield row
 
     def _take_front(self, prepared: Prepared, block: Block, places: Positions, scores: Floats, ties: Floats) -> None:
@@ -187,7 +192,8 @@ class Best:
         """Return the best so far, each estimated by itself."""
         changes = [row.change for row in self._rows]
         changes += [change for change in self._front_changes() if change not in changes]
-        rows = [found for change in changes if (found := self._estimated(change)) is not None]
+        before, self._found = self._found, {}
+        rows = [self._estimated(change, before) for change in changes]
         compared = self._compared(rows)
         points = _points(rows, compared)
         top = tuple(
@@ -226,10 +232,10 @@ class Best:
         known = (key for key in others if all(key in found.figures for found in rows))
         return tuple(dict.fromkeys((goal, next(known, MEMORY))))
 
-    def _estimated(self, change: Values) -> Found | None:
+    def _estimated(self, change: Values, before: Mapping[Key, Found]) -> Found:
+        """Return a configuration estimated by itself, as it was before where it was."""
         key = tuple(sorted((path, str(value)) for path, value in change.items()))
-        if key not in self._found:
-            self._found[key] = self._alone(change)
+        self._found[key] = before.get(key) or self._alone(change)
         return self._found[key]
 
     def _alone(self, change: Values) -> Found:

@@ -30,7 +30,9 @@ def hardware_ids(names: Iterable[str], catalog: Catalog) -> tuple[str, ...]:
 def _hardware(name: str, catalog: Catalog) -> Iterator[str]:
     key = key_of(name)
     if key == ANY:
-        yield from (row.id for row in offered_accelerators(catalog))
+        # What can be rented first: a goal of money has its first answers at once.
+        rows = sorted(offered_accelerators(catalog), key=lambda row: not catalog.instances_with(row.id))
+        yield from (row.id for row in rows)
         return
     made = [row.id for row in offered_accelerators(catalog) if key_of(row.vendor) == key]
     rented = [
