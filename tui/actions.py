@@ -155,6 +155,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("file.save", "plan", "w", "Save the plan", "Files", "save"),
     Action("file.save_as", "plan", "S", "Save the plan under another name", "Files"),
     Action("file.open", "plan", "o", "Open a plan", "Files", "open"),
+    Action("file.restore", "plan", "O", "Restore what was not saved when the program ended", "Files"),
     Action("file.export", "plan", "E", "Export the chosen plan: files, one command, reports", "Files", "export"),
     Action("hardware.simulate", "plan", "H", "Plan for other hardware", "Hardware", "simulate"),
     Action("hardware.enter", "hardware", "enter", "Plan for other hardware", "Hardware"),

@@ -144,6 +144,7 @@ class CapacityApp(Commanded, Guarded, App[None]):
 
     async def on_event(self, event: events.Event) -> None:
         """Keep keys that are typed before the first frame for the line that asks what is wanted."""
+        self.session.was_typed |= isinstance(event, events.Key)
         if self._asks_first and isinstance(event, events.Key):
             self._typed_ahead.append(event)
         else:

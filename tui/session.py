@@ -89,6 +89,8 @@ class Session:
         failures: published whenever something goes wrong that no screen shows in its own place.
         last_failure: what went wrong last.
         trouble: why there are no new numbers, None where there are.
+        was_typed: whether any key came yet.
+        left_behind: what an earlier run left behind and nobody has decided on; empty for nothing.
         shows_hint: whether whoever is here for the first time is told how to begin.
     """
 
@@ -105,6 +107,8 @@ class Session:
         self.failures: Topic[Failed] = Topic()
         self.last_failure: Failed | None = None
         self.trouble: Failed | None = None
+        self.was_typed = False
+        self.left_behind = ""
         self.shows_hint = settings.hint
         self._engine = EngineLoader(load_engine)
         self._newest: WeakKeyDictionary[DOMNode, dict[str, int]] = WeakKeyDictionary()

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from fake_engine import FakeEngine
 from flow import plan_screen, press, settle, shown
 
+from capacity_tui.engine.choose.advice.offers import Offer
+from capacity_tui.engine.choose.whatif.deltas import Effect
+from capacity_tui.engine.estimate.figures import METRICS
+from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.app import CapacityApp
+from capacity_tui.tui.screens.plan.advice_view import advice_of
 
 MakeApp = Callable[..., CapacityApp]
 OVER = ("j", "+", "+", "+")
@@ -79,3 +85,10 @@ async def test_a_plan_that_nothing_improves_says_so(make_app: MakeApp) -> None:
         await press(pilot, "6", "enter", "a", "a")
         assert "nothing found that improves it" in shown(pilot, "advice")
         assert "nothing found" in shown(pilot, "note")
+
+
+def test_an_effect_says_its_unit_once() -> None:
+    rate = replace(METRICS["computation.tokens_per_second"], unit="tok/s", brief="tok/s")
+    effects = tuple(Effect(metric, 400.0, 300.0) for metric in (rate, METRICS["energy.kwh"]))
+    texts = [effect.text for effect in advice_of(Offer("Do it", {}, effects, Verdict.FITS)).effects]
+    assert texts == ["throughput 300 tok/s -25 %", "energy 300.0 kWh -25 %"]

@@ -44,6 +44,7 @@ class State:
         plan: text of a plan for the real engine; empty for the small one of the tests.
         typed: what is typed and entered after the keys.
         theme: name of the theme.
+        asks: whether the start prompt comes first.
         hint: whether the hint of the first run is shown.
         prepare: called before the start.
         meddle: called with the small engine before the keys.
@@ -53,6 +54,7 @@ class State:
     plan: str = ""
     typed: str = ""
     theme: str = "dark"
+    asks: bool = False
     hint: bool = False
     prepare: Callable[[], None] = lambda: None
     meddle: Callable[[FakeEngine], None] = lambda _: None
@@ -88,6 +90,11 @@ STATES = {
     "pick-model": State(("enter", *"ll")),
     "pick-nothing": State(("H", *"zzzz")),
     "open-plan": State(("o",)),
+    "start-prompt": State(asks=True),
+    "start-understood": State((*"llama-3-8b", "space", "x"), asks=True),
+    "list-with-figures": State(("H", "tab")),
+    "map": State(("#",)),
+    "map-of-time": State(("#", "tab", "l", "j")),
     "palette": State(("ctrl+p", *"undo")),
     "find": State(("/",)),
     "found": State(("space", "f", "j", "x", "j")),
@@ -192,10 +199,14 @@ async def pictures_of(state: State, engine: CapacityEngine, ascii_only: bool) ->
     """Return the pictures of a state at all sizes, or without colour at one."""
     small = StillEngine()
     settings = Settings(
-        theme=state.theme, glyphs="ascii" if ascii_only else "braille", hint=state.hint, start=False, live_seconds=60
+        theme=state.theme,
+        glyphs="ascii" if ascii_only else "braille",
+        hint=state.hint,
+        start=state.asks,
+        live_seconds=60,
     )
     app = CapacityApp(
-        source=state.plan or None,
+        source=(state.plan or None) if not state.asks else None,
         settings=settings,
         ascii_only=ascii_only,
         engine=lambda: engine if state.plan else small,

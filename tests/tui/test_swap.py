@@ -116,6 +116,21 @@ async def test_edits_are_kept_and_given_up_on_an_orderly_end(make_app: MakeApp, 
     assert not list((own_folders / "state" / "unsaved").iterdir())
 
 
+async def test_whoever_types_already_is_told_and_keeps_the_keys(make_app: MakeApp, own_folders: Path) -> None:
+    killed = Swap(own_folders / "state" / "unsaved")
+    killed.keep([PLAN, OTHER], 1)
+    end_without_a_word(killed)
+    app = make_app()
+    app.session.was_typed = True
+    async with app.run_test(size=SIZE) as pilot:
+        await settle(pilot)
+        assert "not saved when the program ended: llama-3-8b, gpt2; O restores" in shown(pilot, "note")
+        await press(pilot, "O", "enter")
+        await pilot.pause(0.2)
+        await settle(pilot)
+        assert "8192" in row(pilot, "config", "Sequence")
+
+
 @pytest.mark.parametrize(
     ("keys", "stays"), [(("enter",), True), ((*"later", "enter"), True), ((*"throw", "enter"), False)]
 )

@@ -170,7 +170,15 @@ class NoteLine(Bar):
         self.repaint()
 
     def _note(self) -> Span | None:
-        sources = (self._trouble, self._shortage, self._moved, self._warning, self._hint, self._of_the_columns)
+        sources = (
+            self._trouble,
+            self._shortage,
+            self._moved,
+            self._left_behind,
+            self._warning,
+            self._hint,
+            self._of_the_columns,
+        )
         found = (source() for source in sources)
         return self._status or next((note for note in found if note is not None), None)
 
@@ -196,6 +204,11 @@ class NoteLine(Bar):
         moved = store.moved_along if fields else {}
         words = "; ".join(f"{field.label}: {moved[field.key]}" for field in fields if field.key in moved)
         return Span(f"{MOVED} moved along: {words}", "accent") if words else None
+
+    def _left_behind(self) -> Span | None:
+        """Return what an earlier run left behind while nobody has decided on it."""
+        left = self._session.left_behind
+        return Span(f"not saved when the program ended: {left}; O restores", "warn") if left else None
 
     def _warning(self) -> Span | None:
         """Return the gravest of what to know before relying on the plan."""

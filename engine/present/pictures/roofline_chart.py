@@ -11,6 +11,10 @@ from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.explain.roofline import Point, Roofline
 from capacity_tui.engine.units import format_bandwidth, format_flops, format_number, format_percent
 
+_BRAILLE = 0x2800
+_DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
+"""Dots of a braille cell from the top down, in its left and its right half."""
+_UP = 4
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _MARGIN = 2.0
 """Room around what is drawn, as a factor."""
@@ -18,7 +22,7 @@ _MARGIN = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Glyphs:
-    """The characters a roofline is drawn with."""
+    """The characters a roofline is drawn with; without those of the roof it is drawn in braille dots."""
 
     slope: str
     flat: str
@@ -29,7 +33,7 @@ class Glyphs:
     ridge: str
 
 
-UNICODE = Glyphs("╱", "─", "◆", "│", "─", "└", "┴")
+UNICODE = Glyphs("", "", "◆", "│", "─", "└", "┴")
 ASCII = Glyphs("/", "-", "*", "|", "-", "+", "^")
 
 
@@ -122,13 +126,28 @@ def _plane(roofline: Roofline, width: int, height: int, glyphs: Glyphs) -> list[
         if 0 <= column < width and 0 <= row < height:
             plane[row][column] = glyph
 
-    for column in range(width):
-        intensity = frame.left * (frame.right / frame.left) ** (column / (width - 1))
-        put(intensity, roofline.roof(intensity), glyphs.flat if intensity >= roofline.ridge else glyphs.slope)
+    if glyphs.slope:
+        for column in range(width):
+            intensity = frame.left * (frame.right / frame.left) ** (column / (width - 1))
+            put(intensity, roofline.roof(intensity), glyphs.flat if intensity >= roofline.ridge else glyphs.slope)
+    else:
+        _draw_roof(plane, roofline, frame)
     for letter, point in reversed(tuple(zip(_LETTERS, roofline.points, strict=False))):
         put(point.intensity, point.flops_per_second, letter)
     put(roofline.intensity, roofline.flops_per_second, glyphs.run)
     return plane
+
+
+def _draw_roof(plane: list[list[str]], roofline: Roofline, frame: Frame) -> None:
+    """Draw the roof in braille: two dots across a cell, four up."""
+    across, up = 2 * len(plane[0]), _UP * len(plane)
+    for column in range(across):
+        intensity = frame.left * (frame.right / frame.left) ** (column / (across - 1))
+        row = up - 1 - round(frame.up(roofline.roof(intensity)) * (up - 1))
+        if 0 <= row < up:
+            cells, at = plane[row // _UP], column // 2
+            dots = 0 if cells[at] == " " else ord(cells[at]) - _BRAILLE
+            cells[at] = chr(_BRAILLE + (dots | _DOTS[column % 2][row % _UP]))
 
 
 def _legend(roofline: Roofline, glyphs: Glyphs) -> Iterator[str]:
@@ -136,8 +155,9 @@ def _legend(roofline: Roofline, glyphs: Glyphs) -> Iterator[str]:
     yield f"{glyphs.run} the run: {intensity_text(roofline.intensity)}, {reached}"
     for letter, point in zip(_LETTERS, roofline.points, strict=False):
         yield f"{letter} {point_text(point)}"
+    slope, flat = glyphs.slope or "⡠⠊", glyphs.flat or "⠤⠤"
     bandwidth = format_bandwidth(roofline.bandwidth)
-    yield f"{glyphs.slope} memory at {bandwidth}; {glyphs.flat} arithmetic at peak; both axes logarithmic"
+    yield f"{slope} memory at {bandwidth}; {flat} arithmetic at peak; both axes logarithmic"
 
 
 def point_text(point: Point) -> str:

@@ -11,6 +11,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
 
+from capacity_tui.tui.screens.dialogs.moves import MOVES
 from capacity_tui.tui.terminal.glyphs import to_ascii
 from capacity_tui.tui.terminal.text import Line
 from capacity_tui.tui.widgets.guarded import ClosesOnce
@@ -28,12 +29,9 @@ class TextDialog(ModalScreen[None], ClosesOnce[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,question_mark,f1", "dismiss", "Close"),
-        Binding("up,k", "scroll_by(-1)", "Up"),
-        Binding("down,j", "scroll_by(1)", "Down"),
+        *MOVES,
         Binding("pageup", "scroll_page(-1)", "One page up"),
         Binding("pagedown", "scroll_page(1)", "One page down"),
-        Binding("g,home", "scroll_by(-100000)", "First"),
-        Binding("G,end", "scroll_by(100000)", "Last"),
         Binding("y", "copy", "Copy"),
     ]
 
@@ -51,7 +49,7 @@ class TextDialog(ModalScreen[None], ClosesOnce[None]):
             frame.border_subtitle = Content("j k scroll, y copy, esc close")
             yield TextLines(self._build)
 
-    def action_scroll_by(self, offset: int) -> None:
+    def action_move(self, offset: int) -> None:
         """Scroll by lines."""
         self.query_one(TextLines).scroll_lines(offset)
 
@@ -62,11 +60,11 @@ class TextDialog(ModalScreen[None], ClosesOnce[None]):
 
     def on_mouse_scroll_down(self) -> None:
         """Scroll down."""
-        self.action_scroll_by(3)
+        self.action_move(3)
 
     def on_mouse_scroll_up(self) -> None:
         """Scroll up."""
-        self.action_scroll_by(-3)
+        self.action_move(-3)
 
     def action_copy(self) -> None:
         """Copy all lines."""

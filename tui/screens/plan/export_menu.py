@@ -14,6 +14,7 @@ from textual.screen import ModalScreen
 
 from capacity_tui.tui.exported import Export
 from capacity_tui.tui.messages import Exported, Failed
+from capacity_tui.tui.screens.dialogs.moves import MOVES
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.terminal.text import Line, Span, clip, fold, left, line
 from capacity_tui.tui.widgets.guarded import ClosesOnce
@@ -33,10 +34,7 @@ class ExportMenu(ModalScreen[Export | None], ClosesOnce[Export | None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "dismiss(None)", "Cancel"),
-        Binding("up,k", "move(-1)", "Up"),
-        Binding("down,j", "move(1)", "Down"),
-        Binding("g,home", "move(-100)", "First"),
-        Binding("G,end", "move(100)", "Last"),
+        *MOVES,
         Binding("enter", "write", "Write"),
         Binding("y", "copy", "Copy"),
     ]

@@ -8,7 +8,7 @@ from rich.cells import cell_len
 from textual.binding import BindingType
 
 from capacity_tui.tui.actions import bindings
-from capacity_tui.tui.terminal.text import Line, Span, clip, left, line
+from capacity_tui.tui.terminal.text import Line, Span, clip, left, line, wrap
 from capacity_tui.tui.widgets.panel import Panel
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Hardware(Panel):
             return [
                 line(Span(left(label, label_width), "label"), " ", Span(detecting, "dim")) for label in labels
             ], None
-        return [self._line(row, label_width, width) for row in self._rows], None
+        return [told for row in self._rows for told in self._lines_of(row, label_width, width)], None
 
     def summary(self) -> Line:
         """Return the first fact."""
@@ -54,16 +54,17 @@ class Hardware(Panel):
         label, text = next(((row.label, row.text) for row in self._rows), ("", ""))
         return line(Span(f"{label} ", "label"), Span(text, "value"))
 
-    def _line(self, row: HardwareRow, label_width: int, width: int) -> Line:
+    def _lines_of(self, row: HardwareRow, label_width: int, width: int) -> list[Line]:
+        """Return a fact in as many lines as it takes, its origin at the right of the last."""
         room = width - label_width - 1
-        text = row.text if row.text else f"n/a ({row.reason})" if row.reason else "n/a"
-        origin_room = room - cell_len(text) - 1
-        origin = row.origin if cell_len(row.origin) <= origin_room else ""
-        gap = " " * max(room - cell_len(text) - cell_len(origin), 0)
-        return line(
-            Span(left(row.label, label_width), "label"),
-            " ",
-            Span(clip(text, room), "value" if row.text else "dim"),
-            gap,
-            Span(origin, "warn" if row.origin in _UNSURE else "dim"),
-        )
+        role, known = ("value", row.text) if row.text else ("dim", f"n/a ({row.reason})" if row.reason else "n/a")
+        texts = [clip(text, room) for text in wrap(known, room)]
+        origin = row.origin if cell_len(row.origin) < room - cell_len(texts[-1]) else ""
+        gap = " " * max(room - cell_len(texts[-1]) - cell_len(origin), 0)
+        labels = (row.label, *[""] * (len(texts) - 1))
+        lines = [
+            line(Span(left(label, label_width), "label"), " ", Span(text, role))
+            for label, text in zip(labels, texts, strict=True)
+        ]
+        end = (Span(gap), Span(origin, "warn" if row.origin in _UNSURE else "dim"))
+        return [*lines[:-1], Line((*lines[-1].spans, *end))]

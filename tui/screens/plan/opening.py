@@ -30,7 +30,8 @@ class Opening:
     def __init__(self, session: Session, screen: DOMNode) -> None:
         self._session = session
         self._screen = screen
-        self.commands: Commands = {"file.open": self.pick}
+        self._left_behind: tuple[LeftBehind, ...] = ()
+        self.commands: Commands = {"file.open": self.pick, "file.restore": self.restore}
 
     def begin(self, source: Path | str | None, accelerator: str | None) -> None:
         """Look at the machine, then open the plan that was asked for, or propose one."""
@@ -60,7 +61,22 @@ class Opening:
         self._session.app.push_screen(picker, picked)
 
     def offer(self, found: tuple[LeftBehind, ...]) -> None:
-        """Ask what to do with edits that were not saved when the program ended."""
+        """Ask what to do with edits that were not saved when the program ended.
+
+        A list that opens under the hands of somebody who types would take the keys: then a note tells of them.
+        """
+        self._left_behind = found
+        if self._session.was_typed:
+            self._tell(", ".join(plan.name for kept in found for plan in kept.plans))
+        else:
+            self.restore()
+
+    def restore(self) -> None:
+        """Let the user choose what becomes of edits that were left behind."""
+        found = self._left_behind
+        if not found:
+            self._session.say("nothing was left behind")
+            return
         plans = (
             Choice(str(index), f"restore {', '.join(plan.name for plan in kept.plans)}", _described(kept))
             for index, kept in enumerate(found)
@@ -68,6 +84,8 @@ class Opening:
         choices = (*plans, Choice(_LATER, _LATER, "at the next start"), Choice(_DISCARD, _DISCARD, "for good"))
 
         def picked(choice: str | None) -> None:
+            self._left_behind = ()
+            self._tell("")
             for index, kept in enumerate(found):
                 if choice == str(index):
                     self._restore(kept)
@@ -78,6 +96,10 @@ class Opening:
 
         picker = Picker(self._session, "Not saved when the program ended", lambda: choices)
         self._session.app.push_screen(picker, picked)
+
+    def _tell(self, left_behind: str) -> None:
+        self._session.left_behind = left_behind
+        self._session.answers.publish(None)
 
     def _first(self, source: Path | str | None, accelerator: str | None) -> Opened:
         engine = self._session.engine
