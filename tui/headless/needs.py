@@ -13,9 +13,10 @@ from capacity_tui.tui.headless import completion
 from capacity_tui.tui.headless.output import as_text, format_of, format_option, output_option, write
 from capacity_tui.tui.headless.plan_sources import plan_flags, source_of, sources_of
 from capacity_tui.tui.headless.plans import changed_plan, machine_for
+from capacity_tui.tui.headless.questions import interrupted, question_of
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import Answer, Needed, NeedTried, Plan, PlanFlags, Question
+    from capacity_tui.engine.api import Answer, Needed, NeedTried, PlanFlags
 
 NO_ANSWER = 1
 _EVERY = 0.1
@@ -35,8 +36,10 @@ _EVERY = 0.1
 @click.option("--goal", metavar="FIGURE", help="What decides between values that keep the limits, such as usd or time.")
 @click.option("--vary", multiple=True, metavar="KEY=V1,V2", shell_complete=completion.fields,
               help="What else may change with the value: KEY=V1,V2, KEY=LO..HI or KEY=LO..HI:STEP.")  # fmt: skip
-@click.option("--hardware", metavar="ID,ID", help="Devices that may be used, or any.")
-@click.option("--devices", metavar="LO..HI", help="Numbers of devices that may be used.")
+@click.option("--hardware", multiple=True, metavar="NAMES", shell_complete=completion.devices,
+              help="Devices or instances that may be used: ids with commas, a vendor or cloud for all of theirs, "
+                   "instances for all that are rented, or any for every accelerator.")  # fmt: skip
+@click.option("--devices", metavar="LO..HI", help="Numbers of devices that may be used: doubling, or with commas.")
 @format_option("table", "json", "yaml")
 @output_option
 def need(
@@ -47,7 +50,7 @@ def need(
     limits: tuple[str, ...],
     goal: str | None,
     vary: tuple[str, ...],
-    hardware: str | None,
+    hardware: tuple[str, ...],
     devices: str | None,
     wanted: str | None,
     output: Path | None,
@@ -56,7 +59,7 @@ def need(
 
     Which GPUs, how many of them, how long a sequence, how large a model: a number goes as far as the limits let it,
     of names the best by the goal is taken. What the plan leaves open is chosen anew for each value. Exit code 1 where
-    no value keeps the limits; then the nearest is told, and what to relax.
+    no value keeps the limits; then the nearest is told, and what to relax. Ctrl-C stops and shows the best so far.
     """
     from capacity_tui.engine.api import answer as answered
     from capacity_tui.engine.api import need as solved
@@ -64,11 +67,12 @@ def need(
 
     (source,) = (source_of(each, flags) for each in sources_of((name,) if name else (), flags))
     plan = changed_plan(source.plan(), settings)
-    question = _question(plan, limits, goal, vary, hardware, devices)
+    question = question_of(plan, vary, hardware, devices, limits, goal)
     machine = machine_for(plan)
     progress = _Progress()
     try:
-        needed = solved(question, solve, machine, told=progress.told)
+        with interrupted() as stopped:
+            needed = solved(question, solve, machine, told=progress.told, stopped=stopped)
     finally:
         progress.clear()
     found = needed.found.plan if needed.found is not None else None
@@ -82,34 +86,6 @@ def need(
         text = _table(needed, answer, output is not None)
     write(text, output, (name,) if name else ())
     return NO_ANSWER if needed.found is None else 0
-
-
-def _question(
-    plan: Plan,
-    limits: tuple[str, ...],
-    goal: str | None,
-    vary: tuple[str, ...],
-    hardware: str | None,
-    devices: str | None,
-) -> Question:
-    """Return what is asked.
-
-    Raises:
-        CapacityError: a limit, a goal or an axis that makes no sense.
-    """
-    from capacity_tui.engine.api import Question, load_catalog, parse_axis, parse_goal, parse_limit
-
-    catalog, task = load_catalog(), plan.task or "train"
-    counts = parse_axis(f"hardware.devices={devices}", catalog).values if devices else ()
-    named = parse_axis(f"hardware.name={hardware}", catalog).values if hardware else ()
-    return Question(
-        plan,
-        vary=tuple(parse_axis(text, catalog) for text in vary),
-        hardware=tuple(str(each) for each in named),
-        devices=tuple(int(str(count)) for count in counts),
-        limits=tuple(parse_limit(text, task) for text in limits),
-        goal=parse_goal(goal, task) if goal else None,
-    )
 
 
 class _Progress:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import signal
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING
 
 import click
@@ -16,11 +13,10 @@ from capacity_tui.tui.headless import completion
 from capacity_tui.tui.headless.output import as_text, format_of, format_option, output_option, write
 from capacity_tui.tui.headless.plan_sources import plan_flags, source_of, sources_of
 from capacity_tui.tui.headless.plans import changed_plan, machine_for
+from capacity_tui.tui.headless.questions import interrupted, question_of
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import Axis, Plan, PlanFlags, Question, SearchAnswer
-
-MODEL, HARDWARE, DEVICES = "model.name", "hardware.name", "hardware.devices"
+    from capacity_tui.engine.api import Plan, PlanFlags, Question, SearchAnswer
 
 
 @click.command()
@@ -71,33 +67,13 @@ def search(
     "llama-3.1-70b lora 8xh100 4k 50M"; without one the flags say the plan. What fits is counted as estimated; limits
     hold at the far end of each figure's range. Ctrl-C stops and shows the best so far.
     """
-    from capacity_tui.engine.api import (
-        Question,
-        parse_axis,
-        parse_figures,
-        parse_goal,
-        parse_limit,
-        search_as_dict,
-        to_json,
-    )
+    from capacity_tui.engine.api import parse_figures, search_as_dict, to_json
 
     (name,) = sources_of((file,) if file else (), flags)
     plan = changed_plan(source_of(name, flags).plan(), settings)
-    task = plan.task or "train"
-    asked: list[Axis] = [parse_axis(text) for text in vary]
-    counts = parse_axis(f"{DEVICES}={devices}").values if devices else _values(asked, DEVICES)
-    question = Question(
-        plan,
-        tuple(axis for axis in asked if axis.path not in (MODEL, HARDWARE, DEVICES)),
-        hardware=(*_names(hardware), *map(str, _values(asked, HARDWARE))),
-        devices=tuple(int(str(count)) for count in counts),
-        models=tuple(map(str, _values(asked, MODEL))),
-        limits=tuple(parse_limit(text, task) for text in limits),
-        goal=parse_goal(goal, task) if goal else None,
-        pareto=parse_figures(pareto, task) if pareto else (),
-        top=top,
-        each=each,
-    )
+    figures = parse_figures(pareto, plan.task or "train") if pareto else ()
+    asked = question_of(plan, vary, hardware, devices, limits, goal)
+    question = replace(asked, pareto=figures, top=top, each=each)
     answer = _searched(question, plan)
     if (wanted or format_of(output)) == "json":
         write(to_json(search_as_dict(answer)), output)
@@ -108,20 +84,12 @@ def search(
     return 0
 
 
-def _names(texts: tuple[str, ...]) -> Iterator[str]:
-    return (part.strip() for text in texts for part in text.split(",") if part.strip())
-
-
-def _values(axes: list[Axis], path: str) -> tuple[object, ...]:
-    return tuple(value for axis in axes if axis.path == path for value in axis.values)
-
-
 def _searched(question: Question, plan: Plan) -> SearchAnswer:
     """Return what a search finds; it is told meanwhile on a terminal, and Ctrl-C ends it with the best so far."""
     from capacity_tui.engine.api import search as search_space
 
     told = _tell_progress if sys.stderr.isatty() else None
-    with _interrupted() as stopped:
+    with interrupted() as stopped:
         found = search_space(question, None, machine_for(plan), told, stopped)
     if told is not None:
         sys.stderr.write("\r\x1b[K")
@@ -133,24 +101,3 @@ def _tell_progress(answer: SearchAnswer) -> None:
 
     sys.stderr.write(f"\r\x1b[K{progress_text(answer)}")
     sys.stderr.flush()
-
-
-@contextmanager
-def _interrupted() -> Iterator[Callable[[], bool]]:
-    """Let Ctrl-C be asked for instead of ending the program at once; a second one ends it."""
-    pressed: list[int] = []
-    before = signal.getsignal(signal.SIGINT)
-
-    def press(number: int, _: FrameType | None) -> None:
-        pressed.append(number)
-        signal.signal(signal.SIGINT, before)
-
-    try:
-        signal.signal(signal.SIGINT, press)
-    except ValueError:  # not the main thread: nobody can press it here
-        yield lambda: False
-        return
-    try:
-        yield lambda: bool(pressed)
-    finally:
-        signal.signal(signal.SIGINT, before)

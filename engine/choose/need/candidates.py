@@ -6,19 +6,19 @@ from collections.abc import Iterator, Mapping
 from itertools import product
 from typing import TYPE_CHECKING
 
-from capacity_tui.engine.catalog import Architecture, Catalog
+from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.choose.need.bounds import NAME, PARAMETERS, Bounds
 from capacity_tui.engine.choose.need.names import Candidate
-from capacity_tui.engine.choose.search.axes import choices_of
+from capacity_tui.engine.choose.search.axes import ANY, choices_of
+from capacity_tui.engine.choose.search.catalogue_names import hardware_ids, model_names
 from capacity_tui.engine.choose.search.question import Goal, Question
 from capacity_tui.engine.plan.all_fields import all_fields
-from capacity_tui.engine.plan.plan import AUTO, Plan
+from capacity_tui.engine.plan.plan import Plan
 
 if TYPE_CHECKING:
     from capacity_tui.engine.machine.machine import Machine
 
 HARDWARE, DEVICES, INTERCONNECT = "hardware.name", "hardware.devices", "hardware.interconnect"
-_DECODER = "decoder"
 
 
 def names_of(path: str, plan: Plan, catalog: Catalog) -> tuple[object, ...]:
@@ -30,9 +30,9 @@ def names_of(path: str, plan: Plan, catalog: Catalog) -> tuple[object, ...]:
         catalog: facts.
     """
     if path in (NAME, PARAMETERS):
-        return tuple(row.id for row in _models(plan, catalog))
+        return model_names((ANY,), plan, catalog)
     if path == HARDWARE:
-        return tuple(catalog.accelerators)
+        return hardware_ids((ANY,), catalog)
     if path == INTERCONNECT:
         return tuple(catalog.links)
     known = all_fields().get(path)
@@ -79,10 +79,3 @@ def usual_goal(path: str, plan: Plan) -> Goal:
         has_length = any(getattr(plan.training, name) is not None for name in ("tokens", "steps", "epochs"))
         return Goal("cost.usd" if has_length else "cost.usd_per_million_tokens")
     return Goal("computation.tokens_per_second", "more")
-
-
-def _models(plan: Plan, catalog: Catalog) -> Iterator[Architecture]:
-    """Yield the rows of the same kind as a plan's own model, those that the catalogue counted."""
-    own = catalog.architectures.find_id(plan.model.name or "") if plan.model.name != AUTO else None
-    kind = _DECODER if own is None else catalog.architectures[own].kind
-    return (row for row in catalog.architectures.values() if row.kind == kind and row.params_total)

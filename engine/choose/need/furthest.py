@@ -102,7 +102,9 @@ def furthest(path: str, question: Question, trials: Trials, stopped: Callable[[]
             return replace(needed, nearest=line.at(line.nearest()))
         place, fails = _outermost(path, line) if goal is None else _best(line, goal)
     except StoppedError:
-        return replace(needed, complete=False)
+        holding = line.holding
+        so_far = holding[0 if _fewest(path) else -1 :][:1]
+        return replace(needed, found=line.at(so_far[0]) if so_far else None, complete=False)
     ended = "" if fails is not None or place not in (scale.low, scale.high) else path
     if ended and reads is not None and place == scale.high == reads:
         ended = READS
@@ -118,10 +120,15 @@ def _outermost(path: str, line: Line) -> tuple[int, int | None]:
     start = line.holding[0]
     upper, lower = line.edge(start, 1), line.edge(start, -1)
     ends = {1: upper, -1: lower}
-    wanted = -1 if path.startswith("hardware.") else 1
+    wanted = -1 if _fewest(path) else 1
     if (upper.fails is None) != (lower.fails is None):
         wanted = 1 if lower.fails is None else -1
     return ends[wanted].holds, ends[wanted].fails
+
+
+def _fewest(path: str) -> bool:
+    """Whether the least of a field is wanted where limits leave it open: devices are paid for."""
+    return path.startswith("hardware.")
 
 
 def _best(line: Line, goal: Goal) -> tuple[int, int | None]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from capacity_tui.engine.choose.need.bounds import PRICED, RATE, can_beat, is_hopeless
+from capacity_tui.engine.choose.need.bounds import PARAMETERS, PRICED, RATE, can_beat, is_hopeless
 from capacity_tui.engine.choose.need.trying import MEMORY, Trials, Tried, is_better, own_limits
 from capacity_tui.engine.choose.search.question import Goal, Limit
 from capacity_tui.engine.units import PERCENT
@@ -111,7 +111,7 @@ def _beyond(found: Tried | None, left_out: Sequence[Candidate], trials: Trials, 
     better = [each for each in nearest if goal.figure in each.best and can_beat(each.best[goal.figure], reached, goal)]
     for each in better[:1]:
         trials.of(each.value, each.change)
-    failed = [
-        each for each in trials.all if not each.holds and each.filled is not None and is_better(each, found, goal)
-    ]
-    return min(failed, key=lambda each: -goal.sign * (each.number(goal.figure) or 0.0), default=None)
+    failed = [each for each in trials.all if not each.holds and is_better(each, found, goal)]
+    # Sizes have a next one; of prices and speeds, the one that comes nearest to holding tells more.
+    by_size = goal.figure == PARAMETERS
+    return min(failed, key=lambda each: (each.number(PARAMETERS) or 0.0) if by_size else each.excess, default=None)

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.choose.need.answer import Needed
-from capacity_tui.engine.choose.need.bounds import PARAMETERS
+from capacity_tui.engine.choose.need.bounds import NAME, PARAMETERS
 from capacity_tui.engine.choose.need.budget import budget_of, is_budget, promising, with_paid_tokens
-from capacity_tui.engine.choose.need.candidates import candidates, names_of, usual_goal
+from capacity_tui.engine.choose.need.candidates import besides, candidates, names_of, usual_goal
 from capacity_tui.engine.choose.need.furthest import furthest
 from capacity_tui.engine.choose.need.names import best_name
 from capacity_tui.engine.choose.need.trying import Trials, Tried
+from capacity_tui.engine.choose.search.catalogue_names import hardware_ids, model_names
 from capacity_tui.engine.choose.search.question import Question
 from capacity_tui.engine.choose.search.search import goal_of
-from capacity_tui.engine.errors import PlanError
+from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.plan.field_values import field_path
 
 if TYPE_CHECKING:
@@ -61,6 +62,15 @@ def need(
     """
     facts = catalog or load_catalog()
     path, began = solved_path(solve), perf_counter()
+    question = replace(
+        question,
+        hardware=hardware_ids(question.hardware, facts),
+        models=model_names(question.models, question.plan, facts),
+    )
+    field = NAME if path == PARAMETERS else path
+    if any(field in beside for beside in besides(path, question)):
+        hint = "leave it out of what else may change"
+        raise PlanError("is solved for", hint=hint, place=Place(field=field))
     trials = Trials(question.plan, question.limits, facts, machine, told)
     if question.goal is not None:
         question = replace(question, goal=goal_of(question))
