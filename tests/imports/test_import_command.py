@@ -52,3 +52,20 @@ def test_a_fault_that_only_the_estimate_finds_has_the_options_place(tmp_path: Pa
     path = str(tmp_path / "acc.yaml")
     assert main(["plan", "--import", path, "--model", "llama-3.1-8b", "--gpu", "h100-sxm"]) == 2
     assert f"{path}:5: parallelism_config.parallelism_config_tp_size: tensor parallelism" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("search", "--vary", "training.micro_batch=1,2", "--format", "json"),
+        ("need", "--solve", "training.micro_batch", "--limit", "memory<=95%", "--format", "json"),
+        ("sensitivity", "--of", "cost.usd", "--format", "json"),
+        ("validate",),
+    ],
+)
+def test_every_command_that_reads_a_plan_takes_files_of_other_tools(arguments, capsys) -> None:
+    command, *rest = arguments
+    code = main([command, *FILES, "--gpu", "8xh100-sxm", "--seq", "1k", "--tokens", "50M", *rest])
+    told = capsys.readouterr()
+    assert (code, "DeepSpeed" in told.err) == (0, True)
+    assert told.out

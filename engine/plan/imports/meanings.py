@@ -125,7 +125,7 @@ def fsdp(value: Plain) -> object:
         if word.startswith("hybrid_shard"):
             said["shard_nodes"] = 1
         if word == "offload":
-            said["parallelism.offload"] = ["parameters", "optimizer"]
+            said["parallelism.offload"] = "parameters"
     return said or None
 
 

@@ -14,6 +14,7 @@ from capacity_tui.engine.files import typed_path
 from capacity_tui.engine.plan.imports.commands import LAUNCHER, documents, is_command
 from capacity_tui.engine.plan.imports.kept import read_kept
 from capacity_tui.engine.plan.imports.options import read_document
+from capacity_tui.engine.plan.imports.python_script import calls, is_python
 from capacity_tui.engine.plan.imports.said import Reading, Remark
 from capacity_tui.engine.plan.imports.tools import Tool, tools
 
@@ -98,8 +99,23 @@ def _of_text(text: str, name: str) -> list[Reading]:
     Raises:
         CapacityError: it is none, or of no known tool.
     """
-    found = _of_commands(text, name) if is_command(text) else _readings(_document(text, name))
+    if is_command(text):
+        found = _of_commands(text, name)
+    else:
+        found = _of_calls(text, name) if is_python(text) else _readings(_document(text, name))
     found[0].said += read_kept(text, name)
+    return found
+
+
+def _of_calls(text: str, name: str) -> list[Reading]:
+    """Return what the calls of a Python script say.
+
+    Raises:
+        PlanError: it calls nothing of a known tool.
+    """
+    found = [read_document(document, owner) for document, owner in calls(text, name)]
+    if not found:
+        raise PlanError("no call of a known tool", hint=f"known: {known_tools()}", place=Place(name))
     return found
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 
+from capacity_tui.engine.plan.imports.tools import tool
 from capacity_tui.engine.present.frameworks.job import Job
 
 VERSION = "DeepSpeed 0.19"
 FILE = "ds_config.json"
-_OPTIMIZERS: Mapping[str, str] = {"adamw": "AdamW", "lion": "Lion", "muon": "Muon", "sgd": "SGD", "sgd_momentum": "SGD"}
 
 
 def deepspeed_config(job: Job) -> str:
@@ -30,9 +30,9 @@ def deepspeed_config(job: Job) -> str:
         data["data_types"] = {"grad_accum_dtype": job.training.gradients}
     if job.tensor_parallel > 1:
         data["tensor_parallel"] = {"autotp_size": job.tensor_parallel}
-    if job.training.optimizer in _OPTIMIZERS:
+    if job.training.optimizer in _optimizers():
         rate = job.training.learning_rate or "auto"
-        data["optimizer"] = {"type": _OPTIMIZERS[job.training.optimizer], "params": {"lr": rate}}
+        data["optimizer"] = {"type": _optimizers()[job.training.optimizer], "params": {"lr": rate}}
     return json.dumps(data, indent=2) + "\n"
 
 
@@ -48,14 +48,19 @@ def deepspeed_remarks(job: Job) -> Iterator[str]:
         yield f"offloading of {job.parallel.offload} needs ZeRO stage {zero_stage(job)}; the plan has {job.zero}"
     if job.training.master_weights == "none":
         yield "DeepSpeed keeps fp32 master weights; the plan has none"
-    if job.training.learning_rate is None and job.training.optimizer in _OPTIMIZERS:
+    if job.training.learning_rate is None and job.training.optimizer in _optimizers():
         yield "lr is auto: the Trainer fills it in, DeepSpeed alone does not"
-    if job.training.optimizer not in _OPTIMIZERS:
+    if job.training.optimizer not in _optimizers():
         yield f"the optimizer {job.training.optimizer} is none of DeepSpeed's own: hand one to deepspeed.initialize"
     if job.training.checkpointing != "none":
         yield "activation checkpointing takes effect where the model calls it, not by ds_config.json"
     if 1 < job.shards < job.data_parallel:
         yield f"sharding groups of {job.shards} replicas: DeepSpeed shards over all {job.data_parallel}"
+
+
+def _optimizers() -> Mapping[object, str]:
+    """Return the types of optimizers by the plan's names."""
+    return tool("deepspeed").words("optimizer.type")
 
 
 def _zero(job: Job) -> dict[str, object]:

@@ -130,7 +130,7 @@ def _serving(job: Job) -> Iterator[tuple[str, str]]:
 
 
 def _has_flavor(job: Job) -> bool:
-    return job.on_hub and job.model in torchtitan.FLAVORS
+    return job.on_hub and job.model in torchtitan.flavors()
 
 
 def _has_builder(job: Job) -> bool:

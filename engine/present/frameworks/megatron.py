@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from capacity_tui.engine.models.checkpointing import checkpointing
+from capacity_tui.engine.plan.imports.tools import tool
 from capacity_tui.engine.plan.layout_rules import EQUAL_STAGES
 from capacity_tui.engine.present.frameworks.job import (
     Job,
@@ -23,27 +24,9 @@ from capacity_tui.engine.present.frameworks.text import command, script
 VERSION = "Megatron-LM with Megatron Core 0.19"
 FILE = "megatron.sh"
 Arguments = Iterator[tuple[str, ...]]
-_OPTIMIZERS = {"adamw": "adam", "sgd": "sgd", "sgd_momentum": "sgd", "lion": "lion", "muon": "muon"}
 _SHARDED_BY_FSDP = ("adam", "sgd")
-_BACKENDS = {
-    "flash": "auto",
-    "flash2": "flash",
-    "flash3": "flash",
-    "flash4": "flash",
-    "cudnn": "fused",
-    "sdpa": "auto",
-    "eager": "unfused",
-}
-_EXCHANGES = {"ring": "p2p", "all_to_all": "a2a", "all_gather": "all_gather"}
-_SHARDING = {2: "optim_grads", 3: "optim_grads_params"}
-_MODULES: Mapping[str, str] = {
-    "attention": "core_attn",
-    "mlp": "mlp",
-    "norm": "layernorm",
-    "activation": "moe_act",
-    "mla-up": "mla_up_proj",
-    "experts": "moe",
-}
+_FSDP_STAGES = (2, 3)
+"""Stages of sharding that its own FSDP does."""
 
 
 def megatron_script(job: Job) -> str:
@@ -91,7 +74,7 @@ def _parallelism(job: Job) -> Arguments:
     yield "--pipeline-model-parallel-size", str(job.pipeline_parallel)
     yield "--context-parallel-size", str(job.parallel.cp)
     if job.parallel.cp > 1:
-        yield "--cp-comm-type", _EXCHANGES[job.parallel.context]
+        yield "--cp-comm-type", _words("cp_comm_type")[job.parallel.context]
     if job.shape.experts:
         yield "--expert-model-parallel-size", str(job.parallel.ep)
         yield "--expert-tensor-parallel-size", str(job.parallel.etp or 1)
@@ -108,7 +91,7 @@ def _sharding(job: Job) -> Arguments:
         yield ("--overlap-param-gather",)
     if _by_fsdp(job):
         yield ("--use-megatron-fsdp",)
-        yield "--data-parallel-sharding-strategy", _SHARDING[job.zero]
+        yield "--data-parallel-sharding-strategy", _words("data_parallel_sharding_strategy")[job.zero]
         yield "--ckpt-format", "fsdp_dtensor"
     if job.parallel.offload in {"optimizer", "parameters"}:
         yield ("--use-precision-aware-optimizer",)
@@ -127,7 +110,7 @@ def _numbers(job: Job) -> Arguments:
         yield "--fp4-format", "e2m1"
     if training.gradients == "bf16":
         yield ("--grad-reduce-in-bf16",)
-    yield "--attention-backend", _BACKENDS.get(job.attention, "auto")
+    yield "--attention-backend", _words("attention_backend").get(job.attention, "auto")
 
 
 def _recompute(job: Job) -> Arguments:
@@ -142,7 +125,8 @@ def _recompute(job: Job) -> Arguments:
         yield "--recompute-method", "block"
         yield "--recompute-num-layers", str(max(1, round(stage * chosen.full_layers)))
     elif chosen.modules or chosen.operations:
-        modules = sorted(_MODULES[name] for name in chosen.modules if name in _MODULES) or ["core_attn"]
+        known = _words("recompute_modules")
+        modules = sorted(known[name] for name in chosen.modules if name in known) or ["core_attn"]
         yield "--recompute-granularity", "selective"
         yield "--recompute-modules", *modules
 
@@ -157,11 +141,16 @@ def _tokenizer(job: Job) -> Arguments:
 
 
 def _optimizer(job: Job) -> str:
-    return _OPTIMIZERS.get(job.training.optimizer, "adam")
+    return _words("optimizer").get(job.training.optimizer, "adam")
+
+
+def _words(option: str) -> Mapping[object, str]:
+    """Return the words of an option by what they mean in a plan."""
+    return tool("megatron").words(option)
 
 
 def _by_fsdp(job: Job) -> bool:
-    return job.zero in _SHARDING and _optimizer(job) in _SHARDED_BY_FSDP
+    return job.zero in _FSDP_STAGES and _optimizer(job) in _SHARDED_BY_FSDP
 
 
 def _remarks(job: Job) -> Iterator[str]:
@@ -175,9 +164,9 @@ def _remarks(job: Job) -> Iterator[str]:
     training, parallel = job.training, job.parallel
     if job.framework == "nemo":
         yield "NeMo and Megatron-Bridge take the same names as fields of their configuration, not this script"
-    if training.optimizer not in _OPTIMIZERS:
+    if training.optimizer not in _words("optimizer"):
         yield f"the optimizer {training.optimizer}: adam is written"
-    if job.zero in _SHARDING and not _by_fsdp(job):
+    if job.zero in _FSDP_STAGES and not _by_fsdp(job):
         yield f"ZeRO stage {job.zero} with {training.optimizer}: Megatron shards the optimizer's states alone"
     if 1 < job.shards < job.data_parallel:
         yield f"sharding groups of {job.shards} replicas: set --num-distributed-optimizer-instances"
@@ -194,7 +183,8 @@ def _remarks(job: Job) -> Iterator[str]:
     chosen = checkpointing(training.checkpointing)
     if chosen.operations:
         yield "checkpointing selective-ops: the core of attention is written"
-    if chosen.modules - _MODULES.keys():
-        yield f"checkpointing of {', '.join(sorted(chosen.modules - _MODULES.keys()))}: Megatron has no such module"
+    unknown = chosen.modules - _words("recompute_modules").keys()
+    if unknown:
+        yield f"checkpointing of {', '.join(sorted(unknown))}: Megatron has no such module"
     if not EQUAL_STAGES.holds(job.layout):
         yield "unequal stages: see --pipeline-model-parallel-layout"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from capacity_tui.engine.plan.imports.tools import tool
 from capacity_tui.engine.present.frameworks.job import (
     Job,
     kernel_remarks,
@@ -16,36 +17,10 @@ from capacity_tui.engine.present.frameworks.text import comment, limits
 
 VERSION = "torchtitan 0.2.2"
 FILE = "torchtitan.toml"
-FLAVORS: Mapping[str, tuple[str, str]] = {
-    "meta-llama/Meta-Llama-3-8B": ("llama3", "8B"),
-    "meta-llama/Meta-Llama-3-70B": ("llama3", "70B"),
-    "meta-llama/Llama-3.1-8B": ("llama3", "8B"),
-    "meta-llama/Llama-3.1-70B": ("llama3", "70B"),
-    "meta-llama/Llama-3.1-405B": ("llama3", "405B"),
-    "Qwen/Qwen3-0.6B": ("qwen3", "0.6B"),
-    "Qwen/Qwen3-1.7B": ("qwen3", "1.7B"),
-    "Qwen/Qwen3-4B": ("qwen3", "4B"),
-    "Qwen/Qwen3-8B": ("qwen3", "8B"),
-    "Qwen/Qwen3-14B": ("qwen3", "14B"),
-    "Qwen/Qwen3-32B": ("qwen3", "32B"),
-    "Qwen/Qwen3-30B-A3B": ("qwen3", "30B-A3B"),
-    "Qwen/Qwen3-235B-A22B": ("qwen3", "235B-A22B"),
-    "deepseek-ai/DeepSeek-V2-Lite": ("deepseek_v3", "16B"),
-    "deepseek-ai/DeepSeek-V2": ("deepseek_v3", "236B"),
-    "deepseek-ai/DeepSeek-V3": ("deepseek_v3", "671B"),
-    "openai/gpt-oss-20b": ("gpt_oss", "20b"),
-    "openai/gpt-oss-120b": ("gpt_oss", "120b"),
-}
-"""Model and flavor by name on the model hub (models/*/__init__.py of that version)."""
-_OPTIMIZERS = {"adamw": "AdamW"}
-_TYPES = {"bf16": "bfloat16", "fp8": "bfloat16", "fp32": "float32", "tf32": "float32"}
-"""What it multiplies in, by the plan's precision; it has no other types."""
-_EXCHANGES = {"ring": "alltoall", "all_gather": "allgather"}
-"""How shards of keys and values go round: one after another, or all gathered at once."""
 
 
 def torchtitan_config(job: Job) -> str:
-    """Return the file for ``run_train.sh``; the model must be one of ``FLAVORS``."""
+    """Return the file for ``run_train.sh``; the model must be one of ``flavors``."""
     heading = [
         f"Written for {VERSION}.",
         f"NGPU={job.per_node} CONFIG_FILE={FILE} ./run_train.sh"
@@ -56,7 +31,7 @@ def torchtitan_config(job: Job) -> str:
 
 
 def _sections(job: Job) -> dict[str, dict[str, object]]:
-    name, flavor = FLAVORS[job.model]
+    name, flavor = flavors()[job.model]
     folder = job.model.rpartition("/")[2]
     model: dict[str, object] = {"name": name, "flavor": flavor, "hf_assets_path": f"./assets/hf/{folder}"}
     if job.precision == "fp8":
@@ -74,6 +49,16 @@ def _sections(job: Job) -> dict[str, dict[str, object]]:
     }
 
 
+def flavors() -> Mapping[str, tuple[str, ...]]:
+    """Return model and flavor by name on the model hub."""
+    return tool("torchtitan").models
+
+
+def _words(option: str) -> Mapping[object, str]:
+    """Return the words of an option by what they mean in a plan."""
+    return tool("torchtitan").words(option)
+
+
 def _training(job: Job) -> dict[str, object]:
     """Return batch and precision; with a pipeline, a local batch is all micro-batches of a step."""
     staged = job.pipeline_parallel > 1
@@ -89,7 +74,7 @@ def _training(job: Job) -> dict[str, object]:
 
 
 def _multiplied_in(job: Job) -> str:
-    return _TYPES.get(job.precision, "bfloat16" if job.has_bf16 else "float32")
+    return _words("training.mixed_precision_param").get(job.precision, "bfloat16" if job.has_bf16 else "float32")
 
 
 def _parallelism(job: Job) -> dict[str, object]:
@@ -104,7 +89,9 @@ def _parallelism(job: Job) -> dict[str, object]:
         "expert_tensor_parallel_degree": job.parallel.etp if job.parallel.ep > 1 else 1,
     }
     if job.parallel.cp > 1:
-        section["context_parallel_rotate_method"] = _EXCHANGES.get(job.parallel.context, "allgather")
+        section["context_parallel_rotate_method"] = _words("parallelism.context_parallel_rotate_method").get(
+            job.parallel.context, "allgather"
+        )
     if job.pipeline_parallel > 1:
         looped = job.parallel.interleave > 1
         section |= {
@@ -135,16 +122,16 @@ def _remarks(job: Job) -> Iterator[str]:
     yield "training.dataset: name your data"
     if job.zero == 1:
         yield "ZeRO stage 1: torchtitan shards gradients too (stage 2 is written)"
-    if job.precision not in _TYPES:
+    if job.precision not in _words("training.mixed_precision_param"):
         yield f"{job.precision}: torchtitan does not train in it, {_multiplied_in(job)} is written"
-    if training.optimizer not in _OPTIMIZERS:
+    if training.optimizer not in _words("optimizer.name"):
         yield f"the optimizer {training.optimizer}: AdamW is written"
     named = training.checkpointing in {"none", "full", "selective-ops"} or training.checkpointing.startswith("every-")
     if not named:
         yield f"checkpointing {training.checkpointing}: selection by operations is written"
     if training.adapter is not None:
         yield "adapters: torchtitan trains all weights"
-    if job.parallel.cp > 1 and job.parallel.context not in _EXCHANGES:
+    if job.parallel.cp > 1 and job.parallel.context not in _words("parallelism.context_parallel_rotate_method"):
         yield f"context {job.parallel.context}: torchtitan exchanges keys and values, all-gather is written"
     if job.parallel.offload == "activations":
         yield "offload of activations: torchtitan has none"

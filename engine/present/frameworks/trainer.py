@@ -4,32 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from capacity_tui.engine.plan.imports.tools import tool
 from capacity_tui.engine.present.frameworks.accelerate import backend, recomputes_layers
 from capacity_tui.engine.present.frameworks.job import Job, kernel_remarks, length_remarks, rate_remarks
 from capacity_tui.engine.present.frameworks.text import as_yaml
 
 FILE = "training_arguments.yaml"
-OPTIMIZERS: Mapping[str, str] = {
-    "adamw": "adamw_torch_fused",
-    "adamw8bit": "adamw_8bit",
-    "adafactor": "adafactor",
-    "sgd": "sgd",
-    "rmsprop": "rmsprop",
-    "lion": "lion_32bit",
-}
 _TARGETS = {
     "all": "all linear layers",
     "attention": "the matrices of attention",
     "mlp": "the matrices of the feed-forward",
     "query+value": "queries and values",
 }
-_KERNELS = {
-    "flash": "flash_attention_2",
-    "flash2": "flash_attention_2",
-    "flash3": "flash_attention_3",
-    "eager": "eager",
-}
-"""Names of attn_implementation; every other kernel is one that PyTorch picks."""
 
 
 def training_arguments(job: Job) -> str:
@@ -60,8 +46,8 @@ def settings(job: Job) -> dict[str, object]:
         data["use_liger_kernel"] = True
     if job.on_cpu:
         data["use_cpu"] = True
-    if training.optimizer in OPTIMIZERS:
-        data["optim"] = OPTIMIZERS[training.optimizer]
+    if training.optimizer in optimizers():
+        data["optim"] = optimizers()[training.optimizer]
     if job.steps is not None:
         data["max_steps"] = job.steps
     if training.learning_rate is not None:
@@ -71,14 +57,20 @@ def settings(job: Job) -> dict[str, object]:
 
 def attention_kernel(job: Job) -> str:
     """Return the name that ``attn_implementation`` has for the plan's kernel of attention."""
-    return "sdpa" if job.on_cpu else _KERNELS.get(job.attention, "sdpa")
+    kernels = tool("trl").words("attn_implementation")
+    return "sdpa" if job.on_cpu else kernels.get(job.attention, "sdpa")
+
+
+def optimizers() -> Mapping[object, str]:
+    """Return the names of ``optim`` by the plan's."""
+    return tool("trainer").words("optim")
 
 
 def loop_remarks(job: Job) -> Iterator[str]:
     """Yield what settings of this kind do not say of the loop, whoever reads them."""
     training = job.training
     yield from length_remarks(job)
-    if training.optimizer not in OPTIMIZERS:
+    if training.optimizer not in optimizers():
         yield f"the optimizer {training.optimizer}: hand one to the Trainer"
     if training.checkpointing not in {"none", "full"}:
         what = "all layers are" if recomputes_layers(job) else "nothing is"

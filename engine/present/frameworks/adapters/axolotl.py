@@ -35,8 +35,8 @@ def axolotl_config(job: Job, adapter: LowRank) -> str:
         "gradient_checkpointing": _checkpoints(job),
         "torch_compile": training.compile,
     }
-    if training.optimizer in trainer.OPTIMIZERS:
-        data["optimizer"] = trainer.OPTIMIZERS[training.optimizer]
+    if training.optimizer in trainer.optimizers():
+        data["optimizer"] = trainer.optimizers()[training.optimizer]
     if job.steps is not None:
         data["max_steps"] = job.steps
     if training.activation_offload != "none" and _checkpoints(job):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
+from capacity_tui.engine.plan.imports.tools import tool
 from capacity_tui.engine.present.frameworks import accelerate, deepspeed, trainer
 from capacity_tui.engine.present.frameworks.adapters.low_rank import LowRank, adapter_remarks, learning_rate
 from capacity_tui.engine.present.frameworks.job import Job, kernel_remarks, layout_remarks
@@ -11,12 +12,6 @@ from capacity_tui.engine.present.frameworks.text import as_yaml
 
 VERSION = "LLaMA-Factory 0.9.5"
 FILE = "llamafactory.yaml"
-_KERNELS: Mapping[str, str] = {
-    "flash_attention_2": "fa2",
-    "flash_attention_3": "fa3",
-    "sdpa": "sdpa",
-    "eager": "disabled",
-}
 
 
 def llamafactory_config(job: Job, adapter: LowRank) -> str:
@@ -42,7 +37,7 @@ def llamafactory_config(job: Job, adapter: LowRank) -> str:
         "neat_packing": training.document_tokens is not None,
         **loop,
         "learning_rate": learning_rate(job),
-        "flash_attn": _KERNELS[trainer.attention_kernel(job)],
+        "flash_attn": _attention(job),
         "disable_gradient_checkpointing": not recomputes,
         "enable_liger_kernel": fused,
     }
@@ -61,6 +56,10 @@ def _heading(job: Job) -> Iterator[str]:
     nodes = f" NNODES={job.nodes} NODE_RANK=N MASTER_ADDR=HOST" if job.nodes > 1 else ""
     spread = f"FORCE_TORCHRUN=1 NPROC_PER_NODE={job.per_node}{nodes} " if job.devices > 1 else ""
     yield f"{spread}llamafactory-cli train {FILE}"
+
+
+def _attention(job: Job) -> str:
+    return "sdpa" if job.on_cpu else tool("llamafactory").words("flash_attn").get(job.attention, "sdpa")
 
 
 def _base(adapter: LowRank) -> dict[str, object]:
