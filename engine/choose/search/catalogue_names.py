@@ -7,7 +7,9 @@ from collections.abc import Iterable, Iterator
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.names import key_of
 from capacity_tui.engine.choose.search.axes import ANY
+from capacity_tui.engine.models.families import family_of
 from capacity_tui.engine.plan.line.hardware_words import offered_accelerators
+from capacity_tui.engine.plan.model_change import is_model_file
 from capacity_tui.engine.plan.plan import DETECTED, Plan, counted_name
 
 INSTANCES = "instances"
@@ -55,10 +57,15 @@ def model_names(names: Iterable[str], plan: Plan, catalog: Catalog) -> tuple[str
         names: as people type them.
         plan: whose model says the kind.
         catalog: rows of architectures.
+
+    Raises:
+        PlanError: no model is called that; the hint tells the nearest.
     """
     found: list[str] = []
     for name in names:
         if key_of(name) != ANY:
+            if not is_model_file(name, catalog):
+                family_of(name, catalog)
             found.append(name)
             continue
         own = None if plan.model.name is None else catalog.architectures.find_id(plan.model.name)

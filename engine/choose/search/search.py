@@ -69,7 +69,7 @@ def search(
                 due = after + max(TOLD_SECONDS, (after - now) / TOLD_SHARE)
             if stopped():
                 return best.answer(monotonic() - started, share, complete=False)
-    if refused and not best.evaluated - sum(each.count for each in refused):
+    if refused and spaces.count == 1 and not best.evaluated - sum(each.count for each in refused):
         raise refused[0].error
     return best.answer(monotonic() - started, 1.0, complete=True)
 

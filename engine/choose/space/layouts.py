@@ -39,5 +39,6 @@ def sizes_over(grid: Grid, plan: Plan) -> dict[str, Number]:
         grid: fields that vary.
         plan: as the user gave it, so that sizes it leaves out follow from the others.
     """
-    sizes: dict[str, Number] = {name: float(getattr(plan.parallelism, name)) for name in given_sizes(plan.parallelism)}
+    own = (*given_sizes(plan.parallelism), "interleave")
+    sizes: dict[str, Number] = {name: float(getattr(plan.parallelism, name)) for name in own}
     return sizes | {LAYOUT_SIZES[axis.path]: grid.numbers(axis.path) for axis in grid.axes if axis.path in LAYOUT_SIZES}
