@@ -37,15 +37,15 @@ if TYPE_CHECKING:
     from capacity_tui.engine.choose.advice.machine_notes import predicted_bottleneck as predicted_bottleneck
     from capacity_tui.engine.choose.advice.offers import Offer as Offer
     from capacity_tui.engine.choose.advice.offers import offers as offers
-    from capacity_tui.engine.choose.answers import Explained as Explained
     from capacity_tui.engine.choose.answers import answer as answer
-    from capacity_tui.engine.choose.answers import explain as explain
     from capacity_tui.engine.choose.answers import step_seconds as step_seconds
     from capacity_tui.engine.choose.audit import audit as _choose_audit
     from capacity_tui.engine.choose.audit.audit import Audit as Audit
     from capacity_tui.engine.choose.audit.audit import audit as audit
     from capacity_tui.engine.choose.command_line import command_text as command_text
     from capacity_tui.engine.choose.command_line import command_words as command_words
+    from capacity_tui.engine.choose.explaining import Explained as Explained
+    from capacity_tui.engine.choose.explaining import explain as explain
     from capacity_tui.engine.choose.hardware_settings import settings_for as settings_for
     from capacity_tui.engine.choose.hardware_settings import settings_for_plan as settings_for_plan
     from capacity_tui.engine.choose.hardware_settings import settings_for_row as settings_for_row
@@ -174,8 +174,8 @@ if TYPE_CHECKING:
     from capacity_tui.engine.plan.imports.imported import import_plan as import_plan
     from capacity_tui.engine.plan.line.completing import Completion as Completion
     from capacity_tui.engine.plan.line.completing import completions as completions
-    from capacity_tui.engine.plan.line.flags import PlanFlags as PlanFlags
     from capacity_tui.engine.plan.line.flags import line_of_flags as line_of_flags
+    from capacity_tui.engine.plan.line.given_flags import PlanFlags as PlanFlags
     from capacity_tui.engine.plan.line.hardware_words import offered_accelerators as offered_accelerators
     from capacity_tui.engine.plan.line.reading import read_line as read_line
     from capacity_tui.engine.plan.line.vocabulary import line_examples as line_examples

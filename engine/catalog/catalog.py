@@ -199,15 +199,16 @@ class Catalog:
 
     def instances_with(self, accelerator: str) -> Sequence[Instance]:
         """Return the instances that have whole devices of an accelerator."""
-        return self._instances_by_accelerator.get(accelerator, ())
+        known = self._instances_by_accelerator
+        if accelerator not in known:
+            rows = self.instances.where("accelerator", accelerator)
+            known[accelerator] = [row for row in rows if row.device_share == 1]
+        return known[accelerator]
 
     @cached_property
-    def _instances_by_accelerator(self) -> Mapping[str, Sequence[Instance]]:
-        found: dict[str, list[Instance]] = {}
-        for row in self.instances.values():
-            if row.device_share == 1:
-                found.setdefault(row.accelerator, []).append(row)
-        return found
+    def _instances_by_accelerator(self) -> dict[str, Sequence[Instance]]:
+        """The instances that were asked for by now."""
+        return {}
 
     @property
     def problems(self) -> tuple[CapacityError, ...]:

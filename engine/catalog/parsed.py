@@ -8,8 +8,6 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from capacity_tui.engine.errors import StorageError
 from capacity_tui.engine.files import cache_folder, write_atomically
 
@@ -24,6 +22,8 @@ def parse_shipped(file: Traversable) -> dict[str, Any]:
     kept = _kept(file.name, content)
     rows = _read(kept)
     if rows is None:
+        import yaml  # noqa: PLC0415 - it takes longer to load than what is kept
+
         rows = yaml.load(content, Loader=yaml.CSafeLoader)
         _keep(kept, rows)
     return rows

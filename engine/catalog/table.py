@@ -88,6 +88,13 @@ class Table(Mapping[str, RowT], Generic[RowT]):
         """Other names and the ids they stand for."""
         return self._aliases
 
+    def where(self, field: str, value: object) -> Iterator[RowT]:
+        """Yield the rows that have a value in a field; no other row is checked for it."""
+        for row_id in self:
+            row = self._rows.get(row_id) or self._own[0].get(row_id)
+            if (self._shipped[row_id].get(field) if row is None else getattr(row, field)) == value:
+                yield self[row_id]
+
     def find(self, name: str) -> RowT:
         """Return the row of an id, an alias or a maker's name, whatever its case, spaces and hyphens.
 

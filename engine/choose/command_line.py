@@ -11,7 +11,8 @@ from capacity_tui.engine.choose.line_plan import plan_of_line
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.plan.files.loading import apply_settings
 from capacity_tui.engine.plan.files.writing import setting_text
-from capacity_tui.engine.plan.line.flags import PlanFlags, line_of_flags
+from capacity_tui.engine.plan.line.flags import line_of_flags
+from capacity_tui.engine.plan.line.given_flags import PlanFlags
 from capacity_tui.engine.plan.plan import AUTO, DETECTED, Plan
 
 if TYPE_CHECKING:

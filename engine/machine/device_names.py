@@ -7,11 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
+from capacity_tui.engine.catalog.parsed import parse_shipped
+from capacity_tui.engine.machine.cpu_list import parse_cpu_list
 from capacity_tui.engine.machine.facts import Fact, missing
-from capacity_tui.engine.machine.host_files import parse_cpu_list
-from capacity_tui.engine.machine.machine import DiskKind
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.machine.machine import DiskKind
 
 SOURCE = "profiles/device_names.yaml"
 MEBIBYTE = 1 << 20
@@ -29,7 +32,7 @@ class AcceleratorName:
     """
 
     id: str
-    pattern: re.Pattern[str]
+    pattern: str
     memory_mib: int | None
     pci: tuple[str, ...]
 
@@ -79,14 +82,17 @@ class X86Model:
 
 @dataclass(frozen=True, slots=True)
 class DeviceNames:
-    """The contents of device_names.yaml; ``makers`` matches a maker's name in front of a device's."""
+    """The contents of device_names.yaml; ``makers`` matches a maker's name in front of a device's.
+
+    The patterns of single devices are kept as text: there are hundreds, and most runs of the program ask for none.
+    """
 
     makers: re.Pattern[str]
     cpu_vendors: Mapping[str, str]
     tolerance: float
     accelerators: tuple[AcceleratorName, ...]
-    cpus: tuple[tuple[str, re.Pattern[str]], ...]
-    disks: tuple[tuple[DiskKind, re.Pattern[str]], ...]
+    cpus: tuple[tuple[str, str], ...]
+    disks: tuple[tuple[DiskKind, str], ...]
     arm_parts: Mapping[str, str]
     simd: tuple[Simd, ...]
     x86_models: tuple[X86Model, ...]
@@ -97,7 +103,7 @@ def match_accelerator(name: str, memory_bytes: int | None, source: str = SOURCE)
     """Return the catalogue id of an accelerator by its driver's name and its memory in bytes."""
     names = device_names()
     plain = plain_name(name)
-    named = [row for row in names.accelerators if row.pattern.fullmatch(plain)]
+    named = [row for row in names.accelerators if re.fullmatch(row.pattern, plain, re.IGNORECASE)]
     return _only(named, f"name {name!r}", memory_bytes, source)
 
 
@@ -113,14 +119,15 @@ def match_cpu(model: str) -> Fact[str]:
     """Return the catalogue id of a CPU by its model name."""
     plain = plain_name(model)
     for identifier, pattern in device_names().cpus:
-        if pattern.search(plain):
+        if re.search(pattern, plain, re.IGNORECASE):
             return Fact(identifier, "catalogue", SOURCE)
     return missing(SOURCE, f"no catalogue row for {model!r}")
 
 
 def match_disk(model: str) -> DiskKind | None:
     """Return the kind of a disk whose model name alone tells it, such as a cloud volume."""
-    return next((kind for kind, pattern in device_names().disks if pattern.search(model)), None)
+    disks = device_names().disks
+    return next((kind for kind, pattern in disks if re.search(pattern, model, re.IGNORECASE)), None)
 
 
 def plain_name(name: str) -> str:
@@ -144,23 +151,16 @@ def _only(named: Sequence[AcceleratorName], what: str, memory_bytes: int | None,
 
 @lru_cache(maxsize=1)
 def device_names() -> DeviceNames:
-    """Return the bundled table of device names.
-
-    Read without the catalogue's reader, whose checks load pydantic and would double the time of detection.
-    """
-    import yaml  # noqa: PLC0415 - 15 ms that a screen's first paint must not wait for
-
-    text = files("capacity_tui.profiles").joinpath("device_names.yaml").read_text(encoding="utf-8")
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    data = cast("dict[str, list[dict[str, object]]]", yaml.load(text, Loader=loader))  # noqa: S506 - both are safe loaders
+    """Return the bundled table of device names."""
+    data: Mapping[str, list[dict[str, object]]] = parse_shipped(files("capacity_tui.profiles") / "device_names.yaml")
     makers = "|".join(re.escape(name) for name in cast("list[str]", data["makers"]))
     return DeviceNames(
         makers=re.compile(rf"^(?:{makers})\s+", re.IGNORECASE),
         cpu_vendors={str(row["id"]): str(row["name"]) for row in data["cpu_vendors"]},
         tolerance=float(cast("float", data["memory_tolerance"])),
         accelerators=tuple(_accelerator(row) for row in data["accelerators"]),
-        cpus=tuple((str(row["id"]), _pattern(row)) for row in data["cpus"]),
-        disks=tuple((cast("DiskKind", row["kind"]), _pattern(row)) for row in data["disks"]),
+        cpus=tuple((str(row["id"]), str(row["pattern"])) for row in data["cpus"]),
+        disks=tuple((cast("DiskKind", row["kind"]), str(row["pattern"])) for row in data["disks"]),
         arm_parts={str(row["part"]): str(row["name"]) for row in data["arm_parts"]},
         simd=tuple(Simd(**row) for row in data["simd"]),  # type: ignore[arg-type]  # the fields of the table
         x86_models=tuple(_x86_model(row) for row in data["x86_models"]),
@@ -176,11 +176,7 @@ def _x86_model(row: Mapping[str, object]) -> X86Model:
 def _accelerator(row: Mapping[str, object]) -> AcceleratorName:
     return AcceleratorName(
         id=str(row["id"]),
-        pattern=_pattern(row),
+        pattern=str(row["pattern"]),
         memory_mib=cast("int | None", row.get("memory_mib")),
         pci=tuple(cast("list[str]", row.get("pci", []))),
     )
-
-
-def _pattern(row: Mapping[str, object]) -> re.Pattern[str]:
-    return re.compile(str(row["pattern"]), re.IGNORECASE)

@@ -7,11 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.resources import files
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
+from capacity_tui.engine.catalog.parsed import parse_shipped
 from capacity_tui.engine.machine.device_names import plain_name
 from capacity_tui.engine.machine.facts import Fact, missing
-from capacity_tui.engine.machine.machine import Accelerator
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.machine.machine import Accelerator
 
 SOURCE = "profiles/hardware_settings.yaml"
 BY_GENERATION = missing(SOURCE, "no row for this generation")
@@ -84,12 +87,8 @@ def with_abilities(gpu: Accelerator) -> Accelerator:
 
 @lru_cache(maxsize=1)
 def table() -> Mapping[str, object]:
-    """Return the bundled table, read as it is: detection must not wait for the catalogue's checks."""
-    import yaml  # noqa: PLC0415 - a screen's first paint must not wait for it
-
-    text = files("capacity_tui.profiles").joinpath("hardware_settings.yaml").read_text(encoding="utf-8")
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    return cast("Mapping[str, object]", yaml.load(text, Loader=loader))  # noqa: S506 - both are safe loaders
+    """Return the bundled table."""
+    return parse_shipped(files("capacity_tui.profiles") / "hardware_settings.yaml")
 
 
 @lru_cache(maxsize=1)

@@ -15,7 +15,6 @@ from capacity_tui.engine.machine.commands import run_command
 from capacity_tui.engine.machine.facts import Fact, detected, missing
 
 COMMAND_SECONDS = 3.0  # vendor tools answer in well under a second unless their driver hangs
-MOST_CPUS = 1 << 16  # Linux is built for 8192 at most; a longer list is damaged
 NO_ANSWER = f"no answer within {COMMAND_SECONDS:g} s"
 
 REASONS = {errno.ENOENT: "this machine does not tell", errno.EACCES: "permission denied"}
@@ -134,19 +133,6 @@ class Host:
             if not folder or not self.exists(place):
                 raise
             return self.run((place, *words[1:]), COMMAND_SECONDS)
-
-
-def parse_cpu_list(text: str) -> tuple[int, ...]:
-    """Return the numbers in a kernel list such as ``0-3,8``; raises ValueError, also for a list without bounds."""
-    numbers: list[int] = []
-    for part in text.split(","):
-        first, _, last = part.strip().partition("-")
-        if first:
-            listed = range(int(first), int(last or first) + 1)
-            if len(numbers) + len(listed) > MOST_CPUS:
-                raise ValueError(f"more than {MOST_CPUS} CPUs listed")
-            numbers.extend(listed)
-    return tuple(numbers)
 
 
 def parse_pairs(text: str) -> dict[str, str]:

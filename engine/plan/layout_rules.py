@@ -345,7 +345,8 @@ def with_following(layout: Layout, given: Collection[str]) -> Layout:
         layout: sizes; over arrays of layouts too.
         given: names of those in ``FOLLOWING`` that stay as they are.
     """
-    follow: dict[str, Number] = {}
+    # Without stages there are no pieces of a pipeline to take turns.
+    follow: dict[str, Number] = {"interleave": where(layout.pp > 1, layout.interleave, 1.0)}
     if "etp" not in given:
         follow["etp"] = where(layout.ep > 1, 1.0, layout.tp)
     if "dp" not in given:
@@ -353,10 +354,7 @@ def with_following(layout: Layout, given: Collection[str]) -> Layout:
     if "sequence_parallel" not in given:
         follow["sequence_parallel"] = (layout.tp > 1) * 1.0
     ranks = follow.get("dp", layout.dp) * layout.cp
-    follow["shard"] = np.minimum(layout.shard, ranks) if "shard" in given else ranks
-    # Without stages there are no pieces of a pipeline to take turns.
-    follow["interleave"] = where(layout.pp > 1, layout.interleave, 1.0)
-    return replace(layout, **follow)
+    return replace(layout, shard=np.minimum(layout.shard, ranks) if "shard" in given else ranks, **follow)
 
 
 def possible(layout: Layout, *besides: LayoutRule) -> Flags:

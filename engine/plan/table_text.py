@@ -8,7 +8,6 @@ from pydantic import BaseModel
 
 from capacity_tui.engine.catalog.reading import read_yaml
 from capacity_tui.engine.errors import DocumentError, Place, PlanError
-from capacity_tui.engine.plan.line.hardware_words import figures_of
 from capacity_tui.engine.plan.plan import counted_name
 
 _SPEC = "hardware.spec"
@@ -48,6 +47,8 @@ def table_of(path: str, text: str, is_list: bool) -> object:
 
 
 def _table(path: str, text: str, is_named: bool) -> dict[str, object]:
+    from capacity_tui.engine.plan.line.hardware_words import figures_of  # noqa: PLC0415 - few plans are typed
+
     found: dict[str, object] = {}
     for word in text.replace(",", " ").split():
         key, equals, value = word.partition("=")

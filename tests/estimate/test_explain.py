@@ -13,7 +13,7 @@ import pytest
 
 from capacity_tui.engine import estimate as package
 from capacity_tui.engine.api import answer, explain, load_catalog
-from capacity_tui.engine.choose.answers import Explained
+from capacity_tui.engine.choose.explaining import Explained
 from capacity_tui.engine.choose.modes.modes import with_auto_resolved
 from capacity_tui.engine.choose.whatif.trials import EstimatedPlan, re_estimate
 from capacity_tui.engine.errors import PlanError

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from capacity_tui.engine.api import answer, completions, line_of_flags, plan_of_line, read_line
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.plan.line.flags import PlanFlags
+from capacity_tui.engine.plan.line.given_flags import PlanFlags
 
 LORA_70B = {
     "model.name": "llama-3.1-70b",

@@ -20,7 +20,8 @@ from capacity_tui.engine.api import (
 )
 from capacity_tui.engine.choose.line_plan import plan_of_line
 from capacity_tui.engine.plan.files.examples import example_names, example_text
-from capacity_tui.engine.plan.line.flags import PlanFlags, line_of_flags
+from capacity_tui.engine.plan.line.flags import line_of_flags
+from capacity_tui.engine.plan.line.given_flags import PlanFlags
 from capacity_tui.engine.plan.plan import Plan
 
 MODELS = ("llama-3.1-8b", "gpt2-small", "qwen3-30b-a3b")

@@ -28,7 +28,7 @@ def comparison(entries: Sequence[tuple[str, Answer]], wanted: str | None, output
         UsageError: there are not two.
     """
     from capacity_tui.engine.api import Named, comparison_tables, side_by_side, write_comparison
-    from capacity_tui.tui.headless.tables.answer import side_by_side_tables
+    from capacity_tui.tui.headless.tables.comparison import side_by_side_tables
 
     if len(entries) < 2:
         raise click.UsageError("--compare needs two plans: name two FILEs, give --gpu twice, or pin plans beside one")

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
+from typing import cast
 
 import click
 
 from capacity_tui.engine.api import CapacityError
-from capacity_tui.tui.headless.accuracy import accuracy
-from capacity_tui.tui.headless.audit import audit
-from capacity_tui.tui.headless.catalogue import hardware, instances, models
-from capacity_tui.tui.headless.examples import examples
-from capacity_tui.tui.headless.machine import configs, detect
-from capacity_tui.tui.headless.measure import calibrate, sample
-from capacity_tui.tui.headless.needs import need
-from capacity_tui.tui.headless.plans import plan, validate
-from capacity_tui.tui.headless.saved import plans
-from capacity_tui.tui.headless.search import search
-from capacity_tui.tui.headless.sensitivity import sensitivity
 
 PROGRAM = "capacity-tui"
 _EPILOG = """\b
@@ -25,6 +16,41 @@ Exit codes: 0 done, 1 the plan does not fit (plan --check), 2 bad input, 3 a mis
 Shell completion, for bash (or zsh_source, fish_source):
   eval "$(_CAPACITY_TUI_COMPLETE=bash_source capacity-tui)"
 """
+
+
+_HOMES = {
+    command: module
+    for module, commands in {
+        "accuracy": "accuracy",
+        "audit": "audit",
+        "catalogue": "hardware instances models",
+        "examples": "examples",
+        "machine": "configs detect",
+        "measure": "calibrate sample",
+        "needs": "need",
+        "plans": "plan validate",
+        "saved": "plans",
+        "search": "search",
+        "sensitivity": "sensitivity",
+    }.items()
+    for command in commands.split()
+}
+"""The module beside this one that has each command."""
+
+
+class Commands(click.Group):
+    """The commands, each loaded when it is asked for: one need not wait for what the others import."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of the commands."""
+        return sorted({*_HOMES, *super().list_commands(ctx)})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return the command of a name; None where there is none: then all are loaded, to tell the nearest."""
+        for name in (cmd_name,) if cmd_name in _HOMES else _HOMES:
+            if name not in self.commands:
+                self.add_command(cast("click.Command", getattr(import_module(f"{__package__}.{_HOMES[name]}"), name)))
+        return super().get_command(ctx, cmd_name)
 
 
 class UsageError(CapacityError):
@@ -50,7 +76,12 @@ def run_command(arguments: list[str]) -> int:
     return code if isinstance(code, int) else 0
 
 
-@click.group(invoke_without_command=True, epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=Commands,
+    invoke_without_command=True,
+    epilog=_EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(package_name=PROGRAM, prog_name=PROGRAM)
 @click.option(
     "--plan",
@@ -86,10 +117,3 @@ def group(
     from capacity_tui.tui.app import run
 
     return run(plan_path=plan_path, gpu=gpu, ascii=ascii_only, mouse=not no_mouse, theme=theme)
-
-
-for command in (
-    detect, configs, plan, search, audit, validate, plans, examples, models, hardware, instances, sample, calibrate,
-    accuracy, need, sensitivity,
-):  # fmt: skip
-    group.add_command(command)

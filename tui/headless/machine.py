@@ -131,7 +131,7 @@ def _write_machine(
         said += surroundings_parts(machine, catalog, ascii_only=not wide)
     parts = [*rich_parts(said)]
     if comparison:
-        from capacity_tui.tui.headless.tables.answer import comparison_table
+        from capacity_tui.tui.headless.tables.comparison import comparison_table
 
         parts.append(comparison_table([(e.mode.id, e.plan, e.estimate) for e in _entries(comparison)]))
     write(as_text(parts, output is not None), output)
@@ -175,7 +175,7 @@ def configs(
         }
         write(to_json(results), None)
     else:
-        from capacity_tui.tui.headless.tables.answer import comparison_table
+        from capacity_tui.tui.headless.tables.comparison import comparison_table
 
         table = comparison_table([(e.mode.id, e.plan, e.estimate) for e in chosen])
         warnings = (f"{entry.mode.id}: {text}" for entry in chosen for text in _warning_lines(entry))

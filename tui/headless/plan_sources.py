@@ -81,23 +81,23 @@ def source_of(name: str | None, flags: PlanFlags) -> PlanSource:
     Raises:
         CapacityError: nothing is called that, or a word or flag makes no sense.
     """
-    from capacity_tui.engine.api import changed_by_line, line_of_flags, read_line, read_source, refuse_faults
+    from capacity_tui.engine import api as engine
 
     if name is None:
-        return _imported(flags, {}, None) if flags.imports else _of_line(line_of_flags(flags), "the flags")
-    line = read_line(name) if _may_be_line(name) else None
+        return _imported(flags, {}, None) if flags.imports else _of_line(engine.line_of_flags(flags), "the flags")
+    line = engine.read_line(name) if _may_be_line(name) else None
     if line is not None and not line.understood:
         line = None  # what says nothing at all is the name of a plan with a slip of the pen
     if flags.imports:
         if line is None:
-            return _imported(flags, {}, read_source(name, sys.stdin.buffer).plan())
-        refuse_faults(line)
+            return _imported(flags, {}, engine.read_source(name, sys.stdin.buffer).plan())
+        engine.refuse_faults(line)
         return _imported(flags, line.values, None)
-    source = _of_line(line, name) if line is not None else read_source(name, sys.stdin.buffer)
+    source = _of_line(line, name) if line is not None else engine.read_source(name, sys.stdin.buffer)
     if not flags.is_given:
         return source
     plan = source.plan()
-    return replace(source, made=changed_by_line(plan, line_of_flags(flags, plan.task)))
+    return replace(source, made=engine.changed_by_line(plan, engine.line_of_flags(flags, plan.task)))
 
 
 def _of_line(line: OneLine, name: str) -> PlanSource:

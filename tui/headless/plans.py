@@ -212,7 +212,7 @@ def _estimated(plan: Plan) -> Answer:
 
 def _explained(plan: Plan, key: str, output: Path | None) -> str:
     from capacity_tui.engine.api import PICTURES, explain_along
-    from capacity_tui.tui.headless.tables.answer import explanation_tables
+    from capacity_tui.tui.headless.tables.explanation import explanation_tables
 
     if key in PICTURES:
         return _drawn(plan, key, output)
@@ -222,7 +222,7 @@ def _explained(plan: Plan, key: str, output: Path | None) -> str:
 def _drawn(plan: Plan, group: str, output: Path | None) -> str:
     """Return the picture behind a group of figures; the roofline with what limits the run."""
     from capacity_tui.engine.api import PlanError, picture_lines, picture_of
-    from capacity_tui.tui.headless.tables.answer import limit_line
+    from capacity_tui.tui.headless.tables.explanation import limit_line
 
     answer = _estimated(plan)
     drawn = picture_of(group, answer)

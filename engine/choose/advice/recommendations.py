@@ -273,9 +273,7 @@ def _instances(case: EstimatedPlan) -> Iterator[Remedy]:
     def price(row: Instance) -> float:
         return row.usd_per_device_hour or np.inf
 
-    like = [
-        row for row in catalog.instances.values() if row.accelerator == mine.accelerator and price(row) < price(mine)
-    ]
+    like = [row for row in catalog.instances.where("accelerator", mine.accelerator) if price(row) < price(mine)]
     for row in sorted(like, key=price)[:2]:
         change = {"hardware.name": row.id, "hardware.devices": int(case.resolved.cluster.devices)}
         yield Remedy("cheaper_instance", f"Rent {row.name} ({row.provider})", change)

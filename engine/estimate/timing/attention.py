@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import chain
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.counts import counted
@@ -124,7 +125,7 @@ def attention_kernel(wanted: str, device: Device, software: Framework | None, ca
         return table[setting.value]
     own = () if software is None else software.attention or catalog.frameworks[UNNAMED].attention
     preferred = [table[name] for name in own if name in table]
-    return next(kernel for kernel in (*preferred, *table.values()) if kernel.runs_on(row))
+    return next(kernel for kernel in chain(preferred, table.values()) if kernel.runs_on(row))
 
 
 def fastest_kernel(device: Device, catalog: Catalog) -> AttentionKernel:

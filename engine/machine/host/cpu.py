@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable
 
+from capacity_tui.engine.machine.cpu_list import parse_cpu_list
 from capacity_tui.engine.machine.device_names import device_names, match_cpu
 from capacity_tui.engine.machine.facts import Fact, detected, missing
 from capacity_tui.engine.machine.host import cgroup
@@ -18,7 +19,7 @@ from capacity_tui.engine.machine.host.cpu_topology import (
     online_cpus,
     socket_count,
 )
-from capacity_tui.engine.machine.host_files import Host, parse_cpu_list, parse_pairs
+from capacity_tui.engine.machine.host_files import Host, parse_pairs
 from capacity_tui.engine.machine.machine import Cpu
 
 CPUINFO = "/proc/cpuinfo"

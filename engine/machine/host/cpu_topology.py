@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 
+from capacity_tui.engine.machine.cpu_list import parse_cpu_list
 from capacity_tui.engine.machine.facts import Fact, detected, missing
-from capacity_tui.engine.machine.host_files import Host, parse_cpu_list
+from capacity_tui.engine.machine.host_files import Host
 from capacity_tui.engine.machine.machine import Cache, NumaNode
 
 CPUS = "/sys/devices/system/cpu"

@@ -3,43 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.catalog.names import key_of, nearest
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.models.families import presumed_family
+from capacity_tui.engine.plan.line.given_flags import PlanFlags
 from capacity_tui.engine.plan.line.hardware_words import named_hardware
 from capacity_tui.engine.plan.line.model_words import MODEL, named_model, sized_model
 from capacity_tui.engine.plan.line.setting_words import SEQUENCE, TOKENS, amount_of, counted
 from capacity_tui.engine.plan.line.vocabulary import FINETUNE, FIT, TRAIN, vocabulary
 from capacity_tui.engine.plan.line.words import Meaning, OneLine, Word
-
-
-@dataclass(frozen=True, slots=True)
-class PlanFlags:
-    """Flags as somebody gave them; None where they were not given.
-
-    Attributes:
-        model: a model's name, or its size.
-        task: train, full, lora, qlora, dora, infer or fit.
-        gpu: hardware with its number, as ``8xH100-SXM``.
-        seq: tokens of one sequence.
-        tokens: of the whole job.
-        imports: configurations of other tools, by file or folder.
-    """
-
-    model: str | None = None
-    task: str | None = None
-    gpu: str | None = None
-    seq: str | None = None
-    tokens: str | None = None
-    imports: tuple[str, ...] = ()
-
-    @property
-    def is_given(self) -> bool:
-        """Whether any flag was given that changes a plan."""
-        return any((self.model, self.task, self.gpu, self.seq, self.tokens))
 
 
 def line_of_flags(flags: PlanFlags, task: str | None = None, catalog: Catalog | None = None) -> OneLine:
