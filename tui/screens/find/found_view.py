@@ -11,7 +11,7 @@ from capacity_tui.tui.found import ALWAYS, ExcludedPlans, Found, FoundCell, Foun
 
 if TYPE_CHECKING:
     from capacity_tui.engine.api import Found as FoundPlan
-    from capacity_tui.engine.api import Plan, Question, SearchAnswer
+    from capacity_tui.engine.api import Plan, Question, Rejected, SearchAnswer
 
 _MEMORY, _HOURLY = "memory.utilization_percent", "cost.usd_per_hour"
 _JOB, _STEP = "computation.estimated_train_time_seconds", "computation.step_seconds"
@@ -23,7 +23,7 @@ _TRAIN = ((_MEMORY,), (_JOB, _STEP), (_HOURLY,), (_PRICE, _PRICE_EACH))
 _INFER = ((_MEMORY,), (_FIRST, _STEP), (_EACH,), (_RATE,), (_HOURLY,), (_PRICE_EACH,))
 """Figures of a row in order; of several the first that is known."""
 _RANKS = {_MEMORY: 2, _HOURLY: 5, _RATE: 3}
-_HEADS = {_MEMORY: "memory", _HOURLY: "$/h", _PRICE_EACH: "$/M tok", _STEP: "step"}
+_HEADS = {_MEMORY: "memory", _HOURLY: "$/h", _PRICE_EACH: "$/M tok", _STEP: "step", _RATE: "tok/s"}
 """Heads that differ from what a figure is called elsewhere, for want of room."""
 _MODEL, _HARDWARE, _DEVICES = "model.name", "hardware.name", "hardware.devices"
 _SIZES = ("tp", "pp", "cp", "ep", "interleave")
@@ -52,8 +52,8 @@ def found_of(answer: SearchAnswer, question: Question) -> Found:
         tried=answer.evaluated,
         fitting=answer.fitting,
         seconds=answer.seconds,
-        excluded=tuple(ExcludedPlans(one.rule, one.count, one.example) for one in answer.rejected),
-        missed=tuple(ExcludedPlans(one.rule, one.count, one.example) for one in answer.missed),
+        excluded=tuple(map(_excluded, answer.rejected)),
+        missed=tuple(map(_excluded, answer.missed)),
         is_complete=answer.complete,
         share=answer.share_done,
         weighed=(weighed[0], weighed[1]) if len(weighed) > 1 else None,
@@ -135,6 +135,13 @@ class _Table:
         return any(key in found.figures for found in self.found)
 
 
+def _excluded(rejected: Rejected) -> ExcludedPlans:
+    """Return what excluded something, figures by what stands over their column."""
+    key, space, rest = rejected.rule.partition(" ")
+    rule = f"{_head(key)}{space}{rest}" if key in FIGURES else rejected.rule
+    return ExcludedPlans(rule, rejected.count, rejected.example)
+
+
 def _layout(change: Mapping[str, object], devices: int | None) -> str:
     """Return the sizes of a layout that are more than one, and how far it is sharded."""
     sizes = {name: change.get(_LAYOUT + name) for name in ("dp", *_SIZES)}
@@ -168,8 +175,12 @@ def _about(found: FoundPlan, figures: Sequence[str]) -> Iterator[str]:
 
 
 def _range_text(key: str, value: Interval) -> str:
-    unit = FIGURES[key].unit.format(**_WORDS)
-    return f"{_head(key)} {written_figure(float(value.low), unit)} – {written_figure(float(value.high), unit)}"
+    return f"{_head(key)} {_text(key, float(value.low))} – {_text(key, float(value.high))}"
+
+
+def _text(key: str, value: float) -> str:
+    """Return a figure as it stands below its head, without a unit that stands there."""
+    return written_figure(value, FIGURES[key].unit.format(**_WORDS)).removesuffix(f" {_head(key)}")
 
 
 def _set_cell(value: object) -> FoundCell:
@@ -180,7 +191,7 @@ def _set_cell(value: object) -> FoundCell:
 def _figure_cell(key: str, value: Interval | None) -> FoundCell:
     if value is None:
         return FoundCell("n/a")
-    return FoundCell(written_figure(float(value.value), FIGURES[key].unit.format(**_WORDS)), float(value.value))
+    return FoundCell(_text(key, float(value.value)), float(value.value))
 
 
 def _head(key: str) -> str:

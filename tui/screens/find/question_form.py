@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _GAP = 2
 _MOST_TEXT = 40
+_ROOM_FOR_ALL = 96
 _NOTHING = "–"
 
 
@@ -32,7 +33,7 @@ class QuestionForm(Panel):
         super().__init__()
         self._fields: tuple[Field, ...] = ()
         self._said: frozenset[str] = frozenset()
-        self._places: list[tuple[int, int]] = []
+        self._places: dict[int, tuple[int, int]] = {}
         self.commands = {
             **self.commands,
             "cursor.up": partial(self._move_line, -1),
@@ -62,7 +63,7 @@ class QuestionForm(Panel):
 
     def item_at(self, index: int) -> int | None:
         """Return the first part of a line."""
-        return next((item for item, (row, _) in enumerate(self._places) if row == index), None)
+        return next((item for item, (row, _) in self._places.items() if row == index), None)
 
     def build(self, width: int) -> tuple[list[Line], range | None]:
         """Lay the parts out one after the other, and take as many lines as they need."""
@@ -70,16 +71,19 @@ class QuestionForm(Panel):
             self._take_height(1)
             return [line(Span(" reading the plan…", "dim"))], None
         lines: list[list[Span]] = [[]]
-        used, self._places = 0, []
-        label = max(width - 4, 1)
+        used, self._places = 0, {}
+        # On a small terminal, what says nothing is shown while one is at it.
+        is_short = width < _ROOM_FOR_ALL and not self.is_current
         for index, field in enumerate(self._fields):
-            text = clip(field.text or _NOTHING, min(_MOST_TEXT, max(label - cell_len(field.label), 4)))
+            if is_short and not field.text:
+                continue
+            text = clip(field.text or _NOTHING, min(_MOST_TEXT, max(width - cell_len(field.label) - 4, 4)))
             size = cell_len(field.label) + cell_len(text) + 2
             if used and used + size > width:
                 lines.append([])
                 used = 0
             at_cursor = index == self.cursor and self.is_current
-            self._places.append((len(lines) - 1, used))
+            self._places[index] = len(lines) - 1, used
             role = "best" if field.key in self._said else "value" if field.text else "dim"
             lines[-1] += [
                 Span("▌" if at_cursor else " ", "accent"),
@@ -89,7 +93,7 @@ class QuestionForm(Panel):
             ]
             used += size + _GAP
         self._take_height(len(lines))
-        row = self._places[self.cursor][0]
+        row = self._places.get(self.cursor, (0, 0))[0]
         return [Line(tuple(spans)) for spans in lines], range(row, row + 1)
 
     def _take_height(self, lines: int) -> None:
@@ -100,7 +104,7 @@ class QuestionForm(Panel):
 
     def _move_line(self, offset: int) -> None:
         """Go to the part above or below."""
-        row, column = self._places[self.cursor]
-        beside = [(abs(x - column), index) for index, (y, x) in enumerate(self._places) if y == row + offset]
+        row, column = self._places.get(self.cursor, (0, 0))
+        beside = [(abs(x - column), index) for index, (y, x) in self._places.items() if y == row + offset]
         if beside:
             self.move_to(min(beside)[1])

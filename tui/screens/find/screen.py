@@ -39,7 +39,7 @@ class FindScreen(ViewScreen):
     AUTO_FOCUS: ClassVar[str] = "#found"
     BINDINGS: ClassVar[list[BindingType]] = bindings("find")
     HORIZONTAL_BREAKPOINTS = [(0, "-slender"), (116, "-broad")]  # noqa: RUF012
-    VERTICAL_BREAKPOINTS = [(0, "-low"), (16, "-short"), (22, "-tall")]  # noqa: RUF012
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (16, "-short"), (22, "-middle"), (32, "-tall")]  # noqa: RUF012
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
@@ -204,7 +204,7 @@ class FindScreen(ViewScreen):
         def build(width: int) -> list[Line]:
             return rule_lines(found, width)
 
-        self.app.push_screen(TextDialog("What rules exclude", build, self.session.copy))
+        self.app.push_screen(TextDialog("What was excluded, and by what", build, self.session.copy))
 
     def _show_front(self) -> None:
         """Show the picture alone, then the rows alone, then both where there is room."""
