@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.choose.answers import answer
 from capacity_tui.engine.choose.modes.modes import fill
+from capacity_tui.engine.choose.need.bounds import Bounds
 from capacity_tui.engine.choose.need.need import need
 from capacity_tui.engine.choose.search.axes import parse_axis
 from capacity_tui.engine.choose.search.question import Question, parse_goal, parse_limit
@@ -137,6 +138,29 @@ def test_the_largest_model_is_that_of_trying_each():
     assert found.found.change == {"model.name": max(fitting, key=sizes.get)}
     assert found.value == max(sizes[name] for name in fitting)
     assert found.neighbour.value == min(size for size in sizes.values() if size > found.value)
+
+
+@pytest.mark.parametrize("name", ["h100-sxm-80gb", "rtx-4090", "a100-sxm-80gb", "mi300x", "l4", "t4", "b200-sxm"])
+def test_nothing_is_better_than_at_best(name):
+    for plan in (
+        TRAINED,
+        edited(TRAINED, {"training.precision": "auto", "training.tokens": "auto"}, FACTS).plan,
+        SERVED,
+    ):
+        for model in ("llama-3.2-1b", "gpt2-small", "qwen2.5-7b"):
+            change = {"hardware.name": name, "model.name": model}
+            best = Bounds(plan, FACTS).at_best(change)
+            try:
+                found = fill(edited(plan, change, FACTS).plan, "balanced", catalog=FACTS).estimate
+            except CapacityError:
+                continue
+            assert best["model.parameters"] == figure(found, "model.parameters").number
+            for key in best.keys() & {
+                "computation.estimated_train_time_seconds",
+                "cost.usd",
+                "memory.utilization_percent",
+            }:
+                assert best[key] <= figure(found, key).number, (key, model)
 
 
 def test_what_else_may_change_comes_with_the_answer():

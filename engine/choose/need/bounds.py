@@ -11,7 +11,7 @@ import numpy as np
 from capacity_tui.engine.catalog import Architecture, Catalog
 from capacity_tui.engine.choose.need.trying import MEMORY, REQUESTS
 from capacity_tui.engine.choose.search.question import Goal, Limit
-from capacity_tui.engine.cluster.cluster import Cluster
+from capacity_tui.engine.cluster.cluster import SIXTEEN_BIT, Cluster
 from capacity_tui.engine.cluster.pricing import HOUR
 from capacity_tui.engine.cluster.resolve_cluster import resolve_cluster
 from capacity_tui.engine.errors import CapacityError
@@ -109,7 +109,11 @@ class Bounds:
             tokens = self.catalog.modes["balanced"].tokens_per_parameter * size
         each = _TRAINED if self.plan.task == "train" else _TUNED
         work = each * max(float(row.params_active or size) - self._looked_up(row), 0.0) * float(tokens)
-        return work / (_largest(cluster.devices) * max(cluster.device.peaks.values()))
+        device, precision = cluster.device, self.plan.training.precision
+        # What is open becomes one of the types of 16 bits.
+        types = SIXTEEN_BIT if precision == AUTO else (precision,)
+        peak = max(device.peak(name) for name in types) * max(device.efficiency.boost, 1.0)
+        return work / (_largest(cluster.devices) * peak)
 
     @staticmethod
     def _looked_up(row: Architecture) -> float:
