@@ -63,12 +63,16 @@ if TYPE_CHECKING:
     from capacity_tui.engine.choose.modes.modes import Comparison as Comparison
     from capacity_tui.engine.choose.modes.modes import compare as compare
     from capacity_tui.engine.choose.modes.modes import fill as fill
+    from capacity_tui.engine.choose.modes.modes import open_fields as open_fields
     from capacity_tui.engine.choose.modes.modes import with_auto_resolved as with_auto_resolved
     from capacity_tui.engine.choose.need import trying as _choose_need_trying
     from capacity_tui.engine.choose.need.answer import Needed as Needed
     from capacity_tui.engine.choose.need.need import need as need
     from capacity_tui.engine.choose.proposal import open_plan as open_plan
     from capacity_tui.engine.choose.proposal import propose as propose
+    from capacity_tui.engine.choose.scaling import Scaled as Scaled
+    from capacity_tui.engine.choose.scaling import growing_runs as growing_runs
+    from capacity_tui.engine.choose.scaling import scaling_points as scaling_points
     from capacity_tui.engine.choose.search import answer as _choose_search_answer
     from capacity_tui.engine.choose.search import question as _choose_search_question
     from capacity_tui.engine.choose.search.answer import Found as Found
@@ -108,6 +112,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.estimate.resolve import resolve_plan as resolve_plan
     from capacity_tui.engine.estimate.result import UNDER_LOAD as UNDER_LOAD
     from capacity_tui.engine.estimate.result import Estimate as Estimate
+    from capacity_tui.engine.estimate.result import Scaling as Scaling
     from capacity_tui.engine.explain.roofline import Roofline as Roofline
     from capacity_tui.engine.explain.roofline import roofline as roofline
     from capacity_tui.engine.files import config_folder as config_folder
@@ -224,6 +229,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.present.pictures.pictures import picture_lines as picture_lines
     from capacity_tui.engine.present.pictures.pictures import picture_of as picture_of
     from capacity_tui.engine.present.plan_report import SCALING_HEADS as SCALING_HEADS
+    from capacity_tui.engine.present.plan_report import growth_remarks as growth_remarks
     from capacity_tui.engine.present.plan_report import scaling_rows as scaling_rows
     from capacity_tui.engine.present.plan_report import scaling_text as scaling_text
     from capacity_tui.engine.present.plan_values import SWITCH as SWITCH

@@ -65,7 +65,7 @@ class Action:
     footer: str = ""
 
 
-VIEWS = {"plan": "p", "find": "f", "machine": "m"}
+VIEWS = {"plan": "p", "find": "f", "scale": "s", "machine": "m"}
 """The views of the plan in order, each with its key in the strip that lists them."""
 
 PANELS = ("hardware", "config", "plans", "why", "live", "advice")
@@ -150,6 +150,13 @@ ACTIONS: tuple[Action, ...] = (
     Action("question.left", "question", "left,h", "The part at the left", "Finding plans"),
     Action("question.copy", "find", "y", "Copy the command that asks the same", "Finding plans", "command"),
     Action("found.copy", "find", "Y", "Copy the rows", "Finding plans"),
+    Action("scale.take", "scale", "enter", "Take the devices under the cursor over into the plan", "Scaling", "take"),
+    Action("scale.pin", "scale", "P", "Pin the row beside the plan", "Scaling", "pin"),
+    Action(
+        "scale.growth", "scale", "tab,shift+tab", "Same batch for all devices, or for each", "Scaling", "strong/weak"
+    ),
+    Action("scale.pictures", "scale", "v", "The pictures alone, or the rows again", "Scaling", "picture"),
+    Action("scale.copy", "scale", "Y", "Copy the rows", "Scaling"),
     Action("copy.plan", "plan", "y", "Copy the chosen plan as YAML", "Files"),
     Action("copy.table", "plan", "Y", "Copy the table of plans", "Files"),
     Action("file.save", "plan", "w", "Save the plan", "Files", "save"),

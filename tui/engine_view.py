@@ -17,6 +17,7 @@ from capacity_tui.engine.api import (
     CapacityError,
     Catalog,
     Cluster,
+    EstimatedPlan,
     ExplanationText,
     Limit,
     Machine,
@@ -65,6 +66,7 @@ from capacity_tui.tui.screens.plan.hardware_view import (
 )
 from capacity_tui.tui.screens.plan.pins_view import PinnedPlans
 from capacity_tui.tui.screens.plan.tried_view import Pair, tried, tried_pairs
+from capacity_tui.tui.screens.scale.scale_view import scaled_plans
 from capacity_tui.tui.tried import Tried
 from capacity_tui.tui.understood import Suggestion, Understood
 from capacity_tui.tui.view import Choice, Comparison, Document, Field, HardwareRow
@@ -74,6 +76,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from capacity_tui.engine.api import BenchmarkProgress, BenchmarkReport
+    from capacity_tui.tui.scaled import ScaledPlan
 
 
 _NOT_IN_NAMES = re.compile(r"[^\w.]+")
@@ -156,6 +159,12 @@ class PlanDocument:
     def advice(self, mode: str, is_wanted: Callable[[], bool]) -> tuple[Advice, ...]:
         """Return what would improve the plan as a mode fills it, the best first."""
         return tuple(map(advice_of, offers(self.plan, self._mode(mode), self.machine, is_wanted)))
+
+    def scaled(self, mode: str, growth: str) -> Iterator[ScaledPlan]:
+        """Yield the plan as a mode fills it on more and more devices."""
+        filled = self._mode(mode)
+        case = EstimatedPlan(_alone(self.plan), filled.resolved, filled.estimate, self.catalog, self.machine)
+        return scaled_plans(case, growth)
 
     def explain(self, mode: str, key: str) -> ExplanationText:
         """Say where a number of a mode comes from."""

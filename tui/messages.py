@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from capacity_tui.tui.found import Found, Question
     from capacity_tui.tui.measured import BenchmarkOutcome, BenchmarkStep, Load, Sample
     from capacity_tui.tui.recent import RecentPlan
+    from capacity_tui.tui.scaled import ScaledPlan
     from capacity_tui.tui.swap import LeftBehind
     from capacity_tui.tui.tried import Tried
     from capacity_tui.tui.understood import Understood
@@ -279,6 +280,18 @@ class PlanPinned(Answer):
         super().__init__()
         self.before = before
         self.document = document
+
+
+class PlanScaled(Answer):
+    """The plan was estimated on another number of devices.
+
+    Attributes:
+        plan: all that is known by now.
+    """
+
+    def __init__(self, plan: ScaledPlan) -> None:
+        super().__init__()
+        self.plan = plan
 
 
 class Failed(Answer):

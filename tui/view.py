@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from capacity_tui.tui.found import Question
     from capacity_tui.tui.headlines import Headline, Usage
     from capacity_tui.tui.measured import BenchmarkOutcome, BenchmarkStep, Load, Sampler
+    from capacity_tui.tui.scaled import ScaledPlan
     from capacity_tui.tui.tried import Tried
     from capacity_tui.tui.understood import Understood
     from capacity_tui.tui.what_if import Advice
@@ -251,11 +252,7 @@ class Document(Protocol):
         """Return the values that a step of a field may land on, in order; none for any; quick."""
 
     def edited(self, key: str, text: str) -> Document:
-        """Return the plan with one field changed.
-
-        Raises:
-            CapacityError: the text does not make sense for the field.
-        """
+        """Return the plan with one field changed; a ``CapacityError`` says why that makes no sense."""
 
     def tried(self, key: str, text: str) -> Tried:
         """Return what the plan would be with one field changed, or why it cannot be."""
@@ -286,6 +283,9 @@ class Document(Protocol):
     def question(self, said: Mapping[str, str]) -> Question:
         """Return what to search for around the plan: what is said, and what makes sense at once for the rest."""
 
+    def scaled(self, mode: str, growth: str) -> Iterator[ScaledPlan]:
+        """Yield the plan as a mode of its own fills it on more and more devices, each time all that is known so far."""
+
     def explain(self, mode: str, key: str) -> ExplanationText:
         """Say where a number comes from."""
 
@@ -293,11 +293,7 @@ class Document(Protocol):
         """Return the names of the plans beside it; quick."""
 
     def pinned(self, mode: str) -> Document:
-        """Return the plan with that of a mode beside it, under a name that is free.
-
-        Raises:
-            CapacityError: there are as many as there may be.
-        """
+        """Return the plan with that of a mode beside it, under a free name; refused where there are too many."""
 
     def pinned_with(self, change: Mapping[str, object]) -> Document:
         """Return the plan with what a change makes of it beside it; refused like ``pinned`` and ``edited``."""

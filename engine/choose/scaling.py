@@ -1,20 +1,41 @@
-"""Scalability: step time, speed-up and communication over device counts and batch sizes."""
+"""Scalability: step time, speed-up and communication over device counts and batch sizes.
+
+Strong scaling keeps the batch over all device counts, weak scaling keeps the batch of each device.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import groupby
 from typing import Literal
 
+import numpy as np
+
 from capacity_tui.engine.choose.space.grid import powers_of_two
-from capacity_tui.engine.choose.whatif.trials import EstimatedPlan, Trial, has_room, re_estimate, unit_seconds
+from capacity_tui.engine.choose.whatif.together import estimated_together
+from capacity_tui.engine.choose.whatif.trials import (
+    EstimatedPlan,
+    Trial,
+    has_room,
+    re_estimate,
+    resolved_change,
+    unit_seconds,
+)
 from capacity_tui.engine.estimate.bottleneck import NETWORK
+from capacity_tui.engine.estimate.estimate import estimate_resolved
+from capacity_tui.engine.estimate.figures import figure
 from capacity_tui.engine.estimate.result import Estimate, Scaling
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan.field_lists import model_sizes
+from capacity_tui.engine.units import HOUR_SECONDS
 
 Parallelism = Literal["data", "model"]
+Growth = Literal["strong", "weak"]
+FARTHEST = 4096
+"""Devices up to which a plan is tried at least where nobody says."""
+BEYOND = 8
+"""Times its own devices up to which it is tried at least."""
+_RATE = "computation.tokens_per_second"
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,26 +43,60 @@ class Curve:
     """The points of one batch size and kind of parallelism, by rising device count.
 
     Attributes:
-        batch: samples of a step.
+        batch: samples of a step; of the plan's own devices where it grows with them.
         parallelism: data or model.
         points: the points.
+        growth: whether the batch is that of all devices or of each.
     """
 
     batch: int
     parallelism: Parallelism
     points: tuple[Scaling, ...]
+    growth: Growth = "strong"
 
     @property
     def network_from(self) -> int | None:
         """Devices from which on communication limits; None if it does nowhere."""
         return next((point.devices for point in self.points if point.limited_by == "network"), None)
 
+    @property
+    def knee(self) -> int | None:
+        """Devices with the largest product of speed-up and efficiency; None where that is the last count.
+
+        Eager, Zahorjan and Lazowska 1989: beyond it each further device loses more efficiency than it brings speed.
+        """
+        holding = [point for point in self.points if point.fits is not False] or self.points
+        best = max(holding, key=lambda point: point.speedup * point.efficiency, default=None)
+        return None if best is None or best is self.points[-1] else best.devices
+
+
+@dataclass(frozen=True, slots=True)
+class Scaled:
+    """A plan on some number of devices.
+
+    Attributes:
+        devices: how many.
+        batch: samples of one step over all of them.
+        parallelism: how the work is shared.
+        trial: what to change for it, and the estimate.
+    """
+
+    devices: int
+    batch: int
+    parallelism: Parallelism
+    trial: Trial
+
+    @property
+    def device_seconds(self) -> float:
+        """Seconds of all devices for one token or sample."""
+        return self.devices * unit_seconds(self.trial.estimate)
+
 
 def scalability(case: EstimatedPlan) -> tuple[Scaling, ...]:
     """Return the points a plan asks for; none where it does not ask.
 
-    The batch stays the same over all device counts (strong scaling). Points that cannot be, such as a batch
-    smaller than the replicas, are left out. What is fitted in one go has none, and only transformers are divided.
+    Points that cannot be, such as a batch smaller than the replicas, are left out. What is fitted in one go has none,
+    and only transformers are divided.
     """
     wanted = case.plan.scalability
     if not wanted.enabled or case.plan.task == "fit":
@@ -52,57 +107,65 @@ def scalability(case: EstimatedPlan) -> tuple[Scaling, ...]:
         ("model", wanted.model_parallel and divisible),
     )
     kinds = [kind for kind, on in asked if on]
+    growths: tuple[Growth, ...] = ("strong", "weak") if wanted.weak else ("strong",)
     batches = wanted.batch_sizes or (_own_batch(case),)
     return tuple(
-        point for kind in kinds for batch in batches for point in _curve(case, _device_counts(case, kind), batch, kind)
+        point
+        for kind in kinds
+        for growth in growths
+        for batch in batches
+        for point in scaling_points(_runs(case, _device_counts(case, kind), batch, kind, growth), growth)
     )
+
+
+def growing_runs(case: EstimatedPlan, growth: Growth) -> Iterator[Scaled]:
+    """Yield the plan on more and more devices, at least up to ``FARTHEST``; none of what is fitted in one go.
+
+    More devices are more replicas in the plan's own layout, as long as that can be and fits. Beyond, the model is split
+    in the fastest way that fits, else in the fastest there is. What cannot be at all is left out.
+
+    Args:
+        case: the estimated plan.
+        growth: whether the batch stays, or that of each device does.
+    """
+    if case.plan.task == "fit":
+        return
+    batch, own = _own_batch(case), int(case.resolved.cluster.devices)
+    for devices in _counts_around(case):
+        found = next(_runs(case, (devices,), batch, "data", growth), None)
+        if found is not None and (devices == own or _fits(found.trial) is not False):
+            yield found
+            continue
+        split = _split(case, devices, _batch_on(case, devices, batch, growth))
+        better = found if split is None or (found is not None and _fits(split.trial) is False) else split
+        if better is not None:
+            yield better
+
+
+def scaling_points(runs: Iterable[Scaled], growth: Growth = "strong") -> tuple[Scaling, ...]:
+    """Return runs by rising device count as points of a curve."""
+    found = tuple(runs)
+    # One sample's device-seconds where they are fewest: usually on the fewest devices, unless these waste the most, or
+    # do not hold it.
+    holding = [run for run in found if _fits(run.trial) is not False] or found
+    least = min((run.device_seconds for run in holding), default=0.0)
+    before = (None, *found)[: len(found)]
+    return tuple(_point(run, least, growth, last) for run, last in zip(found, before, strict=True))
 
 
 def curves(points: Iterable[Scaling]) -> tuple[Curve, ...]:
-    """Return points as curves."""
-
-    def group(point: Scaling) -> tuple[str, int]:
-        return point.parallelism, point.batch
-
-    return tuple(
-        Curve(batch, found[0].parallelism, tuple(found))
-        for (_, batch), members in groupby(points, group)
-        if (found := list(members))
-    )
+    """Return points as curves: the devices of each rise, and all else that makes a curve is the same."""
+    found: list[list[Scaling]] = []
+    for point in points:
+        last = found[-1][-1] if found else None
+        if last is None or _kind(point) != _kind(last) or point.devices <= last.devices:
+            found.append([])
+        found[-1].append(point)
+    return tuple(Curve(each[0].batch, each[0].parallelism, tuple(each), each[0].growth) for each in found)
 
 
-def _device_counts(case: EstimatedPlan, kind: Parallelism) -> tuple[int, ...]:
-    """Return the counts the plan gives; where it gives none, powers of two around its own."""
-    wanted = case.plan.scalability
-    parallel, devices = case.plan.parallelism, int(case.resolved.cluster.devices)
-    least = int(parallel.tp or 1) * int(parallel.pp or 1) * parallel.cp if kind == "data" else 1
-    if "device_counts" in case.wanted.scalability.model_fields_set or devices <= max(wanted.device_counts):
-        return tuple(sorted(set(wanted.device_counts)))
-    return tuple(least * size for size in powers_of_two(2.0 * devices / least))
-
-
-def _curve(case: EstimatedPlan, counts: Iterable[int], batch: int, kind: Parallelism) -> Iterator[Scaling]:
-    found = [(count, trial) for count in counts if (trial := _fastest(case, _spread(case, count, batch, kind)))]
-    # One sample's device-seconds where they are fewest: usually on the fewest devices, unless these waste the most.
-    least = min((count * unit_seconds(trial.estimate) for count, trial in found), default=0.0)
-    for count, trial in found:
-        efficiency = least / (count * unit_seconds(trial.estimate))
-        yield Scaling(
-            devices=count,
-            batch=batch,
-            step_seconds=mean(trial.estimate.computation.step_seconds.value),
-            speedup=efficiency * count,
-            efficiency=efficiency,
-            communication_share=communication_share(trial.estimate),
-            parallelism=kind,
-            fits=_fits(trial),
-            limited_by=trial.estimate.bottleneck.kind,
-        )
-
-
-def _fastest(case: EstimatedPlan, changes: Iterable[Mapping[str, object]]) -> Trial | None:
-    trials = [trial for change in changes if (trial := re_estimate(case, change))]
-    return min(trials, key=lambda trial: unit_seconds(trial.estimate), default=None)
+def _kind(point: Scaling) -> tuple[str, str, int]:
+    return point.parallelism, point.growth, point.batch if point.growth == "strong" else 0
 
 
 def communication_share(estimate: Estimate) -> float:
@@ -112,17 +175,131 @@ def communication_share(estimate: Estimate) -> float:
     return waits / mean(estimate.computation.step_seconds.value)
 
 
+def _point(run: Scaled, least: float, growth: Growth, before: Scaled | None) -> Scaling:
+    estimate = run.trial.estimate
+    efficiency = least / run.device_seconds
+    seconds, usd = _job(estimate)
+    return Scaling(
+        devices=run.devices,
+        batch=run.batch,
+        step_seconds=mean(estimate.computation.step_seconds.value),
+        speedup=efficiency * run.devices,
+        efficiency=efficiency,
+        communication_share=communication_share(estimate),
+        parallelism=run.parallelism,
+        fits=_fits(run.trial),
+        limited_by=estimate.bottleneck.kind,
+        growth=growth,
+        job_seconds=seconds,
+        usd=usd,
+        usd_per_hour_saved=None if before is None else _usd_per_hour_saved(_job(before.trial.estimate), (seconds, usd)),
+    )
+
+
+def _job(estimate: Estimate) -> tuple[float | None, float | None]:
+    """Return time and price of the whole job."""
+    return figure(estimate, "computation.estimated_train_time_seconds").number, figure(estimate, "cost.usd").number
+
+
+def _usd_per_hour_saved(
+    slower: tuple[float | None, float | None], faster: tuple[float | None, float | None]
+) -> float | None:
+    """Return what an hour costs that a job ends earlier; None where it does not, or a price is not known."""
+    if None in slower or None in faster:
+        return None
+    (seconds, usd), (fewer_seconds, more_usd) = slower, faster
+    saved = (float(seconds or 0.0) - float(fewer_seconds or 0.0)) / HOUR_SECONDS
+    return (float(more_usd or 0.0) - float(usd or 0.0)) / saved if saved > 0 else None
+
+
+def _device_counts(case: EstimatedPlan, kind: Parallelism) -> tuple[int, ...]:
+    """Return the counts the plan gives; where it gives none, powers of two around its own."""
+    wanted = case.plan.scalability
+    devices = int(case.resolved.cluster.devices)
+    least = _model_devices(case) if kind == "data" else 1
+    if "device_counts" in case.wanted.scalability.model_fields_set or devices <= max(wanted.device_counts):
+        return tuple(sorted(set(wanted.device_counts)))
+    return tuple(least * size for size in powers_of_two(2.0 * devices / least))
+
+
+def _counts_around(case: EstimatedPlan) -> tuple[int, ...]:
+    """Return the plan's own count with its halves, as long as they are whole, and its doubles."""
+    own = int(case.resolved.cluster.devices)
+    halves = [own // size for size in powers_of_two(own) if own % size == 0]
+    return tuple(sorted({*halves, *(own * size for size in powers_of_two(max(FARTHEST / own, BEYOND)))}))
+
+
+def _model_devices(case: EstimatedPlan) -> int:
+    """Return over how many devices the plan splits a replica."""
+    parallel = case.plan.parallelism
+    return int(parallel.tp or 1) * int(parallel.pp or 1) * parallel.cp
+
+
+def _runs(
+    case: EstimatedPlan, counts: Iterable[int], batch: int, kind: Parallelism, growth: Growth
+) -> Iterator[Scaled]:
+    """Yield the fastest run on each of some counts on which there is any."""
+    for count in counts:
+        whole = _batch_on(case, count, batch, growth)
+        trial = _fastest(case, _spread(case, count, whole, kind))
+        if trial is not None:
+            yield Scaled(count, whole, kind, trial)
+
+
+def _batch_on(case: EstimatedPlan, devices: int, batch: int, growth: Growth) -> int:
+    own = float(case.resolved.cluster.devices)
+    return batch if growth == "strong" else max(1, round(batch * devices / own))
+
+
+def _fastest(case: EstimatedPlan, changes: Iterable[Mapping[str, object]]) -> Trial | None:
+    trials = [trial for change in changes if (trial := re_estimate(case, change))]
+    return min(trials, key=lambda trial: unit_seconds(trial.estimate), default=None)
+
+
+def _split(case: EstimatedPlan, devices: int, batch: int) -> Scaled | None:
+    """Return the fastest way to split the model over devices, one that fits where there is any."""
+    if case.resolved.shape is None:
+        return None
+    tried = [found for change in _splits(case, devices, batch) if (found := resolved_change(case, change))]
+    rates, fit = np.zeros(len(tried)), np.zeros(len(tried), dtype=bool)
+    for group in estimated_together([resolved for _, resolved in tried], case.catalog):
+        places, numbers = list(group.places), group.numbers(_RATE)
+        if numbers is not None:
+            rates[places] = numbers
+            held = group.estimate.memory.held
+            fit[places] = np.broadcast_to(True if held is None else np.asarray(held), len(places))
+    if not rates.any():
+        return None
+    change, resolved = tried[int(np.argmax(np.where(fit | ~fit.any(), rates, 0.0)))]
+    return Scaled(devices, batch, "model", Trial(change, resolved, estimate_resolved(resolved, case.catalog)))
+
+
+def _splits(case: EstimatedPlan, devices: int, batch: int) -> Iterator[Mapping[str, object]]:
+    """Yield the layouts with other tensor and pipeline sizes that a batch allows."""
+    shape, parallel = case.resolved.shape, case.plan.parallelism
+    if shape is None:
+        return
+    widest = min(devices, max(int(case.resolved.cluster.direct_devices), int(parallel.tp or 1)))
+    for tensor in (size for size in powers_of_two(widest) if float(shape.heads) % size == 0):
+        for stages in powers_of_two(min(float(shape.layers), devices / tensor)):
+            replicas, rest = divmod(devices, tensor * stages * parallel.cp)
+            if rest or not replicas or replicas > batch:
+                continue
+            change = {"hardware.devices": devices, "parallelism.tp": tensor, "parallelism.pp": stages}
+            yield from ({**change, **shared} for shared in _batches(case, batch, replicas))
+
+
 def _spread(case: EstimatedPlan, devices: int, batch: int, kind: Parallelism) -> Iterator[Mapping[str, object]]:
     """Yield the changes that run a batch on so many devices."""
     change: dict[str, object] = {"hardware.devices": devices}
-    parallel, per_node = case.plan.parallelism, int(case.resolved.cluster.direct_devices)
+    per_node = int(case.resolved.cluster.direct_devices)
     if case.resolved.shape is None:
         yield from ({**change, **shared} for shared in _batches(case, batch, devices))
         return
-    model = int(parallel.tp or 1) * int(parallel.pp or 1) * parallel.cp
+    model = _model_devices(case)
     if kind == "model":
         heads = int(case.resolved.shape.heads)
-        widest = max(per_node, int(parallel.tp or 1))
+        widest = max(per_node, int(case.plan.parallelism.tp or 1))
         tensor = max(size for size in powers_of_two(min(devices, widest)) if heads % size == 0 and devices % size == 0)
         model = devices
         alone = dict.fromkeys(model_sizes(), 1)
@@ -137,7 +314,8 @@ def _batches(case: EstimatedPlan, batch: int, replicas: int) -> Iterator[Mapping
     on further passes: the fastest counts.
     """
     if case.plan.task == "infer":
-        yield {"inference.batch": max(1, batch // replicas)}
+        if replicas <= batch:
+            yield {"inference.batch": batch // replicas}
         return
     share = max(1, batch // replicas)
     micro_batch = int(case.plan.training.micro_batch)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -252,6 +252,11 @@ class Scaling:
         parallelism: how the devices share the work: ``data`` or ``model``.
         fits: whether the run fits into them.
         limited_by: which resource limits there.
+        growth: ``strong`` where the batch is the same for all counts, ``weak`` where it is for each device.
+        job_seconds: time of the whole job; None where its length is open.
+        usd: its price; None where that is not known.
+        usd_per_hour_saved: what each hour costs that it ends earlier than on the next fewer devices; None where it
+            does not end earlier.
     """
 
     devices: int
@@ -263,6 +268,10 @@ class Scaling:
     parallelism: Literal["data", "model"] = "data"
     fits: bool | None = None
     limited_by: BottleneckKind = "compute"
+    growth: Literal["strong", "weak"] = "strong"
+    job_seconds: float | None = None
+    usd: float | None = None
+    usd_per_hour_saved: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -380,18 +389,3 @@ class Estimate:
 
 def _largest(value: Number | None) -> float:
     return float(np.max(np.asarray(0.0 if value is None else value)))
-
-
-def to_builtins(value: object) -> object:
-    """Return a result as plain data: dataclasses to mappings, arrays to lists, non-finite numbers to None."""
-    if is_dataclass(value) and not isinstance(value, type):
-        return {entry.name: to_builtins(getattr(value, entry.name)) for entry in fields(value)}
-    if isinstance(value, Mapping):
-        return {str(key): to_builtins(entry) for key, entry in value.items()}
-    if isinstance(value, tuple | list):
-        return [to_builtins(entry) for entry in value]
-    if isinstance(value, np.ndarray | np.generic):
-        return to_builtins(value.tolist())
-    if isinstance(value, float) and not np.isfinite(value):
-        return None
-    return value

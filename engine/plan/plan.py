@@ -283,6 +283,7 @@ class ScalabilitySection(Section):
     ] = ()
     data_parallel: Annotated[bool, _shown_in_reports("More replicas")] = True
     model_parallel: Annotated[bool, _shown_in_reports("Larger split")] = False
+    weak: Annotated[bool, _shown_in_reports("Growing batch")] = False
 
 
 class PricingSection(Section):

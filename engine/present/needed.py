@@ -12,8 +12,8 @@ from capacity_tui.engine.choose.need.furthest import READS
 from capacity_tui.engine.choose.need.trying import Reached, Tried
 from capacity_tui.engine.estimate.estimate import Answer
 from capacity_tui.engine.estimate.figures import written
-from capacity_tui.engine.estimate.result import to_builtins
 from capacity_tui.engine.plan.all_fields import all_fields
+from capacity_tui.engine.present.as_builtins import to_builtins
 from capacity_tui.engine.present.parts import Part, TextPart, table_part
 from capacity_tui.engine.present.plan_values import plan_value_text
 from capacity_tui.engine.present.results import result_as_dict

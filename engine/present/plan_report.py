@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from capacity_tui.engine.choose.scaling import Curve, curves
@@ -14,6 +14,7 @@ from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.present.pictures.charts import Slice, curve_name
 from capacity_tui.engine.present.pictures.roofline_chart import intensity_text
 from capacity_tui.engine.units import (
+    devices_in_words,
     format_bytes,
     format_flops,
     format_number,
@@ -115,9 +116,72 @@ def scaling_rows(points: Iterable[Scaling]) -> tuple[tuple[str, ...], ...]:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class GrowthRemarks:
+    """What to know of one curve.
+
+    Attributes:
+        knee: devices at its knee; None for none, or while counts are missing.
+        lines: the same in words, with where communication takes over and what an hour less costs.
+    """
+
+    knee: int | None
+    lines: tuple[str, ...]
+
+
+def growth_remarks(points: Sequence[Scaling], *, is_complete: bool = True) -> GrowthRemarks:
+    """Return where the knee of a curve is, where communication takes over, and what going faster costs.
+
+    Args:
+        points: of one curve, by rising number of devices.
+        is_complete: whether all counts are there.
+    """
+    if not is_complete:
+        return GrowthRemarks(None, ())
+    if not points:
+        return GrowthRemarks(None, ("This runs on one device, and is not divided.",))
+    curve = Curve(points[0].batch, points[0].parallelism, tuple(points), points[0].growth)
+    knee = curve.knee if curve.growth == "strong" else None
+    lines = (knee_text(curve), _network_text(curve), _price_text(curve))
+    return GrowthRemarks(knee, tuple(line for line in lines if line))
+
+
+def _network_text(curve: Curve) -> str:
+    if curve.network_from is None:
+        return f"Communication nowhere takes over, up to {format_number(curve.points[-1].devices)} devices."
+    return f"Communication takes over at {format_number(curve.network_from)} devices."
+
+
+def _price_text(curve: Curve) -> str:
+    """Return what the fastest costs beside the cheapest."""
+    priced = [
+        point for point in curve.points if point.fits is not False and point.job_seconds and point.usd is not None
+    ]
+    if not priced:
+        return ""
+    cheapest = min(priced, key=lambda point: (point.usd or 0.0, point.job_seconds or 0.0))
+    fastest = min(priced, key=lambda point: (point.job_seconds or 0.0, point.usd or 0.0))
+    if fastest is cheapest:
+        return f"The fastest is the cheapest: {devices_in_words(fastest.devices)}."
+    return f"Cheapest: {_run_text(cheapest)}. Fastest: {_run_text(fastest)}."
+
+
+def _run_text(point: Scaling) -> str:
+    return f"{devices_in_words(point.devices)}, {format_seconds(point.job_seconds)}, {written(point.usd or 0.0, 'USD')}"
+
+
 def scaling_text(points: Iterable[Scaling]) -> tuple[str, ...]:
-    """Return where communication takes over, one sentence a curve."""
-    return tuple(_taken_over(curve) for curve in curves(points))
+    """Return where communication takes over and where the knee is, a line for each curve."""
+    return tuple(f"{_taken_over(curve)} {knee_text(curve)}".rstrip() for curve in curves(points))
+
+
+def knee_text(curve: Curve) -> str:
+    """Return where more devices lose more than they bring; empty where the batch grows with them."""
+    if curve.growth == "weak" or len(curve.points) < 2:
+        return ""
+    if curve.knee is None:
+        return "No knee up to there."
+    return f"The knee is at {format_number(curve.knee)}: there speed-up times efficiency is largest."
 
 
 def open_length(plan: Plan, estimate: Estimate) -> str:

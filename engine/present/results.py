@@ -15,11 +15,11 @@ from capacity_tui.engine.estimate.result import (
     Estimate,
     MemoryEstimate,
     StageBytes,
-    to_builtins,
 )
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan.files.writing import yaml_text
 from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.present.as_builtins import to_builtins
 from capacity_tui.engine.present.reports import Report
 from capacity_tui.engine.uncertainty.intervals import Interval
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from capacity_tui.engine.choose.search.answer import Answer, Found, Rejected
 from capacity_tui.engine.choose.search.question import unit_of
 from capacity_tui.engine.estimate.figures import METRICS, part_label, written
-from capacity_tui.engine.estimate.result import to_builtins
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan.all_fields import all_fields
 from capacity_tui.engine.plan.field_values import short_name
+from capacity_tui.engine.present.as_builtins import to_builtins
 from capacity_tui.engine.uncertainty.intervals import Interval
 from capacity_tui.engine.units import format_count, format_number, format_percent
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.choose.answers import answer
-from capacity_tui.engine.choose.scaling import Curve, curves
+from capacity_tui.engine.choose.modes.modes import fill
+from capacity_tui.engine.choose.scaling import Curve, curves, growing_runs, scaling_points
+from capacity_tui.engine.choose.whatif.trials import EstimatedPlan
+from capacity_tui.engine.plan.edit import edited
 from capacity_tui.engine.plan.files.examples import example_text
 from capacity_tui.engine.plan.files.loading import plan_from_text
 from capacity_tui.engine.plan.plan import Plan
@@ -53,6 +59,70 @@ def test_more_devices_help_less_and_less(model_parallel: bool) -> None:
 def test_larger_batches_scale_better() -> None:
     small, large = curves_of(device_counts=[1, 8], batch_sizes=[16, 128])
     assert large.points[-1].efficiency > small.points[-1].efficiency
+
+
+def test_weak_scaling_keeps_the_batch_of_each_device_and_holds_longer() -> None:
+    strong, weak = curves_of(devices=8, device_counts=[8, 16, 32], micro_batch=8, weak=True)
+    assert (strong.growth, weak.growth) == ("strong", "weak")
+    assert [point.batch // point.devices for point in weak.points] == [8, 8, 8]
+    assert {point.batch for point in strong.points} == {64}
+    assert weak.points[-1].efficiency > strong.points[-1].efficiency
+    assert weak.points[-1].step_seconds > strong.points[-1].step_seconds
+
+
+def test_the_knee_is_where_speed_up_times_efficiency_is_largest() -> None:
+    (curve,) = curves_of(device_counts=[1, 2, 4, 8, 16, 32, 64], batch_sizes=[64])
+    products = {point.devices: point.speedup * point.efficiency for point in curve.points}
+    assert curve.knee in products
+    assert curve.knee == max(products, key=products.__getitem__)
+    (short,) = curves_of(device_counts=[1, 2], batch_sizes=[64])
+    assert short.knee is None
+
+
+def case_of(name: str, **changes: object) -> EstimatedPlan:
+    plan = plan_from_text(example_text(name), name)
+    plan = edited(plan, {path.replace("__", "."): value for path, value in changes.items()}).plan
+    filled = fill(plan, "balanced", None, load_catalog())
+    return EstimatedPlan(plan, filled.resolved, filled.estimate, load_catalog())
+
+
+def test_a_plan_grows_far_beyond_its_batch_by_splitting_the_model() -> None:
+    case = case_of("full_finetune_8b", training__global_batch=16)
+    runs = list(growing_runs(case, "strong"))
+    points = scaling_points(runs)
+    assert [point.devices for point in points] == [2**power for power in range(13)]
+    own = next(point for point in points if point.devices == 8)
+    assert own.step_seconds == pytest.approx(float(case.estimate.computation.step_seconds.value))
+    assert {run.parallelism for run in runs if run.devices > 16} == {"model"}
+    assert all(point.fits for point in points if point.devices >= 4)
+    assert all(point.efficiency <= 1.0 + 1e-9 for point in points if point.fits)
+
+
+def test_taking_a_run_over_gives_its_numbers() -> None:
+    case = case_of("full_finetune_8b")
+    for run in list(growing_runs(case, "weak"))[2:7:2]:
+        changed = edited(case.wanted, run.trial.change).plan
+        found = fill(changed, "balanced", None, load_catalog()).estimate
+        assert float(found.computation.step_seconds.value) == pytest.approx(
+            float(run.trial.estimate.computation.step_seconds.value)
+        )
+
+
+def test_an_hour_less_costs_what_the_two_jobs_say() -> None:
+    points = scaling_points(growing_runs(case_of("full_finetune_8b"), "strong"))
+    for slower, faster in pairwise(points):
+        if faster.job_seconds < slower.job_seconds:
+            saved = (slower.job_seconds - faster.job_seconds) / 3600.0
+            assert faster.usd_per_hour_saved == pytest.approx((faster.usd - slower.usd) / saved)
+        else:
+            assert faster.usd_per_hour_saved is None
+
+
+def test_served_requests_are_never_fewer_than_replicas() -> None:
+    runs = list(growing_runs(case_of("vllm_70b_4_h100"), "strong"))
+    for run in runs:
+        plan = run.trial.resolved.plan
+        assert int(plan.inference.batch) * int(plan.parallelism.dp or 1) <= 32
 
 
 def test_batches_smaller_than_the_replicas_are_left_out() -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from fake_fields import DEFAULTS, FIELDS
 from fake_sampler import FakeSampler
+from fake_scaling import scaled_plans
 from fake_search import FakeQuestion, Pace
 
 from capacity_tui.engine.api import ExplanationText, FormulaInput, FormulaStep, Limit, Picture, TextPart
@@ -20,6 +21,7 @@ from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.exported import Export
 from capacity_tui.tui.headlines import Headline, Usage
 from capacity_tui.tui.measured import BenchmarkOutcome, BenchmarkStep, Load
+from capacity_tui.tui.scaled import ScaledPlan
 from capacity_tui.tui.tried import Tried
 from capacity_tui.tui.understood import Suggestion, Understood
 from capacity_tui.tui.view import (
@@ -79,6 +81,9 @@ class FakeDocument:
     def pinned_with(self, change: Mapping[str, object]) -> FakeDocument:
         beside = self.changed(change).pinned("balanced").beside[-1]
         return replace(self, beside=(*self.beside, beside))
+
+    def scaled(self, mode: str, growth: str) -> Iterator[ScaledPlan]:
+        return scaled_plans(growth, int(self.get("hardware.devices") or 1), self.engine.scaling)
 
     def question(self, said: Mapping[str, str]) -> FakeQuestion:
         return FakeQuestion(self, said, self.engine.pace)
@@ -289,8 +294,9 @@ class FakeEngine:
         self.busy = 0.0
         self.doubt = ""
         self.pace = Pace()
-        self.gate = threading.Event()
+        self.gate, self.scaling = threading.Event(), threading.Event()
         self.gate.set()
+        self.scaling.set()
 
     def detect(self) -> tuple[HardwareRow, ...]:
         return HERE

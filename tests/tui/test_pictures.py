@@ -99,6 +99,8 @@ STATES = {
     "find": State(("/",)),
     "found": State(("space", "f", "j", "x", "j")),
     "found-question": State(("space", "f", "tab", "l", "enter"), typed="soon"),
+    "scale": State(("space", "s", "j")),
+    "scale-weak": State(("space", "s", "tab", "v")),
     "export": State(("E",)),
     "quit-asks": State(("j", "+", "q")),
     "left-behind": State(prepare=leave_edits_behind),

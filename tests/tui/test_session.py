@@ -16,6 +16,7 @@ from capacity_tui.tui.app import CapacityApp
 from capacity_tui.tui.messages import Compared
 from capacity_tui.tui.screens.find.screen import FindScreen
 from capacity_tui.tui.screens.machine.screen import MachineScreen
+from capacity_tui.tui.screens.scale.screen import ScaleScreen
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.terminal.text import Span, line
 from capacity_tui.tui.view import Comparison
@@ -96,7 +97,7 @@ async def test_every_action_has_a_command_where_it_is_heard(make_app: MakeApp, e
     app = make_app()
     async with app.run_test(size=SIZE) as pilot:
         await settle(pilot)
-        views = MachineScreen(app.session), FindScreen(app.session)
+        views = MachineScreen(app.session), FindScreen(app.session), ScaleScreen(app.session)
         heard = {name for hearing in (app, app.screen, app.screen.focused, *views) for name in commands(hearing)}
         assert heard == {action.id for action in ACTIONS}
 

@@ -23,7 +23,13 @@ def _find(session: Session) -> ViewScreen:
     return FindScreen(session)
 
 
-SCREENS: Mapping[str, Callable[[Session], ViewScreen]] = {"find": _find, "machine": _machine}
+def _scale(session: Session) -> ViewScreen:
+    from capacity_tui.tui.screens.scale.screen import ScaleScreen
+
+    return ScaleScreen(session)
+
+
+SCREENS: Mapping[str, Callable[[Session], ViewScreen]] = {"find": _find, "scale": _scale, "machine": _machine}
 """What makes the screen of each view but the plan's own, which lies below all others."""
 
 

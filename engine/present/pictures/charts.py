@@ -133,7 +133,8 @@ def scaling_chart(curves: Sequence[Curve]) -> str:
 
 def curve_name(curve: Curve) -> str:
     """Return a curve's batch and kind of parallelism, in words."""
-    return f"batch {format_number(curve.batch)}, {curve.parallelism} parallel"
+    batch = format_number(curve.batch) if curve.growth == "strong" else f"growing from {format_number(curve.batch)}"
+    return f"batch {batch}, {curve.parallelism} parallel"
 
 
 def _speedups(curve: Curve) -> str:

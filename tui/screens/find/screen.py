@@ -20,7 +20,7 @@ from capacity_tui.tui.screens.find.question_edits import QuestionEdits
 from capacity_tui.tui.screens.find.question_form import QuestionForm
 from capacity_tui.tui.screens.find.rules import nothing_found, rule_lines
 from capacity_tui.tui.screens.find.searching import Searching
-from capacity_tui.tui.screens.find.taking import Taking
+from capacity_tui.tui.screens.taking import Taking
 from capacity_tui.tui.screens.view_screen import ViewScreen
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.terminal.text import Line
@@ -52,7 +52,8 @@ class FindScreen(ViewScreen):
         self.commands = {
             **self.commands,
             **edits.commands,
-            **self._taking.commands,
+            "found.take": self._taking.take,
+            "found.pin": self._taking.pin,
             "found.sort": self._sort,
             "found.reverse": self._reverse,
             "found.mark": self._table.mark,

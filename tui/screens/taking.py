@@ -1,20 +1,50 @@
-"""What becomes of rows that were found: taken over into the plan, or pinned beside it."""
+"""What becomes of rows that are other plans: taken over into the plan, or pinned beside it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
 
 from textual.dom import DOMNode
 
-from capacity_tui.tui.actions import Commands
 from capacity_tui.tui.messages import PlanPinned
 from capacity_tui.tui.requests import Request
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.view import PINS_KEY, Document
 
-if TYPE_CHECKING:
-    from capacity_tui.tui.screens.find.found_table import FoundTable
+
+class PlanRow(Protocol):
+    """A row that is another plan."""
+
+    @property
+    def change(self) -> Mapping[str, object]:
+        """What makes it of the plan."""
+
+    @property
+    def key(self) -> tuple[tuple[str, str], ...]:
+        """What tells it from other rows."""
+
+
+class PlanRows(Protocol):
+    """A table of them.
+
+    Attributes:
+        taken: key of the row that was taken over last.
+        is_old: whether the rows are those of another plan.
+    """
+
+    taken: tuple[tuple[str, str], ...]
+    is_old: bool
+
+    @property
+    def row(self) -> PlanRow | None:
+        """The row under the cursor."""
+
+    def chosen(self) -> Sequence[PlanRow]:
+        """Return the rows that are marked, or the one under the cursor."""
+
+    def repaint(self) -> None:
+        """Show them as they are now."""
 
 
 class Taking:
@@ -27,12 +57,11 @@ class Taking:
         keep: keeps the rows for what a plan has become.
     """
 
-    def __init__(self, session: Session, asker: DOMNode, table: FoundTable, keep: Callable[[Document], None]) -> None:
+    def __init__(self, session: Session, asker: DOMNode, table: PlanRows, keep: Callable[[Document], None]) -> None:
         self._session = session
         self._asker = asker
         self._table = table
         self._keep = keep
-        self.commands: Commands = {"found.take": self.take, "found.pin": self.pin}
 
     def take(self) -> None:
         """Take the row under the cursor over into the plan."""

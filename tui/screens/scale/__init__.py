@@ -1,0 +1,1 @@
+"""The view of scaling: what more devices bring, and what they cost."""

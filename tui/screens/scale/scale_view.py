@@ -1,0 +1,149 @@
+"""The engine's runs of a plan on other numbers of devices, in the words of the screen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal
+
+from capacity_tui.engine.api import (
+    EstimatedPlan,
+    Plan,
+    figure,
+    format_number,
+    format_percent,
+    growing_runs,
+    growth_remarks,
+    limit_label,
+    open_fields,
+    scaling_points,
+    written_figure,
+)
+from capacity_tui.tui.scaled import WAITS, WEAK, ScaledColumn, ScaledPlan, ScaledRow
+from capacity_tui.tui.screens.plan.answer_view import usage
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.api import Estimate, Scaled, Scaling
+
+_TIMES = ("computation.estimated_train_time_seconds", "computation.step_seconds")
+_SERVED = ("computation.infer.output_tokens_per_second", "computation.step_seconds")
+_COSTS = ("cost.usd", "cost.usd_per_million_tokens")
+_HEADS = {
+    "computation.estimated_train_time_seconds": "time",
+    "computation.infer.output_tokens_per_second": "tok/s",
+    "cost.usd": "cost",
+    "cost.usd_per_million_tokens": "$/M",
+}
+_SIZES = ("dp", "tp", "pp", "cp", "ep")
+_NOTHING = "–"
+
+
+def scaled_plans(case: EstimatedPlan, growth: str) -> Iterator[ScaledPlan]:
+    """Yield the plan on more and more devices: each time all that is known so far.
+
+    Args:
+        case: the plan as a mode fills it.
+        growth: ``strong`` or ``weak``.
+    """
+    words = _Words(case, growth)
+    runs: list[Scaled] = []
+    for run in growing_runs(case, words.growth):
+        runs.append(run)
+        yield words.plan(runs)
+    yield words.plan(runs, is_complete=True)
+
+
+class _Words:
+    """Says runs of one plan in words.
+
+    Args:
+        case: the plan.
+        growth: whether the batch stays, or that of each device does.
+    """
+
+    def __init__(self, case: EstimatedPlan, growth: str) -> None:
+        self.growth: Literal["strong", "weak"] = "weak" if growth == WEAK else "strong"
+        self._case = case
+        self._own = int(case.resolved.cluster.devices)
+        served = case.plan.task == "infer"
+        self._time = _known(case.estimate, _SERVED if served else _TIMES)
+        self._cost = _known(case.estimate, _COSTS)
+        self._has_layout = case.resolved.shape is not None
+        self._open = _open_values(case)
+
+    def plan(self, runs: Sequence[Scaled], *, is_complete: bool = False) -> ScaledPlan:
+        """Return what is known so far."""
+        points = scaling_points(runs, self.growth)
+        remarks = growth_remarks(points, is_complete=is_complete)
+        knee = remarks.knee
+        rows = tuple(self._row(run, point, knee) for run, point in zip(runs, points, strict=True))
+        return ScaledPlan(self.growth, tuple(self._columns()), rows, remarks.lines, is_complete)
+
+    def _columns(self) -> Iterator[ScaledColumn]:
+        yield ScaledColumn("devices")
+        yield ScaledColumn(_HEADS.get(self._time, self._case.estimate.computation.iteration))
+        yield ScaledColumn("speed-up", rank=4)
+        yield ScaledColumn("efficiency")
+        yield ScaledColumn(WAITS, rank=2)
+        yield ScaledColumn(_HEADS[self._cost])
+        yield ScaledColumn("$/h saved", rank=1)
+        yield ScaledColumn("memory", rank=3)
+        yield ScaledColumn("batch", rank=6)
+        if self._has_layout:
+            yield ScaledColumn("layout", rank=5, is_number=False)
+        yield ScaledColumn("limit", rank=7, is_number=False)
+
+    def _row(self, run: Scaled, point: Scaling, knee: int | None) -> ScaledRow:
+        estimate, plan = run.trial.estimate, run.trial.resolved.plan
+        holds = point.fits is not False
+        held = usage(estimate)
+        cells = (
+            format_number(point.devices),
+            _text(estimate, self._time),
+            f"{format_number(point.speedup, 1)} ×" if holds else _NOTHING,
+            format_percent(point.efficiency) if holds else _NOTHING,
+            format_percent(point.communication_share),
+            _text(estimate, self._cost),
+            _saved(point),
+            _NOTHING if held.share is None else format_percent(held.share),
+            format_number(point.batch),
+            *((_layout(plan),) if self._has_layout else ()),
+            limit_label(point.limited_by),
+        )
+        return ScaledRow(
+            devices=point.devices,
+            change={} if run.devices == self._own else {**self._open, **run.trial.change},
+            verdict=estimate.verdict,
+            cells=cells,
+            efficiency=point.efficiency if holds else None,
+            waits=point.communication_share,
+            is_own=run.devices == self._own,
+            is_knee=point.devices == knee,
+            is_bound=point.limited_by == "network",
+        )
+
+
+def _open_values(case: EstimatedPlan) -> Mapping[str, object]:
+    """Return what a mode chose where the plan leaves fields open: with other devices it might choose otherwise."""
+    return {path: case.plan.value(path) for path in open_fields(case.wanted)}
+
+
+def _known(estimate: Estimate, keys: Sequence[str]) -> str:
+    """Return the first key of a figure that an estimate has, the first of all where it has none."""
+    return next((key for key in keys if figure(estimate, key).number is not None), keys[0])
+
+
+def _text(estimate: Estimate, key: str) -> str:
+    found = figure(estimate, key)
+    return _NOTHING if found.number is None else found.text
+
+
+def _saved(point: Scaling) -> str:
+    usd = point.usd_per_hour_saved
+    if usd is None:
+        return _NOTHING
+    return "cheaper" if usd <= 0 else written_figure(usd, "USD")
+
+
+def _layout(plan: Plan) -> str:
+    sizes = ((name, getattr(plan.parallelism, name)) for name in _SIZES)
+    return " ".join(f"{name}{size}" for name, size in sizes if size not in (None, 1)) or "one device"
