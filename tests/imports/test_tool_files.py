@@ -114,6 +114,14 @@ def test_a_program_of_no_known_tool_is_refused(written) -> None:
         written("train.sh", "#!/bin/sh\nls --all\n")
 
 
+def test_what_no_file_says_of_requests_is_told(written) -> None:
+    found = written("serve.sh", "vllm serve gpt2 --max-model-len 1024", hardware__devices=1)
+    assert "requests of 820 + 204 tokens, the longest that it takes: no file says how long they are" in found.guesses
+    assert "one request at a time: no file says how many come" in found.guesses
+    told = written("serve.sh", "vllm serve gpt2 --max-num-seqs 4", inference__prompt_tokens=100, hardware__devices=1)
+    assert told.guesses == ()
+
+
 def test_devices_that_stay_idle_are_told(written) -> None:
     found = written("serve.sh", "vllm serve gpt2 -tp 2", hardware__devices=8)
     assert [clash.rule for clash in found.clashes] == ["idle_devices"]

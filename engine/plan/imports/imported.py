@@ -15,6 +15,7 @@ from capacity_tui.engine.plan.checked import checked_plan
 from capacity_tui.engine.plan.edit import edited
 from capacity_tui.engine.plan.imports.derived import DEVICES, plan_values, settled
 from capacity_tui.engine.plan.imports.said import Reading, Said
+from capacity_tui.engine.plan.imports.serving import unsaid_load
 from capacity_tui.engine.plan.imports.settings import Clash, Settings
 from capacity_tui.engine.plan.imports.shapes import (
     flavored_model,
@@ -117,7 +118,9 @@ def import_plan(
         if found is None or found.place.file is None:
             raise
         raise PlanError(error.title, error.detail, error.hint, found.place) from None
-    if plan.task != _SERVED:
+    if plan.task == _SERVED:
+        guesses += unsaid_load(settings, plan)
+    else:
         guesses += [f"{path} {plan.value(path)}: no file says it" for path in _ASSUMED if path not in settings.said]
     return Imported(plan, tuple(readings), values, tuple(settings.clashes), tuple(guesses))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -59,12 +60,14 @@ def number(value: Plain) -> object:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise UnreadError("a number")
-    if not isinstance(value, str):
-        return value
     try:
         read = float(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         raise UnreadError("a number") from None
+    if not math.isfinite(read):
+        raise UnreadError("a number")
+    if not isinstance(value, str):
+        return value
     return int(read) if read.is_integer() and "e" not in value.casefold() and "." not in value else read
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from capacity_tui.engine.plan.imports.said import Said
 from capacity_tui.engine.plan.imports.settings import Settings, is_kept
+from capacity_tui.engine.plan.plan import Plan
 
 WEIGHTS, CACHE = "inference.weights", "inference.kv_cache"
 PROMPT, OUTPUT = "inference.prompt_tokens", "inference.output_tokens"
@@ -83,6 +86,18 @@ def _lengths(settings: Settings, longest: int) -> None:
         settings.derive(OUTPUT, output, f"{said.words}: the longest request")
     if not prompt:
         settings.derive(PROMPT, max(1, longest - output), f"{said.words}: the longest request")
+
+
+def unsaid_load(settings: Settings, plan: Plan) -> Iterator[str]:
+    """Yield what no file says of the requests that are served."""
+    lengths = f"requests of {plan.inference.prompt_tokens} + {plan.inference.output_tokens} tokens"
+    prompt = settings.said.get(PROMPT)
+    if prompt is None:
+        yield f"{lengths}: no file says how long they are"
+    elif prompt.level == "derived":
+        yield f"{lengths}, the longest that it takes: no file says how long they are"
+    if not any(name in settings.said for name in _LOADS):
+        yield "one request at a time: no file says how many come"
 
 
 FIRST = (split_devices, experts)

@@ -61,7 +61,7 @@ class Settings:
         if found is None:
             return otherwise
         value = found.value
-        if isinstance(value, bool) or not isinstance(value, int | float) or value != int(value) or value < 0:
+        if isinstance(value, bool) or not isinstance(value, int | float) or value % 1 or value < 0:
             raise PlanError("not allowed", repr(value)[:60], "allowed: a whole number", found.place)
         return int(value)
 
