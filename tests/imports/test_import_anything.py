@@ -31,7 +31,7 @@ def tried(path: Path, text: str) -> None:
         assert "\n" not in error.one_line()
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(st.sampled_from(OPTIONS), VALUES), max_size=6), st.sampled_from(sorted(tools())))
 def test_any_values_of_options_are_read_or_refused(tmp_path: Path, entries, owner: str) -> None:
     data: dict[str, object] = dict.fromkeys(tools()[owner].signs[:1], 1)
@@ -48,7 +48,7 @@ def test_any_values_of_options_are_read_or_refused(tmp_path: Path, entries, owne
     tried(tmp_path / "any.yaml", yaml.safe_dump(data, allow_unicode=True))
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(max_size=200))
 def test_any_text_is_read_or_refused(tmp_path: Path, text: str) -> None:
     tried(tmp_path / "any.txt", text.replace("\r", "").encode("utf-8", "ignore").decode())
