@@ -80,7 +80,7 @@ class MapDialog(ModalScreen[Mapping[str, object] | None], ClosesOnce[Mapping[str
         """Put the map into a frame."""
         with Vertical(classes="dialog") as frame:
             frame.border_title = Content("Map of two fields")
-            frame.border_subtitle = Content("enter takes it, x y other fields, tab memory or time, esc")
+            frame.border_subtitle = Content("enter takes it, x y fields, tab memory or time")
             yield Lines()
 
     def on_mount(self) -> None:

@@ -183,7 +183,7 @@ class ComparisonTable(Panel):
         columns = self._comparison.columns if self._comparison else ()
         chosen = self._chosen()
         # The change that an edit made is worth more than the columns beside the chosen one.
-        narrowest = _NARROWEST + (_DELTA if self._baseline.is_edit else 0)
+        narrowest = self._needed(columns) if self._baseline.is_edit else _NARROWEST
         room = max((width - _SHORTEST_LABEL) // narrowest, 1)
         if chosen is None or len(columns) <= room:
             return columns
@@ -199,11 +199,15 @@ class ComparisonTable(Panel):
         cell = min(value, _LONGEST_VALUE) + _DELTA
         label = max(min(longest, _LONGEST_LABEL), _SHORTEST_LABEL)
         if label + cell * len(columns) > width:
-            numbers = (cell_len(row.text) for column in columns for row in column.rows if row.value is not None)
-            needed = max(numbers, default=0) + 1 + (_DELTA if self._baseline.is_edit else 0)
-            label = max(min(label, briefest, width // 3, width - needed * len(columns)), _SHORTEST_LABEL)
+            label = max(min(label, briefest, width // 3, width - self._needed(columns) * len(columns)), _SHORTEST_LABEL)
             cell = min(cell, (width - label) // max(len(columns), 1))
         return label, cell
+
+    def _needed(self, columns: tuple[Column, ...]) -> int:
+        """Return the cells that numbers take, with what the last edit changed beside them while that is shown."""
+        rows = (row for column in columns for row in column.rows if row.value is not None)
+        texts = (row.text.rpartition(" ")[0] if row.text.endswith(_COUNTED) else row.text for row in rows)
+        return max(map(cell_len, texts), default=0) + 1 + (_DELTA if self._baseline.is_edit else 0)
 
     def _names(self, columns: tuple[Column, ...], label: int, cell: int) -> Line:
         spans = [self._corner(columns, label)]
@@ -250,7 +254,8 @@ class ComparisonTable(Panel):
         deltas = [self._delta(row, column) for row, column in zip(found, columns, strict=True)]
         if not _has_deltas(cell):
             deltas = [("", "")] * len(columns)
-        ends = [0 if not delta else _MARK if delta == MOVED else _DELTA for delta, _ in deltas]
+        beside = _DELTA if _has_deltas(cell) else 0
+        ends = [beside if row.share is not None else _after(delta) for delta, _ in deltas]
         rooms = [cell - end - 1 for end in ends]
         # Where a unit has no room in one column none has it, and the short label names it.
         is_short = any(cell_len(_text_of(row)) > room for row, room in zip(found, rooms, strict=True))
@@ -303,6 +308,11 @@ class ComparisonTable(Panel):
 
     def _role(self, role: str) -> str:
         return "dim" if self._stale else role
+
+
+def _after(delta: str) -> int:
+    """Return the cells behind a value that a text cannot go on into."""
+    return _MARK if delta == MOVED else _DELTA if delta else 0
 
 
 def _has_deltas(cell: int) -> bool:

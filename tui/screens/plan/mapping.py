@@ -53,7 +53,8 @@ class FieldMap:
         if change is None:
             return
         refusal = self._session.apply(change)
-        words = ", ".join(f"{key} {value}" for key, value in change.items())
+        fields = () if self._store.document is None else self._store.document.fields()
+        words = ", ".join(f"{field.label} {change[field.key]}" for field in fields if field.key in change)
         self._session.say(refusal or f"{words}: u undoes it", "bad" if refusal else "good")
 
     def _values(self, field: Field, each_way: int) -> tuple[tuple[str, ...], int]:
