@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from capacity_tui.engine.choose.modes import model_choice
 from capacity_tui.engine.choose.modes.filled import ModePlan
 from capacity_tui.engine.choose.modes.modes import MODES, ModeName, compare, fill
+from capacity_tui.engine.choose.space.training import TrainingSpace
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.plan.plan import Plan
 
@@ -73,3 +74,16 @@ def test_models_that_are_passed_over_unestimated_are_not_the_ones_to_choose(plan
         assume(False)
     with mock.patch.object(model_choice, "MARGIN", float("inf")):
         assert told(chosen) == told(fill(plan, mode))
+
+
+def test_modes_that_take_the_batch_of_the_balanced_one_look_at_its_space() -> None:
+    plan = Plan.model_validate(
+        {
+            "model": {"name": "gpt2-small"},
+            "hardware": {"name": "rtx-3060-12gb"},
+            "training": {"micro_batch": AUTO, "global_batch": AUTO, "checkpointing": AUTO, "seq_len": 1024},
+        }
+    )
+    with mock.patch.object(TrainingSpace, "evaluated", autospec=True, side_effect=TrainingSpace.evaluated) as evaluated:
+        compare(plan)
+    assert evaluated.call_count == 1

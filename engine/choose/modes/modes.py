@@ -15,8 +15,9 @@ from capacity_tui.engine.choose.modes.serving_goals import ServedSettings
 from capacity_tui.engine.choose.modes.serving_settings import choose_serving
 from capacity_tui.engine.choose.modes.shares import memory_budget
 from capacity_tui.engine.choose.modes.spec_fields import choose_own_parameters, choose_served_batch
-from capacity_tui.engine.choose.modes.training_settings import Evaluations, Search
+from capacity_tui.engine.choose.modes.training_settings import Search
 from capacity_tui.engine.choose.modes.ways_out import explained, with_ways_out
+from capacity_tui.engine.choose.space.evaluations import Evaluations
 from capacity_tui.engine.cluster.resolve_cluster import resolve_cluster
 from capacity_tui.engine.estimate.estimate import estimate_resolved
 from capacity_tui.engine.estimate.note import Note

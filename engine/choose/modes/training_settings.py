@@ -12,10 +12,10 @@ from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.rows.modes import Mode
 from capacity_tui.engine.choose.modes.filled import Reasons, Values, budget_text
 from capacity_tui.engine.choose.modes.shares import memory_budget
+from capacity_tui.engine.choose.space.evaluations import Evaluations
 from capacity_tui.engine.choose.space.grid import Axis, Grid, powers_of_two
 from capacity_tui.engine.choose.space.layouts import layout_axes
 from capacity_tui.engine.choose.space.ranking import top
-from capacity_tui.engine.choose.space.space import BLOCK
 from capacity_tui.engine.choose.space.training import Evaluated, TrainingSpace, training_space
 from capacity_tui.engine.cluster.cluster import Cluster
 from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
@@ -58,38 +58,6 @@ class Searched:
     fits: bool
     needed: float
     step_seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class Evaluations:
-    """Small spaces that were evaluated for one mode, and serve the others of the same comparison as they are."""
-
-    kept: list[tuple[TrainingSpace, Evaluated]] = field(default_factory=list)
-
-    def blocks(self, space: TrainingSpace) -> Iterator[Evaluated]:
-        """Yield a space's blocks, evaluated unless they already were.
-
-        Args:
-            space: of a plan on the hardware that all plans of this comparison have.
-        """
-        for other, block in self.kept:
-            if _same(other, space):
-                yield block
-                return
-        for block in space.blocks():
-            if space.grid.size <= BLOCK:
-                self.kept.append((space, block))
-            yield block
-
-
-def _same(one: TrainingSpace, other: TrainingSpace) -> bool:
-    """Whether two spaces of one comparison hold the same configurations of the same job."""
-    return (
-        (one.grid, one.replica_batch) == (other.grid, other.replica_batch)
-        and [rule.id for rule in one.rules] == [rule.id for rule in other.rules]
-        and one.plan.parallelism == other.plan.parallelism
-        and one.resolved.plan == other.resolved.plan
-    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -191,11 +191,19 @@ class TrainingSpace:
             zero=number("parallelism.zero", run.zero),
             seq_len=number("training.seq_len", run.seq_len),
             micro_batch=micro_batch,
-            global_batch=number("training.global_batch", self._global_batch(layout, micro_batch)),
+            global_batch=self._global_batch(grid, layout, micro_batch),
         )
 
-    def _global_batch(self, layout: Layout, micro_batch: Number) -> Number:
-        """Return the sequences of a step: as the plan gives them, else for each replica."""
+    def batches(self, grid: Grid) -> Number:
+        """Return the sequences of a step over the arrays of a grid."""
+        path = "training.micro_batch"
+        micro_batch = grid.numbers(path) if grid.has(path) else float(self.resolved.plan.training.micro_batch)
+        return self._global_batch(grid, self.layout(grid), micro_batch)
+
+    def _global_batch(self, grid: Grid, layout: Layout, micro_batch: Number) -> Number:
+        """Return the sequences of a step: as the grid or the plan gives them, else for each replica."""
+        if grid.has("training.global_batch"):
+            return grid.numbers("training.global_batch")
         batch = self.plan.training.global_batch
         if isinstance(batch, int):
             return float(batch)
