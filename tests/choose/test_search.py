@@ -215,3 +215,11 @@ def test_few_of_each_leave_room_for_other_devices_and_are_the_best_of_theirs() -
     for each in found.top:
         best.setdefault(kind(each), each.figures)
     assert [best[kind(each)] for each in few.top] == [each.figures for each in few.top]
+
+
+def test_sequences_of_images_are_not_varied() -> None:
+    data = {"model": {"name": "vit-large"}, "training": {"steps": 10}, "hardware": {"name": "h100-sxm-80gb"}}
+    axes = (Axis("training.seq_len", (1024, 2048)), Axis("training.micro_batch", (1, 2, 4)))
+    found = search(Question(Plan.model_validate(data), axes))
+    assert dict(found.varied) == {"training.micro_batch": 3}
+    assert [each.set["training.micro_batch"] for each in found.top] == [1, 2, 4]

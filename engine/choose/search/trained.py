@@ -19,9 +19,9 @@ from capacity_tui.engine.models.transformer.shape import TransformerShape
 from capacity_tui.engine.plan.edit import with_values
 from capacity_tui.engine.plan.plan import AUTO, Plan
 
-BATCH = "training.global_batch"
+BATCH, SEQUENCE = "training.global_batch", "training.seq_len"
 # What rules of layouts look at, and how many combinations of it they judge at once.
-_JUDGED = frozenset({*LAYOUT_SIZES, BATCH, "training.seq_len"})
+_JUDGED = frozenset({*LAYOUT_SIZES, BATCH, SEQUENCE})
 MOST_LAYOUTS = 2**20
 
 
@@ -52,6 +52,8 @@ def trained_spaces(
         catalog: facts.
         axes: fields that vary.
     """
+    # The sequence of a model over images follows from the image.
+    axes = tuple(axis for axis in axes if shape.vision is None or axis.path != SEQUENCE)
     # Settings change first and few values before many: the inner loops of arrays are long, and small arrays stay small.
     ordered = sorted(axes, key=lambda axis: (axis.path in NUMBERS, len(axis.values)))
     cuts: list[list[Axis]] = []
