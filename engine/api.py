@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.choose.need import trying as _choose_need_trying
     from capacity_tui.engine.choose.need.answer import Needed as Needed
     from capacity_tui.engine.choose.need.need import need as need
+    from capacity_tui.engine.choose.need.need import solved_path as solved_path
     from capacity_tui.engine.choose.proposal import open_plan as open_plan
     from capacity_tui.engine.choose.proposal import propose as propose
     from capacity_tui.engine.choose.scaling import Scaled as Scaled
@@ -78,6 +79,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.choose.search.answer import Found as Found
     from capacity_tui.engine.choose.search.answer import Rejected as Rejected
     from capacity_tui.engine.choose.search.axes import parse_axis as parse_axis
+    from capacity_tui.engine.choose.search.best import figures_of as figures_of
     from capacity_tui.engine.choose.search.question import Question as Question
     from capacity_tui.engine.choose.search.question import parse_figures as parse_figures
     from capacity_tui.engine.choose.search.question import parse_goal as parse_goal

@@ -6,6 +6,7 @@ import pytest
 from flow import press, settle, shown
 
 from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.app import CapacityApp
 from capacity_tui.tui.engine_view import CapacityEngine
 from capacity_tui.tui.found import Found
@@ -82,6 +83,7 @@ def test_rows_of_the_front_have_no_better_and_others_say_which_is(engine: Capaci
         ("limits", "beauty<=3", "beauty"),
         ("vary", "training.seq_len", "not an axis"),
         ("devices", "many", "many"),
+        ("solve", "beauty", "beauty"),
     ],
 )
 def test_what_makes_no_sense_is_refused_with_its_words(engine: CapacityEngine, key: str, text: str, told: str) -> None:
@@ -102,6 +104,19 @@ def test_the_command_says_all_of_the_question(engine: CapacityEngine) -> None:
         "--vary seq_len=1k,2k",
     ):
         assert words in command
+
+
+def test_a_question_turned_round_gives_the_value_and_what_the_next_one_breaks(engine: CapacityEngine) -> None:
+    question = engine.open(PLAN).question({"solve": "devices", "time": "4h"})
+    found = answered(question)
+    held, beyond = found.rows
+    assert held.verdict is Verdict.FITS
+    assert beyond.verdict is Verdict.OVER
+    assert numbers(found, "n") == [held.change["hardware.devices"], held.change["hardware.devices"] - 1]
+    assert numbers(found, "time")[0] < 4 * 3600
+    assert beyond.about[0].startswith(f"next hardware.devices {beyond.change['hardware.devices']}: training time")
+    assert "capacity-tui need " in question.command()
+    assert "--solve devices --limit 'time<=4h'" in question.command()
 
 
 def test_a_search_that_is_stopped_returns_the_best_so_far(engine: CapacityEngine) -> None:

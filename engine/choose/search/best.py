@@ -25,6 +25,7 @@ from capacity_tui.engine.plan.field_values import short_name
 from capacity_tui.engine.uncertainty.intervals import Interval
 
 if TYPE_CHECKING:
+    from capacity_tui.engine.estimate.result import Estimate
     from capacity_tui.engine.machine.machine import Machine
 
 Key: TypeAlias = tuple[tuple[str, str], ...]
@@ -242,8 +243,7 @@ class Best:
         plan = edited(self._question.plan, change, self._catalog).plan
         resolved = resolve_plan(plan, self._catalog, self._machine)
         estimate = estimate_resolved(resolved, self._catalog)
-        figures = {key: value for key, metric in METRICS.items() if (value := metric.read(estimate)) is not None}
-        return Found(change, estimate.fits, {key: _interval(value) for key, value in figures.items()})
+        return Found(change, estimate.fits, figures_of(estimate))
 
 
 def best_of(points: Floats, places: Positions, count: int) -> Positions:
@@ -299,6 +299,12 @@ def _points(rows: list[Found], compared: tuple[str, ...]) -> Floats:
                 sign = 1.0 if better_of(key) == "less" else -1.0
                 points[place, column] = sign * mean(found.figures[key].value)
     return points
+
+
+def figures_of(estimate: Estimate) -> dict[str, Interval]:
+    """Return the figures of one estimate by result key; where no range is known, both ends are the value itself."""
+    known = {key: value for key, metric in METRICS.items() if (value := metric.read(estimate)) is not None}
+    return {key: _interval(value) for key, value in known.items()}
 
 
 def _interval(value: Number | Interval) -> Interval:

@@ -18,9 +18,11 @@ from capacity_tui.engine.api import (
     parse_axis,
     parse_goal,
     parse_limit,
+    solved_path,
 )
 from capacity_tui.tui.found import Found
 from capacity_tui.tui.screens.find.found_view import found_of, weighed_figures
+from capacity_tui.tui.screens.find.needed_view import solved
 from capacity_tui.tui.screens.find.question_parts import ALL, GOALS, axes_said, limits_said, names_said, parts_of
 from capacity_tui.tui.view import Field
 
@@ -61,22 +63,28 @@ class PlanQuestion:
     def command(self) -> str:
         """Return the command that asks the same."""
         plan = command_words(self.plan, self.machine, self.catalog)
-        words = [plan[0], "search", *plan[2:]] if plan else ["capacity-tui", "search", "plan.yaml"]
         texts = self._texts()
-        words += ["--goal", GOALS[self._task][texts["goal"]]]
+        command = "need" if texts["solve"] else "search"
+        words = [plan[0], command, *plan[2:]] if plan else ["capacity-tui", command, "plan.yaml"]
+        words += ["--solve", texts["solve"]] if texts["solve"] else []
+        if not texts["solve"] or "goal" in self.said:
+            words += ["--goal", GOALS[self._task][texts["goal"]]]
         words += [word for limit in limits_said(texts) for word in ("--limit", limit)]
         for flag, key in (("--hardware ", "hardware"), ("--devices ", "devices"), ("--vary model.name=", "models")):
             names = names_said(texts[key])
             words += f"{flag}{','.join(names)}".split(" ") if names else []
         words += [word for axis in axes_said(texts["vary"]) for word in ("--vary", axis)]
         each = self._each(texts["each"])
-        words += ["--each", str(each)] if each else []
-        words += ["--pareto", ",".join(self.asked().pareto), "--top", str(_TOP)]
+        if not texts["solve"]:
+            words += ["--each", str(each)] if each else []
+            words += ["--pareto", ",".join(self.asked().pareto), "--top", str(_TOP)]
         return command_text(tuple(words))
 
     def answer(self, told: Callable[[Found], object], stopped: Callable[[], bool]) -> Found:
         """Search; return the best there is, or was when it was stopped."""
-        asked = self.asked()
+        asked, solve = self.asked(), self._texts()["solve"]
+        if solve:
+            return solved(asked, solve, self.machine, self.catalog, told, stopped)
 
         def tell(answer: SearchAnswer) -> None:
             told(found_of(answer, asked))
@@ -91,6 +99,8 @@ class PlanQuestion:
         """
         texts = self._texts()
         goal = parse_goal(GOALS[self._task][texts["goal"]], self._task)
+        if texts["solve"]:
+            solved_path(texts["solve"])
         devices = names_said(texts["devices"])
         return engine.Question(
             self.plan,
@@ -99,7 +109,8 @@ class PlanQuestion:
             devices=tuple(map(int, map(str, self._numbers(devices)))),
             models=names_said(texts["models"]),
             limits=tuple(parse_limit(limit, self._task) for limit in limits_said(texts)),
-            goal=goal,
+            # What is solved for has a goal of its own, unless one is said.
+            goal=None if texts["solve"] and "goal" not in self.said else goal,
             pareto=weighed_figures(self.plan, goal.figure),
             top=_TOP,
             each=self._each(texts["each"]),

@@ -26,6 +26,7 @@ _RANKS = {_MEMORY: 2, _HOURLY: 5, _RATE: 3}
 _HEADS = {_MEMORY: "memory", _HOURLY: "$/h", _PRICE_EACH: "$/M tok", _STEP: "step", _RATE: "tok/s"}
 """Heads that differ from what a figure is called elsewhere, for want of room."""
 _MODEL, _HARDWARE, _DEVICES = "model.name", "hardware.name", "hardware.devices"
+_NAMED = {_MODEL: "model", _HARDWARE: "hardware", _DEVICES: "n"}
 _SIZES = ("tp", "pp", "cp", "ep", "interleave")
 _LAYOUT = "parallelism."
 _WORDS = {"counted": "tok", "iteration": "step", "job": "job", "unit": "token"}
@@ -41,9 +42,15 @@ def weighed_figures(plan: Plan, goal: str) -> tuple[str, ...]:
     return (goal, pair[1])
 
 
-def found_of(answer: SearchAnswer, question: Question) -> Found:
-    """Return an answer as the screen shows it."""
-    table = _Table(question, answer.top)
+def found_of(answer: SearchAnswer, question: Question, solved: tuple[str, ...] = ()) -> Found:
+    """Return an answer as the screen shows it.
+
+    Args:
+        answer: the answer.
+        question: what was asked.
+        solved: fields that are told in every case.
+    """
+    table = _Table(question, answer.top, solved)
     keys = table.figures(question)
     weighed = tuple(table.place_of(key, keys) for key in answer.compared if key in keys)
     return Found(
@@ -68,10 +75,12 @@ class _Table:
     Attributes:
         question: what was asked.
         found: the rows.
+        solved: fields that have a column in every case.
     """
 
     question: Question
     found: Sequence[FoundPlan]
+    solved: tuple[str, ...] = ()
 
     def figures(self, question: Question) -> tuple[str, ...]:
         """Return the figures of the columns: the usual ones that are known, the goal's and those with limits."""
@@ -84,8 +93,8 @@ class _Table:
     def columns(self, figures: Sequence[str]) -> Iterator[FoundColumn]:
         """Yield the columns, words first."""
         for path in self._named:
-            is_count = path == _DEVICES
-            yield FoundColumn("n" if is_count else path.partition(".")[0], is_number=is_count)
+            is_number = all(isinstance(one.set.get(path), int | float) for one in self.found)
+            yield FoundColumn(_NAMED.get(path) or _label(path).lower(), is_number=is_number)
         if self._has_layout:
             yield FoundColumn("layout", is_number=False, rank=_LAYOUT_RANK)
         for path in self._others:
@@ -114,7 +123,8 @@ class _Table:
         """Model, hardware and number of devices, where the question leaves them open."""
         asked = self.question
         open_ones = ((_MODEL, asked.models), (_HARDWARE, asked.hardware), (_DEVICES, asked.devices))
-        return tuple(path for path, names in open_ones if names)
+        named = (path for path, names in open_ones if names)
+        return tuple(dict.fromkeys((*(path for path in self.solved if path in all_fields()), *named)))
 
     @property
     def _has_layout(self) -> bool:
@@ -124,7 +134,8 @@ class _Table:
     def _others(self) -> tuple[str, ...]:
         """Other fields in which rows differ."""
         paths = dict.fromkeys(path for found in self.found for path in found.set)
-        free = (path for path in paths if path not in (_MODEL, _HARDWARE, _DEVICES) and not path.startswith(_LAYOUT))
+        named = (*_NAMED, *self.solved)
+        free = (path for path in paths if path not in named and not path.startswith(_LAYOUT))
         return tuple(path for path in free if len({str(found.set.get(path)) for found in self.found}) > 1)
 
     def _devices(self, found: FoundPlan) -> int | None:

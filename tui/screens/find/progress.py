@@ -47,7 +47,8 @@ def _counted(found: Found | None, running: bool, was_stopped: bool) -> Line:
     share = f"{found.share:.0%}".replace("%", " %")
     if running:
         end = "stopping…" if was_stopped else "esc stops"
-        return line(Span(" ▸ ", "accent"), Span(f"{counts}, {share}", "value"), Span(f"  {end}", "dim"))
+        known = f", {share}" if found.share else ""
+        return line(Span(" ▸ ", "accent"), Span(f"{counts}{known}", "value"), Span(f"  {end}", "dim"))
     if not found.is_complete:
         return line(Span(" ! ", "warn"), Span(counts, "value"), Span(f", stopped at {share}: the best so far", "warn"))
     return line(Span(" ✓ ", "good"), Span(counts, "value"))

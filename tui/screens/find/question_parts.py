@@ -120,6 +120,16 @@ _FREE = (
         "checkpointing and ZeRO are free where the plan leaves them to the modes, and all of them if nothing is said.",
     ),
 )
+_SOLVED = {
+    "train": ("", "devices", "seq_len", "tokens", "global_batch", "parameters"),
+    "infer": ("", "devices", "batch", "prompt_tokens", "request_rate", "parameters"),
+}
+_SOLVE = Field(
+    *("solve", "Solve for", "free", ""),
+    unit="a field, such as seq_len, devices or parameters; empty to search",
+    help="A field that takes the value which just keeps the limits, everything else being as the plan has it: the "
+    "longest sequence, the fewest devices, the largest model. The next value is shown with what it breaks.",
+)
 _EACH = Field(
     *("each", "Of each", "free", "1"),
     unit="a number, or all",
@@ -149,10 +159,10 @@ def parts_of(plan: Plan, said: Mapping[str, str]) -> tuple[Field, ...]:
     )
     limits = _INFER_LIMITS if task == "infer" else _TRAIN_LIMITS
     usual = {"devices": _usual_devices(plan), **_own_limits(plan)}
-    return tuple(
-        replace(part, text=said.get(part.key, usual.get(part.key, part.text)))
-        for part in (goal, *limits, *_FREE, _EACH)
-    )
+    if said.get("solve"):
+        usual |= {"hardware": OWN, "devices": OWN}
+    parts = (goal, *limits, *_FREE, replace(_SOLVE, choices=_SOLVED[task]), _EACH)
+    return tuple(replace(part, text=said.get(part.key, usual.get(part.key, part.text))) for part in parts)
 
 
 def _usual_devices(plan: Plan) -> str:
