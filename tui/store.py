@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.api import Verdict
-from capacity_tui.tui.view import PINS_KEY
 
 if TYPE_CHECKING:
     from capacity_tui.tui.view import Column, Comparison, Document, Field
@@ -213,6 +212,8 @@ class Store:
             after: the plan.
             key: the field that was edited.
         """
+        from capacity_tui.tui.view import PINS_KEY
+
         if self.document is None or after == self.document:
             return False
         self._undo.append(Edit(self.document, self._origin, key))
