@@ -1,7 +1,9 @@
-"""Layouts a second through the search that modes use: memory, step time and verdict of every one, on one core.
+"""Layouts a second through the searches of modes and of ``search``: memory, time and verdict of every one, on one core.
 
-Prints the rate over a grid with one array dimension for each field, the same layouts as flat lists, and the ratio to
-estimating one plan at a time. Run it alone, and on one core: ``taskset -c 0 python benchmarks/plans_per_second.py``.
+Prints the rate over a grid with one array dimension for each field, the same layouts as flat lists, estimates of one
+plan at a time, and the whole of a search: with a goal alone, with limits at the far end of ranges, with a front, over
+serving, and over all accelerators of the catalogue until the first rows. All of it is time of the processor, the least
+of some runs. Run it alone, and on one core: ``taskset -c 0 python benchmarks/plans_per_second.py``.
 """
 
 from __future__ import annotations
@@ -10,14 +12,18 @@ import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+import resource
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
 from capacity_tui.engine.catalog import load_catalog
+from capacity_tui.engine.choose.search.answer import Answer
+from capacity_tui.engine.choose.search.question import Question, parse_goal, parse_limit
+from capacity_tui.engine.choose.search.search import search
 from capacity_tui.engine.choose.space.grid import Axis, divisors, powers_of_two
 from capacity_tui.engine.choose.space.ranking import top
 from capacity_tui.engine.choose.space.training import Evaluated, TrainingSpace, training_space
@@ -33,7 +39,7 @@ REPEATS = 5
 DEVICES = 512
 PLAN = {
     "model": {"name": "llama-3.1-70b"},
-    "training": {"global_batch": 1024, "framework": "megatron"},
+    "training": {"global_batch": 1024, "framework": "megatron", "tokens": 1e9},
     "hardware": {"name": "h100-sxm-80gb", "devices": DEVICES},
 }
 AXES = (
@@ -46,16 +52,62 @@ AXES = (
     Axis("parallelism.tp", powers_of_two(8)),
     Axis("parallelism.pp", tuple(size for size in divisors(DEVICES) if size <= 64)),
 )
+# Of a search, whose own preparations do not grow with the space: the same with more sequence lengths.
+LENGTHS = Axis("training.seq_len", tuple(range(1024, 60 * 1024 + 1, 1024)))
+MANY = tuple(LENGTHS if axis.path == LENGTHS.path else axis for axis in AXES)
+SERVED = {
+    "task": "infer",
+    "model": {"name": "llama-3.1-70b"},
+    "inference": {"engine": "vllm"},
+    "hardware": {"name": "h100-sxm-80gb", "devices": 8},
+}
+SERVED_AXES = (
+    Axis("inference.kv_cache", ("fp16", "fp8")),
+    Axis("inference.prompt_tokens", tuple(range(256, 8192, 256))),
+    Axis("inference.output_tokens", (64, 128, 256, 512)),
+    Axis("inference.batch", tuple(range(1, 257))),
+    Axis("parallelism.tp", powers_of_two(8)),
+    Axis("parallelism.pp", powers_of_two(8)),
+)
+COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
+TIME, MEMORY = "computation.estimated_train_time_seconds", "memory.utilization_percent"
 
 
 def seconds_of(work: Callable[[], object]) -> float:
-    """Return the median processor time of some work, s."""
+    """Return the least processor time of some work, s: what else the machine does only adds to it."""
     taken = []
     for _ in range(REPEATS):
         start = time.process_time()
         work()
         taken.append(time.process_time() - start)
-    return sorted(taken)[REPEATS // 2]
+    return min(taken)
+
+
+def searches() -> Iterator[tuple[str, Question]]:
+    """Yield questions with their names."""
+    trained, served = Plan.model_validate(PLAN), Plan.model_validate(SERVED)
+    limits = (parse_limit("time<=24h"), parse_limit("memory<=95%"))
+    yield "search, goal", Question(trained, MANY, goal=parse_goal("time"))
+    yield "search, limits", Question(trained, MANY, goal=parse_goal("time"), limits=limits)
+    yield "search, front", Question(trained, MANY, goal=parse_goal("time"), pareto=(TIME, MEMORY))
+    waits = (parse_limit("ttft<=2s", "infer"), parse_limit("tpot<=50ms", "infer"))
+    yield "search, serving", Question(served, SERVED_AXES, goal=parse_goal("usd", "infer"))
+    yield "search, serving, limits", Question(served, SERVED_AXES, goal=parse_goal("usd", "infer"), limits=waits)
+
+
+def catalogue() -> str:
+    """Say how long all accelerators of the catalogue take, in all counts and layouts, and the first rows of them."""
+    started, first = time.process_time(), list[float]()
+
+    def told(answer: Answer) -> None:
+        if answer.top and not first:
+            first.append(time.process_time() - started)
+
+    plan = Plan.model_validate({**PLAN, "hardware": {"name": "h100-sxm-80gb", "devices": 8}})
+    found = search(Question(plan, hardware=("any",), devices=COUNTS, goal=parse_goal("usd")), told=told)
+    whole = time.process_time() - started
+    rows = f"first rows after {first[0]:.2f} s" if first else "no rows before the end"
+    return f"any hardware, {len(COUNTS)} counts: {found.evaluated:,} in {whole:.1f} s, {rows}"
 
 
 def speed_of_what_fits(block: Evaluated, capacity: float) -> Number:
@@ -97,15 +149,21 @@ def main() -> None:
     searched = seconds_of(lambda: top(space.blocks(), ranked, 10))
     listed = seconds_of(lambda: flat(space))
     one = seconds_of(lambda: [estimate_resolved(resolved, catalog) for _ in range(20)]) / 20
-    rates = {
+    rates = {}
+    for name, question in searches():
+        size = search(question, catalog).evaluated
+        rates[name] = size / seconds_of(partial(search, question, catalog))
+    rates |= {
         "grid, all combinations": space.grid.size / searched,
         "grid, possible layouts": space.count / searched,
         "flat lists": space.grid.size / listed,
         "one plan at a time": 1.0 / one,
     }
     for name, rate in rates.items():
-        print(f"{name:<24}{rate:>14,.0f} a second")
+        print(f"{name:<24}{rate:>14,.0f} a second, {rate * one:>9,.0f} times one plan at a time")
     print(f"wanted{WANTED:>32,} a second")
+    print(catalogue())
+    print(f"most memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:,.0f} MiB")
 
 
 if __name__ == "__main__":

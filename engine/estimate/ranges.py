@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import cast
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from capacity_tui.engine.catalog.rows.reliability import Reliability
 from capacity_tui.engine.estimate.timing.passes import PhaseTime
 from capacity_tui.engine.estimate.timing.schedule import SHORTEST
 from capacity_tui.engine.estimate.work import Phase, Work
-from capacity_tui.engine.numeric import Number, OnDemand, added
+from capacity_tui.engine.numeric import Number, added
 from capacity_tui.engine.uncertainty.evidence import FigureName
 from capacity_tui.engine.uncertainty.intervals import Range
 from capacity_tui.engine.uncertainty.measured_here import of_memory
@@ -49,10 +48,13 @@ class Ranges:
 
     def __init__(self, work: Work, times: Sequence[PhaseTime]) -> None:
         self._work, self._times = work, tuple(times)
-        self._found = OnDemand(("step", "prefill", "decode", "memory"), self._range)
+        # No lookup that calls back: rings of references keep arrays alive until they are searched for.
+        self._found: dict[FigureName, Range] = {}
 
     def __getitem__(self, figure: FigureName) -> Range:
         """Return the range of a time, or of memory."""
+        if figure not in self._found:
+            self._found[figure] = self._range(figure)
         return self._found[figure]
 
     def of(self, key: str) -> Range:
@@ -88,8 +90,8 @@ class Ranges:
             return Doubts({**amounts, **flags}, evidence.likeness, of_memory(evidence.here))
         return Doubts({**self._time_amounts(figure), **flags}, evidence.likeness, evidence.here)
 
-    def _range(self, figure: str) -> Range:
-        evidence, name = self._work.evidence, cast("FigureName", figure)
+    def _range(self, name: FigureName) -> Range:
+        evidence = self._work.evidence
         if name in evidence.known:
             return evidence.known[name]
         return range_of(self.doubts(name), evidence.rows[name]) if name in evidence.rows else Range(1.0, 1.0)

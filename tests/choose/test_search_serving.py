@@ -142,3 +142,23 @@ def test_what_an_engine_does_not_run_on_is_counted_with_the_reason() -> None:
     found = search(Question(plan_of(), axes, goal=parse_goal("usd", "infer")))
     assert found.evaluated == 2
     assert [(each.rule, each.count) for each in found.rejected] == [("this engine does not run on this hardware", 1)]
+
+
+@pytest.mark.parametrize(
+    ("model", "path", "values", "key"),
+    [
+        ("resnet-50", "training.micro_batch", (16, 64, 256), "computation.tokens_per_second"),
+        ("kmeans", "model.spec.k", (8, 64), "computation.step_seconds"),
+    ],
+)
+def test_networks_and_classical_plans_are_searched_like_any_other(
+    model: str, path: str, values: tuple[int, ...], key: str
+) -> None:
+    plan = Plan.model_validate({"model": {"name": model}, "hardware": {"name": "h100-sxm-80gb", "devices": 1}})
+    found = search(Question(plan, (Axis(path, values),), goal=parse_goal(key)))
+    assert found.evaluated == found.valid == len(values)
+    alone = [
+        ends(estimate_plan(edited(plan, {path: value}).plan).estimate, key).value * (1 if "seconds" in key else -1)
+        for value in values
+    ]
+    assert found.top[0].set == {path: values[alone.index(min(alone))]}

@@ -15,6 +15,7 @@ from capacity_tui.engine.choose.search.trained import BATCH, Unusable, trained_s
 from capacity_tui.engine.choose.search.usual import usual_axes, usual_fields
 from capacity_tui.engine.choose.space.grid import Axis, Grid, Values
 from capacity_tui.engine.choose.space.layouts import LAYOUT_SIZES
+from capacity_tui.engine.choose.space.one_by_one import one_by_one
 from capacity_tui.engine.choose.space.space import Space
 from capacity_tui.engine.cluster.resolve_cluster import resolve_cluster
 from capacity_tui.engine.errors import CapacityError, PlanError
@@ -107,7 +108,10 @@ class Spaces:
 
     def _prepared(self, change: Values) -> Iterator[Prepared | Refused]:
         plan = edited(self.question.plan, change, self.catalog).plan if change else self.question.plan
-        if plan.task == SERVED and family_of(plan.model.name, self.catalog).kind == "transformer":
+        if family_of(plan.model.name, self.catalog).kind != "transformer":
+            yield self._alone(plan, change)
+            return
+        if plan.task == SERVED:
             served, filled = served_space(plan, self.inner, not self.question.vary, self.catalog, self.machine)
             yield Prepared({**change, **filled}, served, change)
             return
@@ -115,8 +119,7 @@ class Spaces:
         paths = {axis.path for axis in self.inner}
         wanted = self._wanted(plan) - paths
         resolved = self._resolved(plan, paths | wanted)
-        if resolved.shape is None or resolved.plan.task == "infer":
-            raise PlanError("only the training of transformers is searched yet", hint="give a plan that trains one")
+        assert resolved.shape is not None  # noqa: S101 - other kinds of models went another way
         batch = plan.training.global_batch
         usual = usual_axes(resolved, wanted, self.catalog, int(batch) if isinstance(batch, int) else None)
         base = plan
@@ -130,6 +133,16 @@ class Spaces:
                 yield Refused({**change, **found.values}, found.error, found.count)
             else:
                 yield Prepared({**change, **filled}, found, change)
+
+    def _alone(self, plan: Plan, change: Values) -> Prepared:
+        """Return the space of a model whose configurations need an estimate each."""
+        lacking = [path for path in open_fields(plan) if all(axis.path != path for axis in self.inner)]
+        filled: Values = {}
+        if lacking:
+            chosen = fill(plan, "balanced", self.machine, self.catalog).plan
+            filled = {path: chosen.value(path) for path in lacking}
+        space = one_by_one(with_values(plan, filled), self.inner, self.catalog, self.machine)
+        return Prepared({**change, **filled}, space, change)
 
     def _wanted(self, plan: Plan) -> set[str]:
         """Return the fields that vary though nobody gave values for them."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
@@ -74,6 +74,10 @@ class Grid:
         """Return the grid of some axes alone; the others keep their place with a length of 1."""
         kept = set(paths)
         return Grid(tuple(axis if axis.path in kept else Axis(axis.path, axis.values[:1]) for axis in self.axes))
+
+    def innermost(self, paths: Sequence[str]) -> Grid:
+        """Return the grid with some of its axes at the end, in the order given."""
+        return Grid(tuple(sorted(self.axes, key=lambda axis: paths.index(axis.path) if axis.path in paths else -1)))
 
     def combinations(self) -> Iterator[Values]:
         """Yield the values of every combination, the last axis the fastest."""

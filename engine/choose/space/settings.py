@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity_tui.engine.choose.space.grid import Axis, Grid, Values
-from capacity_tui.engine.choose.space.stacking import UnlikeError, alike, stacked
-from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.choose.space.stacking import alike, stacked
+from capacity_tui.engine.errors import CapacityError, PlanError
 
 Run = TypeVar("Run")
+# Runs that are kept at once: a space of more settings makes some of them anew for each of its blocks.
+MOST_KNOWN = 4096
 Kinds: TypeAlias = NDArray[np.intp]
 
 
@@ -38,7 +40,7 @@ class Settings(Generic[Run]):
 
     numbers: Collection[str]
     run: Callable[[Values], Run]
-    known: dict[tuple[object, ...], Run | Refused] = field(default_factory=dict, compare=False, repr=False)
+    known: dict[str, Run | Refused] = field(default_factory=dict, compare=False, repr=False)
 
     def parts(self, grid: Grid) -> Iterator[Grid]:
         """Yield parts of a grid whose runs are alike; settings that do not go together are left out."""
@@ -53,11 +55,12 @@ class Settings(Generic[Run]):
 
         Raises:
             UnlikeError: they differ in more than numbers.
+            PlanError: some do not go together.
         """
         runs = []
         for run in self._runs(grid):
             if isinstance(run, Refused):
-                raise UnlikeError
+                raise PlanError(run.title, run.detail, run.hint)
             runs.append(run)
         return stacked(runs, self._settings(grid).shape)
 
@@ -75,8 +78,10 @@ class Settings(Generic[Run]):
             yield self._run({path: value for path, value in values.items() if path not in self.numbers})
 
     def _run(self, values: Values) -> Run | Refused:
-        key = tuple(values.values())
+        key = repr(values)
         if key not in self.known:
+            if len(self.known) >= MOST_KNOWN:
+                self.known.clear()
             try:
                 self.known[key] = self.run(values)
             except CapacityError as error:

@@ -15,7 +15,7 @@ from capacity_tui.engine.numeric import Flags, Number
 from capacity_tui.engine.uncertainty.intervals import Interval
 
 # Combinations evaluated at once: enough that an array's own cost is small, few enough for some hundred megabytes.
-BLOCK = 2**17
+BLOCK = 2**18
 
 
 class Block:

@@ -12,8 +12,8 @@ from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.choose.space.excluded import Excluded, excluded, held
 from capacity_tui.engine.choose.space.grid import Axis, Grid, Values
 from capacity_tui.engine.choose.space.layouts import LAYOUT_SIZES, sizes_over
+from capacity_tui.engine.choose.space.settings import Refused, Settings
 from capacity_tui.engine.choose.space.space import BLOCK, Block
-from capacity_tui.engine.choose.space.stacking import stacked
 from capacity_tui.engine.estimate.assemble import Assembled, memory_estimate
 from capacity_tui.engine.estimate.derived import units_per_second
 from capacity_tui.engine.estimate.estimate import transformer_work
@@ -41,6 +41,17 @@ from capacity_tui.engine.uncertainty.evidence import Evidence
 NUMBERS = frozenset({*LAYOUT_SIZES, *broadcast_numbers()})
 # Settings of a block: each combination of them is a run to be made before any array is.
 MOST_SETTINGS = 512
+# Fields by how many formulas depend on them, the fewest last: a block has all values of the last ones, and so most of
+# its arrays are smaller than itself.
+BY_DEPENDENCE = (
+    "training.seq_len",
+    "training.micro_batch",
+    "parallelism.tp",
+    "parallelism.cp",
+    "parallelism.pp",
+    "parallelism.offload",
+    "parallelism.zero",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +90,7 @@ class TrainingSpace:
         excluded: what the rules excluded, rule by rule.
         rules: rules that a layout must keep.
         replica_batch: sequences of a replica for a step, where the plan leaves the global batch open.
+        known: runs of its settings so far.
     """
 
     plan: Plan
@@ -88,7 +100,8 @@ class TrainingSpace:
     grid: Grid
     rules: tuple[LayoutRule, ...]
     replica_batch: float | None = None
-    excluded: tuple[Excluded, ...] = field(default=())
+    excluded: tuple[Excluded, ...] = ()
+    known: dict[str, TransformerRun | Refused] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def size(self) -> int:
@@ -130,8 +143,9 @@ class TrainingSpace:
         Args:
             most: combinations of a block.
         """
-        numbers = prod(len(axis.values) for axis in self.grid.axes if axis.path in NUMBERS)
-        return (self._figures(self.grid.part(block)) for block in self.grid.blocks(min(most, numbers * MOST_SETTINGS)))
+        grid = self.grid.innermost(BY_DEPENDENCE)
+        numbers = prod(len(axis.values) for axis in grid.axes if axis.path in NUMBERS)
+        return (self._figures(grid.part(block)) for block in grid.blocks(min(most, numbers * MOST_SETTINGS)))
 
     def _figures(self, grid: Grid) -> Block:
         run, plan = self.run(grid), self.resolved.plan
@@ -171,7 +185,7 @@ class TrainingSpace:
 
     def run(self, grid: Grid) -> TransformerRun:
         """Return the runs of a grid as one run of arrays."""
-        run, layout = self._with_settings(grid), self.layout(grid)
+        run, layout = Settings(NUMBERS, self._single, self.known).over(grid), self.layout(grid)
 
         def number(path: str, otherwise: Number) -> Number:
             return grid.numbers(path) if grid.has(path) else otherwise
@@ -209,15 +223,9 @@ class TrainingSpace:
             return float(batch)
         return layout.dp * (micro_batch if self.replica_batch is None else np.maximum(self.replica_batch, micro_batch))
 
-    def _with_settings(self, grid: Grid) -> TransformerRun:
-        """Return the run with fields that change several of its numbers: one plan for each of their combinations."""
-        settings = grid.over(axis.path for axis in grid.axes if axis.path not in NUMBERS)
-        plans = (
-            with_values(self.resolved.plan, {path: value for path, value in values.items() if path not in NUMBERS})
-            for values in settings.combinations()
-        )
-        runs = [transformer_run(plan, self.shape, self.resolved.cluster, self.catalog) for plan in plans]
-        return stacked(runs, settings.shape)
+    def _single(self, values: Values) -> TransformerRun:
+        """Return the run of the plan with some settings."""
+        return transformer_run(with_values(self.resolved.plan, values), self.shape, self.resolved.cluster, self.catalog)
 
 
 def training_space(
