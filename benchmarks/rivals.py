@@ -5,19 +5,22 @@ The other program needs an environment of its own, so that this has two steps:
     uv run python benchmarks/rivals.py rows > rows.json
     uv run --isolated --no-project --with llm-analysis==0.2.2 python benchmarks/rivals.py predict rows.json
 
-The second writes ``profiles/fits/rivals.csv``. llm-analysis is told sizes, layout, sharding, recomputation and batch of
-every dense run without adapters; recomputation it has no word for counts as none. Its times need a share of the peak
-that whoever asks must know, and so are none to compare.
+The second writes ``profiles/fits/rivals.csv``; ``rate rows.json`` in its place prints how many runs the other program
+estimates a second, to be set beside ``plans_per_second.py`` on the same machine. llm-analysis is told sizes, layout,
+sharding, recomputation and batch of every dense run without adapters; recomputation it has no word for counts as none.
+Its times need a share of the peak that whoever asks must know, and so are none to compare.
 """
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import datetime as dt
 import importlib.metadata
 import json
 import logging
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -26,6 +29,7 @@ NAME = "llm-analysis"
 OUTPUT = Path(__file__).parents[1] / "profiles" / "fits" / "rivals.csv"
 RECOMPUTED = {"full": 2, "selective": 1}
 AMPLE_GB = 10**6
+TIMED_SECONDS = 5.0
 
 
 def rows() -> Iterator[dict[str, Any]]:
@@ -82,10 +86,24 @@ def predicted(row: Mapping[str, Any]) -> float:
     return float(sum(found[part] for part in parts))
 
 
+def rate(found: list[dict[str, Any]]) -> float:
+    """Return how many runs the other program estimates in a second of the processor; what it refuses counts too."""
+    started, count = time.process_time(), 0
+    while (taken := time.process_time() - started) < TIMED_SECONDS:
+        with contextlib.suppress(AssertionError, ZeroDivisionError):
+            predicted(found[count % len(found)])
+        count += 1
+    return count / taken
+
+
 def main() -> None:
     """Run the step that the command line asks for."""
     if sys.argv[1] == "rows":
         json.dump(list(rows()), sys.stdout)
+        return
+    if sys.argv[1] == "rate":
+        found = json.loads(Path(sys.argv[2]).read_text("utf-8"))
+        print(f"{NAME} {importlib.metadata.version(NAME)}: {rate(found):,.0f} a second")
         return
     today, version = dt.datetime.now(tz=dt.UTC).date(), importlib.metadata.version(NAME)
     with OUTPUT.open("w", encoding="utf-8", newline="") as file:
