@@ -79,11 +79,10 @@ def readers(name):
 
 
 def tables():
-    """Return the classes of rows by the table of the catalogue that holds them."""
-    properties = {
-        name: each.func.__annotations__["return"] for name, each in vars(Catalog).items() if hasattr(each, "func")
-    }
-    return {name: re.sub(r"Table|\W", "", kept) for name, kept in properties.items()}
+    """Return the classes of rows by the table of the catalogue that holds them, or by what looks some of them up."""
+    members = {name: getattr(each, "func", each) for name, each in vars(Catalog).items() if not name.startswith("_")}
+    kept = {name: getattr(each, "__annotations__", {}).get("return", "") for name, each in members.items()}
+    return {name: re.sub(r"Table|Sequence|\W", "", str(rows)) for name, rows in kept.items()}
 
 
 @pytest.mark.parametrize("name", BLOCKS)
