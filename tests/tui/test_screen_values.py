@@ -109,6 +109,6 @@ def test_ascii_stand_ins_keep_the_width(text: str) -> None:
 def test_an_upper_end_that_nobody_reaches_is_not_shown() -> None:
     panel = FieldList()
     tokens = Field("training.tokens", "Tokens", "training", "", None, kind=Kind.POWER_OF_TWO, minimum=1, maximum=1e18)
-    panel.show_fields((tokens,), {}, {"training.tokens": ""})
+    panel.show_fields((tokens,), {}, {"training.tokens": ""}, {})
     assert panel._limits(tokens) == "was not given · step ×2 · from 1"
     assert panel._limits(replace(tokens, maximum=1024)).endswith("range 1–1 024")
