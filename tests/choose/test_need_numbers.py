@@ -6,7 +6,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from capacity_tui.engine.choose.need.numbers import Line
-from capacity_tui.engine.choose.need.scales import Whole, scale_of
+from capacity_tui.engine.choose.need.scales import Whole, WholeNodes, scale_of
 from capacity_tui.engine.choose.need.trying import Reached, Tried
 from capacity_tui.engine.choose.search.question import Limit
 from capacity_tui.engine.estimate.figures import METRICS, Figure
@@ -68,3 +68,13 @@ def test_places_and_values_belong_together(value, step, most, is_whole):
     below, above = scale.value(max(place - 1, scale.low)), scale.value(min(place + 1, scale.high))
     assert below <= value <= above or scale.value(place) in (scale.value(scale.low), scale.value(scale.high))
     assert scale.low <= place <= scale.high
+
+
+@given(st.integers(1, 72), st.integers(1, 96))
+def test_devices_fill_nodes_beyond_one(node, grain):
+    scale = WholeNodes(node, grain, 1000 * node * grain)
+    values = [scale.value(place) for place in range(scale.low, scale.low + 200)]
+    by_hand = [each for each in range(1, values[-1] + 1) if each % grain == 0 and (each <= node or each % node == 0)]
+    assert values == by_hand
+    assert [scale.place(value) for value in values] == list(range(scale.low, scale.low + 200))
+    assert scale.value(scale.high) <= 1000 * node * grain

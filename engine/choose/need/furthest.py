@@ -11,10 +11,11 @@ from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.choose.need.answer import Needed
 from capacity_tui.engine.choose.need.candidates import DEVICES, besides
 from capacity_tui.engine.choose.need.numbers import Edge, Line
-from capacity_tui.engine.choose.need.scales import Scale, scale_of
+from capacity_tui.engine.choose.need.scales import Scale, WholeNodes, scale_of
 from capacity_tui.engine.choose.need.trying import Trials, Tried, is_better
 from capacity_tui.engine.choose.search.question import Goal, Question
-from capacity_tui.engine.errors import Place, PlanError
+from capacity_tui.engine.cluster.resolve_cluster import resolve_cluster
+from capacity_tui.engine.errors import CapacityError, Place, PlanError
 from capacity_tui.engine.models.families import presumed_family
 from capacity_tui.engine.plan.all_fields import OWN_PARAMETERS
 from capacity_tui.engine.plan.field_values import field_value
@@ -93,6 +94,8 @@ def furthest(path: str, question: Question, trials: Trials, stopped: Callable[[]
     reads = _reads(path, plan, catalog)
     knob = entry.knob if reads is None else replace(entry.knob, maximum=float(reads))
     scale = scale_of(knob, is_whole, _grain(path, plan))
+    if path == DEVICES and (node := _node(trials)) is not None:
+        scale = WholeNodes(node, _grain(path, plan), int(knob.maximum or LARGEST_COUNT))
     line = Line(scale, Values(path, besides(path, question), trials, goal, stopped))
     own = entry.value if isinstance(entry.value, int | float) and not isinstance(entry.value, bool) else None
     needed = Needed(path, question.limits, goal, None)
@@ -118,11 +121,12 @@ def _outermost(path: str, line: Line) -> tuple[int, int | None]:
     Where they end it in both directions, or in none, the fewest devices are wanted, and the most of all else.
     """
     start = line.holding[0]
-    upper, lower = line.edge(start, 1), line.edge(start, -1)
-    ends = {1: upper, -1: lower}
+    ends = {direction: line.edge(start, direction) for direction in (1, -1)}
+    # Where there is no such plan, it is not a limit that ends them.
+    limited = {way: edge.fails is not None and bool(line.at(edge.fails).broken) for way, edge in ends.items()}
     wanted = -1 if _fewest(path) else 1
-    if (upper.fails is None) != (lower.fails is None):
-        wanted = 1 if lower.fails is None else -1
+    if limited[1] != limited[-1]:
+        wanted = 1 if limited[1] else -1
     return ends[wanted].holds, ends[wanted].fails
 
 
@@ -179,6 +183,17 @@ def _grain(path: str, plan: Plan) -> int:
     if path == DEVICES:
         return int(np.prod([*given.values()], dtype=np.int64))
     return given.get(_SPLITS[-1], 1) if path == _SEQUENCE else 1
+
+
+def _node(trials: Trials) -> int | None:
+    """Return the devices of a full node of the hardware, since whole nodes are rented; None where unknown."""
+    plan = trials.plan
+    many = plan.hardware.model_copy(update={"devices": LARGEST_COUNT})
+    try:
+        cluster = resolve_cluster(many, plan.pricing, trials.catalog, trials.machine)
+    except CapacityError:
+        return None
+    return int(np.max(np.asarray(cluster.per_node)))
 
 
 def _reads(path: str, plan: Plan, catalog: Catalog) -> int | None:

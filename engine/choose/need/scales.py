@@ -58,6 +58,56 @@ class Whole:
 
 
 @dataclass(frozen=True, slots=True)
+class WholeNodes:
+    """Multiples of a whole number up to the devices of a node, then those that fill whole nodes.
+
+    Attributes:
+        node: devices of a node.
+        grain: what every value is a multiple of.
+        most: no value is larger.
+    """
+
+    node: int
+    grain: int
+    most: int
+
+    @property
+    def low(self) -> int:
+        """Place of the smallest value."""
+        return 1
+
+    @property
+    def high(self) -> int:
+        """Place of the largest value."""
+        return self._inside + max(self.most // self._apart - self._filled, int(self._inside == 0))
+
+    def value(self, place: int) -> int:
+        """Return the value at a place."""
+        return place * self.grain if place <= self._inside else (place - self._inside + self._filled) * self._apart
+
+    def place(self, value: float) -> int:
+        """Return the place of the nearest value."""
+        beyond = round(value / self._apart) - self._filled
+        place = self._inside + beyond if beyond > 0 else min(round(value / self.grain), self._inside)
+        return min(max(place, self.low), self.high)
+
+    @property
+    def _inside(self) -> int:
+        """How many values are within a node."""
+        return self.node // self.grain
+
+    @property
+    def _apart(self) -> int:
+        """From one value to the next, beyond a node."""
+        return math.lcm(self.node, self.grain)
+
+    @property
+    def _filled(self) -> int:
+        """How many of those are within a node: one or none."""
+        return self.node // self._apart
+
+
+@dataclass(frozen=True, slots=True)
 class Even:
     """Numbers at equal distances."""
 
