@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Collection, Iterator, Mapping
+from functools import cache
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.choose.line_plan import plan_of_line
+from capacity_tui.engine.choose.modes.ways_out import is_written
 from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.plan.all_fields import all_fields
 from capacity_tui.engine.plan.files.loading import apply_settings
 from capacity_tui.engine.plan.files.writing import setting_text
 from capacity_tui.engine.plan.line.flags import line_of_flags
@@ -19,7 +22,8 @@ if TYPE_CHECKING:
     from capacity_tui.engine.machine.machine import Machine
 
 COMMAND = ("capacity-tui", "plan")
-_NO_DEFAULT = "null"
+_NOTHING = "null"
+_OF_A_JOB = ("training.", "parallelism.", "inference.")
 
 
 def command_words(plan: Plan, machine: Machine | None = None, catalog: Catalog | None = None) -> tuple[str, ...] | None:
@@ -74,9 +78,27 @@ def _settings(base: Plan, plan: Plan) -> Iterator[str]:
     lacking = set(base.model.spec) - set(plan.model.spec)
     whole = {"hardware.spec", *(["model.spec"] if lacking else [])}
     before, wanted = (dict(_leaves(each.model_dump(mode="json"), whole)) for each in (base, plan))
+    written = _written(plan)
+    other = _written(base) ^ written
     for path, value in wanted.items():
-        if before.get(path) != value and path != "version":
-            yield f"{path}={_NO_DEFAULT if value is None else setting_text(value)}"
+        if (before.get(path) != value or path in other) and path != "version":
+            is_open = path in _choosable() and path not in written and value != AUTO
+            yield f"{path}={_NOTHING if value is None or is_open else setting_text(value)}"
+
+
+def _written(plan: Plan) -> frozenset[str]:
+    """Return the fields of a job whose values somebody wrote: only there do modes keep to a default."""
+    return frozenset(path for path in _choosable() if is_written(plan, path))
+
+
+@cache
+def _choosable() -> frozenset[str]:
+    """Return the fields of a job that have a value where nobody writes one."""
+    return frozenset(
+        path
+        for path, entry in all_fields().items()
+        if path.count(".") == 1 and path.startswith(_OF_A_JOB) and entry.default is not None
+    )
 
 
 def _leaves(data: Mapping[str, object], whole: Collection[str], under: str = "") -> Iterator[tuple[str, object]]:
@@ -90,8 +112,9 @@ def _leaves(data: Mapping[str, object], whole: Collection[str], under: str = "")
 
 
 def _says(base: Plan, settings: list[str], plan: Plan) -> bool:
-    """Return whether settings make one plan of another."""
+    """Return whether settings make one plan of another, what it leaves to the modes included."""
     try:
-        return apply_settings(base, settings).plan == plan
+        made = apply_settings(base, settings).plan
     except CapacityError:
         return False
+    return made == plan and _written(made) == _written(plan)

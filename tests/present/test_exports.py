@@ -87,6 +87,24 @@ def test_a_command_read_back_is_the_same_plan(data: dict[str, object]) -> None:
     assert parsed(words) == plan
 
 
+@pytest.mark.parametrize(
+    "training",
+    [{}, {"checkpointing": "none"}, {"optimizer": "adamw"}, {"checkpointing": "auto"}],
+)
+def test_a_command_leaves_to_the_modes_what_the_plan_leaves_to_them(training: dict[str, object]) -> None:
+    plan = Plan.model_validate(
+        {
+            "task": "train",
+            "model": {"name": "llama-3.2-1b"},
+            "training": {"seq_len": 4096, "tokens": 1e9, "global_batch": 8, "micro_batch": "auto", **training},
+            "hardware": {"name": "rtx-4090"},
+        }
+    )
+    words = command_words(plan)
+    assert words is not None
+    assert fill(parsed(words), "balanced").plan == fill(plan, "balanced").plan
+
+
 def test_a_command_says_no_more_than_it_must() -> None:
     made = plan_of_line(line_of_flags(PlanFlags("llama-3.1-8b", "lora", "8xh100-sxm-80gb", "4096", "50000000"))).plan
     words = command_words(made)

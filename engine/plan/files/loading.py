@@ -10,7 +10,9 @@ from typing import TypeAlias
 from capacity_tui.engine.catalog.reading import Document, read_yaml
 from capacity_tui.engine.errors import DocumentError, Place, PlanError
 from capacity_tui.engine.files import typed_path
+from capacity_tui.engine.plan.all_fields import all_fields
 from capacity_tui.engine.plan.checked import checked_plan
+from capacity_tui.engine.plan.consequences import GIVEN_BACK
 from capacity_tui.engine.plan.edit import Edited, edited
 from capacity_tui.engine.plan.files.legacy_format import Converted, from_planner_form, present_setting
 from capacity_tui.engine.plan.plan import Plan
@@ -81,8 +83,8 @@ def plan_from_data(data: object, name: str | None = None) -> Plan:
 def apply_settings(plan: Plan, settings: Iterable[str]) -> Edited:
     """Return the plan with values set by texts such as ``training.micro_batch=4``, and what followed.
 
-    The values are YAML scalars or lists, all set together before the result is checked; keys of the older form
-    stand for those that took their place, as in files.
+    The values are YAML scalars or lists, ``null`` for what nobody wrote, all set together before the result is
+    checked; keys of the older form stand for those that took their place, as in files.
 
     Raises:
         PlanError: a text is not of that form, or the result is not a plan.
@@ -90,7 +92,13 @@ def apply_settings(plan: Plan, settings: Iterable[str]) -> Edited:
     entries = [_setting(setting) for setting in settings]
     wanted = _model_and_task(plan, dict(entries))
     moved = (present_setting(wanted, *entry) for entry in entries)
-    return edited(plan, {".".join(path): value for path, value in moved})
+    return edited(plan, dict(_given(".".join(path), value) for path, value in moved))
+
+
+def _given(path: str, value: object) -> tuple[str, object]:
+    """Return a setting: ``null``, where a field always has a value, takes back what was written there."""
+    known = all_fields().get(path)
+    return path, GIVEN_BACK if value is None and known is not None and known.default is not None else value
 
 
 def _setting(text: str) -> tuple[FieldPath, object]:
