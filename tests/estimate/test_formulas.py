@@ -16,6 +16,7 @@ SAMPLES = 300
 DOMAINS = {
     "attended_in_documents": "document <= 2 * seq",
     "distinct_experts": "active <= experts",
+    "expected_loss": "max(size_power, data_power) <= 2",
     "exposed_seconds": "overlap <= 1",
     "micro_batches_in_flight": "stage < stages",
     "sort_depth": "2 <= rows",

@@ -37,7 +37,7 @@ async def until(pilot: Pilot[None], text: str) -> None:
 
 
 async def test_machine_screen_shows_facts_with_reasons_and_goes_back(make_app: MakeApp) -> None:
-    for key in ("escape", "<"):
+    for key in ("escape", ">"):
         async with make_app().run_test(size=USUAL) as pilot:
             await settle(pilot)
             await press(pilot, "m")

@@ -108,11 +108,6 @@ class ServingSpace:
 
         return Block(grid, held(layout, self.rules), plain, ranged)
 
-    def served(self, grid: Grid) -> tuple[ServingRun, Assembled]:
-        """Return the runs of a part of the grid as one run of arrays, and its figures without ranges."""
-        run = self._run(grid, self.settings.over(grid).run, self.layout(grid))
-        return run, self._assembled(run)
-
     def settled(self, values: Values) -> Values:
         """Return the values of a combination with the sizes that modes would choose for another."""
         return {**{path: self.resolved.plan.value(path) for path in CHOSEN}, **values}

@@ -40,16 +40,21 @@ def _command(app: App[None], name: str) -> Callable[[], object] | None:
     return None
 
 
+def _nothing() -> None:
+    """Do nothing."""
+
+
 class Palette(CommandPalette, ClosesOnce[None]):
     """Textual's palette, which closes once and runs its command once."""
 
-    def dismiss(self, result: None = None) -> AwaitComplete:
-        """Close the palette; a second enter that is under way finds no command."""
-        self.call_next(self._forget)
-        return super().dismiss(result)
+    _is_closed = False
 
-    def _forget(self) -> None:
-        self._selected_command = None
+    def dismiss(self, result: None = None) -> AwaitComplete:
+        """Close the palette; a second enter that is under way finds a command that does nothing."""
+        if self._is_closed:
+            self._selected_command = DiscoveryHit("", _nothing)
+        self._is_closed = True
+        return super().dismiss(result)
 
 
 class DataCommands(Provider):
