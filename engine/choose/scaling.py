@@ -285,7 +285,8 @@ def _splits(case: EstimatedPlan, devices: int, batch: int) -> Iterator[Mapping[s
             replicas, rest = divmod(devices, tensor * stages * parallel.cp)
             if rest or not replicas or replicas > batch:
                 continue
-            change = {"hardware.devices": devices, "parallelism.tp": tensor, "parallelism.pp": stages}
+            sizes = {"parallelism.tp": tensor, "parallelism.pp": stages}
+            change = {"hardware.devices": devices, **sizes}
             yield from ({**change, **shared} for shared in _batches(case, batch, replicas))
 
 

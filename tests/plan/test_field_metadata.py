@@ -30,6 +30,18 @@ SOURCES = [
     for file in sorted(Path(str(package.__file__)).parent.rglob("*.py"))
 ]
 LONGEST_LIST = 2
+# Lists that say something no field says of itself.
+ALLOWED = {
+    "engine/choose/need/furthest.py": "what a model is split into, beside the experts",
+    "engine/choose/search/best.py": "what sets one kind of answer apart from another",
+    "engine/choose/space/training.py": "the order in which arrays stay small",
+    "engine/plan/imports/derived.py": "what divides the devices of a run in other tools",
+    "engine/plan/imports/kept.py": "what words of other tools do not say",
+    "engine/plan/imports/meanings.py": "the nine numbers of a file of another tool",
+    "engine/plan/imports/serving.py": "what says a load, the first that does",
+    "engine/present/search_report.py": "what has a column of its own",
+    "tui/screens/plan/mapping.py": "what a map begins with",
+}
 
 
 def test_every_value_of_a_plan_has_metadata() -> None:
@@ -58,9 +70,16 @@ def test_a_field_says_all_about_itself(field: KnownField) -> None:
 
 
 def listed_fields(file: Path) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """Yield the line and the fields of each tuple, list, set or mapping that names some."""
+    """Yield the line and the fields of each tuple, list, set or mapping that names some.
+
+    What gives each of several fields a name of its own is no list.
+    """
     known = {*FIELDS, *automatic_parameters()}
-    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+    nodes = list(ast.walk(ast.parse(file.read_text("utf-8"))))
+    named = [node.value for node in nodes if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple)]
+    for node in nodes:
+        if node in named:
+            continue
         if isinstance(node, ast.Tuple | ast.List | ast.Set):
             entries = node.elts
         elif isinstance(node, ast.Dict):
@@ -76,6 +95,7 @@ def test_nothing_beside_the_metadata_lists_fields() -> None:
     lists = [
         f"{file}:{line}: {', '.join(found)}"
         for file in SOURCES
+        if not any(file.as_posix().endswith(f"/{allowed}") for allowed in ALLOWED)
         for line, found in listed_fields(file)
         if len(found) > LONGEST_LIST
     ]

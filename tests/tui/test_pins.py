@@ -79,7 +79,7 @@ async def test_pins_are_made_named_and_taken_away_by_keys(make_app: MakeApp) -> 
         await settle(pilot)
         before = row(pilot, "plans", "peak")
         await press(pilot, "P")
-        assert "balanced is pinned as A" in shown(pilot, "note")
+        assert "is pinned as A" in shown(pilot, "note")
         assert shown(pilot, "plans").splitlines()[0].split()[-1] == "A"
         await press(pilot, "down", "+")
         assert row(pilot, "plans", "peak") != before
