@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from capacity_tui.engine.api import Verdict
+from capacity_tui.engine.api import Verdict, format_count
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,7 @@ _VERDICTS = (Verdict.FITS, Verdict.TIGHT, Verdict.UNKNOWN, Verdict.OVER, None)
 _NEVER = float("inf")
 _KILO = 1024
 _SHORT_FROM = 10_000
+_COUNTED_FROM = 10_000_000
 
 
 def _least(value: float | None) -> float:
@@ -74,6 +75,8 @@ def _brief(time: str) -> str:
 
 
 def short_value(value: str) -> str:
-    """Return a long number in thousands of 1024 where it is a multiple."""
+    """Return a long number in thousands of 1024 where it is a multiple, a very long one in millions or billions."""
     number = int(value) if value.isdigit() else 0
+    if number >= _COUNTED_FROM:
+        return format_count(number).replace(" ", "")
     return f"{number // _KILO}k" if number >= _SHORT_FROM and number % _KILO == 0 else value

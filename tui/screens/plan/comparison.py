@@ -204,10 +204,10 @@ class ComparisonTable(Panel):
         return label, cell
 
     def _needed(self, columns: tuple[Column, ...]) -> int:
-        """Return the cells that numbers take, with what the last edit changed beside them while that is shown."""
+        """Return the cells that numbers take, with the change beside them that was made since, while that is shown."""
         rows = (row for column in columns for row in column.rows if row.value is not None)
         texts = (row.text.rpartition(" ")[0] if row.text.endswith(_COUNTED) else row.text for row in rows)
-        return max(map(cell_len, texts), default=0) + 1 + (_DELTA if self._baseline.is_edit else 0)
+        return max(map(cell_len, texts), default=0) + 1 + (_DELTA if self._baseline.pinned else 0)
 
     def _names(self, columns: tuple[Column, ...], label: int, cell: int) -> Line:
         spans = [self._corner(columns, label)]
