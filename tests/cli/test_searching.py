@@ -48,7 +48,10 @@ def test_a_front_stands_behind_the_best(capsys: pytest.CaptureFixture[str]) -> N
         assert (each["dominated_by"] is None) == (place in pareto)
 
 
-def test_people_see_the_best_and_what_excluded_the_rest(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_people_see_the_best_and_what_excluded_the_rest(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
     out = tmp_path / "answer.txt"
     assert main(["search", LINE, *SMALL, "--devices", "1..2", "-o", str(out)]) == 0
     text = out.read_text("utf-8")

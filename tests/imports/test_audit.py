@@ -23,7 +23,10 @@ def audited(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     return of
 
 
-def test_an_audit_tells_where_every_setting_comes_from(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_audit_tells_where_every_setting_comes_from(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
     assert main(["audit", str(SAMPLES / "training_args.yaml"), "--gpu", "8xh100-sxm", "--seq", "4096"]) == 0
     told = capsys.readouterr().out
     assert "training_args.yaml:3: per_device_train_batch_size 4" in told

@@ -85,7 +85,9 @@ async def test_pins_are_made_named_and_taken_away_by_keys(make_app: MakeApp) -> 
         assert row(pilot, "plans", "peak") != before
         await press(pilot, "R")
         assert "only pinned columns" in shown(pilot, "note")
-        await press(pilot, "c", "c", "R")
+        while "[A]" not in shown(pilot, "plans"):
+            await press(pilot, "c")
+        await press(pilot, "R")
         await type_text(pilot, "small")
         assert "[small]" in shown(pilot, "plans")
         assert "small:" in shown(pilot, "answer")
