@@ -4,5 +4,7 @@ import os
 
 from hypothesis import settings
 
-settings.register_profile("default", deadline=None, derandomize=bool(os.environ.get("CI")))
+SHARED = bool(os.environ.get("CI"))
+
+settings.register_profile("default", deadline=None, derandomize=SHARED, max_examples=40 if SHARED else 100)
 settings.load_profile("default")
