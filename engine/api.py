@@ -123,6 +123,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.files import state_folder as state_folder
     from capacity_tui.engine.files import storage_error as storage_error
     from capacity_tui.engine.files import write_atomically as write_atomically
+    from capacity_tui.engine.fleet.sizes import sizes_in_precisions as sizes_in_precisions
     from capacity_tui.engine.machine import doctor as _machine_doctor
     from capacity_tui.engine.machine import sample as _machine_sample
     from capacity_tui.engine.machine.benchmark import all_benchmarks as _machine_benchmark_all_benchmarks
@@ -304,7 +305,10 @@ if TYPE_CHECKING:
     ArchitectureRow = _catalog.Architecture
     CatalogRow = _catalog.Row
     InstanceRow = _catalog.Instance
+    ModelSizeRow = _catalog.ModelSize
     ProcessorRow = _catalog.Processor
+    WorkloadRow = _catalog.Workload
+    WorkloadSetRow = _catalog.WorkloadSet
     CatalogTable = _catalog_table.Table
     cluster_of_machine = _cluster_own_machine.detected
     BenchmarkProgress = _machine_benchmark_all_benchmarks.Progress

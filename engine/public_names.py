@@ -15,7 +15,7 @@ NAMES = {
     # Catalogues
     "catalog": (
         "Accelerator:AcceleratorRow Architecture:ArchitectureRow Catalog Row:CatalogRow Instance:InstanceRow "
-        "Processor:ProcessorRow load_catalog"
+        "ModelSize:ModelSizeRow Processor:ProcessorRow Workload:WorkloadRow WorkloadSet:WorkloadSetRow load_catalog"
     ),
     "catalog.table": "Table:CatalogTable",
     # Models
@@ -75,6 +75,8 @@ NAMES = {
     "estimate.resolve": "resolve_plan",
     "estimate.result": "UNDER_LOAD Estimate Interval Note Scaling",
     "explain.roofline": "Roofline roofline",
+    # Fleets
+    "fleet.sizes": "sizes_in_precisions",
     # Choices
     "choose.advice.host_requirements": "run_space",
     "choose.advice.offers": "Offer offers",

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from capacity_tui.engine.catalog.rows.numerics import Optimizer as Optimizer
     from capacity_tui.engine.catalog.rows.numerics import Precision as Precision
     from capacity_tui.engine.catalog.rows.numerics import Quantization as Quantization
+    from capacity_tui.engine.catalog.rows.workloads import ModelSize as ModelSize
+    from capacity_tui.engine.catalog.rows.workloads import Workload as Workload
+    from capacity_tui.engine.catalog.rows.workloads import WorkloadSet as WorkloadSet
     from capacity_tui.engine.catalog.table import Table as Table
 
 _HOMES = {
@@ -38,6 +41,7 @@ _HOMES = {
         "rows.devices": "Accelerator Fabric Instance Link MeasuredLink Processor SpotMarket",
         "rows.modes": "Mode Recovery Reserve Watch",
         "rows.numerics": "Optimizer Precision Quantization",
+        "rows.workloads": "ModelSize Workload WorkloadSet",
         "table": "Table",
     }.items()
     for name in names.split()

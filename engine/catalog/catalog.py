@@ -35,6 +35,7 @@ from capacity_tui.engine.catalog.rows.reliability import Reliability
 from capacity_tui.engine.catalog.rows.scaling_laws import ScalingLaw
 from capacity_tui.engine.catalog.rows.software import Coefficient, Efficiency, Framework
 from capacity_tui.engine.catalog.rows.weight_kernels import WeightKernel
+from capacity_tui.engine.catalog.rows.workloads import ModelSize, Workload, WorkloadSet
 from capacity_tui.engine.catalog.table import Table
 from capacity_tui.engine.errors import CapacityError, CatalogError
 from capacity_tui.engine.files import config_folder
@@ -177,6 +178,21 @@ class Catalog:
     def modes(self) -> Table[Mode]:
         """Conservative, balanced and extreme."""
         return self._table("modes", "mode", Mode)
+
+    @cached_property
+    def model_sizes(self) -> Table[ModelSize]:
+        """Models by the count of their parameters alone."""
+        return self._table("model_sizes", "model size", ModelSize)
+
+    @cached_property
+    def workloads(self) -> Table[Workload]:
+        """What somebody runs on some instance, to compare others for."""
+        return self._table("workloads", "workload", Workload)
+
+    @cached_property
+    def workload_sets(self) -> Table[WorkloadSet]:
+        """Workloads that answer one question together."""
+        return self._table("workload_sets", "set of workloads", WorkloadSet)
 
     def with_tables(self, tables: Mapping[str, Table[Row]]) -> Catalog:
         """Return the catalogue with other tables in place of some, by the names of its attributes."""

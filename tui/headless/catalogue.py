@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
 from capacity_tui.tui.headless import completion
 from capacity_tui.tui.headless import known_models as known
-from capacity_tui.tui.headless.output import (
-    as_text,
-    format_of,
-    format_option,
-    output_option,
-    tell,
-    tell_problems,
-    write,
+from capacity_tui.tui.headless.listings import (
+    contains,
+    fields,
+    listing_options,
+    named_or_matching,
+    tell_nothing,
+    write_data,
+    write_details,
+    write_table,
 )
+from capacity_tui.tui.headless.output import as_text, format_of, tell_problems, write
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -27,30 +29,14 @@ if TYPE_CHECKING:
         AcceleratorRow,
         ArchitectureRow,
         Catalog,
-        CatalogRow,
-        CatalogTable,
         InstanceRow,
         ProcessorRow,
+        WorkloadRow,
     )
-
-RowT = TypeVar("RowT", bound="CatalogRow")
-CommandT = TypeVar("CommandT", bound=Callable[..., Any])
-
-
-def _listing_options(command: CommandT) -> CommandT:
-    """Add the options that every catalogue has."""
-    for option in (
-        click.option("--filter", "text", metavar="TEXT", default="", help="Only rows that contain every word of it."),
-        click.option("--list", "listing", is_flag=True, help="List the rows (the default)."),
-        format_option("table", "json", "yaml"),
-        output_option,
-    ):
-        command = option(command)
-    return command
 
 
 @click.command()
-@_listing_options
+@listing_options
 @click.option("--details", metavar="ID", shell_complete=completion.models, help="All that is known about one.")
 def models(listing: bool, details: str | None, text: str, wanted: str | None, output: Path | None) -> None:
     """List the models a plan can name."""
@@ -63,11 +49,11 @@ def models(listing: bool, details: str | None, text: str, wanted: str | None, ou
     if details is not None:
         _write_model(details, catalog, form, output)
         return
-    own = [model for model in known_models(catalog) if _contains(" ".join(known.cells(model)) + model.kind, text)]
+    own = [model for model in known_models(catalog) if contains(" ".join(known.cells(model)) + model.kind, text)]
     # Networks whose layers are known stand among those.
-    rows = [row for row in _named_or_matching(catalog.architectures, text) if row.id not in catalog.networks]
+    rows = [row for row in named_or_matching(catalog.architectures, text) if row.id not in catalog.networks]
     if form in ("json", "yaml"):
-        _write_data([*map(_fields, rows), *map(known.listed, own)], form, output)
+        write_data([*map(fields, rows), *map(known.listed, own)], form, output)
         return
     from capacity_tui.tui.headless.tables.layout import Listing, table
 
@@ -77,7 +63,7 @@ def models(listing: bool, details: str | None, text: str, wanted: str | None, ou
     tables += [table(known.HEADS, [known.cells(model) for model in own])] if own else []
     write(as_text(tables, output is not None), output)
     if not tables:
-        _tell_nothing(catalog.architectures.nearest(text))
+        tell_nothing(catalog.architectures.nearest(text))
 
 
 def _write_model(name: str, catalog: Catalog, form: str | None, output: Path | None) -> None:
@@ -85,15 +71,15 @@ def _write_model(name: str, catalog: Catalog, form: str | None, output: Path | N
 
     model = find_known_model(name, catalog)
     if model is None:
-        _write_details(catalog.architectures[family_of(name, catalog).id], form, output)
+        write_details(catalog.architectures[family_of(name, catalog).id], form, output)
     elif form in ("json", "yaml"):
-        _write_data(known.details(model, catalog), form, output)
+        write_data(known.details(model, catalog), form, output)
     else:
         write(as_text(known.detail_parts(model, catalog), output is not None), output)
 
 
 @click.command()
-@_listing_options
+@listing_options
 @click.option("--details", metavar="ID", shell_complete=completion.devices, help="All that is known about one.")
 def hardware(listing: bool, details: str | None, text: str, wanted: str | None, output: Path | None) -> None:
     """List the accelerators and processors a plan can name."""
@@ -104,21 +90,21 @@ def hardware(listing: bool, details: str | None, text: str, wanted: str | None, 
     tell_problems((*catalog.accelerators.problems, *catalog.processors.problems))
     form = wanted or format_of(output)
     if details is not None:
-        _write_details(catalog.find_hardware(details), form, output)
+        write_details(catalog.find_hardware(details), form, output)
         return
-    accelerators = _named_or_matching(catalog.accelerators, text)
-    processors = _named_or_matching(catalog.processors, text)
+    accelerators = named_or_matching(catalog.accelerators, text)
+    processors = named_or_matching(catalog.processors, text)
     if form in ("json", "yaml"):
-        _write_data([_fields(row) for row in (*accelerators, *processors)], form, output)
+        write_data([fields(row) for row in (*accelerators, *processors)], form, output)
         return
     rows = [_accelerator_cells(row) for row in accelerators] + [_processor_cells(row) for row in processors]
     heads = ("id", "memory", "16-bit peak", "bandwidth", "power", "link", "name")
     near = (*catalog.accelerators.nearest(text)[:2], *catalog.processors.nearest(text)[:1])
-    _write_table(heads, rows, range(1, 6), {0, 1}, output, near)
+    write_table(heads, rows, range(1, 6), {0, 1}, output, near)
 
 
 @click.command()
-@_listing_options
+@listing_options
 @click.option("--details", metavar="ID", help="All that is known about one.")
 def instances(listing: bool, details: str | None, text: str, wanted: str | None, output: Path | None) -> None:
     """List the cloud instances a plan can name, with prices."""
@@ -129,15 +115,53 @@ def instances(listing: bool, details: str | None, text: str, wanted: str | None,
     tell_problems(catalog.instances.problems)
     form = wanted or format_of(output)
     if details is not None:
-        _write_details(catalog.instances.find(details), form, output)
+        write_details(catalog.instances.find(details), form, output)
         return
-    found = _named_or_matching(catalog.instances, text)
+    found = named_or_matching(catalog.instances, text)
     if form in ("json", "yaml"):
-        _write_data([_fields(row) for row in found], form, output)
+        write_data([fields(row) for row in found], form, output)
         return
     heads = ("id", "memory", "on demand/h", "spot/h", "devices", "network", "region", "spot region", "price of")
     cells = [_instance_cells(row) for row in found]
-    _write_table(heads, cells, (1, 2, 3, 5), {0, 1, 2}, output, catalog.instances.nearest(text))
+    write_table(heads, cells, (1, 2, 3, 5), {0, 1, 2}, output, catalog.instances.nearest(text))
+
+
+@click.command()
+@listing_options
+@click.option("--details", metavar="ID", help="All that is known about one.")
+def workloads(listing: bool, details: str | None, text: str, wanted: str | None, output: Path | None) -> None:
+    """List the workloads that `fleet run` can compare instances for."""
+    del listing
+    from capacity_tui.engine.api import load_catalog
+
+    table = load_catalog().workloads
+    tell_problems(table.problems)
+    form = wanted or format_of(output)
+    if details is not None:
+        write_details(table.find(details), form, output)
+        return
+    found = named_or_matching(table, text)
+    if form in ("json", "yaml"):
+        write_data([fields(row) for row in found], form, output)
+        return
+    heads = ("id", "instance", "GPUs", "task", "model", "precision", "hours", "spot", "expected", "tags")
+    write_table(heads, [_workload_cells(row) for row in found], (2, 6), {0, 1, 2, 3, 4}, output, table.nearest(text))
+
+
+def _workload_cells(row: WorkloadRow) -> Sequence[str]:
+    scenario = row.scenario
+    return (
+        row.id,
+        scenario.current_instance,
+        f"{scenario.current_gpu_count}",
+        scenario.workload_type,
+        scenario.model_size,
+        scenario.precision,
+        f"{scenario.monthly_hours:g}",
+        "yes" if scenario.use_spot else "no",
+        row.expected_outcome or "",
+        ", ".join(row.tags),
+    )
 
 
 def _model_cells(row: ArchitectureRow) -> Sequence[str]:
@@ -199,64 +223,3 @@ def _instance_cells(row: InstanceRow) -> Sequence[str]:
         row.spot_region or "",
         row.price_date or "",
     )
-
-
-def _named_or_matching(rows: CatalogTable[RowT], text: str) -> list[RowT]:
-    """Return the rows whose fields, but for remarks and sources, contain every word; else the one of that name."""
-    found = [row for row in rows.values() if _contains(" ".join(map(str, _searched(row))), text)]
-    named = None if found else rows.find_id(text)
-    return found if named is None else [rows[named]]
-
-
-def _searched(row: CatalogRow) -> Iterable[object]:
-    return (value for name, value in row if not name.endswith(("notes", "source", "used_by")))
-
-
-def _contains(row: str, text: str) -> bool:
-    folded = row.casefold()
-    return all(word in folded for word in text.casefold().split())
-
-
-def _fields(row: CatalogRow) -> Mapping[str, object]:
-    return row.model_dump(mode="json", exclude_none=True)
-
-
-def _write_details(row: CatalogRow, form: str | None, output: Path | None) -> None:
-    if form in ("json", "yaml"):
-        _write_data(_fields(row), form, output)
-        return
-    from capacity_tui.tui.headless.tables.layout import pairs
-
-    entries = [(key.replace("_", " "), _cell(value)) for key, value in _fields(row).items() if value != []]
-    write(as_text([pairs(entries)], output is not None), output)
-
-
-def _cell(value: object) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-
-
-def _write_data(data: object, form: str, output: Path | None) -> None:
-    from capacity_tui.engine.api import to_json, to_yaml
-
-    write(to_json(data) if form == "json" else to_yaml(data), output)
-
-
-def _write_table(
-    heads: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    right: Iterable[int],
-    kept: Iterable[int],
-    output: Path | None,
-    near: Sequence[str],
-) -> None:
-    from capacity_tui.tui.headless.tables.layout import Listing
-
-    write(as_text([Listing(heads, rows, frozenset(right), frozenset(kept))], output is not None), output)
-    if not rows:
-        _tell_nothing(near)
-
-
-def _tell_nothing(near: Sequence[str]) -> None:
-    """Say that no row matches, and which names are near to what was typed."""
-    close = f"; nearest: {', '.join(near)}" if near else ""
-    tell(f"nothing matches{close}; leave --filter out to see everything")

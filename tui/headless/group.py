@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
-from typing import cast
 
 import click
 
 from capacity_tui.engine.api import CapacityError
+from capacity_tui.tui.headless.lazy import LazyGroup, homes_of
 
 PROGRAM = "capacity-tui"
 _EPILOG = """\b
@@ -18,13 +17,14 @@ Shell completion, for bash (or zsh_source, fish_source):
 """
 
 
-_HOMES = {
-    command: module
-    for module, commands in {
+_HOMES = homes_of(
+    __package__ or "",
+    {
         "accuracy": "accuracy",
         "audit": "audit",
-        "catalogue": "hardware instances models",
+        "catalogue": "hardware instances models workloads",
         "examples": "examples",
+        "fleet.group": "fleet",
         "machine": "configs detect",
         "measure": "calibrate sample",
         "needs": "need",
@@ -32,25 +32,8 @@ _HOMES = {
         "saved": "plans",
         "search": "search",
         "sensitivity": "sensitivity",
-    }.items()
-    for command in commands.split()
-}
-"""The module beside this one that has each command."""
-
-
-class Commands(click.Group):
-    """The commands, each loaded when it is asked for: one need not wait for what the others import."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of the commands."""
-        return sorted({*_HOMES, *super().list_commands(ctx)})
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return the command of a name; None where there is none: then all are loaded, to tell the nearest."""
-        for name in (cmd_name,) if cmd_name in _HOMES else _HOMES:
-            if name not in self.commands:
-                self.add_command(cast("click.Command", getattr(import_module(f"{__package__}.{_HOMES[name]}"), name)))
-        return super().get_command(ctx, cmd_name)
+    },
+)
 
 
 class UsageError(CapacityError):
@@ -77,7 +60,8 @@ def run_command(arguments: list[str]) -> int:
 
 
 @click.group(
-    cls=Commands,
+    cls=LazyGroup,
+    homes=_HOMES,
     invoke_without_command=True,
     epilog=_EPILOG,
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -1,0 +1,91 @@
+"""``workloads``, ``fleet sets`` and ``fleet sizes``: what instances are compared for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.tui.cli import main
+
+Run = Callable[..., str]
+
+SETS = {
+    "basic_demos": 2,
+    "cost_optimization_focus": 3,
+    "performance_focus": 2,
+    "comprehensive_suite": 4,
+    "research_academic": 2,
+}
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+    def command(*arguments: str) -> str:
+        assert main(arguments) == 0
+        return capsys.readouterr().out
+
+    return command
+
+
+def test_five_sets_say_what_they_are_for_and_hold_known_workloads(run: Run) -> None:
+    rows = {row["id"]: row for row in json.loads(run("fleet", "sets", "--format", "json"))}
+    assert {name: len(row["workloads"]) for name, row in rows.items()} == SETS
+    assert all(row["purpose"] and row["use_case"] for row in rows.values())
+    known = {row["id"] for row in json.loads(run("workloads", "--format", "json"))}
+    assert {each for row in rows.values() for each in row["workloads"]} == known
+    table = run("fleet", "sets")
+    assert "Organizations prioritizing cost savings" in table
+    assert "research_training_g6e, batch_inference_g5" in table
+
+
+def test_workloads_say_what_runs_where_and_what_is_expected(run: Run) -> None:
+    rows = {row["id"]: row for row in json.loads(run("workloads", "--list", "--format", "json"))}
+    assert len(rows) == 7
+    serving = rows["inference_small_p5"]
+    assert serving["scenario"] == {
+        "current_instance": "P5",
+        "current_gpu_count": 1,
+        "workload_type": "infer",
+        "model_size": "small",
+        "monthly_hours": 720,
+        "use_spot": False,
+        "precision": "fp16",
+    }
+    assert serving["expected_outcome"] == "Significant cost savings with G6/G6e instances"
+    assert "over_provisioned" in serving["tags"]
+    assert "current gpu count 1, workload type infer" in run("workloads", "--details", "Inference small P5")
+    only = json.loads(run("workloads", "--filter", "train g6e", "--format", "json"))
+    assert [row["id"] for row in only] == ["research_training_g6e"]
+
+
+def test_what_workloads_name_is_in_the_catalogue(tmp_path: Path) -> None:
+    shipped = Catalog(tmp_path)
+    for row in shipped.workloads.values():
+        scenario = row.scenario
+        assert shipped.instances.find_id(scenario.current_instance)
+        assert shipped.model_sizes.find_id(scenario.model_size)
+        assert shipped.precisions.find_id(scenario.precision)
+
+
+def test_a_name_that_is_not_there_says_what_is_near(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(("fleet", "sets", "--details", "basic")) == 2
+    assert "basic_demos" in capsys.readouterr().err
+    assert main(("workloads", "--details", "nothing-like-it")) == 2
+    assert capsys.readouterr().err.startswith("capacity-tui: no workload is called")
+    assert main(("fleet", "nope")) == 2
+    assert "capacity-tui fleet --help" in capsys.readouterr().err
+
+
+def test_a_medium_model_takes_what_the_guide_says(run: Run) -> None:
+    wanted = ["--precision", "fp32", "--precision", "fp16", "--precision", "bf16", "--precision", "fp8"]
+    rows = json.loads(run("fleet", "sizes", "medium", *wanted, "--precision", "int8", "--format", "json"))
+    assert [row["weights_gb"] for row in rows] == [140, 70, 70, 35, 35]
+    assert rows[0]["parameter_count_billion"] == 35
+    line = next(line for line in run("fleet", "sizes", *wanted).splitlines() if line.startswith("medium"))
+    assert line.split()[1:7] == ["35", "B", "140.0", "70.0", "70.0", "35.0"]

@@ -1,0 +1,1 @@
+"""``fleet``: instances beside each other, and the workloads they are compared for."""

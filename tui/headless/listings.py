@@ -1,0 +1,97 @@
+"""What commands that list rows of the catalogue have in common: their options, and how rows are written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from capacity_tui.tui.headless.output import as_text, format_option, output_option, tell, write
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.api import CatalogRow, CatalogTable
+
+RowT = TypeVar("RowT", bound="CatalogRow")
+CommandT = TypeVar("CommandT", bound=Callable[..., Any])
+
+
+def listing_options(command: CommandT) -> CommandT:
+    """Add the options that every catalogue has."""
+    for option in (
+        click.option("--filter", "text", metavar="TEXT", default="", help="Only rows that contain every word of it."),
+        click.option("--list", "listing", is_flag=True, help="List the rows (the default)."),
+        format_option("table", "json", "yaml"),
+        output_option,
+    ):
+        command = option(command)
+    return command
+
+
+def named_or_matching(rows: CatalogTable[RowT], text: str) -> list[RowT]:
+    """Return the rows whose fields, but for remarks and sources, contain every word; else the one of that name."""
+    found = [row for row in rows.values() if contains(" ".join(map(str, _searched(row))), text)]
+    named = None if found else rows.find_id(text)
+    return found if named is None else [rows[named]]
+
+
+def _searched(row: CatalogRow) -> Iterable[object]:
+    return (value for name, value in row if not name.endswith(("notes", "source", "used_by")))
+
+
+def contains(row: str, text: str) -> bool:
+    """Whether a row of texts contains every word of a text."""
+    folded = row.casefold()
+    return all(word in folded for word in text.casefold().split())
+
+
+def fields(row: CatalogRow) -> Mapping[str, object]:
+    """Return the fields of a row that have a value, as plain data."""
+    return row.model_dump(mode="json", exclude_none=True)
+
+
+def write_details(row: CatalogRow, form: str | None, output: Path | None) -> None:
+    """Write all that is known about one row."""
+    if form in ("json", "yaml"):
+        write_data(fields(row), form, output)
+        return
+    from capacity_tui.tui.headless.tables.layout import pairs
+
+    entries = [(key.replace("_", " "), _cell(value)) for key, value in fields(row).items() if value != []]
+    write(as_text([pairs(entries)], output is not None), output)
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key.replace('_', ' ')} {_cell(each)}" for key, each in value.items())
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def write_data(data: object, form: str, output: Path | None) -> None:
+    """Write plain data as JSON or YAML."""
+    from capacity_tui.engine.api import to_json, to_yaml
+
+    write(to_json(data) if form == "json" else to_yaml(data), output)
+
+
+def write_table(
+    heads: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    right: Iterable[int],
+    kept: Iterable[int],
+    output: Path | None,
+    near: Sequence[str],
+) -> None:
+    """Write rows of cells as a table; where there are none, say which names are near."""
+    from capacity_tui.tui.headless.tables.layout import Listing
+
+    write(as_text([Listing(heads, rows, frozenset(right), frozenset(kept))], output is not None), output)
+    if not rows:
+        tell_nothing(near)
+
+
+def tell_nothing(near: Sequence[str]) -> None:
+    """Say that no row matches, and which names are near to what was typed."""
+    close = f"; nearest: {', '.join(near)}" if near else ""
+    tell(f"nothing matches{close}; leave --filter out to see everything")
