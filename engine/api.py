@@ -153,6 +153,12 @@ if TYPE_CHECKING:
     from capacity_tui.engine.models.known_models import KnownModel as KnownModel
     from capacity_tui.engine.models.known_models import find_known_model as find_known_model
     from capacity_tui.engine.models.known_models import known_models as known_models
+    from capacity_tui.engine.observe.history import history as _observe_history
+    from capacity_tui.engine.observe.history import stores as _observe_history_stores
+    from capacity_tui.engine.observe.history.history import History as History
+    from capacity_tui.engine.observe.history.places import HistoryPlace as HistoryPlace
+    from capacity_tui.engine.observe.history.places import history_place as history_place
+    from capacity_tui.engine.observe.history.records import RunRecord as RunRecord
     from capacity_tui.engine.plan.all_fields import OWN_PARAMETERS as OWN_PARAMETERS
     from capacity_tui.engine.plan.all_fields import all_fields as all_fields
     from capacity_tui.engine.plan.edit import Edited as Edited
@@ -324,6 +330,8 @@ if TYPE_CHECKING:
     SearchGoal = _choose_search_question.Goal
     plan_faults = _choose_validation.faults
     plan_remarks = _choose_validation.remarks
+    record_run = _observe_history.record
+    WantedRuns = _observe_history_stores.Wanted
     roofline_limit_text = _present_roofline_chart.limit_text
     FigureBlock = _present_summary.Block
     answer_notes = _present_summary.notes

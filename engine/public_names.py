@@ -108,6 +108,11 @@ NAMES = {
     "choose.sensitivity.tornado": "Sensitivity sensitivity",
     "choose.whatif.together": "estimated_changes",
     "choose.whatif.trials": "EstimatedPlan",
+    # Runs as they happen
+    "observe.history.history": "History record:record_run",
+    "observe.history.places": "HistoryPlace history_place",
+    "observe.history.records": "RunRecord",
+    "observe.history.stores": "Wanted:WantedRuns",
     # Presentation
     "present.benchmark_figures": "benchmark_figure_text benchmark_parts",
     "present.machine_facts": "machine_parts",

@@ -46,6 +46,15 @@ def probe_disks(host: Host) -> tuple[Disk, ...]:
     return tuple(disk for disk in disks if disk.total_bytes.value != 0)
 
 
+def is_on_a_share(path: Path, host: Host) -> bool:
+    """Return whether a file, or where one would be made, lies on another machine."""
+    mounts = _macos_mounts() if host.system == "Darwin" else _all_mounts(host)
+    whole = path.resolve()
+    above = [mount for mount in mounts if whole.is_relative_to(mount.point)]
+    # A later mount hides an earlier one at the same point.
+    return bool(above) and max(enumerate(above), key=lambda entry: (len(entry[1].point), entry[0]))[1].remote
+
+
 def device_kind(host: Host, device: str) -> Fact[DiskKind]:
     """Return the kind of the disk below a block device such as ``/dev/sda2``."""
     mount = Mount("", device, "", "")
@@ -67,15 +76,19 @@ def _disk(host: Host, mount: Mount, space: Fact[Space]) -> Disk:
 
 def _mounts(host: Host) -> tuple[Mount, ...]:
     uppermost: dict[str, Mount] = {}
-    for line in (host.text(MOUNTS).value or "").splitlines():
-        mount = _parse_mount(line)
-        if mount is None or PLUMBING.match(mount.point) or not _stores_data(mount):
+    for mount in _all_mounts(host):
+        if PLUMBING.match(mount.point) or not _stores_data(mount):
             continue
         uppermost[mount.point] = mount  # a later mount hides an earlier one at the same point
     shortest: dict[str, Mount] = {}
     for mount in sorted(uppermost.values(), key=lambda mount: (len(mount.point), mount.point)):
         shortest.setdefault(mount.number, mount)
     return tuple(sorted(shortest.values(), key=lambda mount: mount.point))
+
+
+def _all_mounts(host: Host) -> tuple[Mount, ...]:
+    lines = (host.text(MOUNTS).value or "").splitlines()
+    return tuple(mount for line in lines if (mount := _parse_mount(line)) is not None)
 
 
 def _parse_mount(line: str) -> Mount | None:

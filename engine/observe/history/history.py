@@ -1,0 +1,143 @@
+"""Keeps and finds entries of the history, wherever it is kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TypeAlias
+
+from capacity_tui.engine.errors import CapacityError, PlanError
+from capacity_tui.engine.observe.history.places import HistoryPlace, history_place
+from capacity_tui.engine.observe.history.records import RunRecord
+from capacity_tui.engine.observe.history.stores import Store, Wanted
+from capacity_tui.engine.observe.history.waiting import append, taken
+
+MOST_WAITING = 4 * 2**20
+"""Bytes of estimates that wait until the command that adds one more stores them all."""
+_SHORTEST_PREFIX = 3
+Where: TypeAlias = HistoryPlace | str | Path | None
+
+
+class History:
+    """The entries of one place.
+
+    Args:
+        where: a place, a file, a MongoDB URI, or ``off``; by default as the environment says.
+
+    Attributes:
+        place: where it is kept.
+        notes: what the user should know of what happened to it, one line each.
+    """
+
+    def __init__(self, where: Where = None) -> None:
+        self.place = where if isinstance(where, HistoryPlace) else history_place(where)
+        self.notes: list[str] = []
+
+    def keep(self, *entries: RunRecord) -> None:
+        """Keep entries, also where nothing is kept by itself.
+
+        They are written beside the store first, and stay there while it cannot be used. Estimates wait there in any
+        case: their command should not wait for a database.
+
+        Raises:
+            StorageError: they cannot be kept at all.
+        """
+        waiting = 0
+        for entry in entries:
+            waiting = append(self.place.waiting, entry, lasting=entry.kind != "estimate")
+        if waiting < MOST_WAITING and all(entry.kind == "estimate" for entry in entries):
+            return
+        try:
+            self._store()
+        except (CapacityError, OSError, ImportError) as error:
+            self.notes.append(f"waits in {self.place.waiting} to be stored: {_reason(error)}")
+
+    def find(self, wanted: Wanted | None = None) -> tuple[RunRecord, ...]:
+        """Return entries, the newest first.
+
+        Raises:
+            StorageError: the history cannot be read.
+            MissingPartError: what it is kept in needs a part that is not installed.
+        """
+        return self._current_store().find(wanted or Wanted())
+
+    def one(self, name: str) -> RunRecord:
+        """Return the entry whose id is, or alone begins with, a name.
+
+        Raises:
+            PlanError: none is, or several are.
+            StorageError: the history cannot be read.
+        """
+        found = self.find(Wanted(id_starts=name.lower(), most=2)) if len(name) >= _SHORTEST_PREFIX else ()
+        if len(found) > 1:
+            raise PlanError(f"several entries of the history begin with {name!r}", hint="give more of the id")
+        if not found:
+            raise PlanError(f"no entry of the history is called {name!r}", hint="capacity-tui history list shows all")
+        return found[0]
+
+    def forget(self, *ids: str) -> int:
+        """Remove entries by their whole ids, and return how many were there.
+
+        Raises:
+            StorageError: the history cannot be written.
+        """
+        store = self._current_store()
+        removed = store.forget(ids)
+        self._tell(store)
+        return removed
+
+    def _current_store(self) -> Store:
+        """Return the store with what waited in it, as far as that can be written."""
+        try:
+            return self._store()
+        except (CapacityError, OSError) as error:
+            self.notes.append(f"what waits in {self.place.waiting} is left out: {_reason(error)}")
+            return _opened(self.place)
+
+    def _store(self) -> Store:
+        store = _opened(self.place)
+        with taken(self.place.waiting) as entries:
+            if entries:
+                store.add(entries)
+        self._tell(store)
+        return store
+
+    def _tell(self, store: Store) -> None:
+        self.notes += [note for note in store.notes if note not in self.notes]
+
+
+def record(entry: RunRecord, where: Where = None) -> str:
+    """Keep an entry where entries are kept by themselves, and return what the user should be told; mostly nothing.
+
+    Never raises for a history that cannot be written: whatever is recorded goes on.
+
+    Args:
+        entry: what to keep.
+        where: a place, a file, a MongoDB URI, or ``off``; by default as the environment says.
+    """
+    history = History(where)
+    if not history.place.is_on:
+        return ""
+    try:
+        history.keep(entry)
+    except (CapacityError, OSError) as error:
+        return f"not kept in the history: {_reason(error)}"
+    return "; ".join(history.notes)
+
+
+def _opened(place: HistoryPlace) -> Store:
+    """Return the store of a place; what it needs is loaded, nothing is connected yet.
+
+    Raises:
+        MissingPartError: the program that it needs is not installed.
+    """
+    if place.uri:
+        from capacity_tui.engine.observe.history.mongodb_store import MongoStore  # noqa: PLC0415 - an optional extra
+
+        return MongoStore(place)
+    from capacity_tui.engine.observe.history.sqlite_store import SqliteStore  # noqa: PLC0415 - loads sqlite3
+
+    return SqliteStore(place.file)
+
+
+def _reason(error: Exception) -> str:
+    return error.one_line() if isinstance(error, CapacityError) else str(error)

@@ -1,0 +1,147 @@
+"""One entry of the history: a run or an estimate, with what was predicted and what was measured."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Literal, TypeAlias, cast, get_args
+
+Kind: TypeAlias = Literal["estimate", "run", "profile"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+Ends: TypeAlias = Mapping[str, float]
+_ID_BYTES = 5
+_FINGERPRINT_BYTES = 10
+
+
+def new_id() -> str:
+    """Return an id that no other entry has, short enough to type."""
+    return secrets.token_hex(_ID_BYTES)
+
+
+def now() -> str:
+    """Return the time, UTC, as entries are dated."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """A run or an estimate.
+
+    Attributes:
+        kind: ``estimate`` of a plan that was not run, ``run`` that was watched or told of, ``profile`` of a command.
+        plan: as data of a plan file, nothing open; None where a command ran without one.
+        machine: where: ``name`` of the host, ``system``, ``hardware`` in words.
+        predicted: figures by result key, each ``{value, low, high}``; ``{value}`` where no range is known.
+        actual: what was measured, by the same keys and in the same units.
+        device: key that the device's measurements go by; empty where it is not known. Runs of one device calibrate it.
+        details: what else there is to tell, such as ``command``, ``exit_code``, ``seconds``.
+        started: time, UTC, ISO 8601.
+        id: what it is called in commands.
+    """
+
+    kind: Kind
+    plan: Mapping[str, object] | None = None
+    machine: Mapping[str, object] = field(default_factory=dict)
+    predicted: Mapping[str, Ends] = field(default_factory=dict)
+    actual: Mapping[str, float] = field(default_factory=dict)
+    device: str = ""
+    details: Mapping[str, object] = field(default_factory=dict)
+    started: str = field(default_factory=now)
+    id: str = field(default_factory=new_id)
+
+    @property
+    def ratio(self) -> dict[str, float]:
+        """Measured over predicted, of each figure that is both."""
+        return {
+            key: value / ends["value"] for key, value in self.actual.items() if (ends := self.predicted.get(key, {}))
+            and ends.get("value")
+        }  # fmt: skip
+
+    @property
+    def model(self) -> str:
+        """Name of the plan's model, empty without one."""
+        return self._named("model")
+
+    @property
+    def hardware(self) -> str:
+        """What it ran on in words: the plan's name of it, the device's, the machine's."""
+        names = (self._named("hardware"), str(self.machine.get("hardware", "")), self.device)
+        return " ".join(dict.fromkeys(name for name in names if name))
+
+    @property
+    def fingerprint(self) -> str:
+        """The same for equal plans, empty without one."""
+        if self.plan is None:
+            return ""
+        text = json.dumps(self.plan, sort_keys=True)
+        return hashlib.blake2b(text.encode(), digest_size=_FINGERPRINT_BYTES).hexdigest()
+
+    def repeats(self, other: RunRecord) -> bool:
+        """Return whether it says of the same plan what another entry says."""
+        mine = (self.fingerprint, dict(self.predicted), dict(self.machine))
+        return mine == (other.fingerprint, dict(other.predicted), dict(other.machine))
+
+    def _named(self, section: str) -> str:
+        found = (self.plan or {}).get(section)
+        return str(found.get("name") or "") if isinstance(found, Mapping) else ""
+
+
+def as_data(record: RunRecord) -> dict[str, object]:
+    """Return an entry as plain data, under the names that scripts rely on."""
+    return {
+        "id": record.id,
+        "kind": record.kind,
+        "started": record.started,
+        "plan": record.plan,
+        "machine": dict(record.machine),
+        "device": record.device,
+        "predicted": {key: dict(ends) for key, ends in record.predicted.items()},
+        "actual": dict(record.actual),
+        "ratio": record.ratio,
+        "details": dict(record.details),
+    }
+
+
+def of_data(data: object) -> RunRecord:
+    """Return the entry that plain data describe.
+
+    Raises:
+        ValueError: they describe none.
+    """
+    try:
+        return _of_table(_table(data))
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"no entry of a history: {error}") from error
+
+
+def _of_table(data: Mapping[str, object]) -> RunRecord:
+    kind = next((known for known in KINDS if known == data["kind"]), None)
+    if kind is None:
+        raise ValueError(f"kind is {data['kind']!r:.60}, not one of {', '.join(KINDS)}")
+    started = str(data["started"])
+    datetime.fromisoformat(started)
+    return RunRecord(
+        kind=kind,
+        plan=None if data.get("plan") is None else _table(data["plan"]),
+        machine=_table(data.get("machine", {})),
+        predicted={key: _numbers(ends) for key, ends in _table(data.get("predicted", {})).items()},
+        actual=_numbers(data.get("actual", {})),
+        device=str(data.get("device", "")),
+        details=_table(data.get("details", {})),
+        started=started,
+        id=str(data["id"]),
+    )
+
+
+def _table(value: object) -> Mapping[str, object]:
+    if not isinstance(value, Mapping):
+        raise TypeError(f"a table is expected, not {value!r:.60}")
+    return value
+
+
+def _numbers(value: object) -> dict[str, float]:
+    return {key: float(cast("float", number)) for key, number in _table(value).items()}

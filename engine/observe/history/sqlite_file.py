@@ -1,0 +1,194 @@
+"""The SQLite file of the history: made, brought up to date, and set aside when it is damaged."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+
+from capacity_tui.engine.errors import Place, StorageError
+from capacity_tui.engine.files import make_folder, set_aside, storage_error
+from capacity_tui.engine.machine.host.disk import is_on_a_share
+from capacity_tui.engine.machine.host_files import Host
+
+APPLICATION = 0x43505455
+"""Marks the file as ours, so that no other program's database is ever written to."""
+MIGRATIONS: tuple[Sequence[str], ...] = (
+    (
+        "CREATE TABLE runs (id TEXT PRIMARY KEY, kind TEXT NOT NULL, started TEXT NOT NULL, device TEXT NOT NULL, "
+        "model TEXT NOT NULL, hardware TEXT NOT NULL, fingerprint TEXT NOT NULL, measured INTEGER NOT NULL, "
+        "data TEXT NOT NULL)",
+        "CREATE INDEX runs_by_time ON runs (started)",
+        "CREATE INDEX estimates_by_plan ON runs (fingerprint, started) WHERE kind = 'estimate'",
+    ),
+)
+"""What brings a file from each version to the next: the first makes it."""
+BUSY_SECONDS = 10.0
+_DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+_PRIMARY = 0xFF
+_HINTS = {
+    sqlite3.SQLITE_BUSY: "another program holds it: try again",
+    sqlite3.SQLITE_LOCKED: "another program holds it: try again",
+    sqlite3.SQLITE_PROTOCOL: "its file system cannot lock: name another file in CAPACITY_TUI_HISTORY",
+    sqlite3.SQLITE_FULL: "free some space",
+    sqlite3.SQLITE_IOERR: "check the disk, or name another file in CAPACITY_TUI_HISTORY",
+    sqlite3.SQLITE_READONLY: "name a file that you may write in CAPACITY_TUI_HISTORY",
+    sqlite3.SQLITE_CANTOPEN: "name a file that you may write in CAPACITY_TUI_HISTORY",
+}
+
+
+class DamagedError(Exception):
+    """The file is no database any more, or parts of it cannot be read."""
+
+
+@contextmanager
+def opened(path: Path, migrations: Sequence[Sequence[str]] = MIGRATIONS) -> Iterator[sqlite3.Connection]:
+    """Open the file to read and write, made if it is not there and brought up to date.
+
+    Raises:
+        StorageError: it cannot be used; nothing that was stored is lost.
+        DamagedError: it is damaged.
+    """
+    make_folder(path.parent)
+    with told(path), closing(_connected(path, "rwc")) as connection:
+        version = _version(connection, path, len(migrations))
+        if version < len(migrations):
+            _migrate(connection, path, migrations)
+        _write_ahead(connection, path)
+        yield connection
+
+
+@contextmanager
+def opened_to_read(path: Path, migrations: Sequence[Sequence[str]] = MIGRATIONS) -> Iterator[sqlite3.Connection | None]:
+    """Open the file to read it, also where nothing may be written; None where there is no file, or it is empty.
+
+    Raises:
+        StorageError: it cannot be read, or is of another version.
+        DamagedError: it is damaged.
+    """
+    if not path.exists() or not path.stat().st_size:
+        yield None
+        return
+    with told(path), closing(_readable(path)) as connection:
+        version = _version(connection, path, len(migrations))
+        if version < len(migrations):
+            raise StorageError(
+                "the history is of an earlier version, and cannot be written", place=Place(str(path)),
+                hint="allow writing it once, so that it can be brought up to date")  # fmt: skip
+        yield connection
+
+
+@contextmanager
+def told(path: Path) -> Iterator[None]:
+    """Make errors of the database ours.
+
+    Raises:
+        StorageError: the database refuses.
+        DamagedError: it is damaged.
+    """
+    try:
+        yield
+    except sqlite3.Error as error:
+        code = (getattr(error, "sqlite_errorcode", None) or 0) & _PRIMARY
+        if code in _DAMAGED:
+            raise DamagedError(str(error)) from error
+        raise StorageError("the history cannot be used", str(error), _HINTS.get(code, ""), Place(str(path))) from error
+
+
+def moved_aside(path: Path) -> Path:
+    """Move a damaged file, and what SQLite keeps beside it, to a free name; return that name.
+
+    Raises:
+        StorageError: it cannot be moved.
+    """
+    aside = set_aside(path)
+    for ending in ("-wal", "-shm", "-journal"):
+        beside = Path(f"{path}{ending}")
+        try:
+            beside.rename(f"{aside}{ending}")
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise storage_error(error, beside, "cannot be moved aside") from error
+    return aside
+
+
+def _connected(path: Path, mode: str, more: str = "") -> sqlite3.Connection:
+    # Transactions are ours to begin.
+    return sqlite3.connect(
+        f"{path.absolute().as_uri()}?mode={mode}{more}", uri=True, timeout=BUSY_SECONDS, isolation_level=None
+    )
+
+
+def _readable(path: Path) -> sqlite3.Connection:
+    """Return a connection that reads; of a file in a folder that may not be written, as it was last checkpointed."""
+    connection = _connected(path, "ro")
+    try:
+        connection.execute("SELECT count(*) FROM sqlite_master")
+    except sqlite3.OperationalError:
+        connection.close()
+        log = Path(f"{path}-wal")
+        if log.exists() and log.stat().st_size:
+            raise
+        return _connected(path, "ro", "&immutable=1")
+    return connection
+
+
+def _version(connection: sqlite3.Connection, path: Path, known: int) -> int:
+    """Return the version of the file; 0 of a new one.
+
+    Raises:
+        StorageError: it is another program's, or of a version that is not known yet.
+    """
+    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    application = int(connection.execute("PRAGMA application_id").fetchone()[0])
+    if application != APPLICATION and (application or connection.execute("SELECT 1 FROM sqlite_master").fetchone()):
+        raise StorageError(
+            "is a database of another program", hint="name another file in CAPACITY_TUI_HISTORY", place=Place(str(path))
+        )
+    if version > known:
+        raise StorageError(
+            "the history was written by a newer capacity-tui", f"its version is {version}, this one knows {known}",
+            "update capacity-tui, or name another file in CAPACITY_TUI_HISTORY", Place(str(path)))  # fmt: skip
+    return version
+
+
+def _migrate(connection: sqlite3.Connection, path: Path, migrations: Sequence[Sequence[str]]) -> None:
+    """Bring the file up to date in one transaction; what it was is kept beside it."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        # Another program may have done so since.
+        version = _version(connection, path, len(migrations))
+        if 0 < version < len(migrations):
+            _keep_copy(path, version)
+        for statements in migrations[version:]:
+            for statement in statements:
+                connection.execute(statement)
+        connection.execute(f"PRAGMA application_id = {APPLICATION}")
+        connection.execute(f"PRAGMA user_version = {len(migrations)}")
+        connection.execute("COMMIT")
+    except BaseException:
+        with suppress(sqlite3.Error):
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _keep_copy(path: Path, version: int) -> None:
+    """Copy the file as it is to one that says its version, unless that is there."""
+    copy = path.with_name(f"{path.stem}.version-{version}{path.suffix}")
+    if copy.exists():
+        return
+    draft = copy.with_name(f"{copy.name}.part")
+    draft.unlink(missing_ok=True)
+    with closing(_connected(path, "ro")) as source, closing(sqlite3.connect(draft)) as target:
+        source.backup(target)
+    draft.rename(copy)
+
+
+def _write_ahead(connection: sqlite3.Connection, path: Path) -> None:
+    """Let readers and a writer work at once, where the file system can; a rollback journal serves elsewhere."""
+    if connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal" or is_on_a_share(path, Host()):
+        return
+    with suppress(sqlite3.OperationalError):  # somebody reads right now, or shared memory cannot be had
+        connection.execute("PRAGMA journal_mode = WAL")

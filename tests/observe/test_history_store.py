@@ -1,0 +1,150 @@
+"""The history in its file: what is kept is found again, whatever happens to the file, to the disk or to a program."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+
+import pytest
+
+from capacity_tui.engine.errors import PlanError, StorageError
+from capacity_tui.engine.observe.history.history import History, record
+from capacity_tui.engine.observe.history.places import history_place
+from capacity_tui.engine.observe.history.records import RunRecord, as_data, of_data
+from capacity_tui.engine.observe.history.sqlite_file import MIGRATIONS, opened
+from capacity_tui.engine.observe.history.sqlite_store import SqliteStore
+from capacity_tui.engine.observe.history.stores import Wanted
+
+PLAN = {"model": {"name": "llama-3-8b"}, "hardware": {"name": "h100-sxm-80gb", "devices": 8}}
+STEP = "computation.step_seconds"
+
+
+def run(seconds: float = 2.0, kind="run", **more) -> RunRecord:
+    values = {"plan": PLAN, "predicted": {STEP: {"value": 1.0, "low": 0.8, "high": 1.3}}, "actual": {STEP: seconds}}
+    return RunRecord(kind, **{**values, **more})
+
+
+def estimate(seconds: float = 1.0, **more) -> RunRecord:
+    return run(kind="estimate", **{"predicted": {STEP: {"value": seconds}}, "actual": {}, **more})
+
+
+@pytest.fixture
+def file(tmp_path):
+    return tmp_path / "data" / "history.sqlite"
+
+
+def test_what_is_kept_is_found_again_the_newest_first(file):
+    first, second = run(), estimate()
+    assert record(first, file) == record(second, file) == ""
+    assert History(file).find() == (second, first)
+    assert first.ratio == {STEP: 2.0}
+    assert of_data(json.loads(json.dumps(as_data(first)))) == first
+
+
+def test_entries_are_found_by_what_they_are(file):
+    old = run(started="2026-01-02T03:04:05.000Z", device="cpu-x-2")
+    other = run(kind="profile", plan={"model": {"name": "gpt2"}}, machine={"hardware": "8 x A100"}, actual={})
+    History(file).keep(old, other)
+    found = History(file).find
+    assert found(Wanted(kinds=("profile",))) == found(Wanted(model="GPT")) == found(Wanted(hardware="a100")) == (other,)
+    assert found(Wanted(since="2026-06-01")) == found(Wanted(most=1)) == (other,)
+    assert found(Wanted(device="cpu-x-2")) == found(Wanted(measured=True)) == found(Wanted(hardware="h100")) == (old,)
+
+
+def test_an_entry_is_called_by_the_beginning_of_its_id(file):
+    History(file).keep(run(id="abcd012345"), run(id="abce012345"))
+    history = History(file)
+    assert history.one("ABCD").id == "abcd012345"
+    for name, words in (("abc", "several"), ("ffff", "no entry"), ("", "no entry"), ("ab%", "no entry")):
+        with pytest.raises(PlanError, match=words):
+            history.one(name)
+    assert history.forget("abcd012345") == 1
+    assert [entry.id for entry in history.find()] == ["abce012345"]
+
+
+def test_the_same_estimate_is_kept_once_and_a_changed_one_again(file):
+    for seconds in (1.0, 1.0, 2.0, 2.0, 1.0):
+        record(estimate(seconds), file)
+    kept = [entry.predicted[STEP]["value"] for entry in History(file).find()]
+    assert kept == [1.0, 2.0, 1.0]
+
+
+def test_too_many_estimates_are_thinned_the_older_ones_and_no_runs(file):
+    store = SqliteStore(file, most_estimates=10)
+    kept = run(0.5, started="2020-01-01T00:00:00.000Z")
+    store.add([kept, *(estimate(float(number)) for number in range(1, 13))])
+    assert [entry.predicted[STEP]["value"] for entry in store.find(Wanted(kinds=("estimate",)))] == [
+        12, 11, 10, 9, 8, 7, 5, 3, 1]  # fmt: skip
+    assert store.find(Wanted(kinds=("run",))) == (kept,)
+
+
+def test_off_keeps_nothing_by_itself_but_what_is_handed_over(file, monkeypatch):
+    monkeypatch.setenv("CAPACITY_TUI_DATA", str(file.parent))
+    assert record(run(), "off") == ""
+    assert not file.parent.exists()
+    History("off").keep(run())
+    assert len(History().find()) == len(History(file).find()) == 1
+
+
+def test_a_password_is_never_told():
+    place = history_place("mongodb://me:secret@db.example/runs")
+    assert place.told == "mongodb://db.example/runs"
+    assert "secret" not in str(place.waiting)
+
+
+def test_an_older_file_is_brought_up_to_date_and_kept_as_it_was(file):
+    kept = run()
+    record(kept, file)
+    later = (*MIGRATIONS, ("ALTER TABLE runs ADD COLUMN more TEXT NOT NULL DEFAULT 'x'",))
+    with opened(file, later) as connection:
+        assert connection.execute("SELECT id, more FROM runs").fetchall() == [(kept.id, "x")]
+    copy = file.with_name("history.version-1.sqlite")
+    assert SqliteStore(copy).find(Wanted()) == (kept,)
+
+
+def test_a_newer_file_is_left_as_it_is(file):
+    record(run(), file)
+    with sqlite3.connect(file) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    before = file.read_bytes()
+    assert "newer capacity-tui" in record(run(), file)
+    with pytest.raises(StorageError, match="update capacity-tui"):
+        History(file).find()
+    assert file.read_bytes() == before
+
+
+def test_a_database_of_another_program_is_left_as_it_is(file):
+    file.parent.mkdir()
+    with sqlite3.connect(file) as connection:
+        connection.execute("CREATE TABLE runs (id)")
+    assert "another program" in record(run(), file)
+    with pytest.raises(StorageError, match="another program"):
+        History(file).find()
+
+
+def test_a_file_that_is_no_database_is_set_aside_and_told_once(file):
+    file.parent.mkdir()
+    file.write_bytes(b"not a database " * 500)
+    kept = run()
+    note = record(kept, file)
+    assert "damaged" in note
+    assert "\n" not in note
+    assert record(run(), file) == ""
+    assert kept in History(file).find()
+    assert [path.read_bytes()[:5] for path in file.parent.glob("history.corrupt-*.sqlite")] == [b"not a"]
+
+
+def test_what_can_be_read_of_a_damaged_file_is_taken_over(file):
+    store = SqliteStore(file)
+    store.add([run(details={"text": "x" * 3000}) for _ in range(60)])
+    with sqlite3.connect(file) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    content = bytearray(file.read_bytes())
+    middle = len(content) // 2 // 4096 * 4096
+    content[middle : middle + 4096] = b"\xa5" * 4096
+    file.write_bytes(content)
+    found = store.find(Wanted())
+    assert 50 <= len(found) < 60
+    assert "taken over" in store.notes[0]
+    store.add([run()])
+    assert len(store.notes) == 1
