@@ -15,13 +15,13 @@ class GpuSensors:
 
     Args:
         host: the machine they are in.
-        throttle: read what holds the clock down too, which no graph shows.
+        detailed: read what holds clocks down, power limits and processes too, which no graph shows.
         vendors: whose devices are read.
     """
 
-    def __init__(self, host: Host, throttle: bool = False, vendors: Sequence[Vendor] = VENDORS) -> None:
+    def __init__(self, host: Host, detailed: bool = False, vendors: Sequence[Vendor] = VENDORS) -> None:
         self._host = host
-        self._throttle = throttle
+        self._detailed = detailed
         self._vendors = vendors
         self._opened: list[Sensors] | None = None
         self._reason = ""
@@ -52,7 +52,7 @@ class GpuSensors:
             if vendor.sensors is None:
                 continue
             try:
-                self._opened.append(vendor.sensors(self._host, self._throttle))
+                self._opened.append(vendor.sensors(self._host, self._detailed))
             except NotPresentError as absent:
                 self._reason = self._reason or str(absent)
         return self._opened

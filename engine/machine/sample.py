@@ -31,7 +31,21 @@ N = TypeVar("N", int, float)
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """The machine's running totals: CPU seconds, and bytes moved since it started; None where there is no counter."""
+    """The machine's running totals since it started; None where there is no counter.
+
+    Attributes:
+        busy_seconds: CPU time spent on anything, over all logical CPUs.
+        total_seconds: CPU time there was.
+        disk_read: bytes, over whole disks.
+        disk_written: bytes.
+        received: bytes, over physical network interfaces.
+        sent: bytes.
+        disk_reads: read operations.
+        disk_writes: write operations.
+        packets_received: over physical network interfaces.
+        packets_sent: over physical network interfaces.
+        cores: seconds busy and seconds there were of each logical CPU.
+    """
 
     busy_seconds: float | None
     total_seconds: float | None
@@ -39,11 +53,16 @@ class Counters:
     disk_written: int | None
     received: int | None
     sent: int | None
+    disk_reads: int | None = None
+    disk_writes: int | None = None
+    packets_received: int | None = None
+    packets_sent: int | None = None
+    cores: tuple[tuple[float, float], ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What the machine did since the sample before; ``at_seconds`` is on the monotonic clock."""
+    """What the machine did since the sample before; ``at_seconds`` is on the monotonic clock, ``counters`` run on."""
 
     at_seconds: float
     cpu_percent: Fact[float]
@@ -55,6 +74,8 @@ class Sample:
     network_receive_bytes_per_second: Fact[float]
     network_send_bytes_per_second: Fact[float]
     gpus: Fact[tuple[GpuSample, ...]]
+    cpu_per_core_percent: Fact[tuple[float, ...]]
+    counters: Counters
 
 
 class Sampler:
@@ -64,6 +85,7 @@ class Sampler:
         host: the machine to sample; this one by default.
         counters: reads the running totals; the kernel's by default.
         clock: monotonic clock in seconds.
+        detailed: read of GPUs what graphs do without too: what holds clocks down, limits, processes.
     """
 
     def __init__(
@@ -71,12 +93,13 @@ class Sampler:
         host: Host | None = None,
         counters: Callable[[], Counters] | None = None,
         clock: Callable[[], float] = time.monotonic,
+        detailed: bool = False,
     ) -> None:
         self._host = host or Host()
         self._read = counters or KernelCounters(self._host).read
         self._clock = clock
         self._before: tuple[float, Counters] | None = None
-        self._sensors = GpuSensors(self._host)
+        self._sensors = GpuSensors(self._host, detailed)
         self._asked: Running[tuple[GpuSample, ...]] | None = None
         self._asked_at = 0.0
         self._gpus: Fact[tuple[GpuSample, ...]] = missing("GPU drivers", "not answered yet")
@@ -84,7 +107,7 @@ class Sampler:
     def sample(self) -> Sample:
         """Return what is used now, and the rates since the last call."""
         now, counters = self._clock(), self._read()
-        cpu, rates = self._cpu_percent(counters), self._rates(now, counters)
+        cpu, cores, rates = self._cpu_percent(counters), self._core_percents(counters), self._rates(now, counters)
         self._before = (now, counters)
         memory, swap = probe_memory(self._host), probe_swap(self._host)
         return Sample(
@@ -98,6 +121,8 @@ class Sampler:
             network_receive_bytes_per_second=rates[2],
             network_send_bytes_per_second=rates[3],
             gpus=self._gpu_samples(now),
+            cpu_per_core_percent=cores,
+            counters=counters,
         )
 
     def close(self) -> None:
@@ -115,7 +140,21 @@ class Sampler:
             return missing("CPU times", NO_COUNTER)
         if total <= 0:
             return missing("CPU times", "no time has passed")
-        return detected(min(100.0, max(0.0, 100 * busy / total)), "CPU times")
+        return detected(_percent(busy, total), "CPU times")
+
+    def _core_percents(self, counters: Counters) -> Fact[tuple[float, ...]]:
+        """Return how busy each logical CPU was; one that was put offline or came back makes them all unknown."""
+        if self._before is None:
+            return missing("CPU times", FIRST)
+        before, now = self._before[1].cores, counters.cores
+        if before is None or now is None:
+            return missing("CPU times", NO_COUNTER)
+        if len(before) != len(now):
+            return missing("CPU times", "the number of CPUs has changed")
+        changes = [(after[0] - then[0], after[1] - then[1]) for then, after in zip(before, now, strict=True)]
+        if not all(total > 0 for _, total in changes):
+            return missing("CPU times", "no time has passed")
+        return detected(tuple(_percent(busy, total) for busy, total in changes), "CPU times")
 
     def _rates(self, now: float, counters: Counters) -> tuple[Fact[float], ...]:
         """Return bytes a second read, written, received and sent."""
@@ -151,42 +190,70 @@ class KernelCounters:
 
     def read(self) -> Counters:
         """Return the totals now."""
-        busy, total = self._given(self._cpu_seconds)
-        disk_read, disk_written = self._given(self._disk_bytes)
-        received, sent = self._given(self._network_bytes)
-        return Counters(busy, total, disk_read, disk_written, received, sent)
+        busy, total = _given(_cpu_seconds, 2)
+        disk_read, disk_written, disk_reads, disk_writes = _given(_disk_counts, 4)
+        received, sent, packets_received, packets_sent = _given(self._network_counts, 4)
+        return Counters(
+            busy,
+            total,
+            disk_read,
+            disk_written,
+            received,
+            sent,
+            disk_reads,
+            disk_writes,
+            packets_received,
+            packets_sent,
+            cores=_core_seconds(),
+        )
 
-    @staticmethod
-    def _given(read: Callable[[], tuple[N, N]]) -> tuple[N, N] | tuple[None, None]:
-        """Return two counters, None for each where a hardened container or an odd kernel does not give them."""
-        try:
-            return read()
-        except Exception:  # psutil fails in as many ways as there are kernels; the other counters still count
-            return None, None
-
-    @staticmethod
-    def _cpu_seconds() -> tuple[float, float]:
-        times = psutil.cpu_times()
-        idle = times.idle + getattr(times, "iowait", 0.0)
-        guest = getattr(times, "guest", 0.0) + getattr(times, "guest_nice", 0.0)  # counted in user too
-        total = sum(times) - guest
-        return total - idle, total
-
-    @staticmethod
-    def _disk_bytes() -> tuple[int, int]:
-        disks = psutil.disk_io_counters(perdisk=True, nowrap=False)
-        whole = [disk for name, disk in disks.items() if WHOLE_DISK.fullmatch(name)]
-        return sum(disk.read_bytes for disk in whole), sum(disk.write_bytes for disk in whole)
-
-    def _network_bytes(self) -> tuple[int, int]:
+    def _network_counts(self) -> tuple[int, ...]:
         cards = psutil.net_io_counters(pernic=True, nowrap=False)
         physical = [card for name, card in cards.items() if name in self._interfaces]
-        return sum(card.bytes_recv for card in physical), sum(card.bytes_sent for card in physical)
+        names = ("bytes_recv", "bytes_sent", "packets_recv", "packets_sent")
+        return tuple(sum(getattr(card, name) for card in physical) for name in names)
+
+
+def _given(read: Callable[[], tuple[N, ...]], count: int) -> tuple[N | None, ...]:
+    """Return some counters, None for each where a hardened container or an odd kernel does not give them."""
+    try:
+        return read()
+    except Exception:  # psutil fails in as many ways as there are kernels; the other counters still count
+        return (None,) * count
+
+
+def _cpu_seconds() -> tuple[float, float]:
+    return _busy_and_total(psutil.cpu_times())
+
+
+def _core_seconds() -> tuple[tuple[float, float], ...] | None:
+    try:
+        return tuple(map(_busy_and_total, psutil.cpu_times(percpu=True)))
+    except Exception:  # as above
+        return None
+
+
+def _busy_and_total(times: tuple[float, ...]) -> tuple[float, float]:
+    idle = sum(getattr(times, name, 0.0) for name in ("idle", "iowait"))
+    guest = sum(getattr(times, name, 0.0) for name in ("guest", "guest_nice"))  # counted in user too
+    total = sum(times) - guest
+    return total - idle, total
+
+
+def _disk_counts() -> tuple[int, ...]:
+    disks = psutil.disk_io_counters(perdisk=True, nowrap=False)
+    whole = [disk for name, disk in disks.items() if WHOLE_DISK.fullmatch(name)]
+    names = ("read_bytes", "write_bytes", "read_count", "write_count")
+    return tuple(sum(getattr(disk, name) for disk in whole) for name in names)
 
 
 def _change(before: N | None, after: N | None) -> N | None:
     """Return how far a counter has come, None where there is none."""
     return None if before is None or after is None else after - before
+
+
+def _percent(busy: float, total: float) -> float:
+    return min(100.0, max(0.0, 100 * busy / total))
 
 
 def _rate(name: str, change: int | None, seconds: float) -> Fact[float]:

@@ -49,7 +49,8 @@ def run(driver_library):
 UNDER_LOAD = """
 from capacity_tui.engine.machine.gpu_sensors import GpuSensors
 from capacity_tui.engine.machine.host_files import Host
-print(GpuSensors(Host(), throttle=True).read()[0].throttle)
+sample = GpuSensors(Host(), detailed=True).read()[0]
+print(sample.throttle, sample.power_limit_watts, sample.memory_activity_percent.value, sample.holders)
 """
 
 
@@ -195,12 +196,15 @@ def test_slices_can_be_named_one_by_one(run, listed, slices):
 
 def test_samples_carry_what_graphs_show_and_no_more(run):
     _, reading = run("one", SAMPLE.replace("samples[-1].gpus", "samples[-1].gpus.value[0]")).splitlines()
-    for part in ("value=87.0", "value=123.456", "value=41.0", "read under a benchmark only"):
+    for part in ("value=87.0", "value=123.456", "value=41.0", "graphs do without it"):
         assert part in reading
 
 
-def test_under_a_benchmark_samples_say_what_holds_the_clock_down(run):
-    assert "('power cap',)" in run("one", UNDER_LOAD)
+def test_samples_of_a_run_say_what_holds_the_clock_down_and_who_holds_memory(run):
+    told = run("one", UNDER_LOAD)
+    assert "('power cap',)" in told
+    assert "700.0" in told
+    assert "(1, 1073741824), (999999, None)" in told
 
 
 def test_sampling_never_waits_for_a_hanging_driver(run):

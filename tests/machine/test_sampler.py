@@ -34,6 +34,15 @@ def test_a_counter_that_starts_anew_is_no_negative_rate(tmp_path):
     assert second.disk_write_bytes_per_second.value == 0.5
 
 
+def test_each_core_is_told_until_their_number_changes(tmp_path):
+    cores = (((0.0, 0.0), (0.0, 0.0)), ((2.0, 2.0), (0.5, 2.0)), ((3.0, 3.0),))
+    live = sampler(tmp_path, *(Counters(None, None, 0, 0, 0, 0, cores=each) for each in cores))
+    first, second, third = (live.sample().cpu_per_core_percent for _ in cores)
+    assert first.reason == "rates need two samples"
+    assert second.value == (100.0, 25.0)
+    assert third.reason == "the number of CPUs has changed"
+
+
 def test_memory_is_the_containers(tmp_path):
     sample = sampler(tmp_path, Counters(1, 2, 0, 0, 0, 0)).sample()
     assert sample.memory_total_bytes.value == 16 * GIB

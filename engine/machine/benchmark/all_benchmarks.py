@@ -74,7 +74,7 @@ def run_benchmarks(
     for done, group in enumerate(chosen):
         progress(Progress(group, done, len(chosen)))
         try:
-            watching = watched(GpuSensors(Host(), throttle=True).read) if group == "gpu" else nullcontext(Moments())
+            watching = watched(GpuSensors(Host(), detailed=True).read) if group == "gpu" else nullcontext(Moments())
             with watching as moments:
                 for figure in _benchmark(group)(conditions):
                     figures.append(figure)

@@ -6,9 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from capacity_tui.engine.machine.facts import Fact
+from capacity_tui.engine.machine.facts import Fact, missing
 from capacity_tui.engine.machine.host_files import Host
 from capacity_tui.engine.machine.machine import Accelerator, Cpu, LinkMatrix, Stack
+
+NOT_READ = missing("driver", "graphs do without it")
+"""What a reading that serves graphs alone does not ask for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +31,20 @@ class FoundDevices:
 
 @dataclass(frozen=True, slots=True)
 class GpuSample:
-    """One device now; ``throttle`` names what holds its clock down, nothing if that runs free."""
+    """One device now.
+
+    Attributes:
+        index: its place in the order of detection.
+        utilization_percent: share of the last moments in which a kernel ran.
+        memory_used_bytes: held by anybody.
+        memory_total_bytes: what it has.
+        power_watts: drawn now.
+        temperature_celsius: of its core.
+        throttle: what holds its clock down, nothing if that runs free.
+        memory_activity_percent: share of the last moments in which its memory was read or written.
+        power_limit_watts: what its driver lets it draw.
+        holders: processes that hold its memory: process id, and bytes where the driver tells.
+    """
 
     index: int
     utilization_percent: Fact[float]
@@ -37,6 +53,9 @@ class GpuSample:
     power_watts: Fact[float]
     temperature_celsius: Fact[float]
     throttle: Fact[tuple[str, ...]]
+    memory_activity_percent: Fact[float] = NOT_READ
+    power_limit_watts: Fact[float] = NOT_READ
+    holders: Fact[tuple[tuple[int, int | None], ...]] = NOT_READ
 
 
 class Sensors(Protocol):
@@ -61,8 +80,8 @@ class Vendor:
         name: the vendor, as accelerators and catalogue rows carry it.
         probe: finds its accelerators.
         stacks: lists its software that is installed, whether or not a device is there for it.
-        sensors: opens its devices for live readings, which tell what holds the clocks down too if the second argument
-            says so; None where nothing can be read.
+        sensors: opens its devices for live readings, which tell what no graph shows too if the second argument says
+            so; None where nothing can be read.
         processor: describes the processor of its machines where the kernel has no files for that.
         packages: Python packages that reach its devices, named in reports where they are installed.
         torch_backend: what PyTorch calls its devices.

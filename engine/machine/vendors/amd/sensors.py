@@ -35,4 +35,7 @@ class AmdSensors:
             power_watts=power(self._host, card),
             temperature_celsius=temperature(self._host, card),
             throttle=missing(card.base, "the amdgpu driver does not tell"),
+            memory_activity_percent=self._host.fact(f"{card.base}/mem_busy_percent", float),
+            power_limit_watts=drm.hwmon(self._host, card, "power1_cap", scale=1e6),
+            holders=missing(card.base, "the amdgpu driver lists no processes"),
         )

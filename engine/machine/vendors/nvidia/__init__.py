@@ -47,10 +47,10 @@ def _toolkit_version(text: str) -> str:
     return str(loaded["cuda"]["version"])
 
 
-def _sensors(_: Host, throttle: bool) -> Sensors:
+def _sensors(_: Host, detailed: bool) -> Sensors:
     from capacity_tui.engine.machine.vendors.nvidia.sensors import NvidiaSensors  # noqa: PLC0415 - loads NVML
 
-    return NvidiaSensors(throttle)
+    return NvidiaSensors(detailed)
 
 
 NVIDIA = Vendor("nvidia", VENDOR, _probe, _stacks, _sensors, packages=("nvidia-ml-py",), torch_backend="cuda")

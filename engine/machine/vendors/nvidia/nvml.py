@@ -99,9 +99,9 @@ class Device:
         """Return the highest SM clock in MHz."""
         return self.integer("nvmlDeviceGetMaxClockInfo", pynvml.NVML_CLOCK_SM)
 
-    def utilization(self) -> Fact[float]:
-        """Return the share of the last sample period in which a kernel ran, in percent."""
-        return self.ask("nvmlDeviceGetUtilizationRates", read=lambda rates: float(rates.gpu))
+    def utilization_rates(self) -> Fact[tuple[float, float]]:
+        """Return the shares of the last sample period in which a kernel ran, and memory was in use, in percent."""
+        return self.ask("nvmlDeviceGetUtilizationRates", read=lambda rates: (float(rates.gpu), float(rates.memory)))
 
     def throttle(self) -> Fact[tuple[str, ...]]:
         """Return why the clock is below its highest; idling is no reason."""

@@ -1,0 +1,294 @@
+"""A process with all that it started, as long as any of them lives: what they hold and what they have used."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import psutil
+
+from capacity_tui.engine.machine.facts import Fact, detected, missing
+
+HIDDEN = "the system hides it from this user"
+GONE = "the process is gone"
+NO_COUNTER = "this system gives no such counter"
+FIRST = "rates need two samples"
+PROCESSES = "process tables"
+SHARED_PAGES_SHARE = 0.002
+"""Counting shared pages walks through all memory of a process: at most this share of time goes into it."""
+LARGEST_WALK_BYTES = 4 << 30
+"""Memory of a process that is not walked through: it might have to wait meanwhile."""
+COUNTERS = ("cpu_seconds", "read_bytes", "written_bytes", "read_operations", "write_operations")
+
+T = TypeVar("T")
+N = TypeVar("N", int, float)
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessSample:
+    """One process now.
+
+    Attributes:
+        pid: its number.
+        parent: the number of the process that started it.
+        name: its program.
+        rss_bytes: main memory resident now, shared pages in full.
+        cpu_seconds: CPU time used by it and by those of its children that it has waited for.
+        threads: how many it has.
+        read_bytes: read from disks, by it and by children that it has waited for.
+        written_bytes: written to disks, likewise.
+        read_operations: calls that read from anything.
+        write_operations: calls that wrote to anything.
+    """
+
+    pid: int
+    parent: int
+    name: str
+    rss_bytes: Fact[int]
+    cpu_seconds: Fact[float]
+    threads: Fact[int]
+    read_bytes: Fact[int]
+    written_bytes: Fact[int]
+    read_operations: Fact[int]
+    write_operations: Fact[int]
+
+
+@dataclass(frozen=True, slots=True)
+class TreeSample:
+    """A process and all that it started, now; running totals include what has ended since the first sample.
+
+    Attributes:
+        at_seconds: on the monotonic clock.
+        processes: those that live, the oldest number first.
+        rss_bytes: main memory resident, pages that several share counted for each.
+        pss_bytes: the same with shared pages counted once; not read with every sample, because reading it takes long.
+        cpu_seconds: CPU time used.
+        cpu_percent: of one core, since the sample before.
+        threads: of all processes.
+        read_bytes: read from disks.
+        written_bytes: written to disks.
+        read_operations: calls that read from anything.
+        write_operations: calls that wrote to anything.
+    """
+
+    at_seconds: float
+    processes: tuple[ProcessSample, ...]
+    rss_bytes: Fact[int]
+    pss_bytes: Fact[int]
+    cpu_seconds: Fact[float]
+    cpu_percent: Fact[float]
+    threads: Fact[int]
+    read_bytes: Fact[int]
+    written_bytes: Fact[int]
+    read_operations: Fact[int]
+    write_operations: Fact[int]
+
+
+class ProcessTree:
+    """Finds and reads a process and its descendants, also those whose parents have ended.
+
+    A process counts for itself and for children it has waited for, as the kernel does; what orphans have used stays
+    counted when they end. Only what nobody waits for, because its parent ignores its end, is lost.
+
+    Args:
+        pid: the process at the root.
+        adopter: a process outside of the tree to which its orphans fall; see ``prctl PR_SET_CHILD_SUBREAPER``.
+        clock: monotonic clock in seconds.
+    """
+
+    def __init__(self, pid: int, adopter: int | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+        self.pid = pid
+        self._adopter = adopter
+        self._clock = clock
+        self._members: dict[int, tuple[psutil.Process, int]] = {}
+        self._strangers: set[int] = set()
+        self._orphans: set[int] = set()
+        self._last: dict[int, ProcessSample] = {}
+        self._ended = dict.fromkeys(COUNTERS, 0.0)
+        self._highest = dict.fromkeys(COUNTERS, 0.0)
+        self._before: tuple[float, float] | None = None
+        self._shared_due = 0.0
+
+    @property
+    def alive(self) -> bool:
+        """Whether any process of the tree was there at the last look."""
+        return bool(self._last)
+
+    def sample(self) -> TreeSample:
+        """Return what the tree's processes hold and have used; a process that vanishes meanwhile is left out."""
+        now = self._clock()
+        hidden = self._find()
+        living = self._read_members()
+        totals = {name: self._total(name, living, hidden) for name in COUNTERS}
+        cpu = totals["cpu_seconds"]
+        percent, self._before = self._cpu_percent(now, cpu), None if cpu.value is None else (now, cpu.value)
+        return TreeSample(
+            at_seconds=now,
+            processes=living,
+            rss_bytes=_sum(living, "rss_bytes", hidden).map(int),
+            pss_bytes=self._shared_once(living),
+            cpu_seconds=cpu,
+            cpu_percent=percent,
+            threads=_sum(living, "threads", hidden).map(int),
+            read_bytes=totals["read_bytes"].map(int),
+            written_bytes=totals["written_bytes"].map(int),
+            read_operations=totals["read_operations"].map(int),
+            write_operations=totals["write_operations"].map(int),
+        )
+
+    def _find(self) -> str:
+        """Take up processes that are new, and return why the tree cannot be seen, nothing if it can."""
+        try:
+            present = set(psutil.pids())
+        except (OSError, psutil.Error) as error:
+            return f"processes cannot be listed: {error}"
+        for pid in self._members.keys() - present:
+            del self._members[pid]
+        self._strangers &= present
+        # A number that is new may stand before its parent's: numbers start again at the end of their range.
+        fresh = {pid: _parent(pid) for pid in present - self._members.keys() - self._strangers}
+        while found := [pid for pid in fresh if self._belongs(pid, fresh[pid])]:
+            for pid in found:
+                self._take(pid, fresh.pop(pid))
+        self._strangers |= {pid for pid, parent in fresh.items() if parent is not None}
+        return HIDDEN if self.pid in fresh else ""
+
+    def _belongs(self, pid: int, parent: int | None) -> bool:
+        if parent is None:
+            return False
+        return pid == self.pid or parent in self._members or (parent == self._adopter and pid != self._adopter)
+
+    def _take(self, pid: int, parent: int | None) -> None:
+        with suppress(psutil.Error):
+            self._members[pid] = (psutil.Process(pid), parent or 0)
+
+    def _read_members(self) -> tuple[ProcessSample, ...]:
+        """Return what lives, and keep count of what has ended."""
+        found: dict[int, ProcessSample] = {}
+        for pid, (process, parent) in sorted(self._members.items()):
+            sample = _read(process, parent, self._last.get(pid))
+            if sample is not None:
+                found[pid] = sample
+        self._orphans |= {pid for pid, sample in found.items() if sample.parent not in found}
+        for pid in self._last.keys() - found.keys():
+            self._forget(pid, self._last[pid])
+        self._last = found
+        return tuple(found.values())
+
+    def _forget(self, pid: int, last: ProcessSample) -> None:
+        """Take out a process that has ended; what an orphan used is in no parent's count."""
+        self._members.pop(pid, None)
+        if pid in self._orphans:
+            self._orphans.discard(pid)
+            for name in COUNTERS:
+                self._ended[name] += getattr(last, name).value or 0
+
+    def _total(self, name: str, living: Iterable[ProcessSample], hidden: str) -> Fact[float]:
+        """Return a running total; a child seen as ended before its parent has counted it lets none run back."""
+        counted = _sum(living, name, hidden)
+        if counted.value is None and (hidden or counted.reason != GONE):
+            return counted
+        self._highest[name] = max(self._highest[name], self._ended[name] + (counted.value or 0))
+        return detected(self._highest[name], PROCESSES)
+
+    def _cpu_percent(self, now: float, cpu: Fact[float]) -> Fact[float]:
+        if cpu.value is None:
+            return cpu
+        if self._before is None:
+            return missing(PROCESSES, FIRST)
+        then, before = self._before
+        if now <= then:
+            return missing(PROCESSES, "no time has passed")
+        return detected(100 * (cpu.value - before) / (now - then), PROCESSES)
+
+    def _shared_once(self, living: Iterable[ProcessSample]) -> Fact[int]:
+        """Return memory with shared pages counted once, unless reading it would cost or disturb too much."""
+        start = time.perf_counter()
+        if start < self._shared_due:
+            return missing("smaps", "read now and then only, because reading it takes long")
+        if any((process.rss_bytes.value or 0) > LARGEST_WALK_BYTES for process in living):
+            return missing("smaps", "not read of processes this large, which might have to wait meanwhile")
+        facts = [self._proportional(process.pid) for process in living]
+        end = time.perf_counter()
+        self._shared_due = end + (end - start) / SHARED_PAGES_SHARE
+        return _added(facts)
+
+    def _proportional(self, pid: int) -> Fact[int]:
+        try:
+            return _asked(self._members[pid][0], "memory_full_info", lambda memory: int(memory.pss))
+        except psutil.NoSuchProcess:
+            return missing("smaps", GONE)
+
+
+def _parent(pid: int) -> int | None:
+    """Return the number of a process's parent, None where it vanished or is hidden."""
+    try:
+        return psutil.Process(pid).ppid()
+    except (psutil.Error, OSError):
+        return None
+
+
+def _read(process: psutil.Process, parent: int, last: ProcessSample | None) -> ProcessSample | None:
+    """Return one process now, None if it has ended; one that has not been waited for is as it was last, but empty."""
+    try:
+        with process.oneshot():
+            if process.status() == psutil.STATUS_ZOMBIE:
+                return last and replace(last, rss_bytes=detected(0, "stat"), threads=detected(0, "stat"))
+            return _read_open(process, parent)
+    except psutil.NoSuchProcess:
+        return None
+    except (psutil.Error, OSError) as error:
+        closed = missing(PROCESSES, _reason(error))
+        return ProcessSample(process.pid, parent, "?", closed, closed, closed, closed, closed, closed, closed)
+
+
+def _read_open(process: psutil.Process, parent: int) -> ProcessSample:
+    io = _asked(process, "io_counters", tuple)
+    return ProcessSample(
+        pid=process.pid,
+        parent=parent,
+        name=_asked(process, "name", str).value or "?",
+        rss_bytes=_asked(process, "memory_info", lambda memory: int(memory.rss)),
+        cpu_seconds=_asked(process, "cpu_times", lambda times: float(sum(times[:4]))),
+        threads=_asked(process, "num_threads", int),
+        read_bytes=io.map(lambda counts: int(counts[2])),
+        written_bytes=io.map(lambda counts: int(counts[3])),
+        read_operations=io.map(lambda counts: int(counts[0])),
+        write_operations=io.map(lambda counts: int(counts[1])),
+    )
+
+
+def _asked(process: psutil.Process, method: str, read: Callable[[Any], T]) -> Fact[T]:
+    """Return what a process tells, missing with the reason where it does not; raises NoSuchProcess if it is gone."""
+    source = f"psutil {method}"
+    try:
+        return detected(read(getattr(process, method)()), source)
+    except psutil.NoSuchProcess:
+        raise
+    except (psutil.Error, OSError) as error:
+        return missing(source, _reason(error))
+    except (AttributeError, NotImplementedError, ValueError, RuntimeError, IndexError):
+        return missing(source, NO_COUNTER)
+
+
+def _reason(error: Exception) -> str:
+    return HIDDEN if isinstance(error, psutil.AccessDenied | PermissionError) else str(error) or type(error).__name__
+
+
+def _sum(living: Iterable[ProcessSample], name: str, hidden: str) -> Fact[float]:
+    return missing(PROCESSES, hidden) if hidden else _added([getattr(process, name) for process in living])
+
+
+def _added(facts: Iterable[Fact[N]]) -> Fact[N]:
+    """Return the sum of facts, missing if any of them is: a part would pass for the whole."""
+    known = tuple(facts)
+    if not known:
+        return missing(PROCESSES, GONE)
+    refused = [fact for fact in known if fact.value is None]
+    if refused:
+        of = f" ({len(refused)} of {len(known)} processes)" if len(known) > 1 else ""
+        return missing(refused[0].source, refused[0].reason + of)
+    return detected(sum(fact.value for fact in known if fact.value is not None), known[0].source)
