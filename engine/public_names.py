@@ -9,7 +9,7 @@ NAMES = {
     "printable": "printable printable_lines",
     "units": (
         "format_bandwidth format_bytes format_count format_flops format_money format_number format_percent "
-        "format_power format_seconds format_temperature "
+        "format_power format_seconds format_temperature parse_quantity"
     ),
     "verdict": "Verdict",
     # Catalogues

@@ -49,8 +49,8 @@ class Action:
     Attributes:
         id: name under which the settings file gives it other keys.
         scope: where the keys are heard: ``app``, ``view`` (every view), one view such as ``plan`` or ``machine``,
-            ``panel`` (every panel of the plan), one panel, such as ``config`` or ``plans``; or ``views``,
-            the strip that lists the views.
+            ``asking`` (views with a question, and rows that answer it), ``panel`` (every panel), one panel, such as
+            ``config`` or ``plans``; or ``views``, the strip that lists the views.
         keys: keys as Textual names them, separated by commas.
         title: what it does, for help and palette.
         group: heading in the help.
@@ -69,7 +69,9 @@ VIEWS = {"plan": "p", "find": "f", "scale": "s", "machine": "m"}
 """The views of the plan in order, each with its key in the strip that lists them."""
 
 PANELS = ("hardware", "config", "plans", "why", "live", "advice")
-FIND_PANELS = ("question", "found")
+ASKING_PANELS = ("question", "found")
+ASKING_VIEWS = ("find",)
+"""Views with a question, and rows that answer it."""
 
 
 def _panel_actions(view: str, panels: tuple[str, ...]) -> tuple[Action, ...]:
@@ -94,7 +96,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("view.back", "view", "escape", "Stop what runs, leave the zoom, or go back to Plan", "Views"),
     *_VIEW_ACTIONS,
     *_panel_actions("plan", PANELS),
-    *_panel_actions("find", FIND_PANELS),
+    *_panel_actions("asking", ASKING_PANELS),
     Action("panel.next", "plan", "tab", "Go to the next panel", "Panels"),
     Action("panel.previous", "plan", "shift+tab", "Go to the previous panel", "Panels"),
     Action("panel.right", "plan", "right,l", "Go to the panel at the right", "Panels"),
@@ -134,22 +136,22 @@ ACTIONS: tuple[Action, ...] = (
     Action("advice.apply", "plan", "a", "Take the advice: the first, or the one under the cursor", "Advice", "advice"),
     Action("advice.take", "advice", "enter", "Take the advice under the cursor", "Advice"),
     Action("found.take", "found", "enter", "Take the row under the cursor over into the plan", "Finding plans", "take"),
-    Action("found.pin", "find", "P", "Pin the row, or all that are marked, beside the plan", "Finding plans", "pin"),
-    Action("found.sort", "find", "s", "Sort by the next column", "Finding plans", "sort"),
-    Action("found.reverse", "find", "S", "The last ones first, or the first again", "Finding plans"),
-    Action("found.filter", "find", "slash", "Rows with some words", "Finding plans", "filter"),
-    Action("found.mark", "find", "x", "Mark the row, or no longer", "Finding plans", "mark"),
+    Action("found.pin", "asking", "P", "Pin the row, or all that are marked, beside the plan", "Finding plans", "pin"),
+    Action("found.sort", "asking", "s", "Sort by the next column", "Finding plans", "sort"),
+    Action("found.reverse", "asking", "S", "The last ones first, or the first again", "Finding plans"),
+    Action("found.filter", "asking", "slash", "Rows with some words", "Finding plans", "filter"),
+    Action("found.mark", "asking", "x", "Mark the row, or no longer", "Finding plans", "mark"),
     Action("found.rules", "find", "r", "What rules exclude, with an example each", "Finding plans", "rules"),
-    Action("found.front", "find", "v", "The picture alone, or the rows again", "Finding plans", "picture"),
-    Action("found.beside", "find", "tab,shift+tab", "To the question, or to the rows", "Finding plans", "question"),
+    Action("found.front", "asking", "v", "The picture alone, or the rows again", "Finding plans", "picture"),
+    Action("found.beside", "asking", "tab,shift+tab", "To the question, or to the rows", "Finding plans", "question"),
     Action("question.type", "question", "e,enter", "Type or pick what is wanted", "Finding plans", "edit"),
     Action("question.more", "question", "plus,equals_sign", "The next choice", "Finding plans", "+/- step"),
     Action("question.less", "question", "minus", "The choice before", "Finding plans"),
     Action("question.clear", "question", "backspace", "Take back what was said", "Finding plans", "clear"),
     Action("question.right", "question", "right,l", "The part at the right", "Finding plans"),
     Action("question.left", "question", "left,h", "The part at the left", "Finding plans"),
-    Action("question.copy", "find", "y", "Copy the command that asks the same", "Finding plans", "command"),
-    Action("found.copy", "find", "Y", "Copy the rows", "Finding plans"),
+    Action("question.copy", "asking", "y", "Copy the command that asks the same", "Finding plans", "command"),
+    Action("found.copy", "asking", "Y", "Copy the rows", "Finding plans"),
     Action("scale.take", "scale", "enter", "Take the devices under the cursor over into the plan", "Scaling", "take"),
     Action("scale.pin", "scale", "P", "Pin the row beside the plan", "Scaling", "pin"),
     Action(
@@ -201,7 +203,7 @@ _KEY_NAMES = {
 
 def bindings(scope: str) -> list[BindingType]:
     """Return the bindings that are heard in one place; what a panel's keys do is the screen's to know."""
-    performs = "screen.perform" if scope in (*PANELS, *FIND_PANELS) else "perform"
+    performs = "screen.perform" if scope in (*PANELS, *ASKING_PANELS) else "perform"
     return [
         Binding(action.keys, f"{performs}('{action.id}')", action.title, id=action.id, show=bool(action.footer))
         for action in ACTIONS
@@ -249,9 +251,14 @@ def checked_keymap(keymap: Mapping[str, str], file: str) -> dict[str, str]:
     return keymap
 
 
+def heard_in(view: str) -> frozenset[str]:
+    """Return the scopes whose keys are heard in a view, whatever panel has the focus."""
+    return frozenset(("app", "view", view, *(("asking",) if view in ASKING_VIEWS else ())))
+
+
 def _places(scope: str) -> tuple[str, ...]:
-    """Return where keys of a scope are heard: those of the program and of every view in each view."""
-    return tuple(VIEWS) if scope in {"app", "view"} else (scope,)
+    """Return where keys of a scope are heard: in some views, or in a panel."""
+    return tuple(view for view in VIEWS if scope in heard_in(view)) or (scope,)
 
 
 def _key_name(key: str) -> str:

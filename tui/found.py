@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Protocol
 from capacity_tui.engine.api import Verdict
 
 if TYPE_CHECKING:
+    from capacity_tui.engine.api import ExplanationText
+    from capacity_tui.tui.exported import Export
     from capacity_tui.tui.view import Field
 
 ALWAYS = 0
@@ -25,6 +27,7 @@ class FoundColumn:
         is_number: whether it stands at the right.
         rank: ``ALWAYS`` where it is never left out for want of room; of the others the highest goes first.
         help: what it means.
+        unit: of the numbers in it.
     """
 
     title: str
@@ -32,6 +35,7 @@ class FoundColumn:
     is_number: bool = True
     rank: int = ALWAYS
     help: str = ""
+    unit: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +61,7 @@ class FoundRow:
         cells: what it has in each column.
         about: all that it sets, and its ranges, a line each.
         surpassed: index of a row that is better in all that was weighed, None where there is none.
+        page: all there is to say of it, its figures to be opened; None where there is no more than ``about``.
     """
 
     change: Mapping[str, object] = field(hash=False)
@@ -64,6 +69,7 @@ class FoundRow:
     cells: tuple[FoundCell, ...]
     about: tuple[str, ...] = ()
     surpassed: int | None = None
+    page: ExplanationText | None = None
 
     @property
     def key(self) -> tuple[tuple[str, str], ...]:
@@ -102,7 +108,9 @@ class Found:
         share: how much of it was tried, 1 for all.
         weighed: indices of the two columns that are drawn against each other.
         front: indices of rows that no other surpasses in these.
-        remarks: what else to know.
+        remarks: what else to know, the most important first.
+        order: what rows are in the order of.
+        answered: what explains and exports them; None where nothing does.
     """
 
     columns: tuple[FoundColumn, ...]
@@ -117,6 +125,18 @@ class Found:
     weighed: tuple[int, int] | None = None
     front: frozenset[int] = frozenset()
     remarks: tuple[str, ...] = ()
+    order: str = "goal"
+    answered: Answered | None = field(default=None, compare=False, repr=False)
+
+
+class Answered(Protocol):
+    """An answer that can say where its figures come from, and leave the program; both are asked for in a thread."""
+
+    def explained(self, row: FoundRow, key: str) -> ExplanationText:
+        """Return where a figure of a row comes from; refused with a ``CapacityError`` where that cannot be told."""
+
+    def exports(self) -> tuple[Export, ...]:
+        """Return every form in which the rows can leave the program."""
 
 
 class Question(Protocol):

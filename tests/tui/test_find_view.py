@@ -151,6 +151,8 @@ async def test_filter_works_while_it_is_typed_and_escape_takes_it_away(make_app:
         assert "no row has 'zzz'" in shown(pilot, "found")
         await press(pilot, "escape", "/", *"front", "enter")
         assert all("●" in row for row in rows(pilot))
+        await press(pilot, "escape", "/", *"h100", "space", "n", "less_than_sign", "equals_sign", "2", "enter")
+        assert len(rows(pilot)) == 2
 
 
 async def test_escape_stops_the_search_and_keeps_the_best_so_far(make_app: MakeApp, engine: FakeEngine) -> None:

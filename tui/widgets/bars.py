@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from rich.cells import cell_len
 
-from capacity_tui.tui.actions import ACTIONS, VIEWS, Action, key_codes, key_names
+from capacity_tui.tui.actions import ACTIONS, VIEWS, Action, heard_in, key_codes, key_names
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.terminal.text import Line, Span, fit
 from capacity_tui.tui.widgets.lines import Lines
@@ -88,9 +88,7 @@ class Footer(Bar):
         own_keys = {key for action in ACTIONS if action.scope == self._panel for key in self._keys(action)}
         for action in sorted(ACTIONS, key=self._rank):
             key = self._keys(action)[0]
-            is_heard = action.scope == self._panel or (
-                action.scope in {"app", "view", self._view} and key not in own_keys
-            )
+            is_heard = action.scope == self._panel or (action.scope in heard_in(self._view) and key not in own_keys)
             if not action.footer or not is_heard:
                 continue
             own, space, name = action.footer.rpartition(" ")
@@ -100,7 +98,7 @@ class Footer(Bar):
 
     def _rank(self, action: Action) -> int:
         """Return how far at the right a key stands: after what always holds come the keys of panel and view."""
-        return 0 if action.id in _ALWAYS else 1 if action.scope in (self._panel, self._view) else 2
+        return 0 if action.id in _ALWAYS else 1 if action.scope in (self._panel, self._view, "asking") else 2
 
     def _keys(self, action: Action) -> tuple[str, ...]:
         return key_names(action, self._keymap)

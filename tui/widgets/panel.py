@@ -40,6 +40,7 @@ class Panel(Commanded, Lines, can_focus=True):
     NUMBER: ClassVar[int] = 0
     TITLE: ClassVar[str] = ""
     KEYS: ClassVar[str] = ""
+    SCOPE: ClassVar[str] = ""
 
     class CursorMoved(Message):
         """Another item of the panel is under the cursor."""
@@ -100,6 +101,11 @@ class Panel(Commanded, Lines, can_focus=True):
         lines, reveal = self.build(self.size.width)
         self.show(lines, reveal, self.pinned())
         self._set_edge()
+
+    @property
+    def scope(self) -> str:
+        """Where its own keys stand in the list of actions."""
+        return self.SCOPE or self.TITLE.lower()
 
     @property
     def is_current(self) -> bool:

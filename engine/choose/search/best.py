@@ -119,7 +119,7 @@ class Best:
         ties = TIE.sign * _over(0.0 if tie is None else tie, shape)
         self._take_top(prepared, block, np.where(whole, scores, np.inf), ties)
         if self._front is not None:
-            self._take_front(prepared, block, np.flatnonzero(whole), scores, ties)
+            self._join(self._front, prepared, block, np.flatnonzero(whole), scores, ties)
 
     def _take_top(self, prepared: Prepared, block: Block, scores: Floats, ties: Floats) -> None:
         count = self._question.top
@@ -144,8 +144,10 @@ class Best:
             if self._question.each is None or before[row.kind] <= self._question.each:
                 yield row
 
-    def _take_front(self, prepared: Prepared, block: Block, places: Positions, scores: Floats, ties: Floats) -> None:
-        assert self._front is not None  # noqa: S101 - the caller looked
+    def _join(
+        self, front: Front, prepared: Prepared, block: Block, places: Positions, scores: Floats, ties: Floats
+    ) -> None:
+        """Let rows of a block join the front."""
         columns = []
         for key, sign in zip(self._question.pareto, self._signs, strict=True):
             value = block.value(key)
@@ -153,10 +155,10 @@ class Best:
                 return
             columns.append(sign * _over(value, block.grid.shape)[places])
         points = np.stack(columns, axis=1)
-        joining = self._front.improving(points)
+        joining = front.improving(points)
         if joining.size:
             rows = [self._row(prepared, block, int(places[place]), scores, ties, scores) for place in joining]
-            self._front.join(points[joining], list(rows))
+            front.join(points[joining], list(rows))
 
     def _row(self, prepared: Prepared, block: Block, place: int, *order: Floats) -> Row:
         values = prepared.space.settled(block.grid.at(place))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import groupby
 
-from capacity_tui.tui.actions import ACTIONS, Action, key_names
+from capacity_tui.tui.actions import ACTIONS, ASKING_VIEWS, Action, key_names
 from capacity_tui.tui.terminal.text import Line, Span, left, line, wrap
 
 _ABOUT = {
@@ -61,6 +61,8 @@ def _order(group: str) -> int:
 
 def _key_line(action: Action, keymap: Mapping[str, str], width: int) -> Line:
     keys = "  ".join(key_names(action, keymap))
-    where = "" if action.scope in {"app", "plan", "panel"} else f" (in {action.scope.capitalize()})"
+    places = ASKING_VIEWS if action.scope == "asking" else (action.scope,)
+    words = " and ".join(place.capitalize() for place in places)
+    where = "" if action.scope in {"app", "plan", "panel"} else f" (in {words})"
     title = left(action.title + where, max(width - _KEYS - 20, 0))
     return line(Span(left(keys, _KEYS), "key"), Span(title, "value"), Span(f" {action.id}", "dim"))

@@ -102,7 +102,7 @@ class _Table:
             yield FoundColumn(_label(path).lower(), is_number=is_number, rank=_OTHERS_RANK)
         for key in figures:
             figure = FIGURES[key]
-            yield FoundColumn(_head(key), figure.better, rank=_RANKS.get(key, ALWAYS))
+            yield FoundColumn(_head(key), figure.better, rank=_RANKS.get(key, ALWAYS), unit=figure.unit)
 
     def place_of(self, key: str, figures: Sequence[str]) -> int:
         """Return the place of a figure among the columns."""

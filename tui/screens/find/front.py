@@ -29,7 +29,7 @@ class Front(Lines):
     TITLE = "Front"
 
     def __init__(self, glyphs: Glyphs) -> None:
-        super().__init__(id="front")
+        super().__init__(id="front", classes="aside")
         self._glyphs = glyphs
         self._found: Found | None = None
         self._shown: Sequence[int] = ()

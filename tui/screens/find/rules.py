@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from capacity_tui.tui.screens.find.progress import spaced
+from capacity_tui.tui.screens.asking.progress import spaced
 from capacity_tui.tui.terminal.text import Line, Span, line, wrap
 
 if TYPE_CHECKING:

@@ -295,7 +295,8 @@ class ComparisonTable(Panel):
             return size, role
         if _TWICE <= percent < _MOST_PERCENT:
             size = f"×{row.value / other.value:.1f}"
-        return f"{'▲' if percent > 0 else '▼'}{size}", role
+        # Beside an arrow all that is gone needs no sign, for which there is no room.
+        return f"{'▲' if percent > 0 else '▼'}{size.replace('-100', '100')}", role
 
     def _best(self, key: str) -> float | None:
         """Return the best value of a row, None where the columns do not differ."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from capacity_tui.engine.api import CapacityError, storage_error
+from capacity_tui.engine.api import CapacityError
 from capacity_tui.tui.actions import Commands
-from capacity_tui.tui.exported import Export
-from capacity_tui.tui.paths import expanded, plan_path, shortened, write_file
+from capacity_tui.tui.paths import plan_path, shortened
+from capacity_tui.tui.screens.exporting import Exporting, Replacing
 from capacity_tui.tui.screens.plan.comparison import ComparisonTable
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.widgets.prompt import Ask
@@ -30,7 +30,7 @@ class PlanFiles:
         self._table = table
         self._ask = ask
         self._saved = saved
-        self._asked_to_replace: Path | None = None
+        self._replacing, self._exporting = Replacing(), Exporting(session, ask)
         self.commands: Commands = {
             "file.save": self.save,
             "file.save_as": self.save_as,
@@ -58,9 +58,9 @@ class PlanFiles:
 
         def accept(text: str) -> str:
             path = plan_path(text, start.parent)
-            return self._may_write(text, path) or self._save(path, document.dump())
+            return self._replacing.refusal(text, path) or self._save(path, document.dump())
 
-        self._asked_to_replace = None
+        self._replacing.forget()
         self._ask("Save the plan as", shortened(start), accept)
 
     def export(self) -> None:
@@ -69,51 +69,7 @@ class PlanFiles:
         if document is None or column is None or self._store.is_stale:
             self._session.say("there are no numbers of this plan yet; nothing was written", "warn")
             return
-        from capacity_tui.tui.screens.plan.export_menu import ExportMenu
-
-        title = f"Export {document.name}, {column.mode}"
-        menu = ExportMenu(self._session, title, lambda: document.exports(column.mode))
-        self._session.app.push_screen(menu, self._ask_where)
-
-    def _ask_where(self, export: Export | None) -> None:
-        """Ask where to write what was chosen."""
-        if export is None:
-            return
-
-        def accept(text: str) -> str:
-            path = expanded(text)
-            if not export.folder and path.name and not path.suffix:
-                path = path.with_suffix(Path(export.name).suffix)
-            refusal = self._may_export(text, path, export) or self._write_export(path, export)
-            if not refusal:
-                self._session.say(f"exported to {path.absolute()}", "good")
-            return refusal
-
-        self._asked_to_replace = None
-        where = "folder" if export.folder else "file"
-        self._ask(f"Write {export.title.lower()} to the {where}", export.name, accept)
-
-    def _may_export(self, text: str, path: Path, export: Export) -> str:
-        """Return why an export cannot be written, what the same answer again must confirm, or an empty text."""
-        if not export.folder:
-            return self._may_write(text, path)
-        if not text:
-            return "type the name of a folder"
-        try:
-            there = [name for name in export.files if (path / name).exists()]
-        except OSError as error:
-            return storage_error(error, path, "cannot be written").one_line()
-        if not there or path == self._asked_to_replace:
-            return ""
-        self._asked_to_replace = path
-        return f"{', '.join(there)} in {path}: enter once more replaces what is there"
-
-    def _write_export(self, path: Path, export: Export) -> str:
-        """Write the files of an export; return why that failed, or an empty text."""
-        for name, text in export.files.items():
-            if refusal := write_file(path / name if export.folder else path, text):
-                return refusal
-        return ""
+        self._exporting.choose(f"Export {document.name}, {column.mode}", lambda: document.exports(column.mode))
 
     def copy_plan(self) -> None:
         """Copy the chosen plan as YAML."""
@@ -139,21 +95,6 @@ class PlanFiles:
         except CapacityError as error:
             self._session.say(error.one_line(), "bad")
             return None
-
-    def _may_write(self, text: str, path: Path) -> str:
-        """Return why a file cannot be written, what the same answer again must confirm, or an empty text."""
-        if text.endswith("/") or not Path(text).name.strip("."):
-            return "type the name of a file"
-        try:
-            if path.is_dir():
-                return f"{path} is a folder; name a file in it"
-            is_new = not path.exists()
-        except OSError as error:
-            return storage_error(error, path, "cannot be written").one_line()
-        if is_new or path == self._asked_to_replace:
-            return ""
-        self._asked_to_replace = path
-        return f"{path} exists; enter once more replaces it"
 
     def _save(self, path: Path, text: str) -> str:
         """Save the plan to a file; return why that failed, or an empty text."""

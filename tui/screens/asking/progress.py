@@ -10,8 +10,8 @@ from capacity_tui.tui.widgets.bars import Bar
 
 if TYPE_CHECKING:
     from capacity_tui.tui.found import Found
-    from capacity_tui.tui.screens.find.found_table import FoundTable
-    from capacity_tui.tui.screens.find.searching import Searching
+    from capacity_tui.tui.screens.asking.found_table import FoundTable
+    from capacity_tui.tui.screens.asking.searching import Searching
 
 
 class Progress(Bar):

@@ -7,8 +7,8 @@ from functools import partial
 
 from capacity_tui.engine.api import CapacityError
 from capacity_tui.tui.actions import Commands
+from capacity_tui.tui.screens.asking.question_form import QuestionForm
 from capacity_tui.tui.screens.dialogs.picker import Picker, Typed
-from capacity_tui.tui.screens.find.question_form import QuestionForm
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.view import Choice, Field, Kind
 from capacity_tui.tui.widgets.prompt import Ask

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.binding import BindingType
 
 from capacity_tui.tui.actions import bindings
-from capacity_tui.tui.screens.find.order import in_order, is_found
+from capacity_tui.tui.screens.asking.order import in_order, is_found
 from capacity_tui.tui.terminal.text import Line, Span, line
 from capacity_tui.tui.widgets.head import VERDICTS
 from capacity_tui.tui.widgets.panel import Panel
@@ -72,7 +72,7 @@ class FoundTable(Panel):
     def order(self) -> str:
         """By what the rows are sorted, in words."""
         if self.found is None or self.sorted_by is None:
-            return "goal"
+            return self.found.order if self.found else ""
         return self.found.columns[self.sorted_by].title
 
     def chosen(self) -> tuple[FoundRow, ...]:
@@ -212,7 +212,7 @@ class FoundTable(Panel):
             return
         columns, rows = self.found.columns, self.found.rows
         words = self.filter.casefold().split()
-        kept = [index for index, row in enumerate(rows) if is_found(row, words, index in self.found.front)]
+        kept = [index for index, row in enumerate(rows) if is_found(row, columns, words, index in self.found.front)]
         self._shown = tuple(in_order(kept, rows, columns, self.sorted_by, self.is_reversed))
         place = next((place for place, index in enumerate(self._shown) if rows[index].key == self._wanted), None)
         self.cursor = place if place is not None else max(0, min(self.cursor, len(self._shown) - 1))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from textual.dom import DOMNode
 
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from capacity_tui.tui.found import Question
     from capacity_tui.tui.view import Document
 
-_SUBJECT = "search"
+Begin: TypeAlias = "Callable[[Document, Mapping[str, str]], Question]"
+"""Returns the question about a plan: what the user said, and what makes sense at once for the rest."""
 
 
 class Searching:
@@ -27,6 +28,7 @@ class Searching:
     Args:
         session: what every screen works with.
         asker: the screen that the answers go to.
+        begin: returns the question about a plan.
 
     Attributes:
         question: what is asked; None before it is known.
@@ -34,7 +36,10 @@ class Searching:
         was_stopped: whether the last one was stopped before its end.
     """
 
-    def __init__(self, session: Session, asker: DOMNode) -> None:
+    SUBJECT: ClassVar[str] = "search"
+
+    def __init__(self, session: Session, asker: DOMNode, begin: Begin) -> None:
+        self._begin = begin
         self._session = session
         self._asker = asker
         self._stop = threading.Event()
@@ -87,7 +92,7 @@ class Searching:
     def give_up(self) -> None:
         """Search no more for a plan that is not there any more."""
         self._stop.set()
-        self._session.cancel(self._asker, _SUBJECT)
+        self._session.cancel(self._asker, self.SUBJECT)
         self.is_running = False
 
     def ended(self) -> None:
@@ -101,20 +106,21 @@ class Searching:
         self._stop.set()
         stop = self._stop = threading.Event()
         self._answered, self.is_running, self.was_stopped = [document], True, False
-        self._session.ask(self._asker, _SUBJECT, _work(document, question, self._said, stop))
+        self._session.ask(self._asker, self.SUBJECT, self._work(document, question, stop))
 
+    def _work(
+        self, document: Document, question: Question | None, stop: threading.Event
+    ) -> Callable[[Request], Searched]:
+        said = self._said
 
-def _work(
-    document: Document, question: Question | None, said: Mapping[str, str], stop: threading.Event
-) -> Callable[[Request], Searched]:
-    def work(request: Request) -> Searched:
-        asked = question or document.question(said)
-        request.answer(Asked(document, asked))
+        def work(request: Request) -> Searched:
+            asked = question or self._begin(document, said)
+            request.answer(Asked(document, asked))
 
-        def is_stopped() -> bool:
-            return stop.is_set() or request.cancelled.is_set()
+            def is_stopped() -> bool:
+                return stop.is_set() or request.cancelled.is_set()
 
-        found = asked.answer(lambda so_far: request.answer(Searched(so_far)), is_stopped)
-        return Searched(found, is_last=True)
+            found = asked.answer(lambda so_far: request.answer(Searched(so_far)), is_stopped)
+            return Searched(found, is_last=True)
 
-    return work
+        return work
