@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from capacity_tui.engine.catalog import Catalog as Catalog
     from capacity_tui.engine.catalog import load_catalog as load_catalog
     from capacity_tui.engine.catalog import table as _catalog_table
+    from capacity_tui.engine.catalog.price_age import PriceAge as PriceAge
+    from capacity_tui.engine.catalog.price_age import price_age as price_age
+    from capacity_tui.engine.catalog.rows import prices as _catalog_rows_prices
     from capacity_tui.engine.choose import validation as _choose_validation
     from capacity_tui.engine.choose.advice.host_requirements import run_space as run_space
     from capacity_tui.engine.choose.advice.larger_devices import larger_devices_note as larger_devices_note
@@ -96,6 +99,9 @@ if TYPE_CHECKING:
     from capacity_tui.engine.cluster.hardware_facts import hardware_facts as hardware_facts
     from capacity_tui.engine.cluster.measured_here import device_key as device_key
     from capacity_tui.engine.cluster.placement import placement_advice as placement_advice
+    from capacity_tui.engine.cluster.quotes import Quote as Quote
+    from capacity_tui.engine.cluster.quotes import chosen_quote as chosen_quote
+    from capacity_tui.engine.cluster.quotes import quotes as quotes
     from capacity_tui.engine.cluster.resolve_cluster import resolve_cluster as resolve_cluster
     from capacity_tui.engine.cluster.score import Score as Score
     from capacity_tui.engine.errors import CapacityError as CapacityError
@@ -317,6 +323,7 @@ if TYPE_CHECKING:
     WorkloadRow = _catalog.Workload
     WorkloadSetRow = _catalog.WorkloadSet
     CatalogTable = _catalog_table.Table
+    RegionRow = _catalog_rows_prices.Region
     cluster_of_machine = _cluster_own_machine.detected
     BenchmarkProgress = _machine_benchmark_all_benchmarks.Progress
     doctor_lines = _machine_doctor.report_lines

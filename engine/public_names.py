@@ -17,6 +17,8 @@ NAMES = {
         "Accelerator:AcceleratorRow Architecture:ArchitectureRow Catalog Row:CatalogRow Instance:InstanceRow "
         "ModelSize:ModelSizeRow Processor:ProcessorRow Workload:WorkloadRow WorkloadSet:WorkloadSetRow load_catalog"
     ),
+    "catalog.price_age": "PriceAge price_age",
+    "catalog.rows.prices": "Region:RegionRow",
     "catalog.table": "Table:CatalogTable",
     # Models
     "models.families": "family_of plugin_problems presumed_family",
@@ -52,6 +54,7 @@ NAMES = {
     "cluster.measured_here": "device_key",
     "cluster.own_machine": "detected:cluster_of_machine",
     "cluster.placement": "placement_advice",
+    "cluster.quotes": "Quote chosen_quote quotes",
     "cluster.resolve_cluster": "resolve_cluster",
     "cluster.score": "Score",
     "machine.benchmark.network_speed": "web_address",

@@ -31,6 +31,7 @@ from capacity_tui.engine.catalog.rows.engines import InferenceEngine
 from capacity_tui.engine.catalog.rows.modes import Mode
 from capacity_tui.engine.catalog.rows.networks import Network
 from capacity_tui.engine.catalog.rows.numerics import Optimizer, Precision
+from capacity_tui.engine.catalog.rows.prices import Commitment, Region
 from capacity_tui.engine.catalog.rows.reliability import Reliability
 from capacity_tui.engine.catalog.rows.scaling_laws import ScalingLaw
 from capacity_tui.engine.catalog.rows.software import Coefficient, Efficiency, Framework
@@ -103,6 +104,16 @@ class Catalog:
     def instances(self) -> Table[Instance]:
         """Cloud instances and their prices."""
         return self._table("instances", "instance", Instance)
+
+    @cached_property
+    def regions(self) -> Table[Region]:
+        """Regions of clouds, and the areas of the world they are in."""
+        return self._table("regions", "region", Region)
+
+    @cached_property
+    def commitments(self) -> Table[Commitment]:
+        """What providers take off for a commitment of years."""
+        return self._table("commitments", "commitment", Commitment)
 
     @cached_property
     def fabrics(self) -> Table[Fabric]:

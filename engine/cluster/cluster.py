@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from capacity_tui.engine.cluster.level import Level
+from capacity_tui.engine.cluster.quotes import Quote
 from capacity_tui.engine.machine.curve import Curve
 from capacity_tui.engine.machine.facts import Provenance, Quantity
 from capacity_tui.engine.machine.measured_constants import FitError
@@ -215,12 +216,17 @@ class Price:
     """What the cluster costs; prices are of all devices together.
 
     Attributes:
-        usd_per_hour: on demand; None where unknown.
+        usd_per_hour: on demand, or committed to; None where unknown.
         source: provider, instance, region and date.
         spot_usd_per_hour: on capacity that may be taken back; None where unknown.
         spot_source: provider, instance, region and date of that, which may be others.
         interruptions: of spot capacity.
         is_spot: whether the plan runs on spot capacity.
+        quotes: prices of one instance each that the price is of; none where the plan gives it.
+        spot_quotes: the same of the price on spot capacity.
+        has_regions: whether the region that is asked for decides it.
+        has_terms: whether a commitment would decide it.
+        remarks: why it is not the price that was asked for.
     """
 
     usd_per_hour: float | None = None
@@ -229,6 +235,11 @@ class Price:
     spot_source: str = ""
     interruptions: Interruptions | None = None
     is_spot: bool = False
+    quotes: tuple[Quote, ...] = ()
+    spot_quotes: tuple[Quote, ...] = ()
+    has_regions: bool = False
+    has_terms: bool = False
+    remarks: tuple[str, ...] = ()
 
     @property
     def rate(self) -> float | None:
@@ -239,6 +250,11 @@ class Price:
     def rate_source(self) -> str:
         """Where that price comes from."""
         return self.spot_source if self.is_spot else self.source
+
+    @property
+    def rate_quotes(self) -> tuple[Quote, ...]:
+        """The prices of instances that it is of."""
+        return self.spot_quotes if self.is_spot else self.quotes
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from capacity_tui.engine.catalog import Catalog, Instance, SpotMarket
 from capacity_tui.engine.cluster.cluster import Cluster, Interruptions, Price
+from capacity_tui.engine.cluster.quotes import (
+    ON_DEMAND,
+    SPOT,
+    Payment,
+    Quote,
+    chosen_quote,
+    has_commitment,
+    quotes,
+)
 from capacity_tui.engine.plan.plan import PricingSection
 
 HOUR = 3600.0
@@ -18,39 +28,81 @@ def instances_for(row: Instance, devices: int, per_node: int | None = None) -> i
     return math.ceil(devices / min(row.sold_devices, per_node or row.sold_devices))
 
 
-def instance_price(row: Instance, count: int, nodes: int, catalog: Catalog) -> Price:
+def instance_price(row: Instance, count: int, nodes: int, pricing: PricingSection, catalog: Catalog) -> Price:
     """Return the price of ``count`` whole instances of one kind, which fill so many nodes."""
-    spot = row.spot_usd_per_hour
-    return Price(
-        usd_per_hour=None if row.on_demand_usd_per_hour is None else row.on_demand_usd_per_hour * count,
-        source=_source(row, row.region),
-        spot_usd_per_hour=None if spot is None else spot * count,
-        spot_source="" if spot is None else _source(row, row.spot_region or row.region),
+    plain = chosen_quote(row, _payment(pricing), pricing.region, catalog)
+    plain = plain or chosen_quote(row, ON_DEMAND, pricing.region, catalog)
+    spot = chosen_quote(row, SPOT, pricing.region, catalog)
+    price = Price(
+        usd_per_hour=plain.usd_per_hour * count if plain else None,
+        source=plain.words if plain else "",
+        spot_usd_per_hour=spot.usd_per_hour * count if spot else None,
+        spot_source=spot.words if spot else "",
         interruptions=interruptions(row.provider, nodes, catalog),
     )
+    return _quoted(price, [row], plain, spot, pricing, catalog)
 
 
-def device_price(accelerator: str, devices: int, nodes: int, catalog: Catalog) -> Price:
-    """Return the lowest prices known for devices by their own name: on demand, and on spot capacity.
+def device_price(accelerator: str, devices: int, nodes: int, pricing: PricingSection, catalog: Catalog) -> Price:
+    """Return the lowest prices known for devices by their own name: on demand or committed to, and on spot capacity.
 
-    Devices of several nodes need a network between them: instances that state one come before those that do not,
-    and prices that were seen before those that were only recalled.
+    Offers in the region that is asked for come before others. Devices of several nodes need a network between them:
+    instances that state one come before those that do not, and prices that were seen before those only recalled.
 
     Args:
         accelerator: id in the catalogue.
         devices: how many.
         nodes: nodes they fill.
+        pricing: region and commitment that are asked for.
         catalog: rows of instances.
     """
     rows = catalog.instances_with(accelerator)
-    usd, row = min(_offers(rows, devices, nodes, is_spot=False), key=_usd, default=(0.0, None))
-    spot_usd, spot_row = min(_offers(rows, devices, nodes, is_spot=True), key=_usd, default=(0.0, None))
-    price = Price() if row is None else Price(usd, "cheapest on demand: " + _source(row, row.region))
-    if spot_row is None:
-        return price
-    spot_source = "cheapest spot: " + _source(spot_row, spot_row.spot_region or spot_row.region)
-    risk = interruptions(spot_row.provider, nodes, catalog)
-    return Price(price.usd_per_hour, price.source, spot_usd, spot_source, risk)
+    offers = _offers(rows, devices, nodes, _payment(pricing), pricing.region, catalog)
+    offers = offers or _offers(rows, devices, nodes, ON_DEMAND, pricing.region, catalog)
+    usd, plain = min(offers, key=_usd, default=(None, None))
+    spot_offers = _offers(rows, devices, nodes, SPOT, pricing.region, catalog)
+    spot_usd, spot = min(spot_offers, key=_usd, default=(None, None))
+    price = Price(
+        usd_per_hour=usd,
+        source=f"cheapest {plain.terms}: {plain.words}" if plain else "",
+        spot_usd_per_hour=spot_usd,
+        spot_source=f"cheapest spot: {spot.words}" if spot else "",
+        interruptions=interruptions(spot.provider, nodes, catalog) if spot else None,
+    )
+    return _quoted(price, rows, plain, spot, pricing, catalog)
+
+
+def _quoted(
+    price: Price,
+    rows: Sequence[Instance],
+    plain: Quote | None,
+    spot: Quote | None,
+    pricing: PricingSection,
+    catalog: Catalog,
+) -> Price:
+    """Return a price with what it is of, and with what else the plan could ask for."""
+    on_spot = pricing.spot and spot is not None
+    used = spot if on_spot else plain
+    payment = used.payment if used else None
+    return replace(
+        price,
+        quotes=(plain,) if plain else (),
+        spot_quotes=(spot,) if spot else (),
+        has_regions=len({quote.region for row in rows for quote in quotes(row, catalog, payment)}) > 1,
+        has_terms=not on_spot and any(has_commitment(row, catalog) for row in rows),
+        remarks=tuple(_remarks(used, pricing)),
+    )
+
+
+def _payment(pricing: PricingSection) -> Payment:
+    return ON_DEMAND if pricing.commitment == "none" or pricing.spot else pricing.commitment
+
+
+def _remarks(used: Quote | None, pricing: PricingSection) -> Iterable[str]:
+    if used is not None and used.remark:
+        yield used.remark
+    if used is not None and used.payment == ON_DEMAND != _payment(pricing):
+        yield f"no price of {used.provider} {used.name} for a commitment of {pricing.commitment} is known: on demand"
 
 
 def price_ends(cluster: Cluster, pricing: PricingSection, catalog: Catalog) -> tuple[float, float] | None:
@@ -58,27 +110,29 @@ def price_ends(cluster: Cluster, pricing: PricingSection, catalog: Catalog) -> t
 
     None where the plan says the price, or names the instance that has it.
     """
-    if pricing.usd_per_hour is not None or cluster.rented or cluster.mix or cluster.price.rate is None:
+    if pricing.usd_per_hour is not None or cluster.rented or cluster.mix or not cluster.price.rate_quotes:
         return None
     rows = catalog.instances_with(cluster.device.id)
     nodes = math.ceil(float(cluster.devices) / float(cluster.direct_devices))
-    offers = [usd for usd, _ in _offers(rows, int(cluster.devices), nodes, cluster.price.is_spot)]
+    payment = cluster.price.rate_quotes[0].payment
+    offers = [usd for usd, _ in _offers(rows, int(cluster.devices), nodes, payment, pricing.region, catalog)]
     return (min(offers), max(offers)) if offers else None
 
 
-def _offers(rows: Sequence[Instance], devices: int, nodes: int, is_spot: bool) -> list[tuple[float, Instance]]:
+def _offers(
+    rows: Sequence[Instance], devices: int, nodes: int, payment: Payment, region: str | None, catalog: Catalog
+) -> list[tuple[float, Quote]]:
     """Return what an hour of devices costs on each of some instances that are priced."""
-    priced = [
-        (usd * instances_for(row, devices), row)
-        for row in rows
-        if (usd := row.spot_usd_per_hour if is_spot else row.on_demand_usd_per_hour) is not None
-    ]
+    quoted = [(row, chosen_quote(row, payment, region, catalog)) for row in rows]
+    priced = [(quote.usd_per_hour * instances_for(row, devices), quote, row) for row, quote in quoted if quote]
+    priced = [offer for offer in priced if not offer[1].remark] or priced
     if nodes > 1:
-        priced = [pair for pair in priced if pair[1].network_link is not None] or priced
-    return [pair for pair in priced if pair[1].verified] or priced
+        priced = [offer for offer in priced if offer[2].network_link is not None] or priced
+    priced = [offer for offer in priced if offer[1].verified] or priced
+    return [(usd, quote) for usd, quote, _ in priced]
 
 
-def _usd(offer: tuple[float, Instance]) -> float:
+def _usd(offer: tuple[float, Quote]) -> float:
     return offer[0]
 
 
@@ -95,6 +149,11 @@ def total_price(prices: Sequence[Price]) -> Price:
         spot_source="; ".join(price.spot_source for price in prices) if has_spot else "",
         # Work stops as soon as one of them is taken back.
         interruptions=min(risks, key=lambda risk: risk.seconds_between) if has_spot else None,
+        quotes=tuple(quote for price in prices for quote in price.quotes) if is_known else (),
+        spot_quotes=tuple(quote for price in prices for quote in price.spot_quotes) if has_spot else (),
+        has_regions=any(price.has_regions for price in prices),
+        has_terms=any(price.has_terms for price in prices),
+        remarks=tuple(remark for price in prices for remark in price.remarks),
     )
 
 
@@ -102,9 +161,7 @@ def chosen_price(known: Price, pricing: PricingSection, nodes: int, catalog: Cat
     """Return the price a plan asks for: its own, or one of the catalogue, on demand or on spot capacity."""
     given = pricing.usd_per_hour
     if given is None:
-        is_spot = pricing.spot and known.spot_usd_per_hour is not None
-        return Price(known.usd_per_hour, known.source, known.spot_usd_per_hour, known.spot_source,
-                     known.interruptions, is_spot)  # fmt: skip
+        return replace(known, is_spot=pricing.spot and known.spot_usd_per_hour is not None)
     if not pricing.spot:
         return Price(given, "given in the plan")
     risk = known.interruptions or interruptions("", nodes, catalog)
@@ -117,6 +174,7 @@ def price_assumptions(price: Price, pricing: PricingSection, by_device: bool) ->
         yield f"price: {price.rate_source}"
     if pricing.spot and not price.is_spot and price.usd_per_hour is not None:
         yield "no spot price is known: on demand"
+    yield from price.remarks
     if price.is_spot and price.interruptions is not None:
         yield price.interruptions.words
 
@@ -140,7 +198,3 @@ def _words(row: SpotMarket) -> str:
         f"{row.name} takes an instance back every {row.hours_between:g} h, a device writes checkpoints at "
         f"{row.checkpoint_gbs:g} GB/s and a restart takes {row.restart_seconds / 60:g} min"
     )
-
-
-def _source(row: Instance, region: str | None) -> str:
-    return ", ".join(part for part in (row.provider, row.name, region, row.price_date) if part)

@@ -99,7 +99,7 @@ def resolve_cluster(
         sharing,
         lambda name, field: named_network(name, section.ports_per_node, catalog, field),
     )
-    sold = Price() if _is_of_its_own(spec) else _known_price(found, devices, section.per_node, nodes, catalog)
+    sold = Price() if _is_of_its_own(spec) else _known_price(found, devices, section.per_node, nodes, pricing, catalog)
     price = chosen_price(sold, pricing, nodes, catalog)
     by_device = found.instance is None
     return Cluster(
@@ -167,19 +167,21 @@ def _rented(found: Found, devices: int, per_node: int | None) -> str:
     return "" if found.instance is None else f"{_instances(found, devices, per_node)} x {found.instance.id}"
 
 
-def _known_price(found: Found, devices: int, per_node: int | None, nodes: int, catalog: Catalog) -> Price:
+def _known_price(
+    found: Found, devices: int, per_node: int | None, nodes: int, pricing: PricingSection, catalog: Catalog
+) -> Price:
     """What the catalogue knows: of the instance that was named, else of the cheapest with such devices."""
     if found.parts and devices == found.devices:
         prices = (
-            _known_price(part, part.devices, part.per_node, math.ceil(part.devices / part.per_node), catalog)
+            _known_price(part, part.devices, part.per_node, math.ceil(part.devices / part.per_node), pricing, catalog)
             for part in found.parts
         )
         return total_price(tuple(prices))
     if found.instance is not None:
-        return instance_price(found.instance, _instances(found, devices, per_node), nodes, catalog)
+        return instance_price(found.instance, _instances(found, devices, per_node), nodes, pricing, catalog)
     if found.accelerator is None:
         return Price()
-    return device_price(found.accelerator, devices, nodes, catalog)
+    return device_price(found.accelerator, devices, nodes, pricing, catalog)
 
 
 def _overrides(spec: Mapping[str, object]) -> dict[str, float]:

@@ -31,6 +31,8 @@ class Circumstances:
         claims_memory: whether the engine takes a share of memory for itself.
         on_processor: whether it runs on processors alone, likewise.
         has_spot_price: whether a spot price is known for its hardware, likewise.
+        has_committed_price: whether a price for a commitment of years is known for it, and asked for, likewise.
+        has_regional_prices: whether prices of several regions are known for it, and asked for, likewise.
         full_precision: whether weights are their own master copy.
     """
 
@@ -44,6 +46,8 @@ class Circumstances:
     claims_memory: bool = False
     on_processor: bool | None = None
     has_spot_price: bool | None = None
+    has_committed_price: bool | None = None
+    has_regional_prices: bool | None = None
     full_precision: bool = False
 
 
@@ -111,6 +115,13 @@ CONDITIONS: Mapping[Condition, Need] = {
     ),
     "energy": Need("the energy of serving is not estimated", lambda here: here.task == "infer"),
     "spot price": Need("no spot price of this hardware is known", lambda here: here.has_spot_price is False),
+    "committed price": Need(
+        "no price for a commitment to this hardware is known, or spot capacity is rented",
+        lambda here: here.has_committed_price is False,
+    ),
+    "regional price": Need(
+        "prices of this hardware are not known of several regions", lambda here: here.has_regional_prices is False
+    ),
     "processors": Need("needs processors: this runs on an accelerator", lambda here: here.on_processor is False),
     "images": Need("needs a network over images", lambda here: here.plan.model.name == PERCEPTRON),
     "unlike devices": Need("needs unlike devices", lambda here: not _may_be_unlike(here.plan)),
@@ -134,6 +145,8 @@ class HardwareFacts:
     per_node: int | None = None
     on_processor: bool | None = None
     has_spot_price: bool | None = None
+    has_committed_price: bool | None = None
+    has_regional_prices: bool | None = None
 
 
 def circumstances(
@@ -161,6 +174,8 @@ def circumstances(
         any(row.memory_policy != "needed" for row in engines),
         known.on_processor,
         known.has_spot_price,
+        known.has_committed_price,
+        known.has_regional_prices,
         _has_full_precision(plan, catalog),
     )
 

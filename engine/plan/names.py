@@ -43,6 +43,7 @@ _OFFERED: Mapping[str, Callable[[Catalog], Mapping[str, str]]] = {
     "format of frozen weights": lambda facts: {id_: row.name for id_, row in facts.quantizations.items() if row.base},
     "format of weights": lambda facts: {id_: row.name for id_, row in facts.quantizations.items() if row.offered},
     "format of the cache": lambda facts: {id_: row.name for id_, row in facts.quantizations.items() if row.kv_cache},
+    "region": lambda facts: {id_: row.name for id_, row in facts.regions.items()},
     # An engine with several back ends has a row for each.
     "engine": lambda facts: {row.engine: row.name for row in facts.engines.values() if row.id != UNNAMED_ENGINE},
 }
@@ -60,6 +61,7 @@ _FOUND: Mapping[str, Callable[[str, Catalog], object]] = {
     "checkpointing": checkpointing,
     "format of frozen weights": lambda name, facts: facts.quantizations.find(name),
     "format of weights": lambda name, facts: facts.quantizations.find(name),
+    "region": lambda name, facts: facts.regions.find(name),
 }
 
 

@@ -13,6 +13,7 @@ from capacity_tui.engine.catalog.rows.levels import LevelRow
 from capacity_tui.engine.plan.sections.adapter import Adapter
 from capacity_tui.engine.plan.sections.inference import InferenceSection
 from capacity_tui.engine.plan.sections.parallelism import GROUPS_FOLLOW, REPLICAS_FOLLOW, ParallelismSection
+from capacity_tui.engine.plan.sections.pricing import PricingSection
 from capacity_tui.engine.plan.sections.scenarios import checked_names
 from capacity_tui.engine.plan.sections.training import TrainingSection
 from capacity_tui.engine.schema.field_meta import Condition, Follows, Kind, Knob
@@ -284,51 +285,6 @@ class ScalabilitySection(Section):
     data_parallel: Annotated[bool, _shown_in_reports("More replicas")] = True
     model_parallel: Annotated[bool, _shown_in_reports("Larger split")] = False
     weak: Annotated[bool, _shown_in_reports("Growing batch")] = False
-
-
-class PricingSection(Section):
-    """What an hour and a kilowatt-hour cost."""
-
-    usd_per_hour: Annotated[
-        Annotated[float, Field(ge=0, le=1e9)] | None,
-        Knob(
-            "Price",
-            "number",
-            "pricing",
-            "$/h",
-            0,
-            1e9,
-            0.5,
-            role="surroundings",
-            keeps_result=True,
-        ),
-    ] = None
-    spot: Annotated[
-        bool,
-        Knob(
-            "Spot",
-            "switch",
-            "pricing",
-            role="surroundings",
-            needs=("spot price",),
-            keeps_result=True,
-        ),
-    ] = False
-    usd_per_kwh: Annotated[
-        Annotated[float, Field(ge=0, le=100)],
-        Knob(
-            "Electricity",
-            "number",
-            "pricing",
-            "$/kWh",
-            0,
-            100,
-            0.01,
-            role="surroundings",
-            needs=("energy",),
-            keeps_result=True,
-        ),
-    ] = 0.15
 
 
 class ReportSection(Section):

@@ -49,6 +49,8 @@ Condition = Literal[
     "images",
     "energy",
     "spot price",
+    "committed price",
+    "regional price",
     "experts",
     "stages",
     "split layers",

@@ -40,7 +40,12 @@ PLANS = {
     "regression": "model: {name: linear_regression_qr}\nhardware: {name: CPU_8C_3.5Ghz_baseline}\n",
     "boosting": "model: {name: xgboost_like}\nhardware: {name: rtx-4090}\n",
 }
-PICKED = {"model.name": "gpt2-small", "hardware.name": "a100-sxm-80gb", "hardware.interconnect": "eth-10"}
+PICKED = {
+    "model.name": "gpt2-small",
+    "hardware.name": "a100-sxm-80gb",
+    "hardware.interconnect": "eth-10",
+    "pricing.region": "asia",
+}
 
 
 def central(value: object) -> object:

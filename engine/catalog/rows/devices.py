@@ -8,6 +8,7 @@ from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
 
 from capacity_tui.engine.catalog.rows.base import CHECKS, IDENTIFIES, MIB, Informational, Row
 from capacity_tui.engine.catalog.rows.levels import NODE, LevelRow
+from capacity_tui.engine.catalog.rows.prices import RegionPrice
 
 EVIDENCE = Informational("is evidence for the shares of links in efficiency.yaml")
 
@@ -179,9 +180,10 @@ class Instance(Row):
     rdma_gbit: PositiveFloat | None = Field(None, description="of that network: Gbit/s per direction and node")
     on_demand_usd_per_hour: PositiveFloat | None = None
     spot_usd_per_hour: PositiveFloat | None = None
-    region: str | None = None
+    region: str | None = Field(None, description="of the prices above")
     spot_region: str | None = None
     price_date: str | None = None
+    regions: dict[str, RegionPrice] = Field(default_factory=dict, description="prices elsewhere, by region")
 
     @property
     def sold_devices(self) -> int:

@@ -9,6 +9,7 @@ from capacity_tui.engine.api import (
     Catalog,
     InstanceRow,
     Machine,
+    RegionRow,
     example_names,
     example_title,
     format_bytes,
@@ -26,11 +27,12 @@ _MIB = 2**20
 
 
 def choices(name: str, catalog: Catalog, machine: Machine | None) -> tuple[Choice, ...]:
-    """Return what can be picked from a catalogue: model, accelerator, interconnect, profile or line."""
+    """Return what can be picked from a catalogue: model, accelerator, interconnect, region, profile or line."""
     readers = {
         "model": lambda: _models(catalog),
         "accelerator": lambda: _hardware(catalog, machine),
         "interconnect": lambda: (Choice(row.id, row.name, row.notes or "") for row in catalog.links.values()),
+        "region": lambda: (Choice(row.id, row.id, _place(row)) for row in catalog.regions.values()),
         "profile": _plans,
         "line": _lines,
     }
@@ -75,6 +77,12 @@ def _offer(row: InstanceRow) -> str:
     devices = f"{row.accelerator_count:g} x {row.accelerator}"
     parts = (row.region, devices, f"{row.provider} {row.name}", "spot capacity" if is_spot else "")
     return " · ".join(part for part in parts if part)
+
+
+def _place(row: RegionRow) -> str:
+    """Return whose region it is and where, or that it is a part of the world."""
+    parts = (row.provider, row.name, ", ".join(row.areas)) if row.provider else ("part of the world", row.name)
+    return " · ".join(filter(None, parts))
 
 
 def _plans() -> Iterator[Choice]:

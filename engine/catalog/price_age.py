@@ -1,0 +1,62 @@
+"""How old a price is, and from when on that is said beside it."""
+
+from __future__ import annotations
+
+import re
+from calendar import monthrange
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+
+OLD_AFTER_DAYS = 90
+"""Prices that were seen longer ago are marked wherever they are shown."""
+
+_DAY = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?")
+
+
+@dataclass(frozen=True, slots=True)
+class PriceAge:
+    """How long ago a price was seen.
+
+    Attributes:
+        days: at least so many; None where nothing tells.
+        is_old: whether it is marked: over 90 days, or of no known day.
+        words: the mark in words; empty for a recent price.
+    """
+
+    days: int | None
+    is_old: bool
+    words: str
+
+
+def today() -> date:
+    """Return the present day."""
+    return datetime.now(UTC).date()
+
+
+def price_age(day: str | date | None, on: date | None = None) -> PriceAge:
+    """Return how old a price is.
+
+    Args:
+        day: when it was seen; of a month or a year alone its last day counts.
+        on: the day to count from; the present one by default.
+    """
+    seen, now = _last_day(day), on or today()
+    if seen is None or seen > now:
+        return PriceAge(None, True, "undated")
+    days = (now - seen).days
+    is_old = days > OLD_AFTER_DAYS
+    return PriceAge(days, is_old, f"over {OLD_AFTER_DAYS} days old" if is_old else "")
+
+
+def _last_day(day: str | date | None) -> date | None:
+    """Return the last day that a text such as ``2025`` or ``2026-07-20`` may mean; None where it is none."""
+    if day is None or isinstance(day, date):
+        return day
+    found = _DAY.match(day)
+    if found is None:
+        return None
+    year, month, number = int(found[1]), int(found[2] or 12), found[3]
+    try:
+        return date(year, month, int(number) if number else monthrange(year, month)[1])
+    except ValueError:
+        return None

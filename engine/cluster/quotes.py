@@ -1,0 +1,198 @@
+"""What an hour of an instance costs: where, since when, how it is paid for. One function chooses among the prices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+from capacity_tui.engine.catalog import Catalog, Instance
+from capacity_tui.engine.catalog.price_age import PriceAge, price_age
+from capacity_tui.engine.catalog.rows.prices import Commitment, RegionPrice, Term
+from capacity_tui.engine.errors import CatalogError, Place, PlanError
+
+Payment = Literal["on demand", "spot", "1y", "3y"]
+"""On demand, on capacity that may be taken back, or committed to for years."""
+ON_DEMAND: Payment = "on demand"
+SPOT: Payment = "spot"
+TERMS: Sequence[Term] = get_args(Term)
+REGION_FIELD = "pricing.region"
+
+_HERE, _NEAR, _ELSEWHERE = range(3)
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """What an hour of one whole instance costs.
+
+    Attributes:
+        instance: its id in the catalogue.
+        provider: who rents it out.
+        name: what the provider calls it.
+        devices: accelerators of the instance; may be a part of one.
+        payment: how it is paid for.
+        usd_per_hour: price of the whole instance.
+        region: where.
+        price_date: when it was seen, as its source tells.
+        source: who says so.
+        verified: whether the source was seen, not only recalled.
+        remark: why it is not a price of the region that was asked for; empty where it is.
+    """
+
+    instance: str
+    provider: str
+    name: str
+    devices: float
+    payment: Payment
+    usd_per_hour: float
+    region: str | None
+    price_date: str | None
+    source: str
+    verified: bool
+    remark: str = ""
+
+    @property
+    def usd_per_device_hour(self) -> float | None:
+        """Price of one accelerator, a part of one counting as such; None for an instance without any."""
+        return self.usd_per_hour / self.devices if self.devices else None
+
+    @property
+    def age(self) -> PriceAge:
+        """How long ago the price was seen."""
+        return price_age(self.price_date)
+
+    @property
+    def terms(self) -> str:
+        """How it is paid for, in words."""
+        return f"committed for {self.payment}" if self.payment in TERMS else self.payment
+
+    @property
+    def words(self) -> str:
+        """Provider, instance, terms, region and day, marked where it is old or was not verified."""
+        terms = self.terms if self.payment in TERMS else ""
+        day = self.price_date or ""
+        doubts = ("" if self.verified else "unverified", "" if self.age.words in day else self.age.words)
+        return ", ".join(filter(None, (self.provider, self.name, terms, self.region, day, *doubts)))
+
+
+def quotes(row: Instance, catalog: Catalog, payment: Payment | None = None) -> Iterator[Quote]:
+    """Yield the prices of an instance that are known, those of its own region first.
+
+    Args:
+        row: the instance.
+        catalog: what commitments take off.
+        payment: how it is paid for; None for all ways.
+    """
+    taken_off = [offer for offer in catalog.commitments.values() if _is_for(offer, row)]
+    known: dict[tuple[str | None, Payment], Quote] = {}
+    for region, block in _blocks(row):
+        # Of a region that stands twice the later block counts: what was refreshed is laid over what was shipped.
+        known |= {(region, found.payment): found for found in _of_block(row, region, block, taken_off)}
+    yield from (found for found in known.values() if payment in (None, found.payment))
+
+
+def chosen_quote(row: Instance, payment: Payment, region: str | None, catalog: Catalog) -> Quote | None:
+    """Return the price of an instance that is paid for in one way, nearest to a region; None where none is known.
+
+    The region itself comes first, then others in its part of the world, then any; of equally near ones the instance's
+    own region, then the cheapest.
+
+    Args:
+        row: the instance.
+        payment: how it is paid for.
+        region: id of a region or an area; None for where the instance's price is known.
+        catalog: regions and commitments.
+    """
+    known = list(quotes(row, catalog, payment))
+    if not known:
+        return None
+    if region is None:
+        return known[0]
+    wanted = region_id(region, catalog)
+    own = known[0].region
+    chosen = min(known, key=lambda q: (_distance(q.region, wanted, catalog), q.region != own, q.usd_per_hour))
+    return chosen if _distance(chosen.region, wanted, catalog) == _HERE else _elsewhere(chosen, wanted)
+
+
+def region_id(name: str, catalog: Catalog) -> str:
+    """Return the region or area that a name stands for.
+
+    Raises:
+        PlanError: none is called that; the hint tells the nearest.
+    """
+    try:
+        return catalog.regions.find(name).id
+    except CatalogError as error:
+        raise PlanError(error.title, error.detail, error.hint, Place(field=REGION_FIELD)) from error
+
+
+def _blocks(row: Instance) -> Iterator[tuple[str | None, RegionPrice]]:
+    """Yield the prices of a row by region, its own first; on demand and spot may be known of different ones."""
+    spot_region = row.spot_region or row.region
+    plain, spot = row.on_demand_usd_per_hour, row.spot_usd_per_hour
+    shared = spot if spot_region == row.region else None
+    if plain is not None or shared is not None:
+        yield row.region, RegionPrice(on_demand_usd_per_hour=plain, spot_usd_per_hour=shared)
+    if spot is not None and shared is None:
+        yield spot_region, RegionPrice(spot_usd_per_hour=spot)
+    yield from row.regions.items()
+
+
+def _of_block(
+    row: Instance, region: str | None, block: RegionPrice, taken_off: Sequence[Commitment]
+) -> Iterator[Quote]:
+    plain = block.on_demand_usd_per_hour
+    if plain is not None:
+        on_demand = _quote(row, region, block, ON_DEMAND, plain)
+        yield on_demand
+        for offer in taken_off:
+            verified = on_demand.verified and offer.verified
+            usd = plain * offer.share
+            yield replace(on_demand, payment=offer.term, usd_per_hour=usd, source=offer.source, verified=verified)
+    if block.spot_usd_per_hour is not None:
+        yield _quote(row, region, block, SPOT, block.spot_usd_per_hour)
+    for term, usd in block.committed_usd_per_hour.items():
+        yield _quote(row, region, block, term, usd)
+
+
+def has_commitment(row: Instance, catalog: Catalog) -> bool:
+    """Return whether a price for a commitment of years is known of an instance."""
+    told = any(block.committed_usd_per_hour for block in row.regions.values())
+    return told or any(_is_for(offer, row) for offer in catalog.commitments.values())
+
+
+def _is_for(offer: Commitment, row: Instance) -> bool:
+    return offer.provider == row.provider and (row.id in offer.instances or row.accelerator in offer.accelerators)
+
+
+def _quote(row: Instance, region: str | None, block: RegionPrice, payment: Payment, usd: float) -> Quote:
+    return Quote(
+        instance=row.id,
+        provider=row.provider,
+        name=row.name,
+        devices=row.accelerator_count,
+        payment=payment,
+        usd_per_hour=usd,
+        region=region,
+        price_date=block.price_date or row.price_date,
+        source=block.source or row.source,
+        verified=(block.confidence or row.confidence) != "C",
+    )
+
+
+def _distance(region: str | None, wanted: str, catalog: Catalog) -> int:
+    """Return how far a region is from the one or the area that is asked for."""
+    rows = catalog.regions
+    found = rows.find_id(region or "")
+    if wanted in (region, found):
+        return _HERE
+    if found is None or not set(rows[found].areas) & set(rows[wanted].areas):
+        return _ELSEWHERE
+    # An area stands for all of its regions.
+    return _HERE if rows[wanted].provider is None else _NEAR
+
+
+def _elsewhere(quote: Quote, wanted: str) -> Quote:
+    return replace(
+        quote, remark=f"no price of {quote.provider} {quote.name} in {wanted} is known: that of {quote.region}"
+    )
