@@ -79,6 +79,9 @@ NAMES = {
     "estimate.result": "UNDER_LOAD Estimate Interval Note Scaling",
     "explain.roofline": "Roofline roofline",
     # Fleets
+    "fleet.alternative": "Alternative Level:RiskLevel Migration MovePart Recommendation Remedy:MigrationRemedy",
+    "fleet.migrate": "migrate",
+    "fleet.question": "JOB_KINDS JobKind MigrationQuestion kind_of:job_kind_of",
     "fleet.sizes": "sizes_in_precisions",
     # Choices
     "choose.advice.host_requirements": "run_space",

@@ -1,0 +1,166 @@
+"""A machine with its price: what a month's hours and a month's work cost there, and what moving saves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from capacity_tui.engine.estimate.money import cost
+from capacity_tui.engine.fleet.alternative import Alternative
+from capacity_tui.engine.fleet.months import (
+    gain_percent,
+    hours_as_seconds,
+    month_usd,
+    ratio_range,
+    same_work_hours,
+    saved_percent,
+    saved_usd,
+)
+from capacity_tui.engine.fleet.question import MigrationQuestion
+from capacity_tui.engine.numeric import Number, mean
+from capacity_tui.engine.uncertainty.intervals import Interval
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.cluster.cluster import Cluster, Price
+    from capacity_tui.engine.fleet.reached import Reached
+
+NO_SPOT_FOR_SERVING = "people wait for answers: capacity that may be taken back is not for them"
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """Instances that a job could run on.
+
+    Attributes:
+        instance: id of the instance, or of the device where no instance is rented.
+        count: how many.
+        cluster: the devices with their price.
+        reached: what the job reaches there.
+    """
+
+    instance: str
+    count: int
+    cluster: Cluster
+    reached: Reached
+
+
+def current_alternative(question: MigrationQuestion, machine: Machine) -> Alternative:
+    """Return the machine where the job is, as it is paid for now."""
+    found = _hourly(question, machine)
+    work = machine.reached.work
+    paid = _paid(machine, _always(question.hours), is_spot=machine.cluster.price.is_spot)
+    found = replace(
+        found,
+        usd_same_work=paid,
+        hours_same_work=_always(question.hours),
+        is_spot=machine.cluster.price.is_spot,
+    )
+    return found if work is None else replace(found, performance_ratio=_always(1.0), performance_percent=_always(0.0))
+
+
+def alternative(question: MigrationQuestion, machine: Machine, current: Alternative, now: Machine) -> Alternative:
+    """Return another machine, compared with the current one.
+
+    Args:
+        question: what is asked.
+        machine: the other machine.
+        current: the current one, priced.
+        now: the same before it was.
+    """
+    found = _hourly(question, machine)
+    work, before = machine.reached.work, now.reached.work
+    hours = _always(question.hours)
+    if work is not None and before is not None:
+        same = machine.cluster.device.id == now.cluster.device.id
+        ratio = ratio_range(work, before, shared_errors=same)
+        more = Interval(*(float(np.asarray(gain_percent(end))) for end in (ratio.value, ratio.low, ratio.high)))
+        found = replace(found, performance_ratio=ratio, performance_percent=more)
+        if question.is_fixed_work:
+            hours = Interval(
+                *(mean(same_work_hours(question.hours, end)) for end in (ratio.value, ratio.high, ratio.low))
+            )
+    if not found.fits or (before is None and question.is_fixed_work):
+        return found
+    ways = {is_spot: _paid(machine, hours, is_spot=is_spot) for is_spot in _ways(question)}
+    known = {is_spot: paid for is_spot, paid in ways.items() if paid is not None}
+    if not known:
+        return found
+    is_spot = min(known, key=lambda way: mean(known[way].value))
+    paid = known[is_spot]
+    found = replace(found, usd_same_work=paid, hours_same_work=hours, is_spot=is_spot)
+    if is_spot:
+        found = replace(found, set={**found.set, "pricing.spot": True})
+    return _saving(found, paid, current.usd_same_work)
+
+
+def _saving(found: Alternative, paid: Interval, before: Interval | None) -> Alternative:
+    if before is None:
+        return found
+    saved = Interval(
+        *(
+            mean(saved_usd(old, new))
+            for old, new in ((before.value, paid.value), (before.low, paid.high), (before.high, paid.low))
+        )
+    )
+    if not mean(before.value):
+        return replace(found, saving_usd=saved)
+    share = Interval(*(mean(saved_percent(end, before.value)) for end in (saved.value, saved.low, saved.high)))
+    return replace(found, saving_usd=saved, saving_percent=share)
+
+
+def _hourly(question: MigrationQuestion, machine: Machine) -> Alternative:
+    """Return a machine with the prices of its hours alone."""
+    reached, price = machine.reached, machine.cluster.price
+    rate = price.usd_per_hour
+    spot = price.spot_usd_per_hour if question.allows_spot else None
+    month_spot = _paid(machine, _always(question.hours), is_spot=True) if question.allows_spot else None
+    return Alternative(
+        instance=machine.instance,
+        count=machine.count,
+        devices=int(machine.cluster.devices),
+        fits=reached.fits,
+        short_bytes=reached.short_bytes,
+        set=reached.set,
+        figures=reached.figures,
+        usd_per_hour=rate,
+        usd_per_hour_spot=spot,
+        usd_month=None if rate is None else mean(month_usd(question.hours, rate)),
+        usd_month_spot=month_spot,
+        price_source=price.rate_source or price.source or price.spot_source,
+        absence=_absence(question, price),
+    )
+
+
+def _absence(question: MigrationQuestion, price: Price) -> str:
+    lacking = []
+    if price.usd_per_hour is None:
+        lacking.append("no on-demand price is known")
+    if not question.allows_spot:
+        lacking.append(f"no spot: {NO_SPOT_FOR_SERVING}")
+    elif price.spot_usd_per_hour is None:
+        lacking.append("no spot price is known")
+    return "; ".join(lacking)
+
+
+def _ways(question: MigrationQuestion) -> tuple[bool, ...]:
+    return (False, True) if question.spot and question.allows_spot else (False,)
+
+
+def _paid(machine: Machine, hours: Interval, *, is_spot: bool) -> Interval | None:
+    """Return what so many hours of work cost, interruptions of spot capacity included; None without a price."""
+    price = replace(machine.cluster.price, is_spot=is_spot)
+    estimate = machine.reached.estimate
+    states: Number | None = None
+    if estimate is not None and estimate.work.state_bytes is not None:
+        states = estimate.work.state_bytes()
+    cluster = replace(machine.cluster, price=price)
+    keeps_state = estimate is None or estimate.work.served is None
+    found = cost(cluster, hours_as_seconds(hours), 0.0, keeps_state, states)
+    paid = found.spot_interval if is_spot else found.interval
+    return None if paid is None else Interval(mean(paid.value), mean(paid.low), mean(paid.high))
+
+
+def _always(value: float) -> Interval:
+    return Interval(value, value, value)

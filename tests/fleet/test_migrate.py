@@ -1,0 +1,71 @@
+"""Moving a job to other instances: what it reaches there, what that costs, and whether it is worth it."""
+
+from __future__ import annotations
+
+import pytest
+
+from capacity_tui.engine.api import MigrationQuestion, load_catalog, migrate, plan_from_data
+from capacity_tui.engine.errors import PlanError
+
+P5, P5_ONE, G6E = "aws-p5-48xlarge", "aws-p5-4xlarge", "aws-g6e-xlarge"
+
+
+def serving(**hardware):
+    return plan_from_data(
+        {
+            "task": "infer",
+            "model": {"name": "llama-2-13b"},
+            "inference": {"batch": "auto", "weights": "fp16"},
+            "hardware": {"name": P5, "devices": 1, **hardware},
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def served():
+    question = MigrationQuestion(serving(), "infer", instances=(P5, P5_ONE, G6E, "aws-g4dn-xlarge"))
+    return migrate(question)
+
+
+def by_name(migration, name):
+    return next(each for each in migration.alternatives if each.instance == name)
+
+
+def test_an_instance_is_paid_for_whole_whatever_part_of_it_is_used(served):
+    assert served.current.devices == 1 and served.current.count == 1
+    row = load_catalog().instances[P5]
+    assert served.current.usd_month == pytest.approx(row.on_demand_usd_per_hour * 720)
+
+
+def test_a_service_gets_the_fewest_instances_that_do_the_same_work(served):
+    smaller = by_name(served, G6E)
+    assert smaller.fits and smaller.performance_ratio.value >= 1.0
+    fewer = (smaller.count - 1) / smaller.count * smaller.performance_ratio.value
+    assert fewer < 1.0
+    assert smaller.usd_same_work.value == pytest.approx(smaller.usd_month)
+
+
+def test_spot_is_never_proposed_where_people_wait(served):
+    assert all(each.usd_month_spot is None and not each.is_spot for each in served.alternatives)
+
+
+def test_what_does_not_fit_says_how_much_is_missing(served):
+    small = by_name(served, "aws-g4dn-xlarge")
+    assert not small.fits and small.short_bytes > 5 * 2**30
+    assert served.alternatives[-1] is small
+
+
+def test_questions_that_make_no_sense_are_refused():
+    with pytest.raises(PlanError, match="month"):
+        MigrationQuestion(serving(), "infer", hours=0)
+    with pytest.raises(PlanError, match="kind of job"):
+        MigrationQuestion(serving(), "inferr")
+
+
+def test_progress_is_told_and_a_stop_keeps_what_was_found(monkeypatch):
+    monkeypatch.setattr("capacity_tui.engine.fleet.migrate.TOLD_SECONDS", 0.0)
+    told = []
+    question = MigrationQuestion(serving(), "infer", instances=(P5_ONE, G6E, "aws-g6-xlarge"))
+    found = migrate(question, told=told.append, stopped=lambda: bool(told))
+    assert len(told) == 1 and not told[0].complete and 0 < told[0].share_done < 1
+    assert not found.complete and len(found.alternatives) == 1
