@@ -95,13 +95,11 @@ class ProcessTree:
 
     Args:
         pid: the process at the root.
-        adopter: a process outside of the tree to which its orphans fall; see ``prctl PR_SET_CHILD_SUBREAPER``.
         clock: monotonic clock in seconds.
     """
 
-    def __init__(self, pid: int, adopter: int | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, pid: int, clock: Callable[[], float] = time.monotonic) -> None:
         self.pid = pid
-        self._adopter = adopter
         self._clock = clock
         self._members: dict[int, tuple[psutil.Process, int]] = {}
         self._strangers: set[int] = set()
@@ -150,16 +148,14 @@ class ProcessTree:
         self._strangers &= present
         # A number that is new may stand before its parent's: numbers start again at the end of their range.
         fresh = {pid: _parent(pid) for pid in present - self._members.keys() - self._strangers}
-        while found := [pid for pid in fresh if self._belongs(pid, fresh[pid])]:
+        while found := [pid for pid, parent in fresh.items() if parent in self._members or self._is_root(pid, parent)]:
             for pid in found:
                 self._take(pid, fresh.pop(pid))
         self._strangers |= {pid for pid, parent in fresh.items() if parent is not None}
         return HIDDEN if self.pid in fresh else ""
 
-    def _belongs(self, pid: int, parent: int | None) -> bool:
-        if parent is None:
-            return False
-        return pid == self.pid or parent in self._members or (parent == self._adopter and pid != self._adopter)
+    def _is_root(self, pid: int, parent: int | None) -> bool:
+        return pid == self.pid and parent is not None
 
     def _take(self, pid: int, parent: int | None) -> None:
         with suppress(psutil.Error):

@@ -177,15 +177,6 @@ def test_what_an_orphan_used_stays_counted(table):
     assert [process.pid for process in last.processes] == [10]
 
 
-def test_orphans_are_found_where_they_fall_to(table):
-    table.start(5, 1)
-    table.start(10, 5)
-    tree = ProcessTree(10, adopter=5)
-    tree.sample()
-    table.start(12, 5)  # its parent lived and ended between two looks
-    assert {process.pid for process in tree.sample().processes} == {10, 12}
-
-
 def test_a_child_that_nobody_waited_for_yet_holds_no_memory(table):
     table.start(10, 1, rss=MIB)
     table.start(11, 10, cpu=2.0, rss=7 * MIB)

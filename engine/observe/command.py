@@ -1,0 +1,145 @@
+"""Runs a command as if nobody stood between it and the terminal: its streams, signals and exit code are its own."""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+import signal
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from capacity_tui.engine.errors import CapacityError
+
+NOT_FOUND, NOT_EXECUTABLE, BY_SIGNAL = 127, 126, 128
+"""Exit codes as shells give them; a signal's number is added to the last."""
+PASSED_ON = tuple(
+    getattr(signal, name)
+    for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGWINCH", "SIGTSTP", "SIGCONT")
+)
+_JOB_CONTROL = (signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU)
+_AT_DEFAULT = tuple(getattr(signal, name) for name in ("SIGPIPE", "SIGXFSZ") if hasattr(signal, name))
+"""Signals that Python ignores for itself, and that a command must not inherit so."""
+_MAXRSS_UNIT = 1 if sys.platform == "darwin" else 1024
+
+
+class CommandError(CapacityError):
+    """A command that may not be started; exits as shells do."""
+
+    exit_code = NOT_EXECUTABLE
+
+
+class CommandNotFoundError(CommandError):
+    """A command that is not there; exits as shells do."""
+
+    exit_code = NOT_FOUND
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a command ended, as the kernel counted it.
+
+    Attributes:
+        exit_code: its own, or 128 and the signal's number.
+        signal: the signal that ended it, None where it ended by itself.
+        seconds: from its start.
+        cpu_seconds: of it and of children that it has waited for.
+        largest_rss_bytes: what the largest of these processes held at any time; None where that is less than this
+            program held when it started it, which the kernel counts in.
+    """
+
+    exit_code: int
+    signal: int | None
+    seconds: float
+    cpu_seconds: float
+    largest_rss_bytes: int | None
+
+
+class RunningCommand:
+    """A command in this program's process group and terminal; signals for this program alone are passed on.
+
+    Those of the terminal (Ctrl-C, Ctrl-Z, a new size) reach the whole group, so that the command has them already. To
+    be made in the main thread, before others are started: signals must be held back in all of them.
+
+    Args:
+        words: the command and its arguments.
+        environment: its environment; this program's own by default.
+
+    Raises:
+        CommandError: it cannot be started.
+    """
+
+    def __init__(self, words: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
+        self._floor = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, {*PASSED_ON, signal.SIGCHLD})
+        self._started = time.monotonic()
+        try:
+            self.pid = self._spawn(tuple(words), dict(os.environ if environment is None else environment))
+        except OSError as error:
+            self._release()
+            kind = CommandNotFoundError if isinstance(error, FileNotFoundError) else CommandError
+            reason = str(error.strerror or error).lower()
+            raise kind(f"{words[0]} cannot be started", reason, "check its name and that it may be executed") from None
+
+    def wait(self) -> Ended:
+        """Return how the command ended; until then, pass on signals, and stop and go on with it."""
+        while True:
+            # Asked first: it may have ended before the first signal is waited for.
+            ended = self._ended()
+            if ended is not None:
+                self._release()
+                return ended
+            self._pass_on(*_next_signal())
+
+    def _spawn(self, words: tuple[str, ...], environment: dict[str, str]) -> int:
+        try:
+            return os.posix_spawnp(words[0], words, environment, setsigmask=self._mask, setsigdef=_AT_DEFAULT)
+        except OSError as error:
+            if error.errno != errno.ENOEXEC:
+                raise
+            # A script that names no interpreter is the shell's, as everywhere.
+            shell = ("/bin/sh", *words)
+            return os.posix_spawnp(shell[0], shell, environment, setsigmask=self._mask, setsigdef=_AT_DEFAULT)
+
+    def _ended(self) -> Ended | None:
+        pid, status, usage = os.wait4(self.pid, os.WNOHANG | os.WUNTRACED)
+        if pid == 0:
+            return None
+        if os.WIFSTOPPED(status):
+            if os.WSTOPSIG(status) in _JOB_CONTROL:
+                # Whoever waits for this program, a shell, takes it for the command.
+                os.kill(os.getpid(), signal.SIGSTOP)
+            return None
+        by = os.WTERMSIG(status) if os.WIFSIGNALED(status) else None
+        return Ended(
+            exit_code=os.WEXITSTATUS(status) if by is None else BY_SIGNAL + by,
+            signal=by,
+            seconds=time.monotonic() - self._started,
+            cpu_seconds=usage.ru_utime + usage.ru_stime,
+            largest_rss_bytes=usage.ru_maxrss * _MAXRSS_UNIT if usage.ru_maxrss > self._floor else None,
+        )
+
+    def _pass_on(self, number: int, of_terminal: bool) -> None:
+        if number != signal.SIGCHLD and not of_terminal:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(self.pid, number)
+
+    def _release(self) -> None:
+        """Let signals through again, less those that were meant for the command."""
+        while pending := signal.sigpending() & {*PASSED_ON, signal.SIGCHLD}:
+            signal.sigwait(pending)
+        signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
+
+
+def _next_signal() -> tuple[int, bool]:
+    """Return the next signal, and whether it came from the terminal to all of the group."""
+    awaited = {*PASSED_ON, signal.SIGCHLD}
+    if hasattr(signal, "sigwaitinfo"):
+        told = signal.sigwaitinfo(awaited)
+        return told.si_signo, told.si_code > 0
+    # Nothing tells here who sent it; those of keys go to the whole group.
+    number = signal.sigwait(awaited)
+    return number, number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGWINCH)
