@@ -165,6 +165,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.observe.history.places import HistoryPlace as HistoryPlace
     from capacity_tui.engine.observe.history.places import history_place as history_place
     from capacity_tui.engine.observe.history.records import RunRecord as RunRecord
+    from capacity_tui.engine.observe.logs import log_figures as _observe_logs_log_figures
     from capacity_tui.engine.plan.all_fields import OWN_PARAMETERS as OWN_PARAMETERS
     from capacity_tui.engine.plan.all_fields import all_fields as all_fields
     from capacity_tui.engine.plan.edit import Edited as Edited
@@ -279,7 +280,6 @@ if TYPE_CHECKING:
     from capacity_tui.engine.sampling import collective_samples as _sampling_collective_samples
     from capacity_tui.engine.sampling import kernel_cases as _sampling_kernel_cases
     from capacity_tui.engine.sampling import kernel_samples as _sampling_kernel_samples
-    from capacity_tui.engine.sampling import run_log as _sampling_run_log
     from capacity_tui.engine.sampling.calibration import fit_samples as fit_samples
     from capacity_tui.engine.sampling.calibration import write_measured as write_measured
     from capacity_tui.engine.sampling.collective_samples import collective_groups as collective_groups
@@ -372,7 +372,7 @@ if TYPE_CHECKING:
     SamplingProgress = _sampling_kernel_samples.Progress
     sampling_backend = _sampling_kernel_samples.choose_backend
     sampling_grid = _sampling_kernel_samples.grid_of
-    read_run_log = _sampling_run_log.read_log
+    read_run_log = _observe_logs_log_figures.read_log
 
 _HOMES = {
     public or name: (home, name)

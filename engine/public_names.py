@@ -119,6 +119,7 @@ NAMES = {
     "observe.history.places": "HistoryPlace history_place",
     "observe.history.records": "RunRecord",
     "observe.history.stores": "Wanted:WantedRuns",
+    "observe.logs.log_figures": "read_log:read_run_log",
     # Presentation
     "present.benchmark_figures": "benchmark_figure_text benchmark_parts",
     "present.machine_facts": "machine_parts",
@@ -172,7 +173,6 @@ NAMES = {
         "grid_of:sampling_grid"
     ),
     "sampling.own_runs": "fit_runs keep_run kept_runs own_run read_runs resolved_run",
-    "sampling.run_log": "read_log:read_run_log",
     "sampling.samples": "read_samples sample_files",
     "sampling.torch_kernels": "gpu_usable",
 }

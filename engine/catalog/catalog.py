@@ -33,6 +33,7 @@ from capacity_tui.engine.catalog.rows.networks import Network
 from capacity_tui.engine.catalog.rows.numerics import Optimizer, Precision
 from capacity_tui.engine.catalog.rows.prices import Commitment, Region
 from capacity_tui.engine.catalog.rows.reliability import Reliability
+from capacity_tui.engine.catalog.rows.run_logs import RunLog
 from capacity_tui.engine.catalog.rows.scaling_laws import ScalingLaw
 from capacity_tui.engine.catalog.rows.software import Coefficient, Efficiency, Framework
 from capacity_tui.engine.catalog.rows.weight_kernels import WeightKernel
@@ -184,6 +185,11 @@ class Catalog:
     def scaling_laws(self) -> Table[ScalingLaw]:
         """How the loss of a language model falls with its size and its data, the one that is used first."""
         return self._table("scaling_laws", "scaling law", ScalingLaw)
+
+    @cached_property
+    def run_logs(self) -> Table[RunLog]:
+        """What the logs of training programs and inference engines look like, the first that reads a figure first."""
+        return self._table("run_logs", "run log", RunLog)
 
     @cached_property
     def modes(self) -> Table[Mode]:

@@ -17,7 +17,6 @@ from capacity_tui.engine.machine.measured_constants import read_constants
 from capacity_tui.engine.sampling.calibration import chosen_files, fit_samples, write_measured
 from capacity_tui.engine.sampling.kernel_cases import CPU, KernelCase, kernel_grid
 from capacity_tui.engine.sampling.own_runs import fit_runs, keep_run, own_run, read_runs
-from capacity_tui.engine.sampling.run_log import read_log
 from capacity_tui.engine.sampling.samples import Sample, SampleFile
 
 PLAN = {
@@ -185,29 +184,6 @@ def test_a_run_that_is_not_its_plan_is_refused(machine):
         fit_runs(None, (own_run(plan, None, 1000.0),), machine, load_catalog())
     with pytest.raises(PlanError, match="nothing was measured"):
         own_run(plan, None, None)
-
-
-@pytest.mark.parametrize(
-    ("lines", "seconds", "peak"),
-    [
-        (["elapsed time per iteration (ms): 1903.2 | x"] * 3, 1.9032, None),
-        (["iter 1: loss 4.1, time 250.00ms, mfu 3%"] * 3, 0.25, None),
-        (["50%|#### | 5/10 [00:10<00:10,  2.05s/it]"] * 3, 2.05, None),
-        (["50%|#### | 5/10 [00:10<00:10,  4.00it/s]"] * 3, 0.25, None),
-        (["step: 10  loss: 4.1  memory: 61.00GiB(77%)  tps: 7,000"], None, 61 * 2**30),
-        (["max_memory_allocated: 12.5 GiB", "peak memory usage: 13 GiB"], None, 13 * 2**30),
-        (["nothing of the kind", ""], None, None),
-    ],
-)
-def test_logs_of_training_programs(lines, seconds, peak):
-    found = read_log(lines)
-    assert found.step_seconds == (None if seconds is None else pytest.approx(seconds))
-    assert found.peak_bytes == (None if peak is None else pytest.approx(peak))
-
-
-def test_the_first_steps_of_a_log_do_not_count():
-    slow = ["step time: 30.0 s"]
-    assert read_log(slow + ["step time: 2.0 s"] * 3).step_seconds == 2.0
 
 
 def test_constants_are_plain_data(tmp_path, measured):

@@ -81,8 +81,8 @@ def collectives(device: str, quick: bool, ranks: int | None) -> None:
 @click.option("--plan", "plan_name", metavar="FILE", help="The plan of a run of your own.")
 @click.option("--step-seconds", type=click.FloatRange(0, min_open=True), help="How long its step took.")
 @click.option("--peak-gib", type=click.FloatRange(0, min_open=True), help="What the driver showed at its peak, GiB.")
-@click.option("--log", "log_path", type=click.Path(path_type=Path, exists=True, dir_okay=False),
-              help="Read both from its log instead.")  # fmt: skip
+@click.option("--log", "log_path", type=click.Path(path_type=Path, exists=True),
+              help="Read both from its log instead: text, JSON, CSV, event files, or a folder with one.")  # fmt: skip
 @format_option("table", "json")
 def calibrate(
     device: str,
@@ -139,8 +139,7 @@ def _from_run(
 
     peak = None if peak_gib is None else peak_gib * GIB
     if log_path is not None:
-        with log_path.open(encoding="utf-8", errors="replace") as lines:
-            told = read_run_log(lines)
+        told = read_run_log(str(log_path))
         step_seconds, peak = step_seconds or told.step_seconds, peak or told.peak_bytes
     machine, catalog = replace(detect(), measured=()), _catalog()
     plan = with_auto_resolved(read_plan(plan_name), machine, catalog)

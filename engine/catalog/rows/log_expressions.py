@@ -1,0 +1,147 @@
+"""The small language in which rows about logs say where a figure stands, and in which unit."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from capacity_tui.engine.errors import UnitError
+from capacity_tui.engine.units import GIGA, MEGA, MICRO, PERCENT, parse_bytes
+
+LOG_FIGURES: Mapping[str, str] = {
+    "step": "optimizer steps done",
+    "total_steps": "optimizer steps of the whole run",
+    "epoch": "passes over the data done",
+    "epoch_step": "steps done in this epoch",
+    "epoch_steps": "steps of an epoch",
+    "loss": "loss of the training data",
+    "learning_rate": "learning rate",
+    "grad_norm": "norm of the gradients",
+    "tokens": "tokens worked through, or written, so far",
+    "prompt_tokens": "tokens of prompts read so far",
+    "samples": "samples or requests worked through so far",
+    "step_seconds": "time of one optimizer step",
+    "input_seconds": "time of a step that waited for data",
+    "elapsed_seconds": "time since the run began, as it tells",
+    "tokens_per_second": "tokens a second, of all devices; tokens written where a model is served",
+    "tokens_per_second_per_device": "tokens a second of one device",
+    "prompt_tokens_per_second": "tokens of prompts read a second",
+    "samples_per_second": "samples a second, of all devices",
+    "memory_bytes": "largest memory of a device",
+    "global_batch": "samples of one optimizer step",
+    "micro_batch": "samples of one device's forward pass",
+    "devices": "devices the run is on",
+    "running_requests": "requests that run",
+    "waiting_requests": "requests that wait",
+    "cache_share": "share of the KV cache that is used",
+    "time_to_first_token_seconds": "time to the first token",
+    "time_per_output_token_seconds": "time between two tokens",
+}
+"""Figures that a log may tell, with what each is."""
+
+NUMBER = r"[-+]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?|[-+]?(?:nan|inf(?:inity)?)\b"
+_PLACEHOLDER = re.compile(r"<(number|1/s|us|ms|s|size|MB|MiB|GB|GiB|%|clock)>")
+_FORMS = {"size": rf"(?P<number>{NUMBER})\s*(?P<unit>[KMGT]i?B)", "clock": r"(?P<number>(?:\d+:)?\d+:\d+(?:\.\d+)?)"}
+_KEY = re.compile(rf"(?P<name>.+?)(?:\s+{_PLACEHOLDER.pattern})?")
+_WORD_CHARACTER = re.compile(r"[^a-z0-9]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """A regular expression for one number, and what makes the number one in basic units."""
+
+    pattern: re.Pattern[str]
+    unit: str
+
+    def find(self, line: str) -> float | None:
+        """Return the figure in basic units; None where the line does not have it."""
+        found = self.pattern.search(line)
+        if found is None:
+            return None
+        return in_basic_units(found["number"], found["unit"] if self.unit == "size" else self.unit)
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A name under which a program writes a figure; ``unit`` is that of its values."""
+
+    name: str
+    unit: str
+
+
+def pattern(text: str) -> re.Pattern[str]:
+    """Return a regular expression that does not mind the case.
+
+    Raises:
+        ValueError: it is none.
+    """
+    try:
+        return re.compile(text, re.IGNORECASE)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise ValueError(f"not a regular expression: {text[:80]!r}: {error}") from None
+
+
+def parse_expression(text: str) -> Expression:
+    """Return the expression that a text of the language stands for.
+
+    Raises:
+        ValueError: it has not one placeholder, or is no regular expression.
+    """
+    placeholders = _PLACEHOLDER.findall(text)
+    if len(placeholders) != 1:
+        raise ValueError(f"an expression holds one of <number> <s> <ms> <1/s> <size> ...: {text[:80]!r}")
+    unit = placeholders[0]
+    form = _FORMS.get(unit, rf"(?P<number>{NUMBER})")
+    return Expression(pattern(_PLACEHOLDER.sub(lambda _: form, text)), unit)
+
+
+def parse_key(text: str) -> Key:
+    """Return the key that a name with or without a unit stands for."""
+    found = _KEY.fullmatch(text.strip())
+    if found is None:
+        raise ValueError(f"a key is a name, with or without a unit such as <ms>: {text[:80]!r}")
+    return Key(key_of_name(found["name"]), found[2] or "number")
+
+
+def key_of_name(name: str) -> str:
+    """Return a name without what writers differ in: case, spaces and punctuation."""
+    return _WORD_CHARACTER.sub("_", name.lower()).strip("_")
+
+
+def in_basic_units(text: str, unit: str) -> float | None:
+    """Return a number as a log writes it in seconds, bytes or shares; None where it is none."""
+    if unit == "clock":
+        return _clock(text)
+    try:
+        number = float(text.replace(",", ""))
+    except ValueError:
+        return None
+    if unit in _UNITS:
+        return _UNITS[unit](number)
+    try:
+        return number * parse_bytes(f"1 {unit}")
+    except UnitError:
+        return None
+
+
+def _clock(text: str) -> float:
+    seconds = 0.0
+    for part in text.split(":"):
+        seconds = 60.0 * seconds + float(part)
+    return seconds
+
+
+_UNITS: Mapping[str, Callable[[float], float]] = {
+    "number": lambda number: number,
+    "s": lambda number: number,
+    "ms": lambda number: number * 1e-3,
+    "us": lambda number: number * MICRO,
+    "1/s": lambda number: 1.0 / number if number else math.inf,
+    "%": lambda number: number / PERCENT,
+    "MB": lambda number: number * MEGA,
+    "MiB": lambda number: number * 2**20,
+    "GB": lambda number: number * GIGA,
+    "GiB": lambda number: number * 2**30,
+}

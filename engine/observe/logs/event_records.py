@@ -1,0 +1,190 @@
+"""TensorBoard's event files: records with checksums, each a small message of numbered fields.
+
+A record is its length (8 bytes), a checksum of that (4), its content, and a checksum of the content (4), little-endian.
+The checksum is CRC-32C, rotated by 15 bits and shifted by a constant (TensorFlow,
+core/lib/io/record_writer.h and core/lib/hash/crc32c.h).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+_CASTAGNOLI = 0x82F63B78
+_MASK = 0xA282EAD8
+_HEADER, _FOOTER = 12, 4
+LONGEST_RECORD = 1 << 16
+"""Bytes of a record that is looked into; longer ones hold pictures and graphs."""
+_FLOAT, _DOUBLE, _INT32, _INT64 = 1, 2, 3, 9  # numbers of types in tensors (tensorflow/core/framework/types.proto)
+_PACKED = {_FLOAT: "f", _DOUBLE: "d", _INT32: "i", _INT64: "q"}
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """One number that was written under a tag."""
+
+    tag: str
+    value: float
+    step: int
+    at_seconds: float
+
+
+class EventReader:
+    """Finds numbers in the bytes of an event file, which come in any pieces.
+
+    Attributes:
+        damaged: places where bytes were no records, and were passed over.
+    """
+
+    def __init__(self) -> None:
+        self.damaged = 0
+        self._rest = b""
+        self._skip = 0
+        self._lost = False
+
+    def read(self, data: bytes) -> list[Scalar]:
+        """Return the numbers of the records that are complete by now."""
+        if self._skip:
+            passed = min(self._skip, len(data))
+            self._skip -= passed
+            data = data[passed:]
+        buffer, position = self._rest + data, 0
+        found: list[Scalar] = []
+        while len(buffer) - position >= _HEADER:
+            length = _length(buffer, position)
+            if length is None:
+                position += 1
+                self.damaged += not self._lost
+                self._lost = True
+                continue
+            self._lost = False
+            end = position + _HEADER + length + _FOOTER
+            if length > LONGEST_RECORD:
+                self._skip = max(0, end - len(buffer))
+                position = min(end, len(buffer))
+                continue
+            if end > len(buffer):
+                break
+            content = buffer[position + _HEADER : end - _FOOTER]
+            if struct.unpack_from("<I", buffer, end - _FOOTER)[0] == masked_checksum(content):
+                found += _scalars(content)
+            else:
+                self.damaged += 1
+            position = end
+        self._rest = buffer[position:]
+        return found
+
+
+def masked_checksum(data: bytes) -> int:
+    """Return the checksum of a part of a record."""
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc = _TABLE[(crc ^ byte) & 0xFF] ^ (crc >> 8)
+    crc ^= 0xFFFFFFFF
+    return (((crc >> 15) | (crc << 17)) + _MASK) & 0xFFFFFFFF
+
+
+def _table() -> tuple[int, ...]:
+    found = []
+    for byte in range(256):
+        crc = byte
+        for _ in range(8):
+            crc = (crc >> 1) ^ _CASTAGNOLI if crc & 1 else crc >> 1
+        found.append(crc)
+    return tuple(found)
+
+
+_TABLE = _table()
+
+
+def _length(buffer: bytes, position: int) -> int | None:
+    """Return the length of the record at a place; None where there is none."""
+    length, checksum = struct.unpack_from("<QI", buffer, position)
+    return int(length) if masked_checksum(buffer[position : position + 8]) == checksum else None
+
+
+def _scalars(content: bytes) -> Iterator[Scalar]:
+    """Yield the numbers of an Event: its time is field 1, its step 2, its summary 5."""
+    at_seconds, step, summaries = 0.0, 0, []
+    try:
+        for field, value in _fields(content):
+            if field == 1 and isinstance(value, bytes):
+                at_seconds = struct.unpack("<d", value)[0]
+            elif field == 2 and isinstance(value, int):
+                step = value
+            elif field == 5 and isinstance(value, bytes):
+                summaries.append(value)
+        values = [each for summary in summaries for number, each in _fields(summary) if number == 1]
+        for value in values:
+            if isinstance(value, bytes) and (found := _tagged(value)) is not None:
+                yield Scalar(found[0], found[1], step, at_seconds)
+    except (ValueError, IndexError, struct.error):
+        return
+
+
+def _tagged(content: bytes) -> tuple[str, float] | None:
+    """Return tag and number of a Summary.Value: tag is field 1, a plain number 2, a tensor 8."""
+    tag, number = "", None
+    for field, value in _fields(content):
+        if field == 1 and isinstance(value, bytes):
+            tag = value.decode("utf-8", "replace")
+        elif field == 2 and isinstance(value, bytes) and len(value) == 4:
+            number = float(struct.unpack("<f", value)[0])
+        elif field == 8 and isinstance(value, bytes):
+            number = _of_tensor(value)
+    return None if number is None else (tag, number)
+
+
+def _of_tensor(content: bytes) -> float | None:
+    """Return the number in a tensor of one: its type is field 1, raw bytes 4, floats 5, doubles 6."""
+    kind, raw = 0, None
+    for field, value in _fields(content):
+        if field == 1 and isinstance(value, int):
+            kind = value
+        elif field in (4, 5, 6) and isinstance(value, bytes):
+            raw = value
+    form = _PACKED.get(kind)
+    if form is None or raw is None or len(raw) != struct.calcsize(form):
+        return None
+    return float(struct.unpack(f"<{form}", raw)[0])
+
+
+def _fields(content: bytes) -> Iterator[tuple[int, int | bytes]]:
+    """Yield number and value of the fields of a message.
+
+    Raises:
+        ValueError: the content is no message.
+        IndexError: it ends within a number.
+    """
+    position = 0
+    while position < len(content):
+        key, position = _varint(content, position)
+        field, wire = key >> 3, key & 7
+        if wire == 0:
+            number, position = _varint(content, position)
+            yield field, number
+            continue
+        if wire == 2:
+            length, position = _varint(content, position)
+        elif wire in (1, 5):
+            length = 8 if wire == 1 else 4
+        else:
+            raise ValueError(f"no wire type {wire}")
+        if position + length > len(content):
+            raise ValueError("a field is longer than its message")
+        yield field, content[position : position + length]
+        position += length
+
+
+def _varint(content: bytes, position: int) -> tuple[int, int]:
+    number = shift = 0
+    while True:
+        byte = content[position]
+        position += 1
+        number |= (byte & 0x7F) << shift
+        shift += 7
+        if not byte & 0x80:
+            return number, position
+        if shift > 63:
+            raise ValueError("a number has too many bytes")

@@ -1,0 +1,140 @@
+"""A file that somebody else writes, read as it grows: cut short, replaced, moved away, or not there yet."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import BinaryIO
+
+MOST_BYTES = 1 << 23
+"""Bytes taken in one go, so that a long log does not hold up whoever watches."""
+HEAD_BYTES = 256
+
+
+class FollowedFile:
+    """New bytes of a file, each time it is asked.
+
+    Attributes:
+        notices: what happened to the file, in words, since they were last taken.
+        started_anew: how often its content began again.
+
+    Args:
+        path: the file; it need not exist yet.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.notices: list[str] = []
+        self.started_anew = 0
+        self._file: BinaryIO | None = None
+        self._identity = (0, 0)
+        self._head = b""
+        self._position = 0
+        self._told_missing = False
+
+    def read(self) -> bytes:
+        """Return what was added, at most ``MOST_BYTES``; nothing where nothing was, or the file cannot be read now."""
+        file = self._file or self._open()
+        if file is None:
+            return b""
+        try:
+            if self._began_again(file):
+                self._start_over(f"{self.path.name} was written anew, and is read from its start")
+            found = self._read_on(file)
+            if not found and self._replaced():
+                self.close()
+                file = self._open()
+                if file is not None:
+                    self._start_over(f"{self.path.name} was replaced, and the new file is read")
+                    found = self._read_on(file)
+        except OSError as error:
+            self._tell(f"{self.path.name} cannot be read now: {error.strerror or error}")
+            self.close()
+            return b""
+        return found
+
+    def close(self) -> None:
+        """Let the file go; the next read opens it again, where it left off if it is the same."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _open(self) -> BinaryIO | None:
+        try:
+            opened = self.path.open("rb")
+        except OSError as error:
+            if not self._told_missing:
+                self._tell(f"waiting for {self.path.name}: {error.strerror or error}")
+                self._told_missing = True
+            return None
+        found = os.fstat(opened.fileno())
+        identity = (found.st_dev, found.st_ino)
+        if identity != self._identity:
+            self._identity, self._position, self._head = identity, 0, b""
+        self._file, self._told_missing = opened, False
+        return opened
+
+    def _read_on(self, file: BinaryIO) -> bytes:
+        file.seek(self._position)
+        found = file.read(MOST_BYTES)
+        if len(self._head) < HEAD_BYTES and self._position == len(self._head):
+            self._head += found[: HEAD_BYTES - len(self._head)]
+        self._position += len(found)
+        return found
+
+    def _began_again(self, file: BinaryIO) -> bool:
+        """Return whether the file is shorter than what was read, or starts with something else."""
+        if os.fstat(file.fileno()).st_size < self._position:
+            return True
+        file.seek(0)
+        return file.read(len(self._head)) != self._head
+
+    def _replaced(self) -> bool:
+        """Return whether another file has the name now; one that was moved away is read until there is one."""
+        try:
+            found = self.path.stat()
+        except OSError:
+            return False
+        return (found.st_dev, found.st_ino) != self._identity
+
+    def _start_over(self, notice: str) -> None:
+        self._position, self._head = 0, b""
+        self.started_anew += 1
+        self._tell(notice)
+
+    def _tell(self, notice: str) -> None:
+        if notice not in self.notices:
+            self.notices.append(notice)
+
+
+class LineSplitter:
+    """Makes lines of bytes that come in any pieces; progress bars that overwrite themselves are a line each time.
+
+    Args:
+        longest: bytes of a line that are kept; the rest of it is dropped.
+    """
+
+    def __init__(self, longest: int = 1 << 20) -> None:
+        self._longest = longest
+        self._rest = b""
+        self._dropping = False
+
+    def split(self, data: bytes) -> list[str]:
+        """Return the lines that are complete by now."""
+        *whole, rest = (self._rest + data).replace(b"\r", b"\n").split(b"\n")
+        if self._dropping and whole:
+            whole[0] = b""
+            self._dropping = False
+        if len(rest) > self._longest:
+            if not self._dropping:
+                whole.append(rest[: self._longest])
+            rest, self._dropping = b"", True
+        elif self._dropping:
+            rest = b""
+        self._rest = rest
+        return [line[: self._longest].decode("utf-8", "replace") for line in whole if line]
+
+    def rest(self) -> list[str]:
+        """Return the last line, which nothing ended yet, and forget it."""
+        found, self._rest = self._rest, b""
+        return [found.decode("utf-8", "replace")] if found else []

@@ -1,0 +1,154 @@
+"""What a log told so far, in order: a point for each step, and the newest of every figure."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capacity_tui.engine.observe.logs.entry import LogEntry
+
+MOST_POINTS = 20_000
+"""Steps that are kept at least."""
+
+Numbers = NDArray[np.float64]
+
+
+@dataclass(slots=True)
+class Point:
+    """What was told of one step; ``logged_at`` and ``arrived_at`` are NaN where unknown."""
+
+    step: float
+    figures: dict[str, float]
+    logged_at: float = math.nan
+    arrived_at: float = math.nan
+
+
+@dataclass(slots=True)
+class RunCurve:
+    """Figures of a run by step.
+
+    Attributes:
+        points: the newest steps, in order.
+        peak_bytes: largest memory told.
+        first_step: the first step told.
+        latest: the newest value of every figure.
+        programs: how often each program's way of writing was read.
+        precision: number format that the log said, empty where it said none.
+        resumed: steps from which the run went on after it had been further.
+    """
+
+    points: list[Point] = field(default_factory=list)
+    latest: dict[str, float] = field(default_factory=dict)
+    programs: Counter[str] = field(default_factory=Counter)
+    precision: str = ""
+    resumed: list[float] = field(default_factory=list)
+    peak_bytes: float | None = None
+    first_step: float | None = None
+    _pending: dict[str, float] = field(default_factory=dict)
+
+    def add(self, entries: Iterable[LogEntry], arrived_at: float = math.nan) -> None:
+        """Take what was told.
+
+        Args:
+            entries: in their order.
+            arrived_at: when they came, on any clock; NaN for what was there before anybody looked.
+        """
+        for entry in entries:
+            self._take(entry, arrived_at)
+
+    @property
+    def program(self) -> str:
+        """Who wrote most of the log, by name; empty where nothing was read."""
+        return self.programs.most_common(1)[0][0] if self.programs else ""
+
+    @property
+    def step(self) -> float | None:
+        """Steps done."""
+        return self.points[-1].step if self.points else None
+
+    def column(self, figure: str) -> tuple[Numbers, Numbers]:
+        """Return steps and values of a figure, where it was told."""
+        found = [(point.step, point.figures[figure]) for point in self.points if figure in point.figures]
+        steps, values = zip(*found, strict=True) if found else ((), ())
+        return np.asarray(steps, dtype=np.float64), np.asarray(values, dtype=np.float64)
+
+    def step_seconds(self) -> tuple[Numbers, Numbers]:
+        """Return steps and what each step took: as told, else by the log's times, else as they came."""
+        steps, seconds = [], []
+        before: Point | None = None
+        for point in self.points:
+            found = point.figures.get("step_seconds", math.nan)
+            if not math.isfinite(found) and before is not None and point.step > before.step:
+                found = _since(before, point)
+            if math.isfinite(found) and found > 0:
+                steps.append(point.step)
+                seconds.append(found)
+            before = point
+        return np.asarray(steps, dtype=np.float64), np.asarray(seconds, dtype=np.float64)
+
+    def _take(self, entry: LogEntry, arrived_at: float) -> None:
+        figures = dict(entry.figures)
+        self.precision = entry.precision or self.precision
+        if entry.program and figures:
+            self.programs[entry.program] += 1
+        if "memory_bytes" in figures:
+            self.peak_bytes = max(self.peak_bytes or 0.0, figures["memory_bytes"])
+        if "epoch_step" in figures:
+            figures.setdefault("step", self._whole_step(figures))
+        self.latest.update(figures)
+        step = figures.pop("step", None)
+        logged_at = math.nan if entry.at_seconds is None else entry.at_seconds
+        if step is None or not math.isfinite(step):
+            self._without_step(figures, logged_at, arrived_at)
+            return
+        if self.points and step < self.points[-1].step:
+            self._step_back(step, figures)
+            return
+        if self.first_step is None:
+            self.first_step = step
+        if not self.points or step > self.points[-1].step:
+            self.points.append(Point(step, {}, logged_at, arrived_at))
+            if len(self.points) > 2 * MOST_POINTS:
+                del self.points[:-MOST_POINTS]
+        self.points[-1].figures.update({**self._pending, **figures})
+        self._pending = {}
+
+    def _without_step(self, figures: dict[str, float], logged_at: float, arrived_at: float) -> None:
+        """Give figures without a step to the step before them, or count their losses where none is ever told."""
+        told = self.latest.get("step")
+        if told is not None and self.points:
+            self.points[-1].figures.update(figures)
+        elif "loss" in figures:
+            self.points.append(Point(self.points[-1].step + 1 if self.points else 1.0, figures, logged_at, arrived_at))
+        else:
+            self._pending.update(figures)
+
+    def _step_back(self, step: float, figures: dict[str, float]) -> None:
+        """Take a step before the newest: told by another process, written anew, or done again by a resumed run."""
+        place = bisect_left(self.points, step, key=lambda point: point.step)
+        known = self.points[place] if self.points[place].step == step else None
+        loss = figures.get("loss")
+        again = known is not None and loss is not None and known.figures.get("loss", loss) != loss
+        if loss is not None and self.points[-1].step - step > 1 and (known is None or again):
+            self.resumed.append(step)
+            self.points[place:] = [Point(step, figures)]
+        elif known is not None:
+            known.figures.update(figures)
+
+    def _whole_step(self, figures: dict[str, float]) -> float:
+        """Return steps of the whole run from those of an epoch."""
+        return figures.get("epoch", 0.0) * figures.get("epoch_steps", 0.0) + figures["epoch_step"]
+
+
+def _since(before: Point, point: Point) -> float:
+    """Return seconds a step between two points."""
+    for then, now in ((before.logged_at, point.logged_at), (before.arrived_at, point.arrived_at)):
+        if math.isfinite(then) and math.isfinite(now):
+            return (now - then) / (point.step - before.step)
+    return math.nan

@@ -1,0 +1,227 @@
+"""Where logs are: text files, documents that are written whole, event files, folders of them, pages of metrics."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Protocol
+from urllib.parse import urlsplit
+
+from capacity_tui.engine.errors import Place, StorageError
+from capacity_tui.engine.observe.logs.entry import LogEntry
+from capacity_tui.engine.observe.logs.event_records import EventReader
+from capacity_tui.engine.observe.logs.following import FollowedFile, LineSplitter
+from capacity_tui.engine.observe.logs.line_reader import LineReader
+from capacity_tui.engine.observe.logs.metrics_page import read_metrics
+from capacity_tui.engine.observe.logs.named_values import flattened
+
+ANSWER_SECONDS = 2.0
+LARGEST_PAGE = 1 << 24
+EVENT_FILES = "*tfevents*"
+# In a folder, the newest file of the first kind that it holds.
+IN_FOLDERS = (EVENT_FILES, "trainer_state.json", "metrics.csv", "*.jsonl", "*.log")
+_TIMES = ("timestamp", "_timestamp", "time", "wall_time")
+_LEAST_TIMESTAMP = 1e8  # seconds since 1970 of a date; smaller numbers are durations
+
+
+class LogSource(Protocol):
+    """A log that may grow."""
+
+    notices: list[str]
+
+    def poll(self, last: bool = False) -> list[LogEntry]:
+        """Return what was added since the last call; ``last``: also what nothing ended yet."""
+
+    def close(self) -> None:
+        """Let files go."""
+
+
+class TextLog:
+    """A file of lines."""
+
+    def __init__(self, path: Path, reader: LineReader) -> None:
+        self._file = FollowedFile(path)
+        self._splitter = LineSplitter()
+        self._reader = reader
+        self._anew = 0
+        self.notices = self._file.notices
+
+    def poll(self, last: bool = False) -> list[LogEntry]:
+        """Return what new lines tell; ``last``: all of them to the end."""
+        found: list[LogEntry] = []
+        while data := self._file.read():
+            if self._file.started_anew != self._anew:
+                self._anew, self._splitter = self._file.started_anew, LineSplitter()
+            found += self._told(self._splitter.split(data))
+            if not last:
+                break
+        return found + self._told(self._splitter.rest()) if last else found
+
+    def close(self) -> None:
+        """Let the file go."""
+        self._file.close()
+
+    def _told(self, lines: Iterable[str]) -> list[LogEntry]:
+        return [entry for line in lines if (entry := self._reader.read(line)) is not None]
+
+
+class JsonDocument:
+    """A file that is written whole each time, with a list of records in it: that of the Trainer's state."""
+
+    def __init__(self, path: Path, reader: LineReader) -> None:
+        self._path = path
+        self._names = reader.names
+        self._seen = 0
+        self._stamp: tuple[int, int] | None = None
+        self.notices: list[str] = []
+
+    def poll(self, last: bool = False) -> list[LogEntry]:  # noqa: ARG002 - it is always read to its end
+        """Return the records that are new; a document that is being written is read at the next call."""
+        try:
+            found = self._path.stat()
+            stamp = (found.st_mtime_ns, found.st_size)
+            if stamp == self._stamp:
+                return []
+            document = json.loads(self._path.read_bytes())
+        except (OSError, ValueError, RecursionError) as error:
+            notice = f"waiting for {self._path.name}: {_why(error)}"
+            if notice not in self.notices:
+                self.notices.append(notice)
+            return []
+        self._stamp = stamp
+        records = _records(document)
+        new, self._seen = records[self._seen if len(records) >= self._seen else 0 :], len(records)
+        head = document if isinstance(document, dict) else {}
+        plain = {name: value for name, value in head.items() if not isinstance(value, dict | list)}
+        return [entry for record in (*new, plain) if (entry := self._entry(record)) is not None]
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    def _entry(self, record: dict[str, object]) -> LogEntry | None:
+        figures, program = self._names.figures(flattened(record))
+        times = (value for name in _TIMES if isinstance(value := record.get(name), int | float))
+        at_seconds = next((float(value) for value in times if value > _LEAST_TIMESTAMP), None)
+        return LogEntry(figures, program, at_seconds) if figures else None
+
+
+class EventFile:
+    """An event file of TensorBoard."""
+
+    def __init__(self, path: Path, reader: LineReader) -> None:
+        self._file = FollowedFile(path)
+        self._events = EventReader()
+        self._names = reader.names
+        self._told_damage = False
+        self._anew = 0
+        self.notices = self._file.notices
+
+    def poll(self, last: bool = False) -> list[LogEntry]:
+        """Return the numbers that are new."""
+        found: list[LogEntry] = []
+        while data := self._file.read():
+            if self._file.started_anew != self._anew:
+                self._anew, self._events = self._file.started_anew, EventReader()
+            for scalar in self._events.read(data):
+                figures, program = self._names.figures([(scalar.tag, scalar.value)])
+                if figures:
+                    found.append(LogEntry({"step": float(scalar.step), **figures}, program, scalar.at_seconds or None))
+            if not last:
+                break
+        if self._events.damaged and not self._told_damage:
+            self._told_damage = True
+            self.notices.append("records of the event file are damaged, and left out")
+        return found
+
+    def close(self) -> None:
+        """Let the file go."""
+        self._file.close()
+
+
+class MetricsPage:
+    """A page, or a file, of metrics as Prometheus collects them: read whole each time."""
+
+    def __init__(self, place: str, reader: LineReader) -> None:
+        self._place = place
+        self._names = reader.names
+        self._before: dict[str, float] = {}
+        self.notices: list[str] = []
+
+    def poll(self, last: bool = False) -> list[LogEntry]:  # noqa: ARG002 - a page has no end to wait for
+        """Return what the page says now; means of what is counted in histograms are those since the last call."""
+        try:
+            text = self._text()
+        except (OSError, ValueError, urllib.error.URLError) as error:
+            notice = f"no answer from {self._place}: {_why(error)}"
+            if notice not in self.notices:
+                self.notices.append(notice)
+            return []
+        values, self._before = read_metrics(text, self._before)
+        figures, program = self._names.figures(values.items())
+        return [LogEntry(figures, program)] if figures else []
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    def _text(self) -> str:
+        if not _is_address(self._place):
+            return Path(self._place).read_bytes()[:LARGEST_PAGE].decode("utf-8", "replace")
+        request = urllib.request.Request(self._place, headers={"Accept": "text/plain"})  # noqa: S310 - http(s) alone
+        with urllib.request.urlopen(request, timeout=ANSWER_SECONDS) as answer:  # noqa: S310 - likewise
+            page: bytes = answer.read(LARGEST_PAGE)
+        return page.decode("utf-8", "replace")
+
+
+def open_log(place: str, reader: LineReader) -> LogSource:
+    """Return the log at a place: a file, which need not exist yet, a folder with one, or an address of metrics.
+
+    Raises:
+        StorageError: a folder holds no log.
+    """
+    if _is_address(place):
+        return MetricsPage(place, reader)
+    path = Path(place)
+    if path.is_dir():
+        path = _newest_in(path)
+    if path.suffix == ".prom":
+        return MetricsPage(str(path), reader)
+    if path.match(EVENT_FILES):
+        return EventFile(path, reader)
+    return JsonDocument(path, reader) if path.suffix == ".json" else TextLog(path, reader)
+
+
+def _is_address(place: str) -> bool:
+    return urlsplit(place).scheme in ("http", "https")
+
+
+def _newest_in(folder: Path) -> Path:
+    try:
+        for pattern in IN_FOLDERS:
+            found = [path for path in folder.rglob(pattern) if path.is_file()]
+            if found:
+                return max(found, key=lambda path: path.stat().st_mtime)
+    except OSError as error:
+        raise StorageError(
+            "the folder cannot be read", error.strerror or str(error), place=Place(str(folder))
+        ) from None
+    hint = f"name the file, or a folder with one of {', '.join(IN_FOLDERS)}"
+    raise StorageError("the folder holds no log", hint=hint, place=Place(str(folder)))
+
+
+def _records(document: object) -> Sequence[dict[str, object]]:
+    """Return the longest list of objects in a document, or its own."""
+    if isinstance(document, list):
+        lists = [document]
+    else:
+        lists = [value for value in document.values() if isinstance(value, list)] if isinstance(document, dict) else []
+    records = [[each for each in found if isinstance(each, dict)] for found in lists]
+    return max(records, key=len, default=[])
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, urllib.error.URLError):
+        return str(error.reason)
+    return (error.strerror or str(error)) if isinstance(error, OSError) else "it is no whole document"
