@@ -89,7 +89,7 @@ class Catalog:
     @cached_property
     def architectures(self) -> ArchitectureTable:
         """Shapes of models."""
-        return ArchitectureTable(*self._parts("architectures"))
+        return ArchitectureTable(*self._parts("architectures"), self.model_sizes)
 
     @cached_property
     def algorithms(self) -> Table[Algorithm]:

@@ -13,6 +13,7 @@ import numpy as np
 from capacity_tui.engine.catalog.names import nearest
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.models.transformer.bare_family import family_fields
+from capacity_tui.engine.models.transformer.by_count import with_feed_forward
 from capacity_tui.engine.models.transformer.shape import TransformerShape
 from capacity_tui.engine.models.transformer.shape_resolution import resolve_shape
 from capacity_tui.engine.models.transformer.traits import class_fields, load_traits
@@ -74,6 +75,8 @@ def shape_from_spec(
         if "vocab" not in base and "vision" not in base:
             base["vocab"] = traits.families["transformer_decoder"]["vocab"]
             base["assumed"] = (f"vocabulary of {base['vocab']:,} tokens",)
+        if row.by_count:
+            base = with_feed_forward(base, float(row.params_total or 0))
     if images and "vision" not in base:
         raise PlanError("only models of images have these", ", ".join(images), place=Place(field="model.spec"))
     vision = {"vision": {**base["vision"], **images}} if images else {}

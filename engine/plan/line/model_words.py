@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable
 
-from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.catalog import Architecture, Catalog
+from capacity_tui.engine.catalog.models_by_count import count_in
 from capacity_tui.engine.catalog.names import key_of
 from capacity_tui.engine.models.families import FAMILIES
 from capacity_tui.engine.models.known_models import find_known_model
-from capacity_tui.engine.models.transformer.traits import load_traits
 from capacity_tui.engine.plan.line.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.words import Meaning
 from capacity_tui.engine.plan.model_change import is_model_file
 from capacity_tui.engine.plan.plan import AUTO
-from capacity_tui.engine.units import format_count, parse_count
+from capacity_tui.engine.units import format_count
 
 MODEL = "model.name"
 _HUB = re.compile(r"^(?:https?://)?(?:www\.)?(?:huggingface\.co|hf\.co)/(?:models/)?", re.IGNORECASE)
 _SIZE = re.compile(r"(?P<experts>\d+x)?(?P<size>\d+(?:\.\d+)?)(?P<unit>[bm])", re.IGNORECASE)
 _PIECES = re.compile(r"[\s_/\-]+")
-_LARGEST = 1e14
-_SHARED, _MOST_HEADS = 8, 1000
-"""From so many heads on they are a multiple of it, which the devices of a node can share."""
-_DECODER = "transformer_decoder"
 
 
 def named_model(word: str, catalog: Catalog) -> Meaning | None:
@@ -34,7 +29,7 @@ def named_model(word: str, catalog: Catalog) -> Meaning | None:
         return None
     if key_of(name) == AUTO:
         return Meaning("largest model that fits", {MODEL: AUTO})
-    found = catalog.architectures.find_id(name)
+    found = None if count_in(name) else catalog.architectures.find_id(name)
     if found is not None and found not in catalog.networks:
         is_variant = catalog.architectures.is_variant(name)
         return _model(found, f"{_shown(name)} has the shape of {found}" if is_variant else "")
@@ -49,17 +44,15 @@ def sized_model(word: str, catalog: Catalog) -> Meaning | None:
     match = _SIZE.fullmatch(word)
     if match is None or (match["unit"] in "mM" and match["experts"]):
         return None
-    called = [row for row in _decoders(catalog) if word.casefold() in _PIECES.split(row)]
+    called = [row for row in _decoders(catalog, bool(match["experts"])) if word.casefold() in _PIECES.split(row)]
     if called:
         found = _preferred(called, catalog)
         return _model(found, f"{word}: {found}, a usual model of that size")
-    size = float(parse_count(f"{match['size']}{match['unit']}")) * (
-        int(match["experts"][:-1]) if match["experts"] else 1
-    )
-    if not 0 < size < _LARGEST:
+    size = float(match["size"]) * (int(match["experts"][:-1]) if match["experts"] else 1)
+    sized = catalog.architectures.find_id(f"{size:.12g}{match['unit']}")
+    if sized is None:
         return None
-    near = _nearest_size(size, catalog)
-    return near if near is not None else _transformer(size)
+    return _model(sized, f"no usual model is called {word}: {_in_words(catalog.architectures[sized])}")
 
 
 def resembling_model(word: str, catalog: Catalog) -> Meaning | None:
@@ -101,8 +94,14 @@ def _other_names(catalog: Catalog) -> frozenset[str]:
     return frozenset(map(key_of, names))
 
 
-def _decoders(catalog: Catalog) -> list[str]:
-    return [row.id for row in catalog.architectures.values() if row.kind == "decoder"]
+def _decoders(catalog: Catalog, mixtures: bool) -> list[str]:
+    """Return the language models: dense ones, or mixtures of experts too."""
+    rows = catalog.architectures.values()
+    return [row.id for row in rows if row.kind == "decoder" and (mixtures or not row.experts)]
+
+
+def _in_words(row: Architecture) -> str:
+    return f"a decoder of {format_count(row.params_total)} parameters, {row.layers} layers, {row.hidden} wide"
 
 
 def _has(row_id: str, pieces: list[str]) -> bool:
@@ -123,38 +122,3 @@ def _preferred(ids: list[str], catalog: Catalog) -> str:
 
     least = min(rank(row_id)[0] for row_id in ids)
     return max((row_id for row_id in ids if rank(row_id)[0] == least), key=lambda row_id: rank(row_id)[1])
-
-
-def _nearest_size(size: float, catalog: Catalog) -> Meaning | None:
-    """Return the model nearest to a size, a usual one if there is one near enough; None where none is."""
-    words = vocabulary()
-    for ids in (words.models, _decoders(catalog)):
-        rows = [catalog.architectures[row_id] for row_id in ids if row_id in catalog.architectures]
-        sized = [row for row in rows if row.params_total and row.kind == "decoder" and not row.experts]
-        nearest = min(sized, key=lambda row: abs(math.log((row.params_total or 1) / size)))
-        if abs(math.log((nearest.params_total or 1) / size)) <= words.near:
-            return _model(nearest.id, f"{format_count(size)}: {nearest.id} is the nearest in size")
-    return None
-
-
-def _transformer(size: float) -> Meaning:
-    """Return a transformer of a size that no known model has: sizes in the usual proportions."""
-    words = vocabulary()
-    vocab = float(load_traits().families[_DECODER]["vocab"])
-
-    def of_a_layer(width: int) -> float:
-        return (4 + 3 * words.feed_forward) * width**2
-
-    heads = (*range(1, _SHARED), *range(_SHARED, _MOST_HEADS, _SHARED))
-    widths = {count: count * words.width_per_layer for count in heads}
-    fits = {count: max(1, round((size - 2 * vocab * width) / of_a_layer(width))) for count, width in widths.items()}
-    count = min(heads, key=lambda count: abs(math.log(fits[count] / count)))
-    width, layers = widths[count], fits[count]
-    parameters = of_a_layer(width) * layers + 2 * vocab * width
-    ffn = round(words.feed_forward * count) * words.width_per_layer
-    sizes = {"layers": layers, "hidden": width, "heads": count, "ffn": ffn, "gated": True}
-    return Meaning(
-        f"model of {format_count(parameters)}",
-        {MODEL: _DECODER, **{f"model.spec.{name}": value for name, value in sizes.items()}},
-        f"no known model has {format_count(size)}: a transformer of {layers} layers, {width} wide",
-    )

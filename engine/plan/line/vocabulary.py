@@ -52,9 +52,6 @@ class Vocabulary:
         models: ids of models that are meant by a part of a name, the first ones before the others.
         hardware: likewise.
         makers: of hardware, in the order in which lists offer it.
-        width_per_layer: of a transformer of any size.
-        feed_forward: width of its gated feed-forward over the width.
-        near: how far a model may be beside a size to be of it.
         usual: values where a line says nothing, by what is done.
         engines: what serves language models where a line names none, by family of weights and by maker of devices.
         examples: lines to begin with, and what they show.
@@ -72,9 +69,6 @@ class Vocabulary:
     models: tuple[str, ...]
     hardware: tuple[str, ...]
     makers: tuple[str, ...]
-    width_per_layer: int
-    feed_forward: float
-    near: float
     usual: Mapping[str, Mapping[str, float]]
     engines: Mapping[str, str]
     examples: Mapping[str, str]
@@ -110,9 +104,6 @@ def vocabulary() -> Vocabulary:
         models=tuple(rows["models"]),
         hardware=tuple(map(str, rows["hardware"])),
         makers=tuple(rows["makers"]),
-        width_per_layer=int(rows["shape"]["width_per_layer"]),
-        feed_forward=float(rows["shape"]["feed_forward"]),
-        near=float(rows["shape"]["near"]),
         usual=rows["usual"],
         engines=rows["engines"],
         examples=rows["examples"],
