@@ -159,7 +159,10 @@ if TYPE_CHECKING:
     from capacity_tui.engine.models.known_models import KnownModel as KnownModel
     from capacity_tui.engine.models.known_models import find_known_model as find_known_model
     from capacity_tui.engine.models.known_models import known_models as known_models
-    from capacity_tui.engine.observe.history import history as _observe_history
+    from capacity_tui.engine.observe.history import places as _observe_history_places
+    from capacity_tui.engine.observe.history import predictions as _observe_history_predictions
+    from capacity_tui.engine.observe.history import recording as _observe_history_recording
+    from capacity_tui.engine.observe.history import records as _observe_history_records
     from capacity_tui.engine.observe.history import stores as _observe_history_stores
     from capacity_tui.engine.observe.history.history import History as History
     from capacity_tui.engine.observe.history.places import HistoryPlace as HistoryPlace
@@ -211,6 +214,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.plan.scenarios import unpinned as unpinned
     from capacity_tui.engine.plan.table_text import table_text as table_text
     from capacity_tui.engine.plan.validation_errors import field_names as field_names
+    from capacity_tui.engine.present import run_history as _present_run_history
     from capacity_tui.engine.present import summary as _present_summary
     from capacity_tui.engine.present.audit import audit_as_dict as audit_as_dict
     from capacity_tui.engine.present.audit import figure_rows as figure_rows
@@ -255,6 +259,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.present.results import result_as_dict as result_as_dict
     from capacity_tui.engine.present.results import to_json as to_json
     from capacity_tui.engine.present.results import to_yaml as to_yaml
+    from capacity_tui.engine.present.run_history import runs_as_data as runs_as_data
     from capacity_tui.engine.present.search_report import SearchTable as SearchTable
     from capacity_tui.engine.present.search_report import progress_text as progress_text
     from capacity_tui.engine.present.search_report import reason_rows as reason_rows
@@ -338,9 +343,24 @@ if TYPE_CHECKING:
     SearchGoal = _choose_search_question.Goal
     plan_faults = _choose_validation.faults
     plan_remarks = _choose_validation.remarks
-    record_run = _observe_history.record
+    record_run = _observe_history_recording.record
+    HISTORY_OFF = _observe_history_places.OFF
+    HISTORY_VARIABLE = _observe_history_places.VARIABLE
+    history_entry = _observe_history_predictions.entry_of
+    RUN_KINDS = _observe_history_records.KINDS
     WantedRuns = _observe_history_stores.Wanted
     roofline_limit_text = _present_roofline_chart.limit_text
+    RUN_COMPARED_HEADS = _present_run_history.COMPARED_HEADS
+    RUN_FIGURE_HEADS = _present_run_history.FIGURE_HEADS
+    RUN_LIST_HEADS = _present_run_history.LIST_HEADS
+    runs_as_csv = _present_run_history.as_csv
+    runs_as_json_lines = _present_run_history.as_json_lines
+    compared_runs_as_data = _present_run_history.compared_as_data
+    compared_run_rows = _present_run_history.compared_rows
+    run_figure_rows = _present_run_history.figure_rows
+    run_heading = _present_run_history.heading
+    run_list_rows = _present_run_history.list_rows
+    run_setting_rows = _present_run_history.setting_rows
     FigureBlock = _present_summary.Block
     answer_notes = _present_summary.notes
     basis_text = _present_summary.basis

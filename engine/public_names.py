@@ -115,9 +115,11 @@ NAMES = {
     "choose.whatif.together": "estimated_changes",
     "choose.whatif.trials": "EstimatedPlan",
     # Runs as they happen
-    "observe.history.history": "History record:record_run",
-    "observe.history.places": "HistoryPlace history_place",
-    "observe.history.records": "RunRecord",
+    "observe.history.history": "History",
+    "observe.history.places": "OFF:HISTORY_OFF VARIABLE:HISTORY_VARIABLE HistoryPlace history_place",
+    "observe.history.predictions": "entry_of:history_entry",
+    "observe.history.recording": "record:record_run",
+    "observe.history.records": "KINDS:RUN_KINDS RunRecord",
     "observe.history.stores": "Wanted:WantedRuns",
     "observe.logs.log_figures": "read_log:read_run_log",
     # Presentation
@@ -138,6 +140,12 @@ NAMES = {
     "present.reports": "Report write_report",
     "present.results": "result_as_dict to_json to_yaml",
     "present.pictures.roofline_chart": "limit_text:roofline_limit_text",
+    "present.run_history": (
+        "COMPARED_HEADS:RUN_COMPARED_HEADS FIGURE_HEADS:RUN_FIGURE_HEADS LIST_HEADS:RUN_LIST_HEADS "
+        "as_csv:runs_as_csv as_json_lines:runs_as_json_lines compared_as_data:compared_runs_as_data "
+        "compared_rows:compared_run_rows figure_rows:run_figure_rows heading:run_heading list_rows:run_list_rows "
+        "runs_as_data setting_rows:run_setting_rows"
+    ),
     "present.search_report": "SearchTable progress_text reason_rows search_as_dict search_lines search_table",
     "present.sensitivity_report": (
         "TORNADO_HEADS measurement_advice sensitivity_as_data sensitivity_as_markdown tornado_headline tornado_tables"

@@ -1,4 +1,4 @@
-"""What all tests have in common: examples of properties, and one day on which prices are read."""
+"""What all tests have in common: examples of properties, one day on which prices are read, no history of the user's."""
 
 import os
 from collections.abc import Iterator
@@ -10,6 +10,8 @@ from hypothesis import settings
 from capacity_tui.engine.catalog import price_age
 
 SHARED = bool(os.environ.get("CI"))
+
+os.environ["CAPACITY_TUI_HISTORY"] = "off"
 
 settings.register_profile("default", deadline=None, derandomize=SHARED, max_examples=40 if SHARED else 100)
 settings.load_profile("default")

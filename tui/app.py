@@ -28,10 +28,11 @@ from capacity_tui.tui import themes
 from capacity_tui.tui.actions import VIEWS, Commanded, bindings, checked_keymap
 from capacity_tui.tui.messages import Failed, MachineChanged, Opened, Restored
 from capacity_tui.tui.mistakes import failure
+from capacity_tui.tui.paths import settings_file
 from capacity_tui.tui.screens.plan.screen import PlanScreen
 from capacity_tui.tui.screens.views import Views
 from capacity_tui.tui.session import Session
-from capacity_tui.tui.settings import Settings, settings_file
+from capacity_tui.tui.settings import Settings
 from capacity_tui.tui.settings import load as load_settings
 from capacity_tui.tui.terminal import glyphs
 from capacity_tui.tui.terminal.painted import Difference, Painted

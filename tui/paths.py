@@ -1,16 +1,21 @@
-"""Paths as people type and read them, and writing to them."""
+"""Paths as people type and read them, writing to them, and that of the settings."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-from capacity_tui.engine.api import CapacityError, make_folder, write_atomically
+from capacity_tui.engine.api import CapacityError, config_folder, make_folder, write_atomically
 
 
 def expanded(text: str) -> Path:
     """Return a path that was typed, with ``~`` replaced where such a user is known."""
     return Path(os.path.expanduser(text))  # noqa: PTH111 - the method raises for a user nobody knows
+
+
+def settings_file() -> Path:
+    """Return where the user's settings are read from."""
+    return config_folder() / "settings.toml"
 
 
 def plan_path(text: str, folder: Path) -> Path:

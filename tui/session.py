@@ -19,9 +19,9 @@ from textual.worker import get_current_worker
 from capacity_tui.engine.api import CapacityError, config_folder
 from capacity_tui.tui.messages import Compared, Failed, Opened, Restored
 from capacity_tui.tui.mistakes import reported
-from capacity_tui.tui.paths import expanded, shortened, write_file
+from capacity_tui.tui.paths import expanded, settings_file, shortened, write_file
 from capacity_tui.tui.requests import Answer, Request
-from capacity_tui.tui.settings import Settings, save_setting, settings_file
+from capacity_tui.tui.settings import Settings, save_setting
 from capacity_tui.tui.store import Store
 from capacity_tui.tui.terminal.glyphs import Glyphs
 from capacity_tui.tui.terminal.text import Span

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from capacity_tui.engine.api import CapacityError, Place, config_folder, make_folder, write_atomically
+from capacity_tui.engine.api import HISTORY_OFF, CapacityError, Place, make_folder, write_atomically
 from capacity_tui.tui import toml_file
 from capacity_tui.tui.terminal.glyphs import Glyphs
 
@@ -27,6 +27,7 @@ class Settings:
         live_seconds: time between two live samples.
         hint: whether the line for the first run is shown.
         start: whether the program asks what is wanted where it is started without a plan.
+        history: another file or a MongoDB URI for the history of runs, or ``off``; empty for the usual file.
         keys: keys by id of the action, in place of the default ones.
     """
 
@@ -36,12 +37,8 @@ class Settings:
     live_seconds: float = 2.0
     hint: bool = True
     start: bool = True
+    history: str = ""
     keys: Mapping[str, str] = field(default_factory=dict)
-
-
-def settings_file() -> Path:
-    """Return where the settings are read from."""
-    return config_folder() / "settings.toml"
 
 
 def load(path: Path) -> Settings:
@@ -70,7 +67,7 @@ def _text_of(path: Path) -> str | None:
 
 
 def _parse(values: Mapping[str, object], file: str) -> Settings:
-    known = {"theme", "glyphs", "mouse", "live_seconds", "hint", "start", "keys"}
+    known = {"theme", "glyphs", "mouse", "live_seconds", "hint", "start", "history", "keys"}
     if unknown := [name for name in values if name not in known]:
         hint = f"known are {', '.join(sorted(known))}"
         raise CapacityError("unknown setting", unknown[0], hint, Place(file, field=unknown[0]))
@@ -89,6 +86,7 @@ def _parse(values: Mapping[str, object], file: str) -> Settings:
         live_seconds=_seconds(values, file),
         hint=_switch(values, "hint", file),
         start=_switch(values, "start", file),
+        history=_history(values, file),
         keys={str(name): str(key) for name, key in keys.items()},
     )
 
@@ -97,6 +95,16 @@ def _switch(values: Mapping[str, object], name: str, file: str) -> bool:
     value = values.get(name, True)
     if not isinstance(value, bool):
         raise CapacityError("setting is neither true nor false", str(value), place=Place(file, field=name))
+    return value
+
+
+def _history(values: Mapping[str, object], file: str) -> str:
+    value = values.get("history", True)
+    if isinstance(value, bool):
+        return "" if value else HISTORY_OFF
+    if not isinstance(value, str):
+        place = Place(file, field="history")
+        raise CapacityError("history is no place", str(value), "a file, a MongoDB URI, true or false", place)
     return value
 
 

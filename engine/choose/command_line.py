@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.plan.all_fields import all_fields
 from capacity_tui.engine.plan.files.loading import apply_settings
 from capacity_tui.engine.plan.files.writing import setting_text
+from capacity_tui.engine.plan.leaves import leaves
 from capacity_tui.engine.plan.line.flags import line_of_flags
 from capacity_tui.engine.plan.line.given_flags import PlanFlags
 from capacity_tui.engine.plan.plan import AUTO, DETECTED, Plan
@@ -77,7 +78,7 @@ def _settings(base: Plan, plan: Plan) -> Iterator[str]:
     # Parameters of other hardware or of another model go as a whole.
     lacking = set(base.model.spec) - set(plan.model.spec)
     whole = {"hardware.spec", *(["model.spec"] if lacking else [])}
-    before, wanted = (dict(_leaves(each.model_dump(mode="json"), whole)) for each in (base, plan))
+    before, wanted = (dict(leaves(each.model_dump(mode="json"), whole)) for each in (base, plan))
     written = _written(plan)
     other = _written(base) ^ written
     for path, value in wanted.items():
@@ -99,16 +100,6 @@ def _choosable() -> frozenset[str]:
         for path, entry in all_fields().items()
         if path.count(".") == 1 and path.startswith(_OF_A_JOB) and entry.default is not None
     )
-
-
-def _leaves(data: Mapping[str, object], whole: Collection[str], under: str = "") -> Iterator[tuple[str, object]]:
-    """Yield the values of nested sections by their paths, those of some sections together."""
-    for name, value in data.items():
-        path = f"{under}{name}"
-        if isinstance(value, Mapping) and value and path not in whole:
-            yield from _leaves(value, whole, f"{path}.")
-        else:
-            yield path, value
 
 
 def _says(base: Plan, settings: list[str], plan: Plan) -> bool:

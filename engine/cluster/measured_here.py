@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import fields, replace
+from typing import TYPE_CHECKING
 
 from capacity_tui.engine.cluster.cluster import Device, Efficiency
-from capacity_tui.engine.machine.machine import MeasuredFacts
-from capacity_tui.engine.machine.measured_constants import MeasuredEfficiency
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.machine.machine import MeasuredFacts
+    from capacity_tui.engine.machine.measured_constants import MeasuredEfficiency
 
 _CONSTANTS = frozenset(part.name for part in fields(Efficiency)) - {"gemm", "source", "curves", "errors"}
 

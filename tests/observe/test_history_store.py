@@ -8,8 +8,9 @@ import sqlite3
 import pytest
 
 from capacity_tui.engine.errors import PlanError, StorageError
-from capacity_tui.engine.observe.history.history import History, record
+from capacity_tui.engine.observe.history.history import History
 from capacity_tui.engine.observe.history.places import history_place
+from capacity_tui.engine.observe.history.recording import record
 from capacity_tui.engine.observe.history.records import RunRecord, as_data, of_data
 from capacity_tui.engine.observe.history.sqlite_file import MIGRATIONS, opened
 from capacity_tui.engine.observe.history.sqlite_store import SqliteStore

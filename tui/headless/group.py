@@ -25,6 +25,7 @@ _HOMES = homes_of(
         "catalogue": "hardware instances models workloads",
         "examples": "examples",
         "fleet.group": "fleet",
+        "history": "history",
         "machine": "configs detect",
         "measure": "calibrate sample",
         "needs": "need",

@@ -13,6 +13,7 @@ from capacity_tui.engine.api import REPORT_FORMATS, CapacityError
 from capacity_tui.tui.headless import completion
 from capacity_tui.tui.headless.comparing import beside, called, comparison
 from capacity_tui.tui.headless.framework_folder import write_framework_files
+from capacity_tui.tui.headless.kept import history_option, keep_estimates
 from capacity_tui.tui.headless.output import (
     as_text,
     format_of,
@@ -55,6 +56,7 @@ _files = click.argument("files", nargs=-1, metavar="FILE...", type=click.Path())
 )
 @click.option("--force", is_flag=True, help="Replace files that are there; with --frameworks.")
 @click.option("--compare", is_flag=True, help="Show several plans side by side, or one on several --gpu.")
+@history_option
 @format_option(*REPORT_FORMATS)
 @output_option
 def plan(
@@ -66,6 +68,7 @@ def plan(
     key: str | None,
     folder: Path | None,
     force: bool,
+    no_history: bool,
     wanted: str | None,
     output: Path | None,
     gpus: tuple[str, ...] = (),
@@ -87,6 +90,7 @@ def plan(
     texts: list[str] = []
     codes = [0]
     found: list[tuple[str, Answer]] = []
+    estimated: list[Answer] = []
     for name, said in ((name, said) for name in names for said in _on_each(flags, gpus)):
         source = None
         try:
@@ -96,6 +100,7 @@ def plan(
                 texts.append(_explained(loaded, key, output))
                 continue
             answer = _estimated(loaded)
+            estimated.append(answer)
             if folder is not None:
                 write_framework_files(answer.plan, folder, force, machine_for(loaded))
         except CapacityError as error:
@@ -115,6 +120,7 @@ def plan(
         texts.append(comparison(found, wanted, output))
     if texts:
         write("".join(texts), output, files)
+    keep_estimates(estimated, no_history)
     return max(codes)
 
 

@@ -1,20 +1,14 @@
-"""Keeps and finds entries of the history, wherever it is kept."""
+"""The entries of one place: kept, found and removed."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TypeAlias
-
 from capacity_tui.engine.errors import CapacityError, PlanError
-from capacity_tui.engine.observe.history.places import HistoryPlace, history_place
+from capacity_tui.engine.observe.history.places import HistoryPlace, Where, history_place
 from capacity_tui.engine.observe.history.records import RunRecord
 from capacity_tui.engine.observe.history.stores import Store, Wanted
-from capacity_tui.engine.observe.history.waiting import append, taken
+from capacity_tui.engine.observe.history.waiting import append, reason_of, taken
 
-MOST_WAITING = 4 * 2**20
-"""Bytes of estimates that wait until the command that adds one more stores them all."""
 _SHORTEST_PREFIX = 3
-Where: TypeAlias = HistoryPlace | str | Path | None
 
 
 class History:
@@ -29,27 +23,27 @@ class History:
     """
 
     def __init__(self, where: Where = None) -> None:
-        self.place = where if isinstance(where, HistoryPlace) else history_place(where)
+        self.place = history_place(where)
         self.notes: list[str] = []
 
     def keep(self, *entries: RunRecord) -> None:
         """Keep entries, also where nothing is kept by itself.
 
-        They are written beside the store first, and stay there while it cannot be used. Estimates wait there in any
-        case: their command should not wait for a database.
+        They are written beside the store first, and stay there while it cannot be used.
 
         Raises:
             StorageError: they cannot be kept at all.
         """
-        waiting = 0
         for entry in entries:
-            waiting = append(self.place.waiting, entry, lasting=entry.kind != "estimate")
-        if waiting < MOST_WAITING and all(entry.kind == "estimate" for entry in entries):
-            return
+            append(self.place.waiting, entry, lasting=True)
+        self.take_in()
+
+    def take_in(self) -> None:
+        """Store what waits; what cannot be stored now goes on waiting."""
         try:
             self._store()
         except (CapacityError, OSError, ImportError) as error:
-            self.notes.append(f"waits in {self.place.waiting} to be stored: {_reason(error)}")
+            self.notes.append(f"waits in {self.place.waiting} to be stored: {reason_of(error)}")
 
     def find(self, wanted: Wanted | None = None) -> tuple[RunRecord, ...]:
         """Return entries, the newest first.
@@ -90,7 +84,7 @@ class History:
         try:
             return self._store()
         except (CapacityError, OSError) as error:
-            self.notes.append(f"what waits in {self.place.waiting} is left out: {_reason(error)}")
+            self.notes.append(f"what waits in {self.place.waiting} is left out: {reason_of(error)}")
             return _opened(self.place)
 
     def _store(self) -> Store:
@@ -103,25 +97,6 @@ class History:
 
     def _tell(self, store: Store) -> None:
         self.notes += [note for note in store.notes if note not in self.notes]
-
-
-def record(entry: RunRecord, where: Where = None) -> str:
-    """Keep an entry where entries are kept by themselves, and return what the user should be told; mostly nothing.
-
-    Never raises for a history that cannot be written: whatever is recorded goes on.
-
-    Args:
-        entry: what to keep.
-        where: a place, a file, a MongoDB URI, or ``off``; by default as the environment says.
-    """
-    history = History(where)
-    if not history.place.is_on:
-        return ""
-    try:
-        history.keep(entry)
-    except (CapacityError, OSError) as error:
-        return f"not kept in the history: {_reason(error)}"
-    return "; ".join(history.notes)
 
 
 def _opened(place: HistoryPlace) -> Store:
@@ -137,7 +112,3 @@ def _opened(place: HistoryPlace) -> Store:
     from capacity_tui.engine.observe.history.sqlite_store import SqliteStore  # noqa: PLC0415 - loads sqlite3
 
     return SqliteStore(place.file)
-
-
-def _reason(error: Exception) -> str:
-    return error.one_line() if isinstance(error, CapacityError) else str(error)

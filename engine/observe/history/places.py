@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple, TypeAlias
 
 from capacity_tui.engine.files import data_folder, typed_path
 
@@ -15,13 +13,11 @@ VARIABLE = "CAPACITY_TUI_HISTORY"
 """Environment variable that names another file or a MongoDB URI, or turns the history ``off``."""
 OFF = "off"
 FILE = "history.sqlite"
-_URI = re.compile(r"mongodb(\+srv)?://", re.IGNORECASE)
-_SECRET = re.compile(r"//[^@/]*@")
+_URIS = ("mongodb://", "mongodb+srv://")
 _DIGITS = 8
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryPlace:
+class HistoryPlace(NamedTuple):
     """Where the history is kept.
 
     Attributes:
@@ -42,21 +38,29 @@ class HistoryPlace:
     @property
     def told(self) -> str:
         """The place in words, without a password."""
-        return _SECRET.sub("//", self.uri) if self.uri else str(self.file)
+        kind, _, rest = self.uri.partition("://")
+        return f"{kind}://{rest.rpartition('@')[2]}" if self.uri else str(self.file)
 
 
-def history_place(where: str | Path | None = None, environment: Mapping[str, str] = os.environ) -> HistoryPlace:
+Where: TypeAlias = HistoryPlace | str | Path | None
+
+
+def history_place(where: Where = None, environment: Mapping[str, str] = os.environ) -> HistoryPlace:
     """Return where the history is kept.
 
     Args:
-        where: a file, a MongoDB URI, or ``off``; by default as the environment says, else a file in the user's folder.
+        where: a place, a file, a MongoDB URI, or ``off``; by default that of the environment, else the user's file.
         environment: variables of the process.
     """
+    if isinstance(where, HistoryPlace):
+        return where
     named = str(where or environment.get(VARIABLE) or "")
     usual = data_folder(environment) / FILE
     if not named or named == OFF:
         return HistoryPlace(usual, is_on=not named)
-    if _URI.match(named):
+    if named.lower().startswith(_URIS):
+        import hashlib  # noqa: PLC0415 - only a database needs it
+
         own = hashlib.blake2b(named.encode(), digest_size=_DIGITS // 2).hexdigest()
         return HistoryPlace(usual.with_name(f"history-{own}.sqlite"), named)
     return HistoryPlace(typed_path(named))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import secrets
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -19,7 +18,7 @@ _FINGERPRINT_BYTES = 10
 
 def new_id() -> str:
     """Return an id that no other entry has, short enough to type."""
-    return secrets.token_hex(_ID_BYTES)
+    return os.urandom(_ID_BYTES).hex()
 
 
 def now() -> str:
@@ -77,6 +76,8 @@ class RunRecord:
         """The same for equal plans, empty without one."""
         if self.plan is None:
             return ""
+        import hashlib  # noqa: PLC0415 - an estimate that is only put down to be stored later needs none
+
         text = json.dumps(self.plan, sort_keys=True)
         return hashlib.blake2b(text.encode(), digest_size=_FINGERPRINT_BYTES).hexdigest()
 

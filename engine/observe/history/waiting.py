@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from capacity_tui.engine.errors import Place, StorageError
+from capacity_tui.engine.errors import CapacityError, Place, StorageError
 from capacity_tui.engine.files import make_folder, storage_error
 from capacity_tui.engine.observe.history.records import RunRecord, as_data, new_id, of_data
 
@@ -74,6 +74,11 @@ def taken(path: Path) -> Iterator[tuple[RunRecord, ...]]:
     finally:
         for handle in handles:
             os.close(handle)
+
+
+def reason_of(error: Exception) -> str:
+    """Return why entries have to wait, in one line."""
+    return error.one_line() if isinstance(error, CapacityError) else str(error)
 
 
 def _put_away(path: Path) -> None:

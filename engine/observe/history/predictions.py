@@ -1,0 +1,70 @@
+"""Entries of plans: what an estimate predicts of them, beside what was measured."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+
+from capacity_tui.engine.cluster.measured_here import device_key
+from capacity_tui.engine.estimate.estimate import Answer
+from capacity_tui.engine.estimate.figures import METRICS, read_figure
+from capacity_tui.engine.numeric import Number, mean
+from capacity_tui.engine.observe.history.records import Ends, Kind, RunRecord, now
+from capacity_tui.engine.uncertainty.intervals import Interval
+
+
+def entry_of(
+    answer: Answer,
+    kind: Kind = "estimate",
+    actual: Mapping[str, float] | None = None,
+    details: Mapping[str, object] | None = None,
+    started: str = "",
+) -> RunRecord:
+    """Return the entry of a plan: with what was measured, that of a run.
+
+    Args:
+        answer: the plan as it was estimated, with the constants of then.
+        kind: of the entry.
+        actual: figures that were measured, by result key, in the units of the results.
+        details: what else there is to tell.
+        started: time, UTC, ISO 8601; now by default.
+    """
+    return RunRecord(
+        kind=kind,
+        plan=answer.plan.data(),
+        machine={**this_host(), "hardware": answer.estimate.basis.devices},
+        predicted=_predicted(answer),
+        actual=actual or {},
+        device=device_key(answer.resolved.cluster.device),
+        details=details or {},
+        started=started or now(),
+    )
+
+
+def this_host() -> dict[str, object]:
+    """Return what a machine is known by: its name on the network, and its system."""
+    host = os.uname()
+    return {"name": host.nodename, "system": host.sysname}
+
+
+def _predicted(answer: Answer) -> dict[str, Ends]:
+    found = {}
+    for key, metric in METRICS.items():
+        value = read_figure(answer.estimate, key)
+        if value is None:
+            continue
+        ends = _ends(value, whole=metric.unit == "B")
+        if all(map(math.isfinite, ends.values())):
+            found[key] = ends
+    return found
+
+
+def _ends(value: Number | Interval, *, whole: bool) -> Ends:
+    named = (
+        {"value": value.value, "low": value.low, "high": value.high}
+        if isinstance(value, Interval)
+        else {"value": value}
+    )
+    ends = {name: mean(number) for name, number in named.items()}
+    return {name: float(round(number)) if whole and math.isfinite(number) else number for name, number in ends.items()}

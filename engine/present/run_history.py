@@ -1,0 +1,191 @@
+"""The history of runs as tables, as files for other programs, and as plain data that scripts rely on."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Mapping, Sequence
+
+from capacity_tui.engine.estimate.estimate import ITERATIONS
+from capacity_tui.engine.estimate.figures import METRICS, written
+from capacity_tui.engine.observe.history.records import RunRecord, as_data
+from capacity_tui.engine.plan.all_fields import all_fields
+from capacity_tui.engine.plan.leaves import leaves
+from capacity_tui.engine.present.plan_values import plan_value_text
+from capacity_tui.engine.printable import printable
+from capacity_tui.engine.units import PERCENT, format_number
+
+LIST_HEADS = ("id", "started (UTC)", "kind", "model", "hardware", "memory", "measured", "step", "measured", "ratio")
+FIGURE_HEADS = ("figure", "predicted", "range", "measured", "ratio")
+COMPARED_HEADS = ("", "first", "second", "change")
+_MEMORY, _STEP = "memory.reserved_bytes", "computation.step_seconds"
+_UNITS = {"bytes": "B", "seconds": "s", "percent": "%", "watts": "W", "usd": "USD"}
+_TO_THE_MINUTE = 16
+_NONE = "–"
+_TOLD = 0.005
+
+
+def runs_as_data(runs: Sequence[RunRecord]) -> dict[str, object]:
+    """Return entries of the history as plain data."""
+    return {"runs": [as_data(run) for run in runs]}
+
+
+def list_rows(runs: Sequence[RunRecord]) -> list[tuple[str, ...]]:
+    """Return a row an entry, as under ``LIST_HEADS``."""
+    return [
+        (
+            run.id,
+            run.started[:_TO_THE_MINUTE].replace("T", " "),
+            run.kind,
+            printable(run.model) or _NONE,
+            printable(_hardware(run)) or _NONE,
+            _predicted(run, _MEMORY),
+            _actual(run, _MEMORY),
+            _predicted(run, _STEP),
+            _actual(run, _STEP),
+            _ratio(run.ratio.get(_STEP, run.ratio.get(_MEMORY))),
+        )
+        for run in runs
+    ]
+
+
+def heading(run: RunRecord) -> Iterator[tuple[str, str]]:
+    """Yield what there is to tell of an entry besides its figures, each with its name."""
+    yield "kind", run.kind
+    yield "started", run.started
+    if run.plan is not None:
+        yield "task", str(run.plan.get("task") or "")
+        yield "model", run.model
+    for name, value in (*run.machine.items(), *run.details.items()):
+        if not isinstance(value, Mapping) and value not in ("", None):
+            yield name.replace("_", " "), _words(value)
+
+
+def figure_rows(run: RunRecord) -> list[tuple[str, ...]]:
+    """Return a row a figure, as under ``FIGURE_HEADS``: what was measured first."""
+    keys = dict.fromkeys((*(key for key in run.actual if key in run.predicted), *run.actual, *run.predicted))
+    return [
+        (_label(run, key), _predicted(run, key), _range(run, key), _actual(run, key), _ratio(run.ratio.get(key)))
+        for key in keys
+    ]
+
+
+def differing_settings(first: RunRecord, second: RunRecord) -> list[tuple[str, object, object]]:
+    """Return the path of each setting that two plans have differently, with its values; None where one has none."""
+    found = [dict(leaves(run.plan)) if run.plan else {} for run in (first, second)]
+    paths = dict.fromkeys((*found[0], *found[1]))
+    return [(path, a, b) for path in paths if (a := found[0].get(path)) != (b := found[1].get(path))]
+
+
+def setting_rows(first: RunRecord, second: RunRecord) -> list[tuple[str, ...]]:
+    """Return a row a setting that differs, as under ``COMPARED_HEADS``."""
+    known = all_fields()
+    return [
+        (
+            known[path].knob.label if path in known else path,
+            plan_value_text(a) or _NONE,
+            plan_value_text(b) or _NONE,
+            "",
+        )
+        for path, a, b in differing_settings(first, second)
+    ]
+
+
+def compared_rows(first: RunRecord, second: RunRecord) -> list[tuple[str, ...]]:
+    """Return a row a figure that two entries have, predicted and measured, as under ``COMPARED_HEADS``."""
+    rows: list[tuple[str, ...]] = []
+    for key in dict.fromkeys((*first.actual, *second.actual, *first.predicted, *second.predicted)):
+        for word, read in (("measured", _measured), ("predicted", _central)):
+            a, b = read(first, key), read(second, key)
+            if a is not None or b is not None:
+                texts = (_figure_text(key, a), _figure_text(key, b))
+                rows.append((f"{_label(first, key)}, {word}", *texts, _change(a, b)))
+    return rows
+
+
+def compared_as_data(first: RunRecord, second: RunRecord) -> dict[str, object]:
+    """Return two entries and where they differ as plain data."""
+    settings = [{"key": path, "values": [a, b]} for path, a, b in differing_settings(first, second)]
+    return {**runs_as_data((first, second)), "settings": settings}
+
+
+def as_json_lines(runs: Sequence[RunRecord]) -> str:
+    """Return a line of JSON an entry."""
+    return "".join(json.dumps(as_data(run), separators=(",", ":")) + "\n" for run in runs)
+
+
+def as_csv(runs: Sequence[RunRecord]) -> str:
+    """Return a row an entry, with a column for every figure and every setting of the plan."""
+    rows = [_flat(run) for run in runs]
+    columns = list(dict.fromkeys(("id", "kind", "started", "model", "hardware", *(key for row in rows for key in row))))
+    text = io.StringIO()
+    table = csv.DictWriter(text, columns, lineterminator="\n")
+    table.writeheader()
+    table.writerows(rows)
+    return text.getvalue()
+
+
+def _flat(run: RunRecord) -> dict[str, object]:
+    data = {key: value for key, value in as_data(run).items() if value}
+    return {"model": run.model, "hardware": _hardware(run), **dict(leaves(data))}
+
+
+def _hardware(run: RunRecord) -> str:
+    return str(run.machine.get("hardware") or run.hardware)
+
+
+def _label(run: RunRecord, key: str) -> str:
+    """Return what a figure is called in the words of a run, as far as the entry knows them."""
+    task = str((run.plan or {}).get("task") or "")
+    words = {"iteration": ITERATIONS.get(task, "step"), "counted": "units", "unit": "unit", "job": "training"}
+    return METRICS[key].label.format(**words) if key in METRICS else key.replace("_", " ")
+
+
+def _unit(key: str) -> str:
+    if key in METRICS:
+        return METRICS[key].unit.format(counted="units")
+    return next((unit for ending, unit in _UNITS.items() if key.endswith(ending)), "")
+
+
+def _figure_text(key: str, value: float | None) -> str:
+    return _NONE if value is None else written(value, _unit(key))
+
+
+def _measured(run: RunRecord, key: str) -> float | None:
+    return run.actual.get(key)
+
+
+def _central(run: RunRecord, key: str) -> float | None:
+    return run.predicted.get(key, {}).get("value")
+
+
+def _predicted(run: RunRecord, key: str) -> str:
+    return _figure_text(key, _central(run, key))
+
+
+def _actual(run: RunRecord, key: str) -> str:
+    return _figure_text(key, _measured(run, key))
+
+
+def _range(run: RunRecord, key: str) -> str:
+    ends = run.predicted.get(key, {})
+    if "low" not in ends or "high" not in ends:
+        return ""
+    return f"{written(ends['low'], _unit(key))} to {written(ends['high'], _unit(key))}"
+
+
+def _ratio(ratio: float | None) -> str:
+    return "" if ratio is None else f"{ratio:.2f}"
+
+
+def _change(first: float | None, second: float | None) -> str:
+    if not first or second is None or abs(second / first - 1.0) < _TOLD:
+        return ""
+    return f"{PERCENT * (second / first - 1.0):+.0f} %"
+
+
+def _words(value: object) -> str:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return format_number(value)
+    return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

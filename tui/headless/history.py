@@ -1,0 +1,223 @@
+"""``history``: estimates and runs that were kept, with what was predicted and what was measured."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from capacity_tui.tui.headless.kept import chosen_place, store_option
+from capacity_tui.tui.headless.output import as_text, format_of, format_option, output_option, say, tell, write
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.api import History, RunRecord, WantedRuns
+
+_LISTED = 20
+_FORMS = {".csv": "csv", ".jsonl": "jsonl", ".json": "json"}
+_AGO = re.compile(r"[\d.]+\s*[a-z]+")
+CommandT = TypeVar("CommandT", bound=Callable[..., Any])
+
+
+def _filters(command: CommandT) -> CommandT:
+    """Add the options that say which entries are meant."""
+    options = (
+        click.option("--kind", "kinds", multiple=True, type=click.Choice(("estimate", "run", "profile")),
+                     help="Only this kind; may be repeated."),
+        click.option("--model", metavar="TEXT", default="", help="Whose model has this in its name."),
+        click.option("--hardware", metavar="TEXT", default="", help="Whose hardware has this in its name."),
+        click.option("--since", metavar="TIME", default="", help="Begun on this day or later, or in the last 7d, 12h."),
+        click.option("--measured", is_flag=True, help="Only those of which something was measured."),
+    )  # fmt: skip
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@click.group()
+def history() -> None:
+    """Show, compare, export and remove the estimates and runs that were kept.
+
+    Every estimate of the command plan is kept, and every run that was watched, profiled or handed to calibrate. An ID
+    may be cut short, as long as it stays the only one. `history = false` in the settings, CAPACITY_TUI_HISTORY=off or
+    --no-history keep nothing.
+    """
+
+
+@history.command("list")
+@_filters
+@click.option("-n", "--limit", type=click.IntRange(min=0), default=_LISTED, show_default=True,
+              help="At most so many, the newest; 0 for all.")  # fmt: skip
+@store_option
+@format_option("table", "json", "jsonl", "csv")
+@output_option
+def list_runs(
+    kinds: tuple[str, ...], model: str, hardware: str, since: str, measured: bool, limit: int, store: str | None,
+    wanted: str | None, output: Path | None,
+) -> None:  # fmt: skip
+    """List entries, the newest first."""
+    found = _found(store, _wanted(kinds, model, hardware, since, measured, limit))
+    form = wanted or _form_of(output) or "table"
+    if form != "table":
+        write(_written(found, form), output)
+        return
+    from capacity_tui.engine.api import RUN_LIST_HEADS, run_list_rows
+    from capacity_tui.tui.headless.tables.layout import Listing
+
+    if not found:
+        tell("nothing is kept yet" if not (kinds or model or hardware or since or measured) else "nothing is found")
+        return
+    rows = run_list_rows(found)
+    listing = Listing(RUN_LIST_HEADS, rows, frozenset(range(5, len(RUN_LIST_HEADS))), frozenset(range(4)))
+    write(as_text([listing], output is not None), output)
+
+
+@history.command()
+@click.argument("name", metavar="ID")
+@click.option("--plan", "as_plan", is_flag=True, help="Only its plan, as a file that can be estimated again.")
+@store_option
+@format_option("table", "json", "jsonl", "csv")
+@output_option
+def show(name: str, as_plan: bool, store: str | None, wanted: str | None, output: Path | None) -> None:
+    """Show an entry: where it ran, what was predicted, what was measured."""
+    run = _one(_history(store), name)
+    if as_plan:
+        write(_plan_text(run), output)
+        return
+    form = wanted or _form_of(output) or "table"
+    if form != "table":
+        write(_written((run,), form), output)
+        return
+    from capacity_tui.engine.api import RUN_FIGURE_HEADS, run_figure_rows, run_heading
+    from capacity_tui.tui.headless.tables.layout import pairs, table
+
+    parts = (pairs(run_heading(run)), table(RUN_FIGURE_HEADS, run_figure_rows(run), right=(1, 3, 4)))
+    write(as_text(parts, output is not None), output)
+
+
+@history.command()
+@click.argument("first", metavar="ID")
+@click.argument("second", metavar="ID")
+@store_option
+@format_option("table", "json", "csv")
+@output_option
+def compare(first: str, second: str, store: str | None, wanted: str | None, output: Path | None) -> None:
+    """Compare two entries: settings that differ, and figures side by side."""
+    from capacity_tui.engine.api import (
+        RUN_COMPARED_HEADS,
+        compared_run_rows,
+        compared_runs_as_data,
+        run_setting_rows,
+        to_json,
+    )
+
+    kept = _history(store)
+    a, b = _one(kept, first), _one(kept, second)
+    form = wanted or _form_of(output) or "table"
+    if form == "json":
+        write(to_json(compared_runs_as_data(a, b)), output)
+        return
+    if form == "csv":
+        write(_written((a, b), form), output)
+        return
+    from capacity_tui.tui.headless.tables.layout import table
+
+    heads = ("", *(f"{run.id} {run.started[:10]}" for run in (a, b)), RUN_COMPARED_HEADS[-1])
+    rows = [*run_setting_rows(a, b), *compared_run_rows(a, b)]
+    write(as_text([table(heads, rows, right=(1, 2, 3))], output is not None), output)
+
+
+@history.command()
+@_filters
+@store_option
+@format_option("json", "jsonl", "csv")
+@output_option
+def export(
+    kinds: tuple[str, ...], model: str, hardware: str, since: str, measured: bool, store: str | None,
+    wanted: str | None, output: Path | None,
+) -> None:  # fmt: skip
+    """Write entries for other programs, the newest first."""
+    found = _found(store, _wanted(kinds, model, hardware, since, measured, 0))
+    write(_written(found, wanted or _form_of(output) or "json"), output)
+
+
+@history.command()
+@click.argument("names", nargs=-1, required=True, metavar="ID...")
+@store_option
+def forget(names: tuple[str, ...], store: str | None) -> None:
+    """Remove entries for good."""
+    kept = _history(store)
+    runs = [_one(kept, name) for name in names]
+    removed = kept.forget(*(run.id for run in runs))
+    _tell_notes(kept)
+    say(f"removed {removed} of {len(runs)}" if removed != len(runs) else f"removed {' '.join(run.id for run in runs)}")
+
+
+def _wanted(kinds: Sequence[str], model: str, hardware: str, since: str, measured: bool, limit: int) -> WantedRuns:
+    from capacity_tui.engine.api import RUN_KINDS, WantedRuns
+
+    chosen = tuple(kind for kind in RUN_KINDS if kind in kinds)
+    return WantedRuns(chosen, model, hardware, _time(since), measured=measured, most=limit)
+
+
+def _time(text: str) -> str:
+    """Return the time that a text means, as entries are dated."""
+    from capacity_tui.engine.api import parse_quantity
+
+    if not text:
+        return ""
+    if _AGO.fullmatch(text.lower()):
+        return (datetime.now(UTC) - timedelta(seconds=parse_quantity(text, "s"))).isoformat(timespec="seconds")
+    try:
+        said = datetime.fromisoformat(text)
+    except ValueError:
+        raise click.UsageError(f"--since {text!r} is no time: write 2026-11-22, 7d or 12h") from None
+    return said.astimezone(UTC).isoformat(timespec="seconds")
+
+
+def _history(store: str | None) -> History:
+    from capacity_tui.engine.api import History
+
+    return History(chosen_place(store))
+
+
+def _found(store: str | None, wanted: WantedRuns) -> tuple[RunRecord, ...]:
+    kept = _history(store)
+    found = kept.find(wanted)
+    _tell_notes(kept)
+    return found
+
+
+def _one(kept: History, name: str) -> RunRecord:
+    found = kept.one(name)
+    _tell_notes(kept)
+    return found
+
+
+def _tell_notes(kept: History) -> None:
+    for note in kept.notes:
+        tell(f"capacity-tui: {note}")
+    kept.notes.clear()
+
+
+def _written(runs: Sequence[RunRecord], form: str) -> str:
+    from capacity_tui.engine.api import runs_as_csv, runs_as_data, runs_as_json_lines, to_json
+
+    if form == "csv":
+        return runs_as_csv(runs)
+    return runs_as_json_lines(runs) if form == "jsonl" else to_json(runs_as_data(runs))
+
+
+def _form_of(output: Path | None) -> str | None:
+    return (_FORMS.get(output.suffix) or format_of(output)) if output else None
+
+
+def _plan_text(run: RunRecord) -> str:
+    from capacity_tui.engine.api import PlanError, dump_plan, plan_from_data
+
+    if run.plan is None:
+        raise PlanError("it ran without a plan", run.id)
+    return dump_plan(plan_from_data(run.plan), f"From the history: {run.id}, {run.started}.")
