@@ -7,9 +7,17 @@ from pathlib import Path
 
 import pytest
 from fake_engine import FakeEngine
+from textual import _wait
 
 from capacity_tui.tui.app import CapacityApp
 from capacity_tui.tui.settings import Settings
+
+
+@pytest.fixture(autouse=True)
+def look_often_whether_the_screen_has_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Two such waits follow each key that a test presses.
+    monkeypatch.setattr(_wait, "SLEEP_GRANULARITY", 1 / 200)
+    monkeypatch.setattr(_wait, "SLEEP_IDLE", 1 / 200 / 20)
 
 
 @pytest.fixture(autouse=True)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from textual.app import App
 from textual.pilot import Pilot
+from textual.worker import WorkerCancelled
 
 from capacity_tui.tui.screens.plan.screen import PlanScreen
 from capacity_tui.tui.widgets.lines import Lines
@@ -34,7 +37,8 @@ async def settle(pilot: Pilot[None]) -> None:
     while not plan_screen(pilot.app).query("Prompt"):
         await pilot.pause(0.01)  # the threads begin after the first frame
     while waiting := [w for w in pilot.app.workers if w.group != "live" and not w.is_finished]:
-        await pilot.app.workers.wait_for_complete(waiting)
+        with suppress(WorkerCancelled):  # a newer request took its place
+            await pilot.app.workers.wait_for_complete(waiting)
         await pilot.pause()
 
 

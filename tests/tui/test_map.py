@@ -78,7 +78,8 @@ async def test_enter_takes_a_pair_in_one_edit(make_app: MakeApp) -> None:
     app = make_app()
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
-        await press(pilot, "#", "right", "up", "enter")
+        await press(pilot, "#")
+        await press(pilot, "right", "up", "enter")
         document = app.session.store.document
         assert (document.get("training.micro_batch"), document.get("training.seq_len")) == ("4", "2048")
         assert "u undoes it" in shown(pilot, "note")

@@ -187,7 +187,8 @@ async def reach(pilot: Pilot[None], state: State, engine: FakeEngine) -> None:
     await settle(pilot)
     state.meddle(engine)
     if engine.gate.is_set():
-        await press(pilot, *state.keys)
+        await press(pilot, *state.keys[:-1])
+        await press(pilot, *state.keys[-1:])
         if state.typed:
             await type_text(pilot, state.typed)
     else:

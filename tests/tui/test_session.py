@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable
 
@@ -86,7 +87,7 @@ async def test_an_answer_to_an_older_request_never_wins(make_app: MakeApp, monke
         await settle(pilot)
         monkeypatch.setattr(FakeDocument, "compare", held_up)
         app.session.change("training.seq_len", "8192")
-        started.wait(10)
+        assert await asyncio.to_thread(started.wait, 10)
         app.session.change("training.seq_len", "32768")
         slow.set()
         await settle(pilot)

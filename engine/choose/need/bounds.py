@@ -31,8 +31,8 @@ _FROM_ABOVE, _FROM_BELOW = (REQUESTS,), (TIME, USD, MILLION, MEMORY)
 NAME = "model.name"
 # FLOPs of one token a multiplied parameter at the least: with gradients of weights where all are trained.
 _TRAINED, _TUNED, _FORWARD = 6.0, 4.0, 2.0
-# Bytes of a stored weight at the least, and of one below adapters of 4 bits.
-_STORED, _PACKED = 2.0, 0.5
+# Bytes of a stored weight at the least, where it is not quantized.
+_STORED = 2.0
 
 
 @dataclass(slots=True)
@@ -125,11 +125,15 @@ class Bounds:
         if self.plan.task == "infer":
             weights = self.plan.inference.weights
             known = weights != AUTO and self.plan.inference.gpu_layers is None
-            bits = self.catalog.quantizations.find(weights).bits_per_weight if known else None
-            return (bits or 0.0) / 8
+            return self._quantized_bytes(weights) if known else 0.0
         if self.plan.parallelism.offload == "parameters":
             return 0.0
-        return _PACKED if self.plan.training.method == "qlora" else _STORED
+        training = self.plan.training
+        packed = training.quantization if training.method == "qlora" else None
+        return _STORED if packed is None else self._quantized_bytes(packed)
+
+    def _quantized_bytes(self, name: str) -> float:
+        return (self.catalog.quantizations.find(name).bits_per_weight or 0.0) / 8
 
     def _served_tokens(self) -> float:
         """Return the tokens a second of the load, prompts among them; 0 without a rate of requests."""
