@@ -93,6 +93,7 @@ class Alternative:
         price_date: when the price was seen.
         price_source: provider, instance, region and day of it, marked where it is old or was not verified.
         price_days: age of the price in days; None where its day is not known.
+        price_is_old: whether the price was seen so long ago, or nobody knows when, that it is marked.
         absence: why there is no price, or no spot price.
     """
 
@@ -126,6 +127,7 @@ class Alternative:
     price_date: str | None = None
     price_source: str = ""
     price_days: int | None = None
+    price_is_old: bool = False
     absence: str = ""
 
 

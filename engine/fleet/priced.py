@@ -23,7 +23,9 @@ from capacity_tui.engine.numeric import Number, mean
 from capacity_tui.engine.uncertainty.intervals import Interval
 
 if TYPE_CHECKING:
+    from capacity_tui.engine.catalog import Instance
     from capacity_tui.engine.cluster.cluster import Cluster, Price
+    from capacity_tui.engine.cluster.quotes import Quote
     from capacity_tui.engine.fleet.reached import Reached
 
 NO_SPOT_FOR_SERVING = "people wait for answers: capacity that may be taken back is not for them"
@@ -38,12 +40,30 @@ class Machine:
         count: how many.
         cluster: the devices with their price.
         reached: what the job reaches there.
+        row: the instance; None where none is rented.
     """
 
     instance: str
     count: int
     cluster: Cluster
     reached: Reached
+    row: Instance | None = None
+
+    @property
+    def provider(self) -> str:
+        """Who rents it out; empty for a machine of one's own."""
+        return "" if self.row is None else self.row.provider
+
+    @property
+    def quote(self) -> Quote | None:
+        """The price of one instance, on demand or as it is paid; None where the plan gives it or none is known."""
+        price = self.cluster.price
+        return next(iter((*price.rate_quotes, *price.quotes, *price.spot_quotes)), None)
+
+    @property
+    def region(self) -> str | None:
+        """Where the price is from."""
+        return None if self.quote is None else self.quote.region
 
 
 def current_alternative(question: MigrationQuestion, machine: Machine) -> Alternative:
@@ -113,7 +133,7 @@ def _saving(found: Alternative, paid: Interval, before: Interval | None) -> Alte
 def _hourly(question: MigrationQuestion, machine: Machine) -> Alternative:
     """Return a machine with the prices of its hours alone."""
     reached, price = machine.reached, machine.cluster.price
-    rate = price.usd_per_hour
+    rate, quote = price.usd_per_hour, machine.quote
     spot = price.spot_usd_per_hour if question.allows_spot else None
     month_spot = _paid(machine, _always(question.hours), is_spot=True) if question.allows_spot else None
     return Alternative(
@@ -128,7 +148,11 @@ def _hourly(question: MigrationQuestion, machine: Machine) -> Alternative:
         usd_per_hour_spot=spot,
         usd_month=None if rate is None else mean(month_usd(question.hours, rate)),
         usd_month_spot=month_spot,
-        price_source=price.rate_source or price.source or price.spot_source,
+        region=machine.region,
+        price_date=None if quote is None else quote.price_date,
+        price_source=price.rate_source if quote is None else quote.words,
+        price_days=None if quote is None else quote.age.days,
+        price_is_old=quote is not None and quote.age.is_old,
         absence=_absence(question, price),
     )
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,19 +17,20 @@ from capacity_tui.engine.choose.space.grid import Axis, powers_of_two
 from capacity_tui.engine.cluster.resolve_cluster import resolve_cluster
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate.estimate import estimate_resolved
-from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
+from capacity_tui.engine.estimate.resolve import resolve_plan
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.fleet.question import SERVED, JobKind
 from capacity_tui.engine.models.families import family_of
+from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan.edit import edited, with_values
-from capacity_tui.engine.plan.plan import AUTO, HardwareSection, Plan, PricingSection
+from capacity_tui.engine.plan.plan import HardwareSection, Plan, PricingSection
 from capacity_tui.engine.uncertainty.intervals import Interval
 
 if TYPE_CHECKING:
     from capacity_tui.engine.cluster.cluster import Cluster
     from capacity_tui.engine.machine.machine import Machine
 
-BATCH = "inference.batch"
+BATCH, REPLICAS = "inference.batch", "parallelism.dp"
 RESERVED = "memory.reserved_bytes"
 # Work a second, by what a plan does: under a load what could be answered, else what is answered.
 UNDER_LOAD = "computation.infer.largest_requests_per_second"
@@ -50,36 +51,58 @@ class Reached:
     Attributes:
         devices: how many.
         set: the change that makes the plan this one; of what does not fit the hardware alone.
-        resolved: the plan with nothing open; None where it does not fit, or cannot be there.
-        estimate: its estimate; None likewise.
+        figures: figures of the estimate by result key; none where it does not fit, or cannot be there.
+        estimate: the estimate itself; None where that has not been asked for, or there is none.
         short_bytes: what the fullest device lacks at least; 0 where it fits.
+        host_bytes: host memory for each device when this was found; None where unknown.
         refusal: why it cannot be there at all; empty where it can, or lacks memory alone.
-        missed: the limit of latency that no settings keep, in words; empty where all are kept.
+        missed: the limits of latency that no settings keep, in words; empty where all are kept.
+        replicas: copies of the model that work apart from each other.
+        zero: which states these copies shard among them, 0 for none.
     """
 
     devices: int
     set: Mapping[str, object]
-    resolved: ResolvedPlan | None = None
+    figures: Mapping[str, Interval] = field(default_factory=dict)
     estimate: Estimate | None = None
     short_bytes: float = 0.0
+    host_bytes: float | None = None
     refusal: str = ""
     missed: str = ""
+    replicas: int = 1
+    zero: int = 0
 
     @property
     def fits(self) -> bool:
         """Whether it fits."""
-        return self.estimate is not None
-
-    @property
-    def figures(self) -> Mapping[str, Interval]:
-        """Figures of the estimate by result key; none where there is none."""
-        return {} if self.estimate is None else figures_of(self.estimate)
+        return bool(self.figures)
 
     @property
     def work(self) -> Interval | None:
         """Work a second: requests, tokens or samples."""
-        known = self.figures
-        return next((known[key] for key in (UNDER_LOAD, ANSWERED, WORKED) if key in known), None)
+        return next((self.figures[key] for key in (UNDER_LOAD, ANSWERED, WORKED) if key in self.figures), None)
+
+    def holds_with(self, host_bytes: float | None) -> bool:
+        """Whether the same was found on devices that are alike but for the host memory of each."""
+        if host_bytes == self.host_bytes:
+            return True
+        if not self.fits:
+            return self.short_bytes > 0.0
+        needed = self.figures.get("memory.host_bytes")
+        return host_bytes is None or needed is None or mean(needed.high) <= host_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Least:
+    """Settings that need the least memory.
+
+    Attributes:
+        needed_bytes: bytes of the fullest device.
+        set: the settings, hardware included.
+    """
+
+    needed_bytes: float
+    set: Mapping[str, object]
 
 
 class Job:
@@ -99,11 +122,10 @@ class Job:
         self._catalog, self._machine = catalog, machine
         self.kind = kind
         self.plan = _without_layout(plan)
-        kinds = family_of(plan.model.name, catalog).kind
-        self._is_served = plan.task == "infer" and kinds == "transformer"
+        self._is_served = plan.task == "infer" and family_of(plan.model.name, catalog).kind == "transformer"
         self._axes = self._batches(is_batch_open)
         self._limits = tuple(_limits(self.plan)) if self._is_served else ()
-        self._known: dict[tuple[object, ...], Reached] = {}
+        self._known: dict[tuple[object, ...], list[Reached]] = {}
 
     @property
     def is_replicated(self) -> bool:
@@ -112,18 +134,31 @@ class Job:
 
     def on(self, row: Instance, devices: int) -> Reached:
         """Return what the job reaches on so many devices of instances of one kind."""
-        section = HardwareSection(name=row.id, devices=devices)
-        key = _alike(resolve_cluster(section, PricingSection(), self._catalog))
-        if key not in self._known:
-            self._known[key] = self._searched(row.id, devices)
-        found = self._known[key]
+        cluster = resolve_cluster(HardwareSection(name=row.id, devices=devices), PricingSection(), self._catalog)
+        return self._once(("on",), row, cluster, lambda: self._searched(row.id, cluster))
+
+    def settled(self, reached: Reached, row: Instance, devices: int) -> Reached:
+        """Return what was found with its estimate, on as many devices of the same kind or on more of them."""
+        if not reached.fits:
+            return reached
+        cluster = resolve_cluster(HardwareSection(name=row.id, devices=devices), PricingSection(), self._catalog)
+        layout = {path: value for path, value in reached.set.items() if not path.startswith("hardware.")}
+        change = {**layout, **_on(row.id, devices)}
+        key = tuple(sorted((path, str(value)) for path, value in layout.items()))
+        return self._once(key, row, cluster, lambda: self._estimated(change, reached, cluster))
+
+    def _once(self, what: tuple[object, ...], row: Instance, cluster: Cluster, find: Callable[[], Reached]) -> Reached:
+        """Return what was found before on devices that are alike, else find it."""
+        before = self._known.setdefault((*what, *_alike(cluster)), [])
+        host = None if cluster.host_memory_bytes is None else mean(cluster.host_memory_bytes)
+        found = next((each for each in before if each.holds_with(host)), None)
+        if found is None:
+            found = replace(find(), host_bytes=host)
+            before.append(found)
         return replace(found, set={**found.set, "hardware.name": row.id})
 
-    def spread(self, reached: Reached, row: Instance, devices: int) -> Reached:
-        """Return the same settings on more devices of the same kind, every further one holding further replicas."""
-        return self._estimated({**reached.set, "hardware.name": row.id, "hardware.devices": devices}, reached.missed)
-
-    def _searched(self, name: str, devices: int) -> Reached:
+    def _searched(self, name: str, cluster: Cluster) -> Reached:
+        devices = int(cluster.devices)
         question = Question(
             self.plan,
             vary=self._axes,
@@ -142,33 +177,52 @@ class Job:
         except CapacityError as error:
             return Reached(devices, _on(name, devices), refusal=error.title)
         if answer.top:
-            return self._estimated(answer.top[0].set, missed)
-        least = self._least_reserved(question)
-        capacity = resolve_cluster(
-            HardwareSection(name=name, devices=devices), PricingSection(), self._catalog
-        ).device.memory_bytes
-        short = 0.0 if least is None or capacity is None else max(0.0, least - float(np.max(capacity)))
-        refusal = "" if least is not None else next((each.rule for each in answer.rejected), "no layout of it can be")
-        return Reached(devices, _on(name, devices), short_bytes=short, refusal=refusal)
+            return Reached(devices, answer.top[0].set, answer.top[0].figures, missed=missed)
+        least, capacity = self._least_reserved(question), cluster.device.memory_bytes
+        if least is None or capacity is None:
+            refusal = next((each.rule for each in answer.rejected), "no layout of it can be")
+            return Reached(devices, _on(name, devices), refusal=refusal)
+        return Reached(devices, _on(name, devices), short_bytes=max(0.0, least.needed_bytes - mean(capacity)))
 
-    def _estimated(self, change: Mapping[str, object], missed: str) -> Reached:
-        resolved = resolve_plan(edited(self.plan, change, self._catalog).plan, self._catalog, self._machine)
+    def _estimated(self, change: Mapping[str, object], reached: Reached, cluster: Cluster) -> Reached:
+        plan = edited(self.plan, change, self._catalog).plan
+        resolved = resolve_plan(plan, self._catalog, self._machine, cluster=cluster)
         estimate = estimate_resolved(resolved, self._catalog)
-        return Reached(int(resolved.cluster.devices), change, resolved, estimate, missed=missed)
+        change = {**change, REPLICAS: resolved.plan.parallelism.dp}
+        found = estimated(resolved.plan, estimate, change)
+        return replace(found, missed=reached.missed)
 
-    def _least_reserved(self, question: Question) -> float | None:
-        """Return the least that the fullest device needs, of all settings that can be; None where none can."""
-        least: list[float] = []
+    def least(self, hardware: Mapping[str, object], change: Mapping[str, object]) -> Least | None:
+        """Return the settings that need the least memory once a change is made; None where nothing can be.
+
+        Args:
+            hardware: name and number of the devices.
+            change: what changes besides.
+        """
+        name, devices = str(hardware["hardware.name"]), int(str(hardware["hardware.devices"]))
+        try:
+            plan = edited(self.plan, change, self._catalog).plan
+            question = Question(plan, vary=self._axes, hardware=(name,), devices=(devices,))
+            return self._least_reserved(question)
+        except CapacityError:
+            return None
+
+    def _least_reserved(self, question: Question) -> Least | None:
+        """Return the settings of which the fullest device needs the least; None where none can be."""
+        best: Least | None = None
         for _, prepared in spaces_of(question, self._catalog, self._machine).all():
             if not isinstance(prepared, Prepared):
                 continue
             for block in prepared.space.figures():
-                needs = block.value(RESERVED)
-                if needs is not None:
-                    possible = np.where(block.possible, needs, np.inf)
-                    least.append(float(possible.min()))
-        found = min(least, default=np.inf)
-        return found if np.isfinite(found) else None
+                value = block.value(RESERVED)
+                if value is None:
+                    continue
+                needs = np.broadcast_to(np.where(block.possible, value, np.inf), block.grid.shape).ravel()
+                place = int(np.argmin(needs))
+                if np.isfinite(needs[place]) and (best is None or needs[place] < best.needed_bytes):
+                    values = prepared.space.settled(block.grid.at(place))
+                    best = Least(float(needs[place]), {**prepared.change, **values})
+        return best
 
     def _batches(self, is_open: bool) -> tuple[Axis, ...]:
         """Return the requests of a replica at once that are tried; a load decides them by itself."""
@@ -189,11 +243,36 @@ class Job:
         return UNDER_LOAD if loaded else ANSWERED
 
 
+def estimated(plan: Plan, estimate: Estimate, change: Mapping[str, object]) -> Reached:
+    """Return what a settled plan reaches where it fits, and what it lacks where it does not.
+
+    Args:
+        plan: with nothing open.
+        estimate: its estimate.
+        change: what makes it of the plan that was asked about.
+    """
+    memory, fits, short = estimate.memory, estimate.fits is not False, 0.0
+    if not fits and memory.capacity_bytes is not None:
+        short = max(0.0, mean(memory.reserved_bytes.value) - mean(memory.capacity_bytes))
+    return Reached(
+        devices=int(mean(estimate.computation.devices)),
+        set=change,
+        figures=figures_of(estimate) if fits else {},
+        estimate=estimate,
+        short_bytes=short,
+        replicas=_number(plan.parallelism.dp, 1),
+        zero=_number(plan.parallelism.zero, 0),
+    )
+
+
+def _number(value: object, otherwise: int) -> int:
+    return value if isinstance(value, int) else otherwise
+
+
 def _without_layout(plan: Plan) -> Plan:
     """Return a plan whose layout is open: another machine wants another one."""
-    if plan.task == "infer":
-        return with_values(plan, dict.fromkeys(("parallelism.tp", "parallelism.pp", "parallelism.dp")))
-    return with_values(plan, {"parallelism.dp": AUTO})
+    served = ("parallelism.tp", "parallelism.pp") if plan.task == "infer" else ()
+    return with_values(plan, dict.fromkeys((*served, REPLICAS)))
 
 
 def _limits(plan: Plan) -> list[Limit]:
@@ -211,6 +290,10 @@ def _on(name: str, devices: int) -> Mapping[str, object]:
 
 
 def _alike(cluster: Cluster) -> tuple[object, ...]:
-    """Return what tells clusters apart that reach different things: not what they are called, nor their price."""
-    levels = tuple((level.devices, level.bandwidth, level.hop_seconds, level.is_direct) for level in cluster.levels)
-    return (cluster.device.id, cluster.part, cluster.devices, levels, cluster.host_memory_bytes)
+    """Return what tells clusters apart that reach different things: not what they are called, nor their price.
+
+    What joins nodes tells those apart that have several; host memory is looked at by itself.
+    """
+    levels = cluster.levels if cluster.devices > cluster.direct_devices else cluster.direct
+    links = tuple((level.devices, level.bandwidth, level.hop_seconds, level.is_direct) for level in levels)
+    return (cluster.device.id, cluster.part, cluster.devices, links)

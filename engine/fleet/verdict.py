@@ -1,32 +1,96 @@
-"""Whether to move: the alternatives in order, the verdict with its reasons, and what is recommended."""
+"""Whether to move: the alternatives in order, the verdict and the reasons for it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from capacity_tui.engine.fleet.alternative import Alternative, Migration
 from capacity_tui.engine.fleet.assumptions import assumed
+from capacity_tui.engine.fleet.question import MOST_HOURS, MigrationQuestion
+from capacity_tui.engine.fleet.recommendations import recommendations
+from capacity_tui.engine.fleet.words import money, percent
 from capacity_tui.engine.numeric import mean
+from capacity_tui.engine.units import format_bytes
+
+WHAT_COUNTS = "least_saving_percent"
 
 
-def judged(current: Alternative, found: Sequence[Alternative]) -> Migration:
-    """Return alternatives in order, with a verdict over them.
+def judged(question: MigrationQuestion, current: Alternative, found: Sequence[Alternative]) -> Migration:
+    """Return alternatives in order, with verdict and recommendations.
 
     Args:
-        current: the machine where the job is.
+        question: the job.
+        current: the machine where it is.
         found: the others, in any order.
     """
     ordered = tuple(sorted(found, key=_order))
-    best = next((each for each in ordered if each.fits and _saves(each)), None)
-    if best is None:
-        return Migration(current, ordered, "stay", ("nothing that holds the job saves enough to be worth moving",))
-    assert best.saving_percent is not None  # noqa: S101 - it saves
-    share = f"{mean(best.saving_percent.value):.0f} %"
-    return Migration(current, ordered, "move", (f"{best.count} x {best.instance} saves {share} of the same work",))
+    worth = tuple(each for each in ordered if is_worth_it(question, each))
+    advice = recommendations(question, current, ordered, worth)
+    if worth and current.fits:
+        return Migration(current, ordered, "move", tuple(_moving(worth[0])), advice)
+    if not current.fits:
+        usable = next((each for each in ordered if is_usable(each)), None)
+        lacks = f"the job does not fit where it is: {format_bytes(current.short_bytes)} are missing on a device"
+        if usable is not None:
+            holds = f"{usable.count} x {usable.instance} holds it"
+            return Migration(current, ordered, "move", (lacks, holds), advice)
+        return Migration(current, ordered, "stay", (lacks, "no instance that was compared holds it either"), advice)
+    return Migration(current, ordered, "stay", tuple(_staying(question, current, ordered)), advice)
 
 
-def _saves(each: Alternative) -> bool:
-    return each.saving_percent is not None and mean(each.saving_percent.value) >= assumed("least_saving_percent")
+def is_usable(each: Alternative) -> bool:
+    """Whether a job can do with a machine: it fits, is not too risky, and ends a month's work within a month."""
+    hours = each.hours_same_work
+    in_time = hours is None or mean(hours.value) <= MOST_HOURS
+    return each.fits and each.risk.level != "high" and in_time
+
+
+def is_worth_it(question: MigrationQuestion, each: Alternative) -> bool:
+    """Whether moving to a machine saves enough, surely and soon enough, at a risk that one can take."""
+    saving = each.saving_percent
+    if saving is None or each.break_even_hours is None or not is_usable(each):
+        return False
+    soon = each.break_even_hours <= assumed("longest_break_even_months") * question.hours
+    return mean(saving.value) >= assumed(WHAT_COUNTS) and mean(saving.low) > 0 and soon
+
+
+def _moving(best: Alternative) -> Iterator[str]:
+    saving = best.saving_percent
+    assert saving is not None and best.saving_usd is not None  # noqa: S101 - it is worth it
+    way = " on spot capacity" if best.is_spot else ""
+    yield (
+        f"{best.count} x {best.instance}{way} does the same work for {percent(saving)} less: "
+        f"{money(best.saving_usd.value)} a month"
+    )
+    if best.break_even_hours is not None and best.move_usd is not None:
+        yield f"moving costs {money(best.move_usd)} once, which {best.break_even_hours:.0f} hours of running pay back"
+    yield f"risk {best.risk.level}, complexity {best.complexity.level}"
+
+
+def _staying(question: MigrationQuestion, current: Alternative, ordered: Sequence[Alternative]) -> Iterator[str]:
+    saving = [each for each in ordered if each.saving_percent is not None and mean(each.saving_percent.value) > 0]
+    if current.usd_same_work is None:
+        yield "what the current machine costs is not known, so that no saving can be"
+        return
+    if not saving:
+        yield "nothing that holds the job does its work for less: it is already well-optimized"
+        return
+    best = saving[0]
+    assert best.saving_percent is not None  # noqa: S101 - chosen so
+    told = f"{best.count} x {best.instance} would save {percent(best.saving_percent)}"
+    if best.risk.level == "high":
+        yield f"{told}, but at a high risk: {best.risk.reasons[0]}"
+    elif not is_usable(best):
+        hours = best.hours_same_work
+        yield f"{told}, but needs {mean(hours.value) if hours else 0:.0f} hours for a month's work"
+    elif mean(best.saving_percent.value) < assumed(WHAT_COUNTS):
+        least = assumed(WHAT_COUNTS)
+        yield f"{told}, less than the {least:g} % from where on moving is worth it: it is already well-optimized"
+    elif mean(best.saving_percent.low) <= 0:
+        yield f"{told}, but within the range of the estimate it may as well cost more"
+    else:
+        soon = assumed("longest_break_even_months") * question.hours
+        yield f"{told}, but moving costs {money(best.move_usd or 0.0)}: more than {soon:.0f} hours of running save"
 
 
 def _order(each: Alternative) -> tuple[bool, bool, float, float]:

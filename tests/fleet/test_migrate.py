@@ -69,3 +69,23 @@ def test_progress_is_told_and_a_stop_keeps_what_was_found(monkeypatch):
     found = migrate(question, told=told.append, stopped=lambda: bool(told))
     assert len(told) == 1 and not told[0].complete and 0 < told[0].share_done < 1
     assert not found.complete and len(found.alternatives) == 1
+
+
+def test_what_is_missing_comes_with_what_would_help(served):
+    small = by_name(served, "aws-g4dn-xlarge")
+    assert [remedy.short_bytes for remedy in small.remedies] == [0.0]
+    assert small.remedies[0].set["inference.weights"] != "fp16"
+
+
+def test_moving_away_takes_money_and_hours_part_by_part(served):
+    smaller = by_name(served, G6E)
+    assert {part.name for part in smaller.move} == {"set-up", "validation", "double running"}
+    assert smaller.move_usd == pytest.approx(sum(part.usd for part in smaller.move))
+    hours = smaller.move_usd / smaller.saving_usd.value * 720
+    assert smaller.break_even_hours == pytest.approx(hours)
+
+
+def test_verdict_and_recommendations_say_why(served):
+    assert served.verdict == "move" and served.reasons
+    assert {each.priority for each in served.recommendations} == {"cost", "performance", "reliability"}
+    assert any("paid for" in each.title for each in served.recommendations)

@@ -1,0 +1,96 @@
+"""What moving takes once: data that is transferred, work to set up, a run to compare, both machines side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from capacity_tui.engine.estimate.equation import equation
+from capacity_tui.engine.fleet.alternative import MovePart
+from capacity_tui.engine.fleet.assumptions import assumed
+from capacity_tui.engine.fleet.changes import is_same_place
+from capacity_tui.engine.fleet.months import month_usd
+from capacity_tui.engine.fleet.question import SERVED, MigrationQuestion
+from capacity_tui.engine.numeric import Number, mean
+from capacity_tui.engine.units import GIGA, HOUR_SECONDS, format_bytes
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.fleet.alternative import Alternative
+    from capacity_tui.engine.fleet.priced import Machine
+
+BITS = 8.0
+# From this stage of ZeRO on every copy of the model holds a part of the weights.
+WEIGHTS_SHARDED = 3
+
+
+@equation(
+    "usd = moved / 1e9 · usd_per_gb",
+    unit="USD",
+    source="price of the provider that data leaves",
+    part="move_usd.egress",
+)
+def egress_usd(moved: Number, usd_per_gb: Number) -> Number:
+    """Price of data that leaves a provider.
+
+    Args:
+        moved: bytes that leave.
+        usd_per_gb: price of a gigabyte, USD.
+    """
+    return moved / GIGA * usd_per_gb
+
+
+@equation("hours = moved · 8 / (gbit · 1e9) / 3600", unit="h", source="bytes over bandwidth", part="move_hours.egress")
+def transfer_hours(moved: Number, gbit: Number) -> Number:
+    """Hours that data is under way.
+
+    Args:
+        moved: bytes that are transferred.
+        gbit: gigabits a second.
+    """
+    return moved * BITS / (gbit * GIGA) / HOUR_SECONDS
+
+
+def move_parts(question: MigrationQuestion, found: Alternative, machine: Machine, now: Machine) -> Iterator[MovePart]:
+    """Yield what moving to a machine takes once, part by part; nothing where nothing moves.
+
+    Args:
+        question: the job.
+        found: the machine with its prices and the complexity of moving there.
+        machine: the same as it was before.
+        now: the machine where the job is.
+    """
+    if not is_same_place(machine, now):
+        moved = _moved_bytes(question, now)
+        usd = mean(egress_usd(moved, assumed("egress_usd_per_gb")))
+        hours = mean(transfer_hours(moved, assumed("transfer_gbit")))
+        yield MovePart(
+            "transfer", usd, hours, f"{format_bytes(moved)} of weights, checkpoints and data leave {now.provider}"
+        )
+    work = assumed(f"setup_hours_{found.complexity.level}")
+    wage = assumed("usd_per_working_hour")
+    yield MovePart(
+        "set-up", work * wage, work, f"{work:g} working hours at ${wage:g}: {found.complexity.level} complexity"
+    )
+    rate = found.usd_per_hour_spot if found.is_spot else found.usd_per_hour
+    check = assumed("validation_hours")
+    usd_checked = None if rate is None else mean(month_usd(check, rate))
+    yield MovePart("validation", usd_checked, check, f"{check:g} hours on the new machines to compare results")
+    if question.kind == SERVED and machine.instance != now.instance:
+        both = assumed("double_running_hours")
+        usd_both = None if rate is None else mean(month_usd(both, rate))
+        yield MovePart("double running", usd_both, both, f"{both:g} hours of old and new machines side by side")
+
+
+def _moved_bytes(question: MigrationQuestion, now: Machine) -> float:
+    """Return the bytes that move along: weights of a service, states of a training, and the data that was told."""
+    estimate = now.reached.estimate
+    if estimate is None:
+        return question.data_bytes
+    reached = now.reached
+    copies = max(1, reached.replicas)
+    shards = {"weights": copies if reached.zero >= WEIGHTS_SHARDED else 1, "optimizer": copies if reached.zero else 1}
+    kept = {"weights": assumed("weight_copies"), "optimizer": assumed("checkpoints_kept")}
+    one = mean(now.cluster.devices) / copies
+    return question.data_bytes + sum(
+        mean(estimate.memory.parts.get(name, 0.0)) * one * shards[name] * kept[name] for name in kept
+    )

@@ -1,0 +1,124 @@
+"""What to do about a job, by what matters to one: cost, speed, reliability."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from capacity_tui.engine.fleet.alternative import Alternative, Priority, Recommendation
+from capacity_tui.engine.fleet.assumptions import assumed
+from capacity_tui.engine.fleet.question import MigrationQuestion
+from capacity_tui.engine.fleet.words import money, percent
+from capacity_tui.engine.numeric import mean
+from capacity_tui.engine.units import PERCENT
+
+NOTHING_BETTER = "Already well-optimized"
+
+
+def recommendations(
+    question: MigrationQuestion, current: Alternative, found: Sequence[Alternative], worth: Sequence[Alternative]
+) -> tuple[Recommendation, ...]:
+    """Return what is recommended, at least one thing for each priority.
+
+    Args:
+        question: the job.
+        current: the machine where it is.
+        found: the others, the largest saving first.
+        worth: those of them that are worth moving to.
+    """
+    if not found:
+        return ()
+    return (
+        *_of_settings(current, found),
+        _of_cost(current, worth),
+        _of_performance(current, found),
+        _of_reliability(question, current, found),
+    )
+
+
+def _of_settings(current: Alternative, found: Sequence[Alternative]) -> Iterator[Recommendation]:
+    """Yield what the current machine itself would give with other settings, or with all of its devices."""
+    own = next((each for each in found if each.instance == current.instance), None)
+    if own is None or not own.fits or own.performance_percent is None or own.count > current.count:
+        return
+    gain = mean(own.performance_percent.value)
+    if gain < assumed("least_gain_percent"):
+        return
+    unused = own.devices - current.devices
+    title = f"Use all {own.devices} devices that are paid for" if unused > 0 else "Tune the machine you have"
+    detail = f"{current.instance} would do {percent(own.performance_percent)} more at the same price, without moving"
+    yield Recommendation("performance", current.instance, title, detail, own.set)
+
+
+def _of_cost(current: Alternative, worth: Sequence[Alternative]) -> Recommendation:
+    if not worth:
+        return _stay("cost", current, "nothing saves enough of the same work, soon enough and at a bearable risk")
+    best = worth[0]
+    assert best.saving_percent is not None and best.saving_usd is not None  # noqa: S101 - it is worth it
+    way = " on spot capacity" if best.is_spot else ""
+    detail = (
+        f"saves {percent(best.saving_percent)}, {money(best.saving_usd.value)} a month; moving costs "
+        f"{money(best.move_usd or 0.0)} once"
+    )
+    return Recommendation("cost", best.instance, f"Move to {_named(best)}{way}", detail, best.set)
+
+
+def _of_performance(current: Alternative, found: Sequence[Alternative]) -> Recommendation:
+    """Return the fastest machine that is surely faster; of equally fast ones the cheapest."""
+    least = 1.0 + assumed("least_gain_percent") / PERCENT
+    faster = [
+        each
+        for each in found
+        if each.performance_ratio is not None
+        and each.instance != current.instance
+        and mean(each.performance_ratio.value) >= least
+        and mean(each.performance_ratio.low) > 1.0
+        and each.risk.level != "high"
+        and each.usd_same_work is not None
+    ]
+    if not faster:
+        return _stay("performance", current, "no machine with a known price is surely faster at a bearable risk")
+    best = max(faster, key=lambda each: (round(_ratio(each), 2), -_paid(each)))
+    paid = best.usd_same_work
+    assert paid is not None and best.performance_ratio is not None  # noqa: S101 - chosen so
+    low, high = mean(best.performance_ratio.low), mean(best.performance_ratio.high)
+    detail = (
+        f"{_ratio(best):.2g} times the work a second ({low:.2g} to {high:.2g}); the same work costs {money(paid.value)}"
+    )
+    return Recommendation("performance", best.instance, f"Move to {_named(best)}", detail, best.set)
+
+
+def _of_reliability(question: MigrationQuestion, current: Alternative, found: Sequence[Alternative]) -> Recommendation:
+    """Return the safest machine: on demand, at a low risk, of such the cheapest."""
+    if current.is_spot and not question.allows_spot:
+        detail = "people wait for answers, and spot capacity may be taken back at any time"
+        return Recommendation(
+            "reliability", current.instance, "Pay for the service on demand", detail, {"pricing.spot": False}
+        )
+    if current.risk.level == "low" and current.fits:
+        return _stay("reliability", current, "; ".join(current.risk.reasons) or "nothing speaks against it")
+    safe = [each for each in found if each.fits and each.risk.level == "low" and not each.is_spot]
+    if not safe:
+        return _stay("reliability", current, "no machine that holds the job is at a lower risk")
+    best = min(safe, key=_paid)
+    risky = f"; the current one: {current.risk.reasons[0]}" if current.risk.reasons else ""
+    same_work = best.usd_same_work
+    costs = f"the same work costs {money(same_work.value)}" if same_work is not None else "its price is not known"
+    return Recommendation(
+        "reliability", best.instance, f"Move to {_named(best)}", f"low risk, {costs}{risky}", best.set
+    )
+
+
+def _stay(priority: Priority, current: Alternative, why: str) -> Recommendation:
+    return Recommendation(priority, current.instance, f"Stay on {current.instance}: {NOTHING_BETTER.lower()}", why)
+
+
+def _named(each: Alternative) -> str:
+    return f"{each.count} x {each.instance}"
+
+
+def _ratio(each: Alternative) -> float:
+    return 0.0 if each.performance_ratio is None else mean(each.performance_ratio.value)
+
+
+def _paid(each: Alternative) -> float:
+    return float("inf") if each.usd_same_work is None else mean(each.usd_same_work.value)
