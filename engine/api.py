@@ -129,6 +129,16 @@ if TYPE_CHECKING:
     from capacity_tui.engine.files import state_folder as state_folder
     from capacity_tui.engine.files import storage_error as storage_error
     from capacity_tui.engine.files import write_atomically as write_atomically
+    from capacity_tui.engine.fleet import alternative as _fleet_alternative
+    from capacity_tui.engine.fleet import question as _fleet_question
+    from capacity_tui.engine.fleet.alternative import Alternative as Alternative
+    from capacity_tui.engine.fleet.alternative import Migration as Migration
+    from capacity_tui.engine.fleet.alternative import MovePart as MovePart
+    from capacity_tui.engine.fleet.alternative import Recommendation as Recommendation
+    from capacity_tui.engine.fleet.migrate import migrate as migrate
+    from capacity_tui.engine.fleet.question import JOB_KINDS as JOB_KINDS
+    from capacity_tui.engine.fleet.question import JobKind as JobKind
+    from capacity_tui.engine.fleet.question import MigrationQuestion as MigrationQuestion
     from capacity_tui.engine.fleet.sizes import sizes_in_precisions as sizes_in_precisions
     from capacity_tui.engine.machine import doctor as _machine_doctor
     from capacity_tui.engine.machine import sample as _machine_sample
@@ -266,6 +276,9 @@ if TYPE_CHECKING:
     CatalogTable = _catalog_table.Table
     RegionRow = _catalog_rows_prices.Region
     cluster_of_machine = _cluster_own_machine.detected
+    RiskLevel = _fleet_alternative.Level
+    MigrationRemedy = _fleet_alternative.Remedy
+    job_kind_of = _fleet_question.kind_of
     BenchmarkProgress = _machine_benchmark_all_benchmarks.Progress
     doctor_lines = _machine_doctor.report_lines
     doctor_report = _machine_doctor.examine

@@ -65,12 +65,12 @@ class Action:
     footer: str = ""
 
 
-VIEWS = {"plan": "p", "find": "f", "scale": "s", "machine": "m"}
+VIEWS = {"plan": "p", "find": "f", "cloud": "c", "scale": "s", "machine": "m"}
 """The views of the plan in order, each with its key in the strip that lists them."""
 
 PANELS = ("hardware", "config", "plans", "why", "live", "advice")
 ASKING_PANELS = ("question", "found")
-ASKING_VIEWS = ("find",)
+ASKING_VIEWS = ("find", "cloud")
 """Views with a question, and rows that answer it."""
 
 
@@ -97,6 +97,7 @@ ACTIONS: tuple[Action, ...] = (
     *_VIEW_ACTIONS,
     *_panel_actions("plan", PANELS),
     *_panel_actions("asking", ASKING_PANELS),
+    Action("panel.offer", "cloud", "3", "Go to panel 3 Offer", "Panels"),
     Action("panel.next", "plan", "tab", "Go to the next panel", "Panels"),
     Action("panel.previous", "plan", "shift+tab", "Go to the previous panel", "Panels"),
     Action("panel.right", "plan", "right,l", "Go to the panel at the right", "Panels"),
@@ -141,8 +142,11 @@ ACTIONS: tuple[Action, ...] = (
     Action("found.reverse", "asking", "S", "The last ones first, or the first again", "Finding plans"),
     Action("found.filter", "asking", "slash", "Rows with some words", "Finding plans", "filter"),
     Action("found.mark", "asking", "x", "Mark the row, or no longer", "Finding plans", "mark"),
+    Action("cloud.recommendations", "cloud", "r", "The verdict and what is recommended, in full", "Clouds", "verdict"),
     Action("found.rules", "find", "r", "What rules exclude, with an example each", "Finding plans", "rules"),
-    Action("found.front", "asking", "v", "The picture alone, or the rows again", "Finding plans", "picture"),
+    Action(
+        "found.front", "asking", "v", "What stands beside the rows alone, or the rows again", "Finding plans", "aside"
+    ),
     Action("found.beside", "asking", "tab,shift+tab", "To the question, or to the rows", "Finding plans", "question"),
     Action("question.type", "question", "e,enter", "Type or pick what is wanted", "Finding plans", "edit"),
     Action("question.more", "question", "plus,equals_sign", "The next choice", "Finding plans", "+/- step"),

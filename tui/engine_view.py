@@ -49,6 +49,7 @@ from capacity_tui.engine.api import Comparison as EngineComparison
 from capacity_tui.engine.api import Sampler as EngineSampler
 from capacity_tui.tui.exported import Export
 from capacity_tui.tui.measured import BenchmarkOutcome, BenchmarkStep, Load, Sample
+from capacity_tui.tui.screens.cloud.cloud_view import OffersQuestion
 from capacity_tui.tui.screens.dialogs.catalogue_view import choices
 from capacity_tui.tui.screens.find.find_view import PlanQuestion
 from capacity_tui.tui.screens.plan.advice_view import advice_of
@@ -197,6 +198,10 @@ class PlanDocument:
     def question(self, said: Mapping[str, str]) -> PlanQuestion:
         """Return what to search for around the plan."""
         return PlanQuestion(_alone(self.plan), self.machine, self.catalog, said)
+
+    def migration(self, said: Mapping[str, str]) -> OffersQuestion:
+        """Return what the plan would be worth on other machines."""
+        return OffersQuestion(_alone(self.plan), self.machine, self.catalog, said)
 
     def unpinned(self, name: str) -> PlanDocument:
         """Return the plan without one of those beside it."""

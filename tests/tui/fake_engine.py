@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from fake_cloud import FakeOffers
 from fake_fields import DEFAULTS, FIELDS
 from fake_sampler import FakeSampler
 from fake_scaling import scaled_plans
@@ -87,6 +88,9 @@ class FakeDocument:
 
     def question(self, said: Mapping[str, str]) -> FakeQuestion:
         return FakeQuestion(self, said, self.engine.pace)
+
+    def migration(self, said: Mapping[str, str]) -> FakeOffers:
+        return FakeOffers(self, said, self.engine.pace)
 
     def unpinned(self, name: str) -> FakeDocument:
         return replace(self, beside=tuple(pin for pin in self.beside if pin[0] != name))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Callable
+from typing import ClassVar, TypeAlias
 
 from textual import events
 from textual.app import ComposeResult
@@ -11,9 +12,13 @@ from textual.screen import Screen
 
 from capacity_tui.tui.actions import Commanded, bindings
 from capacity_tui.tui.session import Session
+from capacity_tui.tui.terminal.text import Line
 from capacity_tui.tui.widgets.bars import Footer
 from capacity_tui.tui.widgets.guarded import Guarded
 from capacity_tui.tui.widgets.head import AnswerStrip, NoteLine, Tabs
+
+ShowText: TypeAlias = Callable[[str, Callable[[int], list[Line]]], object]
+"""Shows a text over the view: its title, and what builds its lines for a width."""
 
 
 class ViewScreen(Commanded, Guarded, Screen[None]):
@@ -53,6 +58,17 @@ class ViewScreen(Commanded, Guarded, Screen[None]):
     def back(self) -> None:
         """Go back to the plan."""
         self.session.show_view("plan")
+
+    def show_text(self, title: str, build: Callable[[int], list[Line]]) -> None:
+        """Show a text over the view.
+
+        Args:
+            title: what it is about.
+            build: returns its lines for a width.
+        """
+        from capacity_tui.tui.screens.dialogs.text_dialog import TextDialog
+
+        self.app.push_screen(TextDialog(title, build, self.session.copy))
 
     def choose_view(self) -> None:
         """List the views, and take the key of one."""

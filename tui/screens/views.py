@@ -23,13 +23,24 @@ def _find(session: Session) -> ViewScreen:
     return FindScreen(session)
 
 
+def _cloud(session: Session) -> ViewScreen:
+    from capacity_tui.tui.screens.cloud.screen import CloudScreen
+
+    return CloudScreen(session)
+
+
 def _scale(session: Session) -> ViewScreen:
     from capacity_tui.tui.screens.scale.screen import ScaleScreen
 
     return ScaleScreen(session)
 
 
-SCREENS: Mapping[str, Callable[[Session], ViewScreen]] = {"find": _find, "scale": _scale, "machine": _machine}
+SCREENS: Mapping[str, Callable[[Session], ViewScreen]] = {
+    "find": _find,
+    "cloud": _cloud,
+    "scale": _scale,
+    "machine": _machine,
+}
 """What makes the screen of each view but the plan's own, which lies below all others."""
 
 

@@ -42,12 +42,11 @@ def _keeps(row: FoundRow, columns: Sequence[FoundColumn], word: str) -> bool:
     if place is None:
         return False
     cell = row.cells[place]
-    if cell.number is None:
-        return limit["sign"] == "=" and cell.text.casefold().startswith(value)
     try:
-        return _SIGNS[limit["sign"]](cell.number, parse_quantity(value, columns[place].unit))
+        wanted_number = parse_quantity(value, columns[place].unit)
     except CapacityError:
-        return False
+        return limit["sign"] == "=" and cell.text.casefold().startswith(value)
+    return cell.number is not None and _SIGNS[limit["sign"]](cell.number, wanted_number)
 
 
 def in_order(

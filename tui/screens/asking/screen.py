@@ -29,7 +29,7 @@ from capacity_tui.tui.widgets.prompt import Accept, Prompt
 if TYPE_CHECKING:
     from capacity_tui.tui.found import Found
 
-_ASIDE, _ROWS = "-aside", "-rows"
+ASIDE, ROWS = "-aside", "-rows"
 """Classes of the screen while what stands beside the rows is shown alone, and while the rows are."""
 
 
@@ -55,7 +55,7 @@ class AskingScreen(ViewScreen):
         self.current: Panel = table
         self._searching = Searching(session, self, begin)
         self._taking = Taking(session, self, table, self._searching.take_up)
-        edits = QuestionEdits(session, self.form, self._edit, self._ask)
+        edits = QuestionEdits(session, self.form, self._edit, self.ask)
         self.commands = {
             **self.commands,
             **edits.commands,
@@ -80,15 +80,25 @@ class AskingScreen(ViewScreen):
         """The panels that take keys."""
         return (self.form, self.table)
 
+    @property
+    def has_room_aside(self) -> bool:
+        """Whether there is room for both, the rows and what stands beside them."""
+        return self.has_class("-broad")
+
     def body(self) -> ComposeResult:
         """Put the question above the rows, and what there is to say of one of them below."""
         yield self.form
+        yield from self.conclusion()
         yield self._progress
         with Horizontal(id="answers"):
             yield self.table
             yield self.aside
         yield self._details
         yield self.prompt
+
+    def conclusion(self) -> ComposeResult:
+        """Yield what stands between the question and the rows."""
+        yield from ()
 
     def nothing_found(self, found: Found) -> str:
         """Return why there are no rows."""
@@ -165,7 +175,7 @@ class AskingScreen(ViewScreen):
         """Stop searching; show all rows again; go back to the plan."""
         if self._searching.stop():
             self.show_state()
-        elif self.has_class(_ASIDE):
+        elif self.has_class(ASIDE):
             self.lay_out(aside=False, rows=False)
         elif self.table.filter:
             self.table.narrow("")
@@ -183,15 +193,15 @@ class AskingScreen(ViewScreen):
 
     def go_to(self, panel: Panel) -> None:
         """Give the keys to a panel."""
-        if panel is self.table and self.has_class(_ASIDE):
-            self.lay_out(aside=False, rows=False)
         self._mark_current(panel)
         panel.focus()
+        if panel is self.table and self.has_class(ASIDE):
+            self.lay_out(aside=False, rows=False)
 
     def lay_out(self, *, aside: bool, rows: bool) -> None:
         """Show what stands beside the rows alone, or the rows alone, or what there is room for."""
-        self.set_class(aside, _ASIDE)
-        self.set_class(rows, _ROWS)
+        self.set_class(aside, ASIDE)
+        self.set_class(rows, ROWS)
         # What was out of sight could not keep the focus.
         self.call_after_refresh(self.current.focus)
 
@@ -200,7 +210,8 @@ class AskingScreen(ViewScreen):
         self.table.show_old()
         self._show_fields()
 
-    def _ask(self, question: str, value: str, accept: Accept) -> None:
+    def ask(self, question: str, value: str, accept: Accept) -> None:
+        """Ask for a text at the bottom."""
         self.prompt.ask(question, value, accept)
 
     def _follow(self) -> None:
@@ -237,8 +248,8 @@ class AskingScreen(ViewScreen):
 
     def _show_aside(self) -> None:
         """Show what stands beside the rows alone, then the rows alone, then both where there is room."""
-        is_alone, has_rows = self.has_class(_ASIDE), self.has_class(_ROWS)
-        self.lay_out(aside=not is_alone and not has_rows, rows=is_alone and self.has_class("-broad"))
+        is_alone, has_rows = self.has_class(ASIDE), self.has_class(ROWS)
+        self.lay_out(aside=not is_alone and not has_rows, rows=is_alone and self.has_room_aside)
 
     def _copy_command(self) -> None:
         if self._searching.question is not None:

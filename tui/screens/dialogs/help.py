@@ -24,6 +24,10 @@ _ABOUT = {
     "part is said otherwise with enter or + and -, and taken back with backspace; the rows follow at once.",
     "found": "The plans that answer the question, the best first. A dot marks those that no other surpasses in both "
     "figures of the picture. Taking one is an edit like any other: u undoes it.",
+    "offers": "The plan on every instance one can rent, the one it runs on now first. Saving is what the same work "
+    "costs less in a month; a star marks prices that are older than 90 days.",
+    "offer": "All of the offer under the cursor: what it costs, what moving there takes, and what may go wrong. "
+    "Enter opens a figure and shows what it comes from; backspace goes back.",
     "machine": "All that is known about this machine and how, what that is worth, and what suits it. Measuring takes "
     "some ten seconds; what was measured is kept, and estimates use it from then on.",
 }

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from capacity_tui.engine.api import FIGURES, Interval, Verdict, all_fields, plan_value_text, written_figure
+from capacity_tui.engine.api import FIGURES, all_fields, plan_value_text
 from capacity_tui.tui.found import ALWAYS, ExcludedPlans, Found, FoundCell, FoundColumn, FoundRow
+from capacity_tui.tui.screens.asking.figure_cells import figure_cell, head_of, range_text, verdict_of
 
 if TYPE_CHECKING:
     from capacity_tui.engine.api import Found as FoundPlan
@@ -23,14 +24,10 @@ _TRAIN = ((_MEMORY,), (_JOB, _STEP), (_HOURLY,), (_PRICE, _PRICE_EACH))
 _INFER = ((_MEMORY,), (_FIRST, _STEP), (_EACH,), (_RATE,), (_HOURLY,), (_PRICE_EACH,))
 """Figures of a row in order; of several the first that is known."""
 _RANKS = {_MEMORY: 2, _HOURLY: 5, _RATE: 3}
-_HEADS = {_MEMORY: "memory", _HOURLY: "$/h", _PRICE_EACH: "$/M tok", _STEP: "step", _RATE: "tok/s"}
-"""Heads that differ from what a figure is called elsewhere, for want of room."""
 _MODEL, _HARDWARE, _DEVICES = "model.name", "hardware.name", "hardware.devices"
 _NAMED = {_MODEL: "model", _HARDWARE: "hardware", _DEVICES: "n"}
 _SIZES = ("tp", "pp", "cp", "ep", "interleave")
 _LAYOUT = "parallelism."
-_WORDS = {"counted": "tok", "iteration": "step", "job": "job", "unit": "token"}
-_FULL = 100.0
 _OTHERS_RANK, _LAYOUT_RANK = 6, 4
 
 
@@ -102,7 +99,7 @@ class _Table:
             yield FoundColumn(_label(path).lower(), is_number=is_number, rank=_OTHERS_RANK)
         for key in figures:
             figure = FIGURES[key]
-            yield FoundColumn(_head(key), figure.better, rank=_RANKS.get(key, ALWAYS), unit=figure.unit)
+            yield FoundColumn(head_of(key), figure.better, rank=_RANKS.get(key, ALWAYS), unit=figure.unit)
 
     def place_of(self, key: str, figures: Sequence[str]) -> int:
         """Return the place of a figure among the columns."""
@@ -113,9 +110,13 @@ class _Table:
         cells = [_set_cell(found.set.get(path)) for path in self._named]
         cells += [FoundCell(_layout(found.set, self._devices(found)))] if self._has_layout else []
         cells += [_set_cell(found.set.get(path)) for path in self._others]
-        cells += [_figure_cell(key, found.figures.get(key)) for key in figures]
+        cells += [figure_cell(key, found.figures.get(key)) for key in figures]
         return FoundRow(
-            dict(found.set), _verdict(found), tuple(cells), tuple(_about(found, figures)), found.dominated_by
+            dict(found.set),
+            verdict_of(found.fits, found.figures),
+            tuple(cells),
+            tuple(_about(found, figures)),
+            found.dominated_by,
         )
 
     @property
@@ -149,7 +150,7 @@ class _Table:
 def _excluded(rejected: Rejected) -> ExcludedPlans:
     """Return what excluded something, figures by what stands over their column."""
     key, space, rest = rejected.rule.partition(" ")
-    rule = f"{_head(key)}{space}{rest}" if key in FIGURES else rejected.rule
+    rule = f"{head_of(key)}{space}{rest}" if key in FIGURES else rejected.rule
     return ExcludedPlans(rule, rejected.count, rejected.example)
 
 
@@ -166,48 +167,18 @@ def _layout(change: Mapping[str, object], devices: int | None) -> str:
     return " ".join(words) or "one device"
 
 
-def _verdict(found: FoundPlan) -> Verdict:
-    """Return the verdict of the memory's range, as an estimate has it."""
-    share = found.figures.get(_MEMORY)
-    if found.fits is None or share is None:
-        return Verdict.UNKNOWN
-    if not found.fits:
-        return Verdict.OVER
-    return Verdict.TIGHT if share.high > _FULL else Verdict.FITS
-
-
 def _about(found: FoundPlan, figures: Sequence[str]) -> Iterator[str]:
     """Yield all that a row sets, then its figures with their ranges."""
     said = {path: value for path, value in found.set.items() if not (path.startswith(_LAYOUT) and value == 1)}
     texts = ((_label(path), plan_value_text(value)) for path, value in said.items())
     yield " · ".join(f"{label} {text}" for label, text in texts if text)
     ranges = ((key, found.figures[key]) for key in figures if key in found.figures)
-    yield " · ".join(_range_text(key, one) for key, one in ranges if one.low < one.high)
-
-
-def _range_text(key: str, value: Interval) -> str:
-    return f"{_head(key)} {_text(key, float(value.low))} – {_text(key, float(value.high))}"
-
-
-def _text(key: str, value: float) -> str:
-    """Return a figure as it stands below its head, without a unit that stands there."""
-    return written_figure(value, FIGURES[key].unit.format(**_WORDS)).removesuffix(f" {_head(key)}")
+    yield " · ".join(range_text(key, one) for key, one in ranges if one.low < one.high)
 
 
 def _set_cell(value: object) -> FoundCell:
     number = float(value) if isinstance(value, int | float) else None
     return FoundCell(plan_value_text(value) or "–", number)
-
-
-def _figure_cell(key: str, value: Interval | None) -> FoundCell:
-    if value is None:
-        return FoundCell("n/a")
-    return FoundCell(_text(key, float(value.value)), float(value.value))
-
-
-def _head(key: str) -> str:
-    """Return what stands over a figure."""
-    return _HEADS.get(key) or (FIGURES[key].brief or FIGURES[key].label).format(**_WORDS)
 
 
 def _label(path: str) -> str:

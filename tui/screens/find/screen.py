@@ -12,7 +12,6 @@ from capacity_tui.tui.screens.asking.screen import AskingScreen
 from capacity_tui.tui.screens.find.front import Front
 from capacity_tui.tui.screens.find.rules import nothing_found, rule_lines
 from capacity_tui.tui.session import Session
-from capacity_tui.tui.terminal.text import Line
 
 if TYPE_CHECKING:
     from capacity_tui.tui.found import Found
@@ -45,11 +44,5 @@ class FindScreen(AskingScreen):
 
     def _show_rules(self) -> None:
         """Show what rules excluded."""
-        from capacity_tui.tui.screens.dialogs.text_dialog import TextDialog
-
         found = self.table.found
-
-        def build(width: int) -> list[Line]:
-            return rule_lines(found, width)
-
-        self.app.push_screen(TextDialog("What was excluded, and by what", build, self.session.copy))
+        self.show_text("What was excluded, and by what", lambda width: rule_lines(found, width))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 from textual.dom import DOMNode
 from textual.timer import Timer
@@ -15,6 +17,9 @@ from capacity_tui.tui.screens.plan.field_list import FieldList
 from capacity_tui.tui.screens.plan.hardware import Hardware
 from capacity_tui.tui.screens.plan.why import Why
 from capacity_tui.tui.session import Session
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.api import ExplanationText
 
 EXPLAIN_AFTER_SECONDS = 0.1
 _PATIENCE_SECONDS = 0.1
@@ -103,6 +108,13 @@ class Estimates:
             return Explained(document.explain(column.mode, key))
 
         self._session.ask(self._screen, "explain", work)
+
+    def explainer(self) -> Callable[[str], ExplanationText] | None:
+        """Return what explains figures of the chosen column; None while there are no numbers."""
+        document, column = self._store.document, self._store.column
+        if document is None or column is None or self._store.is_stale:
+            return None
+        return partial(document.explain, column.mode)
 
     def take_explanation(self, event: Explained) -> None:
         """Show where the number under the cursor comes from."""

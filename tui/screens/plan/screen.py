@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -33,14 +32,13 @@ from capacity_tui.tui.screens.plan.live import Live
 from capacity_tui.tui.screens.plan.why import Why
 from capacity_tui.tui.screens.view_screen import ViewScreen
 from capacity_tui.tui.session import Session
-from capacity_tui.tui.terminal.text import Line
 from capacity_tui.tui.widgets.panel import Panel
 
 if TYPE_CHECKING:
     from capacity_tui.tui.screens.plan.advising import Advising
     from capacity_tui.tui.screens.plan.estimates import Estimates
-    from capacity_tui.tui.screens.plan.following import Following
     from capacity_tui.tui.screens.plan.opening import Opening
+    from capacity_tui.tui.screens.plan.picturing import Picturing
     from capacity_tui.tui.screens.plan.sensors import Sensors
     from capacity_tui.tui.screens.plan.sweeping import Sweeping
     from capacity_tui.tui.widgets.prompt import Accept, Follow, Prompt
@@ -58,8 +56,8 @@ class PlanScreen(ViewScreen):
     sensors: Sensors
     _advising: Advising
     _estimates: Estimates
-    _following: Following
     _opening: Opening
+    _picturing: Picturing
     _prompt: Prompt
     _sweeping: Sweeping
     VIEW = "plan"
@@ -128,6 +126,7 @@ class PlanScreen(ViewScreen):
         from capacity_tui.tui.screens.plan.following import Following
         from capacity_tui.tui.screens.plan.mapping import FieldMap
         from capacity_tui.tui.screens.plan.opening import Opening
+        from capacity_tui.tui.screens.plan.picturing import Picturing
         from capacity_tui.tui.screens.plan.pins import PlanPins
         from capacity_tui.tui.screens.plan.sensors import Sensors
         from capacity_tui.tui.screens.plan.sweeping import Sweeping
@@ -143,7 +142,8 @@ class PlanScreen(ViewScreen):
             table=self._table,
             why=self._why,
         )
-        self._following = Following(session, self, self._why, self._show_text, self.back)
+        following = Following(session, self, self._why, self.show_text, self.back, self._estimates.explainer)
+        self._picturing = Picturing(session, self, self.show_text)
         self._advising = Advising(session, self, self._advice)
         self._sweeping = Sweeping(session, self, self._fields)
         self._opening = Opening(session, self)
@@ -156,7 +156,8 @@ class PlanScreen(ViewScreen):
             **PlanPins(session, self._ask, partial(self._go_to, self._why)).commands,
             **Finding(session, self._ask, searched, lambda: self._current, self._mark_current).commands,
             **self._estimates.commands,
-            **self._following.commands,
+            **following.commands,
+            **self._picturing.commands,
             **self._advising.commands,
             **self._sweeping.commands,
             **self._opening.commands,
@@ -206,7 +207,7 @@ class PlanScreen(ViewScreen):
     @on(Pictured)
     def show_pictures(self, event: Pictured) -> None:
         """Show the pictures that were asked for."""
-        self._following.show_pictures(event)
+        self._picturing.show_pictures(event)
 
     @on(Advised)
     def show_advised(self, event: Advised) -> None:
@@ -324,10 +325,3 @@ class PlanScreen(ViewScreen):
             other.repaint()
         for column in self.query("#left, #right, #beside"):
             column.set_class(panel in column.query(Panel), "-current")
-
-    # What lies over the panels
-
-    def _show_text(self, title: str, build: Callable[[int], list[Line]]) -> None:
-        from capacity_tui.tui.screens.dialogs.text_dialog import TextDialog
-
-        self.app.push_screen(TextDialog(title, build, self.session.copy))

@@ -44,6 +44,7 @@ class Why(Panel):
     NUMBER = 4
     TITLE = "Why"
     KEYS = "enter follows, backspace goes back"
+    NOTHING = "Choose a row of panel 3 to see where its number comes from."
 
     def __init__(self) -> None:
         super().__init__()
@@ -74,6 +75,11 @@ class Why(Panel):
         return True
 
     @property
+    def is_followed(self) -> bool:
+        """Whether a number was opened from another one."""
+        return bool(self._trail)
+
+    @property
     def entry(self) -> FormulaInput | None:
         """The number under the cursor, None on a line that tells of none."""
         return self._told[self.cursor].entry if self.cursor < len(self._told) else None
@@ -82,7 +88,7 @@ class Why(Panel):
         """Lay the explanation out."""
         if self.explanation is None:
             self._told = ()
-            return [line(Span("Choose a row of panel 3 to see where its number comes from.", "dim"))], None
+            return [line(Span(self.NOTHING, "dim"))], None
         self._told = told_lines(self.explanation, width, self.app.has_class("-ascii"), self._path)
         at = min(self.cursor, len(self._told) - 1) if self.is_current else -1
         lines = [Line(told.line.spans, selected=index == at) for index, told in enumerate(self._told)]

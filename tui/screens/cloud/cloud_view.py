@@ -1,0 +1,143 @@
+"""The question about clouds as the screen has it, in the words of the engine that answers it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, cast
+
+from capacity_tui.engine.api import (
+    Catalog,
+    JobKind,
+    Machine,
+    Migration,
+    MigrationQuestion,
+    Plan,
+    PlanError,
+    command_text,
+    edited,
+    migrate,
+    parse_quantity,
+)
+from capacity_tui.tui.found import Found
+from capacity_tui.tui.screens.cloud.offers_view import found_of
+from capacity_tui.tui.screens.cloud.what_if_parts import ALL, ANY, OWN, YES, parts_of, precision_path
+from capacity_tui.tui.view import Field
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.api import ExplanationText
+    from capacity_tui.tui.exported import Export
+    from capacity_tui.tui.found import FoundRow
+
+
+@dataclass(frozen=True)
+class OffersQuestion:
+    """What a plan of the engine's would be worth on other machines.
+
+    Attributes:
+        plan: the plan.
+        machine: what was detected.
+        catalog: the catalogues.
+        said: what the user said, by the keys of its parts.
+    """
+
+    plan: Plan
+    machine: Machine | None = field(compare=False)
+    catalog: Catalog = field(compare=False, repr=False)
+    said: Mapping[str, str] = field(default_factory=dict)
+
+    def fields(self) -> tuple[Field, ...]:
+        """Return its parts."""
+        return self._fields
+
+    def edited(self, key: str, text: str) -> OffersQuestion:
+        """Return the question with one part said otherwise."""
+        said = {**self.said, key: text.strip()}
+        after = replace(self, said={name: value for name, value in said.items() if value})
+        after.asked()
+        return after
+
+    def command(self) -> str:
+        """Return the command that asks the same."""
+        asked, hardware = self.asked(), self.plan.hardware
+        words = ["capacity-tui", "fleet", "migrate", "--from", str(hardware.name)]
+        words += ["--count", str(hardware.devices or 1)]
+        words += ["--task", asked.kind, "--model", str(self.plan.model.name or "plan.yaml")]
+        words += ["--precision", self._texts["precision"]] if self._changes_precision else []
+        words += ["--hours", f"{asked.hours:g}", *(["--spot"] if asked.spot else [])]
+        words += ["--region", asked.region] if asked.region else []
+        words += ["--commitment", asked.commitment] if asked.commitment else []
+        return command_text(tuple(words))
+
+    def answer(self, told: Callable[[Found], object], stopped: Callable[[], bool]) -> Found:
+        """Compare the offers; return all of them, or those that were compared when it was stopped."""
+        asked = self.asked()
+
+        def tell(migration: Migration) -> None:
+            told(self._found(migration, asked))
+
+        return self._found(migrate(asked, self.catalog, self.machine, tell, stopped), asked)
+
+    def asked(self) -> MigrationQuestion:
+        """Return the question of the engine.
+
+        Raises:
+            CapacityError: a part of it makes no sense.
+        """
+        texts = self._texts
+        instances = () if texts["instances"] == ANY else tuple(texts["instances"].replace(",", " ").split())
+        return MigrationQuestion(
+            edited(self.plan, self._numerics, self.catalog).plan if self._numerics else self.plan,
+            cast("JobKind", texts["kind"]),
+            hours=_number(texts["hours"]),
+            spot=texts["spot"] == YES,
+            region=None if texts["region"] == ANY else self.catalog.regions.find(texts["region"]).id,
+            commitment=None if texts["commitment"] == "none" else texts["commitment"],
+            instances=instances,
+            data_bytes=parse_quantity(texts["data"], "B") if texts["data"] else 0.0,
+        )
+
+    def _found(self, migration: Migration, asked: MigrationQuestion) -> Found:
+        answered = _Offers(self, asked, migration)
+        return found_of(migration, asked.plan, self._numerics, answered, shows_all=self._texts["shown"] == ALL)
+
+    @property
+    def _changes_precision(self) -> bool:
+        return self._texts.get("precision", OWN) != OWN
+
+    @property
+    def _numerics(self) -> Mapping[str, object]:
+        return {precision_path(self.plan): self._texts["precision"]} if self._changes_precision else {}
+
+    @cached_property
+    def _fields(self) -> tuple[Field, ...]:
+        return parts_of(self.plan, self.catalog, self.said)
+
+    @cached_property
+    def _texts(self) -> Mapping[str, str]:
+        return {part.key: part.text for part in self._fields}
+
+
+@dataclass(frozen=True)
+class _Offers:
+    """The offers that were compared, which can explain themselves and leave the program."""
+
+    question: OffersQuestion
+    asked: MigrationQuestion
+    migration: Migration
+
+    def explained(self, row: FoundRow, key: str) -> ExplanationText:
+        """Return where a figure of an offer comes from."""
+        raise NotImplementedError
+
+    def exports(self) -> tuple[Export, ...]:
+        """Return the offers in every form they can leave the program in."""
+        raise NotImplementedError
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise PlanError("not a number of hours", repr(text)[:40], "give hours a month, such as 160") from None

@@ -1,0 +1,183 @@
+"""The engine's answer on moving a job, as rows and columns of offers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from capacity_tui.engine.api import format_bytes, format_money, format_seconds, price_age
+from capacity_tui.tui.found import ALWAYS, Answered, Found, FoundCell, FoundColumn, FoundRow
+from capacity_tui.tui.screens.asking.figure_cells import figure_cell, head_of, verdict_of
+from capacity_tui.tui.screens.cloud.offer_page import page_of
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.api import Alternative, Interval, Migration, Plan
+
+_JOB, _STEP = "computation.estimated_train_time_seconds", "computation.step_seconds"
+_FIRST = "computation.infer.time_to_first_token_seconds"
+_PRICE, _PRICE_EACH = "cost.usd", "cost.usd_per_million_tokens"
+_TIMES = {"train": (_JOB, _STEP), "infer": (_FIRST, _STEP)}
+_PRICES = {"train": (_PRICE, _PRICE_EACH), "infer": (_PRICE_EACH, _PRICE)}
+"""Figures of the job itself by task, of several the first that is known."""
+_VERDICTS = {"stay": "= stay", "move": "→ move"}
+_LEVELS = ("low", "medium", "high")
+_HOUR = 3600.0
+_OLD = "*"
+"""Behind a price that is old."""
+_NOW = "now"
+_NOTE = 40
+"""Cells of the first warning in the table; the panel beside it has all of them whole."""
+_OFFER, _COUNT, _HOURLY, _TIME, _COST, _SHORT, _SAVING = range(7)
+
+
+@dataclass(frozen=True)
+class _Column:
+    """One column: its head, and what an offer has in it."""
+
+    head: FoundColumn
+    cell: Callable[[Alternative], FoundCell]
+
+
+def found_of(
+    migration: Migration, plan: Plan, numerics: Mapping[str, object], answered: Answered, *, shows_all: bool
+) -> Found:
+    """Return offers as the screen shows them, the machine of the plan first.
+
+    Args:
+        migration: the offers.
+        plan: the plan that was asked about.
+        numerics: what of it was changed for all of them.
+        answered: what explains and exports them.
+        shows_all: whether offers are shown that do not hold the job.
+    """
+    current = migration.current
+    others = tuple(
+        each
+        for each in migration.alternatives
+        if (each.fits or shows_all) and (each.instance, each.devices) != (current.instance, current.devices)
+    )
+    offers = (current, *others)
+    task = "infer" if plan.task == "infer" else "train"
+    columns = tuple(_columns(task, offers, current))
+    advised = {one.instance for one in migration.recommendations}
+    rows = tuple(
+        FoundRow(
+            {**numerics, **(each.set or {"hardware.name": plan.hardware.name})},
+            verdict_of(each.fits, each.figures),
+            tuple(column.cell(each) for column in columns),
+            tuple(_about(each)),
+            page=page_of(each, is_current=each is current),
+        )
+        for each in offers
+    )
+    so_far = "" if migration.complete else "so far: "
+    verdict = f"{so_far}{_VERDICTS[migration.verdict]}: {'; '.join(migration.reasons)}"
+    told = (f"{one.priority}: {one.title}. {one.detail}" for one in migration.recommendations)
+    return Found(
+        columns=tuple(column.head for column in columns),
+        rows=rows,
+        tried=1 + len(migration.alternatives),
+        fitting=sum(each.fits for each in (current, *migration.alternatives)),
+        seconds=migration.seconds,
+        is_complete=migration.complete,
+        share=migration.share_done,
+        front=frozenset(place for place, each in enumerate(offers) if each.instance in advised),
+        remarks=(verdict, *told),
+        order="saving",
+        answered=answered,
+    )
+
+
+def _columns(task: str, offers: tuple[Alternative, ...], current: Alternative) -> Iterator[_Column]:
+    """Yield the columns; where there is little room those with the highest rank go first."""
+
+    def known(keys: tuple[str, ...]) -> str:
+        return next((key for key in keys if any(key in each.figures for each in offers)), keys[0])
+
+    time, price = known(_TIMES[task]), known(_PRICES[task])
+    yield _Column(FoundColumn("offer", is_number=False), lambda each: FoundCell(each.instance))
+    yield _Column(FoundColumn("n"), lambda each: FoundCell(str(each.count), each.count))
+    yield _Column(FoundColumn("$/h", -1, rank=1, unit="USD"), _hourly)
+    yield _Column(FoundColumn(head_of(time), -1, rank=ALWAYS, unit="s"), lambda each: _figure(each, time))
+    yield _Column(FoundColumn(head_of(price), -1, rank=ALWAYS, unit="USD"), lambda each: _figure(each, price))
+    if any(not each.fits for each in offers):
+        yield _Column(FoundColumn("short", -1, rank=1, unit="B"), _short)
+    yield _Column(FoundColumn("saving", 1, rank=1, unit="%"), lambda each: _saving(each, each is current))
+    yield _Column(FoundColumn("month", -1, rank=3, unit="USD"), lambda each: _money(each.usd_month))
+    yield _Column(FoundColumn("on spot", -1, rank=4, unit="USD"), lambda each: _money(_middle(each.usd_month_spot)))
+    yield _Column(FoundColumn("speed", 1, rank=3, unit="%"), lambda each: _percent(_middle(each.performance_percent)))
+    yield _Column(FoundColumn("pays in", -1, rank=5, unit="s"), _break_even)
+    yield _Column(FoundColumn("move", -1, rank=5, unit="USD"), lambda each: _move(each, each is current))
+    yield _Column(FoundColumn("risk", -1, is_number=False, rank=2), lambda each: _level(each.risk.level))
+    yield _Column(FoundColumn("warnings", -1, is_number=False, rank=7), _warnings)
+
+
+def _figure(each: Alternative, key: str) -> FoundCell:
+    return figure_cell(key, each.figures.get(key))
+
+
+def _hourly(each: Alternative) -> FoundCell:
+    """Return the price of an hour, with a mark where it is old."""
+    is_spot = each.is_spot and each.usd_per_hour_spot is not None
+    usd = each.usd_per_hour_spot if is_spot else each.usd_per_hour
+    if usd is None:
+        return FoundCell("n/a")
+    return FoundCell(f"{format_money(usd).removeprefix('$')}{_OLD if price_age(each.price_date).is_old else ' '}", usd)
+
+
+def _short(each: Alternative) -> FoundCell:
+    return FoundCell("") if each.fits else FoundCell(format_bytes(each.short_bytes), each.short_bytes)
+
+
+def _saving(each: Alternative, is_current: bool) -> FoundCell:
+    if is_current:
+        return FoundCell(_NOW, 0.0)
+    return _percent(_middle(each.saving_percent))
+
+
+def _percent(value: float | None) -> FoundCell:
+    return FoundCell("n/a") if value is None else FoundCell(f"{value:+.0f} %", value)
+
+
+def _money(usd: float | None) -> FoundCell:
+    return FoundCell("n/a") if usd is None else FoundCell(format_money(usd, 0), usd)
+
+
+def _move(each: Alternative, is_current: bool) -> FoundCell:
+    return FoundCell("", 0.0) if is_current else _money(each.move_usd)
+
+
+def _break_even(each: Alternative) -> FoundCell:
+    """Return after how long moving has paid; nothing where it never does."""
+    hours = each.break_even_hours
+    return FoundCell("–") if hours is None else FoundCell(format_seconds(hours * _HOUR), hours * _HOUR)
+
+
+def _level(level: str) -> FoundCell:
+    return FoundCell(level, float(_LEVELS.index(level)))
+
+
+def _warnings(each: Alternative) -> FoundCell:
+    """Return how many warnings there are, and the first of them."""
+    if not each.warnings:
+        return FoundCell("", 0.0)
+    first = each.warnings[0]
+    more = f" +{len(each.warnings) - 1}" if len(each.warnings) > 1 else ""
+    return FoundCell((first if len(first) <= _NOTE else f"{first[: _NOTE - 1]}…") + more, float(len(each.warnings)))
+
+
+def _about(each: Alternative) -> Iterator[str]:
+    """Yield what an offer is, and what speaks against it, a line each."""
+    where = " · ".join(part for part in (f"{each.count} × {each.instance}", f"{each.devices} devices") if part)
+    yield f"{where} · {each.price_source or each.absence}"
+    against = [f"risk {each.risk.level}: {'; '.join(each.risk.reasons)}"] if each.risk.reasons else []
+    if each.complexity.reasons:
+        against.append(f"change {each.complexity.level}: {'; '.join(each.complexity.reasons)}")
+    lacking = [] if each.fits else [f"{format_bytes(each.short_bytes)} short on a device"]
+    remedies = [] if each.fits else [one.words for one in each.remedies]
+    yield " · ".join((*lacking, *remedies, *against, *each.warnings))
+
+
+def _middle(value: Interval | None) -> float | None:
+    return None if value is None else float(value.value)

@@ -1,0 +1,116 @@
+"""The view of clouds: what the plan is worth on every machine one can rent, and whether moving there pays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+
+from capacity_tui.tui.actions import bindings
+from capacity_tui.tui.messages import Explained
+from capacity_tui.tui.screens.asking.screen import ROWS, AskingScreen
+from capacity_tui.tui.screens.cloud.conclusion import Conclusion, conclusion_lines
+from capacity_tui.tui.screens.cloud.offers import Offer, Offers
+from capacity_tui.tui.screens.exporting import Exporting
+from capacity_tui.tui.screens.plan.following import Following
+from capacity_tui.tui.session import Session
+from capacity_tui.tui.widgets.panel import Panel
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.api import ExplanationText
+    from capacity_tui.tui.found import Found
+
+
+class CloudScreen(AskingScreen):
+    """Compares offers of clouds for the current plan.
+
+    Args:
+        session: what every screen works with.
+    """
+
+    VIEW = "cloud"
+    BINDINGS: ClassVar[list[BindingType]] = bindings("cloud")
+    HORIZONTAL_BREAKPOINTS = [(0, "-slender"), (160, "-broad")]  # noqa: RUF012
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (16, "-short"), (22, "-middle"), (36, "-tall")]  # noqa: RUF012
+
+    def __init__(self, session: Session) -> None:
+        offer = Offer()
+        super().__init__(session, Offers(), offer, lambda document, said: document.migration(said))
+        self._offer, self._conclusion = offer, Conclusion()
+        self._told: tuple[tuple[str, str], ...] = ()
+        following = Following(session, self, offer, self.show_text, self._leave_offer, self._explainer)
+        self.commands = {
+            **self.commands,
+            **following.commands,
+            "panel.offer": partial(self.go_to, offer),
+            "found.export": self._export,
+            "cloud.recommendations": self._show_conclusion,
+        }
+
+    @property
+    def panels(self) -> Sequence[Panel]:
+        """The panels that take keys."""
+        return (self.form, self.table, self._offer)
+
+    @property
+    def has_room_aside(self) -> bool:
+        """Whether there is room for the offer beside or below the rows."""
+        return self.has_class("-broad") or self.has_class("-tall")
+
+    def conclusion(self) -> ComposeResult:
+        """Put the verdict below the question."""
+        yield self._conclusion
+
+    def nothing_found(self, found: Found) -> str:
+        """Return that no offer holds the job, or why."""
+        return next(iter(found.remarks), "no offer") + "; Shown all lists what does not hold it"
+
+    def show_row(self) -> None:
+        """Show all of the offer under the cursor, and the verdict over all of them."""
+        found, row = self.table.found, self.table.row
+        self._conclusion.show_found(found, is_old=self.table.is_old)
+        key = row.key if row is not None else ()
+        if key != self._told:
+            self.session.cancel(self, "follow")
+        if key != self._told or not self._offer.is_followed:
+            self._offer.show_explanation(row.page if row is not None else None)
+        self._told = key
+
+    @on(Explained)
+    def show_explanation(self, event: Explained) -> None:
+        """Show where a figure of the offer comes from."""
+        self._offer.open(event.explanation)
+
+    def go_to(self, panel: Panel) -> None:
+        """Give the keys to a panel, and show it where there was no room for it."""
+        super().go_to(panel)
+        if panel is self._offer and (not self.has_room_aside or self.has_class(ROWS)):
+            self.lay_out(aside=True, rows=False)
+
+    def _leave_offer(self) -> None:
+        if self.current is self._offer:
+            self.go_to(self.table)
+
+    def _explainer(self) -> Callable[[str], ExplanationText] | None:
+        """Return what explains figures of the offer that is shown."""
+        found, row = self.table.found, self.table.row
+        if found is None or row is None or found.answered is None or self.table.is_old:
+            return None
+        return partial(found.answered.explained, row)
+
+    def _export(self) -> None:
+        """Show the forms that the offers can be written in, then ask where to write one."""
+        found = self.table.found
+        if found is None or found.answered is None or self.table.is_old:
+            self.session.say("there are no offers yet; nothing was written", "warn")
+            return
+        Exporting(self.session, self.ask).choose("Export the offers", found.answered.exports)
+
+    def _show_conclusion(self) -> None:
+        """Show verdict and recommendations in full."""
+        found = self.table.found
+        self.show_text("Whether to move, and where to", lambda width: conclusion_lines(found, width))
