@@ -236,12 +236,14 @@ if TYPE_CHECKING:
     from capacity_tui.engine.sampling.collective_samples import collective_groups as collective_groups
     from capacity_tui.engine.sampling.collective_samples import sample_collectives as sample_collectives
     from capacity_tui.engine.sampling.kernel_samples import sample_kernels as sample_kernels
+    from capacity_tui.engine.sampling.own_runs import OwnRun as OwnRun
     from capacity_tui.engine.sampling.own_runs import fit_runs as fit_runs
     from capacity_tui.engine.sampling.own_runs import keep_run as keep_run
     from capacity_tui.engine.sampling.own_runs import kept_runs as kept_runs
     from capacity_tui.engine.sampling.own_runs import own_run as own_run
     from capacity_tui.engine.sampling.own_runs import read_runs as read_runs
     from capacity_tui.engine.sampling.own_runs import resolved_run as resolved_run
+    from capacity_tui.engine.sampling.own_runs import run_entry as run_entry
     from capacity_tui.engine.sampling.samples import read_samples as read_samples
     from capacity_tui.engine.sampling.samples import sample_files as sample_files
     from capacity_tui.engine.sampling.torch_kernels import gpu_usable as gpu_usable

@@ -180,7 +180,7 @@ NAMES = {
         "Where:SampledDevice Progress:SamplingProgress sample_kernels choose_backend:sampling_backend "
         "grid_of:sampling_grid"
     ),
-    "sampling.own_runs": "fit_runs keep_run kept_runs own_run read_runs resolved_run",
+    "sampling.own_runs": "OwnRun fit_runs keep_run kept_runs own_run read_runs resolved_run run_entry",
     "sampling.samples": "read_samples sample_files",
     "sampling.torch_kernels": "gpu_usable",
 }

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from statistics import median
-from typing import cast
+from typing import TypeAlias, cast
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.cluster.cluster import Device
 from capacity_tui.engine.cluster.measured_here import device_key, with_measured
-from capacity_tui.engine.errors import Place, PlanError, StorageError
-from capacity_tui.engine.estimate.estimate import estimate_resolved
+from capacity_tui.engine.errors import CapacityError, PlanError
+from capacity_tui.engine.estimate.estimate import estimate_plan, estimate_resolved
 from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
 from capacity_tui.engine.estimate.result import Estimate
-from capacity_tui.engine.files import make_folder, reading_error, write_atomically
 from capacity_tui.engine.machine.machine import Machine
-from capacity_tui.engine.machine.measured_constants import FitError, MeasuredEfficiency, constants_file, possible
+from capacity_tui.engine.machine.measured_constants import FitError, MeasuredEfficiency, possible
+from capacity_tui.engine.observe.history.history import History
+from capacity_tui.engine.observe.history.predictions import entry_of
+from capacity_tui.engine.observe.history.records import RunRecord
+from capacity_tui.engine.observe.history.stores import Wanted
+from capacity_tui.engine.plan.files.loading import plan_from_data
 from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.sampling.earlier_runs import take_over_earlier_runs
 from capacity_tui.engine.sampling.samples import today
 
 # Constants that all scale when the whole machine is faster or slower than its kernels say.
@@ -28,7 +31,10 @@ SPEEDS = ("sustained", "stream", "elementwise")
 # A run this many times faster or slower than estimated is another run than its plan says.
 LARGEST_FACTOR = 20.0
 HALVINGS = 40
-RUNS = ".runs.jsonl"
+STEP, PEAK = "computation.step_seconds", "memory.reserved_bytes"
+MOST_RUNS = 50
+"""A device is fitted to its newest runs: what it was like before tells little, and each takes a while."""
+_DAY = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +54,9 @@ class OwnRun:
     date: str
 
 
+_Case: TypeAlias = tuple[OwnRun, ResolvedPlan]
+
+
 def own_run(plan: Plan, step_seconds: float | None, peak_bytes: float | None) -> OwnRun:
     """Return a run of today.
 
@@ -65,7 +74,11 @@ def resolved_run(plan: Plan, catalog: Catalog, machine: Machine) -> ResolvedPlan
 
 
 def fit_runs(
-    base: MeasuredEfficiency | None, runs: Sequence[OwnRun], machine: Machine, catalog: Catalog
+    base: MeasuredEfficiency | None,
+    runs: Sequence[OwnRun],
+    machine: Machine,
+    catalog: Catalog,
+    left_out: Callable[[OwnRun, CapacityError], None] | None = None,
 ) -> MeasuredEfficiency:
     """Return constants that meet the user's runs: speed and memory outside the allocator, medians over the runs.
 
@@ -74,85 +87,126 @@ def fit_runs(
         runs: of one device.
         machine: this machine.
         catalog: facts.
+        left_out: is told of each run that something else must have been than its plan, which is left out then.
 
     Raises:
-        PlanError: a run is so far from its plan that something else must have run.
+        PlanError: a run is so far from its plan that something else must have run; with ``left_out``, all are.
         HardwareError: the constants that would meet it cannot be.
     """
-    cases = [(run, resolved_run(Plan.model_validate(run.plan), catalog, machine)) for run in runs]
+    cases = list(_resolved(runs, machine, catalog, left_out))
+    if not cases:
+        raise PlanError("none of the runs can be that of its plan", hint="check plans and what was measured")
     device = cases[0][1].cluster.device
     start = base or MeasuredEfficiency(device_key(device), runs[-1].date, {})
-    factors = [_speed_factor(run, resolved, start, catalog) for run, resolved in cases if run.step_seconds]
-    found = start if not factors else _faster(start, device, math.exp(median(math.log(each) for each in factors)))
-    contexts = [_context(run, resolved, found, catalog) for run, resolved in cases if run.peak_bytes]
-    if contexts:
-        found = replace(found, constants={**found.constants, "context_bytes": median(contexts)})
+    timed = list(_possible(cases, lambda run: run.step_seconds, _speed_factor, start, catalog, left_out))
+    found = start if not timed else _faster(start, device, math.exp(median(math.log(factor) for _, factor in timed)))
+    held = list(_possible(cases, lambda run: run.peak_bytes, _context, found, catalog, left_out))
+    if held:
+        found = replace(found, constants={**found.constants, "context_bytes": median(bytes_ for _, bytes_ in held)})
+    if not timed and not held:
+        raise PlanError("none of the runs can be that of its plan", hint="check plans and what was measured")
     errors = (
-        _judged("own runs, step time", cases, found, catalog, _step, lambda run: run.step_seconds),
-        _judged("own runs, memory", cases, found, catalog, _reserved, lambda run: run.peak_bytes),
+        _judged(
+            "own runs, step time", [case for case, _ in timed], found, catalog, _step, lambda run: run.step_seconds
+        ),
+        _judged("own runs, memory", [case for case, _ in held], found, catalog, _reserved, lambda run: run.peak_bytes),
     )
     kept = tuple(error for error in errors if error is not None)
     date = max(start.date, *(run.date for run in runs))
     return possible(replace(found, date=date, errors=(*start.errors, *kept)))
 
 
-def runs_file(key: str, folder: Path | None = None) -> Path:
-    """Return the file of a device's own runs."""
-    return constants_file(key, folder).with_suffix(RUNS)
+def run_entry(
+    run: OwnRun, machine: Machine, catalog: Catalog, details: Mapping[str, object] | None = None
+) -> RunRecord:
+    """Return a run as an entry of the history, with what was predicted of it before it is learnt from.
 
-
-def kept_runs(folder: Path | None = None) -> tuple[OwnRun, ...]:
-    """Return the runs kept for all devices, in the order of the devices' names.
-
-    Raises:
-        StorageError: a file cannot be read.
-    """
-    home = runs_file("any", folder).parent
-    keys = sorted(path.name.removesuffix(RUNS) for path in home.glob(f"*{RUNS}"))
-    return tuple(run for key in keys for run in read_runs(key, folder))
-
-
-def read_runs(key: str, folder: Path | None = None) -> tuple[OwnRun, ...]:
-    """Return the runs kept for a device.
+    Args:
+        run: its plan and what was measured.
+        machine: this machine, with what was measured on it so far.
+        catalog: facts.
+        details: what else there is to tell.
 
     Raises:
-        StorageError: their file cannot be read.
+        CapacityError: its plan cannot be estimated.
     """
-    path = runs_file(key, folder)
-    if not path.exists():
-        return ()
-    try:
-        return tuple(_run(json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines())
-    except OSError as error:
-        raise reading_error(error, path) from error
-    except (ValueError, KeyError, TypeError) as error:
-        raise StorageError("timed runs are damaged", str(error), "move the file away", Place(str(path))) from error
+    predicted = estimate_plan(Plan.model_validate(run.plan), machine, catalog)
+    found = {STEP: run.step_seconds, PEAK: run.peak_bytes}
+    return entry_of(predicted, "run", {key: value for key, value in found.items() if value is not None}, details)
 
 
-def keep_run(key: str, run: OwnRun, folder: Path | None = None) -> tuple[OwnRun, ...]:
-    """Add a run to those kept for a device, and return them all.
+def kept_runs(history: History) -> tuple[OwnRun, ...]:
+    """Return the runs of all devices whose step or memory was measured, in the order of the devices' names.
 
     Raises:
-        StorageError: the file cannot be read or written.
+        StorageError: the history cannot be read.
     """
-    runs = (*read_runs(key, folder), run)
-    path = runs_file(key, folder)
-    make_folder(path.parent)
-    lines = (
-        json.dumps({"plan": r.plan, "step_seconds": r.step_seconds, "peak_bytes": r.peak_bytes, "date": r.date})
-        for r in runs
-    )
-    write_atomically(path, "".join(line + "\n" for line in lines), overwrite=True)
-    return runs
+    take_over_earlier_runs(history)
+    found = history.find(Wanted(measured=True))
+    return tuple(own for run in sorted(found, key=lambda run: (run.device, run.started)) if (own := _own_run(run)))
 
 
-def _run(data: Mapping[str, object]) -> OwnRun:
-    def number(name: str) -> float | None:
-        value = data[name]
-        return None if value is None else float(cast("float", value))
+def read_runs(key: str, history: History, most: int = MOST_RUNS) -> tuple[OwnRun, ...]:
+    """Return the newest runs of a device whose step or memory was measured, the oldest of them first.
 
-    return OwnRun(cast("Mapping[str, object]", data["plan"]), number("step_seconds"), number("peak_bytes"),
-                  str(data["date"]))  # fmt: skip
+    Raises:
+        StorageError: the history cannot be read.
+    """
+    take_over_earlier_runs(history)
+    found = (_own_run(run) for run in reversed(history.find(Wanted(device=key, measured=True))))
+    return tuple(own for own in found if own is not None)[-most:]
+
+
+def keep_run(entry: RunRecord, history: History) -> tuple[OwnRun, ...]:
+    """Add a run to those kept, and return those of its device.
+
+    Raises:
+        StorageError: the history cannot be read or written.
+    """
+    take_over_earlier_runs(history)
+    history.keep(entry)
+    return read_runs(entry.device, history)
+
+
+def _resolved(
+    runs: Sequence[OwnRun], machine: Machine, catalog: Catalog, left_out: Callable[[OwnRun, CapacityError], None] | None
+) -> Iterator[_Case]:
+    """Yield the runs with what their plans stand for here."""
+    for run in runs:
+        try:
+            yield run, resolved_run(plan_from_data(run.plan), catalog, machine)
+        except CapacityError as error:
+            if left_out is None:
+                raise
+            left_out(run, error)
+
+
+def _possible(
+    cases: Sequence[_Case],
+    measured: Callable[[OwnRun], float | None],
+    constant: Callable[[OwnRun, ResolvedPlan, MeasuredEfficiency, Catalog], float],
+    start: MeasuredEfficiency,
+    catalog: Catalog,
+    left_out: Callable[[OwnRun, CapacityError], None] | None,
+) -> Iterator[tuple[_Case, float]]:
+    """Yield the runs of which something was measured, with the constant that meets it."""
+    for case in cases:
+        if not measured(case[0]):
+            continue
+        try:
+            yield case, constant(*case, start, catalog)
+        except PlanError as error:
+            if left_out is None:
+                raise
+            left_out(case[0], error)
+
+
+def _own_run(run: RunRecord) -> OwnRun | None:
+    """Return the run of an entry; None where it ran without a plan, or something else was measured."""
+    step, peak = run.actual.get(STEP), run.actual.get(PEAK)
+    if run.plan is None or not (step or peak):
+        return None
+    return OwnRun(run.plan, step, peak, run.started[:_DAY])
 
 
 def _estimate(resolved: ResolvedPlan, measured: MeasuredEfficiency, catalog: Catalog) -> Estimate:

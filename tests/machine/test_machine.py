@@ -14,9 +14,10 @@ from capacity_tui.engine.estimate.timing.attention import attention_rate
 from capacity_tui.engine.estimate.timing.roofline import gemm_rate
 from capacity_tui.engine.machine.curve import Curve
 from capacity_tui.engine.machine.measured_constants import read_constants
+from capacity_tui.engine.observe.history.history import History
 from capacity_tui.engine.sampling.calibration import chosen_files, fit_samples, write_measured
 from capacity_tui.engine.sampling.kernel_cases import CPU, KernelCase, kernel_grid
-from capacity_tui.engine.sampling.own_runs import fit_runs, keep_run, own_run, read_runs
+from capacity_tui.engine.sampling.own_runs import fit_runs, keep_run, own_run, read_runs, run_entry
 from capacity_tui.engine.sampling.samples import Sample, SampleFile
 
 PLAN = {
@@ -171,9 +172,11 @@ def test_a_run_of_ones_own_sets_speed_and_memory(tmp_path, machine, device):
     assert float(estimate.memory.reserved_bytes.value) == pytest.approx(3 * 2**30, rel=1e-3)
     assert {error.name for error in fitted.errors} == {"own runs, step time", "own runs, memory"}
     key = device_key(device)
-    assert len(keep_run(key, run, tmp_path)) == 1
-    assert read_runs(key, tmp_path) == (json_run := read_runs(key, tmp_path))
-    assert json_run[0].step_seconds == 1.5
+    history = History(tmp_path / "history.sqlite")
+    entry = run_entry(run, machine, catalog)
+    assert entry.ratio["computation.step_seconds"] == 1.5 / entry.predicted["computation.step_seconds"]["value"]
+    assert keep_run(entry, history) == read_runs(key, history) == (run,)
+    assert read_runs("another", history) == ()
 
 
 def test_a_run_that_is_not_its_plan_is_refused(machine):

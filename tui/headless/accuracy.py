@@ -81,12 +81,15 @@ def _of_own_runs() -> tuple[Sequence[AccuracyReport], None]:
         own_measurements,
         predictor,
     )
+    from capacity_tui.tui.headless.kept import opened_history, tell_notes
 
+    history = opened_history()
     rows = [
         row
-        for number, run in enumerate(kept_runs(), 1)
+        for number, run in enumerate(kept_runs(history), 1)
         for row in own_measurements(run.plan, run.step_seconds, run.peak_bytes, run.date, number)
     ]
+    tell_notes(history)
     if not rows:
         raise PlanError(
             "no runs of your own are kept", hint="capacity-tui calibrate --plan FILE --step-seconds S keeps one"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from capacity_tui.tui.headless.kept import chosen_place, store_option
+from capacity_tui.tui.headless.kept import opened_history, store_option, tell_notes
 from capacity_tui.tui.headless.output import as_text, format_of, format_option, output_option, say, tell, write
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def list_runs(
 @output_option
 def show(name: str, as_plan: bool, store: str | None, wanted: str | None, output: Path | None) -> None:
     """Show an entry: where it ran, what was predicted, what was measured."""
-    run = _one(_history(store), name)
+    run = _one(opened_history(store), name)
     if as_plan:
         write(_plan_text(run), output)
         return
@@ -114,7 +114,7 @@ def compare(first: str, second: str, store: str | None, wanted: str | None, outp
         to_json,
     )
 
-    kept = _history(store)
+    kept = opened_history(store)
     a, b = _one(kept, first), _one(kept, second)
     form = wanted or _form_of(output) or "table"
     if form == "json":
@@ -149,10 +149,10 @@ def export(
 @store_option
 def forget(names: tuple[str, ...], store: str | None) -> None:
     """Remove entries for good."""
-    kept = _history(store)
+    kept = opened_history(store)
     runs = [_one(kept, name) for name in names]
     removed = kept.forget(*(run.id for run in runs))
-    _tell_notes(kept)
+    tell_notes(kept)
     say(f"removed {removed} of {len(runs)}" if removed != len(runs) else f"removed {' '.join(run.id for run in runs)}")
 
 
@@ -178,29 +178,17 @@ def _time(text: str) -> str:
     return said.astimezone(UTC).isoformat(timespec="seconds")
 
 
-def _history(store: str | None) -> History:
-    from capacity_tui.engine.api import History
-
-    return History(chosen_place(store))
-
-
 def _found(store: str | None, wanted: WantedRuns) -> tuple[RunRecord, ...]:
-    kept = _history(store)
+    kept = opened_history(store)
     found = kept.find(wanted)
-    _tell_notes(kept)
+    tell_notes(kept)
     return found
 
 
 def _one(kept: History, name: str) -> RunRecord:
     found = kept.one(name)
-    _tell_notes(kept)
+    tell_notes(kept)
     return found
-
-
-def _tell_notes(kept: History) -> None:
-    for note in kept.notes:
-        tell(f"capacity-tui: {note}")
-    kept.notes.clear()
 
 
 def _written(runs: Sequence[RunRecord], form: str) -> str:

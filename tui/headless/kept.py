@@ -12,7 +12,7 @@ from capacity_tui.engine.api import CapacityError
 from capacity_tui.tui.headless.output import tell
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import Answer, HistoryPlace, RunRecord
+    from capacity_tui.engine.api import Answer, History, HistoryPlace, RunRecord
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 
@@ -53,6 +53,24 @@ def keep_estimates(answers: Iterable[Answer], no_history: bool) -> None:
         from capacity_tui.engine.api import history_entry
 
         keep_entries(history_entry(answer) for answer in answers)
+
+
+def opened_history(store: str | None = None) -> History:
+    """Return the history of the place that was named, or chosen before.
+
+    Raises:
+        CapacityError: the settings cannot be read.
+    """
+    from capacity_tui.engine.api import History
+
+    return History(chosen_place(store))
+
+
+def tell_notes(history: History) -> None:
+    """Tell what happened to a history, once."""
+    for note in history.notes:
+        tell(f"capacity-tui: {note}")
+    history.notes.clear()
 
 
 def chosen_place(store: str | None = None) -> HistoryPlace:

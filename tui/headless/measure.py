@@ -12,7 +12,16 @@ import click
 from capacity_tui.tui.headless.output import as_text, format_option, tell, write
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import Catalog, Device, Machine, MeasuredEfficiency, SampledDevice, SamplingProgress
+    from capacity_tui.engine.api import (
+        CapacityError,
+        Catalog,
+        Device,
+        Machine,
+        MeasuredEfficiency,
+        OwnRun,
+        SampledDevice,
+        SamplingProgress,
+    )
 
 GIB = 2**30
 _INTERRUPTED = "stopped; what was timed is kept, the same command goes on from there"
@@ -115,12 +124,15 @@ def calibrate(
 
 def _from_samples(device: str) -> MeasuredEfficiency:
     from capacity_tui.engine.api import fit_runs, read_runs
+    from capacity_tui.tui.headless.kept import opened_history, tell_notes
 
     where: SampledDevice = "cpu" if device == "auto" and not _this_device("gpu")[2] else _named(device)
     found, machine, _ = _this_device(where)
-    runs = read_runs(_key(found))
+    history = opened_history()
+    runs = read_runs(_key(found), history)
+    tell_notes(history)
     measured = _sampled(found, needed=not runs)
-    return fit_runs(measured, runs, machine, _catalog()) if runs else _needed(measured)
+    return fit_runs(measured, runs, machine, _catalog(), _tell_left_out) if runs else _needed(measured)
 
 
 def _from_run(
@@ -133,22 +145,32 @@ def _from_run(
         own_run,
         read_run_log,
         resolved_run,
+        run_entry,
         with_auto_resolved,
     )
+    from capacity_tui.tui.headless.kept import opened_history, tell_notes
     from capacity_tui.tui.headless.plans import read_plan
 
     peak = None if peak_gib is None else peak_gib * GIB
     if log_path is not None:
         told = read_run_log(str(log_path))
         step_seconds, peak = step_seconds or told.step_seconds, peak or told.peak_bytes
-    machine, catalog = replace(detect(), measured=()), _catalog()
+    known, catalog = detect(), _catalog()
+    machine = replace(known, measured=())
     plan = with_auto_resolved(read_plan(plan_name), machine, catalog)
     run = own_run(plan, step_seconds, peak)
     device = resolved_run(plan, catalog, machine).cluster.device
     base = _sampled(device, needed=False)
     # Fitted before it is kept, so that a run that cannot be is never kept.
     fit_runs(base, (run,), machine, catalog)
-    return fit_runs(base, keep_run(_key(device), run), machine, catalog)
+    history = opened_history()
+    runs = keep_run(run_entry(run, known, catalog), history)
+    tell_notes(history)
+    return fit_runs(base, runs, machine, catalog, _tell_left_out)
+
+
+def _tell_left_out(run: OwnRun, error: CapacityError) -> None:
+    tell(f"capacity-tui: the run of {run.date} is left out: {error.one_line()}")
 
 
 def _sampled(device: Device, *, needed: bool) -> MeasuredEfficiency | None:
