@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.catalog import Catalog as Catalog
     from capacity_tui.engine.catalog import load_catalog as load_catalog
     from capacity_tui.engine.catalog import table as _catalog_table
+    from capacity_tui.engine.catalog.fleet_files.files import is_fleet_file as is_fleet_file
     from capacity_tui.engine.catalog.price_age import PriceAge as PriceAge
     from capacity_tui.engine.catalog.price_age import price_age as price_age
     from capacity_tui.engine.catalog.rows import prices as _catalog_rows_prices
@@ -135,6 +136,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.fleet.alternative import Migration as Migration
     from capacity_tui.engine.fleet.alternative import MovePart as MovePart
     from capacity_tui.engine.fleet.alternative import Recommendation as Recommendation
+    from capacity_tui.engine.fleet.checking import check_fleet_files as check_fleet_files
     from capacity_tui.engine.fleet.migrate import migrate as migrate
     from capacity_tui.engine.fleet.question import JOB_KINDS as JOB_KINDS
     from capacity_tui.engine.fleet.question import JobKind as JobKind

@@ -82,6 +82,8 @@ NAMES = {
     "fleet.alternative": "Alternative Level:RiskLevel Migration MovePart Recommendation Remedy:MigrationRemedy",
     "fleet.migrate": "migrate",
     "fleet.question": "JOB_KINDS JobKind MigrationQuestion kind_of:job_kind_of",
+    "catalog.fleet_files.files": "is_fleet_file",
+    "fleet.checking": "check_fleet_files",
     "fleet.sizes": "sizes_in_precisions",
     # Choices
     "choose.advice.host_requirements": "run_space",

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import TypeVar
 
+from capacity_tui.engine.catalog.fleet_files.files import (
+    Known,
+    fleet_files_at,
+    fleet_files_below,
+    fleet_files_in,
+    read_fleet_files,
+)
+from capacity_tui.engine.catalog.fleet_files.said import Remark, Said
 from capacity_tui.engine.catalog.models_table import ArchitectureTable
 from capacity_tui.engine.catalog.parsed import parse_shipped
 from capacity_tui.engine.catalog.quantization_table import QuantizationTable
@@ -56,10 +64,12 @@ class Catalog:
     Args:
         user_directory: where the user's own files lie: ``accelerators.yaml`` or ``accelerators/*.yaml``
             adds to the accelerators, ``aliases.yaml`` adds names, and so on.
+        fleet_files: JSON files of the fleet guide, which are laid over both.
     """
 
-    def __init__(self, user_directory: Path) -> None:
+    def __init__(self, user_directory: Path, fleet_files: Sequence[Path] = ()) -> None:
         self.user_directory = user_directory
+        self.fleet_files = fleet_files
 
     @cached_property
     def accelerators(self) -> Table[Accelerator]:
@@ -104,7 +114,11 @@ class Catalog:
     @cached_property
     def instances(self) -> Table[Instance]:
         """Cloud instances and their prices."""
-        return self._table("instances", "instance", Instance)
+        named = {
+            "accelerator": self.accelerators.find,
+            "network_link": self.links.find,
+        }
+        return self._table("instances", "instance", Instance, named)
 
     @cached_property
     def regions(self) -> Table[Region]:
@@ -204,17 +218,22 @@ class Catalog:
     @cached_property
     def workloads(self) -> Table[Workload]:
         """What somebody runs on some instance, to compare others for."""
-        return self._table("workloads", "workload", Workload)
+        named = {
+            "scenario.current_instance": self.instances.find,
+            "scenario.model_size": self.architectures.find,
+            "scenario.precision": self.precisions.find,
+        }
+        return self._table("workloads", "workload", Workload, named)
 
     @cached_property
     def workload_sets(self) -> Table[WorkloadSet]:
         """Workloads that answer one question together."""
-        return self._table("workload_sets", "set of workloads", WorkloadSet)
+        return self._table("workload_sets", "set of workloads", WorkloadSet, {"workloads": self.workloads.find})
 
     def with_tables(self, tables: Mapping[str, Table[Row]]) -> Catalog:
         """Return the catalogue with other tables in place of some, by the names of its attributes."""
-        changed = Catalog(self.user_directory)
-        read = {name: table for name, table in vars(self).items() if not name.startswith("_")}
+        changed = Catalog(self.user_directory, self.fleet_files)
+        read = {name: table for name, table in vars(self).items() if isinstance(table, Table)}
         for name, table in {**read, **tables}.items():
             setattr(changed, name, table)
         return changed
@@ -247,7 +266,12 @@ class Catalog:
     def problems(self) -> tuple[CapacityError, ...]:
         """What is wrong with the user's own files, over all tables."""
         found = [problem for _, table in self.tables() for problem in table.problems]
-        return (*self._aliases[1], *found)
+        return (*self._aliases[1], *self._said.problems, *found)
+
+    @property
+    def remarks(self) -> tuple[Remark, ...]:
+        """What of the files of the fleet guide was read otherwise than it is written."""
+        return tuple(self._said.remarks)
 
     def sold_together(self, name: str) -> int:
         """Return the devices that come with one of a name: those of an instance, else 1."""
@@ -269,12 +293,28 @@ class Catalog:
         hint = f"nearest known: {', '.join(near)}" if near else "list them with: capacity-tui hardware --list"
         raise CatalogError(f"no hardware is called {name!r}"[:200], hint=hint)
 
-    def _table(self, folder: str, kind: str, row_type: type[RowT]) -> Table[RowT]:
-        return Table(kind, row_type, *self._parts(folder))
+    def _table(
+        self, folder: str, kind: str, row_type: type[RowT], named: Mapping[str, Callable[[str], Row]] | None = None
+    ) -> Table[RowT]:
+        return Table(kind, row_type, *self._parts(folder), self._said.documents.get(folder, ()), named)
 
     def _parts(self, folder: str) -> tuple[Sequence[Traversable], Sequence[Path], Mapping[str, str]]:
         """Return the shipped files, the user's files and the aliases of a table."""
-        return _shipped_files(folder), self._own_files(folder), self._aliases[0].get(folder, {})
+        aliases = {**self._aliases[0].get(folder, {}), **self._said.aliases.get(folder, {})}
+        return _shipped_files(folder), self._own_files(folder), aliases
+
+    @cached_property
+    def _said(self) -> Said:
+        """What the files of the fleet guide say."""
+        if not self.fleet_files:
+            return Said()
+        plain = Catalog(self.user_directory)
+        ids = {
+            "model_sizes": plain.model_sizes.find_id,
+            "workloads": plain.workloads.find_id,
+            "workload_sets": plain.workload_sets.find_id,
+        }
+        return read_fleet_files(self.fleet_files, Known(plain.instances, plain.accelerators, ids))
 
     def _own_files(self, stem: str) -> list[Path]:
         alone = self.user_directory / f"{stem}.yaml"
@@ -303,18 +343,25 @@ def _add_aliases(aliases: dict[str, dict[str, str]], document: Document) -> None
         aliases[table] |= {alias: str(row_id) for alias, row_id in names.items()}
 
 
-def load_catalog(user_directory: Path | None = None) -> Catalog:
+def load_catalog(user_directory: Path | None = None, fleet_files: Path | None = None) -> Catalog:
     """Return the catalogue, with the user's own files from a directory laid over it.
 
     Args:
         user_directory: default is ``catalog`` in the user's configuration directory of capacity-tui.
+        fleet_files: a JSON file of the fleet guide, or a folder that has some; default are those in the user's
+            configuration directory, which such a file goes over.
+
+    Raises:
+        CatalogError: there is no such file, or none in the folder.
     """
-    return _load(user_directory)
+    return _load(user_directory, fleet_files)
 
 
 @cache
-def _load(user_directory: Path | None) -> Catalog:
-    return Catalog(user_directory or config_folder() / "catalog")
+def _load(user_directory: Path | None, fleet_files: Path | None) -> Catalog:
+    home = config_folder()
+    found = fleet_files_in(user_directory) if user_directory else fleet_files_below(home)
+    return Catalog(user_directory or home / "catalog", [*found, *(fleet_files_at(fleet_files) if fleet_files else ())])
 
 
 def _shipped_files(stem: str) -> list[Traversable]:

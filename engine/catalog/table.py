@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, reduce
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -40,6 +40,9 @@ class Table(Mapping[str, RowT], Generic[RowT]):
         shipped: YAML files of the package, each a mapping of id to fields.
         own: the user's YAML files of the same form; they add rows and override fields of shipped ones.
         aliases: other names of ids.
+        documents: what other files of the user's say in the same form; they go over ``own``.
+        named: fields, by dotted path, that name rows of other tables, and what finds those; a row of the user's that
+            names none is left out.
     """
 
     def __init__(
@@ -49,12 +52,16 @@ class Table(Mapping[str, RowT], Generic[RowT]):
         shipped: Sequence[Traversable],
         own: Sequence[Path] = (),
         aliases: Mapping[str, str] | None = None,
+        documents: Sequence[Document] = (),
+        named: Mapping[str, Callable[[str], Row]] | None = None,
     ) -> None:
         self.kind = kind
         self.row_type = row_type
         self._files = shipped
         self._own_files = own
         self._aliases = aliases or {}
+        self._own_documents = documents
+        self._named = named or {}
         self._rows: dict[str, RowT] = {}
 
     def __getitem__(self, row_id: str) -> RowT:
@@ -113,7 +120,7 @@ class Table(Mapping[str, RowT], Generic[RowT]):
         if name in self:
             return name
         found = self._ids_by_key.get(key_of(name)) or self._ids_by_name.get(key_of(name))
-        brandless = brandless_key_of(name, self._brands)
+        brandless = brandless_key_of(name, self.brands)
         return found or self._ids_by_key.get(brandless) or self._ids_by_name.get(brandless)
 
     def nearest(self, name: str) -> tuple[str, ...]:
@@ -132,7 +139,7 @@ class Table(Mapping[str, RowT], Generic[RowT]):
         return {row_id: _laid_over(rows, fields) for row_id, fields in rows.items()}
 
     @cached_property
-    def _brands(self) -> re.Pattern[str]:
+    def brands(self) -> re.Pattern[str]:
         """What is left out of names: the shipped brands, and the vendors of the user's own rows."""
         vendors = (getattr(row, "vendor", "") for row in self._own[0].values())
         return brand_pattern((*_shipped_brands(), *filter(None, vendors)))
@@ -150,7 +157,7 @@ class Table(Mapping[str, RowT], Generic[RowT]):
             fields = own.model_dump() if own else self._shipped[row_id]
             for name in filter(None, map(fields.get, ("name", *self.row_type.other_names))):
                 ids.setdefault(key_of(name), row_id)
-                ids.setdefault(brandless_key_of(name, self._brands), row_id)
+                ids.setdefault(brandless_key_of(name, self.brands), row_id)
         return ids
 
     @cached_property
@@ -158,26 +165,31 @@ class Table(Mapping[str, RowT], Generic[RowT]):
         """The valid rows of the user's files, and the problems of the others."""
         rows: dict[str, RowT] = {}
         problems: list[CapacityError] = []
-        for path in self._own_files:
-            try:
-                document = read_yaml(path)
-                if document.data is not None and not isinstance(document.data, dict):
-                    hint = "write one block a row: its id, a colon, then its fields indented"
-                    raise CatalogError("not a catalogue", hint=hint, place=document.place())
-            except CapacityError as problem:
-                problems.append(problem)
-                continue
-            for row_id in document.data or {}:
+        for document in (*self._read_own(problems), *self._own_documents):
+            for row_id in document.data if isinstance(document.data, dict) else {}:
                 try:
-                    rows[row_id] = self._own_row(row_id, document, path)
+                    row = self._own_row(row_id, document, rows.get(row_id))
+                    rows[row_id] = self._with_known_names(row, document)
                 except ValidationError as error:
                     problems += refusals(error, self.row_type, document, (row_id,), CatalogError)
                 except CatalogError as problem:
                     problems.append(problem)
         return rows, tuple(problems)
 
-    def _own_row(self, row_id: str, document: Document, path: Path) -> RowT:
-        """Return a row of the user's, laid over the shipped one of the same id."""
+    def _read_own(self, problems: list[CapacityError]) -> Iterator[Document]:
+        """Yield the user's files that can be read."""
+        for path in self._own_files:
+            try:
+                document = read_yaml(path)
+                if document.data is not None and not isinstance(document.data, dict):
+                    hint = "write one block a row: its id, a colon, then its fields indented"
+                    raise CatalogError("not a catalogue", hint=hint, place=document.place())
+                yield document
+            except CapacityError as problem:
+                problems.append(problem)
+
+    def _own_row(self, row_id: str, document: Document, before: RowT | None) -> RowT:
+        """Return a row of the user's, laid over the shipped one of the same id, or over one of an earlier file."""
         own = document.data[row_id] if isinstance(document.data, dict) else None
         if not isinstance(own, dict):
             raise CatalogError("a row must be a block of fields", place=document.place(row_id))
@@ -189,17 +201,42 @@ class Table(Mapping[str, RowT], Generic[RowT]):
         pattern = self._shipped.get(str(own.get(LIKE)), {})
         if LIKE in own and not pattern:
             raise CatalogError(f"no {self.kind} is called {own[LIKE]!r}"[:200], place=document.place(row_id, LIKE))
+        path = Path(document.file or "")
         changed = datetime.fromtimestamp(path.stat().st_mtime, UTC).date()
-        base = shipped or {
-            **pattern,
-            "name": row_id,
-            "source": f"user file {path.name}",
-            "checked": changed,
-            "confidence": "B",
-        }
+        earlier = before and before.model_dump(exclude={"id", "provenance", "overrides"}, exclude_unset=True)
+        base = (
+            earlier
+            or shipped
+            or {
+                **pattern,
+                "name": row_id,
+                "source": f"user file {path.name}",
+                "checked": changed,
+                "confidence": "B",
+            }
+        )
         known = {"id": printable(row_id), "provenance": FROM_USER, "overrides": tuple(own) if shipped else ()}
         texts = printable_data(_merged(base, own))
         return self.row_type.model_validate({**cast("_Fields", texts), **known})
+
+    def _with_known_names(self, row: RowT, document: Document) -> RowT:
+        """Return a row whose names of other rows are those rows' ids.
+
+        Raises:
+            CatalogError: nothing is called so.
+        """
+        for path, find in self._named.items():
+            steps = path.split(".")
+            value: Any = reduce(getattr, steps, cast("Any", row))
+            for name in value if isinstance(value, tuple) else (value,) if value else ():
+                try:
+                    found = find(name).id
+                except CatalogError as error:
+                    place = document.place(row.id, *steps)
+                    raise CatalogError(error.title, error.detail, error.hint, place) from None
+                if len(steps) == 1 and value == name:
+                    row = row.model_copy(update={path: found})
+        return row
 
     def _shipped_row(self, row_id: str) -> RowT:
         try:

@@ -89,3 +89,24 @@ def test_a_medium_model_takes_what_the_guide_says(run: Run) -> None:
     assert rows[0]["parameter_count_billion"] == 35
     line = next(line for line in run("fleet", "sizes", *wanted).splitlines() if line.startswith("medium"))
     assert line.split()[1:7] == ["35", "B", "140.0", "70.0", "70.0", "35.0"]
+
+
+def test_faults_of_ones_own_files_are_named_and_the_rest_is_used(
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "model_config.json"
+    path.write_text('{"model_sizes": {"huge": {"parameter_count_billion": 700}, // mine\n"odd": {"parameters": 3}}}')
+    assert main(("fleet", "check", "--config", str(tmp_path), "--format", "json")) == 2
+    said = json.loads(capsys.readouterr().out)
+    assert not said["valid"]
+    assert said["files"] == [str(path)]
+    assert {(fault["line"], fault["field"]) for fault in said["faults"]} >= {(2, "odd.parameters")}
+    rows = json.loads(run("fleet", "sizes", "--precision", "fp8", "--config", str(path), "--format", "json"))
+    assert next(row["weights_gb"] for row in rows if row["id"] == "huge") == 700
+    assert main(("validate", str(path))) == 2
+    assert "odd.parameters: unknown field" in capsys.readouterr().err
+    price = tmp_path / "price.json"
+    price.write_text('{"P5": {"on_demand_cost_per_hour": 45.0}}')
+    assert main(("validate", str(price))) == 0
+    assert main(("fleet", "check", "--config", str(tmp_path / "none"))) == 2
+    assert "no such file or folder" in capsys.readouterr().err

@@ -133,7 +133,10 @@ def _on_each(flags: PlanFlags, gpus: tuple[str, ...]) -> tuple[PlanFlags, ...]:
 @click.argument("files", nargs=-1, metavar="[FILE...]", type=click.Path())
 @plan_flags
 def validate(files: tuple[str, ...], flags: PlanFlags) -> int:
-    """Check plans and say what is wrong where; without a FILE or flags, only in your own catalogue."""
+    """Check plans, and JSON files of instances, sizes and workloads, and say what is wrong where.
+
+    Without a FILE or flags only your own catalogue is checked.
+    """
     from capacity_tui.engine.api import load_catalog, plugin_problems
 
     catalog = load_catalog()
@@ -148,7 +151,9 @@ def validate(files: tuple[str, ...], flags: PlanFlags) -> int:
 
 
 def _validated(name: str | None, flags: PlanFlags, catalog: Catalog) -> int:
-    """Say what is wrong with a plan, or that it is valid and what it sets in vain; return the exit code."""
+    """Say what is wrong with a file, or that it is valid and what it sets in vain; return the exit code."""
+    if name is not None and name.endswith(".json") and (code := _validated_fleet_file(Path(name))) is not None:
+        return code
     from capacity_tui.engine.api import plan_faults, plan_remarks
 
     try:
@@ -164,6 +169,20 @@ def _validated(name: str | None, flags: PlanFlags, catalog: Catalog) -> int:
     for place, reason in vain:
         tell(f"capacity-tui: {place}: changes nothing here: {reason}")
     return max((fault.exit_code for fault in found), default=0)
+
+
+def _validated_fleet_file(path: Path) -> int | None:
+    """Say what is wrong with a file of instances, sizes or workloads; None where it is no such file."""
+    from capacity_tui.engine.api import check_fleet_files, is_fleet_file
+
+    if not path.is_file() or not is_fleet_file(path):
+        return None
+    checked = check_fleet_files(path)
+    for line in [each.one_line() for each in checked.faults] + [each.one_line() for each in checked.remarks]:
+        tell(f"capacity-tui: {line}")
+    if not checked.faults:
+        say(f"{path}: valid")
+    return max((fault.exit_code for fault in checked.faults), default=0)
 
 
 def _further(source: PlanSource | None, name: str) -> str:

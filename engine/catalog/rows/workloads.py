@@ -47,6 +47,6 @@ class Workload(Row):
 class WorkloadSet(Row):
     """Workloads that answer one question together."""
 
-    purpose: str
+    purpose: str = Field("", description="what question they answer")
     use_case: str = Field("", description="who it is for")
     workloads: tuple[str, ...] = Field(description="ids in the workloads catalogue")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from capacity_tui.tui.headless.fleet.config import config_option
 from capacity_tui.tui.headless.listings import write_data, write_table
 from capacity_tui.tui.headless.output import format_of, format_option, output_option, tell_problems
 
@@ -16,11 +17,14 @@ from capacity_tui.tui.headless.output import format_of, format_option, output_op
 @click.option("--precision", "precisions", multiple=True, metavar="P", help="Only this precision; may be repeated.")
 @format_option("table", "json", "yaml")
 @output_option
-def sizes(names: tuple[str, ...], precisions: tuple[str, ...], wanted: str | None, output: Path | None) -> None:
+@config_option
+def sizes(
+    names: tuple[str, ...], precisions: tuple[str, ...], wanted: str | None, output: Path | None, config: Path | None
+) -> None:
     """Tell what the weights of models of known sizes take in each precision, in GB (billions of bytes)."""
     from capacity_tui.engine.api import format_number, load_catalog, sizes_in_precisions
 
-    catalog = load_catalog()
+    catalog = load_catalog(fleet_files=config)
     tell_problems(catalog.model_sizes.problems)
     found = sizes_in_precisions(catalog, precisions, names)
     form = wanted or format_of(output)

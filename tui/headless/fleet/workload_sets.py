@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from capacity_tui.tui.headless.fleet.config import config_option
 from capacity_tui.tui.headless.listings import (
     fields,
     listing_options,
@@ -20,12 +21,15 @@ from capacity_tui.tui.headless.output import format_of, tell_problems
 @click.command()
 @listing_options
 @click.option("--details", metavar="ID", help="All that is known about one.")
-def sets(listing: bool, details: str | None, text: str, wanted: str | None, output: Path | None) -> None:
+@config_option
+def sets(
+    listing: bool, details: str | None, text: str, wanted: str | None, output: Path | None, config: Path | None
+) -> None:
     """List the sets of workloads, with what each is for."""
     del listing
     from capacity_tui.engine.api import load_catalog
 
-    table = load_catalog().workload_sets
+    table = load_catalog(fleet_files=config).workload_sets
     tell_problems(table.problems)
     form = wanted or format_of(output)
     if details is not None:

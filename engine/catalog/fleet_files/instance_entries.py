@@ -1,0 +1,237 @@
+"""Instances of the fleet guide's file as rows: which instance an entry means, and what its figures mean."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from capacity_tui.engine.catalog.checking import refusals
+from capacity_tui.engine.catalog.fleet_files.instance_entry import InstanceEntry
+from capacity_tui.engine.catalog.fleet_files.own_accelerator import accelerator_of, nearest_accelerator
+from capacity_tui.engine.catalog.fleet_files.said import Remark, Said
+from capacity_tui.engine.catalog.reading import Document, KeyPath
+from capacity_tui.engine.catalog.rows.devices import Accelerator, Instance
+from capacity_tui.engine.catalog.table import Table
+from capacity_tui.engine.errors import CatalogError, Place
+from capacity_tui.engine.printable import printable
+from capacity_tui.engine.units import format_money
+
+_ALIKE = 0.1
+"""How far figures of one thing may differ, as a share."""
+_FACTORS = ("memory_bandwidth_factor", "interconnect_multiplier")
+
+
+def add_instances(
+    said: Said, instances: Table[Instance], accelerators: Table[Accelerator], document: Document, at: KeyPath
+) -> None:
+    """Add the instances of a file.
+
+    Args:
+        said: gets them.
+        instances: rows that are known.
+        accelerators: devices that are known.
+        document: the file.
+        at: where the entries stand in it.
+    """
+    data: Any = document.data
+    for step in at:
+        data = data[step]
+    rows: dict[str, tuple[KeyPath, Any]] = {}
+    for name, given in data.items():
+        path = (*at, name)
+        try:
+            entry = InstanceEntry.model_validate(given)
+        except ValidationError as error:
+            said.problems += refusals(error, InstanceEntry, document, path, CatalogError)
+            continue
+        reading = _Reading(name, entry, document, path, said)
+        known = instances.find_id(name)
+        found = reading.known(instances[known], instances, accelerators) if known else reading.own(accelerators)
+        if found is not None:
+            rows[found[0]] = (path, found[1])
+    said.add("instances", document, rows)
+
+
+class _Reading:
+    """One entry of the file, and what is said of it."""
+
+    def __init__(self, name: str, entry: InstanceEntry, document: Document, path: KeyPath, said: Said) -> None:
+        self.name, self.entry, self.document, self.path, self.said = name, entry, document, path, said
+
+    def known(
+        self, row: Instance, instances: Table[Instance], accelerators: Table[Accelerator]
+    ) -> tuple[str, dict[str, Any]]:
+        """Return the row that an entry changes, and the fields it changes: what it costs."""
+        self._tell_factors()
+        meant = self._meant(row, instances)
+        if meant.id != row.id:
+            self.said.aliases.setdefault("instances", {})[self.name] = meant.id
+        self._compare(meant, accelerators[meant.accelerator])
+        return meant.id, self._prices(self._share(meant) or 1.0)
+
+    def own(self, accelerators: Table[Accelerator]) -> tuple[str, dict[str, Any]] | None:
+        """Return the row of an instance nobody else has; None where too little is said of it."""
+        entry = self.entry
+        if entry.gpu_type is None or entry.gpu_memory_gb is None:
+            missing = "gpu_type" if entry.gpu_type is None else "gpu_memory_gb"
+            detail = f"no instance is called {printable(self.name)!r}, and a new one needs {missing}"
+            self.said.problems.append(
+                CatalogError("a field is missing", detail, "add it, or correct the name", self._at())
+            )
+            return None
+        self._tell_factors()
+        device = accelerator_of(entry.gpu_type, entry.gpu_memory_gb, accelerators)
+        if device is None:
+            device = self._new_device(entry, entry.gpu_type, entry.gpu_memory_gb, accelerators)
+        elif entry.compute_tflops:
+            self._compare_peak(accelerators[device], entry.compute_tflops)
+        count = entry.gpus_per_instance
+        if count is None:
+            self._tell("gpus_per_instance", "not given: one GPU")
+        fields: dict[str, Any] = {
+            "name": entry.name or self.name,
+            "provider": "own",
+            "accelerator": device,
+            "accelerator_count": count or 1,
+            "accelerator_memory_gb": entry.gpu_memory_gb,
+            "vcpus": entry.vcpus,
+            "in_node_link": entry.interconnect_type,
+            "in_node_gbs": self._direction(),
+            **self._prices(1.0),
+        }
+        return self.name, {key: value for key, value in fields.items() if value is not None}
+
+    def _meant(self, row: Instance, instances: Table[Instance]) -> Instance:
+        """Return the size of an instance that an entry is about, by its GPUs and by its price."""
+        count, usd = self.entry.gpus_per_instance, self.entry.on_demand_cost_per_hour
+        if count is None or count == row.sold_devices:
+            return row
+        others = [
+            each
+            for each in instances.where("accelerator", row.accelerator)
+            if each.provider == row.provider and each.accelerator_count == count
+        ]
+        priced = [each for each in (row, *others) if each.on_demand_usd_per_hour]
+        if usd is None or not priced:
+            return others[0] if others else row
+
+        def distance(each: Instance) -> float:
+            return abs(math.log(usd / (each.on_demand_usd_per_hour or usd)))
+
+        meant = min(priced, key=distance)
+        if meant is row:
+            dearer = min(others, key=distance, default=None)
+            beside = f"; {dearer.name} with {count} costs {_usd(dearer)}" if dearer else ""
+            words = f"{count} GPUs, but a price of {row.name} with {row.sold_devices} ({_usd(row)}){beside}"
+            self._tell("gpus_per_instance", f"{words}: read as the price of {row.name}")
+        return meant
+
+    def _share(self, row: Instance) -> float | None:
+        """Return by what prices are multiplied: all GPUs where they are plainly those of one; None as they are."""
+        usd, known, count = self.entry.on_demand_cost_per_hour, row.on_demand_usd_per_hour, row.sold_devices
+        if usd is None or known is None or count == 1 or not 0.6 < usd * count / known < 1.6:
+            return None
+        words = f"{format_money(usd)} is the price of one GPU: {row.name} has {count} and costs {_usd(row)}"
+        self._tell("on_demand_cost_per_hour", f"{words}; read as {format_money(usd * count)} for the instance")
+        return float(count)
+
+    def _prices(self, times: float) -> dict[str, Any]:
+        """Return the prices of an entry, of the day on which its file was written."""
+        entry = self.entry
+        prices = {
+            "on_demand_usd_per_hour": entry.on_demand_cost_per_hour,
+            "spot_usd_per_hour": entry.spot_cost_per_hour,
+        }
+        found: dict[str, Any] = {key: usd * times for key, usd in prices.items() if usd is not None}
+        if found and self.document.file:
+            written = datetime.fromtimestamp(Path(self.document.file).stat().st_mtime, UTC)
+            found["price_date"] = written.date().isoformat()
+        return found
+
+    def _compare(self, row: Instance, device: Accelerator) -> None:
+        """Tell where figures of an entry are not those of its hardware: those of the hardware are used."""
+        entry = self.entry
+        memory = row.accelerator_memory_gb
+        if entry.gpu_memory_gb and memory and not _alike(entry.gpu_memory_gb, memory):
+            self._tell("gpu_memory_gb", f"{entry.gpu_memory_gb:g} GB: a {device.name} of {row.name} has {memory:g}")
+        if entry.vcpus and row.vcpus and entry.vcpus != row.vcpus:
+            self._tell("vcpus", f"{entry.vcpus}: {row.name} has {row.vcpus}")
+        if entry.compute_tflops:
+            self._compare_peak(device, entry.compute_tflops)
+        if entry.interconnect_bandwidth_gbps:
+            self._compare_link(row, device, entry.interconnect_bandwidth_gbps)
+
+    def _compare_peak(self, device: Accelerator, tflops: float) -> None:
+        dense = device.fp16_tflops or device.bf16_tflops or device.fp32_tflops
+        if dense is None or _alike(tflops, dense):
+            return
+        sparse = device.fp16_marketed_sparse_tflops or 2 * dense
+        what = "the headline with sparsity" if _alike(tflops, sparse) else "not what its datasheet says"
+        self._tell("compute_tflops", f"{tflops:g} is {what}: {device.name} reaches {dense:g} dense, which is used")
+
+    def _compare_link(self, row: Instance, device: Accelerator, stated: float) -> None:
+        link = row.in_node_gbs if row.in_node_gbs else device.link_gbs
+        if not device.link_gbs:
+            path = f"{link:g} GB/s per direction over {row.in_node_link or 'PCIe'}" if link else "PCIe alone"
+            words = f"GB/s: {device.name} has no such link: {path} is used"
+        elif link and _alike(stated, 2 * link):
+            words = f"is GB/s in both directions together: {link:g} GB/s per direction is used"
+        elif link:
+            words = f"is neither Gbit/s nor GB/s of {device.name}: its {link:g} GB/s per direction is used"
+        self._tell("interconnect_bandwidth_gbps", f"{stated:g} {words}")
+
+    def _direction(self) -> float | None:
+        """Return what one direction of the links of a new instance carries, GB/s."""
+        stated = self.entry.interconnect_bandwidth_gbps
+        if stated is None:
+            return None
+        words = f"{stated:g} is read as GB/s in both directions together, as the guide has them: {stated / 2:g} each"
+        self._tell("interconnect_bandwidth_gbps", words)
+        return stated / 2
+
+    def _new_device(
+        self, entry: InstanceEntry, gpu_type: str, memory_gb: float, accelerators: Table[Accelerator]
+    ) -> str:
+        """Add the accelerator of a new instance, and return its id."""
+        row_id = "-".join(gpu_type.lower().split())
+        fields: dict[str, Any] = {
+            "name": gpu_type,
+            "vendor": gpu_type.split(maxsplit=1)[0] if gpu_type.split() else gpu_type,
+            "memory_mib": int(memory_gb * 1e9 / 2**20),
+            "memory_mib_assumed": True,
+            "link_gbs": None if entry.interconnect_bandwidth_gbps is None else entry.interconnect_bandwidth_gbps / 2,
+        }
+        if entry.compute_tflops:
+            peak = entry.compute_tflops / 2
+            near = nearest_accelerator(peak, memory_gb, accelerators)
+            fields |= {"fp16_tflops": peak, "bf16_tflops": peak, "bandwidth_gbs": near.bandwidth_gbs}
+            words = f"not in these files: {near.bandwidth_gbs:g} GB/s of {near.name}, the nearest in peak and memory"
+            self._tell("gpu_type", f"memory bandwidth is {words}; a row of accelerators.yaml can say it")
+            words = f"{entry.compute_tflops:g} is read as the headline with sparsity, as the guide has them: {peak:g}"
+            self._tell("compute_tflops", f"{words} dense; a row of accelerators.yaml can say it exactly")
+        known = {key: value for key, value in fields.items() if value is not None}
+        self.said.add("accelerators", self.document, {row_id: (self.path, known)})
+        return row_id
+
+    def _tell_factors(self) -> None:
+        for name in _FACTORS:
+            if getattr(self.entry, name) is not None:
+                self._tell(name, "not used: bandwidth and efficiency of the hardware itself stand in its place")
+
+    def _tell(self, field: str, words: str) -> None:
+        self.said.remarks.append(Remark(self.document.place(*self.path, field), words))
+
+    def _at(self) -> Place:
+        return self.document.place(*self.path)
+
+
+def _alike(one: float, other: float) -> bool:
+    return abs(one / other - 1) <= _ALIKE
+
+
+def _usd(row: Instance) -> str:
+    return f"{format_money(row.on_demand_usd_per_hour)}/h"
