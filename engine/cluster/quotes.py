@@ -128,13 +128,11 @@ def region_id(name: str, catalog: Catalog) -> str:
 
 def _blocks(row: Instance) -> Iterator[tuple[str | None, RegionPrice]]:
     """Yield the prices of a row by region, its own first; on demand and spot may be known of different ones."""
-    spot_region = row.spot_region or row.region
-    plain, spot = row.on_demand_usd_per_hour, row.spot_usd_per_hour
-    shared = spot if spot_region == row.region else None
-    if plain is not None or shared is not None:
-        yield row.region, RegionPrice(on_demand_usd_per_hour=plain, spot_usd_per_hour=shared)
-    if spot is not None and shared is None:
-        yield spot_region, RegionPrice(spot_usd_per_hour=spot)
+    if row.on_demand_usd_per_hour is not None:
+        yield row.region, RegionPrice(on_demand_usd_per_hour=row.on_demand_usd_per_hour)
+    if row.spot_usd_per_hour is not None:
+        spot = RegionPrice(spot_usd_per_hour=row.spot_usd_per_hour, price_date=row.spot_price_date)
+        yield row.spot_region or row.region, spot
     yield from row.regions.items()
 
 

@@ -183,6 +183,7 @@ class Instance(Row):
     region: str | None = Field(None, description="of the prices above")
     spot_region: str | None = None
     price_date: str | None = None
+    spot_price_date: str | None = Field(None, description="where it is another")
     regions: dict[str, RegionPrice] = Field(default_factory=dict, description="prices elsewhere, by region")
 
     @property
