@@ -39,7 +39,7 @@ from capacity_tui.engine.catalog.rows.engines import InferenceEngine
 from capacity_tui.engine.catalog.rows.modes import Mode
 from capacity_tui.engine.catalog.rows.networks import Network
 from capacity_tui.engine.catalog.rows.numerics import Optimizer, Precision
-from capacity_tui.engine.catalog.rows.prices import Commitment, Region
+from capacity_tui.engine.catalog.rows.prices import Commitment, Disk, Egress, Region
 from capacity_tui.engine.catalog.rows.reliability import Reliability
 from capacity_tui.engine.catalog.rows.run_logs import RunLog
 from capacity_tui.engine.catalog.rows.scaling_laws import ScalingLaw
@@ -129,6 +129,16 @@ class Catalog:
     def commitments(self) -> Table[Commitment]:
         """What providers take off for a commitment of years."""
         return self._table("commitments", "commitment", Commitment)
+
+    @cached_property
+    def disks(self) -> Table[Disk]:
+        """What a gigabyte of storage costs a month."""
+        return self._table("disks", "disk", Disk)
+
+    @cached_property
+    def egress(self) -> Table[Egress]:
+        """What data costs that leaves a region."""
+        return self._table("egress", "egress price", Egress)
 
     @cached_property
     def fabrics(self) -> Table[Fabric]:

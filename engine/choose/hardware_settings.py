@@ -43,7 +43,8 @@ def settings_for_plan(plan: Plan, machine: Machine | None, catalog: Catalog) -> 
         found = settings_for(machine)
     else:
         row = catalog.find_hardware(plan.hardware.name)
-        device = catalog.accelerators.find(row.accelerator) if isinstance(row, Instance) else row
+        name = row.accelerator if isinstance(row, Instance) else None
+        device = row if name is None else catalog.accelerators.find(name)
         found = settings_for_row(device) if isinstance(device, CatalogueAccelerator) else ()
     decided = {"precision": plan.training.precision, "attention": plan.training.attention}
     return tuple(setting for setting in found if decided.get(setting.name, setting.value) == setting.value)

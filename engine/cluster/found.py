@@ -6,7 +6,13 @@ from dataclasses import dataclass, replace
 
 from capacity_tui.engine.catalog import Accelerator, Catalog, Fabric, Instance, Processor
 from capacity_tui.engine.catalog.rows.levels import NODE, LevelRow
-from capacity_tui.engine.cluster.catalogue_devices import UNTOLD, accelerator_device, part_of_device, processor_device
+from capacity_tui.engine.cluster.catalogue_devices import (
+    UNTOLD,
+    accelerator_device,
+    part_of_device,
+    processor_device,
+    shared,
+)
 from capacity_tui.engine.cluster.cluster import Device
 from capacity_tui.engine.cluster.fabric import (
     Network,
@@ -93,12 +99,9 @@ def _accelerator(row: Accelerator, catalog: Catalog) -> Found:
 
 
 def _instance(row: Instance, catalog: Catalog) -> Found:
-    whole = accelerator_device(catalog.accelerators.find(row.accelerator), catalog)
     told = Provenance("catalogue", f"instance {row.id}")
-    if row.in_node_gbs is not None:
-        whole = replace(whole, link_bandwidth=row.in_node_gbs * 1e9).known_by(told, "link_bandwidth")
     return Found(
-        device=part_of_device(whole, row.device_share),
+        device=_device_of(row, told, catalog),
         devices=row.sold_devices,
         per_node=row.node_devices or row.sold_devices,
         network=instance_network(row, catalog),
@@ -106,3 +109,18 @@ def _instance(row: Instance, catalog: Catalog) -> Found:
         instance=row,
         host_memory_known=told,
     )
+
+
+def _device_of(row: Instance, told: Provenance, catalog: Catalog) -> Device:
+    """Return one device of an instance: an accelerator or a part of one, or all of its processors together."""
+    if row.accelerator is None:
+        socket = catalog.processors.find(row.processor or "")
+        whole = processor_device(socket, catalog)
+        share = float(row.cores or 0) / float(whole.units)
+        memory = None if row.memory_gb is None else row.memory_gb * 2**30
+        cores = replace(shared(whole, share, share), name=f"{row.cores} cores of {whole.name}", memory_bytes=memory)
+        return cores.known_by(told, "memory_bytes")
+    whole = accelerator_device(catalog.accelerators.find(row.accelerator), catalog)
+    if row.in_node_gbs is not None:
+        whole = replace(whole, link_bandwidth=row.in_node_gbs * 1e9).known_by(told, "link_bandwidth")
+    return part_of_device(whole, row.device_share)

@@ -8,6 +8,7 @@ from typing import Literal, get_args
 
 from capacity_tui.engine.catalog import Catalog, Instance
 from capacity_tui.engine.catalog.price_age import PriceAge, price_age
+from capacity_tui.engine.catalog.rows.base import Confidence
 from capacity_tui.engine.catalog.rows.prices import Commitment, RegionPrice, Term
 from capacity_tui.engine.errors import CatalogError, Place, PlanError
 
@@ -35,7 +36,7 @@ class Quote:
         region: where.
         price_date: when it was seen, as its source tells.
         source: who says so.
-        verified: whether the source was seen, not only recalled.
+        confidence: A for two sources, B for one, C for what was only recalled.
         remark: why it is not a price of the region that was asked for; empty where it is.
     """
 
@@ -48,8 +49,13 @@ class Quote:
     region: str | None
     price_date: str | None
     source: str
-    verified: bool
+    confidence: Confidence
     remark: str = ""
+
+    @property
+    def verified(self) -> bool:
+        """Whether the source was seen, not only recalled."""
+        return self.confidence != "C"
 
     @property
     def usd_per_device_hour(self) -> float | None:
@@ -144,9 +150,10 @@ def _of_block(
         on_demand = _quote(row, region, block, ON_DEMAND, plain)
         yield on_demand
         for offer in taken_off:
-            verified = on_demand.verified and offer.verified
+            # As sure as the less sure of the two.
+            confidence = max(on_demand.confidence, offer.confidence)
             usd = plain * offer.share
-            yield replace(on_demand, payment=offer.term, usd_per_hour=usd, source=offer.source, verified=verified)
+            yield replace(on_demand, payment=offer.term, usd_per_hour=usd, source=offer.source, confidence=confidence)
     if block.spot_usd_per_hour is not None:
         yield _quote(row, region, block, SPOT, block.spot_usd_per_hour)
     for term, usd in block.committed_usd_per_hour.items():
@@ -174,7 +181,7 @@ def _quote(row: Instance, region: str | None, block: RegionPrice, payment: Payme
         region=region,
         price_date=block.price_date or row.price_date,
         source=block.source or row.source,
-        verified=(block.confidence or row.confidence) != "C",
+        confidence=block.confidence or row.confidence,
     )
 
 

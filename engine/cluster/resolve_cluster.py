@@ -108,7 +108,7 @@ def resolve_cluster(
         levels=levels,
         host_memory_bytes=host,
         price=price,
-        part="" if found.instance is None else part_words(found.instance.device_share),
+        part=_part(found),
         rented=_rented(found, devices, section.per_node),
         mix=found.mix if devices == found.devices else "",
         mix_reason=found.mix_reason,
@@ -165,6 +165,14 @@ def _instances(found: Found, devices: int, per_node: int | None) -> int:
 
 def _rented(found: Found, devices: int, per_node: int | None) -> str:
     return "" if found.instance is None else f"{_instances(found, devices, per_node)} x {found.instance.id}"
+
+
+def _part(found: Found) -> str:
+    """Return what part of the device each one is, in front of its name."""
+    row = found.instance
+    if row is None:
+        return ""
+    return part_words(row.device_share) if row.accelerator is not None else f"{row.cores} cores of "
 
 
 def _known_price(

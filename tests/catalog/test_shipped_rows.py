@@ -92,9 +92,11 @@ def test_well_known_accelerators(shipped: Catalog) -> None:
 def test_rows_point_at_rows_that_exist(shipped: Catalog) -> None:
     for accelerator in shipped.accelerators.values():
         assert accelerator.link is None or accelerator.link in shipped.links, accelerator.id
-    for row in (*shipped.instances.values(), *shipped.measured_links.values()):
+    for row in shipped.measured_links.values():
         assert row.accelerator in shipped.accelerators, row.id
     for instance in shipped.instances.values():
+        device = shipped.accelerators if instance.accelerator else shipped.processors
+        assert (instance.accelerator or instance.processor) in device, instance.id
         assert instance.network_link is None or instance.network_link in shipped.links, instance.id
         assert instance.rdma_gbit is None or instance.network_link, instance.id
     for fabric in shipped.fabrics.values():

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from capacity_tui.engine.catalog import load_catalog
+from capacity_tui.engine.catalog import Instance, load_catalog
 from capacity_tui.engine.cluster.cluster import Cluster
 from capacity_tui.engine.cluster.fabric import fabric_of
 from capacity_tui.engine.cluster.resolve_cluster import resolve_cluster
@@ -19,6 +19,7 @@ from capacity_tui.engine.present.summary import headline
 
 CATALOG = load_catalog()
 PRICED = sorted(row.id for row in CATALOG.instances.values() if row.on_demand_usd_per_hour)
+SOURCED = {"source": "x", "checked": "2026-11-22", "confidence": "B"}
 BY_NAME = ["h100-sxm-80gb", "a100-sxm-80gb", "l4", "rtx-4090", "b200-sxm"]
 
 
@@ -100,10 +101,10 @@ def test_a_part_of_a_device_has_its_part_of_everything() -> None:
 
 
 def test_every_part_of_a_device_is_smaller_than_the_device() -> None:
-    parts = [row for row in CATALOG.instances.values() if row.accelerator_count < 1]
+    parts = [row for row in CATALOG.instances.values() if 0 < row.accelerator_count < 1]
     assert len(parts) == 11
     for row in parts:
-        memory = CATALOG.accelerators[row.accelerator].memory_bytes
+        memory = CATALOG.accelerators[row.accelerator or ""].memory_bytes
         found = cluster(row.id).device
         assert float(found.memory_bytes or 0) == pytest.approx(memory * row.accelerator_count)
 
@@ -166,3 +167,20 @@ def test_a_device_by_its_own_name_is_never_dearer_than_an_instance_of_a_node(nam
     for row in CATALOG.instances_with(name):
         if row.on_demand_usd_per_hour and row.verified:
             assert usd <= row.on_demand_usd_per_hour * math.ceil(devices / row.sold_devices) * (1 + 1e-12)
+
+
+def test_an_instance_without_accelerators_is_the_cores_it_has() -> None:
+    found, half = cluster("aws-m7i-48xlarge"), cluster("aws-m7i-24xlarge")
+    socket = CATALOG.processors["xeon-8480"]
+    assert found.device.kind == "cpu"
+    assert found.device.units == 96
+    assert float(found.device.bandwidth) == pytest.approx((socket.bandwidth_gbs or 0) * 1e9 * 96 / socket.cores)
+    assert found.device.peak("fp32") == pytest.approx(2 * (half.device.peak("fp32") or 0))
+    assert found.device.memory_bytes == 768 * 2**30
+    assert (found.price.usd_per_hour, found.price.quotes[0].usd_per_device_hour) == (9.6768, None)
+
+
+def test_an_instance_has_accelerators_or_processors() -> None:
+    for fields in ({"accelerator": "l4"}, {"processor": "xeon-8480"}, {}):
+        with pytest.raises(ValidationError, match="give accelerator and accelerator_count, or processor"):
+            Instance.model_validate({"id": "x", "name": "x", "provider": "x", **SOURCED, **fields})

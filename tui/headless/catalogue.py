@@ -214,10 +214,10 @@ def _instance_cells(row: InstanceRow) -> Sequence[str]:
     memory, network = row.accelerator_memory_gb, row.rdma_gbit or row.network_gbit
     return (
         row.id,
-        f"{memory * min(1.0, row.accelerator_count):g} GB" if memory else "",
+        f"{memory * row.device_share:g} GB" if memory else "",
         format_money(row.on_demand_usd_per_hour),
         format_money(row.spot_usd_per_hour),
-        f"{row.accelerator_count:g} x {row.accelerator}",
+        row.devices_words,
         f"{network:g} Gbit/s" if network else "",
         f"{row.provider} {row.region or ''}".rstrip(),
         row.spot_region or "",

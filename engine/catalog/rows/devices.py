@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
+from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt, model_validator
 
 from capacity_tui.engine.catalog.rows.base import CHECKS, IDENTIFIES, MIB, Informational, Row
 from capacity_tui.engine.catalog.rows.levels import NODE, LevelRow
@@ -162,11 +162,13 @@ class SpotMarket(Row):
 
 
 class Instance(Row):
-    """A cloud instance with accelerators; prices are for the whole instance."""
+    """A cloud instance, with accelerators or of processors alone; prices are for the whole instance."""
 
     provider: str
-    accelerator: str = Field(description="id in the accelerators catalogue")
-    accelerator_count: PositiveFloat = Field(description="may be a fraction of one device")
+    accelerator: str | None = Field(None, description="id in the accelerators catalogue; None for processors alone")
+    accelerator_count: NonNegativeFloat = Field(0.0, description="may be a fraction of one device")
+    processor: str | None = Field(None, description="id in the processors catalogue, where there is no accelerator")
+    cores: PositiveInt | None = Field(None, description="physical cores of that processor, over all sockets")
     accelerator_memory_gb: PositiveFloat | None = Field(None, description="marketed, of one device")
     vcpus: Annotated[PositiveInt | None, IDENTIFIES] = None
     memory_gb: PositiveFloat | None = Field(None, description="host memory")
@@ -186,18 +188,34 @@ class Instance(Row):
     spot_price_date: str | None = Field(None, description="where it is another")
     regions: dict[str, RegionPrice] = Field(default_factory=dict, description="prices elsewhere, by region")
 
+    @model_validator(mode="after")
+    def _something_computes(self) -> Instance:
+        has_accelerator = self.accelerator is not None and self.accelerator_count > 0
+        if has_accelerator is (self.processor is not None and self.cores is not None):
+            raise ValueError(
+                "give accelerator and accelerator_count, or processor and cores of an instance without any"
+            )
+        return self
+
     @property
     def sold_devices(self) -> int:
-        """Devices of one instance as programs see them: a part of a device counts as one."""
+        """Devices of one instance as programs see them: a part of a device counts as one, and so do all processors."""
         return max(1, round(self.accelerator_count))
 
     @property
     def device_share(self) -> float:
         """Part of a device that each of them is, 1 for whole ones."""
-        return min(1.0, self.accelerator_count)
+        return min(1.0, self.accelerator_count) if self.accelerator_count else 1.0
+
+    @property
+    def devices_words(self) -> str:
+        """Its devices: how many of which accelerator, or cores of which processor."""
+        if self.accelerator is None:
+            return f"{self.cores} cores of {self.processor}"
+        return f"{self.accelerator_count:g} x {self.accelerator}"
 
     @property
     def usd_per_device_hour(self) -> float | None:
         """On-demand price of one accelerator for an hour."""
         price = self.on_demand_usd_per_hour
-        return None if price is None else price / self.accelerator_count
+        return None if price is None or not self.accelerator_count else price / self.accelerator_count

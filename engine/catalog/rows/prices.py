@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveFloat
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveFloat
 
 from capacity_tui.engine.catalog.rows.base import IDENTIFIES, SHOWN, Confidence, Row
 
@@ -45,3 +45,35 @@ class Commitment(Row):
     instances: tuple[str, ...] = Field((), description="ids of the instances it is for")
     accelerators: tuple[str, ...] = Field((), description="ids of the accelerators whose instances it is for")
     share: Annotated[float, Field(gt=0, le=1)] = Field(description="of the price on demand that remains to pay")
+
+
+class Disk(Row):
+    """Storage that a provider rents out by what it could hold."""
+
+    provider: str
+    kind: Literal["block", "object", "file"] = Field(description="a disk of one machine, objects, or shared files")
+    usd_per_gb_month: NonNegativeFloat = Field(description="for a gigabyte held for a month")
+    region: str | None = None
+    price_date: str | None = None
+    gbs: PositiveFloat | None = Field(None, description="GB/s that the price includes")
+
+
+class PriceStep(BaseModel):
+    """The price of a gigabyte from where the step before ends; the first step begins with the first gigabyte."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    to_gb: PositiveFloat | None = Field(None, description="last gigabyte of a month; None for all further ones")
+    usd_per_gb: NonNegativeFloat
+
+
+class Egress(Row):
+    """What a provider takes for data that leaves a region; data that comes in is free with all of them."""
+
+    provider: str
+    route: Literal["internet", "area", "elsewhere"] = Field(
+        description="to the internet, to the provider's regions in the same part of the world, or to its others"
+    )
+    areas: tuple[Area, ...] = Field(description="parts of the world it leaves from")
+    steps: tuple[PriceStep, ...] = Field(min_length=1, description="by gigabytes of a month")
+    price_date: str | None = None

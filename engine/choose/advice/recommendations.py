@@ -269,6 +269,8 @@ def _instances(case: EstimatedPlan) -> Iterator[Remedy]:
     if row_id is None or plan.pricing.usd_per_hour is not None:
         return
     mine = catalog.instances[row_id]
+    if mine.accelerator is None:
+        return
 
     def price(row: Instance) -> float:
         return row.usd_per_device_hour or np.inf

@@ -13,7 +13,7 @@ from capacity_tui.engine.plan.model_change import is_model_file
 from capacity_tui.engine.plan.plan import DETECTED, Plan, counted_name
 
 INSTANCES = "instances"
-"""What stands for every instance that has a price."""
+"""What stands for every instance with accelerators that has a price."""
 
 
 def hardware_ids(names: Iterable[str], catalog: Catalog) -> tuple[str, ...]:
@@ -40,7 +40,7 @@ def _hardware(name: str, catalog: Catalog) -> Iterator[str]:
     rented = [
         row.id
         for row in catalog.instances.values()
-        if key in (key_of(row.provider), INSTANCES) and row.on_demand_usd_per_hour is not None
+        if key in (key_of(row.provider), INSTANCES) and row.accelerator and row.on_demand_usd_per_hour is not None
     ]
     if made or rented:
         yield from (*made, *rented)

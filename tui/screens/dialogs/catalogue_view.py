@@ -74,8 +74,7 @@ def _hardware(catalog: Catalog, machine: Machine | None) -> Iterator[Choice]:
 def _offer(row: InstanceRow) -> str:
     """Return where an instance is, what it has, and who offers it."""
     is_spot = row.on_demand_usd_per_hour is None and row.spot_usd_per_hour is not None
-    devices = f"{row.accelerator_count:g} x {row.accelerator}"
-    parts = (row.region, devices, f"{row.provider} {row.name}", "spot capacity" if is_spot else "")
+    parts = (row.region, row.devices_words, f"{row.provider} {row.name}", "spot capacity" if is_spot else "")
     return " · ".join(part for part in parts if part)
 
 

@@ -1,0 +1,127 @@
+"""What data costs: to leave a region, step by step of the month's gigabytes, and to be held."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.catalog.price_age import price_age
+from capacity_tui.engine.catalog.rows.prices import Disk, Egress
+from capacity_tui.engine.estimate.equation import equation
+from capacity_tui.engine.numeric import Number
+
+Route = Literal["internet", "area", "elsewhere"]
+
+
+@equation(
+    "usd = max(min(gigabytes, last) - first, 0) · usd_per_gb",
+    unit="USD",
+    source="price steps of profiles/egress.yaml",
+)
+def step_usd(gigabytes: Number, first: Number, last: Number, usd_per_gb: Number) -> Number:
+    """Price of the gigabytes of a month that fall into one step of a price list.
+
+    Args:
+        gigabytes: all that leave in the month, GB.
+        first: gigabytes that the steps before take, GB.
+        last: gigabytes up to which this step goes, GB.
+        usd_per_gb: price of a gigabyte of it, USD.
+    """
+    return np.maximum(np.minimum(gigabytes, last) - first, 0.0) * usd_per_gb
+
+
+@equation("usd = gigabytes · months · usd_per_gb_month", unit="USD", source="price of profiles/disks.yaml")
+def held_usd(gigabytes: Number, months: Number, usd_per_gb_month: Number) -> Number:
+    """Price of storage.
+
+    Args:
+        gigabytes: capacity that is rented, GB.
+        months: for how long.
+        usd_per_gb_month: price of a gigabyte for a month, USD.
+    """
+    return gigabytes * months * usd_per_gb_month
+
+
+@dataclass(frozen=True, slots=True)
+class DataPrice:
+    """What a price of data rests on.
+
+    Attributes:
+        usd: the price.
+        words: whose price it is, of which day, marked where it is old or was not verified.
+        verified: whether the source was seen, not only recalled.
+    """
+
+    usd: Number
+    words: str
+    verified: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where data is: at a provider, in one of its regions where that is known."""
+
+    provider: str
+    region: str | None = None
+
+
+def moving_price(gigabytes: Number, source: Place, target: Place, catalog: Catalog) -> DataPrice | None:
+    """Return what it costs to move data from one place to another; None where no price is known.
+
+    Inside a region nothing is paid. Another provider is reached over the internet.
+
+    Args:
+        gigabytes: what moves within a month, GB.
+        source: where the data is, which is where it is paid for.
+        target: where it goes.
+        catalog: prices and regions.
+    """
+    route = _route(source, target, catalog)
+    if route is None:
+        return DataPrice(0.0, f"{source.provider}: nothing inside a region", True)
+    areas = _areas(source.region, catalog)
+    rows = [row for row in catalog.egress.values() if row.provider == source.provider and row.route == route]
+    fitting = [row for row in rows if areas & set(row.areas)] or rows
+    if not fitting:
+        return None
+    row = fitting[0]
+    first, usd = 0.0, np.zeros_like(np.asarray(gigabytes, float))
+    for step in row.steps:
+        last = np.inf if step.to_gb is None else step.to_gb
+        usd = usd + step_usd(gigabytes, first, last, step.usd_per_gb)
+        first = last
+    return DataPrice(usd, _words(row), row.verified)
+
+
+def holding_price(gigabytes: Number, months: Number, disk: Disk) -> DataPrice:
+    """Return what storage costs.
+
+    Args:
+        gigabytes: capacity, GB.
+        months: for how long.
+        disk: which storage.
+    """
+    return DataPrice(held_usd(gigabytes, months, disk.usd_per_gb_month), _words(disk), disk.verified)
+
+
+def _route(source: Place, target: Place, catalog: Catalog) -> Route | None:
+    if source.provider != target.provider:
+        return "internet"
+    if source.region == target.region:
+        return None
+    return "area" if _areas(source.region, catalog) & _areas(target.region, catalog) else "elsewhere"
+
+
+def _areas(region: str | None, catalog: Catalog) -> set[str]:
+    found = catalog.regions.find_id(region or "")
+    return set() if found is None else set(catalog.regions[found].areas)
+
+
+def _words(row: Egress | Disk) -> str:
+    day = row.price_date or ""
+    age = price_age(row.price_date).words
+    doubts = ("" if row.verified else "unverified", "" if age in day else age)
+    return ", ".join(filter(None, (row.name, day, *doubts)))
