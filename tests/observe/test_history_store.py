@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from contextlib import closing
 
 import pytest
 
@@ -105,7 +106,7 @@ def test_an_older_file_is_brought_up_to_date_and_kept_as_it_was(file):
 
 def test_a_newer_file_is_left_as_it_is(file):
     record(run(), file)
-    with sqlite3.connect(file) as connection:
+    with closing(sqlite3.connect(file)) as connection:
         connection.execute("PRAGMA user_version = 99")
     before = file.read_bytes()
     assert "newer capacity-tui" in record(run(), file)
@@ -116,7 +117,7 @@ def test_a_newer_file_is_left_as_it_is(file):
 
 def test_a_database_of_another_program_is_left_as_it_is(file):
     file.parent.mkdir()
-    with sqlite3.connect(file) as connection:
+    with closing(sqlite3.connect(file)) as connection:
         connection.execute("CREATE TABLE runs (id)")
     assert "another program" in record(run(), file)
     with pytest.raises(StorageError, match="another program"):
@@ -138,7 +139,7 @@ def test_a_file_that_is_no_database_is_set_aside_and_told_once(file):
 def test_what_can_be_read_of_a_damaged_file_is_taken_over(file):
     store = SqliteStore(file)
     store.add([run(details={"text": "x" * 3000}) for _ in range(60)])
-    with sqlite3.connect(file) as connection:
+    with closing(sqlite3.connect(file)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     content = bytearray(file.read_bytes())
     middle = len(content) // 2 // 4096 * 4096

@@ -24,7 +24,8 @@ MIGRATIONS: tuple[Sequence[str], ...] = (
     ),
 )
 """What brings a file from each version to the next: the first makes it."""
-BUSY_SECONDS = 10.0
+BUSY_SECONDS = 2.0
+"""How long another program may hold the file; what cannot be stored by then waits beside it."""
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 _PRIMARY = 0xFF
 _HINTS = {
