@@ -257,17 +257,32 @@ def loaded_phases(run: ServingRun) -> tuple[Phase, ...]:
     count = run.batch * run.fresh / (groups * chunk)
     mixes = 0.0 if run.shape.encoder_layers else runtime.mixes_prefill
     riding = mixes * np.minimum(passes / count, 1.0)
-    prompts = prefill_pass(run, chunk)
-    if any_true(riding > 0):
-        answers = decode_pass(run, sequences * riding, run.guessing.tokens)
-        operators, rows = mixed_operators(run, prompts, answers), prompts.rows + answers.rows
-    else:
-        operators, rows = pass_operators(run, prompts), prompts.rows
-    step = replace(prompts, rows=rows)
-    schedule = _schedule(run, step, sequences, groups, 1.0, 0.0)
-    reading = _phase("prefill", run, step, operators, schedule, count)
+    answers = decode_pass(run, sequences * riding, run.guessing.tokens) if any_true(riding > 0) else None
+    reading = reading_phase(run, chunk, answers, sequences, groups, count)
     answering = decode_phase("decode", run, np.maximum(passes - count * riding, 0.0), run.guessing.tokens)
     return reading, *((answering,) if any_true(run.output > 0) else ()), *guessed(run)
+
+
+def reading_phase(
+    run: ServingRun, chunk: Number, answers: Pass | None, sequences: Number, groups: Number, runs: Number = 1.0
+) -> Phase:
+    """Return passes that read prompts under a load.
+
+    Args:
+        run: the run.
+        chunk: tokens of prompts that each of them reads.
+        answers: what gets its next token in the same pass; None where passes are not mixed.
+        sequences: sequences at work in a pass.
+        groups: passes side by side, one on each stage.
+        runs: how many.
+    """
+    prompts = prefill_pass(run, chunk)
+    if answers is None:
+        operators, rows = pass_operators(run, prompts), prompts.rows
+    else:
+        operators, rows = mixed_operators(run, prompts, answers), prompts.rows + answers.rows
+    step = replace(prompts, rows=rows)
+    return _phase("prefill", run, step, operators, _schedule(run, step, sequences, groups, 1.0, 0.0), runs)
 
 
 def guessed(run: ServingRun) -> tuple[Phase, ...]:
