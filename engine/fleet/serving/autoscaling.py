@@ -1,0 +1,275 @@
+"""A fleet over a day: as many replicas as the peak needs, or as many as an autoscaler has ready at each moment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.catalog.rows.assumptions import Assumption
+from capacity_tui.engine.choose.space.grid import Floats
+from capacity_tui.engine.estimate.equation import equation
+from capacity_tui.engine.fleet.serving.candidates import Candidate
+from capacity_tui.engine.fleet.serving.load_curve import DAY_SECONDS, LoadCurve
+from capacity_tui.engine.fleet.serving.question import ServingQuestion
+from capacity_tui.engine.fleet.serving.requests import varying_requests
+from capacity_tui.engine.fleet.serving.simulation import percentile_by, simulate
+from capacity_tui.engine.fleet.serving.sizing import Replica, Sized
+from capacity_tui.engine.numeric import Number, mean
+from capacity_tui.engine.uncertainty.intervals import Interval
+from capacity_tui.engine.units import GIGA, HOUR_SECONDS
+
+# Moments of a day at which the autoscaler looks, one a minute; pieces of a day that are simulated side by side.
+MOMENTS, PIECES = 1440, 192
+# Hours of a day.
+HOURS = DAY_SECONDS / HOUR_SECONDS
+
+
+@equation(
+    "startup = boot + image + engine + weights / bandwidth",
+    unit="s",
+    source="one after the other: an instance boots, fetches the engine's image, reads the weights, compiles and captures",
+)
+def startup_seconds(boot: Number, image: Number, engine: Number, weights: Number, bandwidth: Number) -> Number:
+    """Seconds from the order of a replica until it answers.
+
+    Args:
+        boot: seconds until the instance runs containers.
+        image: seconds to fetch the engine's image.
+        engine: seconds in which the engine compiles and captures.
+        weights: bytes of the replica's weights.
+        bandwidth: bytes a second at which they are read, B/s.
+    """
+    return boot + image + engine + weights / bandwidth
+
+
+@equation(
+    "wanted = ceil(rate · (1 + reserve) / kept)",
+    unit="replicas",
+    source="each replica keeps its limits up to a rate; the reserve is there while others start",
+)
+def wanted_replicas(rate: Number, reserve: Number, kept: Number) -> Number:
+    """Replicas that a load needs.
+
+    Args:
+        rate: requests that arrive in a second.
+        reserve: replicas beyond what the load needs, as a share.
+        kept: requests a second up to which a replica keeps its limits.
+    """
+    return np.maximum(np.ceil(rate * (1.0 + reserve) / kept), 1.0)
+
+
+@equation(
+    "usd = base · committed · 24 + sum(max(paid - base, 0) · on_demand · hours)",
+    unit="USD",
+    source="what always runs is paid for by a commitment, what comes and goes on demand",
+)
+def day_usd(base: Number, paid: Floats, committed: Number, on_demand: Number) -> Number:
+    """Dollars of a day.
+
+    Args:
+        base: units that are committed to.
+        paid: units paid for at each moment of the day, along the last axis.
+        committed: dollars an hour of a unit that is committed to, USD.
+        on_demand: dollars an hour of one on demand, USD.
+    """
+    beyond = np.maximum(paid - np.asarray(base)[..., None], 0.0)
+    return np.asarray(base * committed * HOURS + beyond.mean(axis=-1) * on_demand * HOURS)
+
+
+@dataclass(frozen=True, slots=True)
+class Startup:
+    """The time until a new replica answers, and what it is made of.
+
+    Attributes:
+        seconds: all of it.
+        parts: seconds by what happens; empty where it was said.
+    """
+
+    seconds: Interval
+    parts: tuple[tuple[str, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FleetDay:
+    """One way to run the fleet over a day.
+
+    Attributes:
+        replicas: ready at each moment.
+        paid: paid for at each moment: those that start too.
+        usd: dollars of the day on demand; None where no price is known.
+        base: units that are best committed to, and what the day costs with them; None where no such price is known.
+        usd_committed: that cost.
+        kept: share of the requests that keep the limits.
+        first, each: seconds to the first token and of each token after it, at the percentile.
+        starts: replicas that were started in the day.
+    """
+
+    replicas: Floats
+    paid: Floats
+    usd: float | None
+    base: int | None
+    usd_committed: float | None
+    kept: float
+    first: float
+    each: float
+    starts: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Day:
+    """A fleet over a day.
+
+    Attributes:
+        load: requests a second over the day.
+        rates: the same at each moment.
+        startup: time until a new replica answers.
+        scale_down_seconds: for which fewer must have been enough before a replica is given up.
+        reserve: replicas beyond what the load needs, as a share.
+        commitment: the term whose price was taken for what is committed to; empty where none is known.
+        fixed: as many as the peak needs, all day.
+        scaled: as many as an autoscaler has ready.
+    """
+
+    load: LoadCurve
+    rates: Floats
+    startup: Startup
+    scale_down_seconds: float
+    reserve: float
+    commitment: str
+    fixed: FleetDay
+    scaled: FleetDay
+
+
+def startup_of(candidate: Candidate, question: ServingQuestion, catalog: Catalog) -> Startup:
+    """Return the time until a new replica answers: what was said, or the parts that are assumed."""
+    said = question.startup_seconds
+    if said is not None:
+        return Startup(Interval(said, said, said))
+    rows = catalog.assumptions
+    boot, image, engine = (rows[name] for name in ("instance-boot", "image-pull", "engine-start"))
+    disk = rows["weight-load-bandwidth"]
+    weights = mean(candidate.filled.estimate.memory.parts["weights"]) * candidate.devices
+    parts = tuple((row.name, row.value) for row in (boot, image, engine))
+    ends = [
+        mean(startup_seconds(*(_end(row, end) for row in (boot, image, engine)), weights, _end(disk, -end) * GIGA))
+        for end in (0, -1, 1)
+    ]
+    return Startup(Interval(*ends), (*parts, ("reading of the weights", weights / (disk.value * GIGA))))
+
+
+def _end(row: Assumption, end: int) -> float:
+    """Return the value of an assumption, or its low or high end."""
+    found = {0: row.value, -1: row.low, 1: row.high}[end]
+    return row.value if found is None else found
+
+
+def ready_replicas(wanted: Floats, startup: float, delay: float) -> tuple[Floats, Floats]:
+    """Return the replicas that are ready at each moment of a day that repeats itself, and those that are paid for.
+
+    Args:
+        wanted: replicas at each moment.
+        startup: seconds from order to readiness.
+        delay: seconds for which fewer must have been wanted before one is given up.
+    """
+    moment = DAY_SECONDS / wanted.size
+    paid = _largest_before(wanted, int(np.ceil(delay / moment)))
+    behind = int(np.ceil(startup / moment))
+    # What is ready was paid for all the time that a start takes.
+    ready = -_largest_before(-paid, behind)
+    return ready, paid
+
+
+def _largest_before(values: Floats, moments: int) -> Floats:
+    """Return the largest value of each moment and those before it, in a day that repeats itself."""
+    window = min(moments, values.size - 1) + 1
+    rows = np.lib.stride_tricks.sliding_window_view(np.concatenate([values[-(window - 1) :], values]), window) if (
+        window > 1
+    ) else values[:, None]  # fmt: skip
+    return np.asarray(rows.max(axis=1))
+
+
+def over_day(
+    replica: Replica, found: Sized, load: LoadCurve, catalog: Catalog, committed: tuple[float, str] | None
+) -> Day:
+    """Return a fleet over a day, fixed and with an autoscaler, each simulated.
+
+    Args:
+        replica: the kind of replica.
+        found: how many the peak needs, and what each keeps.
+        load: requests a second over the day.
+        catalog: facts.
+        committed: dollars an hour of an instance with a commitment, and its term; None where no such price is known.
+    """
+    question, candidate = replica.question, found.candidate
+    startup = startup_of(candidate, question, catalog)
+    assumed = catalog.assumptions
+    delay = _or(question.scale_down_seconds, assumed["scale-down-delay"])
+    reserve = _or(question.reserve, assumed["replica-reserve"])
+    rates = load.over_day(MOMENTS)
+    wanted = np.asarray(wanted_replicas(rates, reserve, found.rate))
+    ready, paid = ready_replicas(_whole(wanted, candidate), mean(startup.seconds.value), delay)
+    most = np.full(MOMENTS, float(_whole(np.array([float(found.replicas["value"] or 1)]), candidate)[0]))
+    fixed, scaled = (
+        _run(replica, found, rates, each, candidate, committed) for each in ((most, most), (ready, paid))
+    )
+    return Day(load, rates, startup, delay, reserve, committed[1] if committed else "", fixed, scaled)
+
+
+def _or(said: float | None, row: Assumption) -> float:
+    return row.value if said is None else said
+
+
+def _whole(replicas: Floats, candidate: Candidate) -> Floats:
+    """Return as many replicas as whole instances hold: they are rented whole."""
+    return np.asarray(np.ceil(replicas / candidate.per_instance) * candidate.per_instance)
+
+
+def _run(
+    replica: Replica,
+    found: Sized,
+    rates: Floats,
+    replicas: tuple[Floats, Floats],
+    candidate: Candidate,
+    committed: tuple[float, str] | None,
+) -> FleetDay:
+    ready, paid = replicas
+    stay = replica.stay(found.slots)
+    requests = varying_requests(
+        rates / ready, DAY_SECONDS / MOMENTS, PIECES, 2.0 * stay, stay, replica.lengths, replica.question.seed
+    )
+    slots = np.full(PIECES, found.slots)
+    seen = simulate(requests, replica.times, slots, np.ones(PIECES), np.ones(PIECES))
+    question = replica.question
+    kept = (seen.first <= (question.ttft or np.inf)) & (np.nan_to_num(seen.each) <= (question.tpot or np.inf))
+    # A request of a time with many replicas stands for those of all of them.
+    weights = _replicas_at(requests.arrivals[requests.counts], seen.replicas, 2.0 * stay, ready)
+    together = np.zeros(seen.first.size, np.int64)
+    first, each = (
+        float(percentile_by(values, together, 1, question.percentile)[0]) if values.size else 0.0
+        for values in (seen.first, seen.each)
+    )
+    units, usd = paid / candidate.per_instance, candidate.usd_per_hour
+    base, with_base = None, None
+    if committed is not None and usd is not None:
+        choices = np.unique(units)
+        costs = np.asarray(day_usd(np.concatenate([[0.0], choices]), units[None, :], committed[0], usd))
+        base, with_base = int(np.concatenate([[0.0], choices])[costs.argmin()]), float(costs.min())
+    return FleetDay(
+        replicas=ready,
+        paid=paid,
+        usd=None if usd is None else float(day_usd(0.0, units, 0.0, usd)),
+        base=base,
+        usd_committed=with_base,
+        kept=float(np.average(kept, weights=weights)) if kept.size else 1.0,
+        first=first,
+        each=each,
+        starts=int(np.maximum(np.diff(paid, append=paid[:1]), 0).sum()),
+    )
+
+
+def _replicas_at(arrivals: Floats, pieces: Floats, warm_up: float, ready: Floats) -> Floats:
+    """Return how many replicas were ready when requests arrived."""
+    at = pieces * (DAY_SECONDS / PIECES) + arrivals - warm_up
+    return np.asarray(ready[np.clip((at / DAY_SECONDS * ready.size).astype(np.int64), 0, ready.size - 1)])

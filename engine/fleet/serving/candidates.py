@@ -1,0 +1,209 @@
+"""Which replicas there are to choose among: instances, and how many of an instance's devices one replica takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.choose.modes.filled import ModePlan
+from capacity_tui.engine.choose.modes.modes import fill
+from capacity_tui.engine.choose.modes.serving_goals import MOST_REQUESTS
+from capacity_tui.engine.choose.search.catalogue_names import hardware_ids
+from capacity_tui.engine.choose.space.grid import powers_of_two
+from capacity_tui.engine.errors import CapacityError, Place, PlanError
+from capacity_tui.engine.estimate.serving.resolve import serving_run
+from capacity_tui.engine.estimate.serving.room import room_in_cache
+from capacity_tui.engine.estimate.serving.run import ServingRun
+from capacity_tui.engine.fleet.serving.question import ServingQuestion
+from capacity_tui.engine.numeric import mean
+from capacity_tui.engine.plan.edit import with_values
+from capacity_tui.engine.plan.plan import DETECTED, Plan
+from capacity_tui.engine.uncertainty.intervals import Range
+from capacity_tui.engine.units import format_bytes
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.machine.machine import Machine
+
+SERVED = "infer"
+# A load so light that requests never meet: what a replica is filled and first judged by.
+LIGHT_RATE = 1e-3
+_NAME, _DEVICES, _TENSOR = "hardware.name", "hardware.devices", "parallelism.tp"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidate:
+    """A replica on some devices of an instance.
+
+    Attributes:
+        instance: id of the instance, or of the device where nothing says which instance holds it.
+        filled: one replica, with every field filled in.
+        run: the same as numbers.
+        devices: devices of a replica.
+        per_instance: replicas of one instance.
+        instances_of_replica: instances that one replica takes.
+        usd_per_hour: of one instance, or of all that one replica takes; None where no price is known.
+        price_source: where the price comes from.
+        slots: most requests at work at once: what the cache holds.
+        reading, answering: ranges of measured over estimated times of passes.
+    """
+
+    instance: str
+    filled: ModePlan
+    run: ServingRun
+    devices: int
+    per_instance: int
+    instances_of_replica: int
+    usd_per_hour: float | None
+    price_source: str
+    slots: int
+    reading: Range
+    answering: Range
+
+    @property
+    def largest_rate(self) -> float:
+        """Requests a second that a replica answers at most, in the steady state."""
+        speed = self.filled.estimate.computation.infer
+        assert speed is not None and speed.largest_requests_per_second is not None  # noqa: S101 - a load was given
+        return mean(speed.largest_requests_per_second.value)
+
+    def instances(self, replicas: int) -> int:
+        """Return the instances that hold some replicas; where one replica takes several, all of them."""
+        return int(np.ceil(replicas / self.per_instance)) * self.instances_of_replica
+
+    def usd(self, replicas: int) -> float | None:
+        """Return the dollars an hour of the instances that hold some replicas; None where no price is known."""
+        return None if self.usd_per_hour is None else self.usd_per_hour * np.ceil(replicas / self.per_instance)
+
+    @property
+    def usd_per_request_rate(self) -> float:
+        """Least dollars an hour for one request a second: what candidates are looked at in the order of."""
+        usd = self.usd_per_hour
+        return np.inf if usd is None else usd / self.per_instance / self.largest_rate
+
+
+@dataclass(frozen=True, slots=True)
+class Unfit:
+    """Hardware that does not serve the plan, and why."""
+
+    instance: str
+    reason: str
+
+
+def candidates(
+    question: ServingQuestion, catalog: Catalog, machine: Machine | None = None
+) -> tuple[list[Candidate], list[Unfit]]:
+    """Return the replicas to choose among, the least cost for each request at first, and hardware that holds none.
+
+    Raises:
+        CapacityError: the plan serves no requests, or names what nobody knows.
+    """
+    plan = _loaded(question)
+    found: list[Candidate] = []
+    unfit: list[Unfit] = []
+    for name in _hardware(question, catalog):
+        reasons: list[str] = []
+        before = len(found)
+        for devices, layout in _layouts(plan, name, catalog):
+            values = {_NAME: name, _DEVICES: devices, "hardware.per_node": None, **layout}
+            try:
+                filled = fill(with_values(plan, values), "balanced", machine, catalog)
+                each = _candidate(name, filled, devices, catalog)
+            except CapacityError as error:
+                reasons.append(error.detail or error.title)
+                continue
+            if isinstance(each, str):
+                reasons.append(each)
+            else:
+                found.append(each)
+        if len(found) == before:
+            unfit.append(Unfit(name, reasons[-1] if reasons else "no layout of it serves the model"))
+    return sorted(found, key=lambda each: (each.usd_per_request_rate, each.devices)), unfit
+
+
+def _loaded(question: ServingQuestion) -> Plan:
+    """Return the plan of one replica under a light load, with the limits and lengths that are asked about."""
+    plan = question.plan
+    if plan.task != SERVED:
+        raise PlanError(
+            "this plan serves no requests", f"task {plan.task or 'train'}", "set task: infer", Place(field="task")
+        )
+    values: dict[str, object] = {
+        "inference.request_rate": LIGHT_RATE,
+        "inference.concurrency": None,
+        "inference.ttft_seconds": question.ttft,
+        "inference.tpot_seconds": question.tpot,
+        "inference.percentile": question.percentile,
+        "parallelism.dp": 1,
+        "pricing.spot": False,
+    }
+    if question.spread is not None:
+        for name in ("prompt_tokens", "output_tokens"):
+            values[f"inference.{name}_stddev"] = float(plan.value(f"inference.{name}") or 0) * question.spread  # type: ignore[arg-type]
+    return with_values(plan, values)
+
+
+def _hardware(question: ServingQuestion, catalog: Catalog) -> Iterator[str]:
+    """Yield what is asked about: instances, and those that have a device in place of a device that is only named."""
+    plan = question.plan
+    if question.hardware:
+        yield from hardware_ids(question.hardware, catalog)
+        return
+    name = plan.hardware.name or DETECTED
+    own = plan.hardware.spec or plan.pricing.usd_per_hour is not None
+    row = catalog.accelerators.find_id(name)
+    rented = [] if row is None or own else _rented(row, catalog)
+    yield from rented or [name]
+
+
+def _rented(accelerator: str, catalog: Catalog) -> list[str]:
+    """Return the instances that have an accelerator and a price that was seen."""
+    priced = [row for row in catalog.instances_with(accelerator) if row.on_demand_usd_per_hour is not None]
+    return [row.id for row in priced if row.verified] or [row.id for row in priced]
+
+
+def _layouts(plan: Plan, name: str, catalog: Catalog) -> Iterator[tuple[int, dict[str, object]]]:
+    """Yield how many devices a replica may take, and how it is split over them; the plan's own way where it says one."""
+    tensor, stages = plan.parallelism.tp, plan.parallelism.pp
+    if isinstance(tensor, int) and tensor > 0:
+        yield tensor * (stages if isinstance(stages, int) else 1), {}
+        return
+    sold = catalog.sold_together(name)
+    most = sold if sold > 1 else max(int(plan.hardware.devices or 1), 1)
+    for devices in powers_of_two(most):
+        yield int(str(devices)), {_TENSOR: devices, "parallelism.pp": 1}
+
+
+def _candidate(name: str, filled: ModePlan, devices: int, catalog: Catalog) -> Candidate | str:
+    """Return a replica, or why it cannot be."""
+    shape, estimate = filled.resolved.shape, filled.estimate
+    if shape is None or estimate.computation.infer is None or estimate.computation.infer.request_seconds is None:
+        raise PlanError("no requests one by one", "this model generates no tokens", "choose a language model")
+    if estimate.fits is False:
+        memory = estimate.memory
+        there = "" if memory.capacity_bytes is None else f" of {format_bytes(mean(memory.capacity_bytes))}"
+        needed = format_bytes(mean(memory.reserved_bytes.value))
+        return f"does not fit with {devices} {'device' if devices == 1 else 'devices'}: {needed}{there} on each"
+    run = serving_run(filled.plan, shape, filled.resolved.cluster, catalog)
+    slots = int(np.minimum(np.max(room_in_cache(run)), MOST_REQUESTS))
+    if slots < 1:
+        return "the cache has no room for one request"
+    sold = catalog.sold_together(name)
+    price = filled.resolved.cluster.price
+    ranges = estimate.ranges
+    return Candidate(
+        instance=name,
+        filled=filled,
+        run=replace(run, traffic=replace(run.traffic, arrives=False)),
+        devices=devices,
+        per_instance=max(sold // devices, 1),
+        instances_of_replica=max(-(-devices // sold), 1),
+        usd_per_hour=price.usd_per_hour,
+        price_source=price.source,
+        slots=slots,
+        reading=ranges.of("computation.infer.time_to_first_token_seconds"),
+        answering=ranges.of("computation.infer.time_per_output_token_seconds"),
+    )

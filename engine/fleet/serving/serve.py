@@ -1,0 +1,152 @@
+"""The cheapest fleet that serves a load inside its limits, and that fleet over a day."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from time import monotonic
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from capacity_tui.engine.catalog import Catalog, load_catalog
+from capacity_tui.engine.estimate.equation import equation
+from capacity_tui.engine.fleet.serving.autoscaling import Day, over_day
+from capacity_tui.engine.fleet.serving.candidates import Candidate, Unfit, candidates
+from capacity_tui.engine.fleet.serving.commitment import committed_price
+from capacity_tui.engine.fleet.serving.question import ServingQuestion
+from capacity_tui.engine.fleet.serving.sizing import Replica, Sized, sized
+from capacity_tui.engine.numeric import Number, mean
+from capacity_tui.engine.units import HOUR_SECONDS, MEGA
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.machine.machine import Machine
+
+# Kinds of replicas that are simulated at most, the least cost for each request at first.
+MOST_SIMULATED = 6
+
+
+@equation(
+    "usd = usd_per_hour / 3600 / (rate · tokens) · 10^6",
+    unit="USD",
+    source="price of the fleet over the tokens it reads and writes",
+)
+def usd_per_million_tokens(usd_per_hour: Number, rate: Number, tokens: Number) -> Number:
+    """Dollars for a million tokens.
+
+    Args:
+        usd_per_hour: price of the fleet, USD.
+        rate: requests answered in a second.
+        tokens: tokens of a request that are counted.
+    """
+    return usd_per_hour / HOUR_SECONDS / (rate * tokens) * MEGA
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ServingAnswer:
+    """What serves a load.
+
+    Attributes:
+        question: what was asked.
+        best: the cheapest fleet that keeps the limits; None where none does.
+        others: the other fleets that do, cheapest first.
+        failing: kinds of replicas of which not one request alone keeps the limits.
+        unfit: hardware that does not hold the model.
+        left_out: kinds of replicas that cannot be cheaper, or were not simulated since too many are.
+        day: the best fleet over a day; None where the load does not vary.
+        seconds: time it took.
+    """
+
+    question: ServingQuestion
+    best: Sized | None
+    others: tuple[Sized, ...]
+    failing: tuple[Candidate, ...]
+    unfit: tuple[Unfit, ...]
+    left_out: tuple[Candidate, ...]
+    day: Day | None
+    seconds: float
+
+    @property
+    def usd_per_million_tokens(self) -> float | None:
+        """Dollars for a million tokens, read and written, at the rate asked about."""
+        return self._usd(with_prompts=True)
+
+    @property
+    def usd_per_million_output_tokens(self) -> float | None:
+        """Dollars for a million tokens of answers."""
+        return self._usd(with_prompts=False)
+
+    def _usd(self, *, with_prompts: bool) -> float | None:
+        if self.best is None or self.best.usd_per_hour is None:
+            return None
+        run = self.best.candidate.run
+        tokens = mean(run.output) + (mean(run.prompt) if with_prompts else 0.0)
+        return mean(usd_per_million_tokens(self.best.usd_per_hour, self.question.rate, tokens))
+
+
+def serve(
+    question: ServingQuestion,
+    catalog: Catalog | None = None,
+    machine: Machine | None = None,
+    stopped: Callable[[], bool] = lambda: False,
+) -> ServingAnswer:
+    """Return the cheapest fleet that serves a load inside its limits.
+
+    Args:
+        question: the load and its limits.
+        catalog: facts.
+        machine: the detected machine, for plans that run on it.
+        stopped: asked between kinds of replicas; what was found by then is the answer.
+
+    Raises:
+        CapacityError: the question makes no sense, or the plan serves no requests.
+    """
+    question.check()
+    facts, begun = catalog or load_catalog(), monotonic()
+    found, unfit = candidates(question, facts, machine)
+    fleets: list[tuple[Sized, Replica]] = []
+    failing: list[Candidate] = []
+    left_out: list[Candidate] = []
+    seen: list[tuple[Replica, Sized | None]] = []
+    for candidate in found:
+        cheapest = min((_usd(each) for each, _ in fleets), default=np.inf)
+        beyond = candidate.usd_per_request_rate * question.rate >= cheapest
+        known = next((pair for pair in seen if _is_alike(pair[0].candidate, candidate)), None)
+        if beyond or stopped() or (known is None and len(seen) >= MOST_SIMULATED):
+            left_out.append(candidate)
+            continue
+        if known is None:
+            replica = Replica(candidate, question)
+            known = replica, sized(replica)
+            seen.append(known)
+        if known[1] is None:
+            failing.append(candidate)
+        else:
+            fleets.append((replace(known[1], candidate=candidate), known[0]))
+    fleets.sort(key=lambda pair: (_usd(pair[0]), pair[0].replicas["value"] or 0))
+    day = None
+    if fleets and question.load is not None:
+        best, replica = fleets[0]
+        committed = committed_price(best.candidate, facts)
+        day = over_day(replica, best, question.load.scaled(question.rate), facts, committed)
+    return ServingAnswer(
+        question=question,
+        best=fleets[0][0] if fleets else None,
+        others=tuple(each for each, _ in fleets[1:]),
+        failing=tuple(failing),
+        unfit=tuple(unfit),
+        left_out=tuple(left_out),
+        day=day,
+        seconds=monotonic() - begun,
+    )
+
+
+def _usd(fleet: Sized) -> float:
+    return np.inf if fleet.usd_per_hour is None else fleet.usd_per_hour
+
+
+def _is_alike(one: Candidate, other: Candidate) -> bool:
+    """Whether two kinds of replicas take the same time for everything, whoever rents them out."""
+    same = one.devices == other.devices and one.slots == other.slots and one.largest_rate == other.largest_rate
+    mine, others = one.filled.resolved.cluster, other.filled.resolved.cluster
+    return same and mine.device == others.device and (one.answering.high == other.answering.high)
