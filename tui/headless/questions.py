@@ -35,7 +35,7 @@ def question_of(
     return Question(
         plan,
         tuple(axis for axis in asked if axis.path not in (MODEL, HARDWARE, DEVICES)),
-        hardware=(*_names(hardware), *map(str, _values(asked, HARDWARE))),
+        hardware=(*names_of(hardware), *map(str, _values(asked, HARDWARE))),
         devices=tuple(int(str(count)) for count in counts),
         models=tuple(map(str, _values(asked, MODEL))),
         limits=tuple(parse_limit(text, task) for text in limits),
@@ -43,8 +43,9 @@ def question_of(
     )
 
 
-def _names(texts: tuple[str, ...]) -> Iterator[str]:
-    return (part.strip() for text in texts for part in text.split(",") if part.strip())
+def names_of(texts: tuple[str, ...]) -> tuple[str, ...]:
+    """Return names that were given with commas, or one after another."""
+    return tuple(part.strip() for text in texts for part in text.split(",") if part.strip())
 
 
 def _values(axes: list[Axis], path: str) -> tuple[object, ...]:

@@ -11,6 +11,7 @@ from capacity_tui.engine.catalog.rows.assumptions import Assumption
 from capacity_tui.engine.choose.space.grid import Floats
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.fleet.serving.candidates import Candidate
+from capacity_tui.engine.fleet.serving.day_prices import DayPrices, day_prices
 from capacity_tui.engine.fleet.serving.load_curve import DAY_SECONDS, LoadCurve
 from capacity_tui.engine.fleet.serving.question import ServingQuestion
 from capacity_tui.engine.fleet.serving.requests import varying_requests
@@ -20,8 +21,9 @@ from capacity_tui.engine.numeric import Number, mean
 from capacity_tui.engine.uncertainty.intervals import Interval
 from capacity_tui.engine.units import GIGA, HOUR_SECONDS
 
-# Moments of a day at which the autoscaler looks, one a minute; pieces of a day that are simulated side by side.
-MOMENTS, PIECES = 1440, 192
+# Moments of a day at which the autoscaler looks, one a minute; pieces of a day that are simulated side by side, and
+# requests that are watched in all of them together.
+MOMENTS, PIECES, WATCHED = 1440, 192, 100_000
 # Hours of a day.
 HOURS = DAY_SECONDS / HOUR_SECONDS
 
@@ -127,7 +129,7 @@ class Day:
         startup: time until a new replica answers.
         scale_down_seconds: for which fewer must have been enough before a replica is given up.
         reserve: replicas beyond what the load needs, as a share.
-        commitment: the term whose price was taken for what is committed to; empty where none is known.
+        prices: of the instances.
         fixed: as many as the peak needs, all day.
         scaled: as many as an autoscaler has ready.
     """
@@ -137,7 +139,7 @@ class Day:
     startup: Startup
     scale_down_seconds: float
     reserve: float
-    commitment: str
+    prices: DayPrices
     fixed: FleetDay
     scaled: FleetDay
 
@@ -190,9 +192,7 @@ def _largest_before(values: Floats, moments: int) -> Floats:
     return np.asarray(rows.max(axis=1))
 
 
-def over_day(
-    replica: Replica, found: Sized, load: LoadCurve, catalog: Catalog, committed: tuple[float, str] | None
-) -> Day:
+def over_day(replica: Replica, found: Sized, load: LoadCurve, catalog: Catalog) -> Day:
     """Return a fleet over a day, fixed and with an autoscaler, each simulated.
 
     Args:
@@ -200,7 +200,6 @@ def over_day(
         found: how many the peak needs, and what each keeps.
         load: requests a second over the day.
         catalog: facts.
-        committed: dollars an hour of an instance with a commitment, and its term; None where no such price is known.
     """
     question, candidate = replica.question, found.candidate
     startup = startup_of(candidate, question, catalog)
@@ -211,10 +210,11 @@ def over_day(
     wanted = np.asarray(wanted_replicas(rates, reserve, found.rate))
     ready, paid = ready_replicas(_whole(wanted, candidate), mean(startup.seconds.value), delay)
     most = np.full(MOMENTS, float(_whole(np.array([float(found.replicas["value"] or 1)]), candidate)[0]))
+    prices = day_prices(candidate, catalog)
     fixed, scaled = (
-        _run(replica, found, rates, each, candidate, committed) for each in ((most, most), (ready, paid))
+        _run(replica, found, rates, each, prices) for each in ((most, most), (ready, paid))
     )
-    return Day(load, rates, startup, delay, reserve, committed[1] if committed else "", fixed, scaled)
+    return Day(load, rates, startup, delay, reserve, prices, fixed, scaled)
 
 
 def _or(said: float | None, row: Assumption) -> float:
@@ -231,30 +231,31 @@ def _run(
     found: Sized,
     rates: Floats,
     replicas: tuple[Floats, Floats],
-    candidate: Candidate,
-    committed: tuple[float, str] | None,
+    prices: DayPrices,
 ) -> FleetDay:
     ready, paid = replicas
-    stay = replica.stay(found.slots)
+    stay, rate = replica.stay(found.slots), rates / ready
+    watched = min(DAY_SECONDS, WATCHED / float(rate.mean())) / PIECES
     requests = varying_requests(
-        rates / ready, DAY_SECONDS / MOMENTS, PIECES, 2.0 * stay, stay, replica.lengths, replica.question.seed
+        rate, DAY_SECONDS / MOMENTS, PIECES, watched, 2.0 * stay, stay, replica.lengths, replica.question.seed
     )
     slots = np.full(PIECES, found.slots)
     seen = simulate(requests, replica.times, slots, np.ones(PIECES), np.ones(PIECES))
     question = replica.question
     kept = (seen.first <= (question.ttft or np.inf)) & (np.nan_to_num(seen.each) <= (question.tpot or np.inf))
     # A request of a time with many replicas stands for those of all of them.
-    weights = _replicas_at(requests.arrivals[requests.counts], seen.replicas, 2.0 * stay, ready)
+    at = (seen.replicas + 0.5) * (DAY_SECONDS / PIECES) + requests.arrivals[requests.counts] - 2.0 * stay - watched / 2.0
+    weights = ready[np.clip((at / DAY_SECONDS * MOMENTS).astype(np.int64), 0, MOMENTS - 1)]
     together = np.zeros(seen.first.size, np.int64)
     first, each = (
         float(percentile_by(values, together, 1, question.percentile)[0]) if values.size else 0.0
         for values in (seen.first, seen.each)
     )
-    units, usd = paid / candidate.per_instance, candidate.usd_per_hour
+    units, usd, committed = paid / found.candidate.per_instance, prices.on_demand, prices.committed
     base, with_base = None, None
     if committed is not None and usd is not None:
         choices = np.unique(units)
-        costs = np.asarray(day_usd(np.concatenate([[0.0], choices]), units[None, :], committed[0], usd))
+        costs = np.asarray(day_usd(np.concatenate([[0.0], choices]), units[None, :], committed, usd))
         base, with_base = int(np.concatenate([[0.0], choices])[costs.argmin()]), float(costs.min())
     return FleetDay(
         replicas=ready,
@@ -268,8 +269,3 @@ def _run(
         starts=int(np.maximum(np.diff(paid, append=paid[:1]), 0).sum()),
     )
 
-
-def _replicas_at(arrivals: Floats, pieces: Floats, warm_up: float, ready: Floats) -> Floats:
-    """Return how many replicas were ready when requests arrived."""
-    at = pieces * (DAY_SECONDS / PIECES) + arrivals - warm_up
-    return np.asarray(ready[np.clip((at / DAY_SECONDS * ready.size).astype(np.int64), 0, ready.size - 1)])

@@ -81,27 +81,27 @@ def steady_requests(
 
 
 def varying_requests(
-    rate_at: Floats, step: float, pieces: int, warm_up: float, after: float, lengths: Lengths, seed: int
+    rate_at: Floats, step: float, pieces: int, watched: float, warm_up: float, after: float, lengths: Lengths, seed: int
 ) -> Requests:
-    """Return the requests of one replica over a whole day, cut into pieces that are worked side by side.
+    """Return requests of one replica in even pieces of a day, which are worked side by side.
 
     Args:
-        rate_at: requests a second in each of many even steps of time.
+        rate_at: requests a second in each of many even steps of the day, which repeats itself.
         step: seconds of such a step.
-        pieces: how many pieces; each warms up on what came before it.
-        warm_up: seconds of that.
+        pieces: how many pieces.
+        watched: seconds in the middle of each in which requests count.
+        warm_up: seconds for which a piece warms up on what comes before them.
         after: seconds for which a piece goes on.
         lengths: how long requests are.
         seed: of the random numbers.
     """
     draw = np.random.default_rng(seed)
     whole = rate_at.size * step
-    edges = np.linspace(0.0, whole, pieces + 1)
-    begins, ends = edges[:-1] - warm_up, edges[1:] + after
-    # The day repeats itself: its first piece warms up on the end of the day before.
+    begins = (np.arange(pieces) + 0.5) * whole / pieces - watched / 2.0 - warm_up
+    # Requests to expect from the day before up to each moment of the day after.
     expected = np.concatenate([[0.0], np.cumsum(np.tile(rate_at, 3)) * step])
     times = np.arange(expected.size) * step - whole
-    first, last = np.interp(begins, times, expected), np.interp(ends, times, expected)
+    first, last = (np.interp(at, times, expected) for at in (begins, begins + warm_up + watched + after))
     numbers = draw.poisson(last - first)
     shares = _in_order(draw.random(int(numbers.sum())), numbers)
     at = np.repeat(first, numbers) + shares * np.repeat(last - first, numbers)
@@ -110,7 +110,7 @@ def varying_requests(
     arrivals = np.interp(at, expected[rising], times[rising]) - np.repeat(begins, numbers)
     starts = np.concatenate([[0], np.cumsum(numbers)]).astype(np.int64)
     warm = np.full(pieces, warm_up)
-    return Requests(starts, arrivals, *_drawn(draw, lengths, arrivals.size), warm, warm + whole / pieces)
+    return Requests(starts, arrivals, *_drawn(draw, lengths, arrivals.size), warm, warm + watched)
 
 
 def _in_order(shares: Floats, numbers: Whole) -> Floats:

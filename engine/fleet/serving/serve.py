@@ -13,7 +13,6 @@ from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.fleet.serving.autoscaling import Day, over_day
 from capacity_tui.engine.fleet.serving.candidates import Candidate, Unfit, candidates
-from capacity_tui.engine.fleet.serving.commitment import committed_price
 from capacity_tui.engine.fleet.serving.question import ServingQuestion
 from capacity_tui.engine.fleet.serving.sizing import Replica, Sized, sized
 from capacity_tui.engine.numeric import Number, mean
@@ -127,8 +126,7 @@ def serve(
     day = None
     if fleets and question.load is not None:
         best, replica = fleets[0]
-        committed = committed_price(best.candidate, facts)
-        day = over_day(replica, best, question.load.scaled(question.rate), facts, committed)
+        day = over_day(replica, best, question.load.scaled(question.rate), facts)
     return ServingAnswer(
         question=question,
         best=fleets[0][0] if fleets else None,

@@ -17,8 +17,12 @@ from capacity_tui.engine.choose.space.grid import Floats
 from capacity_tui.engine.fleet.serving.requests import Requests, Whole
 from capacity_tui.engine.fleet.serving.step_times import StepTimes
 
+# Stands for no time where something is divided by it.
+SHORTEST = 1e-12
 # Passes after which replicas that have done all that counts are left out.
 LOOK_AGAIN = 64
+# Passes that are worked at once where nobody comes and nobody ends, at most.
+AHEAD = np.arange(1, 17)
 # Passes that are made room for at first.
 FIRST_ROOM = 4096
 # Tokens that a pass of an engine without an end to them reads at most.
@@ -109,26 +113,38 @@ class _Replicas:
         contexts = self.context / np.maximum(running, 1)
         seconds = self.flat.take(self.times.places(running, contexts, taken))
         seconds = np.where(works, seconds * np.where(reads, self.reading, self.answering), 0.0)
-        self.busy += seconds
+        answers = works if self.times.mixes else works & ~reads
+        alike = np.where(works & ~reads, self._alike(seconds), 1)
+        spent = alike * seconds
+        self.busy += spent
         # Where nobody is at work time goes on to the next request, and stands still behind the last.
         ahead = np.where(np.isfinite(self.upcoming), self.upcoming, self.clock)
-        self.clock = np.where(works, self.clock + seconds, ahead)
-        self._answer(running, works if self.times.mixes else works & ~reads)
+        self.clock = np.where(works, self.clock + spent, ahead)
+        self._answer(running, alike * answers)
         if reads.any():
             self.read += taken
             self._read()
 
-    def _answer(self, running: Whole, answers: NDArray[np.bool_]) -> None:
-        """Give every sequence at work its next token, and end those whose last one it is."""
-        self.passed += answers
+    def _alike(self, seconds: Floats) -> Whole:
+        """Return how many passes follow each other until somebody comes or ends."""
+        places = (self.passed[:, None] + AHEAD) % self.ring + (self.own * self.ring)[:, None]
+        ends = self.ending.take(places) > 0
+        to_end = np.where(ends.any(axis=1), ends.argmax(axis=1) + 1, AHEAD.size)
+        until = np.ceil((self.upcoming - self.clock) / np.maximum(seconds, SHORTEST))
+        return np.asarray(np.minimum(to_end, np.maximum(until, 1.0)).astype(np.int64))
+
+    def _answer(self, running: Whole, passes: Whole) -> None:
+        """Give every sequence at work its next tokens, and end those whose last one it is."""
+        self.passed += passes
+        idle = passes == 0
         if int(self.passed.max(initial=0)) >= self.history.shape[0] - 1:
             self.history = np.concatenate([self.history, np.zeros_like(self.history)])
         count = self.own.size
         # Of replicas that give none now the place is that of a pass which has not been.
-        self.history.reshape(-1)[(self.passed + ~answers) * count + self.own] = self.clock
-        place = self.own * self.ring + (self.passed + ~answers * (self.ring - 1)) % self.ring
+        self.history.reshape(-1)[(self.passed + idle) * count + self.own] = self.clock
+        place = self.own * self.ring + (self.passed + idle * (self.ring - 1)) % self.ring
         ending = self.ending.take(place)
-        self.context += answers * running * self.times.accepted - self.leaving.take(place)
+        self.context += passes * running * self.times.accepted - self.leaving.take(place)
         self.ended += ending
         self.ending[place] = 0
         self.leaving[place] = 0.0

@@ -30,7 +30,7 @@ FINAL_SIDE_BY_SIDE, FINAL_COUNTED = 12, 5000
 # Numbers of replicas that one call tries.
 NUMBERS = 8
 # Time to fill a replica, in times that a request stays in a full one; longest lengths, in deviations above the mean.
-FILLING, TAIL = 1.5, 4.0
+FILLING, TAIL = 1.0, 4.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
