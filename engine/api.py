@@ -141,6 +141,9 @@ if TYPE_CHECKING:
     from capacity_tui.engine.fleet.question import JOB_KINDS as JOB_KINDS
     from capacity_tui.engine.fleet.question import JobKind as JobKind
     from capacity_tui.engine.fleet.question import MigrationQuestion as MigrationQuestion
+    from capacity_tui.engine.fleet.serving.load_curve import load_curve as load_curve
+    from capacity_tui.engine.fleet.serving.question import ServingQuestion as ServingQuestion
+    from capacity_tui.engine.fleet.serving.serve import serve as serve
     from capacity_tui.engine.fleet.sizes import sizes_in_precisions as sizes_in_precisions
     from capacity_tui.engine.machine import doctor as _machine_doctor
     from capacity_tui.engine.machine import sample as _machine_sample

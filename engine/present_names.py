@@ -60,6 +60,8 @@ from capacity_tui.engine.present.sensitivity_report import sensitivity_as_data a
 from capacity_tui.engine.present.sensitivity_report import sensitivity_as_markdown as sensitivity_as_markdown
 from capacity_tui.engine.present.sensitivity_report import tornado_headline as tornado_headline
 from capacity_tui.engine.present.sensitivity_report import tornado_tables as tornado_tables
+from capacity_tui.engine.present.serving_fleet import serving_as_dict as serving_as_dict
+from capacity_tui.engine.present.serving_fleet import serving_parts as serving_parts
 from capacity_tui.engine.present.side_by_side import Named as Named
 from capacity_tui.engine.present.side_by_side import side_by_side as side_by_side
 from capacity_tui.engine.present.side_by_side_pages import ComparisonTable as ComparisonTable

@@ -84,6 +84,9 @@ NAMES = {
     "fleet.question": "JOB_KINDS JobKind MigrationQuestion kind_of:job_kind_of",
     "catalog.fleet_files.files": "is_fleet_file",
     "fleet.checking": "check_fleet_files",
+    "fleet.serving.load_curve": "load_curve",
+    "fleet.serving.question": "ServingQuestion",
+    "fleet.serving.serve": "serve",
     "fleet.sizes": "sizes_in_precisions",
     # Choices
     "choose.advice.host_requirements": "run_space",
@@ -149,6 +152,7 @@ NAMES = {
         "runs_as_data setting_rows:run_setting_rows"
     ),
     "present.search_report": "SearchTable progress_text reason_rows search_as_dict search_lines search_table",
+    "present.serving_fleet": "serving_as_dict serving_parts",
     "present.sensitivity_report": (
         "TORNADO_HEADS measurement_advice sensitivity_as_data sensitivity_as_markdown tornado_headline tornado_tables"
     ),

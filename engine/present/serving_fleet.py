@@ -77,7 +77,8 @@ def remarks(answer: ServingAnswer) -> Iterator[str]:
             f"{answer.question.rate / (best.replicas['value'] or 1):.3g}"
         )
     for candidate in answer.failing:
-        yield f"{candidate.instance} with {_number(candidate.devices, 'device')}: not one request alone keeps the limits"
+        with_devices = _number(candidate.devices, "device")
+        yield f"{candidate.instance} with {with_devices}: not one request alone keeps the limits"
     for unfit in answer.unfit:
         yield f"{unfit.instance}: {unfit.reason}"
     if answer.left_out:
@@ -116,7 +117,7 @@ def _fleet(fleet: Sized, question: ServingQuestion) -> dict[str, object]:
 def _latency(
     fleet: Sized, at: Callable[[Loaded], Floats], average: Callable[[Loaded], Floats], limit: float | None
 ) -> dict[str, object]:
-    ends = {end: float(at(fleet.loaded[end])[0]) for end in ENDS}
+    ends: dict[str, object] = {end: float(at(fleet.loaded[end])[0]) for end in ENDS}
     return {**ends, "mean": float(average(fleet.loaded["value"])[0]), "limit": limit}
 
 
@@ -228,11 +229,9 @@ def _assumed(answer: ServingAnswer) -> Iterator[str]:
     if best is None:
         return
     run = best.candidate.run
-    spreads = mean(run.prompt_spread), mean(run.output_spread)
-    if max(spreads) > 0:
-        yield "lengths are gamma distributed, prompts with {:.0%} of their mean as deviation, answers with {:.0%}".format(
-            *spreads
-        )
+    prompts, answers = (format_percent(mean(spread)) for spread in (run.prompt_spread, run.output_spread))
+    if mean(run.prompt_spread) > 0 or mean(run.output_spread) > 0:
+        yield f"lengths are gamma distributed, their deviation {prompts} of the mean prompt and {answers} of the answer"
     else:
         yield "all requests have the same length: --spread 0.5 lets them differ by half of their mean"
     if answer.day is not None:

@@ -23,7 +23,7 @@ from capacity_tui.engine.units import GIGA, HOUR_SECONDS
 
 # Moments of a day at which the autoscaler looks, one a minute; pieces of a day that are simulated side by side, and
 # requests that are watched in all of them together.
-MOMENTS, PIECES, WATCHED = 1440, 192, 100_000
+MOMENTS, PIECES, WATCHED = 1440, 192, 40_000
 # Hours of a day.
 HOURS = DAY_SECONDS / HOUR_SECONDS
 
@@ -31,7 +31,7 @@ HOURS = DAY_SECONDS / HOUR_SECONDS
 @equation(
     "startup = boot + image + engine + weights / bandwidth",
     unit="s",
-    source="one after the other: an instance boots, fetches the engine's image, reads the weights, compiles and captures",
+    source="one after the other: the instance boots, the engine's image comes, weights are read, kernels compiled",
 )
 def startup_seconds(boot: Number, image: Number, engine: Number, weights: Number, bandwidth: Number) -> Number:
     """Seconds from the order of a replica until it answers.
@@ -155,7 +155,7 @@ def startup_of(candidate: Candidate, question: ServingQuestion, catalog: Catalog
     weights = mean(candidate.filled.estimate.memory.parts["weights"]) * candidate.devices
     parts = tuple((row.name, row.value) for row in (boot, image, engine))
     ends = [
-        mean(startup_seconds(*(_end(row, end) for row in (boot, image, engine)), weights, _end(disk, -end) * GIGA))
+        mean(startup_seconds(_end(boot, end), _end(image, end), _end(engine, end), weights, _end(disk, -end) * GIGA))
         for end in (0, -1, 1)
     ]
     return Startup(Interval(*ends), (*parts, ("reading of the weights", weights / (disk.value * GIGA))))
@@ -211,9 +211,7 @@ def over_day(replica: Replica, found: Sized, load: LoadCurve, catalog: Catalog) 
     ready, paid = ready_replicas(_whole(wanted, candidate), mean(startup.seconds.value), delay)
     most = np.full(MOMENTS, float(_whole(np.array([float(found.replicas["value"] or 1)]), candidate)[0]))
     prices = day_prices(candidate, catalog)
-    fixed, scaled = (
-        _run(replica, found, rates, each, prices) for each in ((most, most), (ready, paid))
-    )
+    fixed, scaled = (_run(replica, found, rates, each, prices) for each in ((most, most), (ready, paid)))
     return Day(load, rates, startup, delay, reserve, prices, fixed, scaled)
 
 
@@ -244,7 +242,9 @@ def _run(
     question = replica.question
     kept = (seen.first <= (question.ttft or np.inf)) & (np.nan_to_num(seen.each) <= (question.tpot or np.inf))
     # A request of a time with many replicas stands for those of all of them.
-    at = (seen.replicas + 0.5) * (DAY_SECONDS / PIECES) + requests.arrivals[requests.counts] - 2.0 * stay - watched / 2.0
+    at = (
+        (seen.replicas + 0.5) * (DAY_SECONDS / PIECES) + requests.arrivals[requests.counts] - 2.0 * stay - watched / 2.0
+    )
     weights = ready[np.clip((at / DAY_SECONDS * MOMENTS).astype(np.int64), 0, MOMENTS - 1)]
     together = np.zeros(seen.first.size, np.int64)
     first, each = (
@@ -268,4 +268,3 @@ def _run(
         each=each,
         starts=int(np.maximum(np.diff(paid, append=paid[:1]), 0).sum()),
     )
-

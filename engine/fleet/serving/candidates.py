@@ -70,6 +70,16 @@ class Candidate:
         assert speed is not None and speed.largest_requests_per_second is not None  # noqa: S101 - a load was given
         return mean(speed.largest_requests_per_second.value)
 
+    def keeps_alone(self, question: ServingQuestion) -> bool:
+        """Whether one request that is alone is answered inside the limits."""
+        speed = self.filled.estimate.computation.infer
+        assert speed is not None and speed.time_per_output_token_seconds is not None  # noqa: S101 - a load was given
+        found = (
+            (speed.time_to_first_token_seconds.value, question.ttft),
+            (speed.time_per_output_token_seconds.value, question.tpot),
+        )
+        return all(limit is None or mean(value) <= limit for value, limit in found)
+
     def instances(self, replicas: int) -> int:
         """Return the instances that hold some replicas; where one replica takes several, all of them."""
         return int(np.ceil(replicas / self.per_instance)) * self.instances_of_replica
@@ -141,8 +151,8 @@ def _loaded(question: ServingQuestion) -> Plan:
         "pricing.spot": False,
     }
     if question.spread is not None:
-        for name in ("prompt_tokens", "output_tokens"):
-            values[f"inference.{name}_stddev"] = float(plan.value(f"inference.{name}") or 0) * question.spread  # type: ignore[arg-type]
+        values["inference.prompt_tokens_stddev"] = plan.inference.prompt_tokens * question.spread
+        values["inference.output_tokens_stddev"] = plan.inference.output_tokens * question.spread
     return with_values(plan, values)
 
 
@@ -166,7 +176,7 @@ def _rented(accelerator: str, catalog: Catalog) -> list[str]:
 
 
 def _layouts(plan: Plan, name: str, catalog: Catalog) -> Iterator[tuple[int, dict[str, object]]]:
-    """Yield how many devices a replica may take, and how it is split over them; the plan's own way where it says one."""
+    """Yield how many devices a replica may take, and how it lies on them; the plan's own way where it says one."""
     tensor, stages = plan.parallelism.tp, plan.parallelism.pp
     if isinstance(tensor, int) and tensor > 0:
         yield tensor * (stages if isinstance(stages, int) else 1), {}
@@ -180,7 +190,8 @@ def _layouts(plan: Plan, name: str, catalog: Catalog) -> Iterator[tuple[int, dic
 def _candidate(name: str, filled: ModePlan, devices: int, catalog: Catalog) -> Candidate | str:
     """Return a replica, or why it cannot be."""
     shape, estimate = filled.resolved.shape, filled.estimate
-    if shape is None or estimate.computation.infer is None or estimate.computation.infer.request_seconds is None:
+    ranges, speed = estimate.ranges, estimate.computation.infer
+    if shape is None or ranges is None or speed is None or speed.time_per_output_token_seconds is None:
         raise PlanError("no requests one by one", "this model generates no tokens", "choose a language model")
     if estimate.fits is False:
         memory = estimate.memory
@@ -193,7 +204,6 @@ def _candidate(name: str, filled: ModePlan, devices: int, catalog: Catalog) -> C
         return "the cache has no room for one request"
     sold = catalog.sold_together(name)
     price = filled.resolved.cluster.price
-    ranges = estimate.ranges
     return Candidate(
         instance=name,
         filled=filled,

@@ -14,7 +14,7 @@ Whole = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Lengths:
-    """How long prompts and answers are: gamma distributed, all alike without a deviation, exponential where it is the mean.
+    """How long prompts and answers are: gamma distributed, which is exponential where deviation and mean are the same.
 
     Attributes:
         prompt, prompt_deviation: tokens of a prompt that are read: mean and standard deviation.

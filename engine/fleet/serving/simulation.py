@@ -1,4 +1,4 @@
-"""Replicas that answer requests pass by pass, many of them side by side as arrays: continuous batching as engines do it.
+"""Replicas that answer requests pass by pass, many side by side as arrays: continuous batching as engines do it.
 
 Requests wait in the order in which they come until a place is free. A pass reads what it has room for of the prompts
 that have a place, and gives every sequence that answers its next token, in the same pass where the engine mixes them.

@@ -140,11 +140,9 @@ class Replica:
         side, counted = (FINAL_SIDE_BY_SIDE, FINAL_COUNTED) if final else (SIDE_BY_SIDE, COUNTED)
         factors = np.array([self.factors[end] for end in ends])
         stay = self.stay(int(slots.max())) * float(factors.max())
-        seconds = max(counted / side / float(np.median(rates)), stay)
         every = np.repeat(rates, side)
-        requests = steady_requests(
-            every, FILLING * stay, np.full(every.size, seconds), stay / 2.0, self.lengths, self.question.seed
-        )
+        seconds = np.maximum(counted / side / every, stay)
+        requests = steady_requests(every, FILLING * stay, seconds, stay / 2.0, self.lengths, self.question.seed)
         reading, answering = np.repeat(factors, side, axis=0).T
         found = simulate(requests, self.times, np.repeat(slots, side), reading, answering)
         return self._seen(rates, slots, found, side)
@@ -172,6 +170,8 @@ class Replica:
 def sized(replica: Replica) -> Sized | None:
     """Return the fewest replicas of a kind that keep the limits; None where not even one request alone keeps them."""
     question, candidate = replica.question, replica.candidate
+    if not candidate.keeps_alone(question):
+        return None
     tried = _tried(replica)
     best = max(tried, key=lambda slots: (tried[slots]["value"][0], slots))
     kept, failing = tried[best]["value"]

@@ -61,7 +61,7 @@ class StepTimes:
         _, depth, width = self.seconds.shape
         context = np.minimum((contexts / self.context_cell).astype(np.int64), depth - 1)
         chunk = np.minimum(np.ceil(tokens / self.chunk_cell).astype(np.int64), width - 1)
-        return (sequences * depth + context) * width + chunk
+        return np.asarray((sequences * depth + context) * width + chunk, dtype=np.int64)
 
 
 def step_times(run: ServingRun, slots: int, longest: float, largest_chunk: float) -> StepTimes:
@@ -82,11 +82,7 @@ def step_times(run: ServingRun, slots: int, longest: float, largest_chunk: float
     answering = _answering(run, sequences[:, None], contexts[None, :])
     reading = _reading(run, sequences[:, None, None], contexts[None, :, None], chunks[None, None, :], mixes)
     context_cell, chunk_cell = longest / CONTEXT_CELLS, most / CHUNK_CELLS
-    wanted = (
-        np.arange(slots + 1, dtype=np.float64),
-        (np.arange(CONTEXT_CELLS) + 0.5) * context_cell,
-        (np.arange(CHUNK_CELLS) + 0.5) * chunk_cell,
-    )
+    wanted = (np.arange(slots + 1.0), _middles(CONTEXT_CELLS, context_cell), _middles(CHUNK_CELLS, chunk_cell))
     alone = _along(_along(answering, sequences, wanted[0], 0), contexts, wanted[1], 1)
     mixed = reading
     for axis, (have, want) in enumerate(zip((sequences, contexts, chunks), wanted, strict=True)):
@@ -114,6 +110,10 @@ def _reading(run: ServingRun, sequences: Floats, contexts: Floats, chunks: Float
         answers = decode_pass(held, busy / groups, run.guessing.tokens)
     seconds = phase_time(reading_phase(run, chunks / groups, answers, busy / groups, groups)).seconds
     return _over(seconds, sequences, contexts, chunks)
+
+
+def _middles(cells: int, size: float) -> Floats:
+    return np.asarray((np.arange(cells) + 0.5) * size, dtype=np.float64)
 
 
 def _over(seconds: Number, *axes: Floats) -> Floats:

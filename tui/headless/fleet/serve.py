@@ -83,9 +83,9 @@ def _question(
     """Return what options ask of a plan, which says itself what they leave out."""
     from capacity_tui.engine.api import PlanError, ServingQuestion, load_curve, parse_quantity
 
-    def seconds(option: str) -> float | None:
+    def seconds(option: str, otherwise: float | None = None) -> float | None:
         text = said[option]
-        return None if text is None else parse_quantity(str(text), "s")
+        return otherwise if text is None else parse_quantity(str(text), "s")
 
     inference = plan.inference
     curve = None if load is None else load_curve(load)
@@ -99,8 +99,8 @@ def _question(
     return ServingQuestion(
         plan,
         rate,
-        seconds("ttft") or inference.ttft_seconds,
-        seconds("tpot") or inference.tpot_seconds,
+        seconds("ttft", inference.ttft_seconds),
+        seconds("tpot", inference.tpot_seconds),
         float(inference.percentile if percentile is None else percentile),
         hardware,
         None if share is None else float(share),
