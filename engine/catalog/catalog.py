@@ -26,6 +26,7 @@ from capacity_tui.engine.catalog.rows.assumptions import Assumption
 from capacity_tui.engine.catalog.rows.attention import AttentionKernel
 from capacity_tui.engine.catalog.rows.base import Row
 from capacity_tui.engine.catalog.rows.checkpointing import Checkpointing
+from capacity_tui.engine.catalog.rows.detectors import Detector
 from capacity_tui.engine.catalog.rows.devices import (
     Accelerator,
     Fabric,
@@ -209,6 +210,11 @@ class Catalog:
     def scaling_laws(self) -> Table[ScalingLaw]:
         """How the loss of a language model falls with its size and its data, the one that is used first."""
         return self._table("scaling_laws", "scaling law", ScalingLaw)
+
+    @cached_property
+    def detectors(self) -> Table[Detector]:
+        """What is watched for in a run, and from when on it is told."""
+        return self._table("detectors", "detector", Detector)
 
     @cached_property
     def run_logs(self) -> Table[RunLog]:

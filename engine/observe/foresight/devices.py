@@ -1,0 +1,77 @@
+"""Devices that are held back, and one that stands out among its peers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from capacity_tui.engine.observe.foresight.trends import Numbers
+
+
+@dataclass(frozen=True, slots=True)
+class Throttling:
+    """Clocks that were held down: why, by what the driver said, and in which share of the newest samples."""
+
+    cause: str
+    reasons: tuple[str, ...]
+    share: float
+
+
+def throttling(
+    reasons: Sequence[tuple[str, ...]], limits: Mapping[str, float], causes: Mapping[str, Sequence[str]]
+) -> Throttling | None:
+    """Return why a device's clocks were held down of late; None where they were not, or by its settings alone.
+
+    Args:
+        reasons: what the driver said with each sample, the newest last.
+        limits: thresholds of the detector ``throttling``.
+        causes: words of drivers by what they mean, the graver causes first.
+    """
+    window = round(limits["window"])
+    if len(reasons) < window:
+        return None
+    newest = reasons[-window:]
+    for cause, words in causes.items():
+        meant = [tuple(text for text in said if any(word in text.lower() for word in words)) for said in newest]
+        share = sum(map(bool, meant)) / window
+        if share >= limits["share"]:
+            return Throttling(cause, tuple(sorted({text for said in meant for text in said})), share)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Straggler:
+    """A device whose reading is not that of its peers; medians of both."""
+
+    device: int
+    value: float
+    peers: float
+
+
+def stragglers(readings: Numbers, limits: Mapping[str, float]) -> tuple[Straggler, ...]:
+    """Return the devices that stood out all the time of late, below or above.
+
+    Args:
+        readings: one row a sample, one column a device; NaN where there was no reading.
+        limits: thresholds of the detector ``straggler``.
+    """
+    window = round(limits["window"])
+    if readings.ndim != 2 or readings.shape[0] < window or readings.shape[1] < 3:
+        return ()
+    newest = readings[-window:]
+    newest = newest[np.all(np.isfinite(newest), axis=1)]
+    if newest.shape[0] < window * limits["persistence"]:
+        return ()
+    middle = np.median(newest, axis=1, keepdims=True)
+    own = np.median(newest, axis=0)
+    peers = float(np.median(own))
+    scatter = 1.4826 * float(np.median(np.abs(own - peers)))
+    least = max(limits["difference"] * abs(peers), limits["scatter"] * scatter)
+    found = []
+    for device, value in enumerate(own):
+        side = np.sign(value - peers) * (newest[:, device] - middle[:, 0]) > least / 2
+        if abs(value - peers) > least and np.mean(side) >= limits["persistence"]:
+            found.append(Straggler(device, float(value), peers))
+    return tuple(found) if len(found) < (readings.shape[1] + 1) // 2 else ()
