@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -80,12 +80,26 @@ class RunCurve:
 
     def step_seconds(self) -> tuple[Numbers, Numbers]:
         """Return steps and what each step took: as told, else by the log's times, else as they came."""
+        return self._seconds(lambda before, point: point.figures.get("step_seconds") or _since(before, point))
+
+    def passed_seconds(self) -> tuple[Numbers, Numbers]:
+        """Return steps and what passed for each, evaluations and checkpoints included: by times, else as told."""
+        return self._seconds(
+            lambda before, point: (
+                found if math.isfinite(found := _since(before, point)) else point.figures.get("step_seconds", math.nan)
+            )
+        )
+
+    def arrivals(self) -> Numbers:
+        """Return when steps came, on the clock of whoever looked."""
+        found = np.asarray([point.arrived_at for point in self.points], dtype=np.float64)
+        return found[np.isfinite(found)]
+
+    def _seconds(self, found_of: Callable[[Point, Point], float]) -> tuple[Numbers, Numbers]:
         steps, seconds = [], []
-        before: Point | None = None
+        before = Point(0.0, {})
         for point in self.points:
-            found = point.figures.get("step_seconds", math.nan)
-            if not math.isfinite(found) and before is not None and point.step > before.step:
-                found = _since(before, point)
+            found = found_of(before, point)
             if math.isfinite(found) and found > 0:
                 steps.append(point.step)
                 seconds.append(found)
@@ -149,6 +163,6 @@ class RunCurve:
 def _since(before: Point, point: Point) -> float:
     """Return seconds a step between two points."""
     for then, now in ((before.logged_at, point.logged_at), (before.arrived_at, point.arrived_at)):
-        if math.isfinite(then) and math.isfinite(now):
+        if math.isfinite(then) and math.isfinite(now) and point.step > before.step:
             return (now - then) / (point.step - before.step)
     return math.nan

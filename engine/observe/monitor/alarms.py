@@ -1,0 +1,194 @@
+"""What the detectors tell of a run, each thing once as long as it lasts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from capacity_tui.engine.catalog.rows.detectors import Detector
+from capacity_tui.engine.catalog.rows.log_expressions import LOG_FIGURES
+from capacity_tui.engine.observe.foresight.devices import stragglers, throttling
+from capacity_tui.engine.observe.foresight.disk import filling
+from capacity_tui.engine.observe.foresight.loss import LossRise, divergence, not_finite, spike
+from capacity_tui.engine.observe.foresight.memory import full, growth, seconds_until_full
+from capacity_tui.engine.observe.foresight.stall import stall
+from capacity_tui.engine.observe.logs.run_curve import Numbers, RunCurve
+from capacity_tui.engine.observe.monitor.run_samples import RunSamples
+from capacity_tui.engine.units import (
+    format_bandwidth,
+    format_bytes,
+    format_number,
+    format_percent,
+    format_power,
+    format_seconds,
+)
+
+LOOKS_UNTIL_OVER = 30
+"""Looks for which nothing may be seen of what was told before it is told again."""
+NEWEST_LOSSES = 2000
+_READINGS: Mapping[str, Callable[[float], str]] = {
+    "power_watts": format_power,
+    "utilization_percent": lambda value: f"{value:.0f} % busy",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Alarm:
+    """Something that goes wrong, or is about to.
+
+    Attributes:
+        kind: the detector's id.
+        level: note, warning or error.
+        where: what it is about, such as ``GPU 3``; empty for the run.
+        title: what it is.
+        detail: the evidence.
+        remedy: what to do.
+        figures: the evidence as numbers.
+    """
+
+    kind: str
+    level: str
+    where: str
+    title: str
+    detail: str
+    remedy: str
+    figures: Mapping[str, float]
+
+
+@dataclass(slots=True)
+class Watch:
+    """Asks the detectors, and remembers what was told.
+
+    Attributes:
+        detectors: rows of the catalogue by id.
+        going_on: alarms that still hold.
+    """
+
+    detectors: Mapping[str, Detector]
+    going_on: dict[tuple[str, str], Alarm] = field(default_factory=dict)
+    _unseen: dict[tuple[str, str], int] = field(default_factory=dict)
+    _looked_at: float = -math.inf
+    _last_spike: float = -math.inf
+
+    def look(self, curve: RunCurve, samples: RunSamples, now: float) -> tuple[Alarm, ...]:
+        """Return what is new.
+
+        Args:
+            curve: what the log told.
+            samples: what the machine told.
+            now: seconds on the monotonic clock, on which steps arrived too.
+        """
+        found = [*self._of_log(curve, now), *self._of_machine(samples)]
+        new = tuple(alarm for alarm in found if (alarm.kind, alarm.where) not in self.going_on)
+        seen = {(alarm.kind, alarm.where) for alarm in found}
+        for key in list(self.going_on):
+            self._unseen[key] = 0 if key in seen else self._unseen.get(key, 0) + 1
+            if self._unseen[key] > LOOKS_UNTIL_OVER:
+                del self.going_on[key]
+        self.going_on.update({(alarm.kind, alarm.where): alarm for alarm in found})
+        return new
+
+    def _of_log(self, curve: RunCurve, now: float) -> Iterator[Alarm]:
+        for figure in ("loss", "grad_norm"):
+            yield from self._not_finite(figure, *curve.column(figure))
+        steps, losses = curve.column("loss")
+        yield from self._spikes(steps, losses)
+        self._looked_at = float(steps[-1]) if steps.size else self._looked_at
+        rise = divergence(losses[-NEWEST_LOSSES:], self._limits("divergence"))
+        if rise is not None:
+            yield self._alarm("divergence", "", _rise_text(rise), _rise_figures(rise))
+        halt = stall(curve.arrivals(), now, self._limits("stall"))
+        if halt is not None:
+            detail = f"for {format_seconds(halt.waited_seconds)}, usually {format_seconds(halt.usual_seconds)}"
+            yield self._alarm("stall", "", detail, {"waited_seconds": halt.waited_seconds})
+
+    def _not_finite(self, figure: str, steps: Numbers, values: Numbers) -> Iterator[Alarm]:
+        """Yield where values begin to be no numbers."""
+        for end in range(_after(steps, self._looked_at) + 1, steps.size + 1):
+            if not_finite(values[:end]) and not not_finite(values[: end - 1]):
+                where = f"step {format_number(steps[end - 1])}"
+                yield self._alarm("not_finite", where, f"{LOG_FIGURES[figure]}: {values[end - 1]}", {})
+
+    def _spikes(self, steps: Numbers, losses: Numbers) -> Iterator[Alarm]:
+        """Yield where losses jump; one that stays up is one jump."""
+        limits = self._limits("loss_spike")
+        window = round(limits["window"])
+        for end in range(_after(steps, self._looked_at) + 1, steps.size + 1):
+            rise = spike(losses[max(0, end - window - 2) : end], limits)
+            if rise is not None and end > _after(steps, self._last_spike) + window // 2:
+                self._last_spike = float(steps[end - 1])
+                where = f"step {format_number(steps[end - 1])}"
+                yield self._alarm("loss_spike", where, _rise_text(rise), _rise_figures(rise))
+
+    def _of_machine(self, samples: RunSamples) -> Iterator[Alarm]:
+        if samples.latest is None:
+            return
+        times = samples.times()
+        used, total = samples.of_gpus("memory_used_bytes"), samples.of_gpus("memory_total_bytes")
+        main_total = samples.latest.system.memory_total_bytes.value
+        yield from self._memory("main memory", times, samples.memory(), samples.main_memory_share(), main_total)
+        for device in range(used.shape[1]):
+            own, capacity = used[:, device], float(total[-1, device])
+            yield from self._memory(f"GPU {device}", times, own, own / capacity, capacity)
+            yield from self._throttling(samples, device)
+        for reading, written in _READINGS.items():
+            for found in stragglers(samples.of_gpus(reading), self._limits("straggler")):
+                detail = f"{written(found.value)} where the others have {written(found.peers)}"
+                figures = {reading: found.value, "peers": found.peers}
+                yield self._alarm("straggler", f"GPU {found.device}", detail, figures)
+        for place, disk in enumerate(samples.disks[-1]):
+            filled = filling(times, samples.disk(place), disk.total, self._limits("disk"))
+            if filled is not None:
+                free = f"{format_bytes(filled.free_bytes)} free"
+                until = f", full in {format_seconds(filled.seconds)}" if math.isfinite(filled.seconds) else ""
+                once = f", up to {format_bytes(filled.rise_bytes)} at once" if filled.rise_bytes else ""
+                figures = {"free_bytes": filled.free_bytes, "seconds": filled.seconds}
+                yield self._alarm("disk", str(disk.folder), f"{free}{until}{once}", figures)
+
+    def _memory(
+        self, where: str, times: Numbers, used: Numbers, shares: Numbers, capacity: float | None
+    ) -> Iterator[Alarm]:
+        if full(shares, self._limits("memory_full")):
+            yield self._alarm("memory_full", where, f"{format_percent(float(shares[-1]))} used", {"share": shares[-1]})
+        found = growth(times, used, self._limits("leak"))
+        if found is None:
+            return
+        until = None if capacity is None else seconds_until_full(found, capacity)
+        figures = {"bytes_per_second": found.slope.value}
+        detail = f"{format_bandwidth(found.slope.value)} for {format_seconds(found.since_seconds)}"
+        if until is not None:
+            figures |= {"full_in_seconds": float(until.value), "low": float(until.low), "high": float(until.high)}
+            latest = format_seconds(float(until.high)) if np.isfinite(until.high) else "never"
+            detail += f", full in {format_seconds(float(until.value))} ({format_seconds(float(until.low))} - {latest})"
+        yield self._alarm("leak", where, detail, figures)
+
+    def _throttling(self, samples: RunSamples, device: int) -> Iterator[Alarm]:
+        row = self.detectors["throttling"]
+        found = throttling(samples.throttle_reasons(device), row.thresholds, row.causes)
+        if found is not None:
+            detail = f"for {found.cause} ({', '.join(found.reasons)}) in {format_percent(found.share)} of samples"
+            yield self._alarm("throttling", f"GPU {device}", detail, {"share": found.share})
+
+    def _limits(self, kind: str) -> Mapping[str, float]:
+        return self.detectors[kind].thresholds
+
+    def _alarm(self, kind: str, where: str, detail: str, figures: Mapping[str, float]) -> Alarm:
+        row = self.detectors[kind]
+        numbers = {name: float(number) for name, number in figures.items() if math.isfinite(number)}
+        return Alarm(kind, row.level, where, row.name, detail, row.remedy, numbers)
+
+
+def _after(steps: Numbers, step: float) -> int:
+    """Return how many steps there were up to one."""
+    return int(np.searchsorted(steps, step, side="right"))
+
+
+def _rise_text(rise: LossRise) -> str:
+    return f"{rise.value:.4g}, before {rise.usual:.4g}"
+
+
+def _rise_figures(rise: LossRise) -> dict[str, float]:
+    return {"loss": rise.value, "usual": rise.usual, "widths": rise.widths}

@@ -1,0 +1,147 @@
+"""What a run does beside what was predicted of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from capacity_tui.engine.estimate.estimate import Answer
+from capacity_tui.engine.estimate.figures import LESS, METRICS, MORE, read_figure
+from capacity_tui.engine.numeric import mean
+from capacity_tui.engine.observe.logs.run_curve import RunCurve
+from capacity_tui.engine.observe.monitor.run_samples import RunSamples
+from capacity_tui.engine.uncertainty.intervals import Interval
+
+Side = Literal["inside", "slower", "faster", "less", "more"]
+STEP, TOKENS, SAMPLES = "computation.step_seconds", "computation.tokens_per_second", "computation.samples_per_second"
+DECODE = "computation.infer.decode_tokens_per_second"
+PREFILL = "computation.infer.prefill_tokens_per_second"
+TOKEN_TIME = "computation.infer.time_per_output_token_seconds"  # noqa: S105 - the key of a figure
+FIRST_TOKEN = "computation.infer.time_to_first_token_seconds"  # noqa: S105 - likewise
+RESERVED, ALLOCATED, POWER = "memory.reserved_bytes", "memory.per_device_bytes", "energy.watts_average"
+SPEEDS = frozenset({STEP, TOKENS, SAMPLES, DECODE, PREFILL, TOKEN_TIME, FIRST_TOKEN})
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A figure predicted and measured.
+
+    Attributes:
+        key: result key.
+        predicted: with its range; both ends are the value where no range is known.
+        actual: measured of late.
+        side: on which side of the range it lies.
+    """
+
+    key: str
+    predicted: Interval
+    actual: float
+    side: Side
+
+    @property
+    def ratio(self) -> float:
+        """Measured over predicted."""
+        return self.actual / float(self.predicted.value) if self.predicted.value else math.nan
+
+
+def measured(curve: RunCurve, samples: RunSamples, answer: Answer | None, newest: int) -> dict[str, float]:
+    """Return what a run came to of late, by result key.
+
+    Args:
+        curve: what its log told.
+        samples: what its machine told.
+        answer: its plan as estimated; says how many devices there are and what is served, where given.
+        newest: how many of the newest steps count.
+    """
+    is_served = curve.latest.keys() & {"running_requests", "prompt_tokens_per_second", "time_per_output_token_seconds"}
+    served = bool(is_served) or (answer is not None and answer.estimate.computation.infer is not None)
+    found = _of_served(curve) if served else _of_trained(curve, answer, newest)
+    used = samples.of_gpus("memory_used_bytes")
+    if used.size and np.any(np.isfinite(used)):
+        found[RESERVED] = float(np.nanmax(used))
+    if curve.peak_bytes is not None:
+        found[ALLOCATED] = curve.peak_bytes
+    return {key: value for key, value in found.items() if math.isfinite(value)}
+
+
+def compare(actual: Mapping[str, float], answer: Answer) -> tuple[Compared, ...]:
+    """Return each measured figure beside the one that the plan's estimate predicts."""
+    return tuple(_compared(actual, answer))
+
+
+def _compared(actual: Mapping[str, float], answer: Answer) -> Iterator[Compared]:
+    for key, value in actual.items():
+        found = read_figure(answer.estimate, key)
+        if found is None:
+            continue
+        predicted = found if isinstance(found, Interval) else Interval(found, found, found)
+        low, high = mean(predicted.low), mean(predicted.high)
+        if math.isfinite(low) and math.isfinite(high):
+            yield Compared(key, Interval(mean(predicted.value), low, high), value, _side(key, value, low, high))
+
+
+def _side(key: str, actual: float, low: float, high: float) -> Side:
+    if low <= actual <= high:
+        return "inside"
+    if key not in SPEEDS:
+        return "less" if actual < low else "more"
+    better = METRICS[key].better
+    return "faster" if (actual < low and better == LESS) or (actual > high and better == MORE) else "slower"
+
+
+def _of_trained(curve: RunCurve, answer: Answer | None, newest: int) -> dict[str, float]:
+    found: dict[str, float] = {}
+    seconds = curve.step_seconds()[1]
+    # The first step compiles, allocates and fills caches.
+    steady = seconds[1:] if seconds.size > 1 else seconds
+    step = float(np.median(steady[-newest:])) if steady.size else 0.0
+    if step > 0:
+        found[STEP] = step
+    each = _recent(curve, "tokens_per_second_per_device", newest)
+    told = _recent(curve, "tokens_per_second", newest)
+    devices = curve.latest.get("devices") or (None if answer is None else mean(answer.estimate.computation.devices))
+    if told is not None:
+        found[TOKENS] = told
+    elif each is not None and devices is not None:
+        found[TOKENS] = each * devices
+    elif (tokens := _per_step(curve, "tokens")) is not None and step > 0:
+        found[TOKENS] = tokens / step
+    samples = _recent(curve, "samples_per_second", newest)
+    batch = curve.latest.get("global_batch") or _per_step(curve, "samples")
+    if samples is not None:
+        found[SAMPLES] = samples
+    elif batch is not None and step > 0:
+        found[SAMPLES] = batch / step
+    if not step and samples and curve.latest.get("global_batch"):
+        found[STEP] = curve.latest["global_batch"] / samples
+    return found
+
+
+def _of_served(curve: RunCurve) -> dict[str, float]:
+    names = {
+        DECODE: "tokens_per_second",
+        PREFILL: "prompt_tokens_per_second",
+        TOKEN_TIME: "time_per_output_token_seconds",
+        FIRST_TOKEN: "time_to_first_token_seconds",
+    }
+    return {key: curve.latest[figure] for key, figure in names.items() if curve.latest.get(figure)}
+
+
+def _recent(curve: RunCurve, figure: str, newest: int) -> float | None:
+    values = curve.column(figure)[1]
+    if values.size:
+        return float(np.median(values[-newest:]))
+    return curve.latest.get(figure)
+
+
+def _per_step(curve: RunCurve, figure: str) -> float | None:
+    """Return what a running total grows by with each step."""
+    steps, values = curve.column(figure)
+    if steps.size < 2 or steps[-1] <= steps[0]:
+        return None
+    grown = float(values[-1] - values[0]) / float(steps[-1] - steps[0])
+    return grown if grown > 0 else None

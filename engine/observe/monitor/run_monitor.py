@@ -1,0 +1,205 @@
+"""One run that is watched: its log and its machine, what they come to, and what goes wrong."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from capacity_tui.engine.catalog import Catalog, load_catalog
+from capacity_tui.engine.estimate.estimate import Answer
+from capacity_tui.engine.machine.sample import Sampler
+from capacity_tui.engine.observe.history.predictions import entry_of, this_host
+from capacity_tui.engine.observe.history.records import RunRecord, now
+from capacity_tui.engine.observe.logs.entry import LogEntry
+from capacity_tui.engine.observe.logs.run_curve import RunCurve
+from capacity_tui.engine.observe.logs.sources import LogSource
+from capacity_tui.engine.observe.monitor.alarms import Alarm, Watch
+from capacity_tui.engine.observe.monitor.comparison import Compared, compare, measured
+from capacity_tui.engine.observe.monitor.differences import Reason, reasons
+from capacity_tui.engine.observe.monitor.run_samples import RunSamples
+from capacity_tui.engine.observe.monitor.time_left import seconds_left
+from capacity_tui.engine.observe.processes import ProcessTree
+from capacity_tui.engine.observe.sampling import Observation, observe
+from capacity_tui.engine.uncertainty.intervals import Interval
+
+_TOTALS = {"tokens": "tokens_per_second", "prompt_tokens": "prompt_tokens_per_second", "samples": "samples_per_second"}
+"""Rates of running totals that come without a step."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunState:
+    """A run at one moment.
+
+    Attributes:
+        seconds: since it is watched.
+        program: who writes its log, by name; empty where nothing was read.
+        figures: the newest figures of the log.
+        left: time it still takes, None where its end or its pace is not known.
+        actual: what it came to of late, by result key.
+        compared: that beside what was predicted.
+        reasons: why the two differ.
+        alarms: what is new and goes wrong.
+        going_on: all that goes wrong now.
+        notices: what is new about the log itself.
+        observation: what processes and machine do; None where there is no process.
+    """
+
+    seconds: float
+    program: str
+    figures: dict[str, float]
+    left: Interval | None
+    actual: dict[str, float]
+    compared: tuple[Compared, ...]
+    reasons: tuple[Reason, ...]
+    alarms: tuple[Alarm, ...]
+    going_on: tuple[Alarm, ...]
+    notices: tuple[str, ...]
+    observation: Observation | None
+
+
+class RunMonitor:
+    """Watches a run.
+
+    Args:
+        log: where it writes; None where only its processes are watched, or its output is handed over.
+        pid: its first process; None where only its log is watched.
+        answer: its plan, estimated; None without one.
+        folders: on whose disks it may write.
+        catalog: facts.
+        clock: monotonic clock in seconds.
+    """
+
+    def __init__(
+        self,
+        log: LogSource | None = None,
+        pid: int | None = None,
+        answer: Answer | None = None,
+        folders: Sequence[Path] = (),
+        catalog: Catalog | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._log = log
+        self._tree = None if pid is None else ProcessTree(pid)
+        self._sampler = None if pid is None else Sampler(detailed=True)
+        self._answer = answer
+        self._folders = tuple(folders)
+        self._clock = clock
+        self._began, self._started = clock(), now()
+        self._detectors = (catalog or load_catalog()).detectors
+        self._watch = Watch(self._detectors)
+        self._totals: dict[str, tuple[float, float]] = {}
+        self._told: set[str] = set()
+        self._polled = False
+        self.curve = RunCurve()
+        self.samples = RunSamples()
+
+    @property
+    def alive(self) -> bool:
+        """Whether the processes that are watched still live; without any, yes."""
+        return self._tree is None or self._tree.alive
+
+    def take(self, entries: Iterable[LogEntry]) -> None:
+        """Take what the run's output told just now."""
+        self._take(list(entries), self._clock())
+
+    def look(self, last: bool = False) -> RunState:
+        """Read what is new of log and machine, and return how the run stands.
+
+        Args:
+            last: the log is read to its end, whether a line is complete or not.
+        """
+        at = self._clock()
+        if self._log is not None:
+            # What stood there before says nothing of when it came.
+            self._take(self._log.poll(last), at if self._polled else math.nan)
+            self._polled = True
+        observation = None
+        if self._tree is not None and self._sampler is not None:
+            observation = observe(self._tree, self._sampler)
+            self.samples.add(observation, self._folders)
+        new = self._watch.look(self.curve, self.samples, at)
+        going_on = tuple(self._watch.going_on.values())
+        limits = self._detectors["difference"].thresholds
+        actual = measured(self.curve, self.samples, self._answer, round(limits["steps"]))
+        compared: tuple[Compared, ...] = ()
+        why: tuple[Reason, ...] = ()
+        if self._answer is not None:
+            compared = compare(actual, self._answer)
+            why = reasons(compared, self.curve, self.samples, self._answer, going_on, limits)
+        return RunState(
+            seconds=at - self._began,
+            program=self.curve.program,
+            figures=dict(self.curve.latest),
+            left=self._left(),
+            actual=actual,
+            compared=compared,
+            reasons=why,
+            alarms=new,
+            going_on=going_on,
+            notices=self._notices(),
+            observation=observation,
+        )
+
+    def entry(self, state: RunState, command: Sequence[str] = (), exit_code: int | None = None) -> RunRecord | None:
+        """Return what the history keeps of the run; None where nothing was measured.
+
+        Args:
+            state: how it stood at its end.
+            command: what ran, where this program started it.
+            exit_code: how that ended.
+        """
+        if not state.actual:
+            return None
+        details = {
+            "seconds": state.seconds,
+            "program": state.program,
+            "steps": self.curve.step,
+            **({"command": list(command), "exit_code": exit_code} if command else {}),
+        }
+        if self._answer is None:
+            return RunRecord("run", machine=this_host(), actual=state.actual, details=details, started=self._started)
+        return entry_of(self._answer, "run", state.actual, details, self._started)
+
+    def close(self) -> None:
+        """Let files and drivers go."""
+        if self._log is not None:
+            self._log.close()
+        if self._sampler is not None:
+            self._sampler.close()
+
+    def _take(self, entries: list[LogEntry], at: float) -> None:
+        self.curve.add((self._with_rates(entry) for entry in entries), at)
+
+    def _with_rates(self, entry: LogEntry) -> LogEntry:
+        """Return an entry with what its running totals grew by a second, where it belongs to no step."""
+        if "step" in entry.figures or "loss" in entry.figures:
+            return entry
+        at, rates = self._clock(), {}
+        for total, rate in _TOTALS.items():
+            if total not in entry.figures:
+                continue
+            before, value = self._totals.get(total), entry.figures[total]
+            if before is not None and at > before[0] and value >= before[1]:
+                rates[rate] = (value - before[1]) / (at - before[0])
+            self._totals[total] = (at, value)
+        return replace(entry, figures={**rates, **entry.figures})
+
+    def _left(self) -> Interval | None:
+        total, step = self.curve.latest.get("total_steps"), self.curve.step
+        if total is None and self._answer is not None:
+            steps = self._answer.estimate.computation.steps
+            total = None if steps is None else float(steps)
+        if total is None or step is None:
+            return None
+        return seconds_left(max(0.0, total - step), self.curve.passed_seconds()[1])
+
+    def _notices(self) -> tuple[str, ...]:
+        """Return what is new about the log: its file, and steps that were done again."""
+        found = list(self._log.notices) if self._log is not None else []
+        found += [f"the run went on again from step {step:.0f}" for step in self.curve.resumed]
+        new = tuple(notice for notice in found if notice not in self._told)
+        self._told.update(found)
+        return new

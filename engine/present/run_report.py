@@ -1,0 +1,198 @@
+"""A run that is watched, as data for scripts and as lines for people."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+
+from capacity_tui.engine.estimate.figures import METRICS
+from capacity_tui.engine.machine.vendors.vendor import GpuSample
+from capacity_tui.engine.observe.monitor.alarms import Alarm
+from capacity_tui.engine.observe.monitor.comparison import STEP, TOKENS, Compared
+from capacity_tui.engine.observe.monitor.run_monitor import RunState
+from capacity_tui.engine.uncertainty.intervals import Interval
+from capacity_tui.engine.units import (
+    NOT_AVAILABLE,
+    format_bytes,
+    format_count,
+    format_number,
+    format_power,
+    format_quantity,
+    format_seconds,
+    format_temperature,
+)
+
+_TOLD = ("step", "total_steps", "epoch", "loss", "learning_rate", "grad_norm", "tokens", "samples", "memory_bytes",
+         "prompt_tokens_per_second", "running_requests", "waiting_requests", "cache_share")  # fmt: skip
+
+
+def run_state_as_dict(state: RunState) -> dict[str, object]:
+    """Return how a run stands as plain data; what is no number is null."""
+    figures: dict[str, object] = {name: _finite(state.figures[name]) for name in _TOLD if name in state.figures}
+    return {
+        "event": "state",
+        "seconds": round(state.seconds, 3),
+        "program": state.program or None,
+        **figures,
+        **{_short(key): _finite(value) for key, value in state.actual.items()},
+        "eta": None if state.left is None else _ends(state.left),
+        "compared": [
+            {
+                "figure": each.key,
+                "predicted": _ends(each.predicted),
+                "actual": _finite(each.actual),
+                "ratio": _finite(each.ratio),
+                "verdict": each.side,
+            }
+            for each in state.compared
+        ],
+        "why": [{"code": reason.code, "text": reason.text} for reason in state.reasons],
+        "alarms": [alarm.kind for alarm in state.going_on],
+        **_machine(state),
+    }
+
+
+def alarm_as_dict(alarm: Alarm) -> dict[str, object]:
+    """Return something that goes wrong as plain data."""
+    return {
+        "event": "alarm",
+        "kind": alarm.kind,
+        "level": alarm.level,
+        "where": alarm.where or None,
+        "title": alarm.title,
+        "detail": alarm.detail,
+        "remedy": alarm.remedy,
+        "figures": {name: _finite(value) for name, value in alarm.figures.items()},
+    }
+
+
+def alarm_line(alarm: Alarm) -> str:
+    """Return something that goes wrong as one line."""
+    where = f" ({alarm.where})" if alarm.where else ""
+    return f"{alarm.level}: {alarm.title}{where}: {alarm.detail}; {alarm.remedy}"
+
+
+def progress_line(state: RunState) -> str:
+    """Return how far a run is, and how fast, in one line."""
+    return "  ".join(_progress(state)) or "nothing told yet"
+
+
+def compared_rows(state: RunState) -> list[tuple[str, str, str, str]]:
+    """Return figures predicted and measured: name, predicted with its range, now, and the verdict."""
+    return [(_label(each), _band(each), _written(each.key, each.actual), _verdict(each)) for each in state.compared]
+
+
+def machine_lines(state: RunState) -> list[str]:
+    """Return what processes and devices do, a line each."""
+    seen = state.observation
+    if seen is None:
+        return []
+    cpu, memory = seen.run.cpu_percent.value, seen.run.rss_bytes.value
+    parts = (
+        f"{len(seen.run.processes)} process{'' if len(seen.run.processes) == 1 else 'es'}",
+        f"{cpu / 100:.1f} cores" if cpu is not None else "",
+        format_bytes(memory) if memory is not None else "",
+    )
+    return ["  ".join(part for part in parts if part), *map(_gpu_line, seen.system.gpus.value or ())]
+
+
+def _progress(state: RunState) -> Iterator[str]:
+    told = state.figures
+    if "step" in told:
+        total = f"/{format_number(told['total_steps'])}" if told.get("total_steps") else ""
+        yield f"step {format_number(told['step'])}{total}"
+    if "loss" in told:
+        yield f"loss {told['loss']:.4g}"
+    if STEP in state.actual:
+        yield f"{format_seconds(state.actual[STEP])} a step"
+    speed = state.actual.get(TOKENS, told.get("tokens_per_second"))
+    if speed is not None:
+        yield f"{format_count(speed)} tok/s"
+    if "samples_per_second" in told:
+        yield f"{format_count(told['samples_per_second'])} samples/s"
+    if "running_requests" in told:
+        waiting = told.get("waiting_requests")
+        yield f"{format_number(told['running_requests'])} requests run" + (
+            f", {format_number(waiting)} wait" if waiting is not None else ""
+        )
+    if state.left is not None:
+        yield f"{format_seconds(float(state.left.value))} left ({_between(state.left)})"
+
+
+def _between(interval: Interval) -> str:
+    low, high = format_seconds(float(interval.low)), format_seconds(float(interval.high))
+    return low if low == high else f"{low} - {high}"
+
+
+def _machine(state: RunState) -> dict[str, object]:
+    seen = state.observation
+    if seen is None:
+        return {}
+    run = seen.run
+    own = [held.value for held in seen.gpu_memory_bytes]
+    return {
+        "process": {
+            "processes": len(run.processes),
+            "rss_bytes": run.rss_bytes.value,
+            "cpu_percent": run.cpu_percent.value,
+            "read_bytes": run.read_bytes.value,
+            "written_bytes": run.written_bytes.value,
+        },
+        "gpus": [
+            {
+                "index": gpu.index,
+                "utilization_percent": gpu.utilization_percent.value,
+                "memory_used_bytes": gpu.memory_used_bytes.value,
+                "memory_own_bytes": held,
+                "memory_total_bytes": gpu.memory_total_bytes.value,
+                "power_watts": gpu.power_watts.value,
+                "temperature_celsius": gpu.temperature_celsius.value,
+                "throttle": None if gpu.throttle.value is None else list(gpu.throttle.value),
+            }
+            for gpu, held in zip(seen.system.gpus.value or (), own, strict=True)
+        ],
+    }
+
+
+def _gpu_line(gpu: GpuSample) -> str:
+    busy = NOT_AVAILABLE if gpu.utilization_percent.value is None else f"{gpu.utilization_percent.value:.0f} %"
+    used, total = (format_bytes(fact.value) for fact in (gpu.memory_used_bytes, gpu.memory_total_bytes))
+    heat, power = format_temperature(gpu.temperature_celsius.value), format_power(gpu.power_watts.value)
+    held = f"  held down: {', '.join(gpu.throttle.value)}" if gpu.throttle.value else ""
+    return f"GPU {gpu.index}  {busy} busy  {used} of {total}  {power}  {heat}{held}"
+
+
+def _label(each: Compared) -> str:
+    return METRICS[each.key].label
+
+
+def _written(key: str, value: float) -> str:
+    return format_quantity(value, METRICS[key].unit)
+
+
+def _band(each: Compared) -> str:
+    value, low, high = (_written(each.key, float(end)) for end in _ends_of(each.predicted))
+    return value if low == high else f"{value} ({low} - {high})"
+
+
+def _verdict(each: Compared) -> str:
+    ratio = f", {each.ratio:.2f} x" if math.isfinite(each.ratio) and each.side != "inside" else ""
+    return f"{each.side}{ratio}"
+
+
+def _ends_of(interval: Interval) -> tuple[float, float, float]:
+    return float(interval.value), float(interval.low), float(interval.high)
+
+
+def _ends(interval: Interval) -> Mapping[str, float | None]:
+    value, low, high = map(_finite, _ends_of(interval))
+    return {"value": value, "low": low, "high": high}
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+def _short(key: str) -> str:
+    """Return the last part of a result key."""
+    return key.rpartition(".")[2]
