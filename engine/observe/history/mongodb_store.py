@@ -77,7 +77,7 @@ class MongoStore:
         from pymongo.errors import PyMongoError  # noqa: PLC0415
 
         try:
-            with MongoClient[dict[str, object]](
+            with MongoClient(
                 self._place.uri, serverSelectionTimeoutMS=_ANSWER_MILLISECONDS, connectTimeoutMS=_ANSWER_MILLISECONDS
             ) as client:
                 yield client.get_default_database(DATABASE)[_COLLECTION]

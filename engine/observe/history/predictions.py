@@ -11,6 +11,7 @@ from capacity_tui.engine.estimate.estimate import Answer
 from capacity_tui.engine.estimate.figures import METRICS, read_figure
 from capacity_tui.engine.numeric import Number, mean
 from capacity_tui.engine.observe.history.records import Ends, Kind, RunRecord, now
+from capacity_tui.engine.plan.plan import DETECTED
 from capacity_tui.engine.uncertainty.intervals import Interval
 
 
@@ -33,13 +34,18 @@ def entry_of(
     return RunRecord(
         kind=kind,
         plan=answer.plan.data(),
-        machine={**this_host(), "hardware": answer.estimate.basis.devices},
+        machine={**this_host(), "hardware": _hardware(answer)},
         predicted=_predicted(answer),
         actual=actual or {},
         device=device_key(answer.resolved.cluster.device),
         details=details or {},
         started=started or now(),
     )
+
+
+def _hardware(answer: Answer) -> str:
+    """Return the devices in words; what was detected by its own name."""
+    return answer.estimate.basis.devices.replace(DETECTED, answer.resolved.cluster.device.name)
 
 
 def this_host() -> dict[str, object]:
