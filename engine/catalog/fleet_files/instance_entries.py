@@ -70,7 +70,8 @@ class _Reading:
         meant = self._meant(row, instances)
         if meant.id != row.id:
             self.said.aliases.setdefault("instances", {})[self.name] = meant.id
-        self._compare(meant, accelerators[meant.accelerator])
+        if meant.accelerator is not None:
+            self._compare(meant, accelerators[meant.accelerator])
         return meant.id, self._prices(self._share(meant) or 1.0)
 
     def own(self, accelerators: Table[Accelerator]) -> tuple[str, dict[str, Any]] | None:
