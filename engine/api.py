@@ -131,16 +131,19 @@ if TYPE_CHECKING:
     from capacity_tui.engine.files import storage_error as storage_error
     from capacity_tui.engine.files import write_atomically as write_atomically
     from capacity_tui.engine.fleet import alternative as _fleet_alternative
-    from capacity_tui.engine.fleet import question as _fleet_question
     from capacity_tui.engine.fleet.alternative import Alternative as Alternative
     from capacity_tui.engine.fleet.alternative import Migration as Migration
     from capacity_tui.engine.fleet.alternative import MovePart as MovePart
     from capacity_tui.engine.fleet.alternative import Recommendation as Recommendation
     from capacity_tui.engine.fleet.checking import check_fleet_files as check_fleet_files
+    from capacity_tui.engine.fleet.jobs import JobWords as JobWords
+    from capacity_tui.engine.fleet.jobs import question_of_job as question_of_job
+    from capacity_tui.engine.fleet.jobs import question_of_workload as question_of_workload
     from capacity_tui.engine.fleet.migrate import migrate as migrate
     from capacity_tui.engine.fleet.question import JOB_KINDS as JOB_KINDS
     from capacity_tui.engine.fleet.question import JobKind as JobKind
     from capacity_tui.engine.fleet.question import MigrationQuestion as MigrationQuestion
+    from capacity_tui.engine.fleet.question import job_kind_of as job_kind_of
     from capacity_tui.engine.fleet.serving.load_curve import load_curve as load_curve
     from capacity_tui.engine.fleet.serving.question import ServingQuestion as ServingQuestion
     from capacity_tui.engine.fleet.serving.serve import serve as serve
@@ -285,7 +288,6 @@ if TYPE_CHECKING:
     cluster_of_machine = _cluster_own_machine.detected
     RiskLevel = _fleet_alternative.Level
     MigrationRemedy = _fleet_alternative.Remedy
-    job_kind_of = _fleet_question.kind_of
     BenchmarkProgress = _machine_benchmark_all_benchmarks.Progress
     doctor_lines = _machine_doctor.report_lines
     doctor_report = _machine_doctor.examine

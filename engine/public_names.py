@@ -80,13 +80,14 @@ NAMES = {
     "explain.roofline": "Roofline roofline",
     # Fleets
     "fleet.alternative": "Alternative Level:RiskLevel Migration MovePart Recommendation Remedy:MigrationRemedy",
+    "fleet.jobs": "JobWords question_of_job question_of_workload",
     "fleet.migrate": "migrate",
-    "fleet.question": "JOB_KINDS JobKind MigrationQuestion kind_of:job_kind_of",
     "catalog.fleet_files.files": "is_fleet_file",
     "fleet.checking": "check_fleet_files",
     "fleet.serving.load_curve": "load_curve",
     "fleet.serving.question": "ServingQuestion",
     "fleet.serving.serve": "serve",
+    "fleet.question": "JOB_KINDS JobKind MigrationQuestion job_kind_of",
     "fleet.sizes": "sizes_in_precisions",
     # Choices
     "choose.advice.host_requirements": "run_space",

@@ -64,6 +64,7 @@ class Alternative:
 
     Attributes:
         instance: id of the instance; of the current machine maybe that of a device.
+        provider: who rents it out; empty for a machine of one's own.
         count: instances that are rented; of devices without an instance, devices.
         devices: devices in use.
         fits: whether the job fits.
@@ -102,6 +103,7 @@ class Alternative:
     devices: int
     fits: bool
     short_bytes: float = 0.0
+    provider: str = ""
     set: Mapping[str, object] = field(default_factory=dict)
     figures: Mapping[str, Interval] = field(default_factory=dict)
     performance_ratio: Interval | None = None

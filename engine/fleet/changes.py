@@ -53,7 +53,8 @@ def _changes(machine: Machine, now: Machine, catalog: Catalog) -> Iterator[tuple
         yield "low", f"another region: {now.region} to {machine.region}"
     if spans_nodes(machine.cluster, replica_devices(machine)) and not spans_nodes(now.cluster, replica_devices(now)):
         yield "medium", "one copy of the model is spread over several nodes"
-    if machine.count > now.count and machine.reached.replicas > now.reached.replicas:
+    served = machine.reached.estimate is not None and machine.reached.estimate.work.served is not None
+    if served and machine.count > now.count and machine.reached.replicas > now.reached.replicas:
         yield "medium", f"{machine.count} instances share the requests of {now.count}"
     if machine.instance != now.instance:
         yield "low", f"another instance: {now.instance} to {machine.instance}"

@@ -48,7 +48,7 @@ class Comparing:
 
     def __post_init__(self) -> None:
         """Begin with no remedies known."""
-        object.__setattr__(self, "remedies", Remedies(self.job, self.catalog))
+        object.__setattr__(self, "remedies", Remedies(self.job, self.question.plan, self.catalog))
 
     def with_instance(self, row: Instance) -> Alternative:
         """Return what the job would be on instances of one kind, as many of them as it asks for."""

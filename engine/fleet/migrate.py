@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from capacity_tui.engine.catalog import Catalog, Instance, load_catalog
 from capacity_tui.engine.choose.modes.modes import ModeName, fill, open_fields
 from capacity_tui.engine.choose.search.catalogue_names import hardware_ids
+from capacity_tui.engine.choose.search.usual import usual_fields
+from capacity_tui.engine.choose.whatif.trials import SERVING_LAYOUT
 from capacity_tui.engine.cluster.pricing import instances_for
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.fleet.alternative import Alternative, Migration
@@ -19,13 +21,17 @@ from capacity_tui.engine.fleet.question import MigrationQuestion
 from capacity_tui.engine.fleet.reached import BATCH, Job, estimated
 from capacity_tui.engine.fleet.risks import risk
 from capacity_tui.engine.fleet.verdict import judged
+from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan.edit import with_values
-from capacity_tui.engine.plan.field_lists import open_jobs
 from capacity_tui.engine.plan.plan import AUTO, Plan
 
 if TYPE_CHECKING:
     from capacity_tui.engine.machine.machine import Machine as DetectedMachine
 
+# What every machine has its own best value of, where nobody gives one.
+_OF_MACHINES = ("training.precision", "parallelism.offload")
+# Settings that are chosen for every machine alike, the current one included, where the plan leaves them open.
+_CHOSEN = {BATCH, *usual_fields(), *SERVING_LAYOUT}
 # What was found so far is told so often at most.
 TOLD_SECONDS = 0.2
 # Machines that do the same work as nearly as numbers can tell are enough.
@@ -55,9 +61,11 @@ def migrate(
     started = monotonic()
     rows = _rows(question, facts)
     now, settled = _current(question, facts, machine)
+    job = Job(_same_job(question.plan, settled), question.kind, facts, machine, is_batch_open=_batch_is_open(question))
+    if set(open_fields(question.plan)) & _CHOSEN:
+        now = _best_settings(job, now)
     current = current_alternative(question, now)
     current = replace(current, risk=risk(current, now))
-    job = Job(_same_job(question.plan, settled), question.kind, facts, machine, is_batch_open=_batch_is_open(question))
     comparing = Comparing(question, now, current, job, facts)
     found: list[Alternative] = []
     due = started + TOLD_SECONDS
@@ -96,15 +104,24 @@ def _current(question: MigrationQuestion, catalog: Catalog, machine: DetectedMac
     return Machine(name if row is None else row.id, count, cluster, reached, row), filled.plan
 
 
+def _best_settings(job: Job, now: Machine) -> Machine:
+    """Return the current machine with the settings of the most work, as those that it is compared with get them."""
+    found = job.here(now.cluster)
+    before = now.reached.work
+    if found.work is None or (before is not None and mean(found.work.value) <= mean(before.value)):
+        return now
+    return replace(now, reached=found)
+
+
 def _same_job(plan: Plan, settled: Plan) -> Plan:
-    """Return a plan with the job as it is where it runs now, so that every machine gets the same.
+    """Return the job as it is where it runs now, what a machine decides of it open.
 
     Args:
         plan: as the user gave it.
         settled: the same with nothing open.
     """
-    wanted: dict[str, object] = {path: settled.value(path) for path in open_jobs() if plan.value(path) == AUTO}
-    return with_values(plan, {**wanted, "training.global_batch": settled.training.global_batch})
+    is_open = (path for path in _OF_MACHINES if plan.value(path) == AUTO)
+    return with_values(settled, {"parallelism.shard": None, **dict.fromkeys(is_open, AUTO)})
 
 
 def _batch_is_open(question: MigrationQuestion) -> bool:

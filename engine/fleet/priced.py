@@ -138,6 +138,7 @@ def _hourly(question: MigrationQuestion, machine: Machine) -> Alternative:
     month_spot = _paid(machine, _always(question.hours), is_spot=True) if question.allows_spot else None
     return Alternative(
         instance=machine.instance,
+        provider=machine.provider,
         count=machine.count,
         devices=int(machine.cluster.devices),
         fits=reached.fits,

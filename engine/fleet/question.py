@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
 from capacity_tui.engine.catalog.names import nearest
+from capacity_tui.engine.catalog.rows.workloads import HOURS_OF_A_MONTH
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.plan.plan import Plan
 
@@ -14,8 +15,6 @@ JobKind: TypeAlias = Literal["train", "finetune", "infer", "batch_infer"]
 JOB_KINDS: tuple[JobKind, ...] = get_args(JobKind)
 SERVED: JobKind = "infer"
 """The kind whose hours stay as they are on faster machines, and which no spot capacity is proposed for."""
-MONTH_HOURS = 720.0
-"""Hours of a month of thirty days."""
 MOST_HOURS = 744.0
 """Hours of the longest month."""
 
@@ -37,7 +36,7 @@ class MigrationQuestion:
 
     plan: Plan
     kind: JobKind
-    hours: float = MONTH_HOURS
+    hours: float = HOURS_OF_A_MONTH
     spot: bool = False
     region: str | None = None
     commitment: str | None = None
@@ -50,10 +49,7 @@ class MigrationQuestion:
         Raises:
             PlanError: hours outside a month, or an unknown kind of job.
         """
-        if self.kind not in JOB_KINDS:
-            near = nearest(str(self.kind), JOB_KINDS)
-            hint = f"did you mean {near[0]}?" if near else f"one of {', '.join(JOB_KINDS)}"
-            raise PlanError("no such kind of job", repr(self.kind)[:80], hint)
+        checked_kind(self.kind)
         if not 0 < self.hours <= MOST_HOURS:
             raise PlanError("no such month", f"{self.hours:g} hours", f"give more than 0 and at most {MOST_HOURS:g}")
         if not 0 <= self.data_bytes < float("inf"):
@@ -70,8 +66,22 @@ class MigrationQuestion:
         return self.kind != SERVED
 
 
-def kind_of(plan: Plan) -> JobKind:
+def job_kind_of(plan: Plan) -> JobKind:
     """Return the kind of job that a plan is, serving being that of people who wait."""
     if plan.task == "infer":
         return SERVED
     return "finetune" if plan.task == "finetune" else "train"
+
+
+def checked_kind(kind: str) -> JobKind:
+    """Return a kind of job as it is.
+
+    Raises:
+        PlanError: there is no such kind; the hint tells the nearest.
+    """
+    found = next((known for known in JOB_KINDS if known == kind), None)
+    if found is None:
+        near = nearest(kind, JOB_KINDS)
+        hint = f"did you mean {near[0]}?" if near else f"one of {', '.join(JOB_KINDS)}"
+        raise PlanError("no such kind of job", repr(kind)[:80], hint)
+    return found

@@ -137,6 +137,13 @@ class Job:
         cluster = resolve_cluster(HardwareSection(name=row.id, devices=devices), PricingSection(), self._catalog)
         return self._once(("on",), row, cluster, lambda: self._searched(row.id, cluster))
 
+    def here(self, cluster: Cluster) -> Reached:
+        """Return what the job reaches on the plan's own hardware, with settings of the search's choice."""
+        found = self._searched("", cluster)
+        if not found.fits:
+            return found
+        return replace(self._estimated(found.set, found, cluster), set=found.set)
+
     def settled(self, reached: Reached, row: Instance, devices: int) -> Reached:
         """Return what was found with its estimate, on as many devices of the same kind or on more of them."""
         if not reached.fits:
@@ -162,8 +169,8 @@ class Job:
         question = Question(
             self.plan,
             vary=self._axes,
-            hardware=(name,),
-            devices=(devices,),
+            hardware=(name,) if name else (),
+            devices=(devices,) if name else (),
             limits=self._limits,
             goal=Goal(self._work_key(), "more"),
             top=1,

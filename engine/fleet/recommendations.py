@@ -29,7 +29,7 @@ def recommendations(
         return ()
     return (
         *_of_settings(current, found),
-        _of_cost(current, worth),
+        *_of_cost(current, worth),
         _of_performance(current, found),
         _of_reliability(question, current, found),
     )
@@ -49,14 +49,22 @@ def _of_settings(current: Alternative, found: Sequence[Alternative]) -> Iterator
     yield Recommendation("performance", current.instance, title, detail, own.set)
 
 
-def _of_cost(current: Alternative, worth: Sequence[Alternative]) -> Recommendation:
+def _of_cost(current: Alternative, worth: Sequence[Alternative]) -> Iterator[Recommendation]:
+    """Yield the machine that saves most, and the one of the same provider that does."""
     if not worth:
-        return _stay("cost", current, "nothing saves enough of the same work, soon enough and at a bearable risk")
-    best = worth[0]
+        yield _stay("cost", current, "nothing saves enough of the same work, soon enough and at a bearable risk")
+        return
+    near = next((each for each in worth if each.provider == current.provider), None)
+    for best in dict.fromkeys((worth[0].instance, near.instance if near else worth[0].instance)):
+        yield _saving(next(each for each in worth if each.instance == best), current)
+
+
+def _saving(best: Alternative, current: Alternative) -> Recommendation:
     assert best.saving_percent is not None and best.saving_usd is not None  # noqa: S101 - it is worth it
     way = " on spot capacity" if best.is_spot else ""
+    staying = f"without leaving {best.provider}: " if best.provider == current.provider else ""
     detail = (
-        f"saves {percent(best.saving_percent)}, {money(best.saving_usd.value)} a month; moving costs "
+        f"{staying}saves {percent(best.saving_percent)}, {money(best.saving_usd.value)} a month; moving costs "
         f"{money(best.move_usd or 0.0)} once"
     )
     return Recommendation("cost", best.instance, f"Move to {_named(best)}{way}", detail, best.set)

@@ -9,7 +9,7 @@ from capacity_tui.engine.choose.modes.serving_formats import FORMATS, WEIGHTS
 from capacity_tui.engine.choose.modes.ways_out import ways_out
 from capacity_tui.engine.fleet.alternative import Alternative, Remedy
 from capacity_tui.engine.fleet.reached import Job, Least
-from capacity_tui.engine.plan.plan import AUTO
+from capacity_tui.engine.plan.plan import AUTO, Plan
 
 
 class Remedies:
@@ -17,11 +17,12 @@ class Remedies:
 
     Args:
         job: the job.
+        plan: the same as the user gave it: what was written is not changed.
         catalog: facts.
     """
 
-    def __init__(self, job: Job, catalog: Catalog) -> None:
-        self._job, self._catalog = job, catalog
+    def __init__(self, job: Job, plan: Plan, catalog: Catalog) -> None:
+        self._job, self._plan, self._catalog = job, plan, catalog
         self._known: dict[tuple[object, ...], tuple[tuple[str, Least], ...]] = {}
 
     def of(self, found: Alternative, capacity: float, alike: tuple[object, ...]) -> tuple[Remedy, ...]:
@@ -66,7 +67,7 @@ class Remedies:
 
     def _trained(self) -> Iterator[tuple[str, Mapping[str, object]]]:
         # Sequences stay as long as they are: what is learned from shorter ones is another thing.
-        for way in ways_out(self._job.plan, 0, self._catalog):
+        for way in ways_out(self._plan, 0, self._catalog):
             if way.sets:
                 yield way.words, way.sets
             elif any(path.endswith("offload") for path in way.opens):

@@ -10,7 +10,7 @@ from capacity_tui.engine.fleet.question import MOST_HOURS, MigrationQuestion
 from capacity_tui.engine.fleet.recommendations import recommendations
 from capacity_tui.engine.fleet.words import money, percent
 from capacity_tui.engine.numeric import mean
-from capacity_tui.engine.units import format_bytes
+from capacity_tui.engine.units import PERCENT, format_bytes
 
 WHAT_COUNTS = "least_saving_percent"
 
@@ -24,18 +24,28 @@ def judged(question: MigrationQuestion, current: Alternative, found: Sequence[Al
         found: the others, in any order.
     """
     ordered = tuple(sorted(found, key=_order))
-    worth = tuple(each for each in ordered if is_worth_it(question, each))
+    tuned = next((each for each in ordered if is_same_machine(each, current)), None)
+    worth = tuple(each for each in ordered if is_worth_it(question, each, tuned))
     advice = recommendations(question, current, ordered, worth)
-    if worth and current.fits:
-        return Migration(current, ordered, "move", tuple(_moving(worth[0])), advice)
     if not current.fits:
-        usable = next((each for each in ordered if is_usable(each)), None)
         lacks = f"the job does not fit where it is: {format_bytes(current.short_bytes)} are missing on a device"
-        if usable is not None:
-            holds = f"{usable.count} x {usable.instance} holds it"
-            return Migration(current, ordered, "move", (lacks, holds), advice)
-        return Migration(current, ordered, "stay", (lacks, "no instance that was compared holds it either"), advice)
-    return Migration(current, ordered, "stay", tuple(_staying(question, current, ordered)), advice)
+        usable = next((each for each in ordered if is_usable(each)), None)
+        if usable is None:
+            return Migration(current, ordered, "stay", (lacks, "no instance that was compared holds it either"), advice)
+        return Migration(current, ordered, "move", (lacks, f"{usable.count} x {usable.instance} holds it"), advice)
+    if worth:
+        return Migration(current, ordered, "move", tuple(_moving(worth[0])), advice)
+    return Migration(current, ordered, "stay", tuple(_staying(question, current, tuned, ordered)), advice)
+
+
+def is_same_machine(each: Alternative, current: Alternative) -> bool:
+    """Whether an alternative is the current machine with other settings, paid as it is."""
+    return (
+        each.fits
+        and each.instance == current.instance
+        and each.count == current.count
+        and each.is_spot == current.is_spot
+    )
 
 
 def is_usable(each: Alternative) -> bool:
@@ -45,11 +55,23 @@ def is_usable(each: Alternative) -> bool:
     return each.fits and each.risk.level != "high" and in_time
 
 
-def is_worth_it(question: MigrationQuestion, each: Alternative) -> bool:
-    """Whether moving to a machine saves enough, surely and soon enough, at a risk that one can take."""
-    saving = each.saving_percent
-    if saving is None or each.break_even_hours is None or not is_usable(each):
+def is_worth_it(question: MigrationQuestion, each: Alternative, tuned: Alternative | None) -> bool:
+    """Whether moving to a machine saves enough, surely and soon enough, at a risk that one can take.
+
+    What other settings save without moving is no reason to move.
+
+    Args:
+        question: the job.
+        each: the machine.
+        tuned: the current machine with the best settings.
+    """
+    saving, paid = each.saving_percent, each.usd_same_work
+    if saving is None or paid is None or each.break_even_hours is None or each is tuned or not is_usable(each):
         return False
+    if tuned is not None and tuned.usd_same_work is not None:
+        most = mean(tuned.usd_same_work.value) * (1.0 - assumed(WHAT_COUNTS) / PERCENT)
+        if mean(paid.value) > most:
+            return False
     soon = each.break_even_hours <= assumed("longest_break_even_months") * question.hours
     return mean(saving.value) >= assumed(WHAT_COUNTS) and mean(saving.low) > 0 and soon
 
@@ -67,11 +89,18 @@ def _moving(best: Alternative) -> Iterator[str]:
     yield f"risk {best.risk.level}, complexity {best.complexity.level}"
 
 
-def _staying(question: MigrationQuestion, current: Alternative, ordered: Sequence[Alternative]) -> Iterator[str]:
-    saving = [each for each in ordered if each.saving_percent is not None and mean(each.saving_percent.value) > 0]
+def _staying(
+    question: MigrationQuestion, current: Alternative, tuned: Alternative | None, ordered: Sequence[Alternative]
+) -> Iterator[str]:
     if current.usd_same_work is None:
-        yield "what the current machine costs is not known, so that no saving can be"
+        yield "what the current machine costs is not known, so that no saving can be: give it as pricing.usd_per_hour"
         return
+    if tuned is not None and tuned.saving_percent is not None:
+        own = mean(tuned.saving_percent.value)
+        if own >= assumed(WHAT_COUNTS):
+            yield f"other settings on {current.instance} save {percent(tuned.saving_percent)} without moving"
+    others = (each for each in ordered if each is not tuned and each.saving_percent is not None)
+    saving = [each for each in others if each.saving_percent is not None and mean(each.saving_percent.value) > 0]
     if not saving:
         yield "nothing that holds the job does its work for less: it is already well-optimized"
         return

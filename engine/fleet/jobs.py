@@ -1,0 +1,121 @@
+"""From what people say of a job to the question about moving it: an instance, a model, a precision, hours a month."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from capacity_tui.engine.catalog import Catalog, Workload
+from capacity_tui.engine.catalog.parsed import parse_shipped
+from capacity_tui.engine.catalog.rows.workloads import HOURS_OF_A_MONTH
+from capacity_tui.engine.errors import PlanError
+from capacity_tui.engine.fleet.question import JobKind, MigrationQuestion, checked_kind, job_kind_of
+from capacity_tui.engine.plan.edit import edited
+from capacity_tui.engine.plan.files.loading import plan_from_data
+from capacity_tui.engine.plan.plan import Plan
+
+PRECISION, WEIGHTS = "training.precision", "inference.weights"
+
+
+@dataclass(frozen=True, slots=True)
+class JobWords:
+    """A job as people say it.
+
+    Attributes:
+        instance: where it runs: an instance, or a device.
+        model: a size, a model or a count of parameters; or a whole plan.
+        kind: what it is; None for what the plan says.
+        count: instances that are rented for it; with ``devices`` those follow.
+        devices: devices in use, over all instances; None for all that are rented.
+        precision: of the training, or of the weights that are served; None for the usual one.
+        hours: hours a month that it runs.
+        spot: whether alternatives may be paid for at spot prices.
+        region: region or area of the prices.
+        commitment: how long capacity is committed to.
+        instances: instances to compare; none for all.
+        data_bytes: data that moves along.
+    """
+
+    instance: str
+    model: str | Plan
+    kind: JobKind | None = None
+    count: int = 1
+    devices: int | None = None
+    precision: str | None = None
+    hours: float = HOURS_OF_A_MONTH
+    spot: bool = False
+    region: str | None = None
+    commitment: str | None = None
+    instances: tuple[str, ...] = ()
+    data_bytes: float = 0.0
+
+
+def question_of_job(job: JobWords, catalog: Catalog) -> MigrationQuestion:
+    """Return the question about moving a job.
+
+    Raises:
+        CapacityError: nothing is called what the job names, or its parts contradict each other.
+    """
+    kind = _kind(job)
+    found = catalog.find_hardware(job.instance)
+    sold = catalog.instances[found.id].sold_devices if found.id in catalog.instances else 1
+    if job.count < 1 or (job.devices is not None and job.devices < 1):
+        raise PlanError("no such number of machines", f"{job.count} instances, {job.devices} devices", "give 1 or more")
+    pricing = {"pricing.region": job.region, "pricing.commitment": job.commitment}
+    change: dict[str, object] = {
+        "hardware.name": found.id,
+        "hardware.devices": job.devices or job.count * sold,
+        **{path: value for path, value in pricing.items() if value is not None},
+    }
+    if job.precision is not None:
+        name = catalog.precisions.find(job.precision).id
+        change |= {WEIGHTS: name} if kind in ("infer", "batch_infer") else {PRECISION: name}
+    plan = job.model if isinstance(job.model, Plan) else _plan(job.model, kind)
+    return MigrationQuestion(
+        plan=edited(plan, change, catalog).plan,
+        kind=kind,
+        hours=job.hours,
+        spot=job.spot,
+        region=job.region,
+        commitment=job.commitment,
+        instances=job.instances,
+        data_bytes=job.data_bytes,
+    )
+
+
+def question_of_workload(row: Workload, catalog: Catalog) -> MigrationQuestion:
+    """Return the question that a workload of the catalogue asks."""
+    scenario = row.scenario
+    return question_of_job(
+        JobWords(
+            instance=scenario.current_instance,
+            model=scenario.model_size,
+            kind=scenario.workload_type,
+            devices=scenario.current_gpu_count,
+            precision=scenario.precision,
+            hours=scenario.monthly_hours,
+            spot=scenario.use_spot,
+        ),
+        catalog,
+    )
+
+
+def _kind(job: JobWords) -> JobKind:
+    if not isinstance(job.model, Plan):
+        return checked_kind(job.kind or "infer")
+    own = job_kind_of(job.model)
+    kind = job.kind if job.kind is not None else own
+    if (kind in ("infer", "batch_infer")) != (own == "infer"):
+        raise PlanError("the plan does something else", f"task {job.model.task}, not {kind}", "leave the task out")
+    return checked_kind(kind)
+
+
+def _plan(model: str, kind: JobKind) -> Plan:
+    return plan_from_data({**_plans()[kind], "model": {"name": model}})
+
+
+@cache
+def _plans() -> Mapping[str, Mapping[str, object]]:
+    return parse_shipped(files("capacity_tui.profiles").joinpath("job_plans.yaml"))
