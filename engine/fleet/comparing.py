@@ -57,7 +57,7 @@ class Comparing:
         found = replace(found, complexity=complexity(machine, self.now, self.catalog))
         if not found.fits:
             return replace(found, remedies=self._remedies(found, machine), risk=risk(found, machine))
-        parts = tuple(move_parts(self.question, found, machine, self.now))
+        parts = tuple(move_parts(self.question, found, machine, self.now, self.catalog))
         known = [part.usd for part in parts if part.usd is not None]
         once = sum(known) if len(known) == len(parts) else None
         found = replace(found, move=parts, move_usd=once, move_hours=sum(part.hours for part in parts))

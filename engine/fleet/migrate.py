@@ -59,8 +59,8 @@ def migrate(
     """
     facts = catalog or load_catalog()
     started = monotonic()
-    rows = _rows(question, facts)
     now, settled = _current(question, facts, machine)
+    rows = _rows(question, now, facts)
     job = Job(_same_job(question.plan, settled), question.kind, facts, machine, is_batch_open=_batch_is_open(question))
     if set(open_fields(question.plan)) & _CHOSEN:
         now = _best_settings(job, now)
@@ -79,10 +79,11 @@ def migrate(
     return _answer(question, current, found, len(rows), started)
 
 
-def _rows(question: MigrationQuestion, catalog: Catalog) -> tuple[Instance, ...]:
-    """Return the instances to compare, those of the wanted ones that the catalogue has."""
+def _rows(question: MigrationQuestion, now: Machine, catalog: Catalog) -> tuple[Instance, ...]:
+    """Return the instances to compare: the wanted ones, else all with devices of the kind that the job runs on."""
     if not question.instances:
-        return tuple(row for row in catalog.instances.values())
+        on_processors = now.cluster.device.kind == "cpu"
+        return tuple(row for row in catalog.instances.values() if on_processors or row.accelerator is not None)
     ids = [name for each in question.instances for name in hardware_ids((each,), catalog)]
     rows = tuple(catalog.instances[name] for name in dict.fromkeys(ids) if name in catalog.instances)
     if not rows:

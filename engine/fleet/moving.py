@@ -9,34 +9,20 @@ from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.fleet.alternative import MovePart
 from capacity_tui.engine.fleet.assumptions import assumed
 from capacity_tui.engine.fleet.changes import is_same_place
+from capacity_tui.engine.fleet.data_prices import Place, moving_price
 from capacity_tui.engine.fleet.months import month_usd
 from capacity_tui.engine.fleet.question import SERVED, MigrationQuestion
 from capacity_tui.engine.numeric import Number, mean
 from capacity_tui.engine.units import GIGA, HOUR_SECONDS, format_bytes
 
 if TYPE_CHECKING:
+    from capacity_tui.engine.catalog import Catalog
     from capacity_tui.engine.fleet.alternative import Alternative
     from capacity_tui.engine.fleet.priced import Machine
 
 BITS = 8.0
 # From this stage of ZeRO on every copy of the model holds a part of the weights.
 WEIGHTS_SHARDED = 3
-
-
-@equation(
-    "usd = moved / 1e9 · usd_per_gb",
-    unit="USD",
-    source="price of the provider that data leaves",
-    part="move_usd.egress",
-)
-def egress_usd(moved: Number, usd_per_gb: Number) -> Number:
-    """Price of data that leaves a provider.
-
-    Args:
-        moved: bytes that leave.
-        usd_per_gb: price of a gigabyte, USD.
-    """
-    return moved / GIGA * usd_per_gb
 
 
 @equation("hours = moved · 8 / (gbit · 1e9) / 3600", unit="h", source="bytes over bandwidth", part="move_hours.egress")
@@ -50,7 +36,9 @@ def transfer_hours(moved: Number, gbit: Number) -> Number:
     return moved * BITS / (gbit * GIGA) / HOUR_SECONDS
 
 
-def move_parts(question: MigrationQuestion, found: Alternative, machine: Machine, now: Machine) -> Iterator[MovePart]:
+def move_parts(
+    question: MigrationQuestion, found: Alternative, machine: Machine, now: Machine, catalog: Catalog
+) -> Iterator[MovePart]:
     """Yield what moving to a machine takes once, part by part; nothing where nothing moves.
 
     Args:
@@ -58,14 +46,10 @@ def move_parts(question: MigrationQuestion, found: Alternative, machine: Machine
         found: the machine with its prices and the complexity of moving there.
         machine: the same as it was before.
         now: the machine where the job is.
+        catalog: prices of data that leaves.
     """
     if not is_same_place(machine, now):
-        moved = _moved_bytes(question, now)
-        usd = mean(egress_usd(moved, assumed("egress_usd_per_gb")))
-        hours = mean(transfer_hours(moved, assumed("transfer_gbit")))
-        yield MovePart(
-            "transfer", usd, hours, f"{format_bytes(moved)} of weights, checkpoints and data leave {now.provider}"
-        )
+        yield _transfer(_moved_bytes(question, now), machine, now, catalog)
     work = assumed(f"setup_hours_{found.complexity.level}")
     wage = assumed("usd_per_working_hour")
     yield MovePart(
@@ -79,6 +63,19 @@ def move_parts(question: MigrationQuestion, found: Alternative, machine: Machine
         both = assumed("double_running_hours")
         usd_both = None if rate is None else mean(month_usd(both, rate))
         yield MovePart("double running", usd_both, both, f"{both:g} hours of old and new machines side by side")
+
+
+def _transfer(moved: float, machine: Machine, now: Machine, catalog: Catalog) -> MovePart:
+    """Return what it takes to bring data from one place to the other; what leaves a machine of one's own is free."""
+    hours = mean(transfer_hours(moved, assumed("transfer_gbit")))
+    leaves = f"{format_bytes(moved)} of weights, states and data leave {now.provider or 'your own machine'}"
+    if not now.provider:
+        return MovePart("transfer", 0.0, hours, leaves)
+    here, there = Place(now.provider, now.region), Place(machine.provider, machine.region)
+    price = moving_price(moved / GIGA, here, there, catalog)
+    if price is None:
+        return MovePart("transfer", None, hours, f"{leaves}; what it charges for that is not known")
+    return MovePart("transfer", mean(price.usd), hours, f"{leaves} ({price.words})")
 
 
 def _moved_bytes(question: MigrationQuestion, now: Machine) -> float:
