@@ -28,6 +28,7 @@ from capacity_tui.engine.present.machine_report import surroundings_parts as sur
 from capacity_tui.engine.present.markdown import to_markdown as to_markdown
 from capacity_tui.engine.present.needed import needed_as_dict as needed_as_dict
 from capacity_tui.engine.present.needed import needed_parts as needed_parts
+from capacity_tui.engine.present.offer_explanation import offer_explanation as offer_explanation
 from capacity_tui.engine.present.parts import Part as Part
 from capacity_tui.engine.present.parts import TablePart as TablePart
 from capacity_tui.engine.present.parts import TextPart as TextPart

@@ -133,6 +133,7 @@ NAMES = {
     "present.machine_facts": "machine_parts",
     "present.machine_report": "job_parts machine_report_parts machine_score score_parts surroundings_parts",
     "present.parts": "Part TablePart TextPart",
+    "present.offer_explanation": "offer_explanation",
     "present.pictures.pictures": "PICTURES Picture picture_lines picture_of",
     "present.explanation": "ExplanationText FormulaInput FormulaStep explain_along explanation_text followed",
     "present.audit": "audit_as_dict figure_rows setting_rows",

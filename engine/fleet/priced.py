@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.catalog import Instance
     from capacity_tui.engine.cluster.cluster import Cluster, Price
     from capacity_tui.engine.cluster.quotes import Quote
+    from capacity_tui.engine.estimate.result import CostEstimate
     from capacity_tui.engine.fleet.reached import Reached
 
 NO_SPOT_FOR_SERVING = "people wait for answers: capacity that may be taken back is not for them"
@@ -76,6 +78,7 @@ def current_alternative(question: MigrationQuestion, machine: Machine) -> Altern
         usd_same_work=paid,
         hours_same_work=_always(question.hours),
         is_spot=machine.cluster.price.is_spot,
+        figures={**found.figures, **_job_costs(machine, is_spot=machine.cluster.price.is_spot)},
     )
     return found if work is None else replace(found, performance_ratio=_always(1.0), performance_percent=_always(0.0))
 
@@ -110,6 +113,7 @@ def alternative(question: MigrationQuestion, machine: Machine, current: Alternat
     is_spot = min(known, key=lambda way: mean(known[way].value))
     paid = known[is_spot]
     found = replace(found, usd_same_work=paid, hours_same_work=hours, is_spot=is_spot)
+    found = replace(found, figures={**found.figures, **_job_costs(machine, is_spot=is_spot)})
     if is_spot:
         found = replace(found, set={**found.set, "pricing.spot": True})
     return _saving(found, paid, current.usd_same_work)
@@ -144,7 +148,7 @@ def _hourly(question: MigrationQuestion, machine: Machine) -> Alternative:
         fits=reached.fits,
         short_bytes=reached.short_bytes,
         set=reached.set,
-        figures=reached.figures,
+        figures={key: value for key, value in reached.figures.items() if not key.startswith("cost.")},
         usd_per_hour=rate,
         usd_per_hour_spot=spot,
         usd_month=None if rate is None else mean(month_usd(question.hours, rate)),
@@ -173,8 +177,31 @@ def _ways(question: MigrationQuestion) -> tuple[bool, ...]:
     return (False, True) if question.spot and question.allows_spot else (False,)
 
 
+def _job_costs(machine: Machine, *, is_spot: bool) -> Mapping[str, Interval]:
+    """Return what the job itself costs as it is paid here; machines that are alike share all other figures."""
+    known, found = machine.reached.figures, dict[str, Interval]()
+    speed = known.get("computation.tokens_per_second")
+    each = 0.0 if speed is None else 1.0 / mean(speed.value)
+    priced = _cost(machine, known.get("computation.estimated_train_time_seconds"), each, is_spot=is_spot)
+    paid = priced.spot_interval if is_spot else priced.interval
+    if paid is not None:
+        found["cost.usd"] = Interval(mean(paid.value), mean(paid.low), mean(paid.high))
+    if speed is not None and priced.usd_per_million_tokens is not None:
+        usd, rate = mean(priced.usd_per_million_tokens), mean(speed.value)
+        ends = usd * rate / mean(speed.high), usd * rate / mean(speed.low)
+        found["cost.usd_per_million_tokens"] = Interval(usd, *ends)
+    return found
+
+
 def _paid(machine: Machine, hours: Interval, *, is_spot: bool) -> Interval | None:
     """Return what so many hours of work cost, interruptions of spot capacity included; None without a price."""
+    found = _cost(machine, hours_as_seconds(hours), 0.0, is_spot=is_spot)
+    paid = found.spot_interval if is_spot else found.interval
+    return None if paid is None else Interval(mean(paid.value), mean(paid.low), mean(paid.high))
+
+
+def _cost(machine: Machine, seconds: Interval | None, unit_seconds: float, *, is_spot: bool) -> CostEstimate:
+    """Return what work on a machine costs, on demand or on spot capacity."""
     price = replace(machine.cluster.price, is_spot=is_spot)
     estimate = machine.reached.estimate
     states: Number | None = None
@@ -182,9 +209,7 @@ def _paid(machine: Machine, hours: Interval, *, is_spot: bool) -> Interval | Non
         states = estimate.work.state_bytes()
     cluster = replace(machine.cluster, price=price)
     keeps_state = estimate is None or estimate.work.served is None
-    found = cost(cluster, hours_as_seconds(hours), 0.0, keeps_state, states)
-    paid = found.spot_interval if is_spot else found.interval
-    return None if paid is None else Interval(mean(paid.value), mean(paid.low), mean(paid.high))
+    return cost(cluster, seconds, unit_seconds, keeps_state, states)
 
 
 def _always(value: float) -> Interval:

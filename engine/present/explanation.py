@@ -186,6 +186,11 @@ def _steps(found: Explanation) -> list[FormulaStep]:
     return list(dict.fromkeys(ordered))
 
 
+def derived_step(root: Derivation) -> FormulaStep:
+    """Return an equation as it was evaluated as a step, with those that the numbers put in come from."""
+    return _derived(root)
+
+
 def _largest(found: Explanation) -> dict[Derivation, str]:
     """Return the equations behind the largest terms, each with the name of its term."""
     largest = found.terms[:_EXPLAINED_TERMS]

@@ -89,7 +89,7 @@ class FakeOffers(FakeQuestion):
 
     def found(self, rows: list[FoundRow], count: int) -> Found:
         complete = count == len(rows)
-        verdict = "→ move: h100-sxm-80gb saves" if complete else "so far: = stay"
+        verdict = "→ move: h100-sxm-80gb saves" if complete else "= stay so far"
         return Found(
             *(COLUMNS, tuple(rows[:count]), 10 * count, count, 0.1 * count),
             is_complete=complete,

@@ -108,7 +108,7 @@ async def test_escape_keeps_the_offers_so_far_and_older_answers_never_win(
         await settle(pilot)
         await pilot.press("space", "c")
         await until(pilot, "progress", "10 tried")
-        assert "so far: = stay" in shown(pilot, "conclusion")
+        assert "= stay so far" in shown(pilot, "conclusion")
         await press(pilot, "escape")
         assert "stopped at 33 %" in shown(pilot, "progress")
         await pilot.press("tab", "plus")

@@ -17,7 +17,10 @@ from capacity_tui.engine.api import (
     PlanError,
     command_text,
     edited,
+    explain,
+    explanation_text,
     migrate,
+    offer_explanation,
     parse_quantity,
 )
 from capacity_tui.tui.found import Found
@@ -129,11 +132,16 @@ class _Offers:
 
     def explained(self, row: FoundRow, key: str) -> ExplanationText:
         """Return where a figure of an offer comes from."""
-        raise NotImplementedError
+        asked = self.question
+        if "." not in key:
+            instance = row.page.key if row.page is not None else ""
+            return offer_explanation(self.asked, instance, key, asked.catalog, asked.machine)
+        plan = edited(asked.plan, row.change, asked.catalog).plan
+        return explanation_text(explain(plan, key, asked.machine, asked.catalog))
 
     def exports(self) -> tuple[Export, ...]:
         """Return the offers in every form they can leave the program in."""
-        raise NotImplementedError
+        return ()
 
 
 def _number(text: str) -> float:

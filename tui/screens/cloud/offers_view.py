@@ -71,8 +71,8 @@ def found_of(
         )
         for each in offers
     )
-    so_far = "" if migration.complete else "so far: "
-    verdict = f"{so_far}{_VERDICTS[migration.verdict]}: {'; '.join(migration.reasons)}"
+    so_far = "" if migration.complete else " so far"
+    verdict = f"{_VERDICTS[migration.verdict]}{so_far}: {'; '.join(migration.reasons)}"
     told = (f"{one.priority}: {one.title}. {one.detail}" for one in migration.recommendations)
     return Found(
         columns=tuple(column.head for column in columns),
