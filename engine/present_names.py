@@ -49,6 +49,9 @@ from capacity_tui.engine.present.results import result_as_dict as result_as_dict
 from capacity_tui.engine.present.results import to_json as to_json
 from capacity_tui.engine.present.results import to_yaml as to_yaml
 from capacity_tui.engine.present.run_history import runs_as_data as runs_as_data
+from capacity_tui.engine.present.runs.profile_page import profile_page as profile_page
+from capacity_tui.engine.present.runs.profile_rows import profile_rows as profile_rows
+from capacity_tui.engine.present.runs.profile_rows import profile_title as profile_title
 from capacity_tui.engine.present.search_report import SearchTable as SearchTable
 from capacity_tui.engine.present.search_report import progress_text as progress_text
 from capacity_tui.engine.present.search_report import reason_rows as reason_rows

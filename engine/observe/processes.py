@@ -42,6 +42,7 @@ class ProcessSample:
         written_bytes: written to disks, likewise.
         read_operations: calls that read from anything.
         write_operations: calls that wrote to anything.
+        ended: whether it only waits to be waited for: it holds nothing any more.
     """
 
     pid: int
@@ -54,6 +55,7 @@ class ProcessSample:
     written_bytes: Fact[int]
     read_operations: Fact[int]
     write_operations: Fact[int]
+    ended: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,15 +114,16 @@ class ProcessTree:
 
     @property
     def alive(self) -> bool:
-        """Whether any process of the tree was there at the last look."""
-        return bool(self._last)
+        """Whether any process of the tree ran at the last look."""
+        return any(not process.ended for process in self._last.values())
 
     def sample(self) -> TreeSample:
         """Return what the tree's processes hold and have used; a process that vanishes meanwhile is left out."""
         now = self._clock()
         hidden = self._find()
-        living = self._read_members()
-        totals = {name: self._total(name, living, hidden) for name in COUNTERS}
+        members = self._read_members()
+        living = tuple(process for process in members if not process.ended)
+        totals = {name: self._total(name, members, hidden) for name in COUNTERS}
         cpu = totals["cpu_seconds"]
         percent, self._before = self._cpu_percent(now, cpu), None if cpu.value is None else (now, cpu.value)
         return TreeSample(
@@ -228,11 +231,11 @@ def _parent(pid: int) -> int | None:
 
 
 def _read(process: psutil.Process, parent: int, last: ProcessSample | None) -> ProcessSample | None:
-    """Return one process now, None if it has ended; one that has not been waited for is as it was last, but empty."""
+    """Return one process now, None if it is gone; one that has ended has used what it had when last seen."""
     try:
         with process.oneshot():
             if process.status() == psutil.STATUS_ZOMBIE:
-                return last and replace(last, rss_bytes=detected(0, "stat"), threads=detected(0, "stat"))
+                return last and replace(last, ended=True)
             return _read_open(process, parent)
     except psutil.NoSuchProcess:
         return None

@@ -24,16 +24,15 @@ from capacity_tui.engine.observe.sampling import observe
 Memory = namedtuple("Memory", "rss pss")
 MIB = 1 << 20
 PARENT_AND_CHILD = """
-import subprocess, sys
-child = subprocess.Popen([sys.executable, "-S", "-c", "held = b'x' * (40 << 20); print('ready', flush=True); input()"],
-                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+import os, subprocess, sys
+child = subprocess.Popen(
+    [sys.executable, "-S", "-c", "import time; held = b'x' * (40 << 20); print('ready', flush=True); time.sleep(60)"],
+    stdout=subprocess.PIPE,
+)
 child.stdout.readline()
 print(child.pid, flush=True)
 input()
-if sys.argv[1:]:
-    import os
-    os._exit(0)
-child.communicate(b"\\n")
+os._exit(0)
 """
 
 
@@ -120,7 +119,7 @@ def table(monkeypatch: pytest.MonkeyPatch) -> Table:
 @pytest.fixture
 def family() -> Iterator[subprocess.Popen[str]]:
     started = subprocess.Popen(
-        [sys.executable, "-S", "-c", PARENT_AND_CHILD, "leave"],
+        [sys.executable, "-S", "-c", PARENT_AND_CHILD],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

@@ -30,6 +30,7 @@ _HOMES = homes_of(
         "measure": "calibrate sample",
         "needs": "need",
         "plans": "plan validate",
+        "profile": "profile",
         "saved": "plans",
         "search": "search",
         "sensitivity": "sensitivity",

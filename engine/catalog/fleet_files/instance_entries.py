@@ -150,9 +150,7 @@ class _Reading:
         found: dict[str, Any] = {key: usd * times for key, usd in prices.items() if usd is not None}
         if found and self.document.file:
             written = datetime.fromtimestamp(Path(self.document.file).stat().st_mtime, UTC)
-            day = written.date().isoformat()
-            dates = {"on_demand_usd_per_hour": "price_date", "spot_usd_per_hour": "spot_price_date"}
-            found |= {dates[key]: day for key in tuple(found)}
+            found["price_date"] = written.date().isoformat()
         return found
 
     def _compare(self, row: Instance, device: Accelerator) -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping
 
 from capacity_tui.engine.cluster.measured_here import device_key
 from capacity_tui.engine.estimate.estimate import Answer
 from capacity_tui.engine.estimate.figures import METRICS, read_figure
 from capacity_tui.engine.numeric import Number, mean
-from capacity_tui.engine.observe.history.records import Ends, Kind, RunRecord, now
+from capacity_tui.engine.observe.history.records import Ends, Kind, RunRecord, now, this_host
 from capacity_tui.engine.plan.plan import DETECTED
 from capacity_tui.engine.uncertainty.intervals import Interval
 
@@ -46,12 +45,6 @@ def entry_of(
 def _hardware(answer: Answer) -> str:
     """Return the devices in words; what was detected by its own name."""
     return answer.estimate.basis.devices.replace(DETECTED, answer.resolved.cluster.device.name)
-
-
-def this_host() -> dict[str, object]:
-    """Return what a machine is known by: its name on the network, and its system."""
-    host = os.uname()
-    return {"name": host.nodename, "system": host.sysname}
 
 
 def _predicted(answer: Answer) -> dict[str, Ends]:

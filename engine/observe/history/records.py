@@ -26,6 +26,12 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def this_host() -> dict[str, object]:
+    """Return what a machine is known by: its name on the network, and its system."""
+    host = os.uname()
+    return {"name": host.nodename, "system": host.sysname}
+
+
 @dataclass(frozen=True, slots=True)
 class RunRecord:
     """A run or an estimate.

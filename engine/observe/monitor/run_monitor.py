@@ -11,8 +11,8 @@ from pathlib import Path
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.estimate.estimate import Answer
 from capacity_tui.engine.machine.sample import Sampler
-from capacity_tui.engine.observe.history.predictions import entry_of, this_host
-from capacity_tui.engine.observe.history.records import RunRecord, now
+from capacity_tui.engine.observe.history.predictions import entry_of
+from capacity_tui.engine.observe.history.records import RunRecord, now, this_host
 from capacity_tui.engine.observe.logs.entry import LogEntry
 from capacity_tui.engine.observe.logs.run_curve import RunCurve
 from capacity_tui.engine.observe.logs.sources import LogSource

@@ -6,14 +6,16 @@ page colours. Every chart names itself and says in words what it shows.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import groupby
 
 from capacity_tui.engine.choose.scaling import Curve
 from capacity_tui.engine.explain.roofline import Roofline
 from capacity_tui.engine.present.pictures.roofline_chart import Frame, frame_of, point_text
-from capacity_tui.engine.units import devices_in_words, format_flops, format_number
+from capacity_tui.engine.units import devices_in_words, format_flops, format_number, format_quantity
 
 WIDTH = 720
 COLOURS = 8
@@ -89,6 +91,7 @@ class _Plot:
 
 
 _PLOT = _Plot()
+_LOW_PLOT = _Plot(height=150)
 
 
 def _roofline(roofline: Roofline, frame: Frame) -> Iterator[str]:
@@ -160,6 +163,57 @@ def _scaling(curves: Sequence[Curve], counts: Sequence[int], frame: Frame) -> It
         for (x, y), point in zip(places, curve.points, strict=True):
             said = f"{curve_name(curve)}: {format_number(point.speedup, 2)} on {devices_in_words(point.devices)}"
             yield _element("circle", said, cx=x, cy=y, r=4, class_=_fill(number))
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """One line over time: its name, and value at each moment in seconds; None where it was not known."""
+
+    label: str
+    points: Sequence[tuple[float, float | None]]
+
+
+def course_chart(title: str, courses: Sequence[Course], unit: str) -> str:
+    """Return values over time, both axes from zero; a gap where a value was not known. Empty where nothing moved."""
+    values = [value for course in courses for _, value in course.points if value is not None]
+    seconds = max((moment for course in courses for moment, _ in course.points), default=0.0)
+    if len(values) < 2 or seconds <= 0 or max(values) <= 0:
+        return ""
+    top = max(values) * 1.1
+    described = "; ".join(f"{course.label}: {_range_text(course, unit)}" for course in courses)
+    return _svg(title, described, _LOW_PLOT.height + 50, _courses(courses, unit, seconds, top))
+
+
+def _range_text(course: Course, unit: str) -> str:
+    known = [value for _, value in course.points if value is not None]
+    return f"{format_quantity(min(known), unit)} to {format_quantity(max(known), unit)}" if known else "not known"
+
+
+def _courses(courses: Sequence[Course], unit: str, seconds: float, top: float) -> Iterator[str]:
+    plot = _LOW_PLOT
+    for value in _even_ticks(top, unit):
+        y = plot.y(value / top)
+        yield _line(plot.left, y, plot.x(1), y, "grid")
+        yield _text(format_quantity(value, unit), plot.left - 6, y + 4, "label", "end")
+    for moment in _even_ticks(seconds, "s"):
+        x = plot.x(moment / seconds)
+        yield _line(x, plot.top, x, plot.y(0), "grid")
+        yield _text(format_quantity(moment, "s"), x, plot.y(0) + 16, "label", "middle")
+    for number, course in enumerate(courses):
+        for known, piece in groupby(course.points, key=lambda point: point[1] is not None):
+            places = [(plot.x(moment / seconds), plot.y((value or 0.0) / top)) for moment, value in piece]
+            if known and len(places) > 1:
+                yield _polyline(places, f"s{number % COLOURS}")
+
+
+def _even_ticks(top: float, unit: str) -> tuple[float, ...]:
+    """Return about five round values from zero on; those of binary bytes are powers of two apart."""
+    if unit == "B":
+        step = 2.0 ** math.ceil(math.log2(top / 5))
+    else:
+        power = 10.0 ** math.floor(math.log10(top / 5))
+        step = next(factor * power for factor in (1, 2, 5, 10) if factor * power * 5 >= top)
+    return tuple(step * number for number in range(int(top / step) + 1))
 
 
 def _ticks(low: float, high: float) -> Iterator[float]:

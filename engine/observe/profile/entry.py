@@ -1,0 +1,28 @@
+"""A profile as an entry of the history."""
+
+from __future__ import annotations
+
+from capacity_tui.engine.observe.history.records import RunRecord, this_host
+from capacity_tui.engine.observe.profile.profile import Profile
+
+
+def profile_entry(profile: Profile) -> RunRecord:
+    """Return the entry of a profile: what was measured, by the keys of results where there are such."""
+    summary, ended = profile.summary, profile.ended
+    measured = {
+        "memory.host_bytes": summary.usage.peak_memory_bytes,
+        "computation.samples_per_second": summary.samples_per_second,
+    }
+    return RunRecord(
+        kind="profile",
+        machine=this_host(),
+        actual={key: float(value) for key, value in measured.items() if value is not None},
+        details={
+            "command": list(profile.command),
+            "exit_code": ended.exit_code if ended else None,
+            "seconds": summary.duration_seconds,
+            "cpu_average_percent": summary.cpu_avg_percent,
+            "bottleneck": summary.primary_bottleneck,
+            "bottleneck_confidence": summary.bottleneck_confidence,
+        },
+    )

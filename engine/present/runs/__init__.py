@@ -1,0 +1,1 @@
+"""Runs that were watched, as texts and pages."""

@@ -1,0 +1,187 @@
+"""What a profile came to, in words: the rows of its summary for the terminal and for its page."""
+
+from __future__ import annotations
+
+import shlex
+import signal
+from collections.abc import Iterator
+
+from capacity_tui.engine.observe.profile.bottleneck import UNITS
+from capacity_tui.engine.observe.profile.plain_data import missing_of
+from capacity_tui.engine.observe.profile.profile import Profile, ProfilingSummary
+from capacity_tui.engine.observe.profile.usage import GpuUsage
+from capacity_tui.engine.units import (
+    format_bandwidth,
+    format_bytes,
+    format_count,
+    format_number,
+    format_percent,
+    format_power,
+    format_rate,
+    format_seconds,
+    format_temperature,
+    not_available,
+)
+
+Row = tuple[str, str]
+_LONGEST_COMMAND = 60
+_MOST_CORES = 16
+
+
+def profile_title(profile: Profile) -> str:
+    """Return what ran, how it ended and how long it took."""
+    summary, ended = profile.summary, profile.ended
+    words = shlex.join(profile.command) or "this process"
+    shown = words if len(words) <= _LONGEST_COMMAND else words[: _LONGEST_COMMAND - 1] + "…"
+    parts = [shown, format_seconds(summary.duration_seconds), f"{summary.usage.snapshots} looks"]
+    if ended is not None:
+        by = f" ({signal.Signals(ended.signal).name})" if ended.signal is not None else ""
+        parts.insert(1, f"exit code {ended.exit_code}{by}")
+    return " · ".join(parts)
+
+
+def profile_rows(summary: ProfilingSummary) -> tuple[Row, ...]:
+    """Return what a profile came to, as names and words."""
+    missing = missing_of(summary)
+    return (
+        ("Memory", _memory(summary, missing.get("memory_bytes", ""))),
+        ("CPU", _cpu(summary, missing.get("cpu_percent", ""))),
+        ("Cores", _cores(summary, missing.get("cpu_per_core_percent", "too short a run"))),
+        ("Disk", _disk(summary, missing)),
+        ("Network", _network(summary, missing)),
+        *((("Latency", _latency(summary)),) if summary.latency else ()),
+        *_gpus(summary, missing),
+        *(
+            (f"Stage {stage.name}", _joined(format_seconds(stage.seconds), *_work(stage.samples, stage.seconds)))
+            for stage in summary.stages
+        ),
+        *(
+            (("Work", _joined(*_work(summary.samples, summary.duration_seconds))),)
+            if summary.samples is not None
+            else ()
+        ),
+        ("Bottleneck", bottleneck_text(summary)),
+        *(("Also", finding.evidence) for finding in summary.bottleneck.findings if finding.kind != _kind(summary)),
+    )
+
+
+def bottleneck_text(summary: ProfilingSummary) -> str:
+    """Return what held a run up, and by what that shows."""
+    found = summary.bottleneck
+    if not found.kind:
+        return not_available(found.evidence)
+    name = found.kind.replace("_", " ")
+    if not found.findings:
+        share = format_percent(found.confidence)
+        return f"none reached its threshold; nearest is {name}, at {share} of its own: {found.evidence}"
+    return f"{name}, {format_percent(found.confidence)} sure: {found.evidence}"
+
+
+def threshold_text(name: str, value: float) -> str:
+    """Return a threshold of a resource with its unit."""
+    return format_bandwidth(value) if name == "disk" else f"{value:g} {UNITS[name]}"
+
+
+def _kind(summary: ProfilingSummary) -> str:
+    return summary.bottleneck.kind
+
+
+def _memory(summary: ProfilingSummary, reason: str) -> str:
+    usage = summary.usage
+    if usage.peak_memory_bytes is None:
+        return not_available(reason)
+    mean, each = usage.mean("memory_bytes"), summary.memory_bytes_per_sample
+    processes, total = usage.peak("processes") or 0, usage.mean("system_memory_total_bytes")
+    return _joined(
+        f"{format_bytes(usage.peak_memory_bytes)} at the peak",
+        f"{format_bytes(mean)} on average" if mean is not None else "",
+        f"of {format_bytes(total)}" if total else "",
+        f"{format_bytes(each)} a sample" if each is not None else "",
+        f"{format_number(processes)} processes" if processes > 1 else "",
+    )
+
+
+def _cpu(summary: ProfilingSummary, reason: str) -> str:
+    share, seconds = summary.cpu_avg_percent, summary.usage.totals["cpu_seconds"]
+    if share is None:
+        return not_available(reason)
+    peak = summary.cpu_peak_percent
+    return _joined(
+        f"{format_percent(share / 100)} of one core on average",
+        f"{format_percent(peak / 100)} at the peak" if peak is not None else "",
+        f"{format_seconds(seconds)} of CPU time",
+    )
+
+
+def _cores(summary: ProfilingSummary, reason: str) -> str:
+    cores = summary.usage.cores
+    if cores is None:
+        return not_available(reason)
+    if len(cores) > _MOST_CORES:
+        busiest = sorted(cores, reverse=True)[:_MOST_CORES]
+        return f"the {_MOST_CORES} busiest of {len(cores)}: {' '.join(f'{each:.0f}' for each in busiest)} %"
+    return " ".join(f"{each:.0f}" for each in cores) + " %, with all others on this machine"
+
+
+def _disk(summary: ProfilingSummary, missing: dict[str, str]) -> str:
+    usage = summary.usage
+    read, written = usage.totals["read_bytes"], usage.totals["written_bytes"]
+    whole = usage.mean("disk_read_bytes_per_second"), usage.mean("disk_write_bytes_per_second")
+    machine = f"machine {_rate(whole[0])} read, {_rate(whole[1])} written" if None not in whole else ""
+    if read is None or written is None:
+        return _joined(not_available(missing.get("read_bytes", "")), machine)
+    return _joined(f"{format_bytes(read, 'MB')} read", f"{format_bytes(written, 'MB')} written", machine)
+
+
+def _network(summary: ProfilingSummary, missing: dict[str, str]) -> str:
+    received, sent = summary.usage.system_totals["received"], summary.usage.system_totals["sent"]
+    if received is None or sent is None:
+        return not_available(missing.get("received", "too short a run"))
+    return f"{format_bytes(received, 'MB')} received, {format_bytes(sent, 'MB')} sent, by all on this machine"
+
+
+def _latency(summary: ProfilingSummary) -> str:
+    latency = summary.latency
+    if latency is None or latency.round_trip_ms is None:
+        return not_available(latency.last_failure if latency else "")
+    median, most = latency.round_trip_ms
+    connect = f"{latency.connect_ms[0]:.3g} ms to connect" if latency.connect_ms else ""
+    failed = f"{latency.failed} of {latency.asked} failed" if latency.failed else ""
+    return _joined(f"{median:.3g} ms median, {most:.3g} ms 95th percentile", connect, failed)
+
+
+def _gpus(summary: ProfilingSummary, missing: dict[str, str]) -> Iterator[Row]:
+    if not summary.usage.gpus:
+        yield "GPU", not_available(missing.get("gpus", "too short a run"))
+    for gpu in summary.usage.gpus:
+        yield f"GPU {gpu.index}", _gpu(gpu)
+
+
+def _gpu(gpu: GpuUsage) -> str:
+    busy, power = gpu.numbers["utilization_percent"].mean, gpu.numbers["power_watts"].mean
+    used, total = gpu.numbers["memory_used_bytes"].peak, gpu.numbers["memory_total_bytes"].last
+    own, heat = gpu.numbers["run_memory_bytes"].peak, gpu.numbers["temperature_celsius"].peak
+    held = ", ".join(f"{reason} {format_percent(share)}" for reason, share in gpu.throttled.items() if share > 0)
+    return _joined(
+        f"{format_percent(busy / 100)} busy" if busy is not None else "",
+        f"{format_bytes(used)} of {format_bytes(total)}" if used is not None and total is not None else "",
+        f"{format_bytes(own)} by the run" if own is not None else "",
+        format_power(power) if power is not None else "",
+        f"{format_temperature(heat)} at most" if heat is not None else "",
+        f"held down by {held}" if held else "",
+    )
+
+
+def _work(samples: float | None, seconds: float) -> tuple[str, ...]:
+    if samples is None:
+        return ()
+    rate = (format_rate(samples / seconds, "samples/s"),) if seconds > 0 else ()
+    return (f"{format_count(samples)} samples", *rate)
+
+
+def _rate(value: float | None) -> str:
+    return format_bandwidth(value)
+
+
+def _joined(*parts: str) -> str:
+    return ", ".join(part for part in parts if part)

@@ -1,0 +1,77 @@
+"""``profile``: the command's own output and exit code, and beside them what it used."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+
+from capacity_tui.engine.api import CapacityError, History
+from capacity_tui.tui.headless.group import run_command
+
+LEAKS = """
+import subprocess, sys, time
+child = subprocess.Popen([sys.executable, "-S", "-c", "import time; held = b'x' * (60 << 20); time.sleep(0.5)"])
+held = []
+while child.poll() is None:
+    held.append(b"x" * (2 << 20))
+    time.sleep(0.02)
+print("out"), print("err", file=sys.stderr)
+sys.exit(3)
+"""
+
+
+@pytest.fixture(autouse=True)
+def _own_history(monkeypatch, tmp_path):
+    monkeypatch.setenv("CAPACITY_TUI_HISTORY", str(tmp_path / "history.sqlite"))
+
+
+@pytest.fixture
+def told(tmp_path, capfd):
+    file = tmp_path / "profile.json"
+
+    def profile(*words: str) -> tuple[int, dict, str, str]:
+        code = run_command(["profile", "--interval", "0.1", "--json", str(file), *words])
+        captured = capfd.readouterr()
+        return code, json.loads(file.read_text()), captured.out, captured.err
+
+    return profile
+
+
+def test_a_command_that_leaks_beside_a_child(told, tmp_path):
+    page = tmp_path / "page.html"
+    code, data, out, err = told("--samples", "10", "--html", str(page), "--", sys.executable, "-S", "-c", LEAKS)
+    assert (code, data["exit_code"], out) == (3, 3, "out\n")
+    assert err.startswith("err\n")
+    assert "exit code 3" in err
+    assert "Bottleneck" in err
+    summary = data["summary"]
+    assert summary["peak_memory_bytes"] > 60 << 20
+    assert summary["processes_peak"] == 2
+    assert summary["memory_bytes_per_sample"] == summary["peak_memory_bytes"] / 10
+    held = [point["memory_bytes"] for point in data["timeline"]]
+    assert held[-1] > held[0]
+    assert page.read_text().count("<svg") > 3
+    assert "http" not in page.read_text()
+    (kept,) = History(tmp_path / "history.sqlite").find()
+    assert (kept.kind, kept.details["exit_code"]) == ("profile", 3)
+
+
+def test_a_command_that_dies_by_a_signal(told):
+    code, data, _, err = told("--no-history", "sh", "-c", "kill -9 $$")
+    assert (code, data["exit_code"], data["signal"]) == (137, 137, 9)
+    assert "SIGKILL" in err
+
+
+def test_a_file_that_cannot_be_written_leaves_the_exit_code(capfd):
+    code = run_command(["profile", "-q", "--no-history", "--json", "/nowhere/x.json", "--", "sh", "-c", "exit 4"])
+    assert code == 4
+    assert capfd.readouterr().err.startswith("capacity-tui: /nowhere/x.json: cannot be written")
+
+
+@pytest.mark.parametrize("words", [["--threshold", "cpu"], ["--samples", "0"], ["--url", "x"], ["--interval", "0"], []])
+def test_what_cannot_be_asked_is_refused_before_anything_runs(words, tmp_path):
+    with pytest.raises(CapacityError):
+        run_command(["profile", *words, *(["--", "touch", str(tmp_path / "ran")] if words else [])])
+    assert not (tmp_path / "ran").exists()

@@ -1,0 +1,122 @@
+"""``profile``: runs a command and says what it used and what held it up; the command notices nothing of it."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from capacity_tui.engine.api import CapacityError
+from capacity_tui.tui.headless.kept import history_option, keep_entries
+from capacity_tui.tui.headless.output import tell
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.api import Profile
+
+_NAMES = 12
+"""Cells that names of rows take."""
+_WIDEST = 160
+
+
+@click.command(context_settings={"allow_interspersed_args": False})
+@click.option("--interval", metavar="SECONDS", type=float, default=1.0, show_default=True, help="Time between looks.")
+@click.option("--samples", metavar="N", type=float, help="Samples that the command gets done, for what each takes.")
+@click.option("--url", metavar="URL", help="An endpoint that the command depends on: asked meanwhile, for its latency.")
+@click.option(
+    "--threshold",
+    "thresholds",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="From which use on cpu, memory, disk, network or gpu hold a run up, such as disk=500MB/s.",
+)
+@click.option("--json", "json_file", metavar="FILE", type=click.Path(path_type=Path), help="Write all of it as JSON.")
+@click.option("--html", "html_file", metavar="FILE", type=click.Path(path_type=Path), help="Write it as a page.")
+@click.option("-q", "--quiet", is_flag=True, help="Say nothing on stderr but what goes wrong.")
+@history_option
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+def profile(
+    interval: float,
+    samples: float | None,
+    url: str | None,
+    thresholds: tuple[str, ...],
+    json_file: Path | None,
+    html_file: Path | None,
+    quiet: bool,
+    no_history: bool,
+    command: tuple[str, ...],
+) -> int:
+    """Run a command and say what it used: memory, CPU, disk, network, GPUs, and what held it up.
+
+    The command's output, input, signals and exit code stay as they are; what was found goes to stderr. Write `--`
+    before the command.
+    """
+    from capacity_tui.engine.api import ProfilingEngine, RunningCommand, parse_thresholds
+
+    if samples is not None and samples <= 0:
+        raise click.UsageError("--samples must be above 0")
+    limits = parse_thresholds(dict(map(_named, thresholds)))
+    ProfilingEngine(interval, url=url)  # what is wrong with these is said before anything runs
+    running = RunningCommand(command)
+    engine = ProfilingEngine(interval, pid=running.pid, url=url, thresholds=limits)
+    _guarded(engine.start)
+    ended = running.wait()
+
+    def report() -> None:
+        if samples is not None:
+            engine.done(samples)
+        found = engine.profile(ended, command)
+        _write(found, json_file, html_file)
+        if not quiet:
+            for line in _lines(found):
+                tell(line)
+        from capacity_tui.engine.api import profile_entry
+
+        keep_entries([profile_entry(found)], no_history)
+
+    _guarded(report)
+    return ended.exit_code
+
+
+def _named(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise click.UsageError(f"--threshold takes NAME=VALUE, not {text!r}")
+    return name.strip(), value
+
+
+def _guarded(work: Callable[[], None]) -> None:
+    """Do something beside the command, whose exit code stands whatever comes of it."""
+    try:
+        work()
+    except CapacityError as error:
+        tell(f"capacity-tui: {error.one_line()}")
+    except Exception as error:
+        tell(f"capacity-tui: profiling failed, the command did not: {type(error).__name__}: {error}")
+
+
+def _write(found: Profile, json_file: Path | None, html_file: Path | None) -> None:
+    if json_file is not None:
+        from capacity_tui.engine.api import profile_as_json, write_atomically
+
+        _guarded(lambda: write_atomically(json_file, profile_as_json(found), overwrite=True))
+    if html_file is not None:
+        from capacity_tui.engine.api import profile_page, write_atomically
+
+        _guarded(lambda: write_atomically(html_file, profile_page(found), overwrite=True))
+
+
+def _lines(found: Profile) -> Iterator[str]:
+    """Yield what was found, folded to the width of the terminal."""
+    from capacity_tui.engine.api import profile_rows, profile_title
+
+    width = min(_WIDEST, shutil.get_terminal_size().columns) if sys.stderr.isatty() else _WIDEST
+    yield profile_title(found)
+    for name, text in (*profile_rows(found.summary), *(("Problem", each) for each in found.problems)):
+        folded = textwrap.wrap(text, max(20, width - _NAMES - 2)) or [""]
+        for number, line in enumerate(folded):
+            yield f"{'' if number else name:<{_NAMES}}  {line}"
