@@ -27,6 +27,18 @@ VERDICTS = {
 }
 """How a verdict is said, in full and short, and the role of its colour."""
 
+NO_VERDICT = Span("–", "dim")
+"""The mark of what could not be estimated."""
+
+
+def mark_of(verdict: Verdict | None) -> Span:
+    """Return the mark of a verdict in the role of its colour."""
+    if verdict is None:
+        return NO_VERDICT
+    full, _, role = VERDICTS[verdict]
+    return Span(full.split()[0], role)
+
+
 _GAP = 2
 _GAUGE = 10
 # The order in which parts of the answer give way; what the figures say themselves is a ``rank`` of ``Headline``.

@@ -9,7 +9,7 @@ from textual.binding import BindingType
 from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.screens.asking.order import in_order, is_found
 from capacity_tui.tui.terminal.text import Line, Span, line
-from capacity_tui.tui.widgets.head import VERDICTS
+from capacity_tui.tui.widgets.head import mark_of
 from capacity_tui.tui.widgets.panel import Panel
 from capacity_tui.tui.widgets.table import GAP, fitted, joined, narrowed, widest
 
@@ -186,13 +186,13 @@ class FoundTable(Panel):
         return f"{title}{'▴' if self.is_reversed else '▾'}"
 
     def _line(self, row: FoundRow, cells: tuple[str, ...], *, is_front: bool, at_cursor: bool) -> Line:
-        mark, role = VERDICTS[row.verdict][0].split()[0], VERDICTS[row.verdict][2]
+        mark = mark_of(row.verdict)
         is_taken = row.key == self.taken
         tone = "dim" if self.is_old else "best" if is_taken else "value"
         return line(
             Span("▌" if at_cursor else " ", "accent"),
             Span("▸" if row.key in self.marked else " ", "accent"),
-            Span(mark, "dim" if self.is_old else role),
+            Span(mark.text, "dim" if self.is_old else mark.role),
             Span(" ● " if is_front else "   ", "dim" if self.is_old else "accent"),
             Span("".join(cells), tone),
             selected=at_cursor,

@@ -57,9 +57,8 @@ def page_of(offer: Alternative, *, is_current: bool) -> ExplanationText:
 
 def _in_words(offer: Alternative, *, is_current: bool) -> str:
     where = "where the plan runs now, " if is_current else ""
-    if not offer.fits:
-        return f"{where}{offer.devices} devices, {format_bytes(offer.short_bytes)} short on one of them"
-    return f"{where}{offer.devices} devices, the job fits"
+    held = "the job fits" if offer.fits else f"{format_bytes(offer.short_bytes)} short on one of them"
+    return f"{where}{offer.devices} devices, {held} · risk {offer.risk.level} · change {offer.complexity.level}"
 
 
 def _inputs(offer: Alternative) -> Iterator[FormulaInput]:
@@ -111,8 +110,9 @@ def _spread(key: str, name: str, value: Interval | None, source: str) -> Formula
     if value is None:
         return FormulaInput(name, "n/a", source)
     low, high = float(value.low), float(value.high)
-    ends = f"{_usd(low)} – {_usd(high)}, " if low < high else ""
-    return FormulaInput(name, _usd(float(value.value)), f"{ends}{source}", key=key)
+    ends = f"{_usd(low)} – {_usd(high)}" if low < high else ""
+    told = ", ".join(part for part in (ends, source) if part)
+    return FormulaInput(name, _usd(float(value.value)), told, key=key)
 
 
 def _usd(usd: float | None) -> str:

@@ -168,15 +168,13 @@ def _warnings(each: Alternative) -> FoundCell:
 
 
 def _about(each: Alternative) -> Iterator[str]:
-    """Yield what an offer is, and what speaks against it, a line each."""
-    where = " · ".join(part for part in (f"{each.count} × {each.instance}", f"{each.devices} devices") if part)
-    yield f"{where} · {each.price_source or each.absence}"
-    against = [f"risk {each.risk.level}: {'; '.join(each.risk.reasons)}"] if each.risk.reasons else []
-    if each.complexity.reasons:
-        against.append(f"change {each.complexity.level}: {'; '.join(each.complexity.reasons)}")
+    """Yield what speaks against an offer, then what it is and where its price is from."""
     lacking = [] if each.fits else [f"{format_bytes(each.short_bytes)} short on a device"]
-    remedies = [] if each.fits else [one.words for one in each.remedies]
-    yield " · ".join((*lacking, *remedies, *against, *each.warnings))
+    lacking += [] if each.fits else [remedy.words for remedy in each.remedies]
+    levels = (("risk", each.risk), ("change", each.complexity))
+    told = [f"{name} {found.level}: {'; '.join(found.reasons)}" for name, found in levels if found.reasons]
+    yield " · ".join((*lacking, *told, *each.warnings)) or "nothing speaks against it"
+    yield f"{each.count} × {each.instance} · {each.devices} devices · {each.price_source or each.absence}"
 
 
 def _middle(value: Interval | None) -> float | None:

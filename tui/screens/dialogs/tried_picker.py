@@ -9,7 +9,6 @@ from textual import on
 from textual.binding import Binding, BindingType
 from textual.content import Content
 
-from capacity_tui.engine.api import Verdict
 from capacity_tui.tui.messages import CatalogueRead, RowsTried
 from capacity_tui.tui.requests import Request
 from capacity_tui.tui.screens.dialogs.picker import Picker, Typed
@@ -17,15 +16,10 @@ from capacity_tui.tui.session import Session
 from capacity_tui.tui.terminal.text import Line, Span, clip, left, line
 from capacity_tui.tui.tried import ORDERS, Tried
 from capacity_tui.tui.view import Choice
+from capacity_tui.tui.widgets.head import mark_of
 from capacity_tui.tui.widgets.lines import Lines
+from capacity_tui.tui.widgets.table import GAP, fitted
 
-_MARKS = {
-    Verdict.FITS: ("✓", "good"),
-    Verdict.TIGHT: ("!", "warn"),
-    Verdict.OVER: ("✗", "bad"),
-    Verdict.UNKNOWN: ("?", "dim"),
-    None: ("–", "dim"),
-}
 _TITLE = 28
 _COLUMNS = (("memory", 19), ("time", 14), ("price", 11))
 _LEAST_DETAIL = 8
@@ -153,11 +147,11 @@ class TriedPicker(Picker):
 
     def _line(self, choice: Choice, index: int, width: int) -> Line:
         tried = self._tried.get(choice.id)
-        mark, role = _MARKS[tried.verdict] if tried else ("…", "dim")
+        mark = mark_of(tried.verdict) if tried else Span("…", "dim")
         used = _TITLE + 4
         shown = [
             Span("▌" if index == self._cursor else " ", "accent"),
-            Span(f"{mark} ", role),
+            Span(f"{mark.text} ", mark.role),
             Span(left(clip(choice.title, _TITLE), _TITLE + 1), "best" if choice.id == self._current else "value"),
         ]
         detail = choice.detail
@@ -175,10 +169,5 @@ class TriedPicker(Picker):
 
 def _columns_in(width: int) -> tuple[tuple[str, int], ...]:
     """Return the columns that there is room for, dropped from the right."""
-    found, used = [], _TITLE + 4
-    for name, size in _COLUMNS:
-        used += size
-        if used > width:
-            break
-        found.append((name, size))
-    return tuple(found)
+    places = fitted([size - GAP for _, size in _COLUMNS], range(1, len(_COLUMNS) + 1), width - _TITLE - 4 - GAP)
+    return tuple(_COLUMNS[place] for place in places)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 from capacity_tui.tui.scaled import GROWTHS, WAITS
 from capacity_tui.tui.terminal.text import Line, Span, line
 from capacity_tui.tui.widgets.gauge import gauge
-from capacity_tui.tui.widgets.head import VERDICTS
+from capacity_tui.tui.widgets.head import mark_of
 from capacity_tui.tui.widgets.panel import Panel
 from capacity_tui.tui.widgets.table import fitted, joined, widest
 
@@ -143,11 +143,11 @@ class ScaledTable(Panel):
 
     def _line(self, row: ScaledRow, cells: list[Span], *, at_cursor: bool) -> Line:
         is_new = not self.is_old and self.plan is not None and row in self.plan.rows
-        mark, role = VERDICTS[row.verdict][0].split()[0], VERDICTS[row.verdict][2]
+        mark = mark_of(row.verdict)
         tone = "best" if row.is_own or row.is_knee else "value"
         return line(
             Span("▌" if at_cursor else " ", "accent"),
-            Span(f"{mark}  ", role if is_new else "dim"),
+            Span(f"{mark.text}  ", mark.role if is_new else "dim"),
             *(Span(text, own or tone if is_new else "dim") for text, own in cells),
             selected=at_cursor,
         )

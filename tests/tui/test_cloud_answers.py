@@ -1,0 +1,88 @@
+"""Offers of the real engine as the screen shows them."""
+
+from __future__ import annotations
+
+import pytest
+
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.verdict import Verdict
+from capacity_tui.tui.engine_view import CapacityEngine, PlanDocument
+from capacity_tui.tui.found import Found, FoundRow
+
+PLAN = """
+model: {name: llama-3.1-8b}
+task: finetune
+training: {method: lora, tokens: 5e7, seq_len: 4096}
+hardware: {name: aws-p5-48xlarge, devices: 8}
+"""
+SAID = {"instances": "runpod-h100-sxm, aws-g6e-4xlarge, aws-g4dn-metal", "shown": "all", "hours": "160", "spot": "yes"}
+
+
+@pytest.fixture(scope="module")
+def document() -> PlanDocument:
+    return CapacityEngine().open(PLAN)
+
+
+@pytest.fixture(scope="module")
+def found(document: PlanDocument) -> Found:
+    return document.migration({**SAID, "precision": "fp16", "region": "europe"}).answer(lambda _: None, lambda: False)
+
+
+def named(found: Found, name: str) -> FoundRow:
+    return next(row for row in found.rows if row.cells[0].text == name)
+
+
+def cell(found: Found, row: FoundRow, title: str) -> str:
+    return row.cells[[column.title for column in found.columns].index(title)].text
+
+
+def test_the_machine_of_the_plan_stands_first_and_a_verdict_above(found: Found) -> None:
+    assert found.is_complete
+    assert found.rows[0].cells[0].text == "aws-p5-48xlarge"
+    assert cell(found, found.rows[0], "saving") == "now"
+    assert found.remarks[0].startswith(("→ move", "= stay"))
+    assert "$/h" in [column.title for column in found.columns]
+
+
+def test_taking_an_offer_makes_the_plan_what_it_says(found: Found, document: PlanDocument) -> None:
+    row = named(found, "runpod-h100-sxm")
+    plan = document.changed(row.change).plan
+    assert plan.hardware.name == "runpod-h100-sxm"
+    assert plan.training.precision == "fp16"
+    assert plan.pricing.region == "europe"
+    assert not document.changed(row.change).tried("training.seq_len", "4096").reason
+
+
+def test_what_does_not_hold_the_job_says_by_how_much(found: Found) -> None:
+    short = [row for row in found.rows if row.verdict is Verdict.OVER]
+    for row in short:
+        assert "GiB" in cell(found, row, "short")
+        assert "short on a device" in row.about[0]
+        assert cell(found, row, "saving") == "n/a"
+    assert len(found.rows) == 4
+
+
+def test_figures_of_estimate_and_of_the_month_open(found: Found) -> None:
+    row = named(found, "aws-g6e-4xlarge")
+    assert row.page is not None
+    keys = {entry.key for entry in row.page.inputs if entry.key}
+    assert {"usd_month", "saving_usd", "computation.step_seconds"} <= keys
+    assert found.answered is not None
+    assert "hours · usd_per_hour" in found.answered.explained(row, "usd_month").formula
+    assert found.answered.explained(row, "computation.step_seconds").inputs
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "told"),
+    [("hours", "soon", "number of hours"), ("hours", "9000", "month"), ("region", "mars", "region"),
+     ("data", "lots", "bytes|quantity|size")],
+)  # fmt: skip
+def test_what_makes_no_sense_is_refused_with_its_words(document: PlanDocument, key: str, text: str, told: str) -> None:
+    with pytest.raises(CapacityError, match=told):
+        document.migration({}).edited(key, text)
+
+
+def test_the_command_says_the_question(document: PlanDocument) -> None:
+    command = document.migration({"hours": "160", "spot": "yes", "region": "europe"}).command()
+    assert "--from aws-p5-48xlarge --count" in command
+    assert command.endswith("--hours 160 --spot --region europe")
