@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.catalog import table as _catalog_table
     from capacity_tui.engine.catalog.fleet_files.files import is_fleet_file as is_fleet_file
     from capacity_tui.engine.catalog.price_age import PriceAge as PriceAge
+    from capacity_tui.engine.catalog.price_age import marked_day as marked_day
     from capacity_tui.engine.catalog.price_age import price_age as price_age
     from capacity_tui.engine.catalog.rows import prices as _catalog_rows_prices
     from capacity_tui.engine.choose import validation as _choose_validation
@@ -136,10 +137,18 @@ if TYPE_CHECKING:
     from capacity_tui.engine.fleet.alternative import MovePart as MovePart
     from capacity_tui.engine.fleet.alternative import Recommendation as Recommendation
     from capacity_tui.engine.fleet.checking import check_fleet_files as check_fleet_files
+    from capacity_tui.engine.fleet.data_prices import DataPrice as DataPrice
+    from capacity_tui.engine.fleet.data_prices import holding_price as holding_price
+    from capacity_tui.engine.fleet.data_prices import moving_price as moving_price
     from capacity_tui.engine.fleet.jobs import JobWords as JobWords
     from capacity_tui.engine.fleet.jobs import question_of_job as question_of_job
     from capacity_tui.engine.fleet.jobs import question_of_workload as question_of_workload
     from capacity_tui.engine.fleet.migrate import migrate as migrate
+    from capacity_tui.engine.fleet.price_feed import refresh_prices as refresh_prices
+    from capacity_tui.engine.fleet.price_list import ListedPrices as ListedPrices
+    from capacity_tui.engine.fleet.price_list import price_list as price_list
+    from capacity_tui.engine.fleet.price_list import price_rows as price_rows
+    from capacity_tui.engine.fleet.price_list import prices_as_csv as prices_as_csv
     from capacity_tui.engine.fleet.question import JOB_KINDS as JOB_KINDS
     from capacity_tui.engine.fleet.question import JobKind as JobKind
     from capacity_tui.engine.fleet.question import MigrationQuestion as MigrationQuestion

@@ -17,7 +17,7 @@ NAMES = {
         "Accelerator:AcceleratorRow Architecture:ArchitectureRow Catalog Row:CatalogRow Instance:InstanceRow "
         "ModelSize:ModelSizeRow Processor:ProcessorRow Workload:WorkloadRow WorkloadSet:WorkloadSetRow load_catalog"
     ),
-    "catalog.price_age": "PriceAge price_age",
+    "catalog.price_age": "PriceAge marked_day price_age",
     "catalog.rows.prices": "Region:RegionRow",
     "catalog.table": "Table:CatalogTable",
     # Models
@@ -84,6 +84,9 @@ NAMES = {
     "fleet.migrate": "migrate",
     "catalog.fleet_files.files": "is_fleet_file",
     "fleet.checking": "check_fleet_files",
+    "fleet.data_prices": "DataPrice holding_price moving_price",
+    "fleet.price_feed": "refresh_prices",
+    "fleet.price_list": "ListedPrices price_list price_rows prices_as_csv",
     "fleet.serving.load_curve": "load_curve",
     "fleet.serving.question": "ServingQuestion",
     "fleet.serving.serve": "serve",

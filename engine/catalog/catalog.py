@@ -21,6 +21,7 @@ from capacity_tui.engine.catalog.models_table import ArchitectureTable
 from capacity_tui.engine.catalog.parsed import parse_shipped
 from capacity_tui.engine.catalog.quantization_table import QuantizationTable
 from capacity_tui.engine.catalog.reading import Document, read_yaml
+from capacity_tui.engine.catalog.refreshed import RefreshedPrices, read_refreshed
 from capacity_tui.engine.catalog.rows.algorithms import Algorithm
 from capacity_tui.engine.catalog.rows.assumptions import Assumption
 from capacity_tui.engine.catalog.rows.attention import AttentionKernel
@@ -279,10 +280,19 @@ class Catalog:
         return {}
 
     @property
+    def refreshed(self) -> RefreshedPrices | None:
+        """Prices of instances that were fetched on request; None where none were."""
+        return self._refreshed[0]
+
+    @cached_property
+    def _refreshed(self) -> tuple[RefreshedPrices | None, tuple[CapacityError, ...]]:
+        return read_refreshed(self.user_directory)
+
+    @property
     def problems(self) -> tuple[CapacityError, ...]:
         """What is wrong with the user's own files, over all tables."""
         found = [problem for _, table in self.tables() for problem in table.problems]
-        return (*self._aliases[1], *self._said.problems, *found)
+        return (*self._aliases[1], *self._refreshed[1], *self._said.problems, *found)
 
     @property
     def remarks(self) -> tuple[Remark, ...]:

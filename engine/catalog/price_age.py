@@ -21,11 +21,13 @@ class PriceAge:
         days: at least so many; None where nothing tells.
         is_old: whether it is marked: over 90 days, or of no known day.
         words: the mark in words; empty for a recent price.
+        mark: the same in one word, for tables.
     """
 
     days: int | None
     is_old: bool
     words: str
+    mark: str
 
 
 def today() -> date:
@@ -42,10 +44,16 @@ def price_age(day: str | date | None, on: date | None = None) -> PriceAge:
     """
     seen, now = _last_day(day), on or today()
     if seen is None or seen > now:
-        return PriceAge(None, True, "undated")
+        return PriceAge(None, True, "undated", "undated")
     days = (now - seen).days
     is_old = days > OLD_AFTER_DAYS
-    return PriceAge(days, is_old, f"over {OLD_AFTER_DAYS} days old" if is_old else "")
+    return PriceAge(days, is_old, f"over {OLD_AFTER_DAYS} days old" if is_old else "", "old" if is_old else "")
+
+
+def marked_day(day: str | None) -> str:
+    """Return a day as tables show it, with its mark: ``2026-07-20 old``."""
+    mark = price_age(day).mark
+    return " ".join(filter(None, (day or "", "" if mark in (day or "") else mark)))
 
 
 def _last_day(day: str | date | None) -> date | None:

@@ -8,7 +8,7 @@ from typing import Literal, get_args
 
 from capacity_tui.engine.catalog import Catalog, Instance
 from capacity_tui.engine.catalog.price_age import PriceAge, price_age
-from capacity_tui.engine.catalog.rows.base import Confidence
+from capacity_tui.engine.catalog.rows.base import FROM_USER, Confidence
 from capacity_tui.engine.catalog.rows.prices import Commitment, RegionPrice, Term
 from capacity_tui.engine.errors import CatalogError, Place, PlanError
 
@@ -91,7 +91,7 @@ def quotes(row: Instance, catalog: Catalog, payment: Payment | None = None) -> I
     """
     taken_off = [offer for offer in catalog.commitments.values() if _is_for(offer, row)]
     known: dict[tuple[str | None, Payment], Quote] = {}
-    for region, block in _blocks(row):
+    for region, block in _blocks(row, catalog):
         # Of a region that stands twice the later block counts: what was refreshed is laid over what was shipped.
         known |= {(region, found.payment): found for found in _of_block(row, region, block, taken_off)}
     yield from (found for found in known.values() if payment in (None, found.payment))
@@ -112,16 +112,21 @@ def chosen_quote(row: Instance, payment: Payment, region: str | None, catalog: C
     known = list(quotes(row, catalog, payment))
     if not known:
         return None
+    own = (payment == SPOT and row.spot_region) or row.region
     if region is None:
-        return known[0]
+        return next((quote for quote in known if quote.region == own), known[0])
     wanted = region_id(region, catalog)
-    own = known[0].region
     chosen = min(known, key=lambda q: (_distance(q.region, wanted, catalog), q.region != own, q.usd_per_hour))
     return chosen if _distance(chosen.region, wanted, catalog) == _HERE else _elsewhere(chosen, wanted)
 
 
-def region_id(name: str, catalog: Catalog) -> str:
+def region_id(name: str, catalog: Catalog, field: str = REGION_FIELD) -> str:
     """Return the region or area that a name stands for.
+
+    Args:
+        name: as people type it.
+        catalog: the regions.
+        field: where it was typed, for messages.
 
     Raises:
         PlanError: none is called that; the hint tells the nearest.
@@ -129,10 +134,10 @@ def region_id(name: str, catalog: Catalog) -> str:
     try:
         return catalog.regions.find(name).id
     except CatalogError as error:
-        raise PlanError(error.title, error.detail, error.hint, Place(field=REGION_FIELD)) from error
+        raise PlanError(error.title, error.detail, error.hint, Place(field=field)) from error
 
 
-def _blocks(row: Instance) -> Iterator[tuple[str | None, RegionPrice]]:
+def _blocks(row: Instance, catalog: Catalog) -> Iterator[tuple[str | None, RegionPrice]]:
     """Yield the prices of a row by region, its own first; on demand and spot may be known of different ones."""
     if row.on_demand_usd_per_hour is not None:
         yield row.region, RegionPrice(on_demand_usd_per_hour=row.on_demand_usd_per_hour)
@@ -140,6 +145,14 @@ def _blocks(row: Instance) -> Iterator[tuple[str | None, RegionPrice]]:
         spot = RegionPrice(spot_usd_per_hour=row.spot_usd_per_hour, price_date=row.spot_price_date)
         yield row.spot_region or row.region, spot
     yield from row.regions.items()
+    if catalog.refreshed is not None and not _has_own_price(row):
+        yield from catalog.refreshed.of(row.id).items()
+
+
+def _has_own_price(row: Instance) -> bool:
+    """Whether the user's own file says the price: nothing that was fetched stands above that."""
+    is_own = row.provenance == FROM_USER and not row.overrides
+    return is_own or any(name.endswith("usd_per_hour") or name == "regions" for name in row.overrides)
 
 
 def _of_block(

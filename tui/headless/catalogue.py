@@ -209,7 +209,7 @@ def _processor_cells(row: ProcessorRow) -> Sequence[str]:
 
 
 def _instance_cells(row: InstanceRow) -> Sequence[str]:
-    from capacity_tui.engine.api import format_money
+    from capacity_tui.engine.api import format_money, marked_day
 
     memory, network = row.accelerator_memory_gb, row.rdma_gbit or row.network_gbit
     return (
@@ -221,5 +221,5 @@ def _instance_cells(row: InstanceRow) -> Sequence[str]:
         f"{network:g} Gbit/s" if network else "",
         f"{row.provider} {row.region or ''}".rstrip(),
         row.spot_region or "",
-        row.price_date or "",
+        marked_day(row.price_date),
     )

@@ -6,7 +6,10 @@ import click
 
 from capacity_tui.tui.headless.lazy import LazyGroup, homes_of
 
-_HOMES = homes_of(__package__ or "", {"checking": "check", "serve": "serve", "sizes": "sizes", "workload_sets": "sets"})
+_HOMES = homes_of(
+    __package__ or "",
+    {"checking": "check", "prices": "prices", "serve": "serve", "sizes": "sizes", "workload_sets": "sets"},
+)
 
 
 @click.group(cls=LazyGroup, homes=_HOMES)

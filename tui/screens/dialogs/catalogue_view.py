@@ -20,6 +20,7 @@ from capacity_tui.engine.api import (
     line_examples,
     list_plans,
     offered_accelerators,
+    price_age,
 )
 from capacity_tui.tui.view import Choice
 
@@ -74,8 +75,13 @@ def _hardware(catalog: Catalog, machine: Machine | None) -> Iterator[Choice]:
 def _offer(row: InstanceRow) -> str:
     """Return where an instance is, what it has, and who offers it."""
     is_spot = row.on_demand_usd_per_hour is None and row.spot_usd_per_hour is not None
-    parts = (row.region, row.devices_words, f"{row.provider} {row.name}", "spot capacity" if is_spot else "")
+    parts = (row.region, row.devices_words, f"{row.provider} {row.name}", "spot capacity" if is_spot else "", _age(row))
     return " · ".join(part for part in parts if part)
+
+
+def _age(row: InstanceRow) -> str:
+    mark = price_age(row.price_date).words
+    return f"price {mark}" if mark else ""
 
 
 def _place(row: RegionRow) -> str:

@@ -1,0 +1,210 @@
+"""Prices as they are today, fetched through gpuhunt when somebody asks for them."""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import socket
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from statistics import median
+from typing import Literal
+
+from capacity_tui.engine.catalog import Catalog, Instance
+from capacity_tui.engine.catalog.names import key_of
+from capacity_tui.engine.catalog.price_age import today
+from capacity_tui.engine.catalog.refreshed import FILE, RefreshedPrices
+from capacity_tui.engine.catalog.rows.prices import RegionPrice
+from capacity_tui.engine.errors import MissingPartError, StorageError
+from capacity_tui.engine.files import make_folder, write_atomically
+
+EXTRA = "prices"
+ANSWER_SECONDS = 30.0
+"""How long a server may be silent."""
+RECORDED = "GPUHUNT_CATALOG_DIR"
+"""Environment variable of gpuhunt that names a folder with its catalogue: then nothing is fetched."""
+_PROVIDERS = {"lambdalabs": "Lambda"}
+"""What gpuhunt calls providers otherwise than the rows of instances do, but for case."""
+_PREFIX = "Standard_"
+_DEAREST = 10_000.0
+"""US dollars an hour above which a price of one instance is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """One price as a feed tells it.
+
+    Attributes:
+        provider: who rents it out.
+        name: what the provider calls the instance.
+        location: region, or zone of one.
+        usd_per_hour: of the whole instance.
+        is_spot: whether the capacity may be taken back.
+        devices: whole accelerators of it.
+    """
+
+    provider: str
+    name: str
+    location: str
+    usd_per_hour: float
+    is_spot: bool
+    devices: int
+
+
+@dataclass(frozen=True, slots=True)
+class Refreshed:
+    """What a refresh brought.
+
+    Attributes:
+        path: where it is kept.
+        prices: prices that were taken over.
+        instances: instances that these are of.
+        missing: instances of the catalogue that the feed does not have.
+        dropped: prices that cannot be, and were left out.
+        source: the feed.
+        catalog: the catalogue with the new prices.
+    """
+
+    path: Path
+    prices: int
+    instances: int
+    missing: int
+    dropped: int
+    source: str
+    catalog: Catalog
+
+
+Feed = Callable[[], tuple[str, Iterable[Offered]]]
+
+
+def refresh_prices(catalog: Catalog, feed: Feed | None = None, on: date | None = None) -> Refreshed:
+    """Fetch today's prices of the catalogue's instances, and keep them in the folder of the user's own rows.
+
+    What is kept is replaced whole, or stays as it was.
+
+    Args:
+        catalog: the instances, and where the user's own rows lie.
+        feed: returns the name of a feed and its prices; gpuhunt by default.
+        on: the day of the prices; the present one by default.
+
+    Raises:
+        MissingPartError: gpuhunt is not installed.
+        StorageError: no prices could be fetched, or they cannot be kept.
+    """
+    source, offered = (feed or gpuhunt_feed)()
+    found, dropped = _by_instance(offered, catalog)
+    if not found:
+        raise StorageError("no price was fetched", f"{source} has none of the known instances", "try again later")
+    kept = RefreshedPrices(price_date=on or today(), source=source, instances=found)
+    path = catalog.user_directory / FILE
+    make_folder(path.parent)
+    write_atomically(path, kept.model_dump_json(indent=1, exclude_defaults=True) + "\n", overwrite=True)
+    blocks = [block for regions in found.values() for block in regions.values()]
+    prices = sum((block.on_demand_usd_per_hour is not None) + (block.spot_usd_per_hour is not None) for block in blocks)
+    fresh = Catalog(catalog.user_directory)
+    return Refreshed(path, prices, len(found), len(catalog.instances) - len(found), dropped, source, fresh)
+
+
+def gpuhunt_feed() -> tuple[str, Iterable[Offered]]:
+    """Return the name and the prices of gpuhunt's catalogue, which it downloads.
+
+    Raises:
+        MissingPartError: it is not installed.
+        StorageError: nothing could be fetched.
+    """
+    try:
+        import gpuhunt  # noqa: PLC0415 - an optional extra
+        from gpuhunt.version import __version__  # noqa: PLC0415
+    except ImportError as error:
+        hint = f"install it: pip install 'capacity-tui[{EXTRA}]'"
+        raise MissingPartError("fetching prices needs gpuhunt", str(error), hint) from error
+    with _quiet():
+        try:
+            feed = gpuhunt.Catalog(balance_resources=False, auto_reload=False)
+            if RECORDED not in os.environ:
+                feed.load()
+            items = feed.query()
+        except Exception as error:  # whatever the network and its answers bring about
+            hint = "check the network and try again; the prices that were known stay"
+            raise StorageError("no price could be fetched", _cause(error), hint) from error
+    return f"gpuhunt {__version__}", [_offered(item) for item in items]
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Let gpuhunt write no log, and wait for silent servers so long at most."""
+    logger, silence = logging.getLogger("gpuhunt"), socket.getdefaulttimeout()
+    level = logger.level
+    logger.setLevel(logging.CRITICAL + 1)
+    socket.setdefaulttimeout(ANSWER_SECONDS)
+    try:
+        yield
+    finally:
+        socket.setdefaulttimeout(silence)
+        logger.setLevel(level)
+
+
+def _cause(error: BaseException) -> str:
+    """Return what began a chain of errors, in one line."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return " ".join(str(error).split())[:120] or type(error).__name__
+
+
+def _offered(item: object) -> Offered:
+    return Offered(
+        provider=str(getattr(item, "provider", "")),
+        name=str(getattr(item, "instance_name", "")),
+        location=str(getattr(item, "location", "")),
+        usd_per_hour=_number(getattr(item, "price", None)),
+        is_spot=bool(getattr(item, "spot", False)),
+        devices=int(_number(getattr(item, "gpu_count", None)) or 0),
+    )
+
+
+def _number(value: object) -> float:
+    """Return a number; 0 for what is none."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return float(value) if is_number and isinstance(value, int | float) else 0.0
+
+
+def _by_instance(offered: Iterable[Offered], catalog: Catalog) -> tuple[dict[str, dict[str, RegionPrice]], int]:
+    """Return prices by instance and region, and how many cannot be; of several zones the one in the middle counts."""
+    known = {(key_of(row.provider), key_of(row.name)): row for row in catalog.instances.values()}
+    seen: dict[tuple[str, str], dict[Literal["plain", "spot"], list[float]]] = {}
+    dropped = 0
+    for price in offered:
+        provider = key_of(_PROVIDERS.get(price.provider.lower(), price.provider))
+        row = known.get((provider, key_of(price.name.removeprefix(_PREFIX))))
+        if row is None or not _has_as_many(row, price.devices):
+            continue
+        if not 0 < price.usd_per_hour <= _DEAREST:
+            dropped += 1
+            continue
+        kinds = seen.setdefault((row.id, _region(price.location, catalog)), {})
+        kinds.setdefault("spot" if price.is_spot else "plain", []).append(price.usd_per_hour)
+    found: dict[str, dict[str, RegionPrice]] = {}
+    for (row_id, region), kinds in seen.items():
+        plain = median(kinds["plain"]) if "plain" in kinds else None
+        spot = median(kinds["spot"]) if "spot" in kinds else None
+        if plain is not None and spot is not None and spot > plain:
+            # Nobody pays more for capacity that may be taken back.
+            spot, dropped = None, dropped + 1
+        found.setdefault(row_id, {})[region] = RegionPrice(on_demand_usd_per_hour=plain, spot_usd_per_hour=spot)
+    return found, dropped
+
+
+def _has_as_many(row: Instance, devices: int) -> bool:
+    """Whether an offer is of the row's accelerators: hosts are sold with other ones, or none, under the same name."""
+    return devices <= 1 if 0 < row.accelerator_count < 1 else devices == row.accelerator_count
+
+
+def _region(location: str, catalog: Catalog) -> str:
+    """Return the region of a location, which may be one of its zones: ``us-central1-a``."""
+    whole, _, zone = location.rpartition("-")
+    is_zone = len(zone) == 1 and zone.isalpha() and location not in catalog.regions
+    return whole if is_zone and whole in catalog.regions else location
