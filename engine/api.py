@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.accuracy import render as _accuracy_render
     from capacity_tui.engine.accuracy import report as _accuracy_report
     from capacity_tui.engine.accuracy import scoring as _accuracy_scoring
+    from capacity_tui.engine.accuracy import shared_runs as _accuracy_shared_runs
     from capacity_tui.engine.accuracy.fits import LeftOut as LeftOut
     from capacity_tui.engine.accuracy.fits import fitted_constants as fitted_constants
     from capacity_tui.engine.accuracy.fits import unseen_scores as unseen_scores
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.accuracy.predicting import predictor as predictor
     from capacity_tui.engine.accuracy.published import COMPARED_KINDS as COMPARED_KINDS
     from capacity_tui.engine.accuracy.report import AccuracyReport as AccuracyReport
+    from capacity_tui.engine.accuracy.shared_runs import shared_text as shared_text
     from capacity_tui.engine.accuracy.verdicts import VerdictReport as VerdictReport
     from capacity_tui.engine.accuracy.verdicts import verdicts_of as verdicts_of
     from capacity_tui.engine.catalog import Catalog as Catalog
@@ -336,6 +338,7 @@ if TYPE_CHECKING:
     accuracy_score_rows = _accuracy_render.score_rows
     ACCURACY_VERDICT_HEADINGS = _accuracy_render.VERDICT_HEADINGS
     accuracy_verdict_rows = _accuracy_render.verdict_rows
+    read_shared_runs = _accuracy_shared_runs.read_shared
     AuditFinding = _choose_audit.Finding
     evaluate_measurements = _accuracy_report.evaluate
     AccuracyScores = _accuracy_scoring.Scores

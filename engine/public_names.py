@@ -189,6 +189,7 @@ NAMES = {
     ),
     "accuracy.report": "AccuracyReport evaluate:evaluate_measurements",
     "accuracy.scoring": "Scores:AccuracyScores",
+    "accuracy.shared_runs": "read_shared:read_shared_runs shared_text",
     "accuracy.verdicts": "VerdictReport verdicts_of",
     "sampling.calibration": "fit_samples chosen_files:newest_samples write_measured",
     "sampling.kernel_cases": "KERNELS:SAMPLED_KERNELS",

@@ -7,6 +7,7 @@ the others say what was published, by whom, and what had to be assumed to write 
 from __future__ import annotations
 
 import csv
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import resources
@@ -143,13 +144,29 @@ def read_measurements(kind: Kind) -> tuple[Measurement, ...]:
     Raises:
         CatalogError: naming file, line and column of a value that cannot be read.
     """
-    sources = _sources()
-    found = []
-    for line, row in _rows(DESCRIBED[kind].file):
+    sources, file = _sources(), f"{DESCRIBED[kind].file}.csv"
+    read = (measurement_of(kind, row, sources[row["source"]], Place(file, line)) for line, row in _rows(file))
+    return tuple(measurement for measurement in read if measurement is not None)
+
+
+def measurement_of(kind: Kind, row: Row, source: Row, place: Place) -> Measurement | None:
+    """Return the measurement in a row; None if it has no figure of the kind, or is to be skipped.
+
+    Args:
+        kind: of the figure.
+        row: cells by column.
+        source: ``key``, ``title`` and ``url`` of what the row was taken from.
+        place: file and line, for messages.
+
+    Raises:
+        CatalogError: a value cannot be read.
+    """
+    try:
         figure = None if row["skip"] else _figure(kind, row)
-        if figure is not None:
-            found.append(_measurement(kind, row, figure, sources[row["source"]], line))
-    return tuple(found)
+        return None if figure is None else _measurement(kind, row, figure, source)
+    except (KeyError, ValueError) as error:
+        where = Place(place.file, place.line, row["id"])
+        raise CatalogError("a measurement cannot be read", str(error), place=where) from error
 
 
 def read_skipped(kind: Kind) -> tuple[Skipped, ...]:
@@ -158,7 +175,7 @@ def read_skipped(kind: Kind) -> tuple[Skipped, ...]:
     timed = kind.endswith("_time")
     return tuple(
         Skipped(row["id"], sources[row["source"]]["key"], reason)
-        for _, row in _rows(DESCRIBED[kind].file)
+        for _, row in _rows(f"{DESCRIBED[kind].file}.csv")
         if (reason := row["skip"] or (timed and row.get("skip_time")))
     )
 
@@ -172,12 +189,12 @@ def field(plan: Mapping[str, object], path: str) -> object:
 
 
 def _rows(name: str) -> Iterator[tuple[int, Row]]:
-    text = resources.files("capacity_tui.profiles").joinpath(_FOLDER, f"{name}.csv").read_text("utf-8")
+    text = resources.files("capacity_tui.profiles").joinpath(_FOLDER, name).read_text("utf-8")
     yield from enumerate(csv.DictReader(text.splitlines()), start=2)
 
 
 def _sources() -> dict[str, Row]:
-    return {row["id"]: row for _, row in _rows("sources")}
+    return {row["id"]: row for _, row in _rows("sources.csv")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,27 +237,23 @@ def _speed(kind: Kind, row: Row) -> _Figure | None:
     return _Figure(f"{quantity}_tokens_per_second", float(row["tokens_per_s"]) * devices, "tokens/s")
 
 
-def _measurement(kind: Kind, row: Row, figure: _Figure, source: Row, line: int) -> Measurement:
+def _measurement(kind: Kind, row: Row, figure: _Figure, source: Row) -> Measurement:
     plan = _plan(row)
-    try:
-        return Measurement(
-            id=row["id"],
-            kind=kind,
-            quantity=figure.quantity,
-            value=figure.value,
-            unit=figure.unit,
-            source_key=source["key"],
-            source=source["title"],
-            url=source["url"],
-            quality=row["quality"],
-            plan=plan,
-            parameters=int(row["parameters"]),
-            model_flops=_model_flops(row, figure.quantity),
-            tags=_tags(row, plan, source["key"]),
-        )
-    except (KeyError, ValueError) as error:
-        place = Place(f"{DESCRIBED[kind].file}.csv", line, row["id"])
-        raise CatalogError("a measurement cannot be read", str(error), place=place) from error
+    return Measurement(
+        id=row["id"],
+        kind=kind,
+        quantity=figure.quantity,
+        value=figure.value,
+        unit=figure.unit,
+        source_key=source["key"],
+        source=source["title"],
+        url=source["url"],
+        quality=row["quality"],
+        plan=plan,
+        parameters=int(row["parameters"]),
+        model_flops=_model_flops(row, figure.quantity),
+        tags=_tags(row, plan, source["key"]),
+    )
 
 
 def _plan(row: Row) -> dict[str, object]:
@@ -257,9 +270,11 @@ def _plan(row: Row) -> dict[str, object]:
     return plan
 
 
-def _scalar(text: str) -> Scalar:
+def _scalar(text: str) -> Scalar | list[object]:
     if text in ("true", "false"):
         return text == "true"
+    if text.startswith("["):
+        return cast("list[object]", json.loads(text))
     for read in (int, float):
         try:
             return read(text)

@@ -132,15 +132,27 @@ def compare(first: str, second: str, store: str | None, wanted: str | None, outp
 
 @history.command()
 @_filters
+@click.option("--share", is_flag=True, help="What was measured, as CSV without names, paths or serial numbers, for "
+              "calibrate --from of others.")  # fmt: skip
 @store_option
 @format_option("json", "jsonl", "csv")
 @output_option
 def export(
-    kinds: tuple[str, ...], model: str, hardware: str, since: str, measured: bool, store: str | None,
+    kinds: tuple[str, ...], model: str, hardware: str, since: str, measured: bool, share: bool, store: str | None,
     wanted: str | None, output: Path | None,
 ) -> None:  # fmt: skip
     """Write entries for other programs, the newest first."""
-    found = _found(store, _wanted(kinds, model, hardware, since, measured, 0))
+    if share and (wanted or "csv") != "csv":
+        raise click.UsageError("--share writes CSV: leave out --format")
+    found = _found(store, _wanted(kinds, model, hardware, since, measured or share, 0))
+    if share:
+        from capacity_tui.engine.api import shared_text
+
+        text, left_out = shared_text(found)
+        for reason in left_out:
+            tell(f"capacity-tui: left out: {reason}")
+        write(text, output)
+        return
     write(_written(found, wanted or _form_of(output) or "json"), output)
 
 

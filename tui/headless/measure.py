@@ -92,6 +92,8 @@ def collectives(device: str, quick: bool, ranks: int | None) -> None:
 @click.option("--peak-gib", type=click.FloatRange(0, min_open=True), help="What the driver showed at its peak, GiB.")
 @click.option("--log", "log_path", type=click.Path(path_type=Path, exists=True),
               help="Read both from its log instead: text, JSON, CSV, event files, or a folder with one.")  # fmt: skip
+@click.option("--from", "shared", type=click.Path(path_type=Path, exists=True, dir_okay=False),
+              help="Learn from runs that somebody shared: history export --share writes them.")  # fmt: skip
 @format_option("table", "json")
 def calibrate(
     device: str,
@@ -99,11 +101,17 @@ def calibrate(
     step_seconds: float | None,
     peak_gib: float | None,
     log_path: Path | None,
+    shared: Path | None,
     wanted: str | None,
 ) -> None:
     """Turn samples, and runs of your own, into constants that estimates for this machine use."""
     from capacity_tui.engine.api import write_measured
 
+    if shared is not None:
+        if plan_name or step_seconds or peak_gib or log_path:
+            raise click.UsageError("shared runs have their own plans: give --from alone")
+        if not _shared_runs_here(shared, device):
+            return
     if plan_name is None:
         if step_seconds or peak_gib or log_path:
             raise click.UsageError("a run needs its plan: give --plan too")
@@ -122,12 +130,38 @@ def calibrate(
     tell(f"wrote {path}")
 
 
+def _shared_runs_here(path: Path, device: str) -> int:
+    """Keep the runs that somebody shared, and return how many are of the device that is calibrated."""
+    from capacity_tui.engine.api import PlanError, read_shared_runs
+    from capacity_tui.tui.headless.kept import opened_history, tell_notes
+
+    try:
+        runs = read_shared_runs(path)
+    except PlanError as error:
+        *others, last = (error, *error.further)
+        for fault in others:
+            tell(f"capacity-tui: {fault.one_line()}")
+        raise last from None
+    own = _key(_this_device(_calibrated(device))[0])
+    history = opened_history()
+    history.keep(*runs)
+    tell_notes(history)
+    here = sum(run.device == own for run in runs)
+    elsewhere = sorted({run.device for run in runs} - {own})
+    apart = f"; kept apart, of other devices: {', '.join(elsewhere)}" if elsewhere else ""
+    tell(f"took {len(runs)} runs into the history, {here} of {own}{apart}")
+    return here
+
+
+def _calibrated(device: str) -> SampledDevice:
+    return "cpu" if device == "auto" and not _this_device("gpu")[2] else _named(device)
+
+
 def _from_samples(device: str) -> MeasuredEfficiency:
     from capacity_tui.engine.api import fit_runs, read_runs
     from capacity_tui.tui.headless.kept import opened_history, tell_notes
 
-    where: SampledDevice = "cpu" if device == "auto" and not _this_device("gpu")[2] else _named(device)
-    found, machine, _ = _this_device(where)
+    found, machine, _ = _this_device(_calibrated(device))
     history = opened_history()
     runs = read_runs(_key(found), history)
     tell_notes(history)
