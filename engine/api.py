@@ -138,6 +138,9 @@ if TYPE_CHECKING:
     from capacity_tui.engine.fleet.alternative import Migration as Migration
     from capacity_tui.engine.fleet.alternative import MovePart as MovePart
     from capacity_tui.engine.fleet.alternative import Recommendation as Recommendation
+    from capacity_tui.engine.fleet.batches import WorkloadRun as WorkloadRun
+    from capacity_tui.engine.fleet.batches import run_workloads as run_workloads
+    from capacity_tui.engine.fleet.batches import workloads_of as workloads_of
     from capacity_tui.engine.fleet.checking import check_fleet_files as check_fleet_files
     from capacity_tui.engine.fleet.data_prices import DataPrice as DataPrice
     from capacity_tui.engine.fleet.data_prices import holding_price as holding_price

@@ -26,6 +26,14 @@ from capacity_tui.engine.present.machine_report import machine_score as machine_
 from capacity_tui.engine.present.machine_report import score_parts as score_parts
 from capacity_tui.engine.present.machine_report import surroundings_parts as surroundings_parts
 from capacity_tui.engine.present.markdown import to_markdown as to_markdown
+from capacity_tui.engine.present.migration import MIGRATION_HEADS as MIGRATION_HEADS
+from capacity_tui.engine.present.migration import MIGRATION_RIGHT as MIGRATION_RIGHT
+from capacity_tui.engine.present.migration import migration_as_dict as migration_as_dict
+from capacity_tui.engine.present.migration import migration_parts as migration_parts
+from capacity_tui.engine.present.migration import migration_rows as migration_rows
+from capacity_tui.engine.present.migration import runs_parts as runs_parts
+from capacity_tui.engine.present.migration import write_migration as write_migration
+from capacity_tui.engine.present.migration import write_runs as write_runs
 from capacity_tui.engine.present.needed import needed_as_dict as needed_as_dict
 from capacity_tui.engine.present.needed import needed_parts as needed_parts
 from capacity_tui.engine.present.offer_explanation import offer_explanation as offer_explanation

@@ -80,6 +80,7 @@ NAMES = {
     "explain.roofline": "Roofline roofline",
     # Fleets
     "fleet.alternative": "Alternative Level:RiskLevel Migration MovePart Recommendation Remedy:MigrationRemedy",
+    "fleet.batches": "WorkloadRun run_workloads workloads_of",
     "fleet.jobs": "JobWords question_of_job question_of_workload",
     "fleet.migrate": "migrate",
     "catalog.fleet_files.files": "is_fleet_file",
@@ -152,6 +153,10 @@ NAMES = {
     "present.exported": "exported_plan",
     "present.frameworks": "adapter_tools framework_files",
     "present.html": "to_html",
+    "present.migration": (
+        "MIGRATION_HEADS MIGRATION_RIGHT migration_as_dict migration_parts migration_rows runs_parts write_migration "
+        "write_runs"
+    ),
     "present.needed": "needed_as_dict needed_parts",
     "present.plan_values": "SWITCH plan_value_text",
     "present.markdown": "to_markdown",

@@ -24,7 +24,7 @@ class JobWords:
     """A job as people say it.
 
     Attributes:
-        instance: where it runs: an instance, or a device.
+        instance: where it runs: an instance, or a device; None for what a plan says.
         model: a size, a model or a count of parameters; or a whole plan.
         kind: what it is; None for what the plan says.
         count: instances that are rented for it; with ``devices`` those follow.
@@ -38,7 +38,7 @@ class JobWords:
         data_bytes: data that moves along.
     """
 
-    instance: str
+    instance: str | None
     model: str | Plan
     kind: JobKind | None = None
     count: int = 1
@@ -59,22 +59,16 @@ def question_of_job(job: JobWords, catalog: Catalog) -> MigrationQuestion:
         CapacityError: nothing is called what the job names, or its parts contradict each other.
     """
     kind = _kind(job)
-    found = catalog.find_hardware(job.instance)
-    sold = catalog.instances[found.id].sold_devices if found.id in catalog.instances else 1
     if job.count < 1 or (job.devices is not None and job.devices < 1):
         raise PlanError("no such number of machines", f"{job.count} instances, {job.devices} devices", "give 1 or more")
     pricing = {"pricing.region": job.region, "pricing.commitment": job.commitment}
-    change: dict[str, object] = {
-        "hardware.name": found.id,
-        "hardware.devices": job.devices or job.count * sold,
-        **{path: value for path, value in pricing.items() if value is not None},
-    }
+    change = {**_hardware(job, catalog), **{path: value for path, value in pricing.items() if value is not None}}
     if job.precision is not None:
         name = catalog.precisions.find(job.precision).id
         change |= {WEIGHTS: name} if kind in ("infer", "batch_infer") else {PRECISION: name}
     plan = job.model if isinstance(job.model, Plan) else _plan(job.model, kind)
     return MigrationQuestion(
-        plan=edited(plan, change, catalog).plan,
+        plan=edited(plan, change, catalog).plan if change else plan,
         kind=kind,
         hours=job.hours,
         spot=job.spot,
@@ -100,6 +94,17 @@ def question_of_workload(row: Workload, catalog: Catalog) -> MigrationQuestion:
         ),
         catalog,
     )
+
+
+def _hardware(job: JobWords, catalog: Catalog) -> dict[str, object]:
+    """Return what a plan says of the machines where the job is; nothing where a plan says it already."""
+    if job.instance is None:
+        if not isinstance(job.model, Plan):
+            raise PlanError("nothing says where the job runs", hint="name its instance, or give a plan")
+        return {} if job.devices is None else {"hardware.devices": job.devices}
+    found = catalog.find_hardware(job.instance)
+    sold = catalog.instances[found.id].sold_devices if found.id in catalog.instances else 1
+    return {"hardware.name": found.id, "hardware.devices": job.devices or job.count * sold}
 
 
 def _kind(job: JobWords) -> JobKind:

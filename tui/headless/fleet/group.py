@@ -8,7 +8,14 @@ from capacity_tui.tui.headless.lazy import LazyGroup, homes_of
 
 _HOMES = homes_of(
     __package__ or "",
-    {"checking": "check", "prices": "prices", "serve": "serve", "sizes": "sizes", "workload_sets": "sets"},
+    {
+        "checking": "check",
+        "migrating": "migrate run set",
+        "prices": "prices",
+        "serve": "serve",
+        "sizes": "sizes",
+        "workload_sets": "sets",
+    },
 )
 
 

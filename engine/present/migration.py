@@ -1,0 +1,223 @@
+"""What moving a job would bring, for people and for scripts."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from capacity_tui.engine.estimate.figures import written
+from capacity_tui.engine.fleet.alternative import Alternative, Migration
+from capacity_tui.engine.fleet.batches import WorkloadRun
+from capacity_tui.engine.numeric import mean
+from capacity_tui.engine.present.as_builtins import to_builtins
+from capacity_tui.engine.present.part_pages import parts_as_html, parts_as_markdown
+from capacity_tui.engine.present.parts import Part, TextPart, table_part
+from capacity_tui.engine.present.results import to_json, to_yaml
+from capacity_tui.engine.uncertainty.intervals import Interval
+from capacity_tui.engine.units import format_bytes, format_percent
+
+MIGRATION_HEADS = (
+    "instance", "n", "$/h", "month", "on spot", "saving", "performance", "same work", "move", "break-even", "risk",
+    "complexity", "price of",
+)  # fmt: skip
+MIGRATION_RIGHT = tuple(range(1, 10))
+# Figures of each machine that stand beside what moving there costs.
+_FIGURES = (
+    "memory.reserved_bytes", "memory.capacity_bytes", "computation.tokens_per_second",
+    "computation.infer.requests_per_second", "computation.infer.time_to_first_token_seconds",
+    "computation.infer.time_per_output_token_seconds", "computation.step_seconds",
+)  # fmt: skip
+_NONE = "-"
+
+
+def migration_as_dict(found: Migration) -> dict[str, object]:
+    """Return what moving would bring as plain data, under the names that scripts rely on."""
+    return {
+        "current": _as_dict(found.current),
+        "alternatives": [_as_dict(each) for each in found.alternatives],
+        "verdict": found.verdict,
+        "reasons": list(found.reasons),
+        "recommendations": to_builtins(found.recommendations),
+        "complete": found.complete,
+        "share_done": found.share_done,
+        "seconds": found.seconds,
+    }
+
+
+def runs_as_dict(runs: Sequence[WorkloadRun]) -> dict[str, object]:
+    """Return what moving workloads would bring as plain data."""
+    return {"runs": [_run_as_dict(run) for run in runs]}
+
+
+def _run_as_dict(run: WorkloadRun) -> dict[str, object]:
+    told: dict[str, object] = {
+        "workload": run.workload,
+        "name": run.name,
+        "expected_outcome": run.expected_outcome,
+        "found_outcome": run.found_outcome,
+    }
+    return told if run.migration is None else {**told, **migration_as_dict(run.migration)}
+
+
+def _as_dict(each: Alternative) -> dict[str, object]:
+    data = to_builtins(each)
+    assert isinstance(data, dict)  # noqa: S101 - a dataclass becomes one
+    figures = {key: to_builtins(each.figures[key]) for key in _FIGURES if key in each.figures}
+    return {**data, "figures": figures}
+
+
+def migration_rows(found: Migration, most: int | None = None) -> list[tuple[str, ...]]:
+    """Return the current machine and the others as rows, under ``MIGRATION_HEADS``.
+
+    Args:
+        found: what moving would bring.
+        most: how many alternatives; None for all.
+    """
+    return [_row(found.current), *(_row(each) for each in found.alternatives[:most])]
+
+
+def _row(each: Alternative) -> tuple[str, ...]:
+    rate = each.usd_per_hour_spot if each.is_spot else each.usd_per_hour
+    short = f"{format_bytes(each.short_bytes)} short" if each.short_bytes else "does not fit"
+    return (
+        each.instance,
+        str(each.count),
+        _money(rate),
+        _money(each.usd_month),
+        _money(each.usd_month_spot),
+        _percent(each.saving_percent),
+        _percent(each.performance_percent) if each.fits else short,
+        _money(each.usd_same_work),
+        _money(each.move_usd),
+        _NONE if each.break_even_hours is None else f"{each.break_even_hours:.0f} h",
+        each.risk.level,
+        each.complexity.level,
+        f"{each.price_date or _NONE}{' (old)' if each.price_is_old and each.price_date else ''}",
+    )
+
+
+def migration_parts(found: Migration, most: int | None = None) -> Iterator[Part]:
+    """Yield the answer: verdict, table, what moving there takes, and what is recommended.
+
+    Args:
+        found: what moving would bring.
+        most: how many alternatives the table has; None for all.
+    """
+    yield TextPart(f"{found.verdict}: {found.reasons[0] if found.reasons else 'nothing was compared'}", "strong")
+    yield from (TextPart(reason) for reason in found.reasons[1:])
+    if not found.complete:
+        yield TextPart(f"stopped after {format_percent(found.share_done)} of the instances: the best so far", "quiet")
+    yield TextPart(f"now: {found.current.count} x {found.current.instance}, {found.current.price_source}", "quiet")
+    yield table_part(MIGRATION_HEADS, migration_rows(found, most), MIGRATION_RIGHT)
+    more = len(found.alternatives) - (most or len(found.alternatives))
+    if more > 0:
+        yield TextPart(f"{more} more: --top {len(found.alternatives)} shows them", "quiet")
+    yield from _moving(found)
+    if found.recommendations:
+        yield TextPart("Recommended", "strong")
+        rows = [(each.priority, each.title, each.detail) for each in found.recommendations]
+        yield table_part(("for", "what", "why"), rows)
+
+
+def _moving(found: Migration) -> Iterator[Part]:
+    """Yield what moving to the best machine takes, and what speaks against it."""
+    best = next(iter(found.alternatives), None)
+    if best is None or not best.fits or found.verdict == "stay":
+        return
+    chosen = next((each for each in found.recommendations if each.priority == "cost"), None)
+    if chosen is not None:
+        best = next((each for each in found.alternatives if each.instance == chosen.instance), best)
+    yield TextPart(f"Moving to {best.count} x {best.instance}", "strong")
+    rows = [(part.name, _money(part.usd), f"{part.hours:.1f} h", part.detail) for part in best.move]
+    yield table_part(("part", "once", "time", "how it follows"), rows, (1, 2))
+    yield TextPart(f"risk {best.risk.level}: {'; '.join(best.risk.reasons) or 'nothing speaks against it'}")
+    yield TextPart(f"complexity {best.complexity.level}: {'; '.join(best.complexity.reasons) or 'nothing changes'}")
+
+
+def runs_parts(runs: Sequence[WorkloadRun], most: int | None = None) -> Iterator[Part]:
+    """Yield what moving workloads would bring, expected beside found first."""
+    rows = [(run.workload, run.expected_outcome or _NONE, run.found_outcome) for run in runs]
+    yield TextPart("Expected and found", "strong")
+    yield table_part(("workload", "expected", "found"), rows)
+    for run in runs:
+        if run.migration is not None:
+            yield TextPart()
+            yield TextPart(run.name, "strong")
+            yield from migration_parts(run.migration, most)
+
+
+def migration_as_csv(found: Migration) -> str:
+    """Return a row for each machine, the current one first; of figures with ranges value, low and high."""
+    return _csv([_flat(each, {}) for each in (found.current, *found.alternatives)])
+
+
+def runs_as_csv(runs: Sequence[WorkloadRun]) -> str:
+    """Return the machines of all workloads, one row each."""
+    rows = [
+        _flat(each, {"workload": run.workload})
+        for run in runs
+        if run.migration is not None
+        for each in (run.migration.current, *run.migration.alternatives)
+    ]
+    return _csv(rows)
+
+
+def _flat(each: Alternative, before: Mapping[str, object]) -> dict[str, object]:
+    flat: dict[str, object] = dict(before)
+    for key, value in _as_dict(each).items():
+        if isinstance(value, dict) and value.keys() == {"value", "low", "high"}:
+            flat |= {key: value["value"], f"{key}.low": value["low"], f"{key}.high": value["high"]}
+        elif isinstance(value, dict) and key in ("risk", "complexity"):
+            flat |= {key: value["level"], f"{key}.reasons": "; ".join(value["reasons"])}
+        elif not isinstance(value, dict | list):
+            flat[key] = value
+    flat["remedies"] = "; ".join(remedy.words for remedy in each.remedies)
+    return flat
+
+
+def _csv(rows: Sequence[Mapping[str, object]]) -> str:
+    text = io.StringIO()
+    table = csv.DictWriter(text, list(dict.fromkeys(key for row in rows for key in row)), lineterminator="\n")
+    table.writeheader()
+    table.writerows(rows)
+    return text.getvalue()
+
+
+def write_migration(form: str, found: Migration) -> str:
+    """Return what moving would bring as json, yaml, csv, markdown or html."""
+    return _WRITERS[form](found)
+
+
+def write_runs(form: str, runs: Sequence[WorkloadRun]) -> str:
+    """Return what moving workloads would bring as json, yaml, csv, markdown or html."""
+    return _RUN_WRITERS[form](runs)
+
+
+def _title(found: Migration) -> str:
+    return f"Moving from {found.current.count} x {found.current.instance}"
+
+
+def _money(usd: float | Interval | None) -> str:
+    value = usd.value if isinstance(usd, Interval) else usd
+    return _NONE if value is None else written(mean(value), "USD")
+
+
+def _percent(share: Interval | None) -> str:
+    return _NONE if share is None else f"{mean(share.value):+.0f} %"
+
+
+_WRITERS: Mapping[str, Callable[[Migration], str]] = {
+    "json": lambda found: to_json(migration_as_dict(found)),
+    "yaml": lambda found: to_yaml(migration_as_dict(found)),
+    "csv": migration_as_csv,
+    "markdown": lambda found: parts_as_markdown(_title(found), migration_parts(found)),
+    "html": lambda found: parts_as_html(_title(found), migration_parts(found)),
+}
+_RUN_WRITERS: Mapping[str, Callable[[Sequence[WorkloadRun]], str]] = {
+    "json": lambda runs: to_json(runs_as_dict(runs)),
+    "yaml": lambda runs: to_yaml(runs_as_dict(runs)),
+    "csv": runs_as_csv,
+    "markdown": lambda runs: parts_as_markdown("Moving workloads", runs_parts(runs)),
+    "html": lambda runs: parts_as_html("Moving workloads", runs_parts(runs)),
+}

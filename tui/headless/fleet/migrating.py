@@ -1,0 +1,208 @@
+"""``fleet migrate``, ``fleet run`` and ``fleet set``: whether moving a job is worth it, for one job or for many."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from capacity_tui.tui.headless import completion
+from capacity_tui.tui.headless.output import as_text, format_of, format_option, output_option, tell_problems, write
+from capacity_tui.tui.headless.plans import changed_plan, machine_for
+from capacity_tui.tui.headless.questions import interrupted, names_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from capacity_tui.engine.api import Catalog, JobKind, Migration, Part, Plan, WorkloadRun
+
+_FORMS = ("table", "json", "markdown", "csv", "yaml", "html")
+_KINDS = ("train", "finetune", "infer", "batch_infer")
+_TOP = 15
+
+_top_option = click.option(
+    "--top", metavar="N", type=click.IntRange(1, 1000), default=_TOP, show_default=True, help="Rows of a table."
+)
+
+
+@click.command()
+@click.option("--from", "instance", metavar="INSTANCE", shell_complete=completion.devices,
+              help="Where the job runs: an instance or a device; by default where a plan says.")  # fmt: skip
+@click.option("--count", metavar="N", type=click.IntRange(1, 100_000), default=1, show_default=True,
+              help="Instances that are rented for it now.")  # fmt: skip
+@click.option("--gpus", "devices", metavar="N", type=click.IntRange(1, 1_000_000),
+              help="Devices in use, where those are not all of the instances; instances are paid whole.")  # fmt: skip
+@click.option("--task", "kind", metavar="TASK", type=click.Choice(_KINDS),
+              help="train, finetune, infer (people wait) or batch_infer (nobody does).")  # fmt: skip
+@click.option("--model", metavar="SIZE|NAME|PLAN", required=True, shell_complete=completion.models,
+              help="A size such as small or 13b, a model, or a plan with all that is to be kept.")  # fmt: skip
+@click.option("--precision", metavar="P", help="Of the training, or of the weights that are served.")
+@click.option("--hours", metavar="H", type=click.FloatRange(0, 744, min_open=True), default=720, show_default=True,
+              help="Hours a month that it runs.")  # fmt: skip
+@click.option("--spot", is_flag=True, help="Compare spot prices too; never for infer, where people wait.")
+@click.option("--region", metavar="REGION", help="Region or area of the prices, as us-east-1 or europe.")
+@click.option("--commitment", type=click.Choice(("none", "1y", "3y")), help="How long capacity is committed to.")
+@click.option("--to", "targets", multiple=True, metavar="NAMES", shell_complete=completion.devices,
+              help="Compare with these alone: instances with commas, or a provider for all of its own.")  # fmt: skip
+@click.option("--data", metavar="SIZE", help="Data that moves along, as 2TB.")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", shell_complete=completion.fields,
+              help="Change a value of the job's plan first; may be repeated.")  # fmt: skip
+@_top_option
+@format_option(*_FORMS)
+@output_option
+def migrate(
+    instance: str | None,
+    count: int,
+    devices: int | None,
+    kind: JobKind | None,
+    model: str,
+    precision: str | None,
+    hours: float,
+    spot: bool,
+    region: str | None,
+    commitment: str | None,
+    targets: tuple[str, ...],
+    data: str | None,
+    settings: tuple[str, ...],
+    top: int,
+    wanted: str | None,
+    output: Path | None,
+) -> int:
+    """Compare a job with what it would be on every other instance: stay or move?
+
+    Every instance gets as many machines as do the same: a service the fewest that answer as much, a training as many
+    devices. Savings are for the same work. Ctrl-C stops and shows what was found so far.
+    """
+    from dataclasses import replace
+
+    from capacity_tui.engine.api import (
+        JobWords,
+        load_catalog,
+        migration_parts,
+        parse_quantity,
+        question_of_job,
+        write_migration,
+    )
+    from capacity_tui.engine.api import migrate as find
+
+    catalog = load_catalog()
+    tell_problems(catalog.instances.problems)
+    job = JobWords(
+        instance=instance,
+        model=_model_or_plan(model, catalog),
+        kind=kind,
+        count=count,
+        devices=devices,
+        precision=precision,
+        hours=hours,
+        spot=spot,
+        region=region,
+        commitment=commitment,
+        instances=names_of(targets),
+        data_bytes=parse_quantity(data, "B") if data else 0.0,
+    )
+    question = question_of_job(job, catalog)
+    question = replace(question, plan=changed_plan(question.plan, settings))
+    with interrupted() as stopped:
+        found = find(question, catalog, machine_for(question.plan), _teller(), stopped)
+    _end_progress()
+    form = _form(wanted, output)
+    if form == "table":
+        _write_parts(migration_parts(found, top), output)
+    else:
+        write(write_migration(form, found), output)
+    return 0
+
+
+@click.command()
+@click.argument("workloads", nargs=-1, metavar="[WORKLOAD]...")
+@_top_option
+@format_option(*_FORMS)
+@output_option
+def run(workloads: tuple[str, ...], top: int, wanted: str | None, output: Path | None) -> int:
+    """Find out for workloads of the catalogue whether to move; without any, for those of basic_demos."""
+    from capacity_tui.engine.api import load_catalog, workloads_of
+
+    catalog = load_catalog()
+    return _run(workloads or workloads_of((), catalog), catalog, top, wanted, output)
+
+
+@click.command("set")
+@click.argument("names", nargs=-1, metavar="[SET]...")
+@_top_option
+@format_option(*_FORMS)
+@output_option
+def run_set(names: tuple[str, ...], top: int, wanted: str | None, output: Path | None) -> int:
+    """Find out for all workloads of sets whether to move; without any, for those of basic_demos."""
+    from capacity_tui.engine.api import load_catalog, workloads_of
+
+    catalog = load_catalog()
+    return _run(workloads_of(names, catalog), catalog, top, wanted, output)
+
+
+set = run_set  # noqa: A001 - the group finds a command by its name
+
+
+def _run(names: Iterable[str], catalog: Catalog, top: int, wanted: str | None, output: Path | None) -> int:
+    from capacity_tui.engine.api import run_workloads, runs_parts, write_runs
+
+    for problems in (catalog.workloads.problems, catalog.workload_sets.problems, catalog.instances.problems):
+        tell_problems(problems)
+    with interrupted() as stopped:
+        runs: list[WorkloadRun] = list(run_workloads(names, catalog, _run_teller(), stopped))
+    _end_progress()
+    form = _form(wanted, output)
+    if form == "table":
+        _write_parts(runs_parts(runs, top), output)
+    else:
+        write(write_runs(form, runs), output)
+    return 0
+
+
+def _model_or_plan(name: str, catalog: Catalog) -> str | Plan:
+    """Return a model's name as it is, and a plan for what is none."""
+    from capacity_tui.engine.api import CapacityError, family_of, read_source
+
+    try:
+        family_of(name, catalog)
+    except CapacityError as no_model:
+        try:
+            return read_source(name, sys.stdin.buffer).plan()
+        except CapacityError as no_plan:
+            raise (no_plan if Path(name).exists() else no_model) from no_plan
+    return name
+
+
+def _form(wanted: str | None, output: Path | None) -> str:
+    if output is not None and wanted is None and output.suffix.lower() == ".csv":
+        return "csv"
+    return wanted or format_of(output) or "table"
+
+
+def _write_parts(parts: Iterable[Part], output: Path | None) -> None:
+    from capacity_tui.tui.headless.tables.layout import rich_parts
+
+    write(as_text(rich_parts(parts), output is not None), output)
+
+
+def _teller() -> Callable[[Migration], None] | None:
+    if not sys.stderr.isatty():
+        return None
+    return lambda found: _tell_progress("", found)
+
+
+def _run_teller() -> Callable[[str, Migration], None] | None:
+    return _tell_progress if sys.stderr.isatty() else None
+
+
+def _tell_progress(name: str, found: Migration) -> None:
+    count = f"{found.share_done:.0%} of the instances"
+    sys.stderr.write(f"\r\x1b[K{' '.join(filter(None, (name, count)))}; ctrl-c stops")
+    sys.stderr.flush()
+
+
+def _end_progress() -> None:
+    if sys.stderr.isatty():
+        sys.stderr.write("\r\x1b[K")
