@@ -118,6 +118,7 @@ class Catalog:
         """Cloud instances and their prices."""
         named = {
             "accelerator": self.accelerators.find,
+            "processor": self.processors.find,
             "network_link": self.links.find,
         }
         return self._table("instances", "instance", Instance, named)

@@ -10,7 +10,9 @@ from capacity_tui.engine.catalog import Catalog, Instance
 from capacity_tui.engine.catalog.price_age import PriceAge, price_age
 from capacity_tui.engine.catalog.rows.base import FROM_USER, Confidence
 from capacity_tui.engine.catalog.rows.prices import Commitment, RegionPrice, Term
+from capacity_tui.engine.catalog.rows.purchase import Purchase
 from capacity_tui.engine.errors import CatalogError, Place, PlanError
+from capacity_tui.engine.units import format_money
 
 Payment = Literal["on demand", "spot", "1y", "3y"]
 """On demand, on capacity that may be taken back, or committed to for years."""
@@ -38,6 +40,7 @@ class Quote:
         source: who says so.
         confidence: A for two sources, B for one, C for what was only recalled.
         remark: why it is not a price of the region that was asked for; empty where it is.
+        purchase: what the instance was bought for, where nobody rents it out.
     """
 
     instance: str
@@ -51,6 +54,7 @@ class Quote:
     source: str
     confidence: Confidence
     remark: str = ""
+    purchase: Purchase | None = None
 
     @property
     def verified(self) -> bool:
@@ -75,10 +79,17 @@ class Quote:
     @property
     def words(self) -> str:
         """Provider, instance, terms, region and day, marked where it is old or was not verified."""
-        terms = self.terms if self.payment in TERMS else ""
+        terms = self.terms if self.payment in TERMS else self._bought
         day = self.price_date or ""
         doubts = ("" if self.verified else "unverified", "" if self.age.words in day else self.age.words)
         return ", ".join(filter(None, (self.provider, self.name, terms, self.region, day, *doubts)))
+
+    @property
+    def _bought(self) -> str:
+        """What it was bought for, in words; empty for what is rented."""
+        if self.purchase is None:
+            return ""
+        return f"bought for {format_money(self.purchase.usd)} to last {self.purchase.lifetime_years:g} years"
 
 
 def quotes(row: Instance, catalog: Catalog, payment: Payment | None = None) -> Iterator[Quote]:
@@ -195,6 +206,7 @@ def _quote(row: Instance, region: str | None, block: RegionPrice, payment: Payme
         price_date=block.price_date or row.price_date,
         source=block.source or row.source,
         confidence=block.confidence or row.confidence,
+        purchase=row.purchase if payment == ON_DEMAND else None,
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from capacity_tui.engine.catalog.rows.purchase import owned_usd_per_hour
 from capacity_tui.engine.cluster.cluster import Cluster, Interruptions, Price
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.result import CostEstimate, EnergyEstimate
@@ -152,9 +153,9 @@ def cost(
         state_bytes: model states that one device writes to a checkpoint; None where they are not known.
     """
     price = _writing(cluster.price, state_bytes)
-    rate = price.rate
-    if rate is None:
+    if price.rate is None:
         return CostEstimate(None, None, None, None, price.rate_source or "no price known: give pricing.usd_per_hour")
+    rate = _owned_rate(price, price.rate)
     million_seconds, spot_rate = unit_seconds * MEGA, price.spot_usd_per_hour
     surplus = spot_surplus(price.interruptions, keeps_state)
     spot = None if spot_rate is None or seconds is None else spot_usd(seconds.value, surplus, spot_rate)
@@ -169,6 +170,36 @@ def cost(
     usd = job_usd.for_part("cost.usd")(seconds.value, rate)
     hourly = Interval(usd, seconds.low / HOUR_SECONDS * rate, seconds.high / HOUR_SECONDS * rate)
     return CostEstimate(usd, million, spot, rate, price.rate_source, hourly, spot_range)
+
+
+owned_hour_usd = equation(
+    "usd = purchase / (lifetime · use) + kilowatts · overhead · usd_per_kwh",
+    unit="USD",
+    source="straight-line depreciation over the hours of work, and electricity",
+)(owned_usd_per_hour)
+
+
+@equation("usd = machines · usd_per_hour", unit="USD", source="machines of one's own, all alike")
+def machines_hour_usd(machines: Number, usd_per_hour: Number) -> Number:
+    """Price of an hour of several machines.
+
+    Args:
+        machines: how many.
+        usd_per_hour: price of an hour of one, USD.
+    """
+    return machines * usd_per_hour
+
+
+def _owned_rate(price: Price, rate: float) -> Number:
+    """Return the price of an hour as it follows from a purchase, where that is what it rests on."""
+    quote = next(iter(price.rate_quotes), None)
+    if quote is None or quote.purchase is None:
+        return rate
+    bought = quote.purchase
+    hour = owned_hour_usd(
+        bought.usd, bought.lifetime_hours, bought.use, bought.watts / KILO, bought.overhead, bought.usd_per_kwh
+    )
+    return machines_hour_usd(rate / quote.usd_per_hour, hour)
 
 
 @equation(

@@ -98,7 +98,7 @@ def test_comments_and_a_bare_part_of_an_entry_are_read(read: Build) -> None:
     text = '{\n  "P5": {\n  "on_demand_cost_per_hour": 45.0,  // Updated\n\t"spot_cost_per_hour": 15.0 /* so\n*/ }\n}\n'
     row = read(text).instances.find("P5")
     assert (row.on_demand_usd_per_hour, row.spot_usd_per_hour) == (45.0, 15.0)
-    assert row.overrides == ("on_demand_usd_per_hour", "spot_usd_per_hour", "price_date")
+    assert row.overrides == ("on_demand_usd_per_hour", "spot_usd_per_hour", "price_date", "spot_price_date")
     assert row.in_node_gbs == 450
 
 

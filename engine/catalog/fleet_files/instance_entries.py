@@ -150,7 +150,9 @@ class _Reading:
         found: dict[str, Any] = {key: usd * times for key, usd in prices.items() if usd is not None}
         if found and self.document.file:
             written = datetime.fromtimestamp(Path(self.document.file).stat().st_mtime, UTC)
-            found["price_date"] = written.date().isoformat()
+            day = written.date().isoformat()
+            dates = {"on_demand_usd_per_hour": "price_date", "spot_usd_per_hour": "spot_price_date"}
+            found |= {dates[key]: day for key in tuple(found)}
         return found
 
     def _compare(self, row: Instance, device: Accelerator) -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt, model_validator
+from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt, ValidationError, model_validator
 
 from capacity_tui.engine.catalog.rows.base import CHECKS, IDENTIFIES, MIB, Informational, Row
 from capacity_tui.engine.catalog.rows.levels import NODE, LevelRow
 from capacity_tui.engine.catalog.rows.prices import RegionPrice
+from capacity_tui.engine.catalog.rows.purchase import Purchase
 
+OWN = "own"
+"""Provider of machines that nobody rents out."""
 EVIDENCE = Informational("is evidence for the shares of links in efficiency.yaml")
 
 
@@ -187,6 +190,20 @@ class Instance(Row):
     price_date: str | None = None
     spot_price_date: str | None = Field(None, description="where it is another")
     regions: dict[str, RegionPrice] = Field(default_factory=dict, description="prices elsewhere, by region")
+    purchase: Purchase | None = Field(None, description="of a machine of one's own, whose hour's price follows")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _priced_by_purchase(cls, fields: Any) -> Any:
+        """Fill in what an hour of a machine of one's own costs; what cannot be read is refused with its field."""
+        if not isinstance(fields, dict) or fields.get("purchase") is None:
+            return fields
+        try:
+            purchase = Purchase.model_validate(fields["purchase"])
+        except ValidationError:
+            return {"provider": OWN, **fields}
+        priced = {"on_demand_usd_per_hour": purchase.usd_per_hour, "price_date": str(fields.get("checked", ""))}
+        return {"provider": OWN, **fields, **priced}
 
     @model_validator(mode="after")
     def _something_computes(self) -> Instance:
