@@ -116,12 +116,8 @@ class Catalog:
     @cached_property
     def instances(self) -> Table[Instance]:
         """Cloud instances and their prices."""
-        named = {
-            "accelerator": self.accelerators.find,
-            "processor": self.processors.find,
-            "network_link": self.links.find,
-        }
-        return self._table("instances", "instance", Instance, named)
+        devices = {"accelerator": self.accelerators.find, "processor": self.processors.find}
+        return self._table("instances", "instance", Instance, {**devices, "network_link": self.links.find})
 
     @cached_property
     def regions(self) -> Table[Region]:
