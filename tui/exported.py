@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 
@@ -15,12 +15,14 @@ class Export:
         detail: what is in it.
         files: texts by the names of their files.
         folder: where several files go; empty for a single file.
+        keep: keeps in the history what was exported, at the place that the settings name; returns what to tell of that.
     """
 
     title: str
     detail: str
     files: Mapping[str, str] = field(hash=False)
     folder: str = ""
+    keep: Callable[[str], str] | None = field(default=None, compare=False)
 
     @property
     def text(self) -> str:

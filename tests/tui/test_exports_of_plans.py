@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+from pathlib import Path
 
 import pytest
 import yaml
 
+from capacity_tui.engine.observe.history.history import History
 from capacity_tui.engine.plan.files.loading import plan_from_text
 from capacity_tui.tui.engine_view import CapacityEngine
 from capacity_tui.tui.exported import Export
@@ -54,3 +56,13 @@ def test_a_pinned_plan_is_exported_as_itself() -> None:
     plan = plan_from_text(text, name)
     assert (plan.training.micro_batch, plan.scenarios) == (2, {})
     assert "micro_batch=2" in exported["One-line command"].text
+
+
+def test_what_is_exported_can_be_kept_in_the_history(exports: dict[str, Export], tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("CAPACITY_TUI_HISTORY", "")
+    keep = exports["Plan as YAML"].keep
+    assert keep is not None
+    file = tmp_path / "history.sqlite"
+    assert keep(str(file)) == keep("off") == ""
+    [kept] = History(file).find()
+    assert (kept.kind, kept.plan and kept.plan["parallelism"]["dp"]) == ("estimate", 1)

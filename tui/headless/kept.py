@@ -94,4 +94,4 @@ def chosen_place(store: str | None = None) -> HistoryPlace:
         return history_place()
     from capacity_tui.tui.settings import load
 
-    return history_place(load(settings_file()).history)
+    return history_place(setting=load(settings_file()).history)

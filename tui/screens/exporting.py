@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from capacity_tui.engine.api import storage_error
+from capacity_tui.engine.api import StorageError, storage_error
 from capacity_tui.tui.exported import Export
 from capacity_tui.tui.paths import expanded, write_file
+from capacity_tui.tui.requests import Request
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.widgets.prompt import Ask
 
@@ -94,11 +95,21 @@ class Exporting:
             refusal = self._replacing.refusal_of(text, path, export) or _write(path, export)
             if not refusal:
                 self._session.say(f"exported to {path.absolute()}", "good")
+                self._keep(export)
             return refusal
 
         self._replacing.forget()
         where = "folder" if export.folder else "file"
         self._ask(f"Write {export.title.lower()} to the {where}", export.name, accept)
+
+    def _keep(self, export: Export) -> None:
+        """Have what was exported kept in the history."""
+
+        def work(_: Request) -> None:
+            if export.keep is not None and (note := export.keep(self._session.settings.history)):
+                raise StorageError(note)
+
+        self._session.ask(self._session.app, "history", work)
 
 
 def _write(path: Path, export: Export) -> str:

@@ -45,16 +45,17 @@ class HistoryPlace(NamedTuple):
 Where: TypeAlias = HistoryPlace | str | Path | None
 
 
-def history_place(where: Where = None, environment: Mapping[str, str] = os.environ) -> HistoryPlace:
+def history_place(where: Where = None, environment: Mapping[str, str] = os.environ, setting: str = "") -> HistoryPlace:
     """Return where the history is kept.
 
     Args:
         where: a place, a file, a MongoDB URI, or ``off``; by default that of the environment, else the user's file.
         environment: variables of the process.
+        setting: what the user's settings say, where nothing else does.
     """
     if isinstance(where, HistoryPlace):
         return where
-    named = str(where or environment.get(VARIABLE) or "")
+    named = str(where or environment.get(VARIABLE) or setting)
     usual = data_folder(environment) / FILE
     if not named or named == OFF:
         return HistoryPlace(usual, is_on=not named)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.api import (
@@ -13,6 +14,9 @@ from capacity_tui.engine.api import (
     command_words,
     exported_plan,
     framework_files,
+    history_entry,
+    history_place,
+    record_run,
     resolve_plan,
     roofline,
     settings_for_plan,
@@ -40,7 +44,11 @@ def exports_of(
         catalog: facts.
     """
     found = answer(filled, machine, catalog)
-    return tuple(_exports(said, found, name, what, machine, catalog))
+
+    def keep(setting: str) -> str:
+        return record_run(history_entry(found), history_place(setting=setting))
+
+    return tuple(replace(export, keep=keep) for export in _exports(said, found, name, what, machine, catalog))
 
 
 def _exports(
