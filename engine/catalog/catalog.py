@@ -9,6 +9,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import TypeVar
 
+from capacity_tui.engine.catalog.aliases import read_aliases
 from capacity_tui.engine.catalog.fleet_files.files import (
     Known,
     fleet_files_at,
@@ -20,7 +21,6 @@ from capacity_tui.engine.catalog.fleet_files.said import Remark, Said
 from capacity_tui.engine.catalog.models_table import ArchitectureTable
 from capacity_tui.engine.catalog.parsed import parse_shipped
 from capacity_tui.engine.catalog.quantization_table import QuantizationTable
-from capacity_tui.engine.catalog.reading import Document, read_yaml
 from capacity_tui.engine.catalog.refreshed import RefreshedPrices, read_refreshed
 from capacity_tui.engine.catalog.rows.algorithms import Algorithm
 from capacity_tui.engine.catalog.rows.assumptions import Assumption
@@ -346,24 +346,7 @@ class Catalog:
     @cached_property
     def _aliases(self) -> tuple[dict[str, dict[str, str]], tuple[CapacityError, ...]]:
         """Aliases by table, and the problems of the user's own."""
-        shipped = parse_shipped(_shipped_files(_ALIASES)[0])
-        aliases: dict[str, dict[str, str]] = {table: dict(names) for table, names in shipped.items()}
-        problems: list[CapacityError] = []
-        for path in self._own_files(_ALIASES):
-            try:
-                _add_aliases(aliases, read_yaml(path))
-            except CapacityError as problem:
-                problems.append(problem)
-        return aliases, tuple(problems)
-
-
-def _add_aliases(aliases: dict[str, dict[str, str]], document: Document) -> None:
-    """Add the aliases of a user's document to those of each table."""
-    for table, names in (document.data if isinstance(document.data, dict) else {}).items():
-        if table not in aliases or not isinstance(names, dict):
-            hint = f"write a table ({', '.join(aliases)}) and under it alias: id"
-            raise CatalogError("not a table of aliases", table, hint, document.place(table))
-        aliases[table] |= {alias: str(row_id) for alias, row_id in names.items()}
+        return read_aliases(parse_shipped(_shipped_files(_ALIASES)[0]), self._own_files(_ALIASES))
 
 
 def load_catalog(user_directory: Path | None = None, fleet_files: Path | None = None) -> Catalog:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
+from weakref import WeakKeyDictionary
 
 from capacity_tui.engine.catalog import Catalog, Instance
 from capacity_tui.engine.catalog.price_age import PriceAge, price_age
@@ -22,6 +23,7 @@ TERMS: Sequence[Term] = get_args(Term)
 REGION_FIELD = "pricing.region"
 
 _HERE, _NEAR, _ELSEWHERE = range(3)
+_KEPT: WeakKeyDictionary[Catalog, dict[str, tuple[Instance, tuple[Quote, ...]]]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,19 +95,32 @@ class Quote:
 
 
 def quotes(row: Instance, catalog: Catalog, payment: Payment | None = None) -> Iterator[Quote]:
-    """Yield the prices of an instance that are known, those of its own region first.
+    """Return the prices of an instance that are known, those of its own region first.
 
     Args:
         row: the instance.
         catalog: what commitments take off.
         payment: how it is paid for; None for all ways.
     """
+    return (found for found in _all_quotes(row, catalog) if payment in (None, found.payment))
+
+
+def _all_quotes(row: Instance, catalog: Catalog) -> Sequence[Quote]:
+    """Return every price of an instance, worked out once for a catalogue: plans ask for them again and again."""
+    kept = _KEPT.setdefault(catalog, {})
+    known = kept.get(row.id)
+    if known is None or known[0] is not row:
+        known = kept[row.id] = (row, tuple(_read_quotes(row, catalog)))
+    return known[1]
+
+
+def _read_quotes(row: Instance, catalog: Catalog) -> Iterator[Quote]:
     taken_off = [offer for offer in catalog.commitments.values() if _is_for(offer, row)]
     known: dict[tuple[str | None, Payment], Quote] = {}
     for region, block in _blocks(row, catalog):
         # Of a region that stands twice the later block counts: what was refreshed is laid over what was shipped.
         known |= {(region, found.payment): found for found in _of_block(row, region, block, taken_off)}
-    yield from (found for found in known.values() if payment in (None, found.payment))
+    yield from known.values()
 
 
 def chosen_quote(row: Instance, payment: Payment, region: str | None, catalog: Catalog) -> Quote | None:

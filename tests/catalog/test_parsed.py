@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from capacity_tui.engine.catalog import parsed
 from capacity_tui.engine.catalog.parsed import parse_shipped
+
+PROFILES = Path(__file__).parents[2] / "profiles"
 
 
 @pytest.fixture
@@ -42,3 +45,9 @@ def test_without_a_writable_cache_everything_still_loads(cache: Path, tmp_path: 
     file = tmp_path / "rows.yaml"
     file.write_text("a: {size: 1}\n")
     assert parse_shipped(file) == {"a": {"size": 1}}
+
+
+def test_no_two_shipped_files_have_one_name() -> None:
+    """The kept form goes by a file's name: two of one name would drop each other's at every start."""
+    names = Counter(path.stem for path in PROFILES.rglob("*.yaml") if "examples" not in path.parts)
+    assert [name for name, count in names.items() if count > 1] == []
