@@ -88,6 +88,7 @@ NAMES = {
     "fleet.data_prices": "DataPrice holding_price moving_price",
     "fleet.price_feed": "refresh_prices",
     "fleet.price_list": "ListedPrices price_list price_rows prices_as_csv",
+    "fleet.regions": "by_region",
     "fleet.serving.load_curve": "load_curve",
     "fleet.serving.question": "ServingQuestion",
     "fleet.serving.serve": "serve",
@@ -171,6 +172,7 @@ NAMES = {
         "runs_as_data setting_rows:run_setting_rows"
     ),
     "present.search_report": "SearchTable progress_text reason_rows search_as_dict search_lines search_table",
+    "present.regions_report": "regions_as_dict regions_parts",
     "present.serving_fleet": "serving_as_dict serving_parts",
     "present.sensitivity_report": (
         "TORNADO_HEADS measurement_advice sensitivity_as_data sensitivity_as_markdown tornado_headline tornado_tables"

@@ -19,6 +19,8 @@ from capacity_tui.engine.units import format_money, format_number, format_percen
 HEADS = ("instance", "replicas", "devices each", "batch", "instances", "$/h", "$/M tokens", "TTFT", "TPOT")
 _DAY_HEADS = ("over a day", "replicas", "cost", "with commitment", "requests in time", "TTFT", "TPOT")
 _HOURS = 24
+# Names that one line of remarks holds.
+_MOST_NAMED = 4
 
 
 def serving_as_dict(answer: ServingAnswer) -> dict[str, object]:
@@ -79,11 +81,14 @@ def remarks(answer: ServingAnswer) -> Iterator[str]:
     for candidate in answer.failing:
         with_devices = _number(candidate.devices, "device")
         yield f"{candidate.instance} with {with_devices}: not one request alone keeps the limits"
-    for unfit in answer.unfit:
+    for unfit in answer.unfit[:_MOST_NAMED]:
         yield f"{unfit.instance}: {unfit.reason}"
+    if len(answer.unfit) > _MOST_NAMED:
+        yield f"{len(answer.unfit) - _MOST_NAMED} others do not serve it either; --format json names each with its reason"
     if answer.left_out:
-        names = ", ".join(dict.fromkeys(each.instance for each in answer.left_out))
-        yield f"not simulated, since by their throughput alone they cost more or are later in line: {names}"
+        names = list(dict.fromkeys(each.instance for each in answer.left_out))
+        shown = ", ".join(names[:_MOST_NAMED]) + (f" and {len(names) - _MOST_NAMED} more" * (len(names) > _MOST_NAMED))
+        yield f"not simulated, since by their throughput alone they cost more, or come later in line: {shown}"
     yield "prices are on demand, or as the plan commits: people who wait are not served from spot capacity"
 
 

@@ -20,7 +20,7 @@ from capacity_tui.engine.estimate.serving.room import room_in_cache
 from capacity_tui.engine.estimate.serving.run import ServingRun
 from capacity_tui.engine.fleet.serving.question import ServingQuestion
 from capacity_tui.engine.numeric import mean
-from capacity_tui.engine.plan.edit import with_values
+from capacity_tui.engine.plan.edit import edited, with_values
 from capacity_tui.engine.plan.plan import DETECTED, Plan
 from capacity_tui.engine.uncertainty.intervals import Range
 from capacity_tui.engine.units import format_bytes
@@ -118,9 +118,10 @@ def candidates(
         reasons: list[str] = []
         before = len(found)
         for devices, layout in _layouts(plan, name, catalog):
-            values = {_NAME: name, _DEVICES: devices, "hardware.per_node": None, **layout}
+            values = {_DEVICES: devices, "hardware.per_node": None, "parallelism.dp": 1, **layout}
             try:
-                filled = fill(with_values(plan, values), "balanced", machine, catalog)
+                there = plan if name == plan.hardware.name else edited(plan, {_NAME: name}, catalog).plan
+                filled = fill(with_values(there, values), "balanced", machine, catalog)
                 each = _candidate(name, filled, devices, catalog)
             except CapacityError as error:
                 reasons.append(error.detail or error.title)
@@ -147,7 +148,6 @@ def _loaded(question: ServingQuestion) -> Plan:
         "inference.ttft_seconds": question.ttft,
         "inference.tpot_seconds": question.tpot,
         "inference.percentile": question.percentile,
-        "parallelism.dp": 1,
         "pricing.spot": False,
     }
     if question.spread is not None:

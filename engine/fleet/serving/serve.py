@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.machine.machine import Machine
 
 # Kinds of replicas that are simulated at most, the least cost for each request at first.
-MOST_SIMULATED = 6
+MOST_SIMULATED = 4
 
 
 @equation(

@@ -29,6 +29,8 @@ SIDE_BY_SIDE, COUNTED = 3, 900
 FINAL_SIDE_BY_SIDE, FINAL_COUNTED = 12, 5000
 # Numbers of replicas that one call tries.
 NUMBERS = 8
+# Replicas beyond what was seen to do, as a share, among which the fewest that do are looked for.
+MOST_BEYOND = 1.5
 # Time to fill a replica, in times that a request stays in a full one; longest lengths, in deviations above the mean.
 FILLING, TAIL = 1.0, 4.0
 
@@ -195,16 +197,34 @@ def sized(replica: Replica) -> Sized | None:
         replicas[end] = min(holding) if holding else (mine[-1][0] if mine else None)
     number = replicas["value"]
     assert number is not None  # noqa: S101 - the last one that is tried was seen to do
-    below = max(number - 1, 1)
-    final = replica.loaded(
-        np.array([question.rate / number] * len(ENDS) + [max(question.rate / below, failing)]),
-        np.full(len(ENDS) + 1, best, dtype=np.int64),
+    final = _final(replica, number, best, failing)
+    while not final.holds[0] and number * kept < question.rate * MOST_BEYOND:
+        # So many did with fewer requests that counted; with more of them they do not.
+        number += 1
+        final = _final(replica, number, best, failing)
+    replicas["value"] = number
+    replicas["low"], replicas["high"] = (_beside(replicas.get(end), number, end) for end in ("low", "high"))
+    loaded = {end: _entry(final, place) for place, end in enumerate(ENDS)}
+    binding, why = _binding(question, _entry(final, len(ENDS)), best, candidate.slots)
+    return Sized(candidate, replicas, best, min(max(kept, question.rate / number), failing), loaded, binding, why)
+
+
+def _final(replica: Replica, number: int, slots: int, failing: float) -> Loaded:
+    """Return what requests see of so many replicas, at each end of the times, and of one replica fewer at the last."""
+    rate = replica.question.rate
+    return replica.loaded(
+        np.array([rate / number] * len(ENDS) + [max(rate / max(number - 1, 1), failing)]),
+        np.full(len(ENDS) + 1, slots, dtype=np.int64),
         [*ENDS, "value"],
         final=True,
     )
-    loaded = {end: _entry(final, place) for place, end in enumerate(ENDS)}
-    binding, why = _binding(question, _entry(final, len(ENDS)), best, candidate.slots)
-    return Sized(candidate, replicas, best, max(kept, question.rate / number), loaded, binding, why)
+
+
+def _beside(found: int | None, number: int, end: End) -> int | None:
+    """Return the replicas at an end of the times, which no chance puts on the other side of the estimate's."""
+    if found is None:
+        return None
+    return min(found, number) if end == "low" else max(found, number)
 
 
 def _tried(replica: Replica) -> dict[int, dict[End, tuple[float, float]]]:

@@ -12,6 +12,7 @@ _HOMES = homes_of(
         "checking": "check",
         "migrating": "migrate run set",
         "prices": "prices",
+        "regions": "regions",
         "serve": "serve",
         "sizes": "sizes",
         "workload_sets": "sets",

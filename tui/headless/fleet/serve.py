@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from capacity_tui.tui.headless import completion
+from capacity_tui.tui.headless.listings import write_data
 from capacity_tui.tui.headless.output import as_text, format_of, format_option, output_option, write
 from capacity_tui.tui.headless.plan_sources import plan_flags, source_of, sources_of
 from capacity_tui.tui.headless.plans import changed_plan, machine_for
@@ -60,7 +61,7 @@ def serve(
     where nothing keeps the limits.
     """
     from capacity_tui.engine.api import serve as served
-    from capacity_tui.engine.api import serving_as_dict, serving_parts, to_json, to_yaml
+    from capacity_tui.engine.api import serving_as_dict, serving_parts
     from capacity_tui.tui.headless.tables.layout import rich_parts
 
     (name,) = sources_of((file,) if file else (), flags)
@@ -70,8 +71,7 @@ def serve(
         answer = served(question, None, machine_for(plan), stopped)
     form = wanted or format_of(output)
     if form in ("json", "yaml"):
-        data = serving_as_dict(answer)
-        write(to_json(data) if form == "json" else to_yaml(data), output)
+        write_data(serving_as_dict(answer), form, output)
     else:
         write(as_text(rich_parts(serving_parts(answer)), output is not None), output)
     return NO_ANSWER if answer.best is None else 0
