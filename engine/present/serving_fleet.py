@@ -84,7 +84,7 @@ def remarks(answer: ServingAnswer) -> Iterator[str]:
     for unfit in answer.unfit[:_MOST_NAMED]:
         yield f"{unfit.instance}: {unfit.reason}"
     if len(answer.unfit) > _MOST_NAMED:
-        yield f"{len(answer.unfit) - _MOST_NAMED} others do not serve it either; --format json names each with its reason"
+        yield f"{len(answer.unfit) - _MOST_NAMED} others do not serve it either: --format json has them all"
     if answer.left_out:
         names = list(dict.fromkeys(each.instance for each in answer.left_out))
         shown = ", ".join(names[:_MOST_NAMED]) + (f" and {len(names) - _MOST_NAMED} more" * (len(names) > _MOST_NAMED))
