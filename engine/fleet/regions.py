@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import Catalog, Instance, load_catalog
+from capacity_tui.engine.catalog.rows.workloads import HOURS_OF_A_MONTH
 from capacity_tui.engine.choose.modes.modes import fill
 from capacity_tui.engine.cluster.quotes import ON_DEMAND, SPOT, Payment, Quote, quotes, region_id
 from capacity_tui.engine.errors import CapacityError, PlanError
@@ -16,7 +17,6 @@ from capacity_tui.engine.fleet.assumptions import assumed
 from capacity_tui.engine.fleet.data_prices import DataPrice, Place, moving_price
 from capacity_tui.engine.fleet.months import month_usd
 from capacity_tui.engine.fleet.moving import transfer_hours
-from capacity_tui.engine.fleet.question import MONTH_HOURS
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan.edit import edited, with_values
 from capacity_tui.engine.plan.plan import Plan
@@ -206,7 +206,7 @@ def _offers(
             quote=quote,
             count=max(round(rate / quote.usd_per_hour), 1),
             usd_per_hour=rate,
-            usd=mean(month_usd(MONTH_HOURS, rate)) if there.usd is None else mean(there.usd),
+            usd=mean(month_usd(HOURS_OF_A_MONTH, rate)) if there.usd is None else mean(there.usd),
             work_per_second=work,
             data=data,
             data_hours=hours,
