@@ -144,7 +144,7 @@ def _rows(plan: Plan, catalog: Catalog) -> tuple[Instance, ...]:
     priced = tuple(row for row in rows if any(quotes(row, catalog, payment)))
     if not priced:
         detail = f"no {payment} price of {name or 'it'} is known"
-        raise PlanError("no prices to compare", detail, "name an instance, such as aws-p5-48xlarge")
+        raise PlanError("no prices to compare", detail, "capacity-tui instances --list has those that are rented")
     return priced
 
 
