@@ -158,6 +158,8 @@ if TYPE_CHECKING:
     from capacity_tui.engine.fleet.question import JobKind as JobKind
     from capacity_tui.engine.fleet.question import MigrationQuestion as MigrationQuestion
     from capacity_tui.engine.fleet.question import job_kind_of as job_kind_of
+    from capacity_tui.engine.fleet.recommend import DeadlineQuestion as DeadlineQuestion
+    from capacity_tui.engine.fleet.recommend import recommend as recommend
     from capacity_tui.engine.fleet.regions import by_region as by_region
     from capacity_tui.engine.fleet.serving.load_curve import load_curve as load_curve
     from capacity_tui.engine.fleet.serving.question import ServingQuestion as ServingQuestion

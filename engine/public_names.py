@@ -93,6 +93,7 @@ NAMES = {
     "fleet.serving.question": "ServingQuestion",
     "fleet.serving.serve": "serve",
     "fleet.question": "JOB_KINDS JobKind MigrationQuestion job_kind_of",
+    "fleet.recommend": "DeadlineQuestion recommend",
     "fleet.sizes": "sizes_in_precisions",
     # Choices
     "choose.advice.host_requirements": "run_space",
@@ -162,6 +163,7 @@ NAMES = {
     "present.plan_values": "SWITCH plan_value_text",
     "present.markdown": "to_markdown",
     "present.plan_report": "SCALING_HEADS growth_remarks scaling_rows scaling_text",
+    "present.recommended": "recommended_as_dict recommended_parts",
     "present.reports": "Report write_report",
     "present.results": "result_as_dict to_json to_yaml",
     "present.pictures.roofline_chart": "limit_text:roofline_limit_text",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from capacity_tui.engine.estimate.estimate import Answer
+from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.machine.machine import Disk, Machine
 from capacity_tui.engine.units import format_bytes, format_power, format_seconds
 
@@ -45,20 +46,25 @@ def run_space(machine: Machine, found: Answer) -> RunSpace | None:
     """Return what a training run keeps on disk; None for inference."""
     if found.plan.task == "infer":
         return None
-    computation = found.estimate.computation
-    tokens = float(computation.units_per_step * (computation.steps or 0)) if computation.unit == "token" else 0.0
+    data, checkpoints = kept_bytes(found.estimate)
     disk = roomiest_disk(machine)
     speeds = [
         card.speed_mbps.value for card in machine.networks if card.speed_mbps.value and card.up.value is not False
     ]
-    data = tokens * TOKEN_BYTES
     return RunSpace(
-        checkpoint_bytes=float(found.estimate.model.parameters) * CHECKPOINT_BYTES * KEPT_CHECKPOINTS,
+        checkpoint_bytes=checkpoints,
         data_bytes=data,
         mount=disk.mount if disk else "",
         free_bytes=float(disk.free_bytes.value or 0) if disk else 0.0,
         download_seconds=data / (max(speeds) * 1e6 / 8) if speeds and data else None,
     )
+
+
+def kept_bytes(estimate: Estimate) -> tuple[float, float]:
+    """Return the bytes of a training's data, 0 where its length is open, and of the checkpoints it keeps at once."""
+    computation = estimate.computation
+    tokens = float(computation.units_per_step * (computation.steps or 0)) if computation.unit == "token" else 0.0
+    return tokens * TOKEN_BYTES, float(estimate.model.parameters) * CHECKPOINT_BYTES * KEPT_CHECKPOINTS
 
 
 def roomiest_disk(machine: Machine) -> Disk | None:

@@ -13,6 +13,7 @@ _HOMES = homes_of(
         "migrating": "migrate run set",
         "prices": "prices",
         "regions": "regions",
+        "recommend": "recommend",
         "serve": "serve",
         "sizes": "sizes",
         "workload_sets": "sets",

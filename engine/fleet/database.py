@@ -1,0 +1,69 @@
+"""What keeps a job's samples and runs: a file beside them, or a database server, and how large that has to be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from capacity_tui.engine.estimate.equation import equation
+from capacity_tui.engine.fleet.assumptions import assumed
+from capacity_tui.engine.numeric import Number, mean
+from capacity_tui.engine.units import GIGA
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """Where samples and runs are kept.
+
+    Attributes:
+        kind: ``file`` for SQLite beside the data, ``server`` for one that several machines write to (MongoDB).
+        storage_bytes: disk space of data, indexes and what is free between them.
+        memory_bytes: memory of its server, or of the cache of a file.
+        cores: cores of its server; 0 for a file, which the job's own serve.
+        reason: why it is that kind.
+    """
+
+    kind: str
+    storage_bytes: float
+    memory_bytes: float
+    cores: int
+    reason: str
+
+
+@equation("data · (1 + overhead)", unit="B", source="indexes and free space of stored documents")
+def database_bytes(data: Number, overhead: Number) -> Number:
+    """Disk space of a database.
+
+    Args:
+        data: bytes of what is stored.
+        overhead: indexes and free space, as a share of it.
+    """
+    return data * (1.0 + overhead)
+
+
+@equation(
+    "base + stored · working / cache",
+    unit="B",
+    source="MongoDB manual, WiredTiger: the cache takes half of the memory beyond 1 GB; it should hold what is in use",
+)
+def server_memory_bytes(base: Number, stored: Number, working: Number, cache: Number) -> Number:
+    """Memory of a database server whose cache holds what is worked with.
+
+    Args:
+        base: bytes that the system takes.
+        stored: bytes of data and indexes.
+        working: share of them that is in use at a time.
+        cache: share of the memory beyond the base that the cache takes.
+    """
+    return base + stored * working / cache
+
+
+def database_for(data_bytes: float, machines: int) -> Database:
+    """Return what keeps so much data for a job on so many machines."""
+    stored = mean(database_bytes(data_bytes, assumed("database_overhead")))
+    base = assumed("database_base_gb") * GIGA
+    most = assumed("file_database_gb") * GIGA
+    if machines == 1 and stored <= most:
+        return Database("file", stored, base, 0, "one machine writes, and a file holds as much")
+    memory = mean(server_memory_bytes(base, stored, assumed("database_working_share"), assumed("database_cache_share")))
+    reason = f"{machines} machines write at once" if machines > 1 else "more than a file is good for"
+    return Database("server", stored, memory, int(assumed("database_cores")), reason)

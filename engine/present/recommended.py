@@ -1,0 +1,83 @@
+"""Which machines to take for a deadline, for people and for scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from capacity_tui.engine.estimate.figures import written
+from capacity_tui.engine.fleet.recommend import DeadlineQuestion, Machines, Recommended
+from capacity_tui.engine.numeric import mean
+from capacity_tui.engine.present.as_builtins import to_builtins
+from capacity_tui.engine.present.parts import Part, TablePart, TextPart, table_part
+from capacity_tui.engine.uncertainty.intervals import Interval
+from capacity_tui.engine.units import format_bytes, format_money, format_number, format_seconds
+
+_HEADS = ("machines", "GPUs", "time", "cost", "$/h", "RAM", "cores", "storage", "database")
+_RIGHT = (1, 2, 3, 4, 5, 6, 7)
+
+
+def recommended_as_dict(found: Recommended) -> dict[str, object]:
+    """Return what to take as plain data, under the names that scripts rely on."""
+    return {
+        "cheapest": [to_builtins(each) for each in found.cheapest],
+        "fastest": [to_builtins(each) for each in found.fastest],
+        "balanced": to_builtins(found.balanced),
+        "evaluated": found.evaluated,
+        "missed": to_builtins(found.missed),
+        "rejected": to_builtins(found.rejected),
+        "complete": found.complete,
+    }
+
+
+def recommended_parts(question: DeadlineQuestion, found: Recommended) -> Iterator[Part]:
+    """Yield what to take as tables and lines."""
+    limit = f"done in {format_seconds(question.deadline_seconds)}"
+    if question.budget_usd is not None:
+        limit += f" for {format_money(question.budget_usd)} at most"
+    if found.balanced is None:
+        yield TextPart(f"nothing is {limit}", "strong")
+        for each in (*found.missed, *found.rejected):
+            yield TextPart(f"{format_number(each.count)} configurations: {each.rule}; such as {each.example}")
+        return
+    yield TextPart(f"Cheapest, {limit}", "strong")
+    yield _table(found.cheapest)
+    yield TextPart(f"Fastest, {limit}", "strong")
+    yield _table(found.fastest)
+    yield TextPart("Balanced: a percent of time counts as a percent of money", "strong")
+    yield _table((found.balanced,))
+    best = found.balanced
+    yield TextPart(f"price: {best.price_source}; times and costs with the ranges of their estimates", "quiet")
+    yield TextPart(f"database: {best.database.reason}", "quiet")
+    if not found.complete:
+        yield TextPart("stopped before everything was tried", "quiet")
+
+
+def _table(rows: Sequence[Machines]) -> TablePart:
+    return table_part(_HEADS, map(_cells, rows), _RIGHT)
+
+
+def _cells(each: Machines) -> tuple[str, ...]:
+    database = each.database
+    stored = format_bytes(each.storage_bytes, "GB")
+    if each.storage_usd is not None:
+        stored += f", {format_money(each.storage_usd)}"
+    kept = f"{database.kind}, {format_bytes(database.storage_bytes, 'GB')}"
+    if database.cores:
+        kept += f", {format_bytes(database.memory_bytes, 'GB')} RAM, {database.cores} cores"
+    return (
+        f"{each.count} x {each.instance}",
+        f"{each.devices} x {each.accelerator}" if each.accelerator else "none",
+        _ranged(each.seconds, "s"),
+        _ranged(each.usd, "USD"),
+        format_money(each.usd_per_hour),
+        format_bytes(each.memory_bytes, "GB"),
+        "n/a" if each.cores is None else format_number(each.cores),
+        stored,
+        kept,
+    )
+
+
+def _ranged(figure: Interval, unit: str) -> str:
+    low, high = (written(mean(end), unit) for end in (figure.low, figure.high))
+    value = written(mean(figure.value), unit)
+    return value if low == high else f"{value} ({low} to {high})"
