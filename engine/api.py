@@ -154,6 +154,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.fleet.price_list import price_list as price_list
     from capacity_tui.engine.fleet.price_list import price_rows as price_rows
     from capacity_tui.engine.fleet.price_list import prices_as_csv as prices_as_csv
+    from capacity_tui.engine.fleet.promises import check_promises as check_promises
     from capacity_tui.engine.fleet.question import JOB_KINDS as JOB_KINDS
     from capacity_tui.engine.fleet.question import JobKind as JobKind
     from capacity_tui.engine.fleet.question import MigrationQuestion as MigrationQuestion

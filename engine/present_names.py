@@ -51,6 +51,9 @@ from capacity_tui.engine.present.plan_report import scaling_rows as scaling_rows
 from capacity_tui.engine.present.plan_report import scaling_text as scaling_text
 from capacity_tui.engine.present.plan_values import SWITCH as SWITCH
 from capacity_tui.engine.present.plan_values import plan_value_text as plan_value_text
+from capacity_tui.engine.present.promises import promises_as_dict as promises_as_dict
+from capacity_tui.engine.present.promises import promises_parts as promises_parts
+from capacity_tui.engine.present.promises import write_promises as write_promises
 from capacity_tui.engine.present.recommended import recommended_as_dict as recommended_as_dict
 from capacity_tui.engine.present.recommended import recommended_parts as recommended_parts
 from capacity_tui.engine.present.regions_report import regions_as_dict as regions_as_dict

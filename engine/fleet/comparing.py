@@ -54,6 +54,7 @@ class Comparing:
         """Return what the job would be on instances of one kind, as many of them as it asks for."""
         machine = self._machine(row)
         found = alternative(self.question, machine, self.current, self.now)
+        machine = machine.paid(is_spot=found.is_spot)
         found = replace(found, complexity=complexity(machine, self.now, self.catalog))
         if not found.fits:
             return replace(found, remedies=self._remedies(found, machine), risk=risk(found, machine))

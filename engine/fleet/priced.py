@@ -67,6 +67,11 @@ class Machine:
         """Where the price is from."""
         return None if self.quote is None else self.quote.region
 
+    def paid(self, *, is_spot: bool) -> Machine:
+        """Return the machine as it is paid for on demand, or on spot capacity, which may be in another region."""
+        price = replace(self.cluster.price, is_spot=is_spot)
+        return replace(self, cluster=replace(self.cluster, price=price))
+
 
 def current_alternative(question: MigrationQuestion, machine: Machine) -> Alternative:
     """Return the machine where the job is, as it is paid for now."""
@@ -116,6 +121,7 @@ def alternative(question: MigrationQuestion, machine: Machine, current: Alternat
     found = replace(found, figures={**found.figures, **_job_costs(machine, is_spot=is_spot)})
     if is_spot:
         found = replace(found, set={**found.set, "pricing.spot": True})
+        found = _with_source(found, machine.paid(is_spot=True))
     return _saving(found, paid, current.usd_same_work)
 
 
@@ -137,10 +143,10 @@ def _saving(found: Alternative, paid: Interval, before: Interval | None) -> Alte
 def _hourly(question: MigrationQuestion, machine: Machine) -> Alternative:
     """Return a machine with the prices of its hours alone."""
     reached, price = machine.reached, machine.cluster.price
-    rate, quote = price.usd_per_hour, machine.quote
+    rate = price.usd_per_hour
     spot = price.spot_usd_per_hour if question.allows_spot else None
     month_spot = _paid(machine, _always(question.hours), is_spot=True) if question.allows_spot else None
-    return Alternative(
+    found = Alternative(
         instance=machine.instance,
         provider=machine.provider,
         count=machine.count,
@@ -153,12 +159,23 @@ def _hourly(question: MigrationQuestion, machine: Machine) -> Alternative:
         usd_per_hour_spot=spot,
         usd_month=None if rate is None else mean(month_usd(question.hours, rate)),
         usd_month_spot=month_spot,
-        region=machine.region,
-        price_date=None if quote is None else quote.price_date,
-        price_source=price.rate_source if quote is None else quote.words,
-        price_days=None if quote is None else quote.age.days,
-        price_is_old=quote is not None and quote.age.is_old,
         absence=_absence(question, price),
+    )
+    return _with_source(found, machine)
+
+
+def _with_source(found: Alternative, machine: Machine) -> Alternative:
+    """Return a machine with whose price it is, of which place and day."""
+    quote = machine.quote
+    if quote is None:
+        return replace(found, price_source=machine.cluster.price.rate_source)
+    return replace(
+        found,
+        region=quote.region,
+        price_date=quote.price_date,
+        price_source=quote.words,
+        price_days=quote.age.days,
+        price_is_old=quote.age.is_old,
     )
 
 

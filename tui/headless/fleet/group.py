@@ -10,7 +10,7 @@ _HOMES = homes_of(
     __package__ or "",
     {
         "checking": "check",
-        "migrating": "migrate run set",
+        "migrating": "migrate promises run set",
         "prices": "prices",
         "regions": "regions",
         "recommend": "recommend",

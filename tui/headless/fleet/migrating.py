@@ -1,4 +1,4 @@
-"""``fleet migrate``, ``fleet run`` and ``fleet set``: whether moving a job is worth it, for one job or for many."""
+"""``fleet migrate``, ``run``, ``set`` and ``promises``: whether moving a job is worth it, for one job or for many."""
 
 from __future__ import annotations
 
@@ -143,6 +143,25 @@ def run_set(names: tuple[str, ...], top: int, wanted: str | None, output: Path |
 
 
 set = run_set  # noqa: A001 - the group finds a command by its name
+
+
+@click.command()
+@format_option("table", "json", "markdown", "yaml", "html")
+@output_option
+def promises(wanted: str | None, output: Path | None) -> int:
+    """Hold what is often promised of moving (90 % saved, 2-3 times as fast, spot 60-70 % off) against true prices."""
+    from capacity_tui.engine.api import check_promises, load_catalog, promises_parts, write_promises
+
+    catalog = load_catalog()
+    tell_problems(catalog.instances.problems)
+    with interrupted() as stopped:
+        kept = list(check_promises(None, catalog, stopped))
+    form = _form(wanted, output)
+    if form == "table":
+        _write_parts(promises_parts(kept), output)
+    else:
+        write(write_promises(form, kept), output)
+    return 0
 
 
 def _run(names: Iterable[str], catalog: Catalog, top: int, wanted: str | None, output: Path | None) -> int:
