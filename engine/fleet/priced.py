@@ -109,6 +109,8 @@ def alternative(question: MigrationQuestion, machine: Machine, current: Alternat
             hours = Interval(
                 *(mean(same_work_hours(question.hours, end)) for end in (ratio.value, ratio.high, ratio.low))
             )
+    if found.fits:
+        found = replace(found, figures={**found.figures, **_job_costs(machine, is_spot=False)})
     if not found.fits or (before is None and question.is_fixed_work):
         return found
     ways = {is_spot: _paid(machine, hours, is_spot=is_spot) for is_spot in _ways(question)}

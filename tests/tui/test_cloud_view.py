@@ -120,11 +120,13 @@ async def test_escape_keeps_the_offers_so_far_and_older_answers_never_win(
         assert "+76 %" in rows(pilot)[1]
 
 
-async def test_offers_are_filtered_by_name_and_limit_and_copied(make_app: MakeApp, own_folders: Path) -> None:
+async def test_offers_are_filtered_by_name_and_limit_and_exported(make_app: MakeApp, own_folders: Path) -> None:
     async with make_app(ascii_only=True).run_test(size=USUAL) as pilot:
         await cloud(pilot, "/", *"risk", "equals_sign", *"low", "enter")
         assert len(rows(pilot)) == 1
         await press(pilot, "escape", "/", "dollar_sign", "/", "h", "less_than_sign", *"10", "enter")
         assert len(rows(pilot)) == 1
+        await press(pilot, "escape", "E", "j", "enter", "enter")
+        assert (own_folders / "offers.csv").read_text() == "Offers as CSV\n"
         await press(pilot, "y")
         assert "fleet migrate --hours 720" in (own_folders / "config" / "command.txt").read_text()

@@ -32,10 +32,10 @@ def head_of(key: str) -> str:
 def verdict_of(fits: bool | None, figures: Mapping[str, Interval]) -> Verdict:
     """Return the verdict of the memory's range, as an estimate has it."""
     share = figures.get(_MEMORY)
+    if fits is False:
+        return Verdict.OVER
     if fits is None or share is None:
         return Verdict.UNKNOWN
-    if not fits:
-        return Verdict.OVER
     return Verdict.TIGHT if share.high > _FULL else Verdict.FITS
 
 

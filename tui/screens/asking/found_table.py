@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _MARKS = 6
 """Cells in front of the first column: cursor, mark, verdict, front."""
-_NARROWEST = 8
+_NARROWEST, _NAME = 8, 24
 
 
 class FoundTable(Panel):
@@ -153,7 +153,9 @@ class FoundTable(Panel):
             return [line(Span(f" {nothing}", "dim"))], None
         self._widths = self._wide_enough(found)
         columns = found.columns
-        places = fitted(self._widths, [column.rank for column in columns], width - _MARKS)
+        # Names give way to numbers before a column is left out.
+        least = [size if one.is_number else min(size, _NAME) for size, one in zip(self._widths, columns, strict=True)]
+        places = fitted(least, [column.rank for column in columns], width - _MARKS)
         widths = self._cut(places, columns, width - _MARKS)
         right = [columns[place].is_number for place in places]
         heads = joined([self._head(columns[place].title, place) for place in places], widths, right)

@@ -16,13 +16,16 @@ from capacity_tui.engine.api import (
     Plan,
     PlanError,
     command_text,
+    command_words,
     edited,
     explain,
     explanation_text,
     migrate,
     offer_explanation,
     parse_quantity,
+    write_migration,
 )
+from capacity_tui.tui.exported import Export
 from capacity_tui.tui.found import Found
 from capacity_tui.tui.screens.cloud.offers_view import found_of
 from capacity_tui.tui.screens.cloud.what_if_parts import ALL, ANY, OWN, YES, parts_of, precision_path
@@ -30,8 +33,20 @@ from capacity_tui.tui.view import Field
 
 if TYPE_CHECKING:
     from capacity_tui.engine.api import ExplanationText
-    from capacity_tui.tui.exported import Export
     from capacity_tui.tui.found import FoundRow
+
+
+_FORMS = {
+    "markdown": ("Offers in Markdown", ".md", "verdict, offers, what moving takes, recommendations"),
+    "csv": ("Offers as CSV", ".csv", "every figure of every offer, a line each"),
+    "json": ("Offers as JSON", ".json", "the same as of `fleet migrate`"),
+    "yaml": ("Offers as YAML", ".yaml", "the same as of `fleet migrate`"),
+    "html": ("Offers as a web page", ".html", "as in Markdown, with nothing else needed"),
+}
+"""What a file of each form is called, and what is in it."""
+_SETTINGS = {"--seq": "training.seq_len", "--tokens": "training.tokens"}
+_METHODS = ("full", "lora", "qlora", "dora")
+"""What the short flags of a plan say, as settings; tasks that name a method of fine-tuning."""
 
 
 @dataclass(frozen=True)
@@ -65,13 +80,27 @@ class OffersQuestion:
         """Return the command that asks the same."""
         asked, hardware = self.asked(), self.plan.hardware
         words = ["capacity-tui", "fleet", "migrate", "--from", str(hardware.name)]
-        words += ["--count", str(hardware.devices or 1)]
-        words += ["--task", asked.kind, "--model", str(self.plan.model.name or "plan.yaml")]
+        words += ["--gpus", str(hardware.devices or 1), "--task", asked.kind]
+        words += self._plan_words()
         words += ["--precision", self._texts["precision"]] if self._changes_precision else []
         words += ["--hours", f"{asked.hours:g}", *(["--spot"] if asked.spot else [])]
         words += ["--region", asked.region] if asked.region else []
         words += ["--commitment", asked.commitment] if asked.commitment else []
+        words += ["--to", ",".join(asked.instances)] if asked.instances else []
+        words += ["--data", self._texts["data"]] if self._texts["data"] else []
         return command_text(tuple(words))
+
+    def _plan_words(self) -> list[str]:
+        """Return the job as the command takes it: its model, and everything else as settings."""
+        said = command_words(self.plan, self.machine, self.catalog)
+        if said is None:
+            return ["--model", "plan.yaml"]
+        flags = list(zip(said[2::2], said[3::2], strict=True))
+        model = [word for flag, value in flags if flag == "--model" for word in (flag, value)]
+        settings = [value for flag, value in flags if flag == "--set"]
+        settings += [f"{_SETTINGS[flag]}={value}" for flag, value in flags if flag in _SETTINGS]
+        settings += [f"training.method={value}" for flag, value in flags if flag == "--task" and value in _METHODS]
+        return [*model, *(word for setting in settings for word in ("--set", setting))]
 
     def answer(self, told: Callable[[Found], object], stopped: Callable[[], bool]) -> Found:
         """Compare the offers; return all of them, or those that were compared when it was stopped."""
@@ -141,7 +170,11 @@ class _Offers:
 
     def exports(self) -> tuple[Export, ...]:
         """Return the offers in every form they can leave the program in."""
-        return ()
+        name = f"offers-{self.migration.current.instance}"
+        return tuple(
+            Export(title, detail, {f"{name}{suffix}": write_migration(form, self.migration)})
+            for form, (title, suffix, detail) in _FORMS.items()
+        )
 
 
 def _number(text: str) -> float:

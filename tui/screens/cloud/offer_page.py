@@ -47,7 +47,7 @@ def page_of(offer: Alternative, *, is_current: bool) -> ExplanationText:
         title=f"{offer.count} × {offer.instance}",
         formula=_in_words(offer, is_current=is_current),
         result="" if is_current or saving is None else f"saves {_percent(float(saving.value))}",
-        interval="" if saving is None else f"({_percent(float(saving.low))} – {_percent(float(saving.high))})",
+        interval="" if is_current or saving is None else _percent_range(saving),
         inputs=tuple(_inputs(offer)),
         remarks=tuple(_remarks(offer)),
         assumptions=offer.warnings,
@@ -56,9 +56,10 @@ def page_of(offer: Alternative, *, is_current: bool) -> ExplanationText:
 
 
 def _in_words(offer: Alternative, *, is_current: bool) -> str:
-    where = "where the plan runs now, " if is_current else ""
+    where = "where the plan runs now; " if is_current else ""
+    devices = f"{offer.devices} device{'s' if offer.devices > 1 else ''}"
     held = "the job fits" if offer.fits else f"{format_bytes(offer.short_bytes)} short on one of them"
-    return f"{where}{offer.devices} devices, {held} · risk {offer.risk.level} · change {offer.complexity.level}"
+    return f"{where}{devices}; {held}; risk {offer.risk.level}, change {offer.complexity.level}"
 
 
 def _inputs(offer: Alternative) -> Iterator[FormulaInput]:
@@ -71,7 +72,7 @@ def _inputs(offer: Alternative) -> Iterator[FormulaInput]:
     yield _spread("saving_usd", "saving", offer.saving_usd, "of a month's work, against now")
     if offer.performance_percent is not None:
         speed = offer.performance_percent
-        ends = f"{_percent(float(speed.low))} – {_percent(float(speed.high))}"
+        ends = _percent_range(speed).strip("()")
         yield FormulaInput("speed", _percent(float(speed.value)), ends, key="performance_percent")
     for part in offer.move:
         yield FormulaInput(part.name, _usd(part.usd), f"{format_seconds(part.hours * _HOUR)}, {part.detail}")
@@ -117,6 +118,11 @@ def _spread(key: str, name: str, value: Interval | None, source: str) -> Formula
 
 def _usd(usd: float | None) -> str:
     return format_money(usd)
+
+
+def _percent_range(value: Interval) -> str:
+    low, high = float(value.low), float(value.high)
+    return f"({_percent(low)} – {_percent(high)})" if low < high else ""
 
 
 def _percent(value: float) -> str:

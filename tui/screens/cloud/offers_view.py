@@ -174,7 +174,8 @@ def _about(each: Alternative) -> Iterator[str]:
     levels = (("risk", each.risk), ("change", each.complexity))
     told = [f"{name} {found.level}: {'; '.join(found.reasons)}" for name, found in levels if found.reasons]
     yield " · ".join((*lacking, *told, *each.warnings)) or "nothing speaks against it"
-    yield f"{each.count} × {each.instance} · {each.devices} devices · {each.price_source or each.absence}"
+    devices = f"{each.devices} device{'s' if each.devices > 1 else ''}"
+    yield f"{each.count} × {each.instance} · {devices} · {each.price_source or each.absence}"
 
 
 def _middle(value: Interval | None) -> float | None:
