@@ -196,6 +196,8 @@ if TYPE_CHECKING:
     from capacity_tui.engine.models.known_models import find_known_model as find_known_model
     from capacity_tui.engine.models.known_models import known_models as known_models
     from capacity_tui.engine.observe.command import RunningCommand as RunningCommand
+    from capacity_tui.engine.observe.exporting import Gauge as Gauge
+    from capacity_tui.engine.observe.exporting import Outlets as Outlets
     from capacity_tui.engine.observe.history import places as _observe_history_places
     from capacity_tui.engine.observe.history import predictions as _observe_history_predictions
     from capacity_tui.engine.observe.history import recording as _observe_history_recording
@@ -208,7 +210,9 @@ if TYPE_CHECKING:
     from capacity_tui.engine.observe.logs import log_figures as _observe_logs_log_figures
     from capacity_tui.engine.observe.profile.bottleneck import parse_thresholds as parse_thresholds
     from capacity_tui.engine.observe.profile.entry import profile_entry as profile_entry
+    from capacity_tui.engine.observe.profile.gauges import gauges_of as gauges_of
     from capacity_tui.engine.observe.profile.plain_data import profile_as_json as profile_as_json
+    from capacity_tui.engine.observe.profile.plain_data import snapshot_as_dict as snapshot_as_dict
     from capacity_tui.engine.observe.profile.profile import Profile as Profile
     from capacity_tui.engine.observe.profile.profile import ProfilingSummary as ProfilingSummary
     from capacity_tui.engine.observe.profile.profiling import ProfilingEngine as ProfilingEngine

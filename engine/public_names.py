@@ -129,6 +129,7 @@ NAMES = {
     "choose.whatif.trials": "EstimatedPlan",
     # Runs as they happen
     "observe.command": "RunningCommand",
+    "observe.exporting": "Gauge Outlets",
     "observe.history.history": "History",
     "observe.history.places": "OFF:HISTORY_OFF VARIABLE:HISTORY_VARIABLE HistoryPlace history_place",
     "observe.history.predictions": "entry_of:history_entry",
@@ -138,7 +139,8 @@ NAMES = {
     "observe.logs.log_figures": "read_log:read_run_log",
     "observe.profile.bottleneck": "parse_thresholds",
     "observe.profile.entry": "profile_entry",
-    "observe.profile.plain_data": "profile_as_json",
+    "observe.profile.gauges": "gauges_of",
+    "observe.profile.plain_data": "profile_as_json snapshot_as_dict",
     "observe.profile.profile": "Profile ProfilingSummary",
     "observe.profile.profiling": "ProfilingEngine",
     "observe.profile.snapshots": "ResourceSnapshot",

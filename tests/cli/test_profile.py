@@ -58,6 +58,15 @@ def test_a_command_that_leaks_beside_a_child(told, tmp_path):
     assert (kept.kind, kept.details["exit_code"]) == ("profile", 3)
 
 
+def test_looks_go_out_while_the_command_runs(told, tmp_path):
+    lines = tmp_path / "looks.jsonl"
+    code, data, _, _ = told("-q", "--no-history", "--jsonl", str(lines), "--serve", "0", "--", "sleep", "0.3")
+    looks = [json.loads(line) for line in lines.read_text().splitlines()]
+    assert code == 0
+    assert len(looks) == data["samples"]
+    assert {"time", "memory_bytes", "cpu_percent"} <= set(looks[0])
+
+
 def test_a_command_that_dies_by_a_signal(told):
     code, data, _, err = told("--no-history", "sh", "-c", "kill -9 $$")
     assert (code, data["exit_code"], data["signal"]) == (137, 137, 9)

@@ -6,6 +6,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,10 +14,11 @@ import click
 
 from capacity_tui.engine.api import CapacityError
 from capacity_tui.tui.headless.kept import history_option, keep_entries
+from capacity_tui.tui.headless.outlets import outlet_options
 from capacity_tui.tui.headless.output import tell
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import Profile
+    from capacity_tui.engine.api import Profile, ResourceSnapshot
 
 _NAMES = 12
 """Cells that names of rows take."""
@@ -36,6 +38,7 @@ _WIDEST = 160
 )
 @click.option("--json", "json_file", metavar="FILE", type=click.Path(path_type=Path), help="Write all of it as JSON.")
 @click.option("--html", "html_file", metavar="FILE", type=click.Path(path_type=Path), help="Write it as a page.")
+@outlet_options
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing on stderr but what goes wrong.")
 @history_option
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
@@ -46,6 +49,8 @@ def profile(
     thresholds: tuple[str, ...],
     json_file: Path | None,
     html_file: Path | None,
+    jsonl: Path | None,
+    serve: str | None,
     quiet: bool,
     no_history: bool,
     command: tuple[str, ...],
@@ -55,30 +60,43 @@ def profile(
     The command's output, input, signals and exit code stay as they are; what was found goes to stderr. Write `--`
     before the command.
     """
-    from capacity_tui.engine.api import ProfilingEngine, RunningCommand, parse_thresholds
+    from capacity_tui.engine.api import (
+        Outlets,
+        ProfilingEngine,
+        RunningCommand,
+        gauges_of,
+        parse_thresholds,
+        profile_entry,
+        snapshot_as_dict,
+    )
 
     if samples is not None and samples <= 0:
         raise click.UsageError("--samples must be above 0")
     limits = parse_thresholds(dict(map(_named, thresholds)))
     ProfilingEngine(interval, url=url)  # what is wrong with these is said before anything runs
-    running = RunningCommand(command)
-    engine = ProfilingEngine(interval, pid=running.pid, url=url, thresholds=limits)
-    _guarded(engine.start)
-    ended = running.wait()
+    with closing(Outlets(jsonl, serve)) as outlets:
+        running = RunningCommand(command)
 
-    def report() -> None:
-        if samples is not None:
-            engine.done(samples)
-        found = engine.profile(ended, command)
-        _write(found, json_file, html_file)
-        if not quiet:
-            for line in _lines(found):
+        def seen(snapshot: ResourceSnapshot) -> None:
+            outlets.show(snapshot_as_dict(snapshot), gauges_of(snapshot))
+
+        engine = ProfilingEngine(interval, pid=running.pid, url=url, thresholds=limits, seen=seen)
+        _guarded(outlets.start)
+        _guarded(engine.start)
+        ended = running.wait()
+
+        def report() -> None:
+            if samples is not None:
+                engine.done(samples)
+            found = engine.profile(ended, command)
+            _write(found, json_file, html_file)
+            for line in () if quiet else _lines(found):
                 tell(line)
-        from capacity_tui.engine.api import profile_entry
+            for problem in outlets.problems:
+                tell(f"capacity-tui: {problem}")
+            keep_entries([profile_entry(found)], no_history)
 
-        keep_entries([profile_entry(found)], no_history)
-
-    _guarded(report)
+        _guarded(report)
     return ended.exit_code
 
 

@@ -52,7 +52,7 @@ class ProfilingEngine:
         pid: int | None = None,
         url: str | None = None,
         thresholds: Mapping[str, float] | None = None,
-        seen: Callable[[ResourceSnapshot], None] = lambda _: None,
+        seen: Callable[[ResourceSnapshot], None] | None = None,
     ) -> None:
         if not sampling_interval >= SHORTEST_INTERVAL:
             raise CapacityError(
@@ -62,7 +62,7 @@ class ProfilingEngine:
         self.stages = Stages()
         self._pid = os.getpid() if pid is None else pid
         self._thresholds = thresholds
-        self._seen = seen
+        self._seen = seen or _nobody
         self._latency = LatencyProbe(url, sampling_interval) if url else None
         self._account = Account()
         self._timeline = Timeline()
@@ -189,4 +189,16 @@ class ProfilingEngine:
         snapshot = self._account.add(seen, self.stages.current, latency)
         if snapshot is not None:
             self._timeline.add(snapshot)
+            self._tell(snapshot)
+
+    def _tell(self, snapshot: ResourceSnapshot) -> None:
+        """Tell whoever wants to know; one who cannot take it is told no more."""
+        try:
             self._seen(snapshot)
+        except Exception as error:
+            self._seen = _nobody
+            self._problems.append(str(error))
+
+
+def _nobody(_: ResourceSnapshot) -> None:
+    pass

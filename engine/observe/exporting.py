@@ -1,0 +1,265 @@
+"""What is seen of a run, for other programs while it goes on: Prometheus over HTTP, and JSON lines."""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import json
+import os
+import socket
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from io import FileIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from capacity_tui.engine.errors import CapacityError, MissingPartError
+from capacity_tui.engine.files import storage_error
+
+if TYPE_CHECKING:
+    from prometheus_client import Metric
+
+TOKEN_VARIABLE = "CAPACITY_TUI_METRICS_TOKEN"  # noqa: S105 - the name of a variable
+"""Environment variable with the token that whoever reads metrics must show."""
+PREFIX = "capacity_tui_"
+LOOPBACK = "127.0.0.1"
+_FIRST_PORT, _LAST_PORT = 0, 65535
+_ANSWER_SECONDS = 5.0
+_CLOSING_SECONDS = 0.1
+"""How soon a server notices that it is to end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gauge:
+    """A number of a run now: its name without the program's own prefix, and labels that tell it from its like."""
+
+    name: str
+    value: float
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ServingAddress:
+    """Where metrics are served."""
+
+    host: str
+    port: int
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine can reach it."""
+        try:
+            return self.host == "localhost" or ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+
+def serving_address(text: str) -> ServingAddress:
+    """Return the address that ``9100`` or ``0.0.0.0:9100`` or ``[::1]:9100`` says; a port alone is of this machine.
+
+    Raises:
+        CapacityError: it is none.
+    """
+    host, colon, port = text.rpartition(":")
+    if not port.isdigit() or not _FIRST_PORT <= int(port) <= _LAST_PORT or (colon and not host):
+        raise CapacityError(f"{text!r} is no address to serve at", hint="give a port, or HOST:PORT")
+    return ServingAddress(host.strip("[]") or LOOPBACK, int(port))
+
+
+class MetricsServer:
+    """Serves the newest numbers of a run at ``/metrics``, in a thread of its own once it is started.
+
+    Args:
+        address: where; beyond this machine a token is needed.
+        token: what readers must show as ``Authorization: Bearer TOKEN``; by default that of the environment, none if
+            there is none.
+
+    Raises:
+        MissingPartError: prometheus-client is not installed.
+        CapacityError: the address cannot be had, or others could read without a token.
+    """
+
+    def __init__(self, address: ServingAddress, token: str | None = None) -> None:
+        try:
+            from prometheus_client import CollectorRegistry, generate_latest  # noqa: PLC0415 - an optional extra
+        except ImportError as error:
+            hint = "pip install 'capacity-tui[metrics]'"
+            raise MissingPartError("serving metrics needs prometheus-client", str(error), hint) from error
+        wanted = os.environ.get(TOKEN_VARIABLE, "") if token is None else token
+        if not address.is_loopback and not wanted:
+            hint = f"set {TOKEN_VARIABLE} to a token that readers show, or serve at {LOOPBACK}"
+            raise CapacityError(f"anybody could read metrics at {address.host}", hint=hint)
+        self._gauges: tuple[Gauge, ...] = ()
+        registry = CollectorRegistry()
+        registry.register(self)
+        try:
+            self._server = _Server(address, wanted, lambda: generate_latest(registry))
+        except OSError as error:
+            reason = str(error.strerror or error).lower()
+            raise CapacityError(
+                f"metrics cannot be served at {address.host}:{address.port}", reason, "choose another port"
+            ) from error
+        self.port = int(self._server.server_address[1])
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, args=(_CLOSING_SECONDS,), name="metrics", daemon=True
+        )
+
+    def start(self) -> None:
+        """Begin to answer."""
+        self._thread.start()
+
+    def show(self, gauges: Iterable[Gauge]) -> None:
+        """Serve these numbers from now on; what could not be had is left out, not shown as nothing."""
+        self._gauges = tuple(gauges)
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield what Prometheus reads."""
+        from prometheus_client.core import GaugeMetricFamily  # noqa: PLC0415 - an optional extra
+
+        families: dict[str, Any] = {}
+        for gauge in self._gauges:
+            family = families.get(gauge.name)
+            if family is None:
+                said = gauge.name.replace("_", " ")
+                family = families[gauge.name] = GaugeMetricFamily(PREFIX + gauge.name, said, labels=tuple(gauge.labels))
+            family.add_metric(tuple(gauge.labels.values()), gauge.value)
+        yield from families.values()
+
+    def close(self) -> None:
+        """Serve no more."""
+        if self._thread.is_alive():
+            self._server.shutdown()
+        self._server.server_close()
+
+
+class _Server(ThreadingHTTPServer):
+    """Answers readers, each in a thread that ends with the program."""
+
+    daemon_threads = True
+
+    def __init__(self, address: ServingAddress, token: str, text: Callable[[], bytes]) -> None:
+        self.token = token
+        self.text = text
+        self.address_family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+        super().__init__((address.host, address.port), _Reader)
+
+
+class _Reader(BaseHTTPRequestHandler):
+    """One reader; who shows no token learns nothing."""
+
+    server: _Server
+    timeout = _ANSWER_SECONDS
+
+    def do_GET(self) -> None:
+        """Answer with all numbers."""
+        if self.server.token and not self._shows(self.server.token):
+            self._answer(HTTPStatus.UNAUTHORIZED, b"a token is needed\n", {"WWW-Authenticate": "Bearer"})
+        elif self.path.partition("?")[0] not in ("/", "/metrics"):
+            self._answer(HTTPStatus.NOT_FOUND, b"metrics are at /metrics\n", {})
+        else:
+            self._answer(HTTPStatus.OK, self.server.text(), {})
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing on stderr, which is the command's."""
+
+    def _shows(self, token: str) -> bool:
+        shown = self.headers.get("Authorization", "").removeprefix("Bearer ").strip()
+        return hmac.compare_digest(shown.encode(), token.encode())
+
+    def _answer(self, status: HTTPStatus, body: bytes, headers: Mapping[str, str]) -> None:
+        self.send_response(status)
+        for name, value in {"Content-Type": "text/plain; version=0.0.4; charset=utf-8", **headers}.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+class JsonLines:
+    """Writes one JSON object a line, each at once.
+
+    Args:
+        path: the file; what it holds is kept, and lines follow it. None writes to stdout.
+
+    Raises:
+        StorageError: it cannot be written.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self._name = path or Path("stdout")
+        try:
+            # Without a buffer, in which half a line could stay.
+            self._file = FileIO(sys.stdout.fileno() if path is None else path, "a", closefd=path is not None)
+        except OSError as error:
+            raise storage_error(error, self._name, "cannot be written") from error
+
+    def write(self, data: Mapping[str, object]) -> None:
+        """Write one object.
+
+        Raises:
+            StorageError: the disk is full, or whoever reads has gone.
+        """
+        rest = memoryview(json.dumps(data, allow_nan=False).encode() + b"\n")
+        try:
+            while rest:
+                rest = rest[self._file.write(rest) or 0 :]
+        except OSError as error:
+            raise storage_error(error, self._name, "cannot be written") from error
+
+    def close(self) -> None:
+        """Close the file; stdout stays open."""
+        self._file.close()
+
+
+class Outlets:
+    """Where what is seen of a run goes while it goes on; nothing of it reaches the run.
+
+    Args:
+        lines: a file for JSON lines, ``-`` for stdout; None for none.
+        address: where to serve metrics, as ``serving_address`` reads it; None for nowhere.
+
+    Raises:
+        CapacityError: either cannot be had.
+
+    Attributes:
+        problems: what went wrong since.
+    """
+
+    def __init__(self, lines: Path | None, address: str | None) -> None:
+        self.problems: list[str] = []
+        self._lines = JsonLines(None if lines == Path("-") else lines) if lines else None
+        self._server = MetricsServer(serving_address(address)) if address else None
+
+    @property
+    def port(self) -> int | None:
+        """The port at which metrics are served."""
+        return self._server.port if self._server else None
+
+    def start(self) -> None:
+        """Begin to serve; to be called after a command was started, which holds signals back from new threads."""
+        if self._server is not None:
+            self._server.start()
+
+    def show(self, data: Mapping[str, object], gauges: Iterable[Gauge]) -> None:
+        """Let others have the newest: a line of data with the time, and numbers."""
+        if self._server is not None:
+            self._server.show(gauges)
+        if self._lines is not None:
+            try:
+                self._lines.write({"time": datetime.now(UTC).isoformat(timespec="milliseconds"), **data})
+            except CapacityError as error:
+                self._lines.close()
+                self._lines = None
+                self.problems.append(error.one_line())
+
+    def close(self) -> None:
+        """Serve no more, and close the file."""
+        if self._server is not None:
+            self._server.close()
+        if self._lines is not None:
+            self._lines.close()
