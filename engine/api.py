@@ -208,6 +208,17 @@ if TYPE_CHECKING:
     from capacity_tui.engine.observe.history.places import history_place as history_place
     from capacity_tui.engine.observe.history.records import RunRecord as RunRecord
     from capacity_tui.engine.observe.logs import log_figures as _observe_logs_log_figures
+    from capacity_tui.engine.observe.logs import user_expression as _observe_logs_user_expression
+    from capacity_tui.engine.observe.logs.following import LineSplitter as LineSplitter
+    from capacity_tui.engine.observe.logs.line_reader import LineReader as LineReader
+    from capacity_tui.engine.observe.logs.sources import LogSource as LogSource
+    from capacity_tui.engine.observe.logs.sources import open_log as open_log
+    from capacity_tui.engine.observe.monitor.alarms import Alarm as Alarm
+    from capacity_tui.engine.observe.monitor.finding import need_process as need_process
+    from capacity_tui.engine.observe.monitor.finding import output_file as output_file
+    from capacity_tui.engine.observe.monitor.finding import work_folder as work_folder
+    from capacity_tui.engine.observe.monitor.run_monitor import RunMonitor as RunMonitor
+    from capacity_tui.engine.observe.monitor.run_monitor import RunState as RunState
     from capacity_tui.engine.observe.profile.bottleneck import parse_thresholds as parse_thresholds
     from capacity_tui.engine.observe.profile.entry import profile_entry as profile_entry
     from capacity_tui.engine.observe.profile.gauges import gauges_of as gauges_of
@@ -364,6 +375,7 @@ if TYPE_CHECKING:
     sampling_backend = _sampling_kernel_samples.choose_backend
     sampling_grid = _sampling_kernel_samples.grid_of
     read_run_log = _observe_logs_log_figures.read_log
+    parse_log_expression = _observe_logs_user_expression.parse_user_expression
 
 _HOMES = {
     public or name: (home, name)

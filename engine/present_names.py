@@ -67,6 +67,12 @@ from capacity_tui.engine.present.run_history import runs_as_data as runs_as_data
 from capacity_tui.engine.present.runs.profile_page import profile_page as profile_page
 from capacity_tui.engine.present.runs.profile_rows import profile_rows as profile_rows
 from capacity_tui.engine.present.runs.profile_rows import profile_title as profile_title
+from capacity_tui.engine.present.runs.run_report import alarm_as_dict as alarm_as_dict
+from capacity_tui.engine.present.runs.run_report import alarm_line as alarm_line
+from capacity_tui.engine.present.runs.run_report import compared_rows as compared_rows
+from capacity_tui.engine.present.runs.run_report import machine_lines as machine_lines
+from capacity_tui.engine.present.runs.run_report import progress_line as progress_line
+from capacity_tui.engine.present.runs.run_report import run_state_as_dict as run_state_as_dict
 from capacity_tui.engine.present.search_report import SearchTable as SearchTable
 from capacity_tui.engine.present.search_report import progress_text as progress_text
 from capacity_tui.engine.present.search_report import reason_rows as reason_rows

@@ -136,6 +136,8 @@ NAMES = {
     "observe.history.recording": "record:record_run",
     "observe.history.records": "KINDS:RUN_KINDS RunRecord",
     "observe.history.stores": "Wanted:WantedRuns",
+    "observe.logs.following": "LineSplitter",
+    "observe.logs.line_reader": "LineReader",
     "observe.logs.log_figures": "read_log:read_run_log",
     "observe.profile.bottleneck": "parse_thresholds",
     "observe.profile.entry": "profile_entry",
@@ -144,6 +146,11 @@ NAMES = {
     "observe.profile.profile": "Profile ProfilingSummary",
     "observe.profile.profiling": "ProfilingEngine",
     "observe.profile.snapshots": "ResourceSnapshot",
+    "observe.logs.sources": "LogSource open_log",
+    "observe.logs.user_expression": "parse_user_expression:parse_log_expression",
+    "observe.monitor.alarms": "Alarm",
+    "observe.monitor.finding": "need_process output_file work_folder",
+    "observe.monitor.run_monitor": "RunMonitor RunState",
     # Presentation
     "present.benchmark_figures": "benchmark_figure_text benchmark_parts",
     "present.machine_facts": "machine_parts",
@@ -183,6 +190,7 @@ NAMES = {
     "present.sensitivity_report": (
         "TORNADO_HEADS measurement_advice sensitivity_as_data sensitivity_as_markdown tornado_headline tornado_tables"
     ),
+    "present.runs.run_report": "alarm_as_dict alarm_line compared_rows machine_lines progress_line run_state_as_dict",
     "present.side_by_side": "Named side_by_side",
     "present.side_by_side_pages": "ComparisonTable comparison_tables write_comparison",
     "present.summary": (

@@ -67,12 +67,19 @@ class RunningCommand:
     Args:
         words: the command and its arguments.
         environment: its environment; this program's own by default.
+        outputs: file descriptors that take its output and its errors; this program's own by default.
 
     Raises:
         CommandError: it cannot be started.
     """
 
-    def __init__(self, words: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        words: Sequence[str],
+        environment: Mapping[str, str] | None = None,
+        outputs: tuple[int, int] | None = None,
+    ) -> None:
+        self._redirected = [(os.POSIX_SPAWN_DUP2, end, number) for number, end in enumerate(outputs or (), 1)]
         self._floor = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, {*PASSED_ON, signal.SIGCHLD})
         self._started = time.monotonic()
@@ -96,13 +103,22 @@ class RunningCommand:
 
     def _spawn(self, words: tuple[str, ...], environment: dict[str, str]) -> int:
         try:
-            return os.posix_spawnp(words[0], words, environment, setsigmask=self._mask, setsigdef=_AT_DEFAULT)
+            return self._spawn_program(words, environment)
         except OSError as error:
             if error.errno != errno.ENOEXEC:
                 raise
             # A script that names no interpreter is the shell's, as everywhere.
-            shell = ("/bin/sh", *words)
-            return os.posix_spawnp(shell[0], shell, environment, setsigmask=self._mask, setsigdef=_AT_DEFAULT)
+            return self._spawn_program(("/bin/sh", *words), environment)
+
+    def _spawn_program(self, words: tuple[str, ...], environment: dict[str, str]) -> int:
+        return os.posix_spawnp(
+            words[0],
+            words,
+            environment,
+            file_actions=self._redirected,
+            setsigmask=self._mask,
+            setsigdef=_AT_DEFAULT,
+        )
 
     def _ended(self) -> Ended | None:
         pid, status, usage = os.wait4(self.pid, os.WNOHANG | os.WUNTRACED)

@@ -28,6 +28,7 @@ _HOMES = homes_of(
         "history": "history",
         "machine": "configs detect",
         "measure": "calibrate sample",
+        "monitor": "monitor",
         "needs": "need",
         "plans": "plan validate",
         "profile": "profile",

@@ -36,7 +36,7 @@ class RunLog(Row):
     keys: Mapping[str, Texts] = Field({}, description="names of figures where names are written with values")
     summary_signs: tuple[str, ...] = Field((), description="texts by which a line sums up the whole run")
     precisions: Mapping[str, Texts] = Field({}, description="expressions for lines that say the number format")
-    otherwise: bool = Field(False, description="looked at only where no other row reads a line")
+    otherwise: bool = Field(False, description="looked at only where no other row reads a step")
 
     @field_validator("figures", "keys")
     @classmethod

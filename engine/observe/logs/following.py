@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from pathlib import Path
 from typing import BinaryIO
 
@@ -61,13 +63,17 @@ class FollowedFile:
 
     def _open(self) -> BinaryIO | None:
         try:
-            opened = self.path.open("rb")
+            # Without waiting: a pipe would hold up whoever opens it.
+            opened = os.fdopen(os.open(self.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
+            found = os.fstat(opened.fileno())
+            if not stat.S_ISREG(found.st_mode):
+                opened.close()
+                raise OSError(errno.EINVAL, "it is no regular file")
         except OSError as error:
             if not self._told_missing:
                 self._tell(f"waiting for {self.path.name}: {error.strerror or error}")
                 self._told_missing = True
             return None
-        found = os.fstat(opened.fileno())
         identity = (found.st_dev, found.st_ino)
         if identity != self._identity:
             self._identity, self._position, self._head = identity, 0, b""

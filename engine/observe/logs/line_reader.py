@@ -14,7 +14,9 @@ from capacity_tui.engine.observe.logs.named_values import NamedValues, named_in_
 from capacity_tui.engine.observe.logs.user_expression import UserExpression
 
 LONGEST_LINE = 1 << 16
-"""Characters of a line that are looked at: what tells of a step is short."""
+"""Characters of a line that are looked at."""
+LONGEST_WORDS = 2048
+"""Characters in which expressions are looked for: what tells of a step in words is short."""
 
 # Colours and movements of the cursor; titles of windows; control characters that files hold after a crash.
 _TERMINAL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
@@ -24,6 +26,8 @@ _DATE = re.compile(
 )
 _DATE_WITHIN = 120  # characters at the start of a line in which its time stands
 _ANY_LEAP_YEAR = 2000
+_ENOUGH = frozenset({"step", "epoch", "loss", "tokens_per_second", "prompt_tokens_per_second"})
+"""Figures that say that a line was understood."""
 _METRIC = re.compile(rf"(?P<name>[A-Za-z_:][\w:]*)(?:\{{[^}}]*\}})?\s+(?P<value>{NUMBER})(?:\s+\d+)?\s*", re.IGNORECASE)
 _DIGIT = re.compile(r"\d|nan|inf", re.IGNORECASE)
 
@@ -64,7 +68,7 @@ class LineReader:
         """Return figures, program and precision of a line."""
         named = self._named(text)
         figures, program = self.names.figures(named) if named else ({}, "")
-        precision = ""
+        precision, text = "", text[:LONGEST_WORDS]
         for row in self._sure:
             if not any(sign in text for sign in row.signs):
                 continue
@@ -72,10 +76,10 @@ class LineReader:
             found = _figures(row, text)
             program = program or (row.name if found else "")
             figures = {**found, **figures}
-        for row in () if figures else self._otherwise:
-            if any(sign in text for sign in row.signs):
-                figures = _figures(row, text)
-                program = row.name if figures else ""
+        for row in () if figures.keys() & _ENOUGH else self._otherwise:
+            found = _figures(row, text) if any(sign in text for sign in row.signs) else {}
+            program = row.name if found else program
+            figures = {**found, **figures}
         return figures, program, precision
 
     def _named(self, text: str) -> list[tuple[str, object]] | None:

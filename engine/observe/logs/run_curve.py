@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,6 +16,7 @@ from capacity_tui.engine.observe.logs.entry import LogEntry
 MOST_POINTS = 20_000
 """Steps that are kept at least."""
 
+_LEAST_TIMED = 4
 Numbers = NDArray[np.float64]
 
 
@@ -80,30 +81,36 @@ class RunCurve:
 
     def step_seconds(self) -> tuple[Numbers, Numbers]:
         """Return steps and what each step took: as told, else by the log's times, else as they came."""
-        return self._seconds(lambda before, point: point.figures.get("step_seconds") or _since(before, point))
+        told = self._told_seconds()
+        return told if told[0].size else self._timed_seconds()
 
     def passed_seconds(self) -> tuple[Numbers, Numbers]:
         """Return steps and what passed for each, evaluations and checkpoints included: by times, else as told."""
-        return self._seconds(
-            lambda before, point: (
-                found if math.isfinite(found := _since(before, point)) else point.figures.get("step_seconds", math.nan)
-            )
-        )
+        timed = self._timed_seconds()
+        return timed if timed[0].size >= _LEAST_TIMED else self._told_seconds()
 
     def arrivals(self) -> Numbers:
         """Return when steps came, on the clock of whoever looked."""
         found = np.asarray([point.arrived_at for point in self.points], dtype=np.float64)
         return found[np.isfinite(found)]
 
-    def _seconds(self, found_of: Callable[[Point, Point], float]) -> tuple[Numbers, Numbers]:
+    def _told_seconds(self) -> tuple[Numbers, Numbers]:
+        steps, seconds = self.column("step_seconds")
+        usable = np.isfinite(seconds) & (seconds > 0)
+        return steps[usable], seconds[usable]
+
+    def _timed_seconds(self) -> tuple[Numbers, Numbers]:
+        """Return what a step took between points that came at different times: several may come at once."""
+        logged = any(math.isfinite(point.logged_at) for point in self.points)
         steps, seconds = [], []
-        before = Point(0.0, {})
+        before, then = 0.0, math.nan
         for point in self.points:
-            found = found_of(before, point)
-            if math.isfinite(found) and found > 0:
+            at = point.logged_at if logged else point.arrived_at
+            if math.isfinite(at) and math.isfinite(then) and at > then and point.step > before:
                 steps.append(point.step)
-                seconds.append(found)
-            before = point
+                seconds.append((at - then) / (point.step - before))
+            if math.isfinite(at) and at != then:
+                before, then = point.step, at
         return np.asarray(steps, dtype=np.float64), np.asarray(seconds, dtype=np.float64)
 
     def _take(self, entry: LogEntry, arrived_at: float) -> None:
@@ -158,11 +165,3 @@ class RunCurve:
     def _whole_step(self, figures: dict[str, float]) -> float:
         """Return steps of the whole run from those of an epoch."""
         return figures.get("epoch", 0.0) * figures.get("epoch_steps", 0.0) + figures["epoch_step"]
-
-
-def _since(before: Point, point: Point) -> float:
-    """Return seconds a step between two points."""
-    for then, now in ((before.logged_at, point.logged_at), (before.arrived_at, point.arrived_at)):
-        if math.isfinite(then) and math.isfinite(now) and point.step > before.step:
-            return (now - then) / (point.step - before.step)
-    return math.nan

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from capacity_tui.engine.estimate.estimate import Answer
-from capacity_tui.engine.estimate.figures import LESS, METRICS, MORE, read_figure
+from capacity_tui.engine.estimate.figures import LESS, METRICS, MORE, Metric, figure
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.observe.logs.run_curve import RunCurve
 from capacity_tui.engine.observe.monitor.run_samples import RunSamples
@@ -31,16 +31,21 @@ class Compared:
     """A figure predicted and measured.
 
     Attributes:
-        key: result key.
+        metric: the figure, in the words of the run.
         predicted: with its range; both ends are the value where no range is known.
         actual: measured of late.
         side: on which side of the range it lies.
     """
 
-    key: str
+    metric: Metric
     predicted: Interval
     actual: float
     side: Side
+
+    @property
+    def key(self) -> str:
+        """Its result key."""
+        return self.metric.key
 
     @property
     def ratio(self) -> float:
@@ -75,13 +80,15 @@ def compare(actual: Mapping[str, float], answer: Answer) -> tuple[Compared, ...]
 
 def _compared(actual: Mapping[str, float], answer: Answer) -> Iterator[Compared]:
     for key, value in actual.items():
-        found = read_figure(answer.estimate, key)
-        if found is None:
+        found = figure(answer.estimate, key)
+        if found.value is None:
             continue
-        predicted = found if isinstance(found, Interval) else Interval(found, found, found)
+        predicted = found.value if isinstance(found.value, Interval) else Interval(*3 * (found.value,))
         low, high = mean(predicted.low), mean(predicted.high)
         if math.isfinite(low) and math.isfinite(high):
-            yield Compared(key, Interval(mean(predicted.value), low, high), value, _side(key, value, low, high))
+            yield Compared(
+                found.metric, Interval(mean(predicted.value), low, high), value, _side(key, value, low, high)
+            )
 
 
 def _side(key: str, actual: float, low: float, high: float) -> Side:
@@ -98,7 +105,7 @@ def _of_trained(curve: RunCurve, answer: Answer | None, newest: int) -> dict[str
     seconds = curve.step_seconds()[1]
     # The first step compiles, allocates and fills caches.
     steady = seconds[1:] if seconds.size > 1 else seconds
-    step = float(np.median(steady[-newest:])) if steady.size else 0.0
+    step = float(np.median(steady[-newest:])) if steady.size else curve.latest.get("step_seconds", 0.0)
     if step > 0:
         found[STEP] = step
     each = _recent(curve, "tokens_per_second_per_device", newest)

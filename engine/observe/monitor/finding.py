@@ -21,7 +21,7 @@ def need_process(pid: int) -> None:
         NoProcessError: there is none of this number.
     """
     if pid < 1 or not psutil.pid_exists(pid):
-        raise NoProcessError(f"no process has the number {pid}", hint="see ps, or nvidia-smi for those on a GPU")
+        raise NoProcessError(f"no process has the number {pid}", hint="ps -e lists those that run")
 
 
 def output_file(pid: int) -> Path | None:

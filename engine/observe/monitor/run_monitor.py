@@ -101,9 +101,9 @@ class RunMonitor:
         """Whether the processes that are watched still live; without any, yes."""
         return self._tree is None or self._tree.alive
 
-    def take(self, entries: Iterable[LogEntry]) -> None:
-        """Take what the run's output told just now."""
-        self._take(list(entries), self._clock())
+    def take(self, entries: Iterable[LogEntry], at: float) -> None:
+        """Take what the run's output told at a time on the monotonic clock."""
+        self.curve.add((self._with_rates(entry, at) for entry in entries), at)
 
     def look(self, last: bool = False) -> RunState:
         """Read what is new of log and machine, and return how the run stands.
@@ -114,7 +114,8 @@ class RunMonitor:
         at = self._clock()
         if self._log is not None:
             # What stood there before says nothing of when it came.
-            self._take(self._log.poll(last), at if self._polled else math.nan)
+            entries = [self._with_rates(entry, at) for entry in self._log.poll(last)]
+            self.curve.add(entries, at if self._polled else math.nan)
             self._polled = True
         observation = None
         if self._tree is not None and self._sampler is not None:
@@ -170,14 +171,11 @@ class RunMonitor:
         if self._sampler is not None:
             self._sampler.close()
 
-    def _take(self, entries: list[LogEntry], at: float) -> None:
-        self.curve.add((self._with_rates(entry) for entry in entries), at)
-
-    def _with_rates(self, entry: LogEntry) -> LogEntry:
+    def _with_rates(self, entry: LogEntry, at: float) -> LogEntry:
         """Return an entry with what its running totals grew by a second, where it belongs to no step."""
         if "step" in entry.figures or "loss" in entry.figures:
             return entry
-        at, rates = self._clock(), {}
+        rates: dict[str, float] = {}
         for total, rate in _TOTALS.items():
             if total not in entry.figures:
                 continue

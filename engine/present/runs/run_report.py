@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 
-from capacity_tui.engine.estimate.figures import METRICS
 from capacity_tui.engine.machine.vendors.vendor import GpuSample
 from capacity_tui.engine.observe.monitor.alarms import Alarm
 from capacity_tui.engine.observe.monitor.comparison import STEP, TOKENS, Compared
@@ -79,7 +78,10 @@ def progress_line(state: RunState) -> str:
 
 def compared_rows(state: RunState) -> list[tuple[str, str, str, str]]:
     """Return figures predicted and measured: name, predicted with its range, now, and the verdict."""
-    return [(_label(each), _band(each), _written(each.key, each.actual), _verdict(each)) for each in state.compared]
+    return [
+        (each.metric.label, _band(each), _written(each.metric.unit, each.actual), _verdict(each))
+        for each in state.compared
+    ]
 
 
 def machine_lines(state: RunState) -> list[str]:
@@ -162,16 +164,12 @@ def _gpu_line(gpu: GpuSample) -> str:
     return f"GPU {gpu.index}  {busy} busy  {used} of {total}  {power}  {heat}{held}"
 
 
-def _label(each: Compared) -> str:
-    return METRICS[each.key].label
-
-
-def _written(key: str, value: float) -> str:
-    return format_quantity(value, METRICS[key].unit)
+def _written(unit: str, value: float) -> str:
+    return format_quantity(value, unit)
 
 
 def _band(each: Compared) -> str:
-    value, low, high = (_written(each.key, float(end)) for end in _ends_of(each.predicted))
+    value, low, high = (_written(each.metric.unit, float(end)) for end in _ends_of(each.predicted))
     return value if low == high else f"{value} ({low} - {high})"
 
 

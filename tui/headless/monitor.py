@@ -1,0 +1,149 @@
+"""``monitor``: watches a run by its log, its processes or its output, and lays what was predicted beside it."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from capacity_tui.tui.headless.kept import history_option, keep_entries
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.api import Answer, LineReader, LogSource, RunMonitor, RunState
+    from capacity_tui.tui.headless.monitor_output import RunOutput
+
+LEAST_INTERVAL = 0.2
+_FIRST_RATES = 0.5
+"""Seconds between the two samples of ``--once`` that rates need."""
+
+
+@click.command(context_settings={"allow_interspersed_args": False})
+@click.option("--pid", metavar="N", type=int, help="Watch a process and all that it started; its output, if a file.")
+@click.option("--log", "log_place", metavar="FILE",
+              help="Follow a log: text, JSON, CSV, event files, a folder with one, or a page of metrics.")  # fmt: skip
+@click.option("--plan", "plan_name", metavar="PLAN", help="The plan that the run follows, to compare it with.")
+@click.option("--pattern", "patterns", metavar="REGEX", multiple=True,
+              help="An expression of your own, with groups named as figures, such as 'it (?P<step>[0-9]+)', or "
+              "loss=json:KEY; may be repeated.")  # fmt: skip
+@click.option("--interval", metavar="SECONDS", type=click.FloatRange(LEAST_INTERVAL), default=2.0, show_default=True,
+              help="Time between looks.")  # fmt: skip
+@click.option("--once", is_flag=True, help="Say how the run stands, and end.")
+@click.option("--json", "as_json", is_flag=True, help="Write one JSON object a line, for every look and event.")
+@history_option
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+def monitor(
+    pid: int | None,
+    log_place: str | None,
+    plan_name: str | None,
+    patterns: tuple[str, ...],
+    interval: float,
+    once: bool,
+    as_json: bool,
+    no_history: bool,
+    command: tuple[str, ...],
+) -> int:
+    """Watch a run: how far it is, how fast, how long it goes on, what goes wrong, and what was predicted of it.
+
+    Name a log, a process, or a command behind `--`, whose output, signals and exit code stay as they are. Logs of the
+    usual training programs and inference engines are known; Ctrl-C ends the watching of a log or a process.
+    """
+    from capacity_tui.engine.api import (
+        LineReader,
+        RunMonitor,
+        need_process,
+        output_file,
+        parse_log_expression,
+    )
+
+    if command and pid is not None:
+        raise click.UsageError("give --pid or a command, not both")
+    if not command and pid is None and log_place is None:
+        raise click.UsageError("give --log FILE, --pid N, or a command behind --")
+    if command and once:
+        raise click.UsageError("--once looks at a run that is there: leave it out with a command")
+    reader = LineReader(own=[parse_log_expression(text) for text in patterns])
+    answer = None if plan_name is None else _estimated(plan_name)
+    if pid is not None:
+        need_process(pid)
+        found = output_file(pid) if log_place is None else None
+        log_place = log_place if found is None else str(found)
+    log = _opened(log_place, reader, must_exist=once)
+    if command:
+        from capacity_tui.tui.headless.monitored_command import watch_command
+
+        return watch_command(command, log, reader, answer, interval, as_json, no_history)
+    run = RunMonitor(log, pid, answer, _folders(log_place, pid))
+    try:
+        return _watched(run, interval, once, as_json, no_history)
+    finally:
+        run.close()
+
+
+def _watched(run: RunMonitor, interval: float, once: bool, as_json: bool, no_history: bool) -> int:
+    """Watch until the process ends or the user has enough; return the exit code."""
+    from capacity_tui.tui.headless.monitor_output import output_for
+
+    with output_for(sys.stdout, as_json, once) as output:
+        state = _until_over(run, output, interval, once)
+    entry = None if once else run.entry(state)
+    if entry is not None:
+        keep_entries([entry], no_history)
+    return 0
+
+
+def _until_over(run: RunMonitor, output: RunOutput, interval: float, once: bool) -> RunState:
+    """Look again and again; return the last state. What asks the program to end ends the watching in good order."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    state = run.look(last=once)
+    try:
+        if once:
+            if state.observation is not None:
+                time.sleep(_FIRST_RATES)
+                state = run.look(last=True)
+            output.show(state, last=True)
+            return state
+        while run.alive:
+            output.show(state)
+            time.sleep(interval)
+            state = run.look()
+    except KeyboardInterrupt:
+        pass
+    state = run.look(last=True)
+    output.show(state, last=True)
+    return state
+
+
+def _estimated(plan_name: str) -> Answer:
+    from capacity_tui.engine.api import answer
+    from capacity_tui.tui.headless.plans import machine_for, read_plan
+
+    plan = read_plan(plan_name)
+    return answer(plan, machine_for(plan))
+
+
+def _opened(place: str | None, reader: LineReader, must_exist: bool) -> LogSource | None:
+    """Return the log at a place; one that does not exist yet is waited for, unless it is looked at but once.
+
+    Raises:
+        CapacityError: it is not there, or the folder holds none.
+    """
+    from capacity_tui.engine.api import Place, StorageError, open_log
+
+    if place is None:
+        return None
+    if must_exist and "://" not in place and not Path(place).exists():
+        raise StorageError("there is no such log", hint="without --once it is waited for", place=Place(place))
+    return open_log(place, reader)
+
+
+def _folders(place: str | None, pid: int | None) -> tuple[Path, ...]:
+    """Return folders on whose disks a run may write."""
+    from capacity_tui.engine.api import work_folder
+
+    found = [] if place is None or "://" in place else [Path(place).absolute().parent]
+    work = None if pid is None else work_folder(pid)
+    return tuple(dict.fromkeys([*found, *([work] if work else [])]))

@@ -1,0 +1,152 @@
+"""How a watched run is shown: JSON lines, plain lines, or one block that repaints itself."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, TYPE_CHECKING, Protocol
+
+from capacity_tui.engine.api import printable, printable_lines
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+    from rich.live import Live
+
+    from capacity_tui.engine.api import Alarm, RunState
+
+_MOST_ALARMS = 6
+"""Alarms that the block shows, the newest."""
+_MARKS = {"note": "-", "warning": "!", "error": "x"}
+
+
+class RunOutput(Protocol):
+    """Where a watched run is shown."""
+
+    def show(self, state: RunState, last: bool = False) -> None:
+        """Show how the run stands, and what is new."""
+
+
+class JsonLines:
+    """One JSON object a line."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+
+    def show(self, state: RunState, last: bool = False) -> None:
+        """Write notices, alarms and the state."""
+        from capacity_tui.engine.api import alarm_as_dict, run_state_as_dict
+
+        for notice in state.notices:
+            self.event({"event": "notice", "text": notice})
+        for alarm in state.alarms:
+            self.event(alarm_as_dict(alarm))
+        self.event({**run_state_as_dict(state), "last": last})
+
+    def event(self, data: dict[str, object]) -> None:
+        """Write one object."""
+        from capacity_tui.engine.api import to_json
+
+        self._stream.write(to_json(data, one_line=True))
+        self._stream.flush()
+
+
+class PlainLines:
+    """A line for each look that brought something new; all there is to say with the last."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+        self._said = ""
+
+    def show(self, state: RunState, last: bool = False) -> None:
+        """Write what is new."""
+        from capacity_tui.engine.api import alarm_line, progress_line
+
+        lines = [f"note: {notice}" for notice in state.notices]
+        lines += [alarm_line(alarm) for alarm in state.alarms]
+        progress = progress_line(state)
+        if progress != self._said or last:
+            lines.append(progress)
+            self._said = progress
+        if last:
+            lines += _ending(state)
+        for line in lines:
+            self._stream.write(f"{printable(line)}\n")
+        self._stream.flush()
+
+
+class LiveBlock:
+    """One block at the foot of the terminal; what a command writes goes by above it."""
+
+    def __init__(self, console: Console, live: Live) -> None:
+        self._console = console
+        self._live = live
+        self._alarms: list[Alarm] = []
+
+    def show(self, state: RunState, last: bool = False) -> None:  # noqa: ARG002 - the block stays as it is
+        """Repaint the block."""
+        self._alarms = [*self._alarms, *state.alarms][-_MOST_ALARMS:]
+        for notice in state.notices:
+            self.above(f"note: {notice}")
+        self._live.update(self._block(state), refresh=True)
+
+    def above(self, text: str) -> None:
+        """Print a line above the block."""
+        from rich.text import Text
+
+        self._console.print(Text.from_ansi(printable_lines(text) if "\x1b" not in text else text), highlight=False)
+
+    def _block(self, state: RunState) -> RenderableType:
+        from rich.console import Group
+        from rich.table import Table
+        from rich.text import Text
+
+        from capacity_tui.engine.api import alarm_line, compared_rows, machine_lines, progress_line
+
+        parts: list[RenderableType] = [Text(printable(progress_line(state)), style="bold", no_wrap=True)]
+        rows = compared_rows(state)
+        if rows:
+            table = Table(box=None, pad_edge=False, show_edge=False)
+            for head in ("", "predicted", "now", "verdict"):
+                table.add_column(Text(head, style="dim"), no_wrap=True)
+            for row in rows:
+                table.add_row(*(Text(printable(cell)) for cell in row))
+            parts.append(table)
+        parts += [Text(f"why: {printable(reason.text)}") for reason in state.reasons]
+        parts += [Text(printable(line), style="dim", no_wrap=True) for line in machine_lines(state)]
+        parts += [Text(f"{_MARKS[alarm.level]} {printable(alarm_line(alarm))}") for alarm in self._alarms]
+        return Group(*parts)
+
+
+@contextmanager
+def output_for(stream: IO[str], as_json: bool, once: bool = False) -> Iterator[JsonLines | PlainLines | LiveBlock]:
+    """Yield what shows a run on a stream: on a terminal a block, unless it is looked at but once."""
+    if as_json:
+        yield JsonLines(stream)
+    elif once or not stream.isatty():
+        yield PlainLines(stream)
+    else:
+        from rich.console import Console
+        from rich.live import Live
+
+        console = Console(file=stream, markup=False, highlight=False, emoji=False)
+        # Nothing repaints by itself: the block changes when a look brings something.
+        with Live(console=console, auto_refresh=False, redirect_stdout=False, redirect_stderr=False) as live:
+            yield LiveBlock(console, live)
+
+
+def _ending(state: RunState) -> Iterator[str]:
+    """Yield what a plain text says beside the progress."""
+    from capacity_tui.engine.api import compared_rows, machine_lines
+
+    rows = compared_rows(state)
+    widths = [max(len(row[column]) for row in rows) for column in range(4)] if rows else []
+    for row in rows:
+        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+    yield from (f"why: {reason.text}" for reason in state.reasons)
+    yield from machine_lines(state)
+
+
+def stream_of_events(as_json: bool) -> IO[str]:
+    """Return where a run is shown whose own output goes to stdout: JSON takes stdout for itself."""
+    return sys.stdout if as_json else sys.stderr
