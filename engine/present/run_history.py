@@ -16,7 +16,9 @@ from capacity_tui.engine.present.plan_values import plan_value_text
 from capacity_tui.engine.printable import printable
 from capacity_tui.engine.units import PERCENT, format_number
 
-LIST_HEADS = ("id", "started (UTC)", "kind", "model", "hardware", "memory", "measured", "step", "measured", "ratio")
+LIST_HEADS = (
+    "id", "started (UTC)", "kind", "model", "memory", "step", "ratio", "hardware", "measured memory", "measured step",
+)  # fmt: skip
 FIGURE_HEADS = ("figure", "predicted", "range", "measured", "ratio")
 COMPARED_HEADS = ("", "first", "second", "change")
 _MEMORY, _STEP = "memory.reserved_bytes", "computation.step_seconds"
@@ -39,12 +41,12 @@ def list_rows(runs: Sequence[RunRecord]) -> list[tuple[str, ...]]:
             run.started[:_TO_THE_MINUTE].replace("T", " "),
             run.kind,
             printable(run.model) or _NONE,
-            printable(_hardware(run)) or _NONE,
             _predicted(run, _MEMORY),
-            _actual(run, _MEMORY),
             _predicted(run, _STEP),
-            _actual(run, _STEP),
             _ratio(run.ratio.get(_STEP, run.ratio.get(_MEMORY))),
+            printable(_hardware(run)) or _NONE,
+            _actual(run, _MEMORY),
+            _actual(run, _STEP),
         )
         for run in runs
     ]
@@ -52,6 +54,7 @@ def list_rows(runs: Sequence[RunRecord]) -> list[tuple[str, ...]]:
 
 def heading(run: RunRecord) -> Iterator[tuple[str, str]]:
     """Yield what there is to tell of an entry besides its figures, each with its name."""
+    yield "id", run.id
     yield "kind", run.kind
     yield "started", run.started
     if run.plan is not None:
@@ -59,7 +62,7 @@ def heading(run: RunRecord) -> Iterator[tuple[str, str]]:
         yield "model", run.model
     for name, value in (*run.machine.items(), *run.details.items()):
         if not isinstance(value, Mapping) and value not in ("", None):
-            yield name.replace("_", " "), _words(value)
+            yield "host" if name == "name" else name.replace("_", " "), _words(value)
 
 
 def figure_rows(run: RunRecord) -> list[tuple[str, ...]]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.api import History, RunRecord, WantedRuns
 
 _LISTED = 20
+_FLUSH_RIGHT = frozenset({4, 5, 6, 8, 9})
 _FORMS = {".csv": "csv", ".jsonl": "jsonl", ".json": "json"}
 _AGO = re.compile(r"[\d.]+\s*[a-z]+")
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
@@ -71,7 +72,7 @@ def list_runs(
         tell("nothing is kept yet" if not (kinds or model or hardware or since or measured) else "nothing is found")
         return
     rows = run_list_rows(found)
-    listing = Listing(RUN_LIST_HEADS, rows, frozenset(range(5, len(RUN_LIST_HEADS))), frozenset(range(4)))
+    listing = Listing(RUN_LIST_HEADS, rows, _FLUSH_RIGHT, frozenset(range(4)))
     write(as_text([listing], output is not None), output)
 
 

@@ -28,6 +28,7 @@ BUSY_SECONDS = 2.0
 """How long another program may hold the file; what cannot be stored by then waits beside it."""
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 _PRIMARY = 0xFF
+_MODE = 0o600
 _HINTS = {
     sqlite3.SQLITE_BUSY: "another program holds it: try again",
     sqlite3.SQLITE_LOCKED: "another program holds it: try again",
@@ -51,8 +52,8 @@ def opened(path: Path, migrations: Sequence[Sequence[str]] = MIGRATIONS) -> Iter
         StorageError: it cannot be used; nothing that was stored is lost.
         DamagedError: it is damaged.
     """
-    make_folder(path.parent)
-    with told(path), closing(_connected(path, "rwc")) as connection:
+    _make(path)
+    with told(path), closing(_connected(path, "rw")) as connection:
         version = _version(connection, path, len(migrations))
         if version < len(migrations):
             _migrate(connection, path, migrations)
@@ -113,6 +114,17 @@ def moved_aside(path: Path) -> Path:
         except OSError as error:
             raise storage_error(error, beside, "cannot be moved aside") from error
     return aside
+
+
+def _make(path: Path) -> None:
+    """Make the file that only the user may read, if it is not there."""
+    make_folder(path.parent)
+    try:
+        path.touch(_MODE, exist_ok=False)
+    except FileExistsError:
+        return
+    except OSError as error:
+        raise storage_error(error, path, "cannot be written") from error
 
 
 def _connected(path: Path, mode: str, more: str = "") -> sqlite3.Connection:
@@ -182,6 +194,7 @@ def _keep_copy(path: Path, version: int) -> None:
         return
     draft = copy.with_name(f"{copy.name}.part")
     draft.unlink(missing_ok=True)
+    _make(draft)
     with closing(_connected(path, "ro")) as source, closing(sqlite3.connect(draft)) as target:
         source.backup(target)
     draft.rename(copy)
