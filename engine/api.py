@@ -162,6 +162,8 @@ if TYPE_CHECKING:
     from capacity_tui.engine.fleet.recommend import DeadlineQuestion as DeadlineQuestion
     from capacity_tui.engine.fleet.recommend import recommend as recommend
     from capacity_tui.engine.fleet.regions import by_region as by_region
+    from capacity_tui.engine.fleet.scheduling import schedule as _fleet_scheduling_schedule
+    from capacity_tui.engine.fleet.scheduling.schedule import schedule as schedule
     from capacity_tui.engine.fleet.serving.load_curve import load_curve as load_curve
     from capacity_tui.engine.fleet.serving.question import ServingQuestion as ServingQuestion
     from capacity_tui.engine.fleet.serving.serve import serve as serve
@@ -361,6 +363,7 @@ if TYPE_CHECKING:
     ACCURACY_VERDICT_HEADINGS = _accuracy_render.VERDICT_HEADINGS
     accuracy_verdict_rows = _accuracy_render.verdict_rows
     read_shared_runs = _accuracy_shared_runs.read_shared
+    read_schedule = _fleet_scheduling_schedule.read_entries
     AuditFinding = _choose_audit.Finding
     evaluate_measurements = _accuracy_report.evaluate
     AccuracyScores = _accuracy_scoring.Scores

@@ -73,6 +73,8 @@ from capacity_tui.engine.present.runs.run_report import compared_rows as compare
 from capacity_tui.engine.present.runs.run_report import machine_lines as machine_lines
 from capacity_tui.engine.present.runs.run_report import progress_line as progress_line
 from capacity_tui.engine.present.runs.run_report import run_state_as_dict as run_state_as_dict
+from capacity_tui.engine.present.schedule_report import schedule_as_dict as schedule_as_dict
+from capacity_tui.engine.present.schedule_report import schedule_parts as schedule_parts
 from capacity_tui.engine.present.search_report import SearchTable as SearchTable
 from capacity_tui.engine.present.search_report import progress_text as progress_text
 from capacity_tui.engine.present.search_report import reason_rows as reason_rows

@@ -89,6 +89,7 @@ NAMES = {
     "fleet.price_feed": "refresh_prices",
     "fleet.price_list": "ListedPrices price_list price_rows prices_as_csv",
     "fleet.regions": "by_region",
+    "fleet.scheduling.schedule": "read_entries:read_schedule schedule",
     "fleet.serving.load_curve": "load_curve",
     "fleet.serving.question": "ServingQuestion",
     "fleet.serving.serve": "serve",
@@ -186,6 +187,7 @@ NAMES = {
     ),
     "present.search_report": "SearchTable progress_text reason_rows search_as_dict search_lines search_table",
     "present.regions_report": "regions_as_dict regions_parts",
+    "present.schedule_report": "schedule_as_dict schedule_parts",
     "present.serving_fleet": "serving_as_dict serving_parts",
     "present.sensitivity_report": (
         "TORNADO_HEADS measurement_advice sensitivity_as_data sensitivity_as_markdown tornado_headline tornado_tables"

@@ -14,6 +14,7 @@ _HOMES = homes_of(
         "prices": "prices",
         "regions": "regions",
         "recommend": "recommend",
+        "schedule": "schedule",
         "serve": "serve",
         "sizes": "sizes",
         "workload_sets": "sets",
