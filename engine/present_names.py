@@ -34,6 +34,11 @@ from capacity_tui.engine.present.migration import migration_rows as migration_ro
 from capacity_tui.engine.present.migration import runs_parts as runs_parts
 from capacity_tui.engine.present.migration import write_migration as write_migration
 from capacity_tui.engine.present.migration import write_runs as write_runs
+from capacity_tui.engine.present.migration_analyzer import AWSGPUMigrationAnalyzer as AWSGPUMigrationAnalyzer
+from capacity_tui.engine.present.migration_analyzer import MigrationReport as MigrationReport
+from capacity_tui.engine.present.migration_analyzer import ModelSize as ModelSize
+from capacity_tui.engine.present.migration_analyzer import RunReport as RunReport
+from capacity_tui.engine.present.migration_analyzer import WorkloadType as WorkloadType
 from capacity_tui.engine.present.needed import needed_as_dict as needed_as_dict
 from capacity_tui.engine.present.needed import needed_parts as needed_parts
 from capacity_tui.engine.present.offer_explanation import offer_explanation as offer_explanation

@@ -170,6 +170,7 @@ NAMES = {
         "MIGRATION_HEADS MIGRATION_RIGHT migration_as_dict migration_parts migration_rows runs_parts write_migration "
         "write_runs"
     ),
+    "present.migration_analyzer": "AWSGPUMigrationAnalyzer MigrationReport ModelSize RunReport WorkloadType",
     "present.needed": "needed_as_dict needed_parts",
     "present.plan_values": "SWITCH plan_value_text",
     "present.markdown": "to_markdown",

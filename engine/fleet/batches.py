@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from capacity_tui.engine.catalog import Catalog, Workload, load_catalog
 from capacity_tui.engine.errors import CapacityError
@@ -46,6 +46,7 @@ def run_workloads(
     catalog: Catalog | None = None,
     told: Callable[[str, Migration], None] | None = None,
     stopped: Callable[[], bool] = lambda: False,
+    instances: tuple[str, ...] = (),
 ) -> Iterator[WorkloadRun]:
     """Yield what moving each of some workloads would bring; one that cannot be estimated does not keep the rest.
 
@@ -54,6 +55,7 @@ def run_workloads(
         catalog: facts; the shipped ones with the user's own by default.
         told: gets the id of the workload at work and what was found so far.
         stopped: asked between instances whether to stop.
+        instances: instances to compare with, or a provider for all of its own; none for all.
 
     Raises:
         CatalogError: no workload is called that.
@@ -62,7 +64,7 @@ def run_workloads(
     rows = [facts.workloads.find(name) for name in dict.fromkeys(names)]
     for row in rows:
         if not stopped():
-            yield _run(row, facts, told, stopped)
+            yield _run(row, instances, facts, told, stopped)
 
 
 def workloads_of(sets: Iterable[str], catalog: Catalog) -> tuple[str, ...]:
@@ -77,6 +79,7 @@ def workloads_of(sets: Iterable[str], catalog: Catalog) -> tuple[str, ...]:
 
 def _run(
     row: Workload,
+    instances: tuple[str, ...],
     catalog: Catalog,
     told: Callable[[str, Migration], None] | None,
     stopped: Callable[[], bool],
@@ -86,7 +89,8 @@ def _run(
             told(row.id, so_far)
 
     try:
-        found = migrate(question_of_workload(row, catalog), catalog, None, tell, stopped)
+        question = replace(question_of_workload(row, catalog), instances=instances)
+        found = migrate(question, catalog, None, tell, stopped)
     except CapacityError as error:
         return WorkloadRun(row.id, row.name, row.expected_outcome, None, error.one_line())
     return WorkloadRun(row.id, row.name, row.expected_outcome, found)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog, Instance, load_catalog
+from capacity_tui.engine.catalog.rows.workloads import HOURS_OF_A_MONTH
 from capacity_tui.engine.choose.advice.host_requirements import kept_bytes
 from capacity_tui.engine.choose.modes.modes import fill
 from capacity_tui.engine.choose.search.answer import Answer as SearchAnswer
@@ -37,7 +38,6 @@ SHOWN = 3
 _TRIED, _MOST_DEVICES = 60, 64
 _INSTANCE, _DEVICES = "hardware.name", "hardware.devices"
 _CHECKPOINTING, _RECOMPUTED = "training.checkpointing", ("none", "full")
-_MONTH_HOURS = 720.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +244,7 @@ class _Describing:
         disk = min(own, key=lambda disk: disk.usd_per_gb_month, default=None)
         if disk is None:
             return None
-        return mean(holding_price(held / GIGA, seconds / HOUR_SECONDS / _MONTH_HOURS, disk).usd)
+        return mean(holding_price(held / GIGA, seconds / HOUR_SECONDS / HOURS_OF_A_MONTH, disk).usd)
 
 
 def _most(value: Number) -> float:

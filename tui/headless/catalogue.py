@@ -10,6 +10,7 @@ import click
 
 from capacity_tui.tui.headless import completion
 from capacity_tui.tui.headless import known_models as known
+from capacity_tui.tui.headless.fleet.config import config_option
 from capacity_tui.tui.headless.listings import (
     contains,
     fields,
@@ -129,12 +130,15 @@ def instances(listing: bool, details: str | None, text: str, wanted: str | None,
 @click.command()
 @listing_options
 @click.option("--details", metavar="ID", help="All that is known about one.")
-def workloads(listing: bool, details: str | None, text: str, wanted: str | None, output: Path | None) -> None:
+@config_option
+def workloads(
+    listing: bool, details: str | None, text: str, wanted: str | None, output: Path | None, config: Path | None
+) -> None:
     """List the workloads that `fleet run` can compare instances for."""
     del listing
     from capacity_tui.engine.api import load_catalog
 
-    table = load_catalog().workloads
+    table = load_catalog(fleet_files=config).workloads
     tell_problems(table.problems)
     form = wanted or format_of(output)
     if details is not None:

@@ -23,6 +23,11 @@ def words() -> Mapping[str, Any]:
     return found
 
 
+def guide_instances() -> tuple[str, ...]:
+    """Return the names of the guide's instances."""
+    return tuple(words()["instances"])
+
+
 def add_entries(said: Said, id_of: Callable[[str], str | None], section: str, document: Document, at: KeyPath) -> None:
     """Add the rows of one section of a file.
 

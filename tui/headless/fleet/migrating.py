@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from capacity_tui.tui.headless import completion
+from capacity_tui.tui.headless.fleet.config import config_option
 from capacity_tui.tui.headless.output import as_text, format_of, format_option, output_option, tell_problems, write
 from capacity_tui.tui.headless.plans import changed_plan, machine_for
 from capacity_tui.tui.headless.questions import interrupted, names_of
@@ -50,6 +51,7 @@ _top_option = click.option(
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", shell_complete=completion.fields,
               help="Change a value of the job's plan first; may be repeated.")  # fmt: skip
 @_top_option
+@config_option
 @format_option(*_FORMS)
 @output_option
 def migrate(
@@ -67,6 +69,7 @@ def migrate(
     data: str | None,
     settings: tuple[str, ...],
     top: int,
+    config: Path | None,
     wanted: str | None,
     output: Path | None,
 ) -> int:
@@ -87,7 +90,7 @@ def migrate(
     )
     from capacity_tui.engine.api import migrate as find
 
-    catalog = load_catalog()
+    catalog = load_catalog(fleet_files=config)
     tell_problems(catalog.instances.problems)
     job = JobWords(
         instance=instance,
@@ -119,26 +122,28 @@ def migrate(
 @click.command()
 @click.argument("workloads", nargs=-1, metavar="[WORKLOAD]...")
 @_top_option
+@config_option
 @format_option(*_FORMS)
 @output_option
-def run(workloads: tuple[str, ...], top: int, wanted: str | None, output: Path | None) -> int:
+def run(workloads: tuple[str, ...], top: int, config: Path | None, wanted: str | None, output: Path | None) -> int:
     """Find out for workloads of the catalogue whether to move; without any, for those of basic_demos."""
     from capacity_tui.engine.api import load_catalog, workloads_of
 
-    catalog = load_catalog()
+    catalog = load_catalog(fleet_files=config)
     return _run(workloads or workloads_of((), catalog), catalog, top, wanted, output)
 
 
 @click.command("set")
 @click.argument("names", nargs=-1, metavar="[SET]...")
 @_top_option
+@config_option
 @format_option(*_FORMS)
 @output_option
-def run_set(names: tuple[str, ...], top: int, wanted: str | None, output: Path | None) -> int:
+def run_set(names: tuple[str, ...], top: int, config: Path | None, wanted: str | None, output: Path | None) -> int:
     """Find out for all workloads of sets whether to move; without any, for those of basic_demos."""
     from capacity_tui.engine.api import load_catalog, workloads_of
 
-    catalog = load_catalog()
+    catalog = load_catalog(fleet_files=config)
     return _run(workloads_of(names, catalog), catalog, top, wanted, output)
 
 
