@@ -14,7 +14,7 @@ from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.fleet.question import JobKind, MigrationQuestion, checked_kind, job_kind_of
 from capacity_tui.engine.plan.edit import edited
 from capacity_tui.engine.plan.files.loading import plan_from_data
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.plan.plan import DETECTED, Plan, counted_name
 
 PRECISION, WEIGHTS = "training.precision", "inference.weights"
 
@@ -102,9 +102,14 @@ def _hardware(job: JobWords, catalog: Catalog) -> dict[str, object]:
         if not isinstance(job.model, Plan):
             raise PlanError("nothing says where the job runs", hint="name its instance, or give a plan")
         return {} if job.devices is None else {"hardware.devices": job.devices}
-    found = catalog.find_hardware(job.instance)
+    if job.instance == DETECTED:
+        return {"hardware.name": DETECTED, "hardware.devices": job.devices}
+    counted = counted_name(job.instance)
+    name = job.instance if counted is None else counted[1]
+    found = catalog.find_hardware(name)
     sold = catalog.instances[found.id].sold_devices if found.id in catalog.instances else 1
-    return {"hardware.name": found.id, "hardware.devices": job.devices or job.count * sold}
+    rented = job.count * sold if counted is None else counted[0]
+    return {"hardware.name": found.id, "hardware.devices": job.devices or rented}
 
 
 def _kind(job: JobWords) -> JobKind:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -19,10 +19,12 @@ from capacity_tui.engine.fleet.comparing import Comparing
 from capacity_tui.engine.fleet.priced import Machine, current_alternative
 from capacity_tui.engine.fleet.question import MigrationQuestion
 from capacity_tui.engine.fleet.reached import BATCH, Job, estimated
+from capacity_tui.engine.fleet.remedies import with_larger_machines
 from capacity_tui.engine.fleet.risks import risk
 from capacity_tui.engine.fleet.verdict import judged
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan.edit import with_values
+from capacity_tui.engine.plan.layout_rules import FOLLOWING
 from capacity_tui.engine.plan.plan import AUTO, Plan
 
 if TYPE_CHECKING:
@@ -85,10 +87,19 @@ def _rows(question: MigrationQuestion, now: Machine, catalog: Catalog) -> tuple[
         on_processors = now.cluster.device.kind == "cpu"
         return tuple(row for row in catalog.instances.values() if on_processors or row.accelerator is not None)
     ids = [name for each in question.instances for name in hardware_ids((each,), catalog)]
-    rows = tuple(catalog.instances[name] for name in dict.fromkeys(ids) if name in catalog.instances)
+    named = dict.fromkeys(found for name in ids for found in _instances_of(name, catalog))
+    rows = tuple(catalog.instances[name] for name in named)
     if not rows:
         raise PlanError("no instance is called that", ", ".join(question.instances)[:80], "see `instances --list`")
     return rows
+
+
+def _instances_of(name: str, catalog: Catalog) -> Iterator[str]:
+    """Yield the instance of a name, or those that have the device of that name."""
+    if name in catalog.instances:
+        yield name
+    else:
+        yield from (row.id for row in catalog.instances_with(name))
 
 
 def _current(question: MigrationQuestion, catalog: Catalog, machine: DetectedMachine | None) -> tuple[Machine, Plan]:
@@ -122,7 +133,8 @@ def _same_job(plan: Plan, settled: Plan) -> Plan:
         settled: the same with nothing open.
     """
     is_open = (path for path in _OF_MACHINES if plan.value(path) == AUTO)
-    return with_values(settled, {"parallelism.shard": None, **dict.fromkeys(is_open, AUTO)})
+    following = (f"parallelism.{name}" for name in FOLLOWING)
+    return with_values(settled, {**dict.fromkeys(following), **dict.fromkeys(is_open, AUTO)})
 
 
 def _batch_is_open(question: MigrationQuestion) -> bool:
@@ -132,6 +144,6 @@ def _batch_is_open(question: MigrationQuestion) -> bool:
 def _answer(
     question: MigrationQuestion, current: Alternative, found: Sequence[Alternative], wanted: int, started: float
 ) -> Migration:
-    share = len(found) / wanted
-    answer = judged(question, current, found)
-    return replace(answer, complete=len(found) == wanted, share_done=share, seconds=monotonic() - started)
+    complete = len(found) == wanted
+    answer = judged(question, current, with_larger_machines(found) if complete else found)
+    return replace(answer, complete=complete, share_done=len(found) / wanted, seconds=monotonic() - started)

@@ -162,6 +162,7 @@ def _hourly(question: MigrationQuestion, machine: Machine) -> Alternative:
         usd_month=None if rate is None else mean(month_usd(question.hours, rate)),
         usd_month_spot=month_spot,
         absence=_absence(question, price),
+        warnings=tuple(filter(None, (reached.refusal, reached.missed and f"no settings keep {reached.missed}"))),
     )
     return _with_source(found, machine)
 

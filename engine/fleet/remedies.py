@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.choose.modes.serving_formats import FORMATS, WEIGHTS
@@ -72,3 +73,23 @@ class Remedies:
                 yield way.words, way.sets
             elif any(path.endswith("offload") for path in way.opens):
                 yield way.words, dict.fromkeys(way.opens, AUTO)
+
+
+def with_larger_machines(found: Sequence[Alternative]) -> tuple[Alternative, ...]:
+    """Return alternatives, those that do not hold the job with the cheapest one of their provider that does.
+
+    Args:
+        found: all alternatives, in any order.
+    """
+    holding = [each for each in found if each.fits and each.usd_month is not None]
+    cheapest: dict[str, Alternative] = {}
+    for each in sorted(holding, key=lambda each: each.usd_month or 0.0):
+        cheapest.setdefault(each.provider, each)
+    return tuple(_with_larger(each, cheapest.get(each.provider)) for each in found)
+
+
+def _with_larger(each: Alternative, larger: Alternative | None) -> Alternative:
+    if each.fits or larger is None:
+        return each
+    remedy = Remedy(f"{larger.count} x {larger.instance} holds it", larger.set)
+    return replace(each, remedies=(*each.remedies, remedy))

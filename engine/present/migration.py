@@ -79,7 +79,7 @@ def migration_rows(found: Migration, most: int | None = None) -> list[tuple[str,
 
 def _row(each: Alternative) -> tuple[str, ...]:
     rate = each.usd_per_hour_spot if each.is_spot else each.usd_per_hour
-    short = f"{format_bytes(each.short_bytes)} short" if each.short_bytes else "does not fit"
+    short = f"{format_bytes(each.short_bytes)} short" if each.short_bytes else next(iter(each.warnings), "does not fit")
     return (
         each.instance,
         str(each.count),
@@ -108,7 +108,8 @@ def migration_parts(found: Migration, most: int | None = None) -> Iterator[Part]
     yield from (TextPart(reason) for reason in found.reasons[1:])
     if not found.complete:
         yield TextPart(f"stopped after {format_percent(found.share_done)} of the instances: the best so far", "quiet")
-    yield TextPart(f"now: {found.current.count} x {found.current.instance}, {found.current.price_source}", "quiet")
+    paid = found.current.price_source or "its price is not known"
+    yield TextPart(f"now: {found.current.count} x {found.current.instance}, {paid}", "quiet")
     yield table_part(MIGRATION_HEADS, migration_rows(found, most), MIGRATION_RIGHT)
     more = len(found.alternatives) - (most or len(found.alternatives))
     if more > 0:

@@ -73,8 +73,9 @@ def test_progress_is_told_and_a_stop_keeps_what_was_found(monkeypatch):
 
 def test_what_is_missing_comes_with_what_would_help(served):
     small = by_name(served, "aws-g4dn-xlarge")
-    assert [remedy.short_bytes for remedy in small.remedies] == [0.0]
-    assert small.remedies[0].set["inference.weights"] != "fp16"
+    lighter, larger = small.remedies
+    assert lighter.short_bytes == 0 and lighter.set["inference.weights"] != "fp16"
+    assert larger.words == "1 x aws-p5-4xlarge holds it"
 
 
 def test_moving_away_takes_money_and_hours_part_by_part(served):
@@ -89,3 +90,23 @@ def test_verdict_and_recommendations_say_why(served):
     assert served.verdict == "move" and served.reasons
     assert {each.priority for each in served.recommendations} == {"cost", "performance", "reliability"}
     assert any("paid for" in each.title for each in served.recommendations)
+
+
+def test_a_model_that_is_split_now_is_tried_whole_on_smaller_machines():
+    plan = serving(devices=8).model_copy(update={"parallelism": plan_from_data(
+        {"task": "infer", "model": {"name": "llama-2-13b"}, "parallelism": {"tp": 8}}).parallelism})  # fmt: skip
+    small = migrate(MigrationQuestion(plan, "infer", instances=("aws-g6-4xlarge", G6E))).alternatives
+    assert by_name_in(small, G6E).fits
+    missing = by_name_in(small, "aws-g6-4xlarge")
+    assert missing.short_bytes > 0 and not missing.warnings
+    assert any(G6E in remedy.words for remedy in missing.remedies)
+
+
+def test_names_of_devices_stand_for_the_instances_that_have_them():
+    found = migrate(MigrationQuestion(serving(), "infer", instances=("l40s",)))
+    devices = {load_catalog().instances[each.instance].accelerator for each in found.alternatives}
+    assert devices == {"l40s"} and len(found.alternatives) > 3
+
+
+def by_name_in(found, name):
+    return next(each for each in found if each.instance == name)

@@ -195,8 +195,12 @@ def _model_or_plan(name: str, catalog: Catalog) -> str | Plan:
         try:
             return read_source(name, sys.stdin.buffer).plan()
         except CapacityError as no_plan:
-            raise (no_plan if Path(name).exists() else no_model) from no_plan
+            raise (no_plan if _is_path(name) else no_model) from no_plan
     return name
+
+
+def _is_path(name: str) -> bool:
+    return name == "-" or bool(Path(name).suffix in (".yaml", ".yml", ".json") or "/" in name)
 
 
 def _form(wanted: str | None, output: Path | None) -> str:
