@@ -146,10 +146,10 @@ def test_a_failing_calculation_is_an_error_with_a_name(install: Install, returne
 
 
 def test_the_worked_example_of_catalogue_rows(tmp_path: Path) -> None:
-    accelerators, architectures, instances, plan, _ = blocks("yaml")
+    accelerators, architectures, instances, more_instances, plan, _ = blocks("yaml")
     folder = tmp_path / "catalog"
     folder.mkdir()
-    named = {"accelerators": accelerators, "architectures": architectures, "instances": instances}
+    named = {"accelerators": accelerators, "architectures": architectures, "instances": instances + more_instances}
     for name, text in named.items():
         (folder / f"{name}.yaml").write_text(text, "utf-8")
     catalog = load_catalog(folder)
@@ -161,6 +161,9 @@ def test_the_worked_example_of_catalogue_rows(tmp_path: Path) -> None:
     assert 1.0e9 < float(estimate.model.parameters) < 1.5e9
     assert estimate.memory.capacity_bytes == 24000 * 2**20
     assert estimate.cost.usd_per_hour == pytest.approx(3.20)
+    wanted = {"region": "us", "commitment": "3y"}
+    cores = plan_from_data({"model": {"name": "xgboost_like"}, "hardware": {"name": "lab-cores"}, "pricing": wanted})
+    assert answer(cores, catalog=catalog).estimate.cost.usd_per_hour == pytest.approx(0.70)
 
 
 MODEL = """

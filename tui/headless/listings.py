@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -58,13 +58,23 @@ def write_details(row: CatalogRow, form: str | None, output: Path | None) -> Non
         return
     from capacity_tui.tui.headless.tables.layout import pairs
 
-    entries = [(key.replace("_", " "), _cell(value)) for key, value in fields(row).items() if value != []]
-    write(as_text([pairs(entries)], output is not None), output)
+    write(as_text([pairs(list(_entries(fields(row))))], output is not None), output)
+
+
+def _entries(data: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    """Yield each field that says something with its value; of blocks by name, such as regions, each by itself."""
+    for key, value in data.items():
+        name = key.replace("_", " ")
+        if isinstance(value, dict) and value and all(isinstance(block, dict) for block in value.values()):
+            yield from ((f"{name} {each}", _cell(block)) for each, block in value.items())
+        elif value not in ([], {}):
+            yield name, _cell(value)
 
 
 def _cell(value: object) -> str:
     if isinstance(value, dict):
-        return ", ".join(f"{key.replace('_', ' ')} {_cell(each)}" for key, each in value.items())
+        said = {key.replace("_", " "): each for key, each in value.items() if each not in ([], {})}
+        return ", ".join(f"{name} {_cell(each)}" for name, each in said.items())
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 

@@ -33,7 +33,7 @@ def choices(name: str, catalog: Catalog, machine: Machine | None) -> tuple[Choic
         "model": lambda: _models(catalog),
         "accelerator": lambda: _hardware(catalog, machine),
         "interconnect": lambda: (Choice(row.id, row.name, row.notes or "") for row in catalog.links.values()),
-        "region": lambda: (Choice(row.id, row.id, _place(row)) for row in catalog.regions.values()),
+        "region": lambda: _regions(catalog),
         "profile": _plans,
         "line": _lines,
     }
@@ -82,6 +82,12 @@ def _offer(row: InstanceRow) -> str:
 def _age(row: InstanceRow) -> str:
     mark = price_age(row.price_date).words
     return f"price {mark}" if mark else ""
+
+
+def _regions(catalog: Catalog) -> Iterator[Choice]:
+    """What can be asked for: what an offer says of itself, such as any host of a marketplace, cannot."""
+    rows = (row for row in catalog.regions.values() if row.provider or len(row.areas) == 1)
+    return (Choice(row.id, row.id, _place(row)) for row in rows)
 
 
 def _place(row: RegionRow) -> str:
