@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
 from capacity_tui.engine.errors import PlanError, StorageError
+from capacity_tui.engine.files import NOWHERE
 from capacity_tui.engine.observe.history.history import History
 from capacity_tui.engine.observe.history.places import history_place
 from capacity_tui.engine.observe.history.recording import record
@@ -88,6 +91,14 @@ def test_off_keeps_nothing_by_itself_but_what_is_handed_over(file, monkeypatch):
     assert len(History().find()) == len(History(file).find()) == 1
 
 
+def test_a_user_without_a_home_is_told_only_of_what_is_handed_over(monkeypatch):
+    monkeypatch.setenv("CAPACITY_TUI_HISTORY", "")
+    monkeypatch.setattr("capacity_tui.engine.observe.history.places.data_folder", lambda _: NOWHERE)
+    assert record(run()) == ""
+    with pytest.raises(StorageError, match="no home"):
+        History().keep(run())
+
+
 def test_a_password_is_never_told():
     place = history_place("mongodb://me:secret@db.example/runs")
     assert place.told == "mongodb://db.example/runs"
@@ -150,3 +161,13 @@ def test_what_can_be_read_of_a_damaged_file_is_taken_over(file):
     assert "taken over" in store.notes[0]
     store.add([run()])
     assert len(store.notes) == 1
+
+
+def test_the_example_of_the_page_for_scripts_runs_as_it_stands(file, monkeypatch, capsys):
+    monkeypatch.setenv("CAPACITY_TUI_HISTORY", str(file))
+    page = (Path(__file__).resolve().parents[2] / "docs" / "python.md").read_text("utf-8")
+    (example,) = [block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "record_run" in block]
+    exec(compile(example, "python.md", "exec"), {})
+    assert re.search(
+        r"^[0-9a-f]{10} \S+Z \{'computation.step_seconds': [\d.]+\}$", capsys.readouterr().out, re.MULTILINE
+    )

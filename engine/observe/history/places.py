@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
-from capacity_tui.engine.files import data_folder, typed_path
+from capacity_tui.engine.files import NOWHERE, data_folder, typed_path
 
 VARIABLE = "CAPACITY_TUI_HISTORY"
 """Environment variable that names another file or a MongoDB URI, or turns the history ``off``."""
@@ -58,7 +58,8 @@ def history_place(where: Where = None, environment: Mapping[str, str] = os.envir
     named = str(where or environment.get(VARIABLE) or setting)
     usual = data_folder(environment) / FILE
     if not named or named == OFF:
-        return HistoryPlace(usual, is_on=not named)
+        # A user without a home has nowhere to keep anything, and need not be told so at every command.
+        return HistoryPlace(usual, is_on=not named and not usual.is_relative_to(NOWHERE))
     if named.lower().startswith(_URIS):
         import hashlib  # noqa: PLC0415 - only a database needs it
 

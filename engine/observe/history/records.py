@@ -32,7 +32,7 @@ def this_host() -> dict[str, object]:
     return {"name": host.nodename, "system": host.sysname}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots, which would take as long again to make: `plan` waits for that
 class RunRecord:
     """A run or an estimate.
 
