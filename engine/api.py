@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.choose.audit.audit import audit as audit
     from capacity_tui.engine.choose.command_line import command_text as command_text
     from capacity_tui.engine.choose.command_line import command_words as command_words
+    from capacity_tui.engine.choose.command_line import fewest_settings as fewest_settings
     from capacity_tui.engine.choose.explaining import Explained as Explained
     from capacity_tui.engine.choose.explaining import explain as explain
     from capacity_tui.engine.choose.hardware_settings import settings_for as settings_for

@@ -102,7 +102,7 @@ NAMES = {
     "choose.advice.offers": "Offer offers",
     "choose.advice.larger_devices": "larger_devices_note",
     "choose.advice.machine_notes": "job_notes machine_warnings predicted_bottleneck",
-    "choose.command_line": "command_text command_words",
+    "choose.command_line": "command_text command_words fewest_settings",
     "choose.answers": "answer step_seconds",
     "choose.explaining": "Explained explain",
     "choose.modes.alike": "Alike alone",

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.choose.line_plan import plan_of_line
-from capacity_tui.engine.choose.modes.ways_out import is_written
+from capacity_tui.engine.choose.modes.ways_out import is_written, touched_fields
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.plan.all_fields import all_fields
 from capacity_tui.engine.plan.files.loading import apply_settings
 from capacity_tui.engine.plan.files.writing import setting_text
 from capacity_tui.engine.plan.leaves import leaves
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 
 COMMAND = ("capacity-tui", "plan")
 _NOTHING = "null"
-_OF_A_JOB = ("training.", "parallelism.", "inference.")
 
 
 def command_words(plan: Plan, machine: Machine | None = None, catalog: Catalog | None = None) -> tuple[str, ...] | None:
@@ -39,19 +37,27 @@ def command_words(plan: Plan, machine: Machine | None = None, catalog: Catalog |
     flags = _flags(plan)
     try:
         base = plan_of_line(line_of_flags(flags, catalog=facts), machine, catalog=facts).plan
-        settings = [*_settings(base, plan)]
-        if not _says(base, settings, plan):
-            return None
     except CapacityError:
+        return None
+    settings = fewest_settings(base, plan)
+    if settings is None:
+        return None
+    given = {name: getattr(flags, name) for name in ("model", "task", "gpu", "seq", "tokens")}
+    said = (word for name, value in given.items() if value is not None for word in (f"--{name}", value))
+    return (*COMMAND, *said, *(word for setting in settings for word in ("--set", setting)))
+
+
+def fewest_settings(base: Plan, plan: Plan) -> tuple[str, ...] | None:
+    """Return settings ``KEY=VALUE`` that make one plan of another, none of them needless; None where none do."""
+    settings = [*_settings(base, plan)]
+    if not _says(base, settings, plan):
         return None
     # What follows from another setting need not be said.
     for setting in tuple(settings):
         fewer = [each for each in settings if each != setting]
         if _says(base, fewer, plan):
             settings = fewer
-    given = {name: getattr(flags, name) for name in ("model", "task", "gpu", "seq", "tokens")}
-    said = (word for name, value in given.items() if value is not None for word in (f"--{name}", value))
-    return (*COMMAND, *said, *(word for setting in settings for word in ("--set", setting)))
+    return tuple(settings)
 
 
 def command_text(words: tuple[str, ...]) -> str:
@@ -83,23 +89,22 @@ def _settings(base: Plan, plan: Plan) -> Iterator[str]:
     other = _written(base) ^ written
     for path, value in wanted.items():
         if (before.get(path) != value or path in other) and path != "version":
-            is_open = path in _choosable() and path not in written and value != AUTO
+            is_open = path in _decisive() and path not in written and value != AUTO
             yield f"{path}={_NOTHING if value is None or is_open else setting_text(value)}"
 
 
 def _written(plan: Plan) -> frozenset[str]:
-    """Return the fields of a job whose values somebody wrote: only there do modes keep to a default."""
-    return frozenset(path for path in _choosable() if is_written(plan, path))
+    """Return the fields that somebody wrote, of those where that matters."""
+    return frozenset(path for path in _decisive() if is_written(plan, path))
 
 
 @cache
-def _choosable() -> frozenset[str]:
-    """Return the fields of a job that have a value where nobody writes one."""
-    return frozenset(
-        path
-        for path, entry in all_fields().items()
-        if path.count(".") == 1 and path.startswith(_OF_A_JOB) and entry.default is not None
-    )
+def _decisive() -> frozenset[str]:
+    """Return the fields where a default that is written differs from one that is not.
+
+    What is written modes never give up where nothing fits, and weights that are named are not those of a model's file.
+    """
+    return touched_fields(load_catalog()) | {"inference.weights"}
 
 
 def _says(base: Plan, settings: list[str], plan: Plan) -> bool:

@@ -97,5 +97,5 @@ def test_what_makes_no_sense_is_refused_with_its_words(document: PlanDocument, k
 def test_the_command_says_the_question(document: PlanDocument) -> None:
     command = document.migration({"hours": "160", "spot": "yes", "region": "europe"}).command()
     assert "--from aws-p5-48xlarge --gpus 8 --task finetune --model llama-3.1-8b" in command
-    assert "--set training.method=lora" in command
+    assert "--set training.tokens=50000000" in command
     assert command.endswith("--hours 160 --spot --region europe")

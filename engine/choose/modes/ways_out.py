@@ -48,6 +48,17 @@ def ways_out(plan: Plan, seq_len: int, catalog: Catalog) -> Iterator[WayOut]:
         seq_len: tokens in a sequence as settled.
         catalog: facts.
     """
+    every = _every(plan.task == "finetune", plan.training.optimizer, seq_len, catalog)
+    return (way for way in every if not any(is_written(plan, path) for path in way.paths))
+
+
+def touched_fields(catalog: Catalog) -> frozenset[str]:
+    """Return every field that some way out touches: only there it matters whether the user wrote the default."""
+    every = (way for name in catalog.optimizers for way in _every(True, name, 2 * SHORTEST, catalog))
+    return frozenset(path for way in every for path in way.paths)
+
+
+def _every(is_tuned: bool, optimizer: str, seq_len: int, catalog: Catalog) -> list[WayOut]:
     every = [
         WayOut("smaller micro-batches", ("training.micro_batch",), same_result=True),
         WayOut("recompute activations", ("training.checkpointing",), same_result=True),
@@ -55,17 +66,17 @@ def ways_out(plan: Plan, seq_len: int, catalog: Catalog) -> Iterator[WayOut]:
         WayOut("split the model over devices", ("parallelism.tp", "parallelism.pp"), same_result=True),
         WayOut("fuse the loss, so that no logits are held", sets={"training.loss": FUSED}, same_result=True),
     ]
-    lighter = catalog.optimizers.find(plan.training.optimizer).eight_bit
+    lighter = catalog.optimizers.find(optimizer).eight_bit
     if lighter is not None:
         every.append(WayOut("optimizer states in 8 bits", sets={"training.optimizer": lighter}))
     every.append(WayOut("optimizer states in host memory", ("parallelism.offload",)))
-    if plan.task == "finetune":
+    if is_tuned:
         every.append(WayOut("train LoRA adapters in place of all weights", sets={"training.method": "lora"}))
         every.append(WayOut("adapters on a base in 4 bits (QLoRA)", sets={"training.method": "qlora"}))
     while seq_len // 2 >= SHORTEST:
         seq_len //= 2
         every.append(WayOut(f"sequences of {seq_len} tokens", sets={"training.seq_len": seq_len}))
-    return (way for way in every if not any(is_written(plan, path) for path in way.paths))
+    return every
 
 
 def is_written(plan: Plan, path: str) -> bool:

@@ -8,21 +8,24 @@ from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
 from capacity_tui.engine.api import (
+    CapacityError,
     Catalog,
     JobKind,
+    JobWords,
     Machine,
     Migration,
     MigrationQuestion,
     Plan,
     PlanError,
     command_text,
-    command_words,
     edited,
     explain,
     explanation_text,
+    fewest_settings,
     migrate,
     offer_explanation,
     parse_quantity,
+    question_of_job,
     write_migration,
 )
 from capacity_tui.tui.exported import Export
@@ -44,9 +47,6 @@ _FORMS = {
     "html": ("Offers as a web page", ".html", "as in Markdown, with nothing else needed"),
 }
 """What a file of each form is called, and what is in it."""
-_SETTINGS = {"--seq": "training.seq_len", "--tokens": "training.tokens"}
-_METHODS = ("full", "lora", "qlora", "dora")
-"""What the short flags of a plan say, as settings; tasks that name a method of fine-tuning."""
 
 
 @dataclass(frozen=True)
@@ -78,11 +78,9 @@ class OffersQuestion:
 
     def command(self) -> str:
         """Return the command that asks the same."""
-        asked, hardware = self.asked(), self.plan.hardware
-        words = ["capacity-tui", "fleet", "migrate", "--from", str(hardware.name)]
-        words += ["--gpus", str(hardware.devices or 1), "--task", asked.kind]
-        words += self._plan_words()
-        words += ["--precision", self._texts["precision"]] if self._changes_precision else []
+        asked = self.asked()
+        words = ["capacity-tui", "fleet", "migrate", *self._job_words(asked)]
+        words += ["--precision", self._texts["precision"]] if self._numerics else []
         words += ["--hours", f"{asked.hours:g}", *(["--spot"] if asked.spot else [])]
         words += ["--region", asked.region] if asked.region else []
         words += ["--commitment", asked.commitment] if asked.commitment else []
@@ -90,17 +88,18 @@ class OffersQuestion:
         words += ["--data", self._texts["data"]] if self._texts["data"] else []
         return command_text(tuple(words))
 
-    def _plan_words(self) -> list[str]:
-        """Return the job as the command takes it: its model, and everything else as settings."""
-        said = command_words(self.plan, self.machine, self.catalog)
-        if said is None:
+    def _job_words(self, asked: MigrationQuestion) -> list[str]:
+        """Return what the command calls the job: its machine and model with settings, or a file of the plan."""
+        model, hardware = self.plan.model.name, self.plan.hardware
+        job = JobWords(hardware.name, model or "", asked.kind, devices=int(hardware.devices or 1))
+        try:
+            settings = fewest_settings(question_of_job(job, self.catalog).plan, self.plan)
+        except CapacityError:
+            settings = None
+        if settings is None or model is None:
             return ["--model", "plan.yaml"]
-        flags = list(zip(said[2::2], said[3::2], strict=True))
-        model = [word for flag, value in flags if flag == "--model" for word in (flag, value)]
-        settings = [value for flag, value in flags if flag == "--set"]
-        settings += [f"{_SETTINGS[flag]}={value}" for flag, value in flags if flag in _SETTINGS]
-        settings += [f"training.method={value}" for flag, value in flags if flag == "--task" and value in _METHODS]
-        return [*model, *(word for setting in settings for word in ("--set", setting))]
+        words = ["--from", str(hardware.name), "--gpus", str(job.devices), "--task", asked.kind, "--model", model]
+        return [*words, *(word for setting in settings for word in ("--set", setting))]
 
     def answer(self, told: Callable[[Found], object], stopped: Callable[[], bool]) -> Found:
         """Compare the offers; return all of them, or those that were compared when it was stopped."""
@@ -135,12 +134,8 @@ class OffersQuestion:
         return found_of(migration, asked.plan, self._numerics, answered, shows_all=self._texts["shown"] == ALL)
 
     @property
-    def _changes_precision(self) -> bool:
-        return self._texts.get("precision", OWN) != OWN
-
-    @property
     def _numerics(self) -> Mapping[str, object]:
-        return {precision_path(self.plan): self._texts["precision"]} if self._changes_precision else {}
+        return {precision_path(self.plan): self._texts["precision"]} if self._texts.get("precision", OWN) != OWN else {}
 
     @cached_property
     def _fields(self) -> tuple[Field, ...]:
