@@ -51,7 +51,7 @@ def test_a_command_that_leaks_beside_a_child(told, tmp_path):
     assert summary["processes_peak"] == 2
     assert summary["memory_bytes_per_sample"] == summary["peak_memory_bytes"] / 10
     held = [point["memory_bytes"] for point in data["timeline"]]
-    assert held[-1] > held[0]
+    assert max(held) > held[0]
     assert page.read_text().count("<svg") > 3
     assert "http" not in page.read_text()
     (kept,) = History(tmp_path / "history.sqlite").find()
@@ -60,10 +60,15 @@ def test_a_command_that_leaks_beside_a_child(told, tmp_path):
 
 def test_looks_go_out_while_the_command_runs(told, tmp_path):
     lines = tmp_path / "looks.jsonl"
-    code, data, _, _ = told("-q", "--no-history", "--jsonl", str(lines), "--serve", "0", "--", "sleep", "0.3")
+    outlets = ("--jsonl", str(lines), "--serve", "0")
+    work = ("--stage", "rest", "--samples", "5")
+    code, data, _, _ = told("-q", "--no-history", *outlets, *work, "--", "sleep", "0.3")
     looks = [json.loads(line) for line in lines.read_text().splitlines()]
     assert code == 0
     assert len(looks) == data["samples"]
+    (stage,) = data["stages"]
+    assert (stage["name"], stage["samples"]) == ("rest", 5)
+    assert stage["samples_per_second"] == 5 / stage["seconds"]
     assert {"time", "memory_bytes", "cpu_percent"} <= set(looks[0])
 
 

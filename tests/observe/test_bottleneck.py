@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from capacity_tui.engine.errors import CapacityError
@@ -50,6 +52,15 @@ def test_one_busy_core_of_many_is_a_limit_too():
     found = bottleneck_of(usage(system_cpu_percent=6.0, busiest_process_percent=99.0))
     assert (found.kind, found.confidence) == ("cpu", 1.0)
     assert "99 %" in found.evidence
+
+
+def test_what_others_use_is_said_to_be_theirs():
+    def said(own: float) -> str:
+        seen = usage(system_cpu_percent=96.0, cpu_percent=own, busiest_process_percent=5.0)
+        return bottleneck_of(dataclasses.replace(seen, cores=(96.0, 96.0))).evidence
+
+    assert "mostly for other programs" in said(10.0)
+    assert "mostly for other programs" not in said(150.0)
 
 
 def test_thresholds_can_be_given():

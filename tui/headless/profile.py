@@ -6,7 +6,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,6 +28,7 @@ _WIDEST = 160
 @click.command(context_settings={"allow_interspersed_args": False})
 @click.option("--interval", metavar="SECONDS", type=float, default=1.0, show_default=True, help="Time between looks.")
 @click.option("--samples", metavar="N", type=float, help="Samples that the command gets done, for what each takes.")
+@click.option("--stage", metavar="NAME", help="What the command works on, as a stage with samples a second.")
 @click.option("--url", metavar="URL", help="An endpoint that the command depends on: asked meanwhile, for its latency.")
 @click.option(
     "--threshold",
@@ -45,6 +46,7 @@ _WIDEST = 160
 def profile(
     interval: float,
     samples: float | None,
+    stage: str | None,
     url: str | None,
     thresholds: tuple[str, ...],
     json_file: Path | None,
@@ -83,10 +85,11 @@ def profile(
         engine = ProfilingEngine(interval, pid=running.pid, url=url, thresholds=limits, seen=seen)
         _guarded(outlets.start)
         _guarded(engine.start)
-        ended = running.wait()
+        with engine.stage(stage, samples) if stage else nullcontext():
+            ended = running.wait()
 
         def report() -> None:
-            if samples is not None:
+            if samples is not None and not stage:
                 engine.done(samples)
             found = engine.profile(ended, command)
             _write(found, json_file, html_file)

@@ -150,7 +150,8 @@ def _utilization(gpus: tuple[GpuUsage, ...]) -> float | None:
 def _said(name: str, usage: Usage, use: float, limit: float) -> str:
     if name == "cpu":
         machine, busiest = usage.mean("system_cpu_percent"), _busiest(usage)
-        of_machine = "" if machine is None else f"the machine's CPUs were {_percent(machine)} busy"
+        others = ", mostly for other programs" if _by_others(usage.mean("cpu_percent"), machine, usage.cores) else ""
+        of_machine = "" if machine is None else f"the machine's CPUs were {_percent(machine)} busy{others}"
         of_process = "" if busiest is None else f"the busiest process of the run kept one core {_percent(busiest)} busy"
         return f"{', '.join(part for part in (of_machine, of_process) if part)} (threshold {_percent(limit)})"
     if name == "memory":
@@ -159,10 +160,17 @@ def _said(name: str, usage: Usage, use: float, limit: float) -> str:
         share = f", {_percent(100 * own / total)} by the run" if own and total else ""
         return f"{_percent(use)} of main memory was in use at the peak{share} (threshold {_percent(limit)})"
     if name == "disk":
-        return f"disks read and wrote {format_bandwidth(use)} (threshold {format_bandwidth(limit)})"
+        own = _sum(usage.mean("read_bytes_per_second"), usage.mean("write_bytes_per_second"))
+        others = ", mostly for other programs" if own is not None and own < use / 2 else ""
+        return f"disks read and wrote {format_bandwidth(use)}{others} (threshold {format_bandwidth(limit)})"
     if name == "network":
         return f"a round trip to the endpoint took {use:.3g} ms (threshold {limit:.3g} ms)"
     return f"GPUs were {_percent(use)} busy (threshold {_percent(limit)})"
+
+
+def _by_others(own: float | None, machine: float | None, cores: tuple[float, ...] | None) -> bool:
+    """Whether the run, in percent of one core, used less than half of what the machine was busy with."""
+    return own is not None and machine is not None and cores is not None and own / len(cores) < machine / 2
 
 
 def _gpu_findings(
