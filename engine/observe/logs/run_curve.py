@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from capacity_tui.engine.observe.logs.entry import LogEntry
 
-MOST_POINTS = 20_000
+MOST_POINTS = 5_000
 """Steps that are kept at least."""
 
 _LEAST_TIMED = 4

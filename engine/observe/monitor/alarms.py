@@ -95,6 +95,8 @@ class Watch:
         for figure in ("loss", "grad_norm"):
             yield from self._not_finite(figure, *curve.column(figure))
         steps, losses = curve.column("loss")
+        if steps.size and steps[-1] < self._looked_at:
+            self._looked_at = float(steps[-1]) - 1  # a run that was resumed
         yield from self._spikes(steps, losses)
         self._looked_at = float(steps[-1]) if steps.size else self._looked_at
         rise = divergence(losses[-NEWEST_LOSSES:], self._limits("divergence"))
@@ -128,19 +130,23 @@ class Watch:
             return
         times = samples.times()
         used, total = samples.of_gpus("memory_used_bytes"), samples.of_gpus("memory_total_bytes")
-        main_total = samples.latest.system.memory_total_bytes.value
-        yield from self._memory("main memory", times, samples.memory(), samples.main_memory_share(), main_total)
+        memory, shares = samples.memory(), samples.main_memory_share()
+        total_bytes = samples.latest.system.memory_total_bytes.value
+        # The run has what it holds and what nobody holds.
+        most = None if total_bytes is None else float(memory[-1] + (1.0 - shares[-1]) * total_bytes)
+        yield from self._memory("main memory", times, memory, shares, most)
         for device in range(used.shape[1]):
             own, capacity = used[:, device], float(total[-1, device])
-            yield from self._memory(f"GPU {device}", times, own, own / capacity, capacity)
+            yield from self._memory(f"GPU {device}", times[-own.size :], own, own / capacity, capacity)
             yield from self._throttling(samples, device)
         for reading, written in _READINGS.items():
             for found in stragglers(samples.of_gpus(reading), self._limits("straggler")):
                 detail = f"{written(found.value)} where the others have {written(found.peers)}"
                 figures = {reading: found.value, "peers": found.peers}
                 yield self._alarm("straggler", f"GPU {found.device}", detail, figures)
-        for place, disk in enumerate(samples.disks[-1]):
-            filled = filling(times, samples.disk(place), disk.total, self._limits("disk"))
+        for place, disk in enumerate(samples.disks):
+            free_bytes = samples.disk(place)
+            filled = filling(times[-free_bytes.size :], free_bytes, disk.total, self._limits("disk"))
             if filled is not None:
                 free = f"{format_bytes(filled.free_bytes)} free"
                 until = f", full in {format_seconds(filled.seconds)}" if math.isfinite(filled.seconds) else ""
@@ -156,7 +162,7 @@ class Watch:
         found = growth(times, used, self._limits("leak"))
         if found is None:
             return
-        until = None if capacity is None else seconds_until_full(found, capacity)
+        until = None if capacity is None or not math.isfinite(capacity) else seconds_until_full(found, capacity)
         figures = {"bytes_per_second": found.slope.value}
         detail = f"{format_bandwidth(found.slope.value)} for {format_seconds(found.since_seconds)}"
         if until is not None:

@@ -17,6 +17,9 @@ from capacity_tui.engine.observe.logs.run_curve import Numbers
 from capacity_tui.engine.observe.sampling import Observation
 
 MOST_SAMPLES = 14_400
+"""Samples that are kept at least."""
+_NEWEST_REASONS = 600
+_GPU_READINGS = ("memory_used_bytes", "memory_total_bytes", "utilization_percent", "power_watts")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,27 +31,70 @@ class DiskSpace:
     total: float
 
 
+class Rows:
+    """Numbers that come row by row, as an array at any time; a row of another width starts anew."""
+
+    def __init__(self) -> None:
+        self._data = np.empty((0, 0))
+        self._size = 0
+
+    def append(self, row: Sequence[float]) -> None:
+        """Take a row; the oldest half of twice ``MOST_SAMPLES`` is dropped."""
+        if self._data.shape[1] != len(row):
+            self._data, self._size = np.empty((0, len(row))), 0
+        if self._size == 2 * MOST_SAMPLES:
+            self._data[:MOST_SAMPLES] = self._data[MOST_SAMPLES:]
+            self._size = MOST_SAMPLES
+        if self._size == self._data.shape[0]:
+            larger = np.empty((min(max(64, 2 * self._size), 2 * MOST_SAMPLES), len(row)))
+            larger[: self._size] = self._data
+            self._data = larger
+        self._data[self._size] = row
+        self._size += 1
+
+    @property
+    def width(self) -> int:
+        """Numbers of a row."""
+        return self._data.shape[1]
+
+    @property
+    def values(self) -> Numbers:
+        """All rows, the oldest first."""
+        return self._data[: self._size]
+
+    def column(self, place: int) -> Numbers:
+        """Return one column."""
+        return self.values[:, place] if self._size else np.empty(0)
+
+
 @dataclass(slots=True)
 class RunSamples:
     """The newest samples of a run.
 
     Attributes:
-        observations: what processes and machine did.
-        disks: the disks that it may write to, with each observation.
+        latest: the newest observation.
+        disks: the disks that the run may write to, as they are now.
     """
 
-    observations: deque[Observation] = field(default_factory=lambda: deque(maxlen=MOST_SAMPLES))
-    disks: deque[tuple[DiskSpace, ...]] = field(default_factory=lambda: deque(maxlen=MOST_SAMPLES))
+    latest: Observation | None = None
+    disks: tuple[DiskSpace, ...] = ()
+    _run: Rows = field(default_factory=Rows)
+    _free: Rows = field(default_factory=Rows)
+    _gpus: dict[str, Rows] = field(default_factory=lambda: {reading: Rows() for reading in _GPU_READINGS})
+    _reasons: deque[tuple[tuple[str, ...] | None, ...]] = field(default_factory=lambda: deque(maxlen=_NEWEST_REASONS))
 
     def add(self, observation: Observation, folders: Sequence[Path] = ()) -> None:
         """Take a sample."""
-        self.observations.append(observation)
-        self.disks.append(tuple(map(_space, folders)))
-
-    @property
-    def latest(self) -> Observation | None:
-        """The newest observation."""
-        return self.observations[-1] if self.observations else None
+        system, run = observation.system, observation.run
+        share = _number(system.memory_used_bytes) / (_number(system.memory_total_bytes) or math.nan)
+        self._run.append((observation.at_seconds, _number(run.rss_bytes), _number(run.cpu_percent), share))
+        gpus = system.gpus.value
+        for reading, rows in self._gpus.items():
+            # A driver that does not answer for once leaves a gap.
+            rows.append([math.nan] * rows.width if gpus is None else [_number(getattr(gpu, reading)) for gpu in gpus])
+        self._reasons.append(tuple(gpu.throttle.value for gpu in gpus or ()))
+        self.latest, self.disks = observation, tuple(map(_space, folders))
+        self._free.append([disk.free for disk in self.disks])
 
     @property
     def gpus(self) -> tuple[GpuSample, ...]:
@@ -57,44 +103,32 @@ class RunSamples:
 
     def times(self) -> Numbers:
         """Return when samples were taken, on the monotonic clock."""
-        return np.asarray([each.at_seconds for each in self.observations], dtype=np.float64)
+        return self._run.column(0)
 
     def memory(self) -> Numbers:
         """Return main memory of the run's processes; NaN where it was not known."""
-        return np.asarray([_number(each.run.rss_bytes) for each in self.observations], dtype=np.float64)
+        return self._run.column(1)
 
     def cpu_percent(self) -> Numbers:
         """Return what the run's processes used, of one core; NaN where it was not known."""
-        return np.asarray([_number(each.run.cpu_percent) for each in self.observations], dtype=np.float64)
+        return self._run.column(2)
 
     def main_memory_share(self) -> Numbers:
         """Return the share of main memory that is used, by whomever."""
-        systems = [each.system for each in self.observations]
-        return np.asarray(
-            [_number(each.memory_used_bytes) / (_number(each.memory_total_bytes) or math.nan) for each in systems],
-            dtype=np.float64,
-        )
+        return self._run.column(3)
 
     def of_gpus(self, reading: str) -> Numbers:
         """Return a reading of the devices: one row a sample, one column a device; NaN where there was none."""
-        count = len(self.gpus)
-        rows = [
-            [_number(getattr(gpu, reading)) for gpu in found]
-            if len(found := each.system.gpus.value or ()) == count
-            else [math.nan] * count
-            for each in self.observations
-        ]
-        return np.asarray(rows, dtype=np.float64).reshape(len(rows), count)
+        return self._gpus[reading].values
 
     def throttle_reasons(self, device: int) -> list[tuple[str, ...]]:
         """Return what the driver said held a device's clocks down, with each sample in which it could be asked."""
-        samples = (each.system.gpus.value or () for each in self.observations)
-        said = (gpus[device].throttle.value for gpus in samples if len(gpus) > device)
+        said = (reasons[device] for reasons in self._reasons if len(reasons) > device)
         return [reasons for reasons in said if reasons is not None]
 
     def disk(self, place: int) -> Numbers:
         """Return free bytes of a disk."""
-        return np.asarray([spaces[place].free for spaces in self.disks], dtype=np.float64)
+        return self._free.column(place)
 
 
 def _number(fact: Fact[int] | Fact[float]) -> float:
