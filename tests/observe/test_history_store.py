@@ -16,7 +16,7 @@ from capacity_tui.engine.observe.history.history import History
 from capacity_tui.engine.observe.history.places import history_place
 from capacity_tui.engine.observe.history.recording import record
 from capacity_tui.engine.observe.history.records import RunRecord, as_data, of_data
-from capacity_tui.engine.observe.history.sqlite_file import MIGRATIONS, opened
+from capacity_tui.engine.observe.history.sqlite_file import MIGRATIONS, opened, opened_to_read
 from capacity_tui.engine.observe.history.sqlite_store import SqliteStore
 from capacity_tui.engine.observe.history.stores import Wanted
 
@@ -44,6 +44,14 @@ def test_what_is_kept_is_found_again_the_newest_first(file):
     assert History(file).find() == (second, first)
     assert first.ratio == {STEP: 2.0}
     assert of_data(json.loads(json.dumps(as_data(first)))) == first
+
+
+def test_whatever_a_script_hands_over_is_kept_as_json_can_hold_it(file):
+    record(
+        run(actual={STEP: float("nan"), "loss": 2.5}, details={"path": Path("/x"), "rates": (1.0, float("inf"))}), file
+    )
+    (kept,) = History(file).find()
+    assert (dict(kept.actual), dict(kept.details)) == ({"loss": 2.5}, {"path": "/x", "rates": [1.0, None]})
 
 
 def test_entries_are_found_by_what_they_are(file):
@@ -109,8 +117,11 @@ def test_an_older_file_is_brought_up_to_date_and_kept_as_it_was(file):
     kept = run()
     record(kept, file)
     later = (*MIGRATIONS, ("ALTER TABLE runs ADD COLUMN more TEXT NOT NULL DEFAULT 'x'",))
-    with opened(file, later) as connection:
+    with opened_to_read(file, later) as connection:
+        assert connection is not None
         assert connection.execute("SELECT id, more FROM runs").fetchall() == [(kept.id, "x")]
+    with opened(file, later) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (2,)
     copy = file.with_name("history.version-1.sqlite")
     assert SqliteStore(copy).find(Wanted()) == (kept,)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -103,14 +104,29 @@ def as_data(record: RunRecord) -> dict[str, object]:
         "id": record.id,
         "kind": record.kind,
         "started": record.started,
-        "plan": record.plan,
-        "machine": dict(record.machine),
+        "plan": _plain(record.plan),
+        "machine": _plain(record.machine),
         "device": record.device,
-        "predicted": {key: dict(ends) for key, ends in record.predicted.items()},
-        "actual": dict(record.actual),
-        "ratio": record.ratio,
-        "details": dict(record.details),
+        "predicted": {key: _finite(ends) for key, ends in record.predicted.items()},
+        "actual": _finite(record.actual),
+        "ratio": _finite(record.ratio),
+        "details": _plain(record.details),
     }
+
+
+def _plain(value: object) -> object:
+    """Return what JSON can hold, whatever a script hands over."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    return value if value is None or isinstance(value, str | int) else str(value)
+
+
+def _finite(figures: Mapping[str, float]) -> dict[str, float]:
+    return {key: float(number) for key, number in figures.items() if math.isfinite(number)}
 
 
 def of_data(data: object) -> RunRecord:

@@ -66,19 +66,19 @@ def opened_to_read(path: Path, migrations: Sequence[Sequence[str]] = MIGRATIONS)
     """Open the file to read it, also where nothing may be written; None where there is no file, or it is empty.
 
     Raises:
-        StorageError: it cannot be read, or is of another version.
+        StorageError: it cannot be read, is of a later version, or of an earlier one and cannot be written.
         DamagedError: it is damaged.
     """
     if not path.exists() or not path.stat().st_size:
         yield None
         return
     with told(path), closing(_readable(path)) as connection:
-        version = _version(connection, path, len(migrations))
-        if version < len(migrations):
-            raise StorageError(
-                "the history is of an earlier version, and cannot be written", place=Place(str(path)),
-                hint="allow writing it once, so that it can be brought up to date")  # fmt: skip
-        yield connection
+        is_older = _version(connection, path, len(migrations)) < len(migrations)
+        if not is_older:
+            yield connection
+    if is_older:
+        with opened(path, migrations) as newer:
+            yield newer
 
 
 @contextmanager

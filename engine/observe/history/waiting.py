@@ -58,7 +58,10 @@ def taken(path: Path) -> Iterator[tuple[RunRecord, ...]]:
     handles, files, records = [], [], []
     try:
         for file in sorted(path.parent.glob(f"{path.stem}.taken-*")):
-            handle = os.open(file, os.O_RDONLY)
+            try:
+                handle = os.open(file, os.O_RDONLY)
+            except FileNotFoundError:
+                continue
             handles.append(handle)
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -66,6 +69,8 @@ def taken(path: Path) -> Iterator[tuple[RunRecord, ...]]:
                 continue
             except OSError:
                 pass  # a file system without locks: taken twice, an entry is still stored once
+            if not _is_still(file, handle):  # another program has stored it since
+                continue
             files.append(file)
             records += _entries(file)
         yield tuple(records)
@@ -83,10 +88,10 @@ def reason_of(error: Exception) -> str:
 
 def _put_away(path: Path) -> None:
     """Give the file another name, so that nobody appends to it any more."""
-    if path.exists() and path.stat().st_size:
-        # Another program may have put it away since.
-        with _opened(path), suppress(FileNotFoundError):
-            path.rename(path.with_name(f"{path.stem}.taken-{new_id()}"))
+    with suppress(FileNotFoundError):  # nothing waits, or another program has put it away since
+        if path.stat().st_size:
+            with _opened(path):
+                path.rename(path.with_name(f"{path.stem}.taken-{new_id()}"))
 
 
 @contextmanager
