@@ -105,7 +105,7 @@ def refresh_prices(catalog: Catalog, feed: Feed | None = None, on: date | None =
     write_atomically(path, kept.model_dump_json(indent=1, exclude_defaults=True) + "\n", overwrite=True)
     blocks = [block for regions in found.values() for block in regions.values()]
     prices = sum((block.on_demand_usd_per_hour is not None) + (block.spot_usd_per_hour is not None) for block in blocks)
-    fresh = Catalog(catalog.user_directory)
+    fresh = Catalog(catalog.user_directory, catalog.fleet_files)
     return Refreshed(path, prices, len(found), len(catalog.instances) - len(found), dropped, source, fresh)
 
 

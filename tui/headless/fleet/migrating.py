@@ -151,13 +151,14 @@ set = run_set  # noqa: A001 - the group finds a command by its name
 
 
 @click.command()
+@config_option
 @format_option("table", "json", "markdown", "yaml", "html")
 @output_option
-def promises(wanted: str | None, output: Path | None) -> int:
+def promises(config: Path | None, wanted: str | None, output: Path | None) -> int:
     """Hold what is often promised of moving (90 % saved, 2-3 times as fast, spot 60-70 % off) against true prices."""
     from capacity_tui.engine.api import check_promises, load_catalog, promises_parts, write_promises
 
-    catalog = load_catalog()
+    catalog = load_catalog(fleet_files=config)
     tell_problems(catalog.instances.problems)
     with interrupted() as stopped:
         kept = list(check_promises(None, catalog, stopped))

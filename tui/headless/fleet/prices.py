@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from capacity_tui.tui.headless.fleet.config import config_option
 from capacity_tui.tui.headless.listings import named_or_matching, write_data, write_table
 from capacity_tui.tui.headless.output import format_of, format_option, output_option, tell, tell_problems, write
 
@@ -25,16 +26,19 @@ _DOUBT = "?"
 @click.option("--filter", "text", metavar="TEXT", default="", help="Only instances that contain every word of it.")
 @click.option("--region", metavar="R", help="Prices of this region, or of this part of the world: us, europe, asia ...")
 @click.option("--refresh", is_flag=True, help="Fetch today's prices first, over the network (extra: prices).")
+@config_option
 @format_option("table", "json", "csv", "yaml")
 @output_option
-def prices(text: str, region: str | None, refresh: bool, wanted: str | None, output: Path | None) -> None:
+def prices(
+    text: str, region: str | None, refresh: bool, config: Path | None, wanted: str | None, output: Path | None
+) -> None:
     """List what every instance costs: whole and by accelerator, on demand, on spot capacity, committed to.
 
     A price over 90 days old, or of no known day, is marked. JSON and CSV hold the prices of all regions.
     """
     from capacity_tui.engine.api import load_catalog, price_list, price_rows, prices_as_csv
 
-    catalog = load_catalog()
+    catalog = load_catalog(fleet_files=config)
     if refresh:
         catalog = _refreshed(catalog)
     tell_problems(catalog.problems)

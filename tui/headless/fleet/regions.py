@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from capacity_tui.tui.headless import completion
+from capacity_tui.tui.headless.fleet.config import config_option
 from capacity_tui.tui.headless.listings import write_data
 from capacity_tui.tui.headless.output import as_text, format_of, format_option, output_option, write
 from capacity_tui.tui.headless.plan_sources import plan_flags, source_of, sources_of
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
               help="Change a value of the plan first; may be repeated.")  # fmt: skip
 @click.option("--data", metavar="SIZE", default="0", help="Data that has to be where the job runs, such as 2TB.")
 @click.option("--home", metavar="REGION", help="Where the data is; by default the plan's region.")
+@config_option
 @format_option("table", "json", "yaml")
 @output_option
 def regions(
@@ -32,6 +34,7 @@ def regions(
     settings: tuple[str, ...],
     data: str,
     home: str | None,
+    config: Path | None,
     wanted: str | None,
     output: Path | None,
 ) -> None:
@@ -41,12 +44,12 @@ def regions(
     Prices are as the plan pays: on demand, with its commitment, or on spot capacity. A plan whose length is open is
     compared by the month.
     """
-    from capacity_tui.engine.api import by_region, parse_quantity, regions_as_dict, regions_parts
+    from capacity_tui.engine.api import by_region, load_catalog, parse_quantity, regions_as_dict, regions_parts
     from capacity_tui.tui.headless.tables.layout import rich_parts
 
     (name,) = sources_of((file,) if file else (), flags)
     plan = changed_plan(source_of(name, flags).plan(), settings)
-    found = by_region(plan, parse_quantity(data, "B"), home, None, machine_for(plan))
+    found = by_region(plan, parse_quantity(data, "B"), home, load_catalog(fleet_files=config), machine_for(plan))
     form = wanted or format_of(output)
     if form in ("json", "yaml"):
         write_data(regions_as_dict(found), form, output)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from capacity_tui.tui.headless import completion
+from capacity_tui.tui.headless.fleet.config import config_option
 from capacity_tui.tui.headless.listings import write_data
 from capacity_tui.tui.headless.output import as_text, format_of, format_option, output_option, write
 from capacity_tui.tui.headless.plan_sources import plan_flags, source_of, sources_of
@@ -42,6 +43,7 @@ NO_ANSWER = 1
 @click.option("--reserve", metavar="SHARE", type=float, help="Replicas beyond what the load needs, such as 0.1.")
 @click.option("--seed", metavar="N", type=click.IntRange(0), default=1, show_default=True,
               help="Of the random requests: the same seed gives the same answer.")  # fmt: skip
+@config_option
 @format_option("table", "json", "yaml")
 @output_option
 def serve(
@@ -50,6 +52,7 @@ def serve(
     settings: tuple[str, ...],
     hardware: tuple[str, ...],
     load: str | None,
+    config: Path | None,
     wanted: str | None,
     output: Path | None,
     **said: str | float | None,
@@ -60,15 +63,15 @@ def serve(
     for a percentile of them; step times are the estimate's, and its range gives a range of replicas. Exit code 1
     where nothing keeps the limits.
     """
+    from capacity_tui.engine.api import load_catalog, serving_as_dict, serving_parts
     from capacity_tui.engine.api import serve as served
-    from capacity_tui.engine.api import serving_as_dict, serving_parts
     from capacity_tui.tui.headless.tables.layout import rich_parts
 
     (name,) = sources_of((file,) if file else (), flags)
     plan = changed_plan(source_of(name, flags).plan(), settings)
     question = _question(plan, names_of(hardware), load, said)
     with interrupted() as stopped:
-        answer = served(question, None, machine_for(plan), stopped)
+        answer = served(question, load_catalog(fleet_files=config), machine_for(plan), stopped)
     form = wanted or format_of(output)
     if form in ("json", "yaml"):
         write_data(serving_as_dict(answer), form, output)
