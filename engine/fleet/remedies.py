@@ -24,7 +24,8 @@ class Remedies:
 
     def __init__(self, job: Job, plan: Plan, catalog: Catalog) -> None:
         self._job, self._plan, self._catalog = job, plan, catalog
-        self._known: dict[tuple[object, ...], tuple[tuple[str, Least], ...]] = {}
+        self._known: dict[tuple[object, ...], list[tuple[str, Least]]] = {}
+        self._further: dict[tuple[object, ...], Iterator[tuple[str, Least]]] = {}
 
     def of(self, found: Alternative, capacity: float, alike: tuple[object, ...]) -> tuple[Remedy, ...]:
         """Return what helps on a machine, the least harmful first, up to the first that is enough.
@@ -34,10 +35,8 @@ class Remedies:
             capacity: bytes of one of its devices.
             alike: what machines have in common that need the same memory.
         """
-        if alike not in self._known:
-            self._known[alike] = tuple(self._needs(found))
         remedies: list[Remedy] = []
-        for words, least in self._known[alike]:
+        for words, least in self._ways(found, alike):
             short = max(0.0, least.needed_bytes - capacity)
             hardware = {path: found.set[path] for path in ("hardware.name", "hardware.devices")}
             remedies.append(Remedy(words, {**least.set, **hardware}, short))
@@ -45,6 +44,15 @@ class Remedies:
                 return (remedies[-1],)
         # Where nothing is enough, what comes nearest is told.
         return tuple(sorted(remedies, key=lambda each: each.short_bytes)[:1])
+
+    def _ways(self, found: Alternative, alike: tuple[object, ...]) -> Iterator[tuple[str, Least]]:
+        """Yield what was tried on machines that are alike, then what is tried now: no more than is asked for."""
+        known = self._known.setdefault(alike, [])
+        yield from known
+        further = self._further.setdefault(alike, self._needs(found))
+        for each in further:
+            known.append(each)
+            yield each
 
     def _needs(self, found: Alternative) -> Iterator[tuple[str, Least]]:
         """Yield what may be given up, in training one thing more each time, with the least that is needed then."""
