@@ -224,6 +224,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.observe.monitor.run_monitor import RunState as RunState
     from capacity_tui.engine.observe.profile.bottleneck import parse_thresholds as parse_thresholds
     from capacity_tui.engine.observe.profile.entry import profile_entry as profile_entry
+    from capacity_tui.engine.observe.profile.from_output import WorkInOutput as WorkInOutput
     from capacity_tui.engine.observe.profile.gauges import gauges_of as gauges_of
     from capacity_tui.engine.observe.profile.plain_data import profile_as_json as profile_as_json
     from capacity_tui.engine.observe.profile.plain_data import snapshot_as_dict as snapshot_as_dict

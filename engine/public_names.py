@@ -142,6 +142,7 @@ NAMES = {
     "observe.logs.log_figures": "read_log:read_run_log",
     "observe.profile.bottleneck": "parse_thresholds",
     "observe.profile.entry": "profile_entry",
+    "observe.profile.from_output": "WorkInOutput",
     "observe.profile.gauges": "gauges_of",
     "observe.profile.plain_data": "profile_as_json snapshot_as_dict",
     "observe.profile.profile": "Profile ProfilingSummary",

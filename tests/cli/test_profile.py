@@ -72,6 +72,25 @@ def test_looks_go_out_while_the_command_runs(told, tmp_path):
     assert {"time", "memory_bytes", "cpu_percent"} <= set(looks[0])
 
 
+TELLS = """
+import time
+print("loading", flush=True); time.sleep(0.2)
+for step in range(1, 4):
+    print(f"training, step {step * 100}", flush=True); time.sleep(0.1)
+"""
+
+
+def test_stages_and_samples_are_found_in_the_output(told):
+    options = ("--stage", "load=^loading", "--stage", "train=^training, step 100$", "--samples", r"step (\d+)")
+    _, data, out, _ = told("-q", "--no-history", *options, "--", sys.executable, "-S", "-c", TELLS)
+    assert out == "loading\n" + "".join(f"training, step {step}\n" for step in (100, 200, 300))
+    load, train = data["stages"]
+    assert (load["name"], load["samples"]) == ("load", None)
+    assert (train["name"], train["samples"]) == ("train", 300)
+    assert load["seconds"] >= 0.19
+    assert data["summary"]["work_samples"] == 300
+
+
 def test_a_command_that_dies_by_a_signal(told):
     code, data, _, err = told("--no-history", "sh", "-c", "kill -9 $$")
     assert (code, data["exit_code"], data["signal"]) == (137, 137, 9)
@@ -84,7 +103,18 @@ def test_a_file_that_cannot_be_written_leaves_the_exit_code(capfd):
     assert capfd.readouterr().err.startswith("capacity-tui: /nowhere/x.json: cannot be written")
 
 
-@pytest.mark.parametrize("words", [["--threshold", "cpu"], ["--samples", "0"], ["--url", "x"], ["--interval", "0"], []])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--stage", "a", "--stage", "b"],
+        ["--samples", "("],
+        ["--threshold", "cpu"],
+        ["--samples", "0"],
+        ["--url", "x"],
+        ["--interval", "0"],
+        [],
+    ],
+)
 def test_what_cannot_be_asked_is_refused_before_anything_runs(words, tmp_path):
     with pytest.raises(CapacityError):
         run_command(["profile", *words, *(["--", "touch", str(tmp_path / "ran")] if words else [])])

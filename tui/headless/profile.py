@@ -16,6 +16,7 @@ from capacity_tui.engine.api import CapacityError
 from capacity_tui.tui.headless.kept import history_option, keep_entries
 from capacity_tui.tui.headless.outlets import outlet_options
 from capacity_tui.tui.headless.output import tell
+from capacity_tui.tui.headless.work_in_output import OutputReading, found_work
 
 if TYPE_CHECKING:
     from capacity_tui.engine.api import Profile, ResourceSnapshot
@@ -27,8 +28,18 @@ _WIDEST = 160
 
 @click.command(context_settings={"allow_interspersed_args": False})
 @click.option("--interval", metavar="SECONDS", type=float, default=1.0, show_default=True, help="Time between looks.")
-@click.option("--samples", metavar="N", type=float, help="Samples that the command gets done, for what each takes.")
-@click.option("--stage", metavar="NAME", help="What the command works on, as a stage with samples a second.")
+@click.option(
+    "--samples",
+    metavar="N|REGEX",
+    help="Samples that the command gets done, or the lines of its output that tell: a (group) how many so far.",
+)
+@click.option(
+    "--stage",
+    "stages",
+    metavar="NAME[=REGEX]",
+    multiple=True,
+    help="What the command works on; of several, the line of its output with which each begins.",
+)
 @click.option("--url", metavar="URL", help="An endpoint that the command depends on: asked meanwhile, for its latency.")
 @click.option(
     "--threshold",
@@ -45,8 +56,8 @@ _WIDEST = 160
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 def profile(
     interval: float,
-    samples: float | None,
-    stage: str | None,
+    samples: str | None,
+    stages: tuple[str, ...],
     url: str | None,
     thresholds: tuple[str, ...],
     json_file: Path | None,
@@ -72,25 +83,29 @@ def profile(
         snapshot_as_dict,
     )
 
-    if samples is not None and samples <= 0:
-        raise click.UsageError("--samples must be above 0")
+    count, work = found_work(samples, stages)
     limits = parse_thresholds(dict(map(_named, thresholds)))
-    ProfilingEngine(interval, url=url)  # what is wrong with these is said before anything runs
     with closing(Outlets(jsonl, serve)) as outlets:
-        running = RunningCommand(command)
 
         def seen(snapshot: ResourceSnapshot) -> None:
             outlets.show(snapshot_as_dict(snapshot), gauges_of(snapshot))
+            if reading is not None:
+                reading.look(engine)
 
-        engine = ProfilingEngine(interval, pid=running.pid, url=url, thresholds=limits, seen=seen)
+        # What is wrong with any of this is said before the command runs.
+        engine = ProfilingEngine(interval, url=url, thresholds=limits, seen=seen)
+        reading = OutputReading(work) if work else None
+        running = reading.started(command) if reading else RunningCommand(command)
         _guarded(outlets.start)
-        _guarded(engine.start)
-        with engine.stage(stage, samples) if stage else nullcontext():
+        _guarded(lambda: engine.start(running.pid))
+        with engine.stage(stages[0], count) if stages and not work else nullcontext():
             ended = running.wait()
+        if reading is not None:
+            _guarded(lambda: reading.end(engine))
 
         def report() -> None:
-            if samples is not None and not stage:
-                engine.done(samples)
+            if count is not None and (work or not stages):
+                engine.done(count)
             found = engine.profile(ended, command)
             _write(found, json_file, html_file)
             for line in () if quiet else _lines(found):

@@ -83,10 +83,15 @@ class ProfilingEngine:
     ) -> None:
         self.stop()
 
-    def start(self) -> None:
-        """Begin to watch; the first look is taken before this returns."""
+    def start(self, pid: int | None = None) -> None:
+        """Begin to watch; the first look is taken before this returns.
+
+        Args:
+            pid: the process to watch, where that was not known before.
+        """
         if self._thread is not None:
             return
+        self._pid = self._pid if pid is None else pid
         self._thread = threading.Thread(target=self._work, name="profiling", daemon=True)
         if self._latency is not None:
             self._latency.start()

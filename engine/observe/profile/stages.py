@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TypeAlias
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,10 @@ class OpenStage:
         self.samples = (self.samples or 0) + samples
 
 
+Entry: TypeAlias = tuple[str, float, OpenStage]
+"""A stage that was entered: its name, when, and what is counted in it."""
+
+
 class Stages:
     """The stages of a run, entered by any of its threads.
 
@@ -45,7 +50,7 @@ class Stages:
         self._clock = clock
         self._lock = threading.Lock()
         self._closed: dict[str, tuple[float, float | None]] = {}
-        self._open: list[tuple[str, float, OpenStage]] = []
+        self._open: list[Entry] = []
 
     @contextmanager
     def stage(self, name: str) -> Iterator[OpenStage]:
@@ -56,20 +61,20 @@ class Stages:
         finally:
             self.leave(entry)
 
-    def enter(self, name: str) -> tuple[str, float, OpenStage]:
-        """Begin a stage, and return what ``leave`` ends it by."""
-        entry = (name, self._clock(), OpenStage())
+    def enter(self, name: str, at: float | None = None) -> Entry:
+        """Begin a stage, now or at a moment of the clock, and return what ``leave`` ends it by."""
+        entry = (name, self._clock() if at is None else at, OpenStage())
         with self._lock:
             self._open.append(entry)
             self._closed.setdefault(name, (0.0, None))
         return entry
 
-    def leave(self, entry: tuple[str, float, OpenStage]) -> None:
-        """End a stage."""
+    def leave(self, entry: Entry, at: float | None = None) -> None:
+        """End a stage, now or at a moment of the clock."""
         with self._lock:
             if entry in self._open:
                 self._open.remove(entry)
-                self._closed[entry[0]] = self._with(entry)
+                self._closed[entry[0]] = self._with(entry, self._closed, self._clock() if at is None else at)
 
     @property
     def current(self) -> str:
@@ -82,15 +87,14 @@ class Stages:
         with self._lock:
             totals = dict(self._closed)
             for entry in self._open:
-                seconds, samples = self._with(entry, totals)
-                totals[entry[0]] = (seconds, samples)
+                totals[entry[0]] = self._with(entry, totals, self._clock())
         return tuple(Stage(name, seconds, samples) for name, (seconds, samples) in totals.items())
 
-    def _with(
-        self, entry: tuple[str, float, OpenStage], totals: dict[str, tuple[float, float | None]] | None = None
-    ) -> tuple[float, float | None]:
+    @staticmethod
+    def _with(entry: Entry, totals: Mapping[str, tuple[float, float | None]], at: float) -> tuple[float, float | None]:
+        """Return what a stage comes to with one more time that it was entered."""
         name, began, opened = entry
-        seconds, samples = (self._closed if totals is None else totals)[name]
+        seconds, samples = totals[name]
         if opened.samples is not None:
             samples = (samples or 0) + opened.samples
-        return seconds + self._clock() - began, samples
+        return seconds + at - began, samples

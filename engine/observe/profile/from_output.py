@@ -1,0 +1,68 @@
+"""Samples that are done, and stages that begin, as lines of a command's output tell."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.observe.profile.profiling import ProfilingEngine
+from capacity_tui.engine.observe.profile.stages import Entry
+
+
+class WorkInOutput:
+    """Finds work in lines.
+
+    Args:
+        samples: expression of a line that tells of samples: its group is how many are done so far; without a group
+            each such line is one. None where no line does.
+        stages: expression of the line with which each stage begins, by name.
+
+    Raises:
+        CapacityError: an expression cannot be read.
+    """
+
+    def __init__(self, samples: str | None, stages: Mapping[str, str]) -> None:
+        self._samples = None if samples is None else _expression(samples)
+        self._stages = {name: _expression(text) for name, text in stages.items()}
+        self._counted = 0.0
+        self._open: Entry | None = None
+
+    def take(self, line: str, at: float, engine: ProfilingEngine) -> None:
+        """Tell a profile what a line tells that came at a moment of the monotonic clock."""
+        for name, expression in self._stages.items():
+            if expression.search(line):
+                self.end(at, engine)
+                self._open = engine.stages.enter(name, at)
+        found = self._samples.search(line) if self._samples else None
+        if found is None:
+            return
+        done = self._done(found)
+        engine.done(done)
+        if self._open is not None:
+            self._open[2].done(done)
+
+    def end(self, at: float, engine: ProfilingEngine) -> None:
+        """End the stage that is open."""
+        if self._open is not None:
+            engine.stages.leave(self._open, at)
+            self._open = None
+
+    def _done(self, found: re.Match[str]) -> float:
+        """Return how many samples a line tells of that were not told before."""
+        if not found.re.groups:
+            return 1.0
+        try:
+            told = float((found[1] or "").replace(",", "").replace("_", ""))
+        except ValueError:
+            return 0.0
+        new = max(0.0, told - self._counted)
+        self._counted += new
+        return new
+
+
+def _expression(text: str) -> re.Pattern[str]:
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise CapacityError(f"{text!r} is no regular expression", str(error)) from error
