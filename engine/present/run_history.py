@@ -17,13 +17,14 @@ from capacity_tui.engine.printable import printable
 from capacity_tui.engine.units import PERCENT, format_number
 
 LIST_HEADS = (
-    "id", "started (UTC)", "kind", "model", "memory", "step", "ratio", "hardware", "measured memory", "measured step",
+    "id", "started (UTC)", "kind", "what", "memory", "step", "ratio", "hardware", "measured memory", "measured step",
 )  # fmt: skip
 FIGURE_HEADS = ("figure", "predicted", "range", "measured", "ratio")
 COMPARED_HEADS = ("", "first", "second", "change")
 _MEMORY, _STEP = "memory.reserved_bytes", "computation.step_seconds"
 _UNITS = {"bytes": "B", "seconds": "s", "percent": "%", "watts": "W", "usd": "USD"}
 _TO_THE_MINUTE = 16
+_LONGEST_COMMAND = 24
 _NONE = "–"
 _TOLD = 0.005
 
@@ -40,7 +41,7 @@ def list_rows(runs: Sequence[RunRecord]) -> list[tuple[str, ...]]:
             run.id,
             run.started[:_TO_THE_MINUTE].replace("T", " "),
             run.kind,
-            printable(run.model) or _NONE,
+            printable(_what(run)) or _NONE,
             _predicted(run, _MEMORY),
             _predicted(run, _STEP),
             _ratio(run.ratio.get(_STEP, run.ratio.get(_MEMORY))),
@@ -132,6 +133,13 @@ def as_csv(runs: Sequence[RunRecord]) -> str:
 def _flat(run: RunRecord) -> dict[str, object]:
     data = {key: value for key, value in as_data(run).items() if value}
     return {"model": run.model, "hardware": _hardware(run), **dict(leaves(data))}
+
+
+def _what(run: RunRecord) -> str:
+    """Return the model of a run; of one without a plan, what was started."""
+    command = run.details.get("command")
+    started = " ".join(map(str, command)) if isinstance(command, list | tuple) else str(command or "")
+    return run.model or (started if len(started) <= _LONGEST_COMMAND else f"{started[: _LONGEST_COMMAND - 3]}...")
 
 
 def _hardware(run: RunRecord) -> str:

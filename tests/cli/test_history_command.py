@@ -94,6 +94,12 @@ def test_entries_are_filtered_and_listed_as_a_table(ran, capsys):
     assert main(["history", "list", "--since", "some day"]) == 2
 
 
+def test_a_run_without_a_plan_is_listed_as_what_was_started(place, capsys):
+    History(place).keep(RunRecord("profile", details={"command": ["python", "train.py", "--some", "long", "words"]}))
+    assert main(["history", "list"]) == 0
+    assert "python train.py --som..." in capsys.readouterr().out
+
+
 def test_two_entries_are_compared(place, capsys):
     for batch in (1, 2):
         main(["plan", LINE, "--set", f"training.micro_batch={batch}"])
