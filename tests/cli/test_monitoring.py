@@ -123,7 +123,7 @@ def test_a_signal_reaches_the_command(log):
     )  # fmt: skip
     assert watched.stdout.readline() == "up\n"
     watched.send_signal(signal.SIGUSR1)
-    assert watched.wait(20) == 9
+    assert watched.wait(60) == 9
     watched.stdout.close()
 
 

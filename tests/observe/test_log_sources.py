@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import struct
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -16,7 +17,7 @@ from capacity_tui.engine.observe.logs.event_records import EventReader, masked_c
 from capacity_tui.engine.observe.logs.following import FollowedFile, LineSplitter
 from capacity_tui.engine.observe.logs.line_reader import LineReader
 from capacity_tui.engine.observe.logs.metrics_page import read_metrics
-from capacity_tui.engine.observe.logs.sources import open_log
+from capacity_tui.engine.observe.logs.sources import PipedLog, open_log
 
 LINE = "iter {}: loss {}, time 250.00ms, mfu 3%\n"
 
@@ -232,6 +233,19 @@ def test_a_page_of_metrics_is_asked_for_each_time(reader):
     server.server_close()
     assert log.poll() == []
     assert log.notices
+
+
+def test_a_pipe_is_read_until_whoever_writes_ends(reader):
+    out, into = os.pipe()
+    log = PipedLog(reader, out)
+    assert log.poll() == []
+    os.write(into, LINE.format(1, 3.0).encode() + b"iter 2: loss 2.5, time 250.00ms")
+    assert steps(log.poll()) == [1]
+    assert not log.ended
+    os.close(into)
+    assert steps(log.poll()) == [2]
+    assert log.ended
+    os.close(out)
 
 
 def test_a_followed_file_is_read_in_pieces(tmp_path, monkeypatch):

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from capacity_tui.tui.headless.monitor_output import RunOutput
 
 LEAST_INTERVAL = 0.2
+_STANDARD_INPUT = "-"
+_PIPE_WAIT = 0.05
 _FIRST_RATES = 0.5
 """Seconds between the two samples of ``--once`` that rates need."""
 
@@ -24,7 +26,7 @@ _FIRST_RATES = 0.5
 @click.command(context_settings={"allow_interspersed_args": False})
 @click.option("--pid", metavar="N", type=int, help="Watch a process and all that it started; its output, if a file.")
 @click.option("--log", "log_place", metavar="FILE",
-              help="Follow a log: text, JSON, CSV, event files, a folder with one, or a page of metrics.")  # fmt: skip
+              help="Follow a log: text, JSON, CSV, event files, a folder, a page of metrics, or -.")  # fmt: skip
 @click.option("--plan", "plan_name", metavar="PLAN", help="The plan that the run follows, to compare it with.")
 @click.option("--pattern", "patterns", metavar="REGEX", multiple=True,
               help="An expression of your own, with groups named as figures, such as 'it (?P<step>[0-9]+)', or "
@@ -78,29 +80,32 @@ def monitor(
         return watch_command(command, log, reader, answer, interval, as_json, no_history)
     run = RunMonitor(log, pid, answer, _folders(log_place, pid))
     try:
-        return _watched(run, interval, once, as_json, no_history)
+        return _watched(run, interval, once, as_json, no_history, log_place == _STANDARD_INPUT)
     finally:
         run.close()
 
 
-def _watched(run: RunMonitor, interval: float, once: bool, as_json: bool, no_history: bool) -> int:
+def _watched(run: RunMonitor, interval: float, once: bool, as_json: bool, no_history: bool, wait_for_end: bool) -> int:
     """Watch until the process ends or the user has enough; return the exit code."""
     from capacity_tui.tui.headless.monitor_output import output_for
 
     with output_for(sys.stdout, as_json, once) as output:
-        state = _until_over(run, output, interval, once)
+        state = _until_over(run, output, interval, once, wait_for_end)
     entry = None if once else run.entry(state)
     if entry is not None:
         keep_entries([entry], no_history)
     return 0
 
 
-def _until_over(run: RunMonitor, output: RunOutput, interval: float, once: bool) -> RunState:
+def _until_over(run: RunMonitor, output: RunOutput, interval: float, once: bool, wait_for_end: bool) -> RunState:
     """Look again and again; return the last state. What asks the program to end ends the watching in good order."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     state = run.look(last=once)
     try:
         if once:
+            while wait_for_end and run.alive:
+                time.sleep(_PIPE_WAIT)
+                state = run.look()
             if state.observation is not None:
                 time.sleep(_FIRST_RATES)
                 state = run.look(last=True)
@@ -135,7 +140,7 @@ def _opened(place: str | None, reader: LineReader, must_exist: bool) -> LogSourc
 
     if place is None:
         return None
-    if must_exist and "://" not in place and not Path(place).exists():
+    if must_exist and _is_file(place) and not Path(place).exists():
         raise StorageError("there is no such log", hint="without --once it is waited for", place=Place(place))
     return open_log(place, reader)
 
@@ -144,6 +149,10 @@ def _folders(place: str | None, pid: int | None) -> tuple[Path, ...]:
     """Return folders on whose disks a run may write."""
     from capacity_tui.engine.api import work_folder
 
-    found = [] if place is None or "://" in place else [Path(place).absolute().parent]
+    found = [] if place is None or not _is_file(place) else [Path(place).absolute().parent]
     work = None if pid is None else work_folder(pid)
     return tuple(dict.fromkeys([*found, *([work] if work else [])]))
+
+
+def _is_file(place: str) -> bool:
+    return place != _STANDARD_INPUT and "://" not in place

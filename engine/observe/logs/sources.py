@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import select
 import urllib.error
 import urllib.request
 from collections.abc import Iterable, Sequence
@@ -13,11 +15,12 @@ from urllib.parse import urlsplit
 from capacity_tui.engine.errors import Place, StorageError
 from capacity_tui.engine.observe.logs.entry import LogEntry
 from capacity_tui.engine.observe.logs.event_records import EventReader
-from capacity_tui.engine.observe.logs.following import FollowedFile, LineSplitter
+from capacity_tui.engine.observe.logs.following import MOST_BYTES, FollowedFile, LineSplitter
 from capacity_tui.engine.observe.logs.line_reader import LineReader
 from capacity_tui.engine.observe.logs.metrics_page import read_metrics
 from capacity_tui.engine.observe.logs.named_values import flattened
 
+STANDARD_INPUT = "-"
 ANSWER_SECONDS = 2.0
 LARGEST_PAGE = 1 << 24
 EVENT_FILES = "*tfevents*"
@@ -28,9 +31,10 @@ _LEAST_TIMESTAMP = 1e8  # seconds since 1970 of a date; smaller numbers are dura
 
 
 class LogSource(Protocol):
-    """A log that may grow."""
+    """A log that may grow; ``ended`` where it cannot any more."""
 
     notices: list[str]
+    ended: bool
 
     def poll(self, last: bool = False) -> list[LogEntry]:
         """Return what was added since the last call; ``last``: also what nothing ended yet."""
@@ -41,6 +45,8 @@ class LogSource(Protocol):
 
 class TextLog:
     """A file of lines."""
+
+    ended = False
 
     def __init__(self, path: Path, reader: LineReader) -> None:
         self._file = FollowedFile(path)
@@ -55,21 +61,43 @@ class TextLog:
         while data := self._file.read():
             if self._file.started_anew != self._anew:
                 self._anew, self._splitter = self._file.started_anew, LineSplitter()
-            found += self._told(self._splitter.split(data))
+            found += _told(self._reader, self._splitter.split(data))
             if not last:
                 break
-        return found + self._told(self._splitter.rest()) if last else found
+        return found + _told(self._reader, self._splitter.rest()) if last else found
 
     def close(self) -> None:
         """Let the file go."""
         self._file.close()
 
-    def _told(self, lines: Iterable[str]) -> list[LogEntry]:
-        return [entry for line in lines if (entry := self._reader.read(line)) is not None]
+
+class PipedLog:
+    """Lines that come through a pipe, by default this program's standard input."""
+
+    def __init__(self, reader: LineReader, source: int = 0) -> None:
+        self._source = source
+        self._splitter = LineSplitter()
+        self._reader = reader
+        self.ended = False
+        self.notices: list[str] = []
+
+    def poll(self, last: bool = False) -> list[LogEntry]:
+        """Return what has come by now; ``last``: with a line that nothing ended yet."""
+        found: list[LogEntry] = []
+        while not self.ended and select.select([self._source], [], [], 0)[0]:
+            data = os.read(self._source, MOST_BYTES)
+            self.ended = not data
+            found += _told(self._reader, self._splitter.split(data))
+        return found + _told(self._reader, self._splitter.rest()) if self.ended or last else found
+
+    def close(self) -> None:
+        """Nothing is held."""
 
 
 class JsonDocument:
     """A file that is written whole each time, with a list of records in it: that of the Trainer's state."""
+
+    ended = False
 
     def __init__(self, path: Path, reader: LineReader) -> None:
         self._path = path
@@ -111,6 +139,8 @@ class JsonDocument:
 class EventFile:
     """An event file of TensorBoard."""
 
+    ended = False
+
     def __init__(self, path: Path, reader: LineReader) -> None:
         self._file = FollowedFile(path)
         self._events = EventReader()
@@ -144,6 +174,8 @@ class EventFile:
 class MetricsPage:
     """A page, or a file, of metrics as Prometheus collects them: read whole each time."""
 
+    ended = False
+
     def __init__(self, place: str, reader: LineReader) -> None:
         self._place = place
         self._names = reader.names
@@ -176,11 +208,13 @@ class MetricsPage:
 
 
 def open_log(place: str, reader: LineReader) -> LogSource:
-    """Return the log at a place: a file, which need not exist yet, a folder with one, or an address of metrics.
+    """Return the log at a place: a file, which need not exist yet, a folder with one, a page of metrics, or ``-``.
 
     Raises:
         StorageError: a folder holds no log.
     """
+    if place == STANDARD_INPUT:
+        return PipedLog(reader)
     if _is_address(place):
         return MetricsPage(place, reader)
     path = Path(place)
@@ -191,6 +225,10 @@ def open_log(place: str, reader: LineReader) -> LogSource:
     if path.match(EVENT_FILES):
         return EventFile(path, reader)
     return JsonDocument(path, reader) if path.suffix == ".json" else TextLog(path, reader)
+
+
+def _told(reader: LineReader, lines: Iterable[str]) -> list[LogEntry]:
+    return [entry for line in lines if (entry := reader.read(line)) is not None]
 
 
 def _is_address(place: str) -> bool:

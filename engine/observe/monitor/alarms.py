@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -28,6 +29,8 @@ from capacity_tui.engine.units import (
 
 LOOKS_UNTIL_OVER = 30
 """Looks for which nothing may be seen of what was told before it is told again."""
+LARGEST_SHARE = 0.005
+"""Share of the time that the detectors may take: after hours there is much to look at."""
 NEWEST_LOSSES = 2000
 _READINGS: Mapping[str, Callable[[float], str]] = {
     "power_watts": format_power,
@@ -70,17 +73,22 @@ class Watch:
     detectors: Mapping[str, Detector]
     going_on: dict[tuple[str, str], Alarm] = field(default_factory=dict)
     _unseen: dict[tuple[str, str], int] = field(default_factory=dict)
+    _due: float = -math.inf
     _looked_at: float = -math.inf
     _last_spike: float = -math.inf
 
-    def look(self, curve: RunCurve, samples: RunSamples, now: float) -> tuple[Alarm, ...]:
-        """Return what is new.
+    def look(self, curve: RunCurve, samples: RunSamples, now: float, last: bool = False) -> tuple[Alarm, ...]:
+        """Return what is new; nothing where looking so often would take more than a share of the time.
 
         Args:
             curve: what the log told.
             samples: what the machine told.
             now: seconds on the monotonic clock, on which steps arrived too.
+            last: there is no other look.
         """
+        if now < self._due and not last:
+            return ()
+        started = time.perf_counter()
         found = [*self._of_log(curve, now), *self._of_machine(samples)]
         new = tuple(alarm for alarm in found if (alarm.kind, alarm.where) not in self.going_on)
         seen = {(alarm.kind, alarm.where) for alarm in found}
@@ -89,6 +97,7 @@ class Watch:
             if self._unseen[key] > LOOKS_UNTIL_OVER:
                 del self.going_on[key]
         self.going_on.update({(alarm.kind, alarm.where): alarm for alarm in found})
+        self._due = now + (time.perf_counter() - started) / LARGEST_SHARE
         return new
 
     def _of_log(self, curve: RunCurve, now: float) -> Iterator[Alarm]:

@@ -98,8 +98,8 @@ class RunMonitor:
 
     @property
     def alive(self) -> bool:
-        """Whether the processes that are watched still live; without any, yes."""
-        return self._tree is None or self._tree.alive
+        """Whether the processes that are watched still live, or without any whether the log may still grow."""
+        return (self._log is None or not self._log.ended) if self._tree is None else self._tree.alive
 
     def take(self, entries: Iterable[LogEntry], at: float) -> None:
         """Take what the run's output told at a time on the monotonic clock."""
@@ -121,7 +121,7 @@ class RunMonitor:
         if self._tree is not None and self._sampler is not None:
             observation = observe(self._tree, self._sampler)
             self.samples.add(observation, self._folders)
-        new = self._watch.look(self.curve, self.samples, at)
+        new = self._watch.look(self.curve, self.samples, at, last)
         going_on = tuple(self._watch.going_on.values())
         limits = self._detectors["difference"].thresholds
         actual = measured(self.curve, self.samples, self._answer, round(limits["steps"]))
