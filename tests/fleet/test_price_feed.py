@@ -189,10 +189,10 @@ def test_the_real_package_fails_in_one_line_without_a_network(monkeypatch: pytes
 
 def test_prices_are_listed_by_instance_and_by_device(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(("fleet", "prices", "--filter", "p5.48xlarge")) == 0
-    table = capsys.readouterr().out
-    assert "$55.04" in table
-    assert "$6.88" in table
-    assert "2026-07-20 old" in table
+    said = capsys.readouterr()
+    assert all(text in said.out for text in ("$55.04*", "$6.88*", "$32.25*?", "2026-07-20 old"))
+    assert "* seen over 90 days ago" in said.err
+    assert "? recalled" in said.err
     assert main(("fleet", "prices", "--filter", "p5.48xlarge", "--format", "csv", "--region", "europe")) == 0
     lines = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
     assert {line["region"] for line in lines} == {"eu-north-1", "eu-west-2"}

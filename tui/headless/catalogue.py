@@ -213,17 +213,24 @@ def _processor_cells(row: ProcessorRow) -> Sequence[str]:
 
 
 def _instance_cells(row: InstanceRow) -> Sequence[str]:
-    from capacity_tui.engine.api import format_money, marked_day
+    from capacity_tui.engine.api import marked_day
 
     memory, network = row.accelerator_memory_gb, row.rdma_gbit or row.network_gbit
     return (
         row.id,
         f"{memory * row.device_share:g} GB" if memory else "",
-        format_money(row.on_demand_usd_per_hour),
-        format_money(row.spot_usd_per_hour),
+        _price(row.on_demand_usd_per_hour, row.price_date),
+        _price(row.spot_usd_per_hour, row.spot_price_date or row.price_date),
         row.devices_words,
         f"{network:g} Gbit/s" if network else "",
         f"{row.provider} {row.region or ''}".rstrip(),
         row.spot_region or "",
         marked_day(row.price_date),
     )
+
+
+def _price(usd: float | None, day: str | None) -> str:
+    """Return a price, with a star behind one that is old."""
+    from capacity_tui.engine.api import format_money, price_age
+
+    return format_money(usd) + ("*" if usd is not None and price_age(day).is_old else "")

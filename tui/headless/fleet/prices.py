@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 _HEADS = (
     "id", "$/h", "$/h a device", "spot/h", "1 year/h", "3 years/h", "region", "price of", "devices", "spot region",
 )  # fmt: skip
-_DOUBT = "?"
+_OLD, _DOUBT = "*", "?"
+_LEGEND = {_OLD: "seen over 90 days ago, or on no known day", _DOUBT: "recalled, no source was seen"}
+"""What a mark behind a price says."""
 
 
 @click.command()
@@ -34,7 +36,7 @@ def prices(
 ) -> None:
     """List what every instance costs: whole and by accelerator, on demand, on spot capacity, committed to.
 
-    A price over 90 days old, or of no known day, is marked. JSON and CSV hold the prices of all regions.
+    A star stands behind a price over 90 days old, or of no known day. JSON and CSV hold the prices of all regions.
     """
     from capacity_tui.engine.api import load_catalog, price_list, price_rows, prices_as_csv
 
@@ -49,20 +51,11 @@ def prices(
     elif form in ("json", "yaml"):
         write_data(price_rows(listed), form, output)
     else:
-        heads = (
-            "id",
-            "$/h",
-            "$/h a device",
-            "spot/h",
-            "1 year/h",
-            "3 years/h",
-            "region",
-            "price of",
-            "devices",
-            "spot region",
-        )
         cells = [_cells(each) for each in listed]
-        write_table(heads, cells, range(1, 6), {0, 1, 2, 3}, output, catalog.instances.nearest(text))
+        write_table(_HEADS, cells, range(1, 6), {0, 1, 2, 3}, output, catalog.instances.nearest(text))
+        marks = {mark for row in cells for cell in row[1:6] for mark in _LEGEND if mark in cell}
+        if marks:
+            tell("behind a price: " + "; ".join(f"{mark} {words}" for mark, words in _LEGEND.items() if mark in marks))
 
 
 def _refreshed(catalog: Catalog) -> Catalog:
@@ -86,7 +79,7 @@ def _cells(each: ListedPrices) -> Sequence[str]:
     return (
         each.row.id,
         _usd(each.on_demand),
-        _usd(first, by_device=True),
+        _usd(each.on_demand, by_device=True),
         _usd(spot),
         _usd(each.one_year),
         _usd(each.three_years),
@@ -101,4 +94,6 @@ def _usd(quote: Quote | None, by_device: bool = False) -> str:
     from capacity_tui.engine.api import format_money
 
     usd = None if quote is None else quote.usd_per_device_hour if by_device else quote.usd_per_hour
-    return "" if quote is None or usd is None else format_money(usd) + ("" if quote.verified else _DOUBT)
+    if quote is None or usd is None:
+        return ""
+    return format_money(usd) + (_OLD if quote.age.is_old else "") + ("" if quote.verified else _DOUBT)
