@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.price_age import price_age
-from capacity_tui.engine.catalog.rows.prices import Disk, Egress
+from capacity_tui.engine.catalog.rows.prices import Disk, Egress, PriceStep
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.numeric import Number
 
@@ -88,12 +89,16 @@ def moving_price(gigabytes: Number, source: Place, target: Place, catalog: Catal
     if not fitting:
         return None
     row = fitting[0]
+    return DataPrice(_leaving_usd(gigabytes, row.steps), _words(row), row.verified)
+
+
+def _leaving_usd(gigabytes: Number, steps: Sequence[PriceStep]) -> Number:
     first, usd = 0.0, np.zeros_like(np.asarray(gigabytes, float))
-    for step in row.steps:
+    for step in steps:
         last = np.inf if step.to_gb is None else step.to_gb
         usd = usd + step_usd(gigabytes, first, last, step.usd_per_gb)
         first = last
-    return DataPrice(usd, _words(row), row.verified)
+    return usd
 
 
 def holding_price(gigabytes: Number, months: Number, disk: Disk) -> DataPrice:

@@ -55,7 +55,7 @@ class Disk(Row):
     usd_per_gb_month: NonNegativeFloat = Field(description="for a gigabyte held for a month")
     region: str | None = None
     price_date: str | None = None
-    gbs: PositiveFloat | None = Field(None, description="GB/s that the price includes")
+    gbs: Annotated[PositiveFloat | None, SHOWN] = Field(None, description="GB/s that the price includes")
 
 
 class PriceStep(BaseModel):
