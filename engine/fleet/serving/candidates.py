@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from math import ceil
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -82,11 +83,11 @@ class Candidate:
 
     def instances(self, replicas: int) -> int:
         """Return the instances that hold some replicas; where one replica takes several, all of them."""
-        return int(np.ceil(replicas / self.per_instance)) * self.instances_of_replica
+        return ceil(replicas / self.per_instance) * self.instances_of_replica
 
     def usd(self, replicas: int) -> float | None:
         """Return the dollars an hour of the instances that hold some replicas; None where no price is known."""
-        return None if self.usd_per_hour is None else self.usd_per_hour * np.ceil(replicas / self.per_instance)
+        return None if self.usd_per_hour is None else self.usd_per_hour * ceil(replicas / self.per_instance)
 
     @property
     def usd_per_request_rate(self) -> float:

@@ -109,7 +109,7 @@ def serve(
     seen: list[tuple[Replica, Sized | None]] = []
     for candidate in found:
         cheapest = min((_usd(each) for each, _ in fleets), default=np.inf)
-        beyond = candidate.usd_per_request_rate * question.rate >= cheapest
+        beyond = np.isfinite(cheapest) and candidate.usd_per_request_rate * question.rate >= cheapest
         known = next((pair for pair in seen if _is_alike(pair[0].candidate, candidate)), None)
         if beyond or stopped() or (known is None and len(seen) >= MOST_SIMULATED):
             left_out.append(candidate)

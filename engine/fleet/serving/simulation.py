@@ -22,7 +22,7 @@ SHORTEST = 1e-12
 # Passes after which replicas that have done all that counts are left out.
 LOOK_AGAIN = 64
 # Passes that are worked at once where nobody comes and nobody ends, at most.
-AHEAD = np.arange(1, 17)
+AHEAD = np.arange(1, 33)
 # Passes that are made room for at first.
 FIRST_ROOM = 4096
 # Tokens that a pass of an engine without an end to them reads at most.

@@ -22,15 +22,19 @@ Binding = Literal["ttft", "tpot", "rate"]
 ENDS: tuple[End, ...] = ("value", "low", "high")
 """The times of passes as estimated, and at both ends of their ranges."""
 
-# Shares of the most that a replica answers which are tried first.
-SHARES = (0.02, 0.15, 0.35, 0.55, 0.7, 0.82, 0.9, 0.97)
+# Shares of the most that a replica answers which are tried first, and those below where none of them is kept.
+SHARES, LIGHT_SHARES = (0.35, 0.55, 0.7, 0.82, 0.9, 0.97), (0.02, 0.08, 0.2)
 # Replicas that are simulated side by side for each load, and requests that count of all of them, as the search narrows.
 SIDE_BY_SIDE, COUNTED = 3, 900
 FINAL_SIDE_BY_SIDE, FINAL_COUNTED = 12, 5000
+# Of light loads, whose requests hardly meet, fewer count: those of so many stays of a request, at least so many.
+LIGHT_STAYS, LIGHT_COUNTED = 8.0, 30.0
 # Numbers of replicas that one call tries.
 NUMBERS = 8
 # Replicas beyond what was seen to do, as a share, among which the fewest that do are looked for.
 MOST_BEYOND = 1.5
+# By how much more each next number is tried, at least one.
+STEP = 1.02
 # Time to fill a replica, in times that a request stays in a full one; longest lengths, in deviations above the mean.
 FILLING, TAIL = 1.0, 4.0
 
@@ -143,7 +147,8 @@ class Replica:
         factors = np.array([self.factors[end] for end in ends])
         stay = self.stay(int(slots.max())) * float(factors.max())
         every = np.repeat(rates, side)
-        seconds = np.maximum(counted / side / every, stay)
+        longest = np.maximum(LIGHT_STAYS * stay, LIGHT_COUNTED / every)
+        seconds = np.maximum(np.minimum(counted / side / every, longest), stay)
         requests = steady_requests(every, FILLING * stay, seconds, stay / 2.0, self.lengths, self.question.seed)
         reading, answering = np.repeat(factors, side, axis=0).T
         found = simulate(requests, self.times, np.repeat(slots, side), reading, answering)
@@ -174,7 +179,13 @@ def sized(replica: Replica) -> Sized | None:
     question, candidate = replica.question, replica.candidate
     if not candidate.keeps_alone(question):
         return None
-    tried = _tried(replica)
+    tried = _tried(replica, SHARES)
+    if any(kept <= 0 for of_batch in tried.values() for kept, _ in of_batch.values()):
+        light = _tried(replica, (*LIGHT_SHARES, SHARES[0]))
+        tried = {
+            slots: {end: light[slots][end] if found[0] <= 0 else found for end, found in of_batch.items()}
+            for slots, of_batch in tried.items()
+        }
     best = max(tried, key=lambda slots: (tried[slots]["value"][0], slots))
     kept, failing = tried[best]["value"]
     if kept <= 0:
@@ -200,7 +211,7 @@ def sized(replica: Replica) -> Sized | None:
     final = _final(replica, number, best, failing)
     while not final.holds[0] and number * kept < question.rate * MOST_BEYOND:
         # So many did with fewer requests that counted; with more of them they do not.
-        number += 1
+        number = max(number + 1, int(number * STEP))
         final = _final(replica, number, best, failing)
     replicas["value"] = number
     replicas["low"], replicas["high"] = (_beside(replicas.get(end), number, end) for end in ("low", "high"))
@@ -227,7 +238,7 @@ def _beside(found: int | None, number: int, end: End) -> int | None:
     return min(found, number) if end == "low" else max(found, number)
 
 
-def _tried(replica: Replica) -> dict[int, dict[End, tuple[float, float]]]:
+def _tried(replica: Replica, shares: tuple[float, ...]) -> dict[int, dict[End, tuple[float, float]]]:
     """Return, for some batches and each end of the times, the most load that was kept and the least that was not."""
     batches = _batches(replica)
     largest = replica.largest_rates(np.array(batches, dtype=np.int64))
@@ -235,7 +246,7 @@ def _tried(replica: Replica) -> dict[int, dict[End, tuple[float, float]]]:
         (slots, end, share * rate / replica.factors[end][1])
         for slots, rate in zip(batches, largest, strict=True)
         for end in ENDS
-        for share in SHARES
+        for share in shares
     ]
     seen = replica.loaded(
         np.array([rate for *_, rate in points]),
@@ -243,12 +254,12 @@ def _tried(replica: Replica) -> dict[int, dict[End, tuple[float, float]]]:
         [end for _, end, _ in points],
     )
     found: dict[int, dict[End, tuple[float, float]]] = {slots: {} for slots in batches}
-    for start in range(0, len(points), len(SHARES)):
+    for start in range(0, len(points), len(shares)):
         slots, end, _ = points[start]
-        rates, holds = seen.rates[start : start + len(SHARES)], seen.holds[start : start + len(SHARES)]
-        failing = int(np.argmin(holds)) if not holds.all() else len(SHARES)
+        rates, holds = seen.rates[start : start + len(shares)], seen.holds[start : start + len(shares)]
+        failing = int(np.argmin(holds)) if not holds.all() else len(shares)
         kept = float(rates[failing - 1]) if failing else 0.0
-        found[slots][end] = kept, float(rates[failing] if failing < len(SHARES) else rates[-1] / SHARES[-1])
+        found[slots][end] = kept, float(rates[failing] if failing < len(shares) else rates[-1] / shares[-1])
     return found
 
 
