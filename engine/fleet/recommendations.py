@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from capacity_tui.engine.fleet.alternative import Alternative, Priority, Recommendation
 from capacity_tui.engine.fleet.assumptions import assumed
 from capacity_tui.engine.fleet.question import MigrationQuestion
 from capacity_tui.engine.fleet.words import money, percent
 from capacity_tui.engine.numeric import mean
-from capacity_tui.engine.units import PERCENT
+from capacity_tui.engine.units import PERCENT, format_count
 
+_PAID = ("cost.usd", "cost.usd_per_million_tokens")
 NOTHING_BETTER = "Already well-optimized"
 
 
@@ -33,6 +36,37 @@ def recommendations(
         _of_performance(current, found),
         _of_reliability(question, current, found),
     )
+
+
+def first_machines(tuned: Alternative | None, usable: Sequence[Alternative]) -> tuple[Recommendation, ...]:
+    """Return what is recommended for a job that does not fit where it is.
+
+    Args:
+        tuned: that machine with settings under which the job fits; None where there are none.
+        usable: the machines that hold it at a bearable risk.
+    """
+    found = []
+    if tuned is not None:
+        detail = f"{tuned.instance} holds the job with other settings, without moving"
+        found.append(Recommendation("reliability", tuned.instance, "Tune the machine you have", detail, tuned.set))
+    priced = [each for each in usable if np.isfinite(cost_of_work(each))]
+    if priced:
+        cheapest = min(priced, key=cost_of_work)
+        detail = f"of the machines that hold the job its work costs least: {_work_paid(cheapest)}"
+        found.append(Recommendation("cost", cheapest.instance, f"Move to {_named(cheapest)}", detail, cheapest.set))
+    fast = [each for each in usable if _speed(each)]
+    if fast:
+        fastest = max(fast, key=_speed)
+        detail = f"of the machines that hold the job it is the fastest: {format_count(_speed(fastest))} tok/s"
+        found.append(Recommendation("performance", fastest.instance, f"Move to {_named(fastest)}", detail, fastest.set))
+    return tuple(found)
+
+
+def cost_of_work(each: Alternative) -> float:
+    """Return what a machine takes for the job, for a million tokens or for a month; infinite where nothing is known."""
+    paid = next((each.figures[key] for key in _PAID if key in each.figures), None)
+    month = float("inf") if each.usd_month is None else each.usd_month
+    return month if paid is None else mean(paid.value)
 
 
 def _of_settings(current: Alternative, found: Sequence[Alternative]) -> Iterator[Recommendation]:
@@ -122,6 +156,17 @@ def _stay(priority: Priority, current: Alternative, why: str) -> Recommendation:
 
 def _named(each: Alternative) -> str:
     return f"{each.count} x {each.instance}"
+
+
+def _work_paid(each: Alternative) -> str:
+    key = next((key for key in _PAID if key in each.figures), None)
+    words = {"cost.usd": "the job", "cost.usd_per_million_tokens": "a million tokens", None: "a month"}[key]
+    return f"{money(cost_of_work(each))} {words}"
+
+
+def _speed(each: Alternative) -> float:
+    speed = each.figures.get("computation.tokens_per_second")
+    return 0.0 if speed is None else mean(speed.value)
 
 
 def _ratio(each: Alternative) -> float:

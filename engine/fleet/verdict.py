@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from capacity_tui.engine.fleet.alternative import Alternative, Migration
+from capacity_tui.engine.fleet.alternative import Alternative, Migration, Verdict
 from capacity_tui.engine.fleet.assumptions import assumed
 from capacity_tui.engine.fleet.question import MOST_HOURS, MigrationQuestion
-from capacity_tui.engine.fleet.recommendations import recommendations
+from capacity_tui.engine.fleet.recommendations import cost_of_work, first_machines, recommendations
 from capacity_tui.engine.fleet.words import money, percent
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.units import PERCENT, format_bytes
@@ -23,19 +23,29 @@ def judged(question: MigrationQuestion, current: Alternative, found: Sequence[Al
         current: the machine where it is.
         found: the others, in any order.
     """
-    ordered = tuple(sorted(found, key=_order))
+    ordered = tuple(sorted(found, key=_order if current.fits else _order_of_first))
     tuned = next((each for each in ordered if is_same_machine(each, current)), None)
     worth = tuple(each for each in ordered if is_worth_it(question, each, tuned))
-    advice = recommendations(question, current, ordered, worth)
     if not current.fits:
-        lacks = f"the job does not fit where it is: {format_bytes(current.short_bytes)} are missing on a device"
-        usable = next((each for each in ordered if is_usable(each)), None)
-        if usable is None:
-            return Migration(current, ordered, "stay", (lacks, "no instance that was compared holds it either"), advice)
-        return Migration(current, ordered, "move", (lacks, f"{usable.count} x {usable.instance} holds it"), advice)
+        usable = tuple(each for each in ordered if is_usable(each))
+        advice = first_machines(tuned, usable)
+        verdict: Verdict = "move" if usable and tuned is None else "stay"
+        return Migration(current, ordered, verdict, tuple(_first_reasons(current, tuned, usable)), advice)
+    advice = recommendations(question, current, ordered, worth)
     if worth:
         return Migration(current, ordered, "move", tuple(_moving(worth[0])), advice)
     return Migration(current, ordered, "stay", tuple(_staying(question, current, tuned, ordered)), advice)
+
+
+def _first_reasons(current: Alternative, tuned: Alternative | None, usable: Sequence[Alternative]) -> Iterator[str]:
+    """Yield why a job that does not fit where it is goes elsewhere, or not."""
+    yield f"the job does not fit where it is: {format_bytes(current.short_bytes)} are missing on a device"
+    if tuned is not None:
+        yield f"{tuned.instance} itself holds it with other settings"
+    elif usable:
+        yield f"{usable[0].count} x {usable[0].instance} holds it"
+    else:
+        yield "no instance that was compared holds it at a bearable risk"
 
 
 def is_same_machine(each: Alternative, current: Alternative) -> bool:
@@ -120,6 +130,11 @@ def _staying(
     else:
         soon = assumed("longest_break_even_months") * question.hours
         yield f"{told}, but moving costs {money(best.move_usd or 0.0)}: more than {soon:.0f} hours of running save"
+
+
+def _order_of_first(each: Alternative) -> tuple[bool, bool, float, float]:
+    """Order machines of a job that has none yet, whose work is compared with nothing."""
+    return (not each.fits, not is_usable(each), cost_of_work(each), each.short_bytes)
 
 
 def _order(each: Alternative) -> tuple[bool, bool, float, float]:

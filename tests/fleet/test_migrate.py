@@ -110,3 +110,23 @@ def test_names_of_devices_stand_for_the_instances_that_have_them():
 
 def by_name_in(found, name):
     return next(each for each in found if each.instance == name)
+
+
+def test_a_job_that_does_not_fit_is_told_its_first_machines():
+    plan = plan_from_data(
+        {
+            "task": "finetune",
+            "model": {"name": "llama-3.1-70b"},
+            "training": {"method": "lora", "seq_len": 4096, "tokens": 5e7},
+            "hardware": {"name": P5, "devices": 8},
+        }
+    )
+    found = migrate(MigrationQuestion(plan, "finetune", instances=(P5, "aws-p6-b200-48xlarge", "aws-g5-xlarge")))
+    assert not found.current.fits and found.verdict == "stay"
+    assert found.reasons[1] == f"{P5} itself holds it with other settings"
+    advice = {each.priority: each for each in found.recommendations}
+    assert advice["reliability"].set and advice["reliability"].instance == P5
+    assert advice["performance"].instance == "aws-p6-b200-48xlarge"
+    assert not any("well-optimized" in each.title for each in found.recommendations)
+    costs = [each.figures["cost.usd"].value for each in found.alternatives if each.fits and each.risk.level != "high"]
+    assert costs == sorted(costs)
