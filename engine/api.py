@@ -134,32 +134,32 @@ if TYPE_CHECKING:
     from capacity_tui.engine.files import state_folder as state_folder
     from capacity_tui.engine.files import storage_error as storage_error
     from capacity_tui.engine.files import write_atomically as write_atomically
-    from capacity_tui.engine.fleet import alternative as _fleet_alternative
-    from capacity_tui.engine.fleet.alternative import Alternative as Alternative
-    from capacity_tui.engine.fleet.alternative import Migration as Migration
-    from capacity_tui.engine.fleet.alternative import MovePart as MovePart
-    from capacity_tui.engine.fleet.alternative import Recommendation as Recommendation
-    from capacity_tui.engine.fleet.batches import WorkloadRun as WorkloadRun
-    from capacity_tui.engine.fleet.batches import run_workloads as run_workloads
-    from capacity_tui.engine.fleet.batches import workloads_of as workloads_of
     from capacity_tui.engine.fleet.checking import check_fleet_files as check_fleet_files
-    from capacity_tui.engine.fleet.data_prices import DataPrice as DataPrice
-    from capacity_tui.engine.fleet.data_prices import holding_price as holding_price
-    from capacity_tui.engine.fleet.data_prices import moving_price as moving_price
-    from capacity_tui.engine.fleet.jobs import JobWords as JobWords
-    from capacity_tui.engine.fleet.jobs import question_of_job as question_of_job
-    from capacity_tui.engine.fleet.jobs import question_of_workload as question_of_workload
-    from capacity_tui.engine.fleet.migrate import migrate as migrate
-    from capacity_tui.engine.fleet.price_feed import refresh_prices as refresh_prices
-    from capacity_tui.engine.fleet.price_list import ListedPrices as ListedPrices
-    from capacity_tui.engine.fleet.price_list import price_list as price_list
-    from capacity_tui.engine.fleet.price_list import price_rows as price_rows
-    from capacity_tui.engine.fleet.price_list import prices_as_csv as prices_as_csv
-    from capacity_tui.engine.fleet.promises import check_promises as check_promises
-    from capacity_tui.engine.fleet.question import JOB_KINDS as JOB_KINDS
-    from capacity_tui.engine.fleet.question import JobKind as JobKind
-    from capacity_tui.engine.fleet.question import MigrationQuestion as MigrationQuestion
-    from capacity_tui.engine.fleet.question import job_kind_of as job_kind_of
+    from capacity_tui.engine.fleet.migration import alternative as _fleet_migration_alternative
+    from capacity_tui.engine.fleet.migration.alternative import Alternative as Alternative
+    from capacity_tui.engine.fleet.migration.alternative import Migration as Migration
+    from capacity_tui.engine.fleet.migration.alternative import MovePart as MovePart
+    from capacity_tui.engine.fleet.migration.alternative import Recommendation as Recommendation
+    from capacity_tui.engine.fleet.migration.batches import WorkloadRun as WorkloadRun
+    from capacity_tui.engine.fleet.migration.batches import run_workloads as run_workloads
+    from capacity_tui.engine.fleet.migration.batches import workloads_of as workloads_of
+    from capacity_tui.engine.fleet.migration.jobs import JobWords as JobWords
+    from capacity_tui.engine.fleet.migration.jobs import question_of_job as question_of_job
+    from capacity_tui.engine.fleet.migration.jobs import question_of_workload as question_of_workload
+    from capacity_tui.engine.fleet.migration.migrate import migrate as migrate
+    from capacity_tui.engine.fleet.migration.promises import check_promises as check_promises
+    from capacity_tui.engine.fleet.migration.question import JOB_KINDS as JOB_KINDS
+    from capacity_tui.engine.fleet.migration.question import JobKind as JobKind
+    from capacity_tui.engine.fleet.migration.question import MigrationQuestion as MigrationQuestion
+    from capacity_tui.engine.fleet.migration.question import job_kind_of as job_kind_of
+    from capacity_tui.engine.fleet.prices.data_prices import DataPrice as DataPrice
+    from capacity_tui.engine.fleet.prices.data_prices import holding_price as holding_price
+    from capacity_tui.engine.fleet.prices.data_prices import moving_price as moving_price
+    from capacity_tui.engine.fleet.prices.price_feed import refresh_prices as refresh_prices
+    from capacity_tui.engine.fleet.prices.price_list import ListedPrices as ListedPrices
+    from capacity_tui.engine.fleet.prices.price_list import price_list as price_list
+    from capacity_tui.engine.fleet.prices.price_list import price_rows as price_rows
+    from capacity_tui.engine.fleet.prices.price_list import prices_as_csv as prices_as_csv
     from capacity_tui.engine.fleet.recommend import DeadlineQuestion as DeadlineQuestion
     from capacity_tui.engine.fleet.recommend import recommend as recommend
     from capacity_tui.engine.fleet.regions import by_region as by_region
@@ -331,8 +331,8 @@ if TYPE_CHECKING:
     CatalogTable = _catalog_table.Table
     RegionRow = _catalog_rows_prices.Region
     cluster_of_machine = _cluster_own_machine.detected
-    RiskLevel = _fleet_alternative.Level
-    MigrationRemedy = _fleet_alternative.Remedy
+    RiskLevel = _fleet_migration_alternative.Level
+    MigrationRemedy = _fleet_migration_alternative.Remedy
     BenchmarkProgress = _machine_benchmark_all_benchmarks.Progress
     doctor_lines = _machine_doctor.report_lines
     doctor_report = _machine_doctor.examine

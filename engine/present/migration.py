@@ -7,8 +7,8 @@ import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from capacity_tui.engine.estimate.figures import written
-from capacity_tui.engine.fleet.alternative import Alternative, Migration
-from capacity_tui.engine.fleet.batches import WorkloadRun
+from capacity_tui.engine.fleet.migration.alternative import Alternative, Migration
+from capacity_tui.engine.fleet.migration.batches import WorkloadRun
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.present.as_builtins import to_builtins
 from capacity_tui.engine.present.part_pages import parts_as_html, parts_as_markdown

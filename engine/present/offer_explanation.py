@@ -11,15 +11,15 @@ import numpy as np
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate.equation import Derivation, recording
 from capacity_tui.engine.estimate.figures import written
-from capacity_tui.engine.fleet.alternative import Alternative
-from capacity_tui.engine.fleet.migrate import migrate
+from capacity_tui.engine.fleet.migration.alternative import Alternative
+from capacity_tui.engine.fleet.migration.migrate import migrate
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.present.explanation import ExplanationText, FormulaInput, derived_step
 from capacity_tui.engine.uncertainty.intervals import Interval
 
 if TYPE_CHECKING:
     from capacity_tui.engine.catalog import Catalog
-    from capacity_tui.engine.fleet.question import MigrationQuestion
+    from capacity_tui.engine.fleet.migration.question import MigrationQuestion
     from capacity_tui.engine.machine.machine import Machine
 
 TITLES: Mapping[str, tuple[str, str]] = {

@@ -9,8 +9,8 @@ import json
 import pytest
 
 from capacity_tui.engine.api import JobWords, PlanError, load_catalog, question_of_job, run_workloads, write_runs
-from capacity_tui.engine.fleet import batches
-from capacity_tui.engine.fleet.migrate import migrate
+from capacity_tui.engine.fleet.migration import batches
+from capacity_tui.engine.fleet.migration.migrate import migrate
 
 WORKLOADS = ("inference_small_p5", "batch_inference_g5")
 

@@ -63,7 +63,7 @@ def test_questions_that_make_no_sense_are_refused():
 
 
 def test_progress_is_told_and_a_stop_keeps_what_was_found(monkeypatch):
-    monkeypatch.setattr("capacity_tui.engine.fleet.migrate.TOLD_SECONDS", 0.0)
+    monkeypatch.setattr("capacity_tui.engine.fleet.migration.migrate.TOLD_SECONDS", 0.0)
     told = []
     question = MigrationQuestion(serving(), "infer", instances=(P5_ONE, G6E, "aws-g6-xlarge"))
     found = migrate(question, told=told.append, stopped=lambda: bool(told))

@@ -9,9 +9,9 @@ import pytest
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate.figures import written
-from capacity_tui.engine.fleet.alternative import Alternative, Migration
-from capacity_tui.engine.fleet.migrate import migrate
-from capacity_tui.engine.fleet.question import MigrationQuestion
+from capacity_tui.engine.fleet.migration.alternative import Alternative, Migration
+from capacity_tui.engine.fleet.migration.migrate import migrate
+from capacity_tui.engine.fleet.migration.question import MigrationQuestion
 from capacity_tui.engine.plan.files.loading import plan_from_text
 from capacity_tui.engine.present.offer_explanation import TITLES, offer_explanation
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from capacity_tui.engine.estimate.money import cost
-from capacity_tui.engine.fleet.alternative import Alternative
-from capacity_tui.engine.fleet.months import (
+from capacity_tui.engine.fleet.migration.alternative import Alternative
+from capacity_tui.engine.fleet.migration.months import (
     gain_percent,
     hours_as_seconds,
     month_usd,
@@ -19,7 +19,7 @@ from capacity_tui.engine.fleet.months import (
     saved_percent,
     saved_usd,
 )
-from capacity_tui.engine.fleet.question import MigrationQuestion
+from capacity_tui.engine.fleet.migration.question import MigrationQuestion
 from capacity_tui.engine.numeric import Number, mean
 from capacity_tui.engine.uncertainty.intervals import Interval
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.cluster.cluster import Cluster, Price
     from capacity_tui.engine.cluster.quotes import Quote
     from capacity_tui.engine.estimate.result import CostEstimate
-    from capacity_tui.engine.fleet.reached import Reached
+    from capacity_tui.engine.fleet.migration.reached import Reached
 
 NO_SPOT_FOR_SERVING = "people wait for answers: capacity that may be taken back is not for them"
 

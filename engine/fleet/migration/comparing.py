@@ -9,16 +9,16 @@ import numpy as np
 from capacity_tui.engine.catalog import Catalog, Instance
 from capacity_tui.engine.cluster.pricing import instances_for
 from capacity_tui.engine.cluster.resolve_cluster import resolve_cluster
-from capacity_tui.engine.fleet.alternative import Alternative, Remedy
 from capacity_tui.engine.fleet.assumptions import assumed
-from capacity_tui.engine.fleet.changes import complexity
-from capacity_tui.engine.fleet.months import break_even
-from capacity_tui.engine.fleet.moving import move_parts
-from capacity_tui.engine.fleet.priced import Machine, alternative
-from capacity_tui.engine.fleet.question import MigrationQuestion
-from capacity_tui.engine.fleet.reached import Job, Reached
-from capacity_tui.engine.fleet.remedies import Remedies
-from capacity_tui.engine.fleet.risks import risk
+from capacity_tui.engine.fleet.migration.alternative import Alternative, Remedy
+from capacity_tui.engine.fleet.migration.changes import complexity
+from capacity_tui.engine.fleet.migration.months import break_even
+from capacity_tui.engine.fleet.migration.moving import move_parts
+from capacity_tui.engine.fleet.migration.priced import Machine, alternative
+from capacity_tui.engine.fleet.migration.question import MigrationQuestion
+from capacity_tui.engine.fleet.migration.reached import Job, Reached
+from capacity_tui.engine.fleet.migration.remedies import Remedies
+from capacity_tui.engine.fleet.migration.risks import risk
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan.plan import AUTO, HardwareSection, PricingSection
 

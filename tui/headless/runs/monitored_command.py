@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 from capacity_tui.engine.api import CapacityError
 from capacity_tui.tui.headless.kept import keep_entries
-from capacity_tui.tui.headless.monitor_output import JsonLines, LiveBlock, output_for, stream_of_events
 from capacity_tui.tui.headless.output import tell
+from capacity_tui.tui.headless.runs.monitor_output import JsonLines, LiveBlock, output_for, stream_of_events
 
 if TYPE_CHECKING:
     from capacity_tui.engine.api import Answer, LineReader, LineSplitter, LogSource, RunMonitor, RunState
-    from capacity_tui.tui.headless.monitor_output import RunOutput
+    from capacity_tui.tui.headless.runs.monitor_output import RunOutput
 
 _PIECE = 1 << 16
 _LAST_WAIT = 1.0

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 from capacity_tui.engine.catalog import Catalog, Workload, load_catalog
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.fleet.alternative import Migration
-from capacity_tui.engine.fleet.jobs import question_of_workload
-from capacity_tui.engine.fleet.migrate import migrate
+from capacity_tui.engine.fleet.migration.alternative import Migration
+from capacity_tui.engine.fleet.migration.jobs import question_of_workload
+from capacity_tui.engine.fleet.migration.migrate import migrate
 
 USUAL_SET = "basic_demos"
 """The set that is run where nobody names one."""

@@ -8,8 +8,8 @@ from dataclasses import replace
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.choose.modes.serving_formats import FORMATS, WEIGHTS
 from capacity_tui.engine.choose.modes.ways_out import ways_out
-from capacity_tui.engine.fleet.alternative import Alternative, Remedy
-from capacity_tui.engine.fleet.reached import Job, Least
+from capacity_tui.engine.fleet.migration.alternative import Alternative, Remedy
+from capacity_tui.engine.fleet.migration.reached import Job, Least
 from capacity_tui.engine.plan.plan import AUTO, Plan
 
 

@@ -11,7 +11,7 @@ from capacity_tui.engine.catalog import Catalog, Workload
 from capacity_tui.engine.catalog.parsed import parse_shipped
 from capacity_tui.engine.catalog.rows.workloads import HOURS_OF_A_MONTH
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.fleet.question import JobKind, MigrationQuestion, checked_kind, job_kind_of
+from capacity_tui.engine.fleet.migration.question import JobKind, MigrationQuestion, checked_kind, job_kind_of
 from capacity_tui.engine.plan.edit import edited
 from capacity_tui.engine.plan.files.loading import plan_from_data
 from capacity_tui.engine.plan.plan import DETECTED, Plan, counted_name

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from capacity_tui.engine.fleet.alternative import Degree, Level
+from capacity_tui.engine.fleet.migration.alternative import Degree, Level
 from capacity_tui.engine.numeric import mean
 
 if TYPE_CHECKING:
     from capacity_tui.engine.catalog import Accelerator, Catalog
     from capacity_tui.engine.cluster.cluster import Cluster
-    from capacity_tui.engine.fleet.priced import Machine
+    from capacity_tui.engine.fleet.migration.priced import Machine
 
 DEGREES: tuple[Degree, ...] = ("low", "medium", "high")
 

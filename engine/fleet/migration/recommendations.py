@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from capacity_tui.engine.fleet.alternative import Alternative, Priority, Recommendation
 from capacity_tui.engine.fleet.assumptions import assumed
-from capacity_tui.engine.fleet.question import MigrationQuestion
-from capacity_tui.engine.fleet.words import money, percent
+from capacity_tui.engine.fleet.migration.alternative import Alternative, Priority, Recommendation
+from capacity_tui.engine.fleet.migration.question import MigrationQuestion
+from capacity_tui.engine.fleet.migration.words import money, percent
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.units import PERCENT, format_count
 

@@ -14,14 +14,14 @@ from capacity_tui.engine.choose.search.usual import usual_fields
 from capacity_tui.engine.choose.whatif.trials import SERVING_LAYOUT
 from capacity_tui.engine.cluster.pricing import instances_for
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.fleet.alternative import Alternative, Migration
-from capacity_tui.engine.fleet.comparing import Comparing
-from capacity_tui.engine.fleet.priced import Machine, current_alternative
-from capacity_tui.engine.fleet.question import MigrationQuestion
-from capacity_tui.engine.fleet.reached import BATCH, Job, estimated
-from capacity_tui.engine.fleet.remedies import with_larger_machines
-from capacity_tui.engine.fleet.risks import risk
-from capacity_tui.engine.fleet.verdict import judged
+from capacity_tui.engine.fleet.migration.alternative import Alternative, Migration
+from capacity_tui.engine.fleet.migration.comparing import Comparing
+from capacity_tui.engine.fleet.migration.priced import Machine, current_alternative
+from capacity_tui.engine.fleet.migration.question import MigrationQuestion
+from capacity_tui.engine.fleet.migration.reached import BATCH, Job, estimated
+from capacity_tui.engine.fleet.migration.remedies import with_larger_machines
+from capacity_tui.engine.fleet.migration.risks import risk
+from capacity_tui.engine.fleet.migration.verdict import judged
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan.edit import with_values
 from capacity_tui.engine.plan.layout_rules import FOLLOWING

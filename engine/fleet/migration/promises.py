@@ -10,11 +10,11 @@ from typing import Literal, TypeAlias
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.catalog.parsed import parse_shipped
-from capacity_tui.engine.fleet.alternative import Alternative
-from capacity_tui.engine.fleet.jobs import JobWords, question_of_job
-from capacity_tui.engine.fleet.migrate import migrate
-from capacity_tui.engine.fleet.months import saved_percent, saved_usd
-from capacity_tui.engine.fleet.question import checked_kind
+from capacity_tui.engine.fleet.migration.alternative import Alternative
+from capacity_tui.engine.fleet.migration.jobs import JobWords, question_of_job
+from capacity_tui.engine.fleet.migration.migrate import migrate
+from capacity_tui.engine.fleet.migration.months import saved_percent, saved_usd
+from capacity_tui.engine.fleet.migration.question import checked_kind
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.uncertainty.intervals import Interval
 

@@ -14,7 +14,7 @@ from capacity_tui.tui.headless.kept import history_option, keep_entries
 
 if TYPE_CHECKING:
     from capacity_tui.engine.api import Answer, LineReader, LogSource, RunMonitor, RunState
-    from capacity_tui.tui.headless.monitor_output import RunOutput
+    from capacity_tui.tui.headless.runs.monitor_output import RunOutput
 
 LEAST_INTERVAL = 0.2
 _STANDARD_INPUT = "-"
@@ -75,7 +75,7 @@ def monitor(
         log_place = log_place if found is None else str(found)
     log = _opened(log_place, reader, must_exist=once)
     if command:
-        from capacity_tui.tui.headless.monitored_command import watch_command
+        from capacity_tui.tui.headless.runs.monitored_command import watch_command
 
         return watch_command(command, log, reader, answer, interval, as_json, no_history)
     run = RunMonitor(log, pid, answer, _folders(log_place, pid))
@@ -87,7 +87,7 @@ def monitor(
 
 def _watched(run: RunMonitor, interval: float, once: bool, as_json: bool, no_history: bool, wait_for_end: bool) -> int:
     """Watch until the process ends or the user has enough; return the exit code."""
-    from capacity_tui.tui.headless.monitor_output import output_for
+    from capacity_tui.tui.headless.runs.monitor_output import output_for
 
     with output_for(sys.stdout, as_json, once) as output:
         state = _until_over(run, output, interval, once, wait_for_end)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from capacity_tui.engine.fleet.alternative import Alternative, Migration, Verdict
 from capacity_tui.engine.fleet.assumptions import assumed
-from capacity_tui.engine.fleet.question import MOST_HOURS, MigrationQuestion
-from capacity_tui.engine.fleet.recommendations import cost_of_work, first_machines, recommendations
-from capacity_tui.engine.fleet.words import money, percent
+from capacity_tui.engine.fleet.migration.alternative import Alternative, Migration, Verdict
+from capacity_tui.engine.fleet.migration.question import MOST_HOURS, MigrationQuestion
+from capacity_tui.engine.fleet.migration.recommendations import cost_of_work, first_machines, recommendations
+from capacity_tui.engine.fleet.migration.words import money, percent
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.units import PERCENT, format_bytes
 

@@ -14,9 +14,9 @@ import click
 
 from capacity_tui.engine.api import CapacityError
 from capacity_tui.tui.headless.kept import history_option, keep_entries
-from capacity_tui.tui.headless.outlets import outlet_options
 from capacity_tui.tui.headless.output import tell
-from capacity_tui.tui.headless.work_in_output import OutputReading, found_work
+from capacity_tui.tui.headless.runs.outlets import outlet_options
+from capacity_tui.tui.headless.runs.work_in_output import OutputReading, found_work
 
 if TYPE_CHECKING:
     from capacity_tui.engine.api import Profile, ResourceSnapshot

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from capacity_tui.engine.fleet.alternative import Alternative, Degree, Level
 from capacity_tui.engine.fleet.assumptions import assumed
-from capacity_tui.engine.fleet.changes import level_of, replica_devices, spans_nodes
+from capacity_tui.engine.fleet.migration.alternative import Alternative, Degree, Level
+from capacity_tui.engine.fleet.migration.changes import level_of, replica_devices, spans_nodes
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.units import HOUR_SECONDS, PERCENT, format_bytes
 from capacity_tui.engine.verdict import Verdict
 
 if TYPE_CHECKING:
     from capacity_tui.engine.catalog import Instance
-    from capacity_tui.engine.fleet.priced import Machine
+    from capacity_tui.engine.fleet.migration.priced import Machine
 
 
 def risk(found: Alternative, machine: Machine) -> Level:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from capacity_tui.tui.headless.monitored_command import PassedOutput
+from capacity_tui.tui.headless.runs.monitored_command import PassedOutput
 
 if TYPE_CHECKING:
     from capacity_tui.engine.api import LineSplitter, ProfilingEngine, RunningCommand, WorkInOutput

@@ -19,7 +19,7 @@ from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate.estimate import estimate_resolved
 from capacity_tui.engine.estimate.resolve import resolve_plan
 from capacity_tui.engine.estimate.result import Estimate
-from capacity_tui.engine.fleet.question import SERVED, JobKind
+from capacity_tui.engine.fleet.migration.question import SERVED, JobKind
 from capacity_tui.engine.models.families import family_of
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan.edit import edited, with_values

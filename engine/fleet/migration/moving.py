@@ -6,19 +6,19 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.estimate.equation import equation
-from capacity_tui.engine.fleet.alternative import MovePart
 from capacity_tui.engine.fleet.assumptions import assumed
-from capacity_tui.engine.fleet.changes import is_same_place
-from capacity_tui.engine.fleet.data_prices import Place, moving_price
-from capacity_tui.engine.fleet.months import month_usd
-from capacity_tui.engine.fleet.question import SERVED, MigrationQuestion
+from capacity_tui.engine.fleet.migration.alternative import MovePart
+from capacity_tui.engine.fleet.migration.changes import is_same_place
+from capacity_tui.engine.fleet.migration.months import month_usd
+from capacity_tui.engine.fleet.migration.question import SERVED, MigrationQuestion
+from capacity_tui.engine.fleet.prices.data_prices import Place, moving_price
 from capacity_tui.engine.numeric import Number, mean
 from capacity_tui.engine.units import GIGA, HOUR_SECONDS, format_bytes
 
 if TYPE_CHECKING:
     from capacity_tui.engine.catalog import Catalog
-    from capacity_tui.engine.fleet.alternative import Alternative
-    from capacity_tui.engine.fleet.priced import Machine
+    from capacity_tui.engine.fleet.migration.alternative import Alternative
+    from capacity_tui.engine.fleet.migration.priced import Machine
 
 BITS = 8.0
 # From this stage of ZeRO on every copy of the model holds a part of the weights.
