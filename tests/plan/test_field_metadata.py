@@ -32,6 +32,9 @@ SOURCES = [
 LONGEST_LIST = 2
 # Lists that say something no field says of itself.
 ALLOWED = {
+    "engine/accuracy/shared_runs.py": "which tables have the names that may be shared",
+    "engine/fleet/regions.py": "what one replica in another region is",
+    "engine/fleet/serving/candidates.py": "what one replica under a light load is asked",
     "engine/choose/need/furthest.py": "what a model is split into, beside the experts",
     "engine/choose/search/best.py": "what sets one kind of answer apart from another",
     "engine/choose/space/training.py": "the order in which arrays stay small",
