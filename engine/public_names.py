@@ -160,7 +160,7 @@ NAMES = {
     "present.machine_facts": "machine_parts",
     "present.machine_report": "job_parts machine_report_parts machine_score score_parts surroundings_parts",
     "present.parts": "Part TablePart TextPart",
-    "present.offer_explanation": "offer_explanation",
+    "present.fleet.offer_explanation": "offer_explanation",
     "present.runs.profile_page": "profile_page",
     "present.runs.profile_rows": "profile_rows profile_title",
     "present.pictures.pictures": "PICTURES Picture picture_lines picture_of",
@@ -169,30 +169,30 @@ NAMES = {
     "present.exported": "exported_plan",
     "present.frameworks": "adapter_tools framework_files",
     "present.html": "to_html",
-    "present.migration": (
+    "present.fleet.migration": (
         "MIGRATION_HEADS MIGRATION_RIGHT migration_as_dict migration_parts migration_rows runs_parts write_migration "
         "write_runs"
     ),
-    "present.migration_analyzer": "AWSGPUMigrationAnalyzer MigrationReport ModelSize RunReport WorkloadType",
+    "present.fleet.migration_analyzer": "AWSGPUMigrationAnalyzer MigrationReport ModelSize RunReport WorkloadType",
     "present.needed": "needed_as_dict needed_parts",
     "present.plan_values": "SWITCH plan_value_text",
     "present.markdown": "to_markdown",
     "present.plan_report": "SCALING_HEADS growth_remarks scaling_rows scaling_text",
-    "present.recommended": "recommended_as_dict recommended_parts",
-    "present.promises": "promises_as_dict promises_parts write_promises",
+    "present.fleet.recommended": "recommended_as_dict recommended_parts",
+    "present.fleet.promises": "promises_as_dict promises_parts write_promises",
     "present.reports": "Report write_report",
     "present.results": "result_as_dict to_json to_yaml",
     "present.pictures.roofline_chart": "limit_text:roofline_limit_text",
-    "present.run_history": (
+    "present.runs.run_history": (
         "COMPARED_HEADS:RUN_COMPARED_HEADS FIGURE_HEADS:RUN_FIGURE_HEADS LIST_HEADS:RUN_LIST_HEADS "
         "as_csv:runs_as_csv as_json_lines:runs_as_json_lines compared_as_data:compared_runs_as_data "
         "compared_rows:compared_run_rows figure_rows:run_figure_rows heading:run_heading list_rows:run_list_rows "
         "runs_as_data setting_rows:run_setting_rows"
     ),
     "present.search_report": "SearchTable progress_text reason_rows search_as_dict search_lines search_table",
-    "present.regions_report": "regions_as_dict regions_parts",
-    "present.schedule_report": "schedule_as_dict schedule_parts",
-    "present.serving_fleet": "serving_as_dict serving_parts",
+    "present.fleet.regions_report": "regions_as_dict regions_parts",
+    "present.fleet.schedule_report": "schedule_as_dict schedule_parts",
+    "present.fleet.serving_fleet": "serving_as_dict serving_parts",
     "present.sensitivity_report": (
         "TORNADO_HEADS measurement_advice sensitivity_as_data sensitivity_as_markdown tornado_headline tornado_tables"
     ),

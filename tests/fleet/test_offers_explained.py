@@ -13,7 +13,7 @@ from capacity_tui.engine.fleet.migration.alternative import Alternative, Migrati
 from capacity_tui.engine.fleet.migration.migrate import migrate
 from capacity_tui.engine.fleet.migration.question import MigrationQuestion
 from capacity_tui.engine.plan.files.loading import plan_from_text
-from capacity_tui.engine.present.offer_explanation import TITLES, offer_explanation
+from capacity_tui.engine.present.fleet.offer_explanation import TITLES, offer_explanation
 
 PLAN = """
 model: {name: llama-3.1-8b}

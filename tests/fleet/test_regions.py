@@ -8,7 +8,7 @@ from capacity_tui.engine.api import CapacityError, load_catalog, plan_from_data
 from capacity_tui.engine.cluster.quotes import quotes
 from capacity_tui.engine.fleet.regions import Regions, by_region
 from capacity_tui.engine.plan.edit import with_values
-from capacity_tui.engine.present.regions_report import regions_as_dict, regions_parts
+from capacity_tui.engine.present.fleet.regions_report import regions_as_dict, regions_parts
 
 PLAN = {
     "model": {"name": "gpt2"},

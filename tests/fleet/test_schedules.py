@@ -18,7 +18,7 @@ from capacity_tui.engine.fleet.scheduling.entries import Entries
 from capacity_tui.engine.fleet.scheduling.list_scheduling import best_schedule
 from capacity_tui.engine.fleet.scheduling.problem import Problem, Task, Timetable, placed_in_order
 from capacity_tui.engine.fleet.scheduling.schedule import Schedule, schedule
-from capacity_tui.engine.present.schedule_report import schedule_as_dict, schedule_parts
+from capacity_tui.engine.present.fleet.schedule_report import schedule_as_dict, schedule_parts
 from capacity_tui.tui.cli import main
 
 HOUR = 3600.0

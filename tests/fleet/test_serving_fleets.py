@@ -16,7 +16,7 @@ from capacity_tui.engine.fleet.serving.question import ServingQuestion
 from capacity_tui.engine.fleet.serving.serve import ServingAnswer, serve
 from capacity_tui.engine.fleet.serving.sizing import Replica
 from capacity_tui.engine.fleet.serving.step_times import step_times
-from capacity_tui.engine.present.serving_fleet import serving_as_dict, serving_parts
+from capacity_tui.engine.present.fleet.serving_fleet import serving_as_dict, serving_parts
 
 SMALL = {
     "model": {"name": "llama-3.1-8b"},

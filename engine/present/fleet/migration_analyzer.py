@@ -17,7 +17,7 @@ from capacity_tui.engine.fleet.migration.jobs import JobWords, question_of_job
 from capacity_tui.engine.fleet.migration.migrate import migrate
 from capacity_tui.engine.fleet.migration.question import JobKind
 from capacity_tui.engine.fleet.sizes import sizes_in_precisions
-from capacity_tui.engine.present.migration import migration_as_dict, runs_as_dict, write_migration, write_runs
+from capacity_tui.engine.present.fleet.migration import migration_as_dict, runs_as_dict, write_migration, write_runs
 from capacity_tui.engine.present.part_pages import parts_as_markdown
 from capacity_tui.engine.present.parts import table_part
 

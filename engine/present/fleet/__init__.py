@@ -1,0 +1,1 @@
+"""Answers about machines and fleets as texts that people and programs read."""
