@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from capacity_tui.engine.api import HISTORY_OFF, CapacityError, Place, make_folder, write_atomically
+from capacity_tui.engine.api import CapacityError, Place, make_folder, write_atomically
 from capacity_tui.tui import toml_file
 from capacity_tui.tui.terminal.glyphs import Glyphs
 
@@ -100,8 +100,12 @@ def _switch(values: Mapping[str, object], name: str, file: str) -> bool:
 
 def _history(values: Mapping[str, object], file: str) -> str:
     value = values.get("history", True)
-    if isinstance(value, bool):
-        return "" if value else HISTORY_OFF
+    if value is True:
+        return ""
+    if value is False:
+        from capacity_tui.engine.api import HISTORY_OFF  # the first frame does without
+
+        return HISTORY_OFF
     if not isinstance(value, str):
         place = Place(file, field="history")
         raise CapacityError("history is no place", str(value), "a file, a MongoDB URI, true or false", place)
