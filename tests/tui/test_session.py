@@ -15,6 +15,7 @@ from textual.screen import Screen
 from capacity_tui.tui.actions import ACTIONS, Commanded
 from capacity_tui.tui.app import CapacityApp
 from capacity_tui.tui.messages import Compared
+from capacity_tui.tui.screens.cloud.screen import CloudScreen
 from capacity_tui.tui.screens.find.screen import FindScreen
 from capacity_tui.tui.screens.machine.screen import MachineScreen
 from capacity_tui.tui.screens.scale.screen import ScaleScreen
@@ -98,7 +99,7 @@ async def test_every_action_has_a_command_where_it_is_heard(make_app: MakeApp, e
     app = make_app()
     async with app.run_test(size=SIZE) as pilot:
         await settle(pilot)
-        views = MachineScreen(app.session), FindScreen(app.session), ScaleScreen(app.session)
+        views = [screen(app.session) for screen in (MachineScreen, FindScreen, CloudScreen, ScaleScreen)]
         heard = {name for hearing in (app, app.screen, app.screen.focused, *views) for name in commands(hearing)}
         assert heard == {action.id for action in ACTIONS}
 
