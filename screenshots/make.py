@@ -52,6 +52,7 @@ PICTURES = (
     Picture("plan", seconds=15),
     Picture("what-if", keys=("3", "b", "2", "down", "down", "down", "plus", "plus")),
     Picture("why", keys=("3", "down", "down", "down", "down", "down", "4")),
+    Picture("cloud", keys=("space", "c")),
     Picture("pick-hardware", keys=("H", "h", "2", "0", "0")),
     Picture("palette", keys=("ctrl+p", "q", "w", "e", "n")),
     Picture("help", keys=("question_mark",)),

@@ -99,6 +99,8 @@ STATES = {
     "find": State(("/",)),
     "found": State(("space", "f", "j", "x", "j")),
     "found-question": State(("space", "f", "tab", "l", "enter"), typed="soon"),
+    "cloud": State(("space", "c", "j")),
+    "cloud-offer": State(("space", "c", "j", "3", "j")),
     "scale": State(("space", "s", "j")),
     "scale-weak": State(("space", "s", "tab", "v")),
     "export": State(("E",)),
