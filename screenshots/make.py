@@ -112,7 +112,8 @@ def _placed(text: re.Match[str]) -> str:
 def main() -> None:
     """Take all pictures with settings of their own."""
     with tempfile.TemporaryDirectory() as folder:
-        os.environ["CAPACITY_TUI_CONFIG"] = os.environ["CAPACITY_TUI_DATA"] = folder
+        for name in ("CONFIG", "DATA", "STATE"):
+            os.environ[f"CAPACITY_TUI_{name}"] = str(Path(folder) / name)
         for picture in PICTURES:
             asyncio.run(take(picture))
 
