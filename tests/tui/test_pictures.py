@@ -184,6 +184,11 @@ def _letter(number: int) -> str:
     return chr(ord("a") + number % 26) * (1 + number // 26)
 
 
+@pytest.fixture(autouse=True)
+def look_often_whether_the_screen_has_followed() -> None:
+    """Look as rarely as Textual does: a picture shows also what comes a moment later."""
+
+
 async def reach(pilot: Pilot[None], state: State, engine: FakeEngine) -> None:
     """Press what leads to the state."""
     await settle(pilot)
