@@ -1,0 +1,1 @@
+"""The view of runs: going and past, beside what was predicted."""
