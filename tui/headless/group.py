@@ -35,6 +35,7 @@ _HOMES = homes_of(
         "saved": "plans",
         "search": "search",
         "sensitivity": "sensitivity",
+        "storage.group": "storage",
     },
 )
 
