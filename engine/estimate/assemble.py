@@ -58,7 +58,7 @@ def memory_estimate(work: Work, cluster: Cluster, ratios: Range = WITHOUT_RANGE)
 
     def interval(bytes_: Number) -> Interval:
         if ratios is WITHOUT_RANGE:
-            return Interval(bytes_, bytes_, bytes_)
+            return Interval.exactly(bytes_)
         return ratios.around(bytes_).at_least(work.memory.get("weights", 0.0))
 
     return MemoryEstimate(

@@ -23,6 +23,11 @@ class Interval:
     low: Number
     high: Number
 
+    @classmethod
+    def exactly(cls, value: Number) -> Interval:
+        """Return a value that is known, or whose range nobody knows: both ends are the value itself."""
+        return cls(value, value, value)
+
     def scaled(self, factor: Number) -> Interval:
         """Return the value and its range times a factor."""
         return Interval(self.value * factor, self.low * factor, self.high * factor)

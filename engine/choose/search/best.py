@@ -17,7 +17,7 @@ from capacity_tui.engine.choose.search.spaces import Prepared, Refused
 from capacity_tui.engine.choose.space.grid import Axis, Floats, Values
 from capacity_tui.engine.choose.space.space import Block
 from capacity_tui.engine.estimate.estimate import estimate_resolved
-from capacity_tui.engine.estimate.figures import METRICS
+from capacity_tui.engine.estimate.figures import figures_of
 from capacity_tui.engine.estimate.resolve import resolve_plan
 from capacity_tui.engine.numeric import Flags, Number, mean
 from capacity_tui.engine.plan.edit import edited
@@ -301,17 +301,6 @@ def _points(rows: list[Found], compared: tuple[str, ...]) -> Floats:
                 sign = 1.0 if better_of(key) == "less" else -1.0
                 points[place, column] = sign * mean(found.figures[key].value)
     return points
-
-
-def figures_of(estimate: Estimate) -> dict[str, Interval]:
-    """Return the figures of one estimate by result key; where no range is known, both ends are the value itself."""
-    known = {key: value for key, metric in METRICS.items() if (value := metric.read(estimate)) is not None}
-    return {key: _interval(value) for key, value in known.items()}
-
-
-def _interval(value: Number | Interval) -> Interval:
-    found = value if isinstance(value, Interval) else Interval(value, value, value)
-    return Interval(mean(found.value), mean(found.low), mean(found.high))
 
 
 def _said(change: Mapping[str, object]) -> str:

@@ -39,7 +39,7 @@ class Block:
     def interval(self, key: str) -> Interval | None:
         """Return a figure with its range; both ends are the value itself where no range is known."""
         found = read_figure(self._ranged, key)
-        return Interval(found, found, found) if isinstance(found, int | float | np.ndarray) else found
+        return Interval.exactly(found) if isinstance(found, int | float | np.ndarray) else found
 
     @property
     def held(self) -> Flags | None:

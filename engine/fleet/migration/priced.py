@@ -77,15 +77,15 @@ def current_alternative(question: MigrationQuestion, machine: Machine) -> Altern
     """Return the machine where the job is, as it is paid for now."""
     found = _hourly(question, machine)
     work = machine.reached.work
-    paid = _paid(machine, _always(question.hours), is_spot=machine.cluster.price.is_spot)
+    paid = _paid(machine, Interval.exactly(question.hours), is_spot=machine.cluster.price.is_spot)
     found = replace(
         found,
         usd_same_work=paid,
-        hours_same_work=_always(question.hours),
+        hours_same_work=Interval.exactly(question.hours),
         is_spot=machine.cluster.price.is_spot,
         figures={**found.figures, **_job_costs(machine, is_spot=machine.cluster.price.is_spot)},
     )
-    return found if work is None else replace(found, performance_ratio=_always(1.0), performance_percent=_always(0.0))
+    return found if work is None else replace(found, performance_ratio=Interval.exactly(1.0), performance_percent=Interval.exactly(0.0))
 
 
 def alternative(question: MigrationQuestion, machine: Machine, current: Alternative, now: Machine) -> Alternative:
@@ -99,7 +99,7 @@ def alternative(question: MigrationQuestion, machine: Machine, current: Alternat
     """
     found = _hourly(question, machine)
     work, before = machine.reached.work, now.reached.work
-    hours = _always(question.hours)
+    hours = Interval.exactly(question.hours)
     if work is not None and before is not None:
         same = machine.cluster.device.id == now.cluster.device.id
         ratio = ratio_range(work, before, shared_errors=same)
@@ -147,7 +147,7 @@ def _hourly(question: MigrationQuestion, machine: Machine) -> Alternative:
     reached, price = machine.reached, machine.cluster.price
     rate = price.usd_per_hour
     spot = price.spot_usd_per_hour if question.allows_spot else None
-    month_spot = _paid(machine, _always(question.hours), is_spot=True) if question.allows_spot else None
+    month_spot = _paid(machine, Interval.exactly(question.hours), is_spot=True) if question.allows_spot else None
     found = Alternative(
         instance=machine.instance,
         provider=machine.provider,
@@ -230,7 +230,3 @@ def _cost(machine: Machine, seconds: Interval | None, unit_seconds: float, *, is
     cluster = replace(machine.cluster, price=price)
     keeps_state = estimate is None or estimate.work.served is None
     return cost(cluster, seconds, unit_seconds, keeps_state, states)
-
-
-def _always(value: float) -> Interval:
-    return Interval(value, value, value)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog, Instance
-from capacity_tui.engine.choose.search.best import figures_of
 from capacity_tui.engine.choose.search.question import Goal, Limit, Question
 from capacity_tui.engine.choose.search.search import search
 from capacity_tui.engine.choose.search.spaces import Prepared, spaces_of

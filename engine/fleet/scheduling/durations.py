@@ -98,7 +98,7 @@ def _duration(
         return Duration(NEVER, f"{name}: {entry.count} of {job.machines} machines")
     if plan is None:
         seconds = job.time or 0.0
-        return Duration(Interval(seconds, seconds, seconds))
+        return Duration(Interval.exactly(seconds))
     try:
         return _estimated(plan, entry, job.machines, catalog, machine)
     except CapacityError as error:

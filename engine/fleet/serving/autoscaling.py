@@ -148,7 +148,7 @@ def startup_of(candidate: Candidate, question: ServingQuestion, catalog: Catalog
     """Return the time until a new replica answers: what was said, or the parts that are assumed."""
     said = question.startup_seconds
     if said is not None:
-        return Startup(Interval(said, said, said))
+        return Startup(Interval.exactly(said))
     rows = catalog.assumptions
     boot, image, engine = (rows[name] for name in ("instance-boot", "image-pull", "engine-start"))
     disk = rows["weight-load-bandwidth"]
