@@ -87,7 +87,6 @@ if TYPE_CHECKING:
     from capacity_tui.engine.choose.search.answer import Found as Found
     from capacity_tui.engine.choose.search.answer import Rejected as Rejected
     from capacity_tui.engine.choose.search.axes import parse_axis as parse_axis
-    from capacity_tui.engine.choose.search.best import figures_of as figures_of
     from capacity_tui.engine.choose.search.question import Question as Question
     from capacity_tui.engine.choose.search.question import parse_figures as parse_figures
     from capacity_tui.engine.choose.search.question import parse_goal as parse_goal
@@ -118,6 +117,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.estimate.estimate import Answer as Answer
     from capacity_tui.engine.estimate.figure_texts import figure_text as figure_text
     from capacity_tui.engine.estimate.figures import figure as figure
+    from capacity_tui.engine.estimate.figures import figures_of as figures_of
     from capacity_tui.engine.estimate.figures import interval_text as interval_text
     from capacity_tui.engine.estimate.figures import limit_label as limit_label
     from capacity_tui.engine.estimate.filled_by import UsedShare as UsedShare
@@ -134,41 +134,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.files import state_folder as state_folder
     from capacity_tui.engine.files import storage_error as storage_error
     from capacity_tui.engine.files import write_atomically as write_atomically
-    from capacity_tui.engine.fleet.checking import check_fleet_files as check_fleet_files
-    from capacity_tui.engine.fleet.migration import alternative as _fleet_migration_alternative
-    from capacity_tui.engine.fleet.migration.alternative import Alternative as Alternative
-    from capacity_tui.engine.fleet.migration.alternative import Migration as Migration
-    from capacity_tui.engine.fleet.migration.alternative import MovePart as MovePart
-    from capacity_tui.engine.fleet.migration.alternative import Recommendation as Recommendation
-    from capacity_tui.engine.fleet.migration.batches import WorkloadRun as WorkloadRun
-    from capacity_tui.engine.fleet.migration.batches import run_workloads as run_workloads
-    from capacity_tui.engine.fleet.migration.batches import workloads_of as workloads_of
-    from capacity_tui.engine.fleet.migration.jobs import JobWords as JobWords
-    from capacity_tui.engine.fleet.migration.jobs import question_of_job as question_of_job
-    from capacity_tui.engine.fleet.migration.jobs import question_of_workload as question_of_workload
-    from capacity_tui.engine.fleet.migration.migrate import migrate as migrate
-    from capacity_tui.engine.fleet.migration.promises import check_promises as check_promises
-    from capacity_tui.engine.fleet.migration.question import JOB_KINDS as JOB_KINDS
-    from capacity_tui.engine.fleet.migration.question import JobKind as JobKind
-    from capacity_tui.engine.fleet.migration.question import MigrationQuestion as MigrationQuestion
-    from capacity_tui.engine.fleet.migration.question import job_kind_of as job_kind_of
-    from capacity_tui.engine.fleet.prices.data_prices import DataPrice as DataPrice
-    from capacity_tui.engine.fleet.prices.data_prices import holding_price as holding_price
-    from capacity_tui.engine.fleet.prices.data_prices import moving_price as moving_price
-    from capacity_tui.engine.fleet.prices.price_feed import refresh_prices as refresh_prices
-    from capacity_tui.engine.fleet.prices.price_list import ListedPrices as ListedPrices
-    from capacity_tui.engine.fleet.prices.price_list import price_list as price_list
-    from capacity_tui.engine.fleet.prices.price_list import price_rows as price_rows
-    from capacity_tui.engine.fleet.prices.price_list import prices_as_csv as prices_as_csv
-    from capacity_tui.engine.fleet.recommend import DeadlineQuestion as DeadlineQuestion
-    from capacity_tui.engine.fleet.recommend import recommend as recommend
-    from capacity_tui.engine.fleet.regions import by_region as by_region
-    from capacity_tui.engine.fleet.scheduling import schedule as _fleet_scheduling_schedule
-    from capacity_tui.engine.fleet.scheduling.schedule import schedule as schedule
-    from capacity_tui.engine.fleet.serving.load_curve import load_curve as load_curve
-    from capacity_tui.engine.fleet.serving.question import ServingQuestion as ServingQuestion
-    from capacity_tui.engine.fleet.serving.serve import serve as serve
-    from capacity_tui.engine.fleet.sizes import sizes_in_precisions as sizes_in_precisions
+    from capacity_tui.engine.fleet_names import *
     from capacity_tui.engine.machine import doctor as _machine_doctor
     from capacity_tui.engine.machine import sample as _machine_sample
     from capacity_tui.engine.machine.benchmark import all_benchmarks as _machine_benchmark_all_benchmarks
@@ -198,40 +164,6 @@ if TYPE_CHECKING:
     from capacity_tui.engine.models.known_models import KnownModel as KnownModel
     from capacity_tui.engine.models.known_models import find_known_model as find_known_model
     from capacity_tui.engine.models.known_models import known_models as known_models
-    from capacity_tui.engine.observe.command import RunningCommand as RunningCommand
-    from capacity_tui.engine.observe.exporting import Gauge as Gauge
-    from capacity_tui.engine.observe.exporting import Outlets as Outlets
-    from capacity_tui.engine.observe.history import places as _observe_history_places
-    from capacity_tui.engine.observe.history import predictions as _observe_history_predictions
-    from capacity_tui.engine.observe.history import recording as _observe_history_recording
-    from capacity_tui.engine.observe.history import records as _observe_history_records
-    from capacity_tui.engine.observe.history import stores as _observe_history_stores
-    from capacity_tui.engine.observe.history.history import History as History
-    from capacity_tui.engine.observe.history.places import HistoryPlace as HistoryPlace
-    from capacity_tui.engine.observe.history.places import history_place as history_place
-    from capacity_tui.engine.observe.history.records import RunRecord as RunRecord
-    from capacity_tui.engine.observe.logs import log_figures as _observe_logs_log_figures
-    from capacity_tui.engine.observe.logs import user_expression as _observe_logs_user_expression
-    from capacity_tui.engine.observe.logs.following import LineSplitter as LineSplitter
-    from capacity_tui.engine.observe.logs.line_reader import LineReader as LineReader
-    from capacity_tui.engine.observe.logs.sources import LogSource as LogSource
-    from capacity_tui.engine.observe.logs.sources import open_log as open_log
-    from capacity_tui.engine.observe.monitor.alarms import Alarm as Alarm
-    from capacity_tui.engine.observe.monitor.finding import need_process as need_process
-    from capacity_tui.engine.observe.monitor.finding import output_file as output_file
-    from capacity_tui.engine.observe.monitor.finding import work_folder as work_folder
-    from capacity_tui.engine.observe.monitor.run_monitor import RunMonitor as RunMonitor
-    from capacity_tui.engine.observe.monitor.run_monitor import RunState as RunState
-    from capacity_tui.engine.observe.profile.bottleneck import parse_thresholds as parse_thresholds
-    from capacity_tui.engine.observe.profile.entry import profile_entry as profile_entry
-    from capacity_tui.engine.observe.profile.from_output import WorkInOutput as WorkInOutput
-    from capacity_tui.engine.observe.profile.gauges import gauges_of as gauges_of
-    from capacity_tui.engine.observe.profile.plain_data import profile_as_json as profile_as_json
-    from capacity_tui.engine.observe.profile.plain_data import snapshot_as_dict as snapshot_as_dict
-    from capacity_tui.engine.observe.profile.profile import Profile as Profile
-    from capacity_tui.engine.observe.profile.profile import ProfilingSummary as ProfilingSummary
-    from capacity_tui.engine.observe.profile.profiling import ProfilingEngine as ProfilingEngine
-    from capacity_tui.engine.observe.profile.snapshots import ResourceSnapshot as ResourceSnapshot
     from capacity_tui.engine.plan.all_fields import OWN_PARAMETERS as OWN_PARAMETERS
     from capacity_tui.engine.plan.all_fields import all_fields as all_fields
     from capacity_tui.engine.plan.edit import Edited as Edited
@@ -280,6 +212,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.present_names import *
     from capacity_tui.engine.printable import printable as printable
     from capacity_tui.engine.printable import printable_lines as printable_lines
+    from capacity_tui.engine.run_names import *
     from capacity_tui.engine.sampling import calibration as _sampling_calibration
     from capacity_tui.engine.sampling import collective_samples as _sampling_collective_samples
     from capacity_tui.engine.sampling import kernel_cases as _sampling_kernel_cases
@@ -331,8 +264,6 @@ if TYPE_CHECKING:
     CatalogTable = _catalog_table.Table
     RegionRow = _catalog_rows_prices.Region
     cluster_of_machine = _cluster_own_machine.detected
-    RiskLevel = _fleet_migration_alternative.Level
-    MigrationRemedy = _fleet_migration_alternative.Remedy
     BenchmarkProgress = _machine_benchmark_all_benchmarks.Progress
     doctor_lines = _machine_doctor.report_lines
     doctor_report = _machine_doctor.examine
@@ -346,12 +277,6 @@ if TYPE_CHECKING:
     SearchGoal = _choose_search_question.Goal
     plan_faults = _choose_validation.faults
     plan_remarks = _choose_validation.remarks
-    record_run = _observe_history_recording.record
-    HISTORY_OFF = _observe_history_places.OFF
-    HISTORY_VARIABLE = _observe_history_places.VARIABLE
-    history_entry = _observe_history_predictions.entry_of
-    RUN_KINDS = _observe_history_records.KINDS
-    WantedRuns = _observe_history_stores.Wanted
     MeasurementKind = _accuracy_published.Kind
     ACCURACY_PAIR_HEADINGS = _accuracy_render.PAIR_HEADINGS
     ACCURACY_SCORE_HEADINGS = _accuracy_render.SCORE_HEADINGS
@@ -365,7 +290,6 @@ if TYPE_CHECKING:
     ACCURACY_VERDICT_HEADINGS = _accuracy_render.VERDICT_HEADINGS
     accuracy_verdict_rows = _accuracy_render.verdict_rows
     read_shared_runs = _accuracy_shared_runs.read_shared
-    read_schedule = _fleet_scheduling_schedule.read_entries
     AuditFinding = _choose_audit.Finding
     evaluate_measurements = _accuracy_report.evaluate
     AccuracyScores = _accuracy_scoring.Scores
@@ -379,8 +303,6 @@ if TYPE_CHECKING:
     SamplingProgress = _sampling_kernel_samples.Progress
     sampling_backend = _sampling_kernel_samples.choose_backend
     sampling_grid = _sampling_kernel_samples.grid_of
-    read_run_log = _observe_logs_log_figures.read_log
-    parse_log_expression = _observe_logs_user_expression.parse_user_expression
 
 _HOMES = {
     public or name: (home, name)

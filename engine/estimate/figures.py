@@ -290,6 +290,17 @@ def figure(estimate: Estimate, key: str) -> Figure:
     raise PlanError(f"no result is called {key!r}"[:200], hint=hint)
 
 
+def figures_of(estimate: Estimate) -> dict[str, Interval]:
+    """Return the figures of one estimate by result key; where no range is known, both ends are the value itself."""
+    known = {key: value for key, metric in METRICS.items() if (value := metric.read(estimate)) is not None}
+    return {key: _as_interval(value) for key, value in known.items()}
+
+
+def _as_interval(value: Number | Interval) -> Interval:
+    found = value if isinstance(value, Interval) else Interval.exactly(value)
+    return Interval(mean(found.value), mean(found.low), mean(found.high))
+
+
 def read_figure(found: Figured, key: str) -> Value:
     """Return a figure by its result key; None where there is none, 0 for a part that this kind of run lacks.
 

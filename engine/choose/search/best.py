@@ -22,10 +22,8 @@ from capacity_tui.engine.estimate.resolve import resolve_plan
 from capacity_tui.engine.numeric import Flags, Number, mean
 from capacity_tui.engine.plan.edit import edited
 from capacity_tui.engine.plan.field_values import short_name
-from capacity_tui.engine.uncertainty.intervals import Interval
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.estimate.result import Estimate
     from capacity_tui.engine.machine.machine import Machine
 
 Key: TypeAlias = tuple[tuple[str, str], ...]

@@ -85,7 +85,11 @@ def current_alternative(question: MigrationQuestion, machine: Machine) -> Altern
         is_spot=machine.cluster.price.is_spot,
         figures={**found.figures, **_job_costs(machine, is_spot=machine.cluster.price.is_spot)},
     )
-    return found if work is None else replace(found, performance_ratio=Interval.exactly(1.0), performance_percent=Interval.exactly(0.0))
+    return (
+        found
+        if work is None
+        else replace(found, performance_ratio=Interval.exactly(1.0), performance_percent=Interval.exactly(0.0))
+    )
 
 
 def alternative(question: MigrationQuestion, machine: Machine, current: Alternative, now: Machine) -> Alternative:

@@ -16,6 +16,7 @@ from capacity_tui.engine.choose.space.grid import Axis, powers_of_two
 from capacity_tui.engine.cluster.resolve_cluster import resolve_cluster
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate.estimate import estimate_resolved
+from capacity_tui.engine.estimate.figures import figures_of
 from capacity_tui.engine.estimate.resolve import resolve_plan
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.fleet.migration.question import SERVED, JobKind

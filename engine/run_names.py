@@ -1,0 +1,47 @@
+"""The public names of runs, of storage and of growth, for type checkers: part of those in ``api``, which loads them by name."""
+
+from __future__ import annotations
+
+from capacity_tui.engine.observe.command import RunningCommand as RunningCommand
+from capacity_tui.engine.observe.exporting import Gauge as Gauge
+from capacity_tui.engine.observe.exporting import Outlets as Outlets
+from capacity_tui.engine.observe.history import places as _observe_history_places
+from capacity_tui.engine.observe.history import predictions as _observe_history_predictions
+from capacity_tui.engine.observe.history import recording as _observe_history_recording
+from capacity_tui.engine.observe.history import records as _observe_history_records
+from capacity_tui.engine.observe.history import stores as _observe_history_stores
+from capacity_tui.engine.observe.history.history import History as History
+from capacity_tui.engine.observe.history.places import HistoryPlace as HistoryPlace
+from capacity_tui.engine.observe.history.places import history_place as history_place
+from capacity_tui.engine.observe.history.records import RunRecord as RunRecord
+from capacity_tui.engine.observe.logs import log_figures as _observe_logs_log_figures
+from capacity_tui.engine.observe.logs import user_expression as _observe_logs_user_expression
+from capacity_tui.engine.observe.logs.following import LineSplitter as LineSplitter
+from capacity_tui.engine.observe.logs.line_reader import LineReader as LineReader
+from capacity_tui.engine.observe.logs.sources import LogSource as LogSource
+from capacity_tui.engine.observe.logs.sources import open_log as open_log
+from capacity_tui.engine.observe.monitor.alarms import Alarm as Alarm
+from capacity_tui.engine.observe.monitor.finding import need_process as need_process
+from capacity_tui.engine.observe.monitor.finding import output_file as output_file
+from capacity_tui.engine.observe.monitor.finding import work_folder as work_folder
+from capacity_tui.engine.observe.monitor.run_monitor import RunMonitor as RunMonitor
+from capacity_tui.engine.observe.monitor.run_monitor import RunState as RunState
+from capacity_tui.engine.observe.profile.bottleneck import parse_thresholds as parse_thresholds
+from capacity_tui.engine.observe.profile.entry import profile_entry as profile_entry
+from capacity_tui.engine.observe.profile.from_output import WorkInOutput as WorkInOutput
+from capacity_tui.engine.observe.profile.gauges import gauges_of as gauges_of
+from capacity_tui.engine.observe.profile.plain_data import profile_as_json as profile_as_json
+from capacity_tui.engine.observe.profile.plain_data import snapshot_as_dict as snapshot_as_dict
+from capacity_tui.engine.observe.profile.profile import Profile as Profile
+from capacity_tui.engine.observe.profile.profile import ProfilingSummary as ProfilingSummary
+from capacity_tui.engine.observe.profile.profiling import ProfilingEngine as ProfilingEngine
+from capacity_tui.engine.observe.profile.snapshots import ResourceSnapshot as ResourceSnapshot
+
+record_run = _observe_history_recording.record
+HISTORY_OFF = _observe_history_places.OFF
+HISTORY_VARIABLE = _observe_history_places.VARIABLE
+history_entry = _observe_history_predictions.entry_of
+RUN_KINDS = _observe_history_records.KINDS
+WantedRuns = _observe_history_stores.Wanted
+read_run_log = _observe_logs_log_figures.read_log
+parse_log_expression = _observe_logs_user_expression.parse_user_expression
