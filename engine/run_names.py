@@ -1,4 +1,4 @@
-"""The public names of runs, of storage and of growth, for type checkers: part of those in ``api``, which loads them by name."""
+"""The public names of runs, storage and growth, for type checkers: part of those in ``api``, which loads them."""
 
 from __future__ import annotations
 

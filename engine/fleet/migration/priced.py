@@ -85,11 +85,10 @@ def current_alternative(question: MigrationQuestion, machine: Machine) -> Altern
         is_spot=machine.cluster.price.is_spot,
         figures={**found.figures, **_job_costs(machine, is_spot=machine.cluster.price.is_spot)},
     )
-    return (
-        found
-        if work is None
-        else replace(found, performance_ratio=Interval.exactly(1.0), performance_percent=Interval.exactly(0.0))
-    )
+    if work is None:
+        return found
+    alike, no_gain = Interval.exactly(1.0), Interval.exactly(0.0)
+    return replace(found, performance_ratio=alike, performance_percent=no_gain)
 
 
 def alternative(question: MigrationQuestion, machine: Machine, current: Alternative, now: Machine) -> Alternative:
