@@ -51,7 +51,7 @@ from capacity_tui.tui.exported import Export
 from capacity_tui.tui.measured import BenchmarkOutcome, BenchmarkStep, Load, Sample
 from capacity_tui.tui.screens.cloud.cloud_view import OffersQuestion
 from capacity_tui.tui.screens.dialogs.catalogue_view import choices
-from capacity_tui.tui.screens.find.find_view import PlanQuestion
+from capacity_tui.tui.screens.find.find_view import SearchQuestion
 from capacity_tui.tui.screens.plan.advice_view import advice_of
 from capacity_tui.tui.screens.plan.estimate_view import column, setting_reason, warning_lines
 from capacity_tui.tui.screens.plan.export_view import exports_of
@@ -195,9 +195,9 @@ class PlanDocument:
         changed = edited(_alone(self.plan), change, self.catalog).plan
         return replace(self, plan=engine.pinned(self.plan, fill(changed, "balanced", self.machine, self.catalog).plan))
 
-    def question(self, said: Mapping[str, str]) -> PlanQuestion:
+    def question(self, said: Mapping[str, str]) -> SearchQuestion:
         """Return what to search for around the plan."""
-        return PlanQuestion(_alone(self.plan), self.machine, self.catalog, said)
+        return SearchQuestion(_alone(self.plan), self.machine, self.catalog, said)
 
     def migration(self, said: Mapping[str, str]) -> OffersQuestion:
         """Return what the plan would be worth on other machines."""

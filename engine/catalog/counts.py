@@ -3,28 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 
-from capacity_tui.engine.catalog.parsed import parse_shipped
-
-
-@dataclass(frozen=True, slots=True)
-class Count:
-    """One counted number.
-
-    Attributes:
-        name: what it counts.
-        value: how many; every formula is handed this very object.
-        source: how it was counted.
-        unit: of the value, empty for a pure number.
-    """
-
-    name: str
-    value: float
-    source: str
-    unit: str = ""
+from capacity_tui.engine.catalog.named_numbers import NamedNumber, named_numbers
 
 
 def counted(count: str) -> float:
@@ -32,13 +12,9 @@ def counted(count: str) -> float:
     return counts()[count].value
 
 
-@cache
-def counts() -> Mapping[str, Count]:
+def counts() -> Mapping[str, NamedNumber]:
     """Return every counted number by its key."""
-    rows = parse_shipped(files("capacity_tui.profiles").joinpath("counts.yaml"))
-    return {
-        key: Count(row["name"], float(row["value"]), row["source"], row.get("unit", "")) for key, row in rows.items()
-    }
+    return named_numbers("counts.yaml")
 
 
 def counts_told() -> Iterator[tuple[object, str]]:

@@ -11,7 +11,7 @@ import pytest
 from capacity_tui.engine.api import CapacityError, load_catalog, plan_from_data
 from capacity_tui.engine.fleet.serving.autoscaling import day_usd, ready_replicas
 from capacity_tui.engine.fleet.serving.candidates import candidates
-from capacity_tui.engine.fleet.serving.load_curve import load_curve, shape_names
+from capacity_tui.engine.fleet.serving.load_curve import load_curve
 from capacity_tui.engine.fleet.serving.question import ServingQuestion
 from capacity_tui.engine.fleet.serving.serve import ServingAnswer, serve
 from capacity_tui.engine.fleet.serving.sizing import Replica
@@ -151,7 +151,7 @@ def test_a_load_is_read_from_lists_tables_and_shapes(tmp_path: Path) -> None:
     (tmp_path / "day.yaml").write_text("[1, 2, 3]")
     assert load_curve(str(tmp_path / "day.csv")).rates == (2.0, 10.0)
     assert load_curve(str(tmp_path / "day.yaml")).rates == (1.0, 2.0, 3.0)
-    for name in shape_names():
+    for name in ("even", "office", "consumer", "global"):
         curve = load_curve(name)
         assert curve.peak == 1.0
         assert curve.scaled(20.0).over_day(48).max() <= 20.0

@@ -59,6 +59,15 @@ def shown(pilot: Pilot[None], panel: str) -> str:
     return "\n".join(line.plain for line in lines.in_sight)
 
 
+async def until(pilot: Pilot[None], panel: str, text: str) -> None:
+    """Wait for what is shown while an answer is held up."""
+    for _ in range(300):
+        if text in shown(pilot, panel):
+            return
+        await pilot.pause(0.01)
+    raise AssertionError(shown(pilot, panel))
+
+
 def row(pilot: Pilot[None], panel: str, label: str) -> str:
     """Return the line of a panel that begins with a label."""
     lines = shown(pilot, panel).splitlines()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from fake_engine import FakeEngine
-from flow import press, settle, shown, type_text
+from flow import press, settle, shown, type_text, until
 from textual.pilot import Pilot
 
 from capacity_tui.tui.app import CapacityApp
@@ -23,15 +23,6 @@ async def cloud(pilot: Pilot[None], *keys: str) -> None:
 
 def rows(pilot: Pilot[None]) -> list[str]:
     return shown(pilot, "offers").splitlines()[1:]
-
-
-async def until(pilot: Pilot[None], panel: str, text: str) -> None:
-    """Wait for what is shown while the comparison is held up."""
-    for _ in range(300):
-        if text in shown(pilot, panel):
-            return
-        await pilot.pause(0.01)
-    raise AssertionError(shown(pilot, panel))
 
 
 async def test_offers_verdict_and_saving_are_in_sight_at_any_size(make_app: MakeApp) -> None:

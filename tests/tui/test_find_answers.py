@@ -10,7 +10,7 @@ from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.app import CapacityApp
 from capacity_tui.tui.engine_view import CapacityEngine
 from capacity_tui.tui.found import Found
-from capacity_tui.tui.screens.find.find_view import PlanQuestion
+from capacity_tui.tui.screens.find.find_view import SearchQuestion
 from capacity_tui.tui.settings import Settings
 from capacity_tui.tui.view import HardwareRow
 
@@ -34,11 +34,11 @@ def engine() -> StillCapacityEngine:  # type: ignore[override]
     return StillCapacityEngine()
 
 
-def asked(engine: CapacityEngine, **said: str) -> PlanQuestion:
+def asked(engine: CapacityEngine, **said: str) -> SearchQuestion:
     return engine.open(PLAN).question({**SMALL, **said})
 
 
-def answered(question: PlanQuestion) -> Found:
+def answered(question: SearchQuestion) -> Found:
     return question.answer(lambda _: None, lambda: False)
 
 

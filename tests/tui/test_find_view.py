@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from fake_engine import FakeEngine
-from flow import plan_screen, press, settle, shown, type_text
+from flow import plan_screen, press, settle, shown, type_text, until
 from textual import events
 from textual.pilot import Pilot
 
@@ -29,15 +29,6 @@ def rows(pilot: Pilot[None]) -> list[str]:
 
 def value(pilot: Pilot[None], key: str) -> str:
     return pilot.app.session.store.document.get(key)
-
-
-async def until(pilot: Pilot[None], panel: str, text: str) -> None:
-    """Wait for what is shown while a search is held up."""
-    for _ in range(300):
-        if text in shown(pilot, panel):
-            return
-        await pilot.pause(0.01)
-    raise AssertionError(shown(pilot, panel))
 
 
 async def test_opening_the_view_searches_at_once_and_says_what_to_press(make_app: MakeApp) -> None:

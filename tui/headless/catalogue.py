@@ -12,6 +12,7 @@ from capacity_tui.tui.headless import completion
 from capacity_tui.tui.headless import known_models as known
 from capacity_tui.tui.headless.fleet.config import config_option
 from capacity_tui.tui.headless.listings import (
+    Columns,
     contains,
     fields,
     listing_options,
@@ -19,6 +20,7 @@ from capacity_tui.tui.headless.listings import (
     tell_nothing,
     write_data,
     write_details,
+    write_listing,
     write_table,
 )
 from capacity_tui.tui.headless.output import as_text, format_of, tell_problems, write
@@ -112,19 +114,9 @@ def instances(listing: bool, details: str | None, text: str, wanted: str | None,
     del listing
     from capacity_tui.engine.api import load_catalog
 
-    catalog = load_catalog()
-    tell_problems(catalog.instances.problems)
-    form = wanted or format_of(output)
-    if details is not None:
-        write_details(catalog.instances.find(details), form, output)
-        return
-    found = named_or_matching(catalog.instances, text)
-    if form in ("json", "yaml"):
-        write_data([fields(row) for row in found], form, output)
-        return
     heads = ("id", "memory", "on demand/h", "spot/h", "devices", "network", "region", "spot region", "price of")
-    cells = [_instance_cells(row) for row in found]
-    write_table(heads, cells, (1, 2, 3, 5), {0, 1, 2}, output, catalog.instances.nearest(text))
+    columns = Columns(heads, _instance_cells, (1, 2, 3, 5), (0, 1, 2))
+    write_listing(load_catalog().instances, columns, details, text, wanted or format_of(output), output)
 
 
 @click.command()
@@ -138,18 +130,10 @@ def workloads(
     del listing
     from capacity_tui.engine.api import load_catalog
 
-    table = load_catalog(fleet_files=config).workloads
-    tell_problems(table.problems)
-    form = wanted or format_of(output)
-    if details is not None:
-        write_details(table.find(details), form, output)
-        return
-    found = named_or_matching(table, text)
-    if form in ("json", "yaml"):
-        write_data([fields(row) for row in found], form, output)
-        return
     heads = ("id", "instance", "GPUs", "task", "model", "precision", "hours", "spot", "expected", "tags")
-    write_table(heads, [_workload_cells(row) for row in found], (2, 6), {0, 1, 2, 3, 4}, output, table.nearest(text))
+    columns = Columns(heads, _workload_cells, (2, 6), (0, 1, 2, 3, 4))
+    rows = load_catalog(fleet_files=config).workloads
+    write_listing(rows, columns, details, text, wanted or format_of(output), output)
 
 
 def _workload_cells(row: WorkloadRow) -> Sequence[str]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import click
 
-from capacity_tui.tui.headless.output import as_text, format_option, output_option, tell, write
+from capacity_tui.tui.headless.output import as_text, format_option, output_option, tell, tell_problems, write
 
 if TYPE_CHECKING:
     from capacity_tui.engine.api import CatalogRow, CatalogTable
@@ -83,6 +83,55 @@ def write_data(data: object, form: str, output: Path | None) -> None:
     from capacity_tui.engine.api import to_json, to_yaml
 
     write(to_json(data) if form == "json" else to_yaml(data), output)
+
+
+class Columns(NamedTuple, Generic[RowT]):
+    """How rows of a catalogue look as a table.
+
+    Attributes:
+        heads: names of the columns.
+        cells: the texts of a row.
+        right: columns that are aligned at the right.
+        kept: columns that are never left out for want of room.
+    """
+
+    heads: Sequence[str]
+    cells: Callable[[RowT], Sequence[str]]
+    right: Iterable[int]
+    kept: Iterable[int]
+
+
+def write_listing(
+    rows: CatalogTable[RowT],
+    columns: Columns[RowT],
+    details: str | None,
+    text: str,
+    form: str | None,
+    output: Path | None,
+) -> None:
+    """Write one row with all that is known, or those that match a text.
+
+    Args:
+        rows: the catalogue.
+        columns: its table.
+        details: name of the one row.
+        text: what a row has to contain.
+        form: ``table``, ``json`` or ``yaml``.
+        output: file; standard output without one.
+
+    Raises:
+        CapacityError: no row has that name, or the file cannot be written.
+    """
+    tell_problems(rows.problems)
+    if details is not None:
+        write_details(rows.find(details), form, output)
+        return
+    found = named_or_matching(rows, text)
+    if form in ("json", "yaml"):
+        write_data([fields(row) for row in found], form, output)
+        return
+    cells = [columns.cells(row) for row in found]
+    write_table(columns.heads, cells, columns.right, columns.kept, output, rows.nearest(text))
 
 
 def write_table(

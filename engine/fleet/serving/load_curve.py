@@ -53,11 +53,6 @@ class LoadCurve:
         return np.asarray(np.interp(wanted, middles, self.rates, period=1.0))
 
 
-def shape_names() -> tuple[str, ...]:
-    """Return the named shapes."""
-    return tuple(_shapes())
-
-
 def load_curve(name: str) -> LoadCurve:
     """Return a named shape, or the curve of a file.
 

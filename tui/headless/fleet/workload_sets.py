@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from capacity_tui.tui.headless.fleet.config import config_option
-from capacity_tui.tui.headless.listings import (
-    fields,
-    listing_options,
-    named_or_matching,
-    write_data,
-    write_details,
-    write_table,
-)
-from capacity_tui.tui.headless.output import format_of, tell_problems
+from capacity_tui.tui.headless.listings import Columns, listing_options, write_listing
+from capacity_tui.tui.headless.output import format_of
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.api import WorkloadSetRow
 
 
 @click.command()
@@ -29,16 +27,10 @@ def sets(
     del listing
     from capacity_tui.engine.api import load_catalog
 
-    table = load_catalog(fleet_files=config).workload_sets
-    tell_problems(table.problems)
-    form = wanted or format_of(output)
-    if details is not None:
-        write_details(table.find(details), form, output)
-        return
-    found = named_or_matching(table, text)
-    if form in ("json", "yaml"):
-        write_data([fields(row) for row in found], form, output)
-        return
-    heads = ("id", "purpose", "workloads", "for", "which")
-    cells = [(row.id, row.purpose, f"{len(row.workloads)}", row.use_case, ", ".join(row.workloads)) for row in found]
-    write_table(heads, cells, (2,), {0, 1, 2}, output, table.nearest(text))
+    columns = Columns(("id", "purpose", "workloads", "for", "which"), _cells, (2,), (0, 1, 2))
+    rows = load_catalog(fleet_files=config).workload_sets
+    write_listing(rows, columns, details, text, wanted or format_of(output), output)
+
+
+def _cells(row: WorkloadSetRow) -> Sequence[str]:
+    return (row.id, row.purpose, f"{len(row.workloads)}", row.use_case, ", ".join(row.workloads))

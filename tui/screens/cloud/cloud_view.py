@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
 from capacity_tui.engine.api import (
     CapacityError,
-    Catalog,
     JobKind,
     JobWords,
-    Machine,
     Migration,
     MigrationQuestion,
-    Plan,
     PlanError,
     command_text,
     edited,
@@ -30,6 +27,7 @@ from capacity_tui.engine.api import (
 )
 from capacity_tui.tui.exported import Export
 from capacity_tui.tui.found import Found
+from capacity_tui.tui.screens.asking.plan_question import PlanQuestion
 from capacity_tui.tui.screens.cloud.offers_view import found_of
 from capacity_tui.tui.screens.cloud.what_if_parts import ALL, ANY, OWN, YES, parts_of, precision_path
 from capacity_tui.tui.view import Field
@@ -50,31 +48,12 @@ _FORMS = {
 
 
 @dataclass(frozen=True)
-class OffersQuestion:
-    """What a plan of the engine's would be worth on other machines.
-
-    Attributes:
-        plan: the plan.
-        machine: what was detected.
-        catalog: the catalogues.
-        said: what the user said, by the keys of its parts.
-    """
-
-    plan: Plan
-    machine: Machine | None = field(compare=False)
-    catalog: Catalog = field(compare=False, repr=False)
-    said: Mapping[str, str] = field(default_factory=dict)
+class OffersQuestion(PlanQuestion):
+    """What a plan of the engine's would be worth on other machines."""
 
     def fields(self) -> tuple[Field, ...]:
         """Return its parts."""
         return self._fields
-
-    def edited(self, key: str, text: str) -> OffersQuestion:
-        """Return the question with one part said otherwise."""
-        said = {**self.said, key: text.strip()}
-        after = replace(self, said={name: value for name, value in said.items() if value})
-        after.asked()
-        return after
 
     def command(self) -> str:
         """Return the command that asks the same."""

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine import api as engine
 from capacity_tui.engine.api import (
-    Catalog,
-    Machine,
-    Plan,
     PlanError,
     SearchAnswer,
     command_text,
@@ -21,6 +18,7 @@ from capacity_tui.engine.api import (
     solved_path,
 )
 from capacity_tui.tui.found import Found
+from capacity_tui.tui.screens.asking.plan_question import PlanQuestion
 from capacity_tui.tui.screens.find.found_view import found_of, weighed_figures
 from capacity_tui.tui.screens.find.needed_view import solved
 from capacity_tui.tui.screens.find.question_parts import ALL, GOALS, axes_said, limits_said, names_said, parts_of
@@ -34,31 +32,12 @@ _TOP = 60
 
 
 @dataclass(frozen=True)
-class PlanQuestion:
-    """What is searched for around a plan of the engine's.
-
-    Attributes:
-        plan: the plan.
-        machine: what was detected.
-        catalog: the catalogues.
-        said: what the user said, by the keys of its parts.
-    """
-
-    plan: Plan
-    machine: Machine | None = field(compare=False)
-    catalog: Catalog = field(compare=False, repr=False)
-    said: Mapping[str, str] = field(default_factory=dict)
+class SearchQuestion(PlanQuestion):
+    """What is searched for around a plan of the engine's."""
 
     def fields(self) -> tuple[Field, ...]:
         """Return its parts."""
         return parts_of(self.plan, self.said)
-
-    def edited(self, key: str, text: str) -> PlanQuestion:
-        """Return the question with one part said otherwise."""
-        said = {**self.said, key: text.strip()}
-        after = replace(self, said={name: value for name, value in said.items() if value})
-        after.asked()
-        return after
 
     def command(self) -> str:
         """Return the command that asks the same."""

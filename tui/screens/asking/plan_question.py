@@ -1,0 +1,46 @@
+"""What questions about a plan of the engine's have in common, whatever they ask."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+from capacity_tui.engine.api import Catalog, Machine, Plan
+
+
+@dataclass(frozen=True)
+class PlanQuestion(ABC):
+    """A question about a plan.
+
+    Attributes:
+        plan: the plan.
+        machine: what was detected.
+        catalog: the catalogues.
+        said: what the user said, by the keys of its parts.
+    """
+
+    plan: Plan
+    machine: Machine | None = field(compare=False)
+    catalog: Catalog = field(compare=False, repr=False)
+    said: Mapping[str, str] = field(default_factory=dict)
+
+    def edited(self, key: str, text: str) -> Self:
+        """Return the question with one part said otherwise.
+
+        Raises:
+            CapacityError: the text makes no sense there.
+        """
+        said = {**self.said, key: text.strip()}
+        after = replace(self, said={name: value for name, value in said.items() if value})
+        after.asked()
+        return after
+
+    @abstractmethod
+    def asked(self) -> object:
+        """Return the question of the engine.
+
+        Raises:
+            CapacityError: a part of it makes no sense.
+        """
