@@ -47,6 +47,7 @@ from capacity_tui.engine.api import (
 )
 from capacity_tui.engine.api import Comparison as EngineComparison
 from capacity_tui.engine.api import Sampler as EngineSampler
+from capacity_tui.tui.compared import Comparison, HardwareRow
 from capacity_tui.tui.exported import Export
 from capacity_tui.tui.measured import BenchmarkOutcome, BenchmarkStep, Load, Sample
 from capacity_tui.tui.screens.cloud.cloud_view import OffersQuestion
@@ -70,7 +71,7 @@ from capacity_tui.tui.screens.plan.tried_view import Pair, tried, tried_pairs
 from capacity_tui.tui.screens.scale.scale_view import scaled_plans
 from capacity_tui.tui.tried import Tried
 from capacity_tui.tui.understood import Suggestion, Understood
-from capacity_tui.tui.view import Choice, Comparison, Document, Field, HardwareRow
+from capacity_tui.tui.view import Choice, Document, Field
 from capacity_tui.tui.what_if import Advice
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from capacity_tui.engine.api import ExplanationText, Limit, Part, Picture
+    from capacity_tui.tui.compared import Comparison, HardwareRow
     from capacity_tui.tui.exported import Export
     from capacity_tui.tui.found import Found, Question
     from capacity_tui.tui.measured import BenchmarkOutcome, BenchmarkStep, Load, Sample
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from capacity_tui.tui.swap import LeftBehind
     from capacity_tui.tui.tried import Tried
     from capacity_tui.tui.understood import Understood
-    from capacity_tui.tui.view import Choice, Comparison, Document, HardwareRow
+    from capacity_tui.tui.view import Choice, Document
     from capacity_tui.tui.what_if import Advice
 
 

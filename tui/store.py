@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from capacity_tui.engine.api import Verdict
 
 if TYPE_CHECKING:
-    from capacity_tui.tui.view import Column, Comparison, Document, Field
+    from capacity_tui.tui.compared import Column, Comparison
+    from capacity_tui.tui.view import Document, Field
     from capacity_tui.tui.what_if import Advice
 
 

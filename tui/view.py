@@ -12,13 +12,11 @@ from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Protocol
 
-from capacity_tui.engine.api import Verdict
-
 if TYPE_CHECKING:
     from capacity_tui.engine.api import ExplanationText, Limit, Part, Picture
+    from capacity_tui.tui.compared import Comparison, HardwareRow
     from capacity_tui.tui.exported import Export
     from capacity_tui.tui.found import Question
-    from capacity_tui.tui.headlines import Headline, Usage
     from capacity_tui.tui.measured import BenchmarkOutcome, BenchmarkStep, Load, Sampler
     from capacity_tui.tui.scaled import ScaledPlan
     from capacity_tui.tui.tried import Tried
@@ -38,6 +36,7 @@ class Kind(StrEnum):
 
     INTEGER = "integer"
     POWER_OF_TWO = "power-of-two"
+    ROUND = "one-two-five"
     NUMBER = "number"
     CHOICE = "choice"
     TEXT = "text"
@@ -87,140 +86,6 @@ class Field:
     idle: str = ""
     words: Mapping[str, str] = field(default_factory=dict, hash=False)
     synonyms: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """What a mode chose for an automatic field, and why."""
-
-    text: str
-    reason: str = ""
-    value: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One quantity of one plan.
-
-    Attributes:
-        key: what ``explain`` is asked for, such as ``memory.parts.activations``.
-        label: what the row is called.
-        text: the value as shown; ``n/a (reason)`` where there is none.
-        value: the value in base units (bytes, seconds, tokens per second), for deltas.
-        low: 10th percentile of the estimate, in the same unit.
-        high: 90th percentile of the estimate, in the same unit.
-        interval: the interval as shown, or empty.
-        better: -1 where less is better, 1 where more is, 0 where neither.
-        indent: nesting below the row above.
-        brief: label where there is little room, or empty for the same.
-        share: how full a bar before the value is, 1 for full; None for no bar.
-        help: what it is and why it matters.
-    """
-
-    key: str
-    label: str
-    text: str
-    value: float | None = None
-    low: float | None = None
-    high: float | None = None
-    interval: str = ""
-    better: int = 0
-    indent: int = 0
-    brief: str = ""
-    share: float | None = None
-    help: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Note:
-    """A warning or a recommendation that goes with a plan."""
-
-    title: str
-    detail: str = ""
-    saves: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """One plan beside the others.
-
-    Attributes:
-        mode: its name.
-        verdict: whether it fits.
-        reason: why it does not, or empty.
-        rows: its quantities.
-        chosen: every field as the plan has it in the end, by key.
-        notes: warnings and recommendations.
-        title: what stands over it; empty for its name.
-        about: what it is, a line each.
-        alike: names of the modes that make the same of the plan, its own among them; empty for its own alone.
-        brief: its name where there is little room, or empty for the same.
-        usage: memory of the fullest device.
-        headlines: what the answer strip says besides the verdict, in order.
-        is_pinned: whether it is a plan of its own, which stays as it is while the plan is edited.
-    """
-
-    mode: str
-    verdict: Verdict
-    reason: str
-    rows: tuple[Row, ...]
-    chosen: Mapping[str, Chosen] = field(default_factory=dict)
-    notes: tuple[Note, ...] = ()
-    title: str = ""
-    about: tuple[str, ...] = ()
-    alike: tuple[str, ...] = ()
-    brief: str = ""
-    usage: Usage | None = None
-    headlines: tuple[Headline, ...] = ()
-    is_pinned: bool = False
-
-    @property
-    def head(self) -> str:
-        """What stands over it."""
-        return self.title or self.mode
-
-    def is_of(self, mode: str) -> bool:
-        """Whether this is what a mode makes of the plan."""
-        return mode in (self.mode, *self.alike)
-
-    def row(self, key: str) -> Row | None:
-        """Return the row with this key, or None."""
-        return next((row for row in self.rows if row.key == key), None)
-
-
-@dataclass(frozen=True, slots=True)
-class HardwareRow:
-    """One fact about the machine, and how it is known."""
-
-    label: str
-    text: str
-    origin: str = ""
-    reason: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """Everything the screen shows about one plan.
-
-    Attributes:
-        title: the plan in a few words: model, method or task, hardware, price.
-        columns: the plans side by side.
-        hardware: the machine that is planned for.
-        simulated: what stands in the SIM badge, or empty on the machine's own hardware.
-        remarks: what to know of the columns as a whole.
-        usual: the mode whose column is chosen to begin with; empty for the one in the middle.
-    """
-
-    title: str
-    columns: tuple[Column, ...]
-    hardware: tuple[HardwareRow, ...] = ()
-    simulated: str = ""
-    remarks: tuple[str, ...] = ()
-    usual: str = ""
-
-    def column(self, mode: str) -> Column | None:
-        """Return what a mode makes of the plan, or None."""
-        return next((column for column in self.columns if column.is_of(mode)), None)
 
 
 @dataclass(frozen=True, slots=True)

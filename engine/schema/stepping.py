@@ -7,6 +7,11 @@ from collections.abc import Iterator, Sequence
 from typing import Final, Protocol
 
 AUTO: Final = "auto"
+ROUND: Final = "one-two-five"
+"""The kind of numbers that are stepped through 1, 2, 5, 10, 20, 50 and so on; a big step is a factor of ten."""
+_ROUND_DIGITS = (1, 2, 5)
+_SAME = 1e-9
+"""Numbers that differ by no more than this share of them are the same."""
 BIG_DOUBLINGS = 3
 BIG_STEPS = 10
 MOST_AROUND = 6
@@ -31,7 +36,7 @@ class Scale(Protocol):
 
     @property
     def kind(self) -> str:
-        """How it moves: ``power-of-two``, ``integer``, ``number``; others have no such step."""
+        """How it moves: ``power-of-two``, ``one-two-five``, ``integer``, ``number``; others have no such step."""
 
     @property
     def minimum(self) -> float | None:
@@ -144,6 +149,10 @@ def next_number(scale: Scale, value: float, direction: int, big: bool = False) -
     """
     if scale.kind == "power-of-two":
         after = doubled(value, direction * (BIG_DOUBLINGS if big else 1))
+    elif scale.kind == ROUND:
+        after = value
+        for _ in range(len(_ROUND_DIGITS) if big else 1):
+            after = _next_round(after, direction)
     elif scale.kind in {"integer", "number"}:
         after = value + direction * scale.step * (BIG_STEPS if big else 1)
     else:
@@ -159,7 +168,7 @@ def share_of_range(field: Steppable, chosen: Start | None = None) -> float | Non
     if value is None or field.minimum is None or field.maximum is None or field.maximum <= field.minimum:
         return None
     low, high = field.minimum, field.maximum
-    if field.kind == "power-of-two":
+    if field.kind in {"power-of-two", ROUND}:
         low, high, value = (math.log2(max(number, 1)) for number in (low, high, value))
     return min(max((value - low) / (high - low), 0.0), 1.0) if high > low else None
 
@@ -189,6 +198,17 @@ def doubled(value: float, doublings: int) -> float:
     exponent = math.log2(value)
     start = math.floor(exponent) if doublings > 0 else math.ceil(exponent)
     return float(2 ** max(start + doublings, 0))
+
+
+def _next_round(value: float, direction: int) -> float:
+    """Return the nearest of 1, 2, 5, 10, 20, 50 and so on above or below a number."""
+    if value <= 0:
+        return 1.0
+    power = math.floor(math.log10(value))
+    numbers = [digit * 10.0**exponent for exponent in range(power - 1, power + 2) for digit in _ROUND_DIGITS]
+    if direction > 0:
+        return min(number for number in numbers if number > value * (1 + _SAME))
+    return max(number for number in numbers if number < value * (1 - _SAME))
 
 
 def _number(value: float) -> str:

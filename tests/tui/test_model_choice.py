@@ -10,11 +10,12 @@ from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.models.known_models import known_models
 from capacity_tui.tui.app import CapacityApp
+from capacity_tui.tui.compared import Column
 from capacity_tui.tui.engine_view import CapacityEngine, PlanDocument
 from capacity_tui.tui.screens.plan.field_list import FieldList
 from capacity_tui.tui.settings import Settings
 from capacity_tui.tui.store import Store
-from capacity_tui.tui.view import AUTO, Column, Field, Kind
+from capacity_tui.tui.view import AUTO, Field, Kind
 
 STARTS = {
     "training": "model: {name: llama-3.2-1b}\ntraining: {tokens: 1e9, micro_batch: auto}\nhardware: {name: rtx-4090}",

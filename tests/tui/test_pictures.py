@@ -23,11 +23,11 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from capacity_tui.tui.app import CapacityApp
+from capacity_tui.tui.compared import HardwareRow
 from capacity_tui.tui.engine_view import CapacityEngine
 from capacity_tui.tui.measured import Sample
 from capacity_tui.tui.settings import Settings
 from capacity_tui.tui.swap import KeptPlan, Swap
-from capacity_tui.tui.view import HardwareRow
 
 PICTURES = Path(__file__).parent / "pictures"
 SIZES = ((120, 40), (80, 24), (60, 20))

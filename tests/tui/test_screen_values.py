@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -10,10 +11,11 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from capacity_tui.engine.api import share_of_range, stepped
+from capacity_tui.tui.compared import Chosen
 from capacity_tui.tui.screens.plan.field_list import FieldList
 from capacity_tui.tui.terminal.glyphs import Glyphs, to_ascii
 from capacity_tui.tui.terminal.text import clip, fit, left, line, right, wrap
-from capacity_tui.tui.view import AUTO, Chosen, Field, Kind
+from capacity_tui.tui.view import AUTO, Field, Kind
 from capacity_tui.tui.widgets.graph import plot
 
 
@@ -38,6 +40,17 @@ def test_powers_of_two_double_and_halve_inside_their_range(value: float, directi
 )  # fmt: skip
 def test_steps_land_on_given_sizes_alone(value: float, direction: int, big: bool, after: str) -> None:
     assert stepped(power(value), direction, big, sizes=(1, 2, 7)) == after
+
+
+@pytest.mark.parametrize(
+    ("value", "direction", "big", "after"),
+    [(1e8, 1, False, "200000000"), (1e8, -1, False, "50000000"), (30, 1, False, "50"), (30, -1, False, "20"),
+     (1e8, 1, True, "1000000000"), (100, -1, True, "10"), (1, -1, False, "1"), (1e10, 1, False, "10000000000")],
+)  # fmt: skip
+def test_counts_of_any_size_step_through_round_numbers(value: float, direction: int, big: bool, after: str) -> None:
+    field = Field("a.b", "A", "a", f"{value:g}", value, kind=Kind.ROUND, minimum=1, maximum=1e10)
+    assert stepped(field, direction, big) == after
+    assert share_of_range(field) == pytest.approx(math.log10(value) / 10, abs=0.01)
 
 
 def test_automatic_value_steps_from_what_the_mode_chose() -> None:

@@ -7,11 +7,8 @@ from math import log
 
 from capacity_tui.tui.terminal.glyphs import Glyphs
 from capacity_tui.tui.terminal.text import Line, Span
+from capacity_tui.tui.widgets.dots import Dots
 
-_BRAILLE = 0x2800
-_DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
-"""Dots of a braille cell, by column and from the top down."""
-_ACROSS, _DOWN = 2, 4
 _WIDE_RANGE = 20.0
 """From this ratio of the ends on a scale is logarithmic."""
 FRONT, HERE = "●", "◆"
@@ -44,34 +41,18 @@ def scatter(
     Returns:
         The rows, from the top down, each of ``width`` cells.
     """
-    fine = glyphs is Glyphs.BRAILLE
-    across, down = (width * _ACROSS, height * _DOWN) if fine else (width, height)
-    dots = [[0] * width for _ in range(height)]
-    marks: dict[tuple[int, int], tuple[str, str]] = {}
-    xs = _places([x for x, _ in points], across)
-    ys = [down - 1 - y for y in _places([y for _, y in points], down)]
-    per_x, per_y = (_ACROSS, _DOWN) if fine else (1, 1)
-    for index, (x, y) in enumerate(zip(xs, ys, strict=True)):
-        cell = y // per_y, x // per_x
-        dots[cell[0]][cell[1]] |= _DOTS[x % per_x][y % per_y]
-        if index in front:
-            marks[cell] = (FRONT, "accent")
+    dots = Dots(width, height, glyphs)
+    xs = _places([x for x, _ in points], dots.across)
+    ys = [dots.down - 1 - y for y in _places([y for _, y in points], dots.down)]
+    for x, y in zip(xs, ys, strict=True):
+        dots.put(x, y)
+    cells = {cell: (drawn, "label") for cell, drawn in dots.drawn("·")}
+    cells |= {dots.cell(xs[index], ys[index]): (FRONT, "accent") for index in sorted(front)}
     if here is not None:
-        marks[ys[here] // per_y, xs[here] // per_x] = (HERE, "key")
+        cells[dots.cell(xs[here], ys[here])] = (HERE, "key")
     return [
-        Line(
-            tuple(
-                Span(*marks.get((row, column), (_glyph(value, fine), "label"))) for column, value in enumerate(values)
-            )
-        )
-        for row, values in enumerate(dots)
+        Line(tuple(Span(*cells.get((row, column), (" ", "label"))) for column in range(width))) for row in range(height)
     ]
-
-
-def _glyph(dots: int, fine: bool) -> str:
-    if not dots:
-        return " "
-    return chr(_BRAILLE + dots) if fine else "·"
 
 
 def _places(values: Sequence[float], count: int) -> list[int]:

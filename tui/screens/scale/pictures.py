@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from math import log2
 from typing import TYPE_CHECKING
 
-from rich.cells import cell_len
-
 from capacity_tui.tui.terminal.glyphs import Glyphs
 from capacity_tui.tui.terminal.text import Line, Span, clip, line
+from capacity_tui.tui.widgets.axis import Tick, axis_line, beside
 from capacity_tui.tui.widgets.graph import plot, samples_per_cell
 from capacity_tui.tui.widgets.lines import Lines
 
@@ -65,7 +64,7 @@ class ScaledPictures(Lines):
         if both:
             waits = [row.waits for row in rows]
             drawn.append(self._picture("waits for other devices", waits, rows, each, height, "graph-2"))
-        return [_beside(lines) for lines in zip(*drawn, strict=True)]
+        return [beside(lines, _GAP) for lines in zip(*drawn, strict=True)]
 
     def _picture(
         self,
@@ -90,27 +89,11 @@ class ScaledPictures(Lines):
     def _axis(self, places: Sequence[float], rows: Sequence[ScaledRow], width: int) -> Line:
         """Return the counts below the curve, that of the cursor in any case."""
         start, extent = places[0], places[-1] - places[0] or 1.0
-        order = sorted(range(len(rows)), key=lambda index: rows[index].devices != self._here)
-        taken: list[tuple[int, str, str]] = []
-        for index in order:
-            text = _short(rows[index].devices)
-            middle = round((places[index] - start) / extent * (width - 1))
-            left = max(0, min(middle - cell_len(text) // 2, width - cell_len(text)))
-            if all(left + cell_len(text) < other or left > other + cell_len(said) for other, said, _ in taken):
-                taken.append((left, text, "key" if rows[index].devices == self._here else "dim"))
-        spans: list[Span] = []
-        at = 0
-        for left, text, role in sorted(taken):
-            spans += [Span(" " * (left - at)), Span(text, role)]
-            at = left + cell_len(text)
-        return Line((*spans, Span(" " * (width - at))))
-
-
-def _beside(parts: Sequence[Line]) -> Line:
-    spans = list(parts[0].spans)
-    for part in parts[1:]:
-        spans += [Span(" " * _GAP), *part.spans]
-    return Line(tuple(spans))
+        ticks = [
+            Tick((place - start) / extent, _short(row.devices), row.devices == self._here)
+            for place, row in zip(places, rows, strict=True)
+        ]
+        return axis_line(ticks, width)
 
 
 def _between(places: Sequence[float], values: Sequence[float | None], count: int) -> list[float | None]:
