@@ -26,6 +26,7 @@ from capacity_tui.engine.catalog.rows.algorithms import Algorithm
 from capacity_tui.engine.catalog.rows.assumptions import Assumption
 from capacity_tui.engine.catalog.rows.attention import AttentionKernel
 from capacity_tui.engine.catalog.rows.base import Row
+from capacity_tui.engine.catalog.rows.checkpoint_files import CheckpointFiles
 from capacity_tui.engine.catalog.rows.checkpointing import Checkpointing
 from capacity_tui.engine.catalog.rows.detectors import Detector
 from capacity_tui.engine.catalog.rows.devices import (
@@ -213,6 +214,11 @@ class Catalog:
     def detectors(self) -> Table[Detector]:
         """What is watched for in a run, and from when on it is told."""
         return self._table("detectors", "detector", Detector)
+
+    @cached_property
+    def checkpoint_files(self) -> Table[CheckpointFiles]:
+        """What checkpoints on disk look like, the first whose names match first."""
+        return self._table("checkpoint_files", "kind of checkpoint", CheckpointFiles)
 
     @cached_property
     def run_logs(self) -> Table[RunLog]:

@@ -10,6 +10,7 @@ from capacity_tui.engine.catalog.names import key_of
 from capacity_tui.engine.estimate.resolve import ResolvedPlan, job_steps
 from capacity_tui.engine.estimate.timing.attention import attention_in_place_of
 from capacity_tui.engine.models.transformer.shape import TransformerShape
+from capacity_tui.engine.plan.batches import accumulation_of
 from capacity_tui.engine.plan.layout_rules import Layout, plan_layout, remarked
 from capacity_tui.engine.plan.names import software_id
 from capacity_tui.engine.plan.plan import ParallelismSection, Plan, TrainingSection
@@ -94,7 +95,7 @@ class Job:
     @property
     def accumulation(self) -> int:
         """Micro-batches a replica takes before an optimizer step."""
-        return max(1, round(int(self.training.global_batch or 1) / (self.micro_batch * self.data_parallel)))
+        return accumulation_of(self.plan)
 
     @property
     def global_batch(self) -> int:
