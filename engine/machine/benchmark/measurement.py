@@ -74,17 +74,18 @@ class Conditions:
             raise CancelledError
 
 
+def quantile(ordered: Sequence[float], share: float) -> float:
+    """Return the value below which a share of ascending values lies, interpolated between them."""
+    place = share * (len(ordered) - 1)
+    below = int(place)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (ordered[above] - ordered[below]) * (place - below)
+
+
 def spread(samples: Sequence[float]) -> Spread:
     """Return median, 10th and 90th percentile, interpolated between the samples."""
     ordered = sorted(samples)
-
-    def quantile(share: float) -> float:
-        place = share * (len(ordered) - 1)
-        below = int(place)
-        above = min(below + 1, len(ordered) - 1)
-        return ordered[below] + (ordered[above] - ordered[below]) * (place - below)
-
-    return Spread(quantile(0.5), quantile(0.1), quantile(0.9), len(ordered))
+    return Spread(quantile(ordered, 0.5), quantile(ordered, 0.1), quantile(ordered, 0.9), len(ordered))
 
 
 def rates(call: Callable[[], object], amount: float, conditions: Conditions) -> Spread:

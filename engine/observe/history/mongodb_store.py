@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
-from capacity_tui.engine.errors import MissingPartError, Place, StorageError
+from capacity_tui.engine.errors import Place, StorageError
+from capacity_tui.engine.mongodb import DATABASE, connected, require_pymongo
 from capacity_tui.engine.observe.history.places import HistoryPlace
 from capacity_tui.engine.observe.history.records import RunRecord, as_data, of_data
 from capacity_tui.engine.observe.history.stores import ESTIMATES_KEPT, Wanted
@@ -18,10 +19,7 @@ if TYPE_CHECKING:
 
     Runs: TypeAlias = Collection[dict[str, object]]
 
-DATABASE = "capacity_tui"
-"""The database, where the URI names none."""
 _COLLECTION = "runs"
-_ANSWER_MILLISECONDS = 3000
 _NEWEST_FIRST = [("started", -1), ("_id", -1)]
 _LARGEST_WHOLE = 2**63 - 1
 
@@ -37,11 +35,7 @@ class MongoStore:
     """
 
     def __init__(self, place: HistoryPlace, most_estimates: int = ESTIMATES_KEPT) -> None:
-        try:
-            import pymongo  # noqa: F401, PLC0415 - an optional extra
-        except ImportError as error:
-            hint = "pip install 'capacity-tui[mongodb]'"
-            raise MissingPartError("a history in MongoDB needs pymongo", str(error), hint) from error
+        require_pymongo("a history in MongoDB")
         self.notes: list[str] = []
         self._place = place
         self._most_estimates = most_estimates
@@ -73,18 +67,8 @@ class MongoStore:
         Raises:
             StorageError: the database cannot be reached, or refuses.
         """
-        from pymongo import MongoClient  # noqa: PLC0415 - as above
-        from pymongo.errors import PyMongoError  # noqa: PLC0415
-
-        try:
-            with MongoClient(
-                self._place.uri, serverSelectionTimeoutMS=_ANSWER_MILLISECONDS, connectTimeoutMS=_ANSWER_MILLISECONDS
-            ) as client:
-                yield client.get_default_database(DATABASE)[_COLLECTION]
-        except PyMongoError as error:
-            hint = "check that it runs, and its URI"
-            reason = str(error).split(",", 1)[0]
-            raise StorageError("the history cannot be used", reason, hint, Place(self._place.told)) from error
+        with connected(self._place.uri, "the history cannot be used") as client:
+            yield client.get_default_database(DATABASE)[_COLLECTION]
 
     def _record(self, document: Mapping[str, object]) -> RunRecord:
         try:

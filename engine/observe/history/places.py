@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from capacity_tui.engine.files import NOWHERE, data_folder, typed_path
+from capacity_tui.engine.mongodb import URIS, without_password
 
 VARIABLE = "CAPACITY_TUI_HISTORY"
 """Environment variable that names another file or a MongoDB URI, or turns the history ``off``."""
 OFF = "off"
 FILE = "history.sqlite"
-_URIS = ("mongodb://", "mongodb+srv://")
 _DIGITS = 8
 
 
@@ -38,8 +38,7 @@ class HistoryPlace(NamedTuple):
     @property
     def told(self) -> str:
         """The place in words, without a password."""
-        kind, _, rest = self.uri.partition("://")
-        return f"{kind}://{rest.rpartition('@')[2]}" if self.uri else str(self.file)
+        return without_password(self.uri) if self.uri else str(self.file)
 
 
 Where: TypeAlias = HistoryPlace | str | Path | None
@@ -60,7 +59,7 @@ def history_place(where: Where = None, environment: Mapping[str, str] = os.envir
     if not named or named == OFF:
         # A user without a home has nowhere to keep anything, and need not be told so at every command.
         return HistoryPlace(usual, is_on=not named and not usual.is_relative_to(NOWHERE))
-    if named.lower().startswith(_URIS):
+    if named.lower().startswith(URIS):
         import hashlib  # noqa: PLC0415 - only a database needs it
 
         own = hashlib.blake2b(named.encode(), digest_size=_DIGITS // 2).hexdigest()

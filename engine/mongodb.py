@@ -1,0 +1,65 @@
+"""One way to a MongoDB that the user names, for whatever keeps something there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypeAlias
+
+from capacity_tui.engine.errors import MissingPartError, Place, StorageError
+
+if TYPE_CHECKING:
+    from pymongo import MongoClient
+
+    Client: TypeAlias = MongoClient[dict[str, object]]
+
+DATABASE = "capacity_tui"
+"""The database, where a URI names none."""
+URIS = ("mongodb://", "mongodb+srv://")
+ANSWER_MILLISECONDS = 3000
+
+
+def without_password(uri: str) -> str:
+    """Return a URI without user and password."""
+    kind, _, rest = uri.partition("://")
+    return f"{kind}://{rest.rpartition('@')[2]}"
+
+
+def require_pymongo(wanted_by: str) -> None:
+    """Make sure that the driver is there.
+
+    Args:
+        wanted_by: what needs it, such as ``a history in MongoDB``.
+
+    Raises:
+        MissingPartError: it is not installed.
+    """
+    try:
+        import pymongo  # noqa: F401, PLC0415 - an optional extra
+    except ImportError as error:
+        hint = "pip install 'capacity-tui[mongodb]'"
+        raise MissingPartError(f"{wanted_by} needs pymongo", str(error), hint) from error
+
+
+@contextmanager
+def connected(uri: str, refused: str) -> Iterator[Client]:
+    """Connect for a block.
+
+    Args:
+        uri: which database.
+        refused: what cannot be done where it does not serve, such as ``the history cannot be used``.
+
+    Raises:
+        StorageError: the database cannot be reached, or refuses; no password is told.
+    """
+    from pymongo import MongoClient  # noqa: PLC0415 - an optional extra
+    from pymongo.errors import PyMongoError  # noqa: PLC0415
+
+    wait = ANSWER_MILLISECONDS
+    try:
+        with MongoClient(uri, serverSelectionTimeoutMS=wait, connectTimeoutMS=wait) as client:
+            yield client
+    except PyMongoError as error:
+        reason = str(error).split(",", 1)[0]
+        hint = "check that it runs, and its URI"
+        raise StorageError(refused, reason, hint, Place(without_password(uri))) from error

@@ -1,0 +1,1 @@
+"""Databases that hold patterns: how fast they are here, and what they take on disk."""

@@ -1,0 +1,223 @@
+"""A database of patterns measured: how fast it stores and finds them, and its size beside what was estimated."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+from capacity_tui.engine.errors import CapacityError, StorageError
+from capacity_tui.engine.machine.benchmark.measurement import quantile
+from capacity_tui.engine.storage.databases.database import Database, DatabaseSize
+from capacity_tui.engine.storage.databases.mongodb_database import mongodb_database
+from capacity_tui.engine.storage.databases.patterns import name_of, patterns
+from capacity_tui.engine.storage.databases.sqlite_database import sqlite_database
+
+BACKENDS = ("sqlite", "mongodb")
+DOCUMENTS = 1000
+"""The fewest: a tenth of less fills too few pages to tell a size from."""
+CHUNK = 15
+_AT_ONCE = 100
+_SINGLE = 1000
+_QUERIES = 1000
+_CALIBRATED_SHARE = 10
+_SIZES_ASKED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class BenchQuestion:
+    """What is measured.
+
+    Attributes:
+        backend: one of BACKENDS.
+        documents: patterns that are stored.
+        chunk: words of a pattern.
+        uri: of the MongoDB.
+        folder: where the file of SQLite lies; the temporary folder where None.
+    """
+
+    backend: str = "sqlite"
+    documents: int = DOCUMENTS
+    chunk: int = CHUNK
+    uri: str = ""
+    folder: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """How long single calls took, in milliseconds."""
+
+    mean: float
+    p50: float
+    p95: float
+    p99: float
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseBench:
+    """What came of it.
+
+    Attributes:
+        question: what was measured.
+        place: where, without a password.
+        version: what served.
+        how: what counted as stored.
+        write_per_second: patterns stored a second, a hundred in one go.
+        single_write_per_second: patterns stored a second, one after the other.
+        read_per_second: patterns found by name a second, one after the other.
+        insert: how long storing one took.
+        query: how long finding one took.
+        size: on disk, with indexes.
+        content_bytes: what the patterns say, without what a database adds.
+        estimated_bytes: size on disk, told from a tenth of the patterns.
+        calibrated_on: how many patterns that was.
+    """
+
+    question: BenchQuestion
+    place: str
+    version: str
+    how: str
+    write_per_second: float
+    single_write_per_second: float
+    read_per_second: float
+    insert: Latency
+    query: Latency
+    size: DatabaseSize
+    content_bytes: int
+    estimated_bytes: float
+    calibrated_on: int
+
+    @property
+    def overhead(self) -> float:
+        """What the database adds, as a share of what the patterns say; below zero where it compresses."""
+        return self.size.total_bytes / self.content_bytes - 1
+
+    @property
+    def error(self) -> float:
+        """How far the estimate lies above the size, as a share of it."""
+        return self.estimated_bytes / self.size.total_bytes - 1
+
+
+def measure_database(question: BenchQuestion, seen: Callable[[str], None] = lambda _: None) -> DatabaseBench:
+    """Store patterns, find them, and return how long that took and what it takes on disk; nothing stays.
+
+    Args:
+        question: which database, and how many patterns.
+        seen: told what begins, and asked with an empty text between portions; raises to stop.
+
+    Raises:
+        CapacityError: the question cannot be.
+        MissingPartError: MongoDB's driver is not installed.
+        StorageError: the database cannot be used, or does not give back what was stored.
+    """
+    _check(question)
+    with _opened(question) as database:
+        tenth = question.documents // _CALIBRATED_SHARE
+        single = min(_SINGLE, tenth)
+        together = question.documents - tenth - single
+        seen(f"storing {tenth} patterns, which tell the size of all")
+        estimated = _estimated_bytes(database, tenth, question)
+        seen(f"storing {together} patterns, {_AT_ONCE} in one go")
+        taken = _stored(database, tenth, together, _AT_ONCE, question, seen)
+        seen(f"storing {single} patterns one after the other")
+        inserts = _stored(database, tenth + together, single, 1, question, seen)
+        seen("finding patterns by name")
+        queries = _found(database, question)
+        return DatabaseBench(
+            question=question,
+            place=database.place,
+            version=database.version,
+            how=database.how,
+            write_per_second=together / sum(taken),
+            single_write_per_second=single / sum(inserts),
+            read_per_second=len(queries) / sum(queries),
+            insert=_latency(inserts),
+            query=_latency(queries),
+            size=database.size(),
+            content_bytes=sum(each.content_bytes for each in patterns(0, question.documents, question.chunk)),
+            estimated_bytes=estimated,
+            calibrated_on=tenth,
+        )
+
+
+def _check(question: BenchQuestion) -> None:
+    if question.backend not in BACKENDS:
+        raise CapacityError(f"no back-end is called {question.backend!r}", hint=f"there are {', '.join(BACKENDS)}")
+    if question.documents < DOCUMENTS:
+        detail = f"{question.documents} are too few to tell a size from a tenth of them"
+        raise CapacityError("too few documents", detail, f"give at least {DOCUMENTS}")
+    if question.chunk < 1:
+        raise CapacityError("a pattern needs words", f"{question.chunk} were given", "give at least 1")
+    if question.backend == "mongodb" and not question.uri:
+        hint = "name one, such as --uri mongodb://localhost:27017"
+        raise CapacityError("MongoDB is measured where a URI says", hint=hint)
+
+
+def _opened(question: BenchQuestion) -> AbstractContextManager[Database]:
+    if question.backend == "mongodb":
+        return mongodb_database(question.uri)
+    return sqlite_database(question.folder or Path(tempfile.gettempdir()))
+
+
+def _estimated_bytes(database: Database, count: int, question: BenchQuestion) -> float:
+    """Store the first patterns, and return what all will take.
+
+    Databases grow by whole pages, so that one size tells little. The size is asked for again and again, and what a
+    pattern takes is the slope b of size = empty + b · stored that meets these sizes with least squares.
+    """
+    empty = database.size().total_bytes
+    marks = [count * number // _SIZES_ASKED for number in range(_SIZES_ASKED + 1)]
+    sizes = []
+    for first, end in pairwise(marks):
+        database.insert(tuple(patterns(first, end - first, question.chunk)))
+        sizes.append(database.size().total_bytes - empty)
+    slope = sum(size * stored for size, stored in zip(sizes, marks[1:], strict=True)) / sum(x * x for x in marks)
+    return empty + slope * question.documents
+
+
+def _stored(
+    database: Database, first: int, count: int, at_once: int, question: BenchQuestion, seen: Callable[[str], None]
+) -> list[float]:
+    """Store patterns in portions; return the seconds of each."""
+    taken = []
+    for start in range(first, first + count, at_once):
+        seen("")
+        portion = tuple(patterns(start, min(at_once, first + count - start), question.chunk))
+        started = time.perf_counter()
+        database.insert(portion)
+        taken.append(_since(started))
+    return taken
+
+
+def _found(database: Database, question: BenchQuestion) -> list[float]:
+    """Look patterns up at random; return the seconds of each.
+
+    Raises:
+        StorageError: one is not there.
+    """
+    drawn = random.Random(0)  # noqa: S311 - any patterns will do
+    taken = []
+    for _ in range(min(question.documents, _QUERIES)):
+        name = name_of(drawn.randrange(question.documents))
+        started = time.perf_counter()
+        frequency = database.frequency(name)
+        taken.append(_since(started))
+        if frequency is None:
+            raise StorageError("the database lost what it had stored", f"no pattern {name}", "do not trust it")
+    return taken
+
+
+def _since(started: float) -> float:
+    return max(time.perf_counter() - started, 1e-9)
+
+
+def _latency(seconds: Sequence[float]) -> Latency:
+    ordered = sorted(1000 * each for each in seconds)
+    return Latency(
+        sum(ordered) / len(ordered), quantile(ordered, 0.5), quantile(ordered, 0.95), quantile(ordered, 0.99)
+    )
