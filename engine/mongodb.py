@@ -21,8 +21,8 @@ ANSWER_MILLISECONDS = 3000
 
 def without_password(uri: str) -> str:
     """Return a URI without user and password."""
-    kind, _, rest = uri.partition("://")
-    return f"{kind}://{rest.rpartition('@')[2]}"
+    kind, mark, rest = uri.rpartition("://")
+    return f"{kind}{mark}{rest.rpartition('@')[2]}"
 
 
 def require_pymongo(wanted_by: str) -> None:
@@ -57,9 +57,16 @@ def connected(uri: str, refused: str) -> Iterator[Client]:
 
     wait = ANSWER_MILLISECONDS
     try:
-        with MongoClient(uri, serverSelectionTimeoutMS=wait, connectTimeoutMS=wait) as client:
+        client: Client = MongoClient(uri, serverSelectionTimeoutMS=wait, connectTimeoutMS=wait)
+    except (PyMongoError, ValueError) as error:
+        raise _refused(refused, uri, error) from error
+    try:
+        with client:
             yield client
     except PyMongoError as error:
-        reason = str(error).split(",", 1)[0]
-        hint = "check that it runs, and its URI"
-        raise StorageError(refused, reason, hint, Place(without_password(uri))) from error
+        raise _refused(refused, uri, error) from error
+
+
+def _refused(what: str, uri: str, error: Exception) -> StorageError:
+    reason = str(error).split(",", 1)[0]
+    return StorageError(what, reason, "check that it runs, and its URI", Place(without_password(uri)))

@@ -9,7 +9,7 @@ NAMES = {
     "printable": "printable printable_lines",
     "units": (
         "format_bandwidth format_bytes format_count format_flops format_money format_number format_percent "
-        "format_power format_seconds format_temperature parse_quantity"
+        "format_power format_seconds format_temperature parse_count parse_quantity"
     ),
     "verdict": "Verdict",
     # Catalogues
@@ -154,6 +154,8 @@ NAMES = {
     "observe.monitor.alarms": "Alarm",
     "observe.monitor.finding": "need_process output_file work_folder",
     "observe.monitor.run_monitor": "RunMonitor RunState",
+    # Storage
+    "storage.databases.bench": "BenchQuestion DatabaseBench measure_database",
     # Presentation
     "present.benchmark_figures": "benchmark_figure_text benchmark_parts",
     "present.machine_facts": "machine_parts",
@@ -196,6 +198,7 @@ NAMES = {
         "TORNADO_HEADS measurement_advice sensitivity_as_data sensitivity_as_markdown tornado_headline tornado_tables"
     ),
     "present.runs.run_report": "alarm_as_dict alarm_line compared_rows machine_lines progress_line run_state_as_dict",
+    "present.storage.database_bench": "database_bench_as_dict database_bench_parts",
     "present.side_by_side": "Named side_by_side",
     "present.side_by_side_pages": "ComparisonTable comparison_tables write_comparison",
     "present.summary": (

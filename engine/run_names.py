@@ -36,6 +36,9 @@ from capacity_tui.engine.observe.profile.profile import Profile as Profile
 from capacity_tui.engine.observe.profile.profile import ProfilingSummary as ProfilingSummary
 from capacity_tui.engine.observe.profile.profiling import ProfilingEngine as ProfilingEngine
 from capacity_tui.engine.observe.profile.snapshots import ResourceSnapshot as ResourceSnapshot
+from capacity_tui.engine.storage.databases.bench import BenchQuestion as BenchQuestion
+from capacity_tui.engine.storage.databases.bench import DatabaseBench as DatabaseBench
+from capacity_tui.engine.storage.databases.bench import measure_database as measure_database
 
 record_run = _observe_history_recording.record
 HISTORY_OFF = _observe_history_places.OFF

@@ -1,8 +1,11 @@
 """What all tests have in common: examples of properties, one day on which prices are read, no history of the user's."""
 
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from datetime import date
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -23,3 +26,26 @@ def _day_of_prices() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(price_age, "today", lambda: date(2026, 11, 22))
         yield
+
+
+@pytest.fixture(scope="session")
+def mongodb_uri(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Serve MongoDB's protocol on this machine, over WiredTiger, MongoDB's own storage engine.
+
+    That shows what is said to a server and what it answers over a connection. It does not show how fast MongoDB is, nor
+    what it takes on disk: this server is another program, and tells sizes without compression.
+    """
+    pytest.importorskip("pymongo", reason="the extra mongodb is not installed")
+    program = Path(sys.executable).with_name("secantusd-py")
+    if not program.exists():
+        pytest.skip("what serves MongoDB's protocol in tests is not installed")
+    folder = tmp_path_factory.mktemp("mongodb")
+    words = (program, "--host", "127.0.0.1", "--port", "0", "--storage-path", folder, "--standalone")
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, cwd=folder) as server:
+        try:
+            line = next((line for line in server.stderr or () if "listening on " in line), "")
+            if not line:
+                pytest.skip("what serves MongoDB's protocol in tests does not start")
+            yield f"mongodb://{line.rpartition('listening on ')[2].strip()}"
+        finally:
+            server.kill()

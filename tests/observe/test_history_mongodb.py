@@ -1,7 +1,7 @@
-"""The history in MongoDB: in the one that CAPACITY_TEST_MONGODB_URI names, and in memory in the place of its client.
+"""The history in MongoDB: in the one that CAPACITY_TEST_MONGODB_URI names, in one that tests serve, and in memory.
 
-What stands in memory shows what is asked of the database, not how a real one answers: times, lost connections, several
-writers at once, what documents may hold. Only a database that the variable names shows that.
+What stands in memory shows what is asked of the database, what tests serve also what may go over a connection. How
+MongoDB itself answers, with times, lost connections and several writers at once, only a named database shows.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ STEP = "computation.step_seconds"
 PLAN = {"model": {"name": "llama-3-8b", "spec": {"a.b": 2**70}}, "hardware": {"name": "h100-sxm-80gb"}}
 
 
-@pytest.fixture(params=["in memory", "named"])
+@pytest.fixture(params=["in memory", "served", "named"])
 def place(request, monkeypatch, tmp_path):
     monkeypatch.setenv("CAPACITY_TUI_DATA", str(tmp_path))
     pymongo = pytest.importorskip("pymongo", reason="the extra mongodb is not installed")
@@ -35,7 +35,7 @@ def place(request, monkeypatch, tmp_path):
         monkeypatch.setattr(pymongo, "MongoClient", lambda *_, **__: server)
         yield history_place("mongodb://me:secret@db.example/runs")
         return
-    uri = os.environ.get(VARIABLE)
+    uri = request.getfixturevalue("mongodb_uri") if request.param == "served" else os.environ.get(VARIABLE)
     if not uri:
         pytest.skip(f"{VARIABLE} names no database")
     yield history_place(f"{uri.rstrip('/')}/capacity_test_{uuid.uuid4().hex}")

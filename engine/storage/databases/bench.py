@@ -93,14 +93,14 @@ class DatabaseBench:
     calibrated_on: int
 
     @property
-    def overhead(self) -> float:
-        """What the database adds, as a share of what the patterns say; below zero where it compresses."""
-        return self.size.total_bytes / self.content_bytes - 1
+    def overhead(self) -> float | None:
+        """What the database adds, as a share of what the patterns say, below zero where it compresses; None untold."""
+        return self.size.total_bytes / self.content_bytes - 1 if self.size.total_bytes else None
 
     @property
-    def error(self) -> float:
-        """How far the estimate lies above the size, as a share of it."""
-        return self.estimated_bytes / self.size.total_bytes - 1
+    def error(self) -> float | None:
+        """How far the estimate lies above the size, as a share of it; None where the database tells none."""
+        return self.estimated_bytes / self.size.total_bytes - 1 if self.size.total_bytes else None
 
 
 def measure_database(question: BenchQuestion, seen: Callable[[str], None] = lambda _: None) -> DatabaseBench:

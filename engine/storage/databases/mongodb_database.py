@@ -65,7 +65,7 @@ class _MongoDatabase:
 
         with suppress(OperationFailure):  # whoever may not have all written out sees what was a minute ago
             self._client.admin.command("fsync")
-        (told,) = self._collection.aggregate([{"$collStats": {"storageStats": {}}}])
-        stats = cast("Mapping[str, int]", told["storageStats"])
+        told = self._collection.database.command("collStats", self._collection.name)
+        stats = cast("Mapping[str, int]", told)
         indexes = int(stats["totalIndexSize"])
         return DatabaseSize(int(stats["storageSize"]) + indexes, indexes)

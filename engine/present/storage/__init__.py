@@ -1,0 +1,1 @@
+"""What storage takes, as plain data and as parts of reports."""
