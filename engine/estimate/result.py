@@ -286,6 +286,7 @@ class Basis:
         hardware: the figures of the hardware that went in, by field, each with how it came about.
         devices: the devices, and the instances that are rented for them.
         chosen: why each field that the plan left open got its value, by its path.
+        running: likewise of fields that no estimate depends on, about the run while it goes on.
         filled_by: the mode that chose them; None where the plan leaves nothing open.
         levels: what joins the devices, from the innermost out.
         ranges: what the ranges of time and memory rest on, and what widens them.
@@ -298,6 +299,7 @@ class Basis:
     hardware: Mapping[str, Quantity] = field(default_factory=dict)
     devices: str = ""
     chosen: Mapping[str, str] = field(default_factory=dict)
+    running: Mapping[str, str] = field(default_factory=dict)
     filled_by: FilledBy | None = None
     levels: tuple[Level, ...] = ()
     ranges: tuple[str, ...] = ()

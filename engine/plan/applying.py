@@ -126,6 +126,7 @@ CONDITIONS: Mapping[Condition, Need] = {
     "images": Need("needs a network over images", lambda here: here.plan.model.name == PERCEPTRON),
     "unlike devices": Need("needs unlike devices", lambda here: not _may_be_unlike(here.plan)),
     "reports": Need("changes no figure; it is for reports", lambda _: True),
+    "watched": Need("changes no figure; it is for runs that are watched or guarded", lambda _: True),
     "matrices": Need("trees multiply no matrices", lambda here: here.plan.model.name in TREES),
 }
 """Without what a field changes nothing, by the names that fields give."""

@@ -16,9 +16,10 @@ _TRAINING, _INFERENCE, _PARALLELISM = "training", "inference", "parallelism"
 def placeholders() -> Mapping[str, object]:
     """Return what each field that the modes may choose holds while its value is still being chosen.
 
-    The model is none of them: it is chosen before everything else.
+    The model is none of them: it is chosen before everything else. Nor is what no estimate depends on, which follows
+    when all else is chosen.
     """
-    known = ((path, entry) for path, entry in all_fields().items() if entry.knob.automatic)
+    known = ((path, entry) for path, entry in all_fields().items() if _is_estimated(entry.knob))
     held = {
         path: entry.default if entry.knob.placeholder is None else entry.knob.placeholder
         for path, entry in known
@@ -61,6 +62,10 @@ def served_sizes() -> tuple[str, ...]:
 def broadcast_numbers() -> tuple[str, ...]:
     """Return the numbers beside a layout's sizes of which a training takes many values as an array."""
     return tuple(path for path in paths_where(_is_broadcast) if not path.startswith(f"{_INFERENCE}."))
+
+
+def _is_estimated(knob: Knob) -> bool:
+    return knob.automatic and knob.role != "running"
 
 
 def _is_broadcast(knob: Knob) -> bool:

@@ -18,13 +18,24 @@ from capacity_tui.engine.plan.names import known_words
 from capacity_tui.engine.plan.plan import AUTO, Plan
 from capacity_tui.engine.schema.field_meta import Knob
 
+_RUNNING = ("watch", "recovery", "recovery.battery")
 _REPORTED = ("scalability", "report")
 # Sections that matter for a task, in the order they are shown.
 SECTIONS = {
-    "train": ("model", "", "training", "parallelism", "hardware", "pricing", *_REPORTED),
-    "finetune": ("model", "", "training", "training.adapter", "parallelism", "hardware", "pricing", *_REPORTED),
-    "infer": ("model", "", "inference", "parallelism", "hardware", "pricing", *_REPORTED),
-    "fit": ("model", "", "hardware", "pricing", *_REPORTED),
+    "train": ("model", "", "training", "parallelism", "hardware", "pricing", *_RUNNING, *_REPORTED),
+    "finetune": (
+        "model",
+        "",
+        "training",
+        "training.adapter",
+        "parallelism",
+        "hardware",
+        "pricing",
+        *_RUNNING,
+        *_REPORTED,
+    ),
+    "infer": ("model", "", "inference", "parallelism", "hardware", "pricing", *_RUNNING, *_REPORTED),
+    "fit": ("model", "", "hardware", "pricing", *_RUNNING, *_REPORTED),
 }
 # What a batch counts, for models that read sequences and for those that read single samples.
 _SEQUENCES, _SAMPLES = "seq", "samples"

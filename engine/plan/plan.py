@@ -14,6 +14,7 @@ from capacity_tui.engine.plan.sections.adapter import Adapter
 from capacity_tui.engine.plan.sections.inference import InferenceSection
 from capacity_tui.engine.plan.sections.parallelism import GROUPS_FOLLOW, REPLICAS_FOLLOW, ParallelismSection
 from capacity_tui.engine.plan.sections.pricing import PricingSection
+from capacity_tui.engine.plan.sections.running import RecoverySection, WatchSection
 from capacity_tui.engine.plan.sections.scenarios import checked_names
 from capacity_tui.engine.plan.sections.training import TrainingSection
 from capacity_tui.engine.schema.field_meta import Condition, Follows, Kind, Knob
@@ -30,10 +31,12 @@ __all__ = [
     "ParallelismSection",
     "Plan",
     "PricingSection",
+    "RecoverySection",
     "ReportSection",
     "ScalabilitySection",
     "Section",
     "TrainingSection",
+    "WatchSection",
 ]
 
 
@@ -320,6 +323,8 @@ class Plan(Section):
     hardware: HardwareSection = HardwareSection()
     scalability: ScalabilitySection = ScalabilitySection()
     pricing: PricingSection = PricingSection()
+    watch: WatchSection = WatchSection()
+    recovery: RecoverySection = RecoverySection()
     report: ReportSection = ReportSection()
     scenarios: Annotated[
         dict[str, Plan],

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Kind = Literal["integer", "power-of-two", "number", "choice", "switch", "text", "list", "table"]
-Role = Literal["job", "surroundings", "setting", "memory", "derived", "output"]
+Role = Literal["job", "surroundings", "setting", "memory", "derived", "running", "output"]
 """What a field is for.
 
 job: what is wanted; the same whatever way it is run.
@@ -17,6 +17,7 @@ surroundings: which software, network and prices there are.
 setting: how it is run; a lever.
 memory: likewise, but slower or another result: a lever where memory is short alone.
 derived: a size that follows from others.
+running: how a run is looked after while it goes on; no estimate depends on it.
 output: what is analysed and reported beside the estimate.
 """
 Rule = Literal[
@@ -64,6 +65,7 @@ Condition = Literal[
     "one batch",
     "unlike devices",
     "reports",
+    "watched",
 ]
 """Without what a field changes nothing: the conditions of these names are in ``engine/plan/applying.py``."""
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from capacity_tui.engine.units import parse_count, parse_length
+from capacity_tui.engine.units import parse_count, parse_length, parse_quantity
 
 AUTO: Literal["auto"] = "auto"
 TRANSFORMER = ("transformer",)
@@ -17,6 +17,7 @@ TRAINED = ("train", "finetune")
 # Bounds that keep every product below inside double precision; far beyond anything built.
 LARGEST_COUNT = 10**7
 LARGEST_TOKENS = 1e18
+LARGEST_DURATION = 1e7
 
 
 def _count(value: object) -> object:
@@ -39,6 +40,16 @@ def _amount(value: object) -> object:
         return _count(value)
 
 
+def _share(value: object) -> object:
+    """Accept ``85%`` for a share; leave everything else to the validator."""
+    return parse_quantity(value, "share") if isinstance(value, str) and value != AUTO else value
+
+
+def _duration(value: object) -> object:
+    """Accept ``10min`` for seconds; leave everything else to the validator."""
+    return parse_quantity(value, "s") if isinstance(value, str) and value != AUTO else value
+
+
 Count: TypeAlias = Annotated[int, BeforeValidator(_count), Field(ge=1, le=LARGEST_COUNT)]
 Amount: TypeAlias = Annotated[float, BeforeValidator(_amount), Field(gt=0, le=LARGEST_TOKENS, allow_inf_nan=False)]
 AutoCount: TypeAlias = Annotated[Count | Literal["auto"], BeforeValidator(_count)]
@@ -46,6 +57,10 @@ AutoAmount: TypeAlias = Annotated[Amount | Literal["auto"], BeforeValidator(_amo
 Length: TypeAlias = Annotated[int, BeforeValidator(_length), Field(ge=1, le=LARGEST_COUNT)]
 """Tokens of one sequence, where ``4k`` is 4096 as in the names of models; counts of tokens are decimal."""
 AutoLength: TypeAlias = Annotated[Length | Literal["auto"], BeforeValidator(_length)]
+AutoShare: TypeAlias = Annotated[Annotated[float, Field(gt=0, le=1)] | Literal["auto"], BeforeValidator(_share)]
+Duration: TypeAlias = Annotated[float, BeforeValidator(_duration), Field(gt=0, le=LARGEST_DURATION)]
+"""Seconds; ``10min`` and ``1 h`` are read too."""
+AutoDuration: TypeAlias = Annotated[Duration | Literal["auto"], BeforeValidator(_duration)]
 SpecValue: TypeAlias = bool | int | float | str | list[Any] | dict[str, Any] | None
 
 

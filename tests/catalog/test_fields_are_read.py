@@ -13,7 +13,6 @@ from pydantic import BaseModel
 from capacity_tui.engine import catalog
 from capacity_tui.engine.catalog.catalog import Catalog
 from capacity_tui.engine.catalog.rows.base import Informational
-from capacity_tui.engine.catalog.rows.modes import Recovery
 from capacity_tui.engine.models.transformer.architecture import COLUMNS
 
 SOURCES = [path for name in ("engine", "tui") for path in (Path(__file__).parents[2] / name).rglob("*.py")]
@@ -33,8 +32,7 @@ def blocks():
         for each in vars(module).values()
         if isinstance(each, type) and issubclass(each, BaseModel) and each.__module__ == module.__name__
     }
-    # What is marked as a whole needs no marks inside.
-    return {name: each for name, each in found.items() if not name.startswith("_") and each is not Recovery}
+    return {name: each for name, each in found.items() if not name.startswith("_")}
 
 
 BLOCKS = blocks()

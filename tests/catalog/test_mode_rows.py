@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.plan.sections.running import MEMORY_REMEDIES
 
 ORDER = ("conservative", "balanced", "extreme")
 
@@ -44,8 +45,10 @@ def test_reserves_shrink_from_conservative_to_extreme_within_the_ranges(shipped:
 
 def test_recovery_alerts_and_warnings(shipped: Catalog) -> None:
     low, middle, high = (shipped.modes[name] for name in ORDER)
-    assert low.recovery.automatic
-    assert low.recovery.fallbacks
-    assert {"temperature", "power"} <= set(middle.watch.alerts)
+    assert [len(mode.recovery.out_of_memory) for mode in (low, middle, high)] == [6, 4, 0]
+    assert set(low.recovery.out_of_memory) == set(MEMORY_REMEDIES)
+    assert high.recovery.max_restarts == 0
+    assert middle.watch.temperature_c == 80
+    assert [mode.watch.power_share for mode in (low, middle, high)] == [0.4, 0.8, 1.0]
     assert any("80 C" in warning.text for warning in high.warnings)
     assert all(mode.recovery.checkpoint_share > 0 for mode in (low, middle, high))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveFloat, PositiveInt
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
 from capacity_tui.engine.catalog.rows.base import Informational, Row
 
@@ -13,7 +13,6 @@ Range = tuple[NonNegativeFloat | None, NonNegativeFloat | None]
 """Lowest and highest value; None where that end is open."""
 
 CHOSEN_FROM = Informational("is the range from which the figure beside it was chosen")
-RUNNING = Informational("tells a reader how to run in this mode; the program starts and stops no runs")
 
 
 class _Block(BaseModel):
@@ -33,24 +32,30 @@ class Reserve(_Block):
 
 
 class Watch(_Block):
-    """What is watched during a run, and when it is worth an alert."""
+    """What is watched for during a run in this mode: values of the plan's section of that name."""
 
-    temperature_c: PositiveFloat | None = Field(None, description="alert above this device temperature")
-    power_share: Annotated[Share | None, RUNNING] = Field(None, description="alert above this share of the power limit")
-    memory_share: Annotated[Share | None, RUNNING] = Field(None, description="alert above this share of device memory")
-    alerts: Annotated[tuple[str, ...], RUNNING] = ()
+    style: str = Field(description="why, in a clause")
+    temperature_c: PositiveFloat = Field(description="of a device")
+    power_share: Share = Field(description="of the power limit")
+    memory_share: Share = Field(description="of device memory")
+    nan: Literal["stop", "warn"] = Field(description="after a loss that is no number")
 
 
 class Recovery(_Block):
-    """What happens when a run meets trouble."""
+    """What happens when a run meets trouble: values of the plan's section of that name."""
 
-    style: Annotated[str, RUNNING]
-    automatic: Annotated[bool, RUNNING] = Field(description="recovers without asking")
-    fallbacks: Annotated[tuple[str, ...], RUNNING] = Field(
-        (), description="steps after running out of memory, in their order"
+    style: str = Field(description="why, in a clause")
+    out_of_memory: tuple[str, ...] = Field(description="what is tried in turn")
+    max_restarts: NonNegativeInt
+    heat: Literal["pause", "warn"]
+    pause_below: Share = Field(description="charge of the battery")
+    device_lost: Literal["fewer", "processor", "stop"]
+    unstable: Literal["accumulate", "stop"]
+    hang: Literal["restart", "warn"]
+    checkpoint_share: Share = Field(description="share of the estimated time between checkpoints")
+    checkpoint_minutes_range: tuple[NonNegativeFloat, NonNegativeFloat] = Field(
+        description="bounds of the time between checkpoints"
     )
-    checkpoint_share: Annotated[Share, RUNNING] = Field(description="share of the estimated time between checkpoints")
-    checkpoint_minutes_range: Annotated[Range, RUNNING] = Field(description="bounds of the time between checkpoints")
 
 
 class Serving(_Block):
@@ -89,7 +94,7 @@ class Mode(Row):
     reserve: Reserve
     serving: Serving
     watch: Watch
-    recovery: Annotated[Recovery, RUNNING]
+    recovery: Recovery
     warnings: tuple[Warned, ...] = ()
 
     @property

@@ -191,10 +191,9 @@ def _power(case: EstimatedPlan) -> Iterator[Note]:
         return
     each = _number(watts / cluster.devices)
     if each >= share * _number(limit):
-        heat = f" and keep devices below {alarm:g} C" if alarm else ""
         detail = (
             f"{format_power(each)} of {format_power(_number(limit))} a device, {format_power(_number(watts))} in all: "
-            f"supply and cooling must carry it for the whole run{heat}."
+            f"supply and cooling must carry it for the whole run and keep devices below {alarm:g} C."
         )
         yield Note("power", "Devices run near their power limit", detail)
 

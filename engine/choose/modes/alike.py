@@ -14,7 +14,7 @@ THE_PLAN = "the plan"
 
 @dataclass(frozen=True, slots=True)
 class Alike:
-    """Modes whose plans are the same.
+    """Modes whose plans are the same, but for what they say of the run while it goes on.
 
     Attributes:
         plans: the plans, in the order of the modes; never empty.
@@ -47,7 +47,7 @@ def alike(columns: Sequence[ModePlan]) -> tuple[Alike, ...]:
     """Return the modes of a comparison, those with the same plan together."""
     found: list[list[ModePlan]] = []
     for each in columns:
-        same = next((group for group in found if group[0].plan == each.plan), None)
+        same = next((group for group in found if group[0].settings == each.settings), None)
         if same is None:
             found.append([each])
         else:

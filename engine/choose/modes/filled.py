@@ -9,6 +9,7 @@ from typing import TypeAlias
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.rows.modes import Mode
 from capacity_tui.engine.choose.modes.limits import serving_room
+from capacity_tui.engine.choose.modes.looking_after import looked_after, settings_alone
 from capacity_tui.engine.choose.modes.mode_warnings import mode_warnings
 from capacity_tui.engine.choose.modes.shares import memory_budget, used_shares
 from capacity_tui.engine.cluster.cluster import Cluster
@@ -34,6 +35,7 @@ class ModePlan:
         estimate: its estimate.
         reasons: why each open field got its value.
         catalog: facts.
+        running: why each field about the run while it goes on got its value; no estimate depends on them.
     """
 
     mode: Mode
@@ -41,6 +43,20 @@ class ModePlan:
     estimate: Estimate
     reasons: Mapping[str, str]
     catalog: Catalog = field(repr=False, compare=False)
+    running: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, mode: Mode, resolved: ResolvedPlan, estimate: Estimate, reasons: Mapping[str, str], catalog: Catalog
+    ) -> ModePlan:
+        """Return an estimated plan with what the mode says of the run while it goes on."""
+        plan, running = looked_after(resolved.plan, mode, estimate, catalog)
+        return cls(mode, replace(resolved, plan=plan), estimate, reasons, catalog, running)
+
+    @property
+    def settings(self) -> Plan:
+        """The plan without what is said of the run while it goes on: two runs with the same do the same."""
+        return settings_alone(self.plan)
 
     @property
     def plan(self) -> Plan:
@@ -52,7 +68,7 @@ class ModePlan:
         """The estimate with what the mode warns of, why it filled open fields as it did, and what else would fit."""
         found = self.estimate
         warnings = (*found.warnings, *mode_warnings(self.mode, found, self.resolved.cluster))
-        basis = replace(found.basis, chosen=self.reasons, filled_by=self.filled_by)
+        basis = replace(found.basis, chosen=self.reasons, running=self.running, filled_by=self.filled_by)
         details = {**found.details, **serving_room(self.resolved, self.catalog)}
         return replace(found, warnings=warnings, basis=basis, details=details)
 
@@ -91,7 +107,7 @@ class Settled:
         """
         estimate = estimate_resolved(self.resolved, catalog)
         estimate = replace(estimate, warnings=(*estimate.warnings, *self.notes))
-        return ModePlan(self.mode, self.resolved, estimate, self.reasons, catalog)
+        return ModePlan.of(self.mode, self.resolved, estimate, self.reasons, catalog)
 
 
 def budget_text(mode: Mode, cluster: Cluster) -> str:

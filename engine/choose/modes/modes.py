@@ -133,7 +133,7 @@ def _open_wish(plan: Plan) -> tuple[str, ...]:
 
 
 def _as_given(mode_name: ModeName, resolved: ResolvedPlan, estimate: Estimate, facts: Catalog) -> ModePlan:
-    return ModePlan(_mode_for(mode_name, resolved, facts), resolved, estimate, {}, facts)
+    return ModePlan.of(_mode_for(mode_name, resolved, facts), resolved, estimate, {}, facts)
 
 
 def _mode_for(mode_name: ModeName, resolved: ResolvedPlan, facts: Catalog) -> Mode:

@@ -12,7 +12,7 @@ from capacity_tui.engine.plan.all_fields import all_fields
 from capacity_tui.engine.plan.line.hardware_words import hardware_names
 from capacity_tui.engine.plan.line.model_words import model_names
 from capacity_tui.engine.plan.line.setting_words import value_names
-from capacity_tui.engine.plan.line.vocabulary import INFER, TRAIN, vocabulary
+from capacity_tui.engine.plan.line.vocabulary import INFER, TRAIN, UNSAID, vocabulary
 from capacity_tui.engine.plan.line.words import counted_start, split
 
 MOST = 8
@@ -67,7 +67,7 @@ def completions(text: str, cursor: int | None = None, catalog: Catalog | None = 
 @lru_cache(maxsize=4)
 def _names(catalog: Catalog) -> tuple[tuple[str, str, str], ...]:
     offered = tuple((key_of(name), name, kind) for name, kind in _offered(catalog) if "_" not in name)
-    paths = (path for path, known in all_fields().items() if known.knob.role != "output")
+    paths = (path for path, known in all_fields().items() if known.knob.role not in UNSAID)
     return (*offered, *((key_of(path.rpartition(".")[2]), f"{path}=", "field") for path in paths))
 
 

@@ -14,6 +14,8 @@ from capacity_tui.engine.plan.all_fields import all_fields
 from capacity_tui.engine.plan.fields import SECTIONS
 
 TRAIN, FINETUNE, INFER, FIT = "train", "finetune", "infer", "fit"
+UNSAID = frozenset({"running", "output"})
+"""Roles of fields that a line does not say: how a run is looked after and reported stands in files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +125,7 @@ def _fields() -> dict[str, tuple[str, ...]]:
     """Return the fields that a word may name, by label and by key; those that catalogues are for go by their rows."""
     found: dict[str, tuple[str, ...]] = {}
     for path, entry in all_fields().items():
-        if entry.knob.catalogue not in ("", "interconnect") or entry.knob.role == "output" or path == "task":
+        if entry.knob.catalogue not in ("", "interconnect") or entry.knob.role in UNSAID or path == "task":
             continue
         for name in dict.fromkeys(map(key_of, (entry.knob.label, path.rpartition(".")[2], path))):
             found[name] = (*found.get(name, ()), path)

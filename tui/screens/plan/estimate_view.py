@@ -265,6 +265,7 @@ def _chosen(filled: ModePlan, catalog: Catalog) -> dict[str, Chosen]:
     kind = family_of(name, catalog).kind
     known = find_known_model(name, catalog) if name and kind == "network" else None
     sizes = {} if known is None else {f"{OWN_PARAMETERS}{parameter}": size for parameter, size in known.sizes.items()}
+    why = {**filled.running, **filled.reasons}
     chosen = {}
     for path, given in plan_values(filled.plan, kind).items():
         value = sizes.get(path) if given is None else given
@@ -272,7 +273,7 @@ def _chosen(filled: ModePlan, catalog: Catalog) -> dict[str, Chosen]:
             continue
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         number = float(str(value)) if is_number else None
-        chosen[path] = Chosen(plan_value_text(value), filled.reasons.get(path, ""), number)
+        chosen[path] = Chosen(plan_value_text(value), why.get(path, ""), number)
     return chosen
 
 
