@@ -156,6 +156,9 @@ NAMES = {
     "observe.monitor.run_monitor": "RunMonitor RunState",
     # Storage
     "storage.databases.bench": "BenchQuestion DatabaseBench measure_database",
+    "storage.patterns": "PatternLevel PatternStorage growth:pattern_growth pattern_storage",
+    "storage.question": "PatternQuestion",
+    "storage.zipf": "expected_distinct frequency_at_rank",
     # Presentation
     "present.benchmark_figures": "benchmark_figure_text benchmark_parts",
     "present.machine_facts": "machine_parts",
@@ -199,6 +202,7 @@ NAMES = {
     ),
     "present.runs.run_report": "alarm_as_dict alarm_line compared_rows machine_lines progress_line run_state_as_dict",
     "present.storage.database_bench": "database_bench_as_dict database_bench_parts",
+    "present.storage.patterns": "pattern_storage_as_dict pattern_storage_parts",
     "present.side_by_side": "Named side_by_side",
     "present.side_by_side_pages": "ComparisonTable comparison_tables write_comparison",
     "present.summary": (

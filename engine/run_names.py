@@ -36,9 +36,16 @@ from capacity_tui.engine.observe.profile.profile import Profile as Profile
 from capacity_tui.engine.observe.profile.profile import ProfilingSummary as ProfilingSummary
 from capacity_tui.engine.observe.profile.profiling import ProfilingEngine as ProfilingEngine
 from capacity_tui.engine.observe.profile.snapshots import ResourceSnapshot as ResourceSnapshot
+from capacity_tui.engine.storage import patterns as _storage_patterns
 from capacity_tui.engine.storage.databases.bench import BenchQuestion as BenchQuestion
 from capacity_tui.engine.storage.databases.bench import DatabaseBench as DatabaseBench
 from capacity_tui.engine.storage.databases.bench import measure_database as measure_database
+from capacity_tui.engine.storage.patterns import PatternLevel as PatternLevel
+from capacity_tui.engine.storage.patterns import PatternStorage as PatternStorage
+from capacity_tui.engine.storage.patterns import pattern_storage as pattern_storage
+from capacity_tui.engine.storage.question import PatternQuestion as PatternQuestion
+from capacity_tui.engine.storage.zipf import expected_distinct as expected_distinct
+from capacity_tui.engine.storage.zipf import frequency_at_rank as frequency_at_rank
 
 record_run = _observe_history_recording.record
 HISTORY_OFF = _observe_history_places.OFF
@@ -48,3 +55,4 @@ RUN_KINDS = _observe_history_records.KINDS
 WantedRuns = _observe_history_stores.Wanted
 read_run_log = _observe_logs_log_figures.read_log
 parse_log_expression = _observe_logs_user_expression.parse_user_expression
+pattern_growth = _storage_patterns.growth

@@ -206,6 +206,11 @@ class Catalog:
         return QuantizationTable(*self._parts("quantizations"))
 
     @cached_property
+    def pattern_storage(self) -> Table[Assumption]:
+        """What is taken for granted of patterns in a store."""
+        return self._table("pattern_storage", "assumption of pattern storage", Assumption)
+
+    @cached_property
     def scaling_laws(self) -> Table[ScalingLaw]:
         """How the loss of a language model falls with its size and its data, the one that is used first."""
         return self._table("scaling_laws", "scaling law", ScalingLaw)

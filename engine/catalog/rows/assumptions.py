@@ -1,4 +1,4 @@
-"""What stands in for a figure that neither a machine nor a catalogue row tells."""
+"""What stands in for a figure that neither a machine, a corpus nor a catalogue row tells."""
 
 from __future__ import annotations
 

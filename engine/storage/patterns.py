@@ -1,0 +1,252 @@
+"""What a store of patterns comes to: by level and in all, by the rule and by the law, and where the two disagree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from capacity_tui.engine.catalog.catalog import Catalog
+from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.storage.question import HOLDS, Known, PatternQuestion
+from capacity_tui.engine.storage.rule import (
+    deduplication_at_level,
+    deduplication_of_length,
+    pattern_bytes,
+    pieces_of,
+    stored_bytes,
+    unique_patterns,
+)
+from capacity_tui.engine.storage.zipf import (
+    distinct_in_large_samples,
+    expected_distinct,
+    frequency_at_rank,
+    kinds_for_distinct,
+    kinds_of_corpus,
+    most_frequent,
+)
+
+GROWTH = (1e2, 1e10, 9)
+"""Samples from, to, and how many sizes between them a table of growth has."""
+DISAGREES = 0.25
+"""Difference of rule and law, as a share of the law's number, from which on it is told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """A number with the least and the most it may be."""
+
+    value: Number
+    low: Number
+    high: Number
+
+
+@dataclass(frozen=True, slots=True)
+class PatternLevel:
+    """One level of patterns; all numbers broadcast with the sizes of the corpus.
+
+    Attributes:
+        name: ``node0`` and so on.
+        holds: what its patterns are in a text.
+        samples: patterns that are learnt there, repeated ones as often as they are.
+        deduplication: share of them that repeat an earlier one, by the rule.
+        unique: different ones, by the rule; from the lesser to the greater of rule and law.
+        bytes: what they take in the store.
+        raw_bytes: their documents without what the store adds.
+        pattern_bytes: one document.
+        alpha: exponent of the law.
+        kinds: how many different ones there could be.
+        expected: different ones expected under the law, exactly.
+        expected_closed: the same in closed form, which holds for large samples.
+        most_frequent: how often the most frequent one occurs under the law.
+    """
+
+    name: str
+    holds: str
+    samples: Number
+    deduplication: float
+    unique: Bounds
+    bytes: Bounds
+    raw_bytes: Number
+    pattern_bytes: Number
+    alpha: float
+    kinds: Number
+    expected: Number
+    expected_closed: Number
+    most_frequent: Number
+
+    @property
+    def disagreement(self) -> Number:
+        """How far the rule's number of different patterns is above the law's, as a share of that."""
+        return self.unique.value / self.expected - 1.0
+
+    @property
+    def agreeing_kinds(self) -> Number:
+        """Kinds with which the law would give what the rule does; infinite where none would do."""
+        return kinds_for_distinct(self.unique.value, self.samples, self.alpha)
+
+    def frequency(self, rank: Number) -> Number:
+        """Return how often the pattern of a rank occurs under the law."""
+        return frequency_at_rank(self.most_frequent, rank, self.alpha)
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """Texts cut in one way: mean tokens of a piece, how many there are, and what is kept of them.
+
+    Attributes:
+        kind: ``chunks`` or ``sentences``.
+        tokens: of a piece.
+        pieces: how many there are.
+        unique: different ones, by the rule between its levels.
+        tokens_kept: share of the tokens that are stored.
+        bytes: what the different ones take in the store.
+    """
+
+    kind: str
+    tokens: Number
+    pieces: Number
+    unique: Number
+    tokens_kept: Number
+    bytes: Number
+
+
+@dataclass(frozen=True, slots=True)
+class PatternStorage:
+    """What a store of patterns comes to.
+
+    Attributes:
+        question: what was asked.
+        known: what holds for it, given or assumed.
+        levels: from chunks on.
+        total_bytes: all levels in the store.
+        raw_bytes: their documents without what the store adds.
+        repeated_bytes: the documents if every repetition were stored again.
+        segmentation: chunks beside sentences; empty where a chunk is a single token.
+    """
+
+    question: PatternQuestion
+    known: Known
+    levels: tuple[PatternLevel, ...]
+    total_bytes: Bounds
+    raw_bytes: Number
+    repeated_bytes: Number
+    segmentation: tuple[Pieces, ...]
+
+    @property
+    def unique(self) -> Number:
+        """Different patterns of all levels, by the rule."""
+        return sum((level.unique.value for level in self.levels), 0.0)
+
+    @property
+    def expected(self) -> Number:
+        """Different patterns of all levels that are expected under the law."""
+        return sum((level.expected for level in self.levels), 0.0)
+
+    @property
+    def disagreement(self) -> Number:
+        """How far the rule's number of different patterns is above the law's, as a share of that."""
+        return self.unique / self.expected - 1.0
+
+
+def pattern_storage(question: PatternQuestion, catalog: Catalog) -> PatternStorage:
+    """Return what the patterns of a corpus take to keep, for one size of it or for many at once.
+
+    Raises:
+        PlanError: a number is out of its range.
+    """
+    question.check()
+    known = Known(question, catalog)
+    levels = tuple(_levels(known))
+    return PatternStorage(
+        question,
+        known,
+        levels,
+        Bounds(*(sum((getattr(level.bytes, end) for level in levels), 0.0) for end in ("value", "low", "high"))),
+        sum((level.raw_bytes for level in levels), 0.0),
+        sum((level.samples * level.pattern_bytes for level in levels), 0.0),
+        tuple(_segmentation(known)) if np.all(np.asarray(question.chunk) >= 2) else (),
+    )
+
+
+def growth(question: PatternQuestion, catalog: Catalog, samples: Number | None = None) -> PatternStorage:
+    """Return the same for corpora of many sizes, by default from a hundred samples to ten billion."""
+    return pattern_storage(replace(question, samples=np.geomspace(*GROWTH) if samples is None else samples), catalog)
+
+
+def _levels(known: Known) -> Iterator[PatternLevel]:
+    question = known.question
+    samples = np.asarray(question.samples, dtype=float)
+    below: Number = np.asarray(question.tokens, dtype=float)
+    chunk = question.chunk
+    for number in range(question.levels):
+        pieces = pieces_of(below, chunk)
+        occurrences = samples * pieces
+        deduplication = _deduplication(known, number)
+        unique = unique_patterns(occurrences, deduplication)
+        alpha = known.alpha(number)
+        kinds = kinds_of_corpus(occurrences, alpha) if question.kinds is None else occurrences * 0.0 + question.kinds
+        expected = expected_distinct(occurrences, alpha, kinds)
+        bounds = _unique_bounds(known, number, occurrences, unique, expected)
+        each = _pattern_bytes(known, number, below / pieces)
+        low, high = known.overhead_range
+        yield PatternLevel(
+            f"node{number}",
+            HOLDS[number] if number < len(HOLDS) else f"level {number + 1}",
+            occurrences,
+            deduplication,
+            bounds,
+            Bounds(
+                stored_bytes(unique, each.value, known.overhead),
+                stored_bytes(bounds.low, each.low, low),
+                stored_bytes(bounds.high, each.high, high),
+            ),
+            unique * each.value,
+            each.value,
+            alpha,
+            kinds,
+            expected,
+            distinct_in_large_samples(occurrences, alpha, kinds),
+            most_frequent(occurrences, alpha, kinds),
+        )
+        below, chunk = pieces, question.fan_in or np.maximum(question.chunk, 2)
+
+
+def _deduplication(known: Known, number: int) -> float:
+    given = known.question.deduplication
+    if number < len(given):
+        return given[number]
+    first, beyond = (given[-1], number - len(given) + 1) if given else (known.first_deduplication, number)
+    return float(deduplication_at_level(first, known.decay, float(beyond)))
+
+
+def _unique_bounds(known: Known, number: int, occurrences: Number, unique: Number, expected: Number) -> Bounds:
+    """Return the rule's number with a range that holds the law's for every exponent that may be."""
+    laws = [expected]
+    if known.question.kinds is None:
+        exponents = known.alpha_range(number)
+        laws += [expected_distinct(occurrences, each, kinds_of_corpus(occurrences, each)) for each in set(exponents)]
+    everything = np.stack(np.broadcast_arrays(unique, *laws))
+    return Bounds(unique, np.min(everything, axis=0), np.max(everything, axis=0))
+
+
+def _pattern_bytes(known: Known, number: int, elements: Number) -> Bounds:
+    given = known.question.pattern_bytes
+    if given:
+        each = given[min(number, len(given) - 1)]
+        return Bounds(each, each, each)
+    symbol = "reference-bytes" if number else "token-bytes"
+    record, element = known.assumed("record-bytes").value, known.assumed("element-bytes").value
+    texts = (known.assumed(symbol).value, *known.range_of(symbol))
+    return Bounds(*(pattern_bytes(record, elements, element, text) for text in texts))
+
+
+def _segmentation(known: Known) -> Iterator[Pieces]:
+    question = known.question
+    for kind, length in (("chunks", question.chunk), ("sentences", known.assumed("sentence-tokens").value)):
+        share = deduplication_of_length(known.first_deduplication, known.decay, length, question.chunk)
+        pieces = np.asarray(question.samples, dtype=float) * pieces_of(question.tokens, length)
+        unique = unique_patterns(pieces, share)
+        each = _pattern_bytes(known, 0, np.minimum(length, question.tokens))
+        yield Pieces(kind, length, pieces, unique, 1.0 - share, stored_bytes(unique, each.value, known.overhead))
