@@ -84,12 +84,9 @@ def _folder(chosen: str | None, usual: Callable[[], Path]) -> Path:
 
 def state_folder(environment: Mapping[str, str] = os.environ) -> Path:
     """Return where edits that are not saved yet and notes on mistakes lie; the folder need not exist."""
-    chosen = environment.get(STATE_VARIABLE)
-    if chosen:
-        return Path(chosen).expanduser()
     from platformdirs import user_state_path  # noqa: PLC0415 - as above
 
-    return user_state_path("capacity-tui", appauthor=False)
+    return _folder(environment.get(STATE_VARIABLE), partial(user_state_path, "capacity-tui", appauthor=False))
 
 
 def write_atomically(path: Path, text: str, overwrite: bool = False) -> None:

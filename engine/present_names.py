@@ -81,6 +81,7 @@ from capacity_tui.engine.present.runs.run_report import alarm_line as alarm_line
 from capacity_tui.engine.present.runs.run_report import compared_rows as compared_rows
 from capacity_tui.engine.present.runs.run_report import machine_lines as machine_lines
 from capacity_tui.engine.present.runs.run_report import progress_line as progress_line
+from capacity_tui.engine.present.runs.run_report import run_events as run_events
 from capacity_tui.engine.present.runs.run_report import run_state_as_dict as run_state_as_dict
 from capacity_tui.engine.present.search_report import SearchTable as SearchTable
 from capacity_tui.engine.present.search_report import progress_text as progress_text

@@ -141,8 +141,11 @@ NAMES = {
     "observe.logs.following": "LineSplitter",
     "observe.logs.line_reader": "LineReader",
     "observe.logs.log_figures": "read_log:read_run_log",
+    "observe.runs.live_run": "LiveRun list_runs read_run",
+    "observe.runs.run_follower": "RunFollower",
+    "observe.runs.run_writer": "RunWriter",
     "observe.profile.bottleneck": "parse_thresholds",
-    "observe.profile.entry": "profile_entry",
+    "observe.profile.entry": "begun_profile profile_entry",
     "observe.profile.from_output": "WorkInOutput",
     "observe.profile.gauges": "gauges_of",
     "observe.profile.plain_data": "profile_as_json snapshot_as_dict",
@@ -165,6 +168,9 @@ NAMES = {
     "present.machine_report": "job_parts machine_report_parts machine_score score_parts surroundings_parts",
     "present.parts": "Part TablePart TextPart",
     "present.fleet.offer_explanation": "offer_explanation",
+    "present.runs.run_report": (
+        "alarm_as_dict alarm_line compared_rows machine_lines progress_line run_events run_state_as_dict"
+    ),
     "present.runs.profile_page": "profile_page",
     "present.runs.profile_rows": "profile_rows profile_title",
     "present.pictures.pictures": "PICTURES Picture picture_lines picture_of",
@@ -200,7 +206,6 @@ NAMES = {
     "present.sensitivity_report": (
         "TORNADO_HEADS measurement_advice sensitivity_as_data sensitivity_as_markdown tornado_headline tornado_tables"
     ),
-    "present.runs.run_report": "alarm_as_dict alarm_line compared_rows machine_lines progress_line run_state_as_dict",
     "present.storage.database_bench": "database_bench_as_dict database_bench_parts",
     "present.storage.patterns": "pattern_storage_as_dict pattern_storage_parts",
     "present.side_by_side": "Named side_by_side",

@@ -27,6 +27,7 @@ from capacity_tui.engine.observe.monitor.finding import work_folder as work_fold
 from capacity_tui.engine.observe.monitor.run_monitor import RunMonitor as RunMonitor
 from capacity_tui.engine.observe.monitor.run_monitor import RunState as RunState
 from capacity_tui.engine.observe.profile.bottleneck import parse_thresholds as parse_thresholds
+from capacity_tui.engine.observe.profile.entry import begun_profile as begun_profile
 from capacity_tui.engine.observe.profile.entry import profile_entry as profile_entry
 from capacity_tui.engine.observe.profile.from_output import WorkInOutput as WorkInOutput
 from capacity_tui.engine.observe.profile.gauges import gauges_of as gauges_of
@@ -36,6 +37,11 @@ from capacity_tui.engine.observe.profile.profile import Profile as Profile
 from capacity_tui.engine.observe.profile.profile import ProfilingSummary as ProfilingSummary
 from capacity_tui.engine.observe.profile.profiling import ProfilingEngine as ProfilingEngine
 from capacity_tui.engine.observe.profile.snapshots import ResourceSnapshot as ResourceSnapshot
+from capacity_tui.engine.observe.runs.live_run import LiveRun as LiveRun
+from capacity_tui.engine.observe.runs.live_run import list_runs as list_runs
+from capacity_tui.engine.observe.runs.live_run import read_run as read_run
+from capacity_tui.engine.observe.runs.run_follower import RunFollower as RunFollower
+from capacity_tui.engine.observe.runs.run_writer import RunWriter as RunWriter
 from capacity_tui.engine.storage import patterns as _storage_patterns
 from capacity_tui.engine.storage.databases.bench import BenchQuestion as BenchQuestion
 from capacity_tui.engine.storage.databases.bench import DatabaseBench as DatabaseBench

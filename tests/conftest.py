@@ -49,3 +49,11 @@ def mongodb_uri(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             yield f"mongodb://{line.rpartition('listening on ')[2].strip()}"
         finally:
             server.kill()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Let what commands leave behind about runs lie where no user has any."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CAPACITY_TUI_STATE", str(tmp_path_factory.mktemp("state")))
+        yield

@@ -10,9 +10,11 @@ import sys
 import textwrap
 import threading
 import time
+from contextlib import closing
 
 import pytest
 
+from capacity_tui.engine.api import RunFollower, list_runs
 from capacity_tui.tui.cli import main
 
 STEP = (
@@ -100,12 +102,19 @@ def test_a_command_keeps_its_output_and_its_exit_code(log, capfd):
     assert main(["history", "list", "--format", "json"]) == 0
     (kept,) = json.loads(capfd.readouterr().out)["runs"]
     assert kept["kind"] == "run"
+    (run,) = [run for run in list_runs() if run.id == kept["id"]]
+    assert (run.exit_code, run.goes_on, run.command) == (7, False, tuple(command))
+    with closing(RunFollower(run.folder)) as follower:
+        last = follower.poll().events[-1]
+    assert (last["event"], last["step"], last["last"]) == ("state", 6, True)
     assert kept["actual"]["computation.step_seconds"] == pytest.approx(0.1, rel=0.5)
 
 
 def test_json_of_a_command_has_stdout_for_itself(log, capfd):
     command = [sys.executable, "-c", "print('step 1/2 loss 3'); print('step 2/2 loss 2')"]
+    before = list_runs()
     assert main(["monitor", "--json", "--no-history", "--", *command]) == 0
+    assert list_runs() == before, "nothing of it is kept"
     caught = capfd.readouterr()
     state, end = objects(caught.out)
     assert (state["step"], end["event"], end["exit_code"]) == (2, "end", 0)

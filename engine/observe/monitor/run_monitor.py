@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -160,9 +160,15 @@ class RunMonitor:
             "steps": self.curve.step,
             **({"command": list(command), "exit_code": exit_code} if command else {}),
         }
-        if self._answer is None:
-            return RunRecord("run", machine=this_host(), actual=state.actual, details=details, started=self._started)
-        return entry_of(self._answer, "run", state.actual, details, self._started)
+        return self._record(state.actual, details)
+
+    def beginning(self, command: Sequence[str] = ()) -> RunRecord:
+        """Return what is known of the run before anything was measured.
+
+        Args:
+            command: what runs, where this program started it.
+        """
+        return self._record({}, {"command": list(command)} if command else {})
 
     def close(self) -> None:
         """Let files and drivers go."""
@@ -170,6 +176,11 @@ class RunMonitor:
             self._log.close()
         if self._sampler is not None:
             self._sampler.close()
+
+    def _record(self, actual: Mapping[str, float], details: Mapping[str, object]) -> RunRecord:
+        if self._answer is None:
+            return RunRecord("run", machine=this_host(), actual=actual, details=details, started=self._started)
+        return entry_of(self._answer, "run", actual, details, self._started)
 
     def _with_rates(self, entry: LogEntry, at: float) -> LogEntry:
         """Return an entry with what its running totals grew by a second, where it belongs to no step."""

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from capacity_tui.engine.observe.history.records import RunRecord, this_host
 from capacity_tui.engine.observe.profile.profile import Profile
+
+
+def begun_profile(command: Sequence[str]) -> RunRecord:
+    """Return the entry of a profile that begins, for the folder of its run."""
+    return RunRecord(kind="profile", machine=this_host(), details={"command": list(command)})
 
 
 def profile_entry(profile: Profile) -> RunRecord:

@@ -9,6 +9,7 @@ from capacity_tui.engine.machine.vendors.vendor import GpuSample
 from capacity_tui.engine.observe.monitor.alarms import Alarm
 from capacity_tui.engine.observe.monitor.comparison import STEP, TOKENS, Compared
 from capacity_tui.engine.observe.monitor.run_monitor import RunState
+from capacity_tui.engine.observe.processes import ProcessSample, TreeSample
 from capacity_tui.engine.uncertainty.intervals import Interval
 from capacity_tui.engine.units import (
     NOT_AVAILABLE,
@@ -21,6 +22,7 @@ from capacity_tui.engine.units import (
     format_temperature,
 )
 
+_MOST_PROCESSES = 8
 _TOLD = ("step", "total_steps", "epoch", "loss", "learning_rate", "grad_norm", "tokens", "samples", "memory_bytes",
          "prompt_tokens_per_second", "running_requests", "waiting_requests", "cache_share")  # fmt: skip
 
@@ -49,6 +51,19 @@ def run_state_as_dict(state: RunState) -> dict[str, object]:
         "alarms": [alarm.kind for alarm in state.going_on],
         **_machine(state),
     }
+
+
+def run_events(state: RunState, last: bool = False) -> Iterator[dict[str, object]]:
+    """Yield what a look at a run brought: notices, alarms, and how it stands.
+
+    Args:
+        state: how it stands.
+        last: whether nobody looks again.
+    """
+    for notice in state.notices:
+        yield {"event": "notice", "text": notice}
+    yield from map(alarm_as_dict, state.alarms)
+    yield {**run_state_as_dict(state), "last": last}
 
 
 def alarm_as_dict(alarm: Alarm) -> dict[str, object]:
@@ -132,9 +147,13 @@ def _machine(state: RunState) -> dict[str, object]:
         return {}
     run = seen.run
     own = [held.value for held in seen.gpu_memory_bytes]
+    names = {process.pid: process.name for process in run.processes}
     return {
         "process": {
             "processes": len(run.processes),
+            "largest": [
+                {"pid": each.pid, "name": each.name, "rss_bytes": each.rss_bytes.value} for each in _largest(run)
+            ],
             "rss_bytes": run.rss_bytes.value,
             "cpu_percent": run.cpu_percent.value,
             "read_bytes": run.read_bytes.value,
@@ -148,12 +167,22 @@ def _machine(state: RunState) -> dict[str, object]:
                 "memory_own_bytes": held,
                 "memory_total_bytes": gpu.memory_total_bytes.value,
                 "power_watts": gpu.power_watts.value,
+                "power_limit_watts": gpu.power_limit_watts.value,
                 "temperature_celsius": gpu.temperature_celsius.value,
                 "throttle": None if gpu.throttle.value is None else list(gpu.throttle.value),
+                "holders": [
+                    {"pid": pid, "name": names.get(pid, ""), "memory_bytes": held_by}
+                    for pid, held_by in gpu.holders.value or ()
+                ],
             }
             for gpu, held in zip(seen.system.gpus.value or (), own, strict=True)
         ],
     }
+
+
+def _largest(run: TreeSample) -> list[ProcessSample]:
+    """Return those of a run's processes that hold most main memory."""
+    return sorted(run.processes, key=lambda process: -(process.rss_bytes.value or 0))[:_MOST_PROCESSES]
 
 
 def _gpu_line(gpu: GpuSample) -> str:

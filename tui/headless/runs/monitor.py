@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from capacity_tui.tui.headless.kept import history_option, keep_entries
+from capacity_tui.tui.headless.kept import history_option
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import Answer, LineReader, LogSource, RunMonitor, RunState
+    from capacity_tui.engine.api import Answer, LineReader, LogSource, RunMonitor, RunState, RunWriter
     from capacity_tui.tui.headless.runs.monitor_output import RunOutput
 
 LEAST_INTERVAL = 0.2
@@ -56,6 +56,7 @@ def monitor(
     from capacity_tui.engine.api import (
         LineReader,
         RunMonitor,
+        RunWriter,
         need_process,
         output_file,
         parse_log_expression,
@@ -80,37 +81,46 @@ def monitor(
         return watch_command(command, log, reader, answer, interval, as_json, no_history)
     run = RunMonitor(log, pid, answer, _folders(log_place, pid))
     try:
-        return _watched(run, interval, once, as_json, no_history, log_place == _STANDARD_INPUT)
+        if once:
+            return _looked_at(run, as_json, log_place == _STANDARD_INPUT)
+        writer = RunWriter(run.beginning(), "monitor", pid, log_place or "")
+        return _watched(run, writer, interval, as_json, no_history)
     finally:
         run.close()
 
 
-def _watched(run: RunMonitor, interval: float, once: bool, as_json: bool, no_history: bool, wait_for_end: bool) -> int:
-    """Watch until the process ends or the user has enough; return the exit code."""
+def _looked_at(run: RunMonitor, as_json: bool, wait_for_end: bool) -> int:
+    """Say once how a run stands; return the exit code."""
     from capacity_tui.tui.headless.runs.monitor_output import output_for
 
-    with output_for(sys.stdout, as_json, once) as output:
-        state = _until_over(run, output, interval, once, wait_for_end)
-    entry = None if once else run.entry(state)
-    if entry is not None:
-        keep_entries([entry], no_history)
+    with output_for(sys.stdout, as_json, once=True) as output:
+        state = run.look(last=True)
+        while wait_for_end and run.alive:
+            time.sleep(_PIPE_WAIT)
+            state = run.look()
+        if state.observation is not None:
+            time.sleep(_FIRST_RATES)
+            state = run.look(last=True)
+        output.show(state, last=True)
     return 0
 
 
-def _until_over(run: RunMonitor, output: RunOutput, interval: float, once: bool, wait_for_end: bool) -> RunState:
+def _watched(run: RunMonitor, writer: RunWriter, interval: float, as_json: bool, no_history: bool) -> int:
+    """Watch until the process ends or the user has enough; return the exit code."""
+    from capacity_tui.tui.headless.runs.monitor_output import output_for
+    from capacity_tui.tui.headless.runs.recorded import RecordedOutput, finish
+
+    with output_for(sys.stdout, as_json) as output:
+        state = _until_over(run, RecordedOutput(output, writer), interval)
+    finish(writer, run.entry(state), no_history, goes_on=run.alive)
+    return 0
+
+
+def _until_over(run: RunMonitor, output: RunOutput, interval: float) -> RunState:
     """Look again and again; return the last state. What asks the program to end ends the watching in good order."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    state = run.look(last=once)
+    state = run.look()
     try:
-        if once:
-            while wait_for_end and run.alive:
-                time.sleep(_PIPE_WAIT)
-                state = run.look()
-            if state.observation is not None:
-                time.sleep(_FIRST_RATES)
-                state = run.look(last=True)
-            output.show(state, last=True)
-            return state
         while run.alive:
             output.show(state)
             time.sleep(interval)

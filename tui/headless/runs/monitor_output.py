@@ -35,13 +35,10 @@ class JsonLines:
 
     def show(self, state: RunState, last: bool = False) -> None:
         """Write notices, alarms and the state."""
-        from capacity_tui.engine.api import alarm_as_dict, run_state_as_dict
+        from capacity_tui.engine.api import run_events
 
-        for notice in state.notices:
-            self.event({"event": "notice", "text": notice})
-        for alarm in state.alarms:
-            self.event(alarm_as_dict(alarm))
-        self.event({**run_state_as_dict(state), "last": last})
+        for event in run_events(state, last):
+            self.event(event)
 
     def event(self, data: dict[str, object]) -> None:
         """Write one object."""

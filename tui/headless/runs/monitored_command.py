@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.api import CapacityError
-from capacity_tui.tui.headless.kept import keep_entries
 from capacity_tui.tui.headless.output import tell
 from capacity_tui.tui.headless.runs.monitor_output import JsonLines, LiveBlock, output_for, stream_of_events
+from capacity_tui.tui.headless.runs.recorded import RecordedOutput, finish
 
 if TYPE_CHECKING:
     from capacity_tui.engine.api import Answer, LineReader, LineSplitter, LogSource, RunMonitor, RunState
@@ -39,7 +39,7 @@ def watch_command(
     Raises:
         CapacityError: it cannot be started.
     """
-    from capacity_tui.engine.api import RunMonitor, RunningCommand
+    from capacity_tui.engine.api import RunMonitor, RunningCommand, RunWriter
 
     pipes = (os.pipe(), os.pipe())
     try:
@@ -48,21 +48,21 @@ def watch_command(
         for _, end in pipes:
             os.close(end)
     run = RunMonitor(log, running.pid, answer, (Path.cwd(),))
+    writer = RunWriter(run.beginning(command), "monitor", running.pid)
     with output_for(stream_of_events(as_json), as_json) as output:
         streams = {pipes[0][0]: sys.stderr if as_json else sys.stdout, pipes[1][0]: sys.stderr}
         passed = [
             PassedOutput(end, stream.fileno(), output if isinstance(output, LiveBlock) and stream.isatty() else None)
             for end, stream in streams.items()
         ]
-        watching = _Watching(run, reader, passed, output, interval)
+        watching = _Watching(run, reader, passed, RecordedOutput(output, writer), interval)
         watching.start()
         ended = running.wait()
         state = watching.end()
         if isinstance(output, JsonLines):
             output.event({"event": "end", "exit_code": ended.exit_code, "seconds": round(ended.seconds, 3)})
     entry = None if state is None else run.entry(state, command, ended.exit_code)
-    if entry is not None:
-        keep_entries([entry], no_history)
+    finish(writer, entry, no_history, ended.exit_code)
     run.close()
     return ended.exit_code
 

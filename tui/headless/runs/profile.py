@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 import click
 
 from capacity_tui.engine.api import CapacityError
-from capacity_tui.tui.headless.kept import history_option, keep_entries
+from capacity_tui.tui.headless.kept import history_option
 from capacity_tui.tui.headless.output import tell
 from capacity_tui.tui.headless.runs.outlets import outlet_options
+from capacity_tui.tui.headless.runs.recorded import finish
 from capacity_tui.tui.headless.runs.work_in_output import OutputReading, found_work
 
 if TYPE_CHECKING:
@@ -77,6 +78,8 @@ def profile(
         Outlets,
         ProfilingEngine,
         RunningCommand,
+        RunWriter,
+        begun_profile,
         gauges_of,
         parse_thresholds,
         profile_entry,
@@ -88,7 +91,9 @@ def profile(
     with closing(Outlets(jsonl, serve)) as outlets:
 
         def seen(snapshot: ResourceSnapshot) -> None:
-            outlets.show(snapshot_as_dict(snapshot), gauges_of(snapshot))
+            data = snapshot_as_dict(snapshot)
+            outlets.show(data, gauges_of(snapshot))
+            writer.write({"event": "sample", **data})
             if reading is not None:
                 reading.look(engine)
 
@@ -96,6 +101,7 @@ def profile(
         engine = ProfilingEngine(interval, url=url, thresholds=limits, seen=seen)
         reading = OutputReading(work) if work else None
         running = reading.started(command) if reading else RunningCommand(command)
+        writer = RunWriter(begun_profile(command), "profile", running.pid)
         _guarded(outlets.start)
         _guarded(lambda: engine.start(running.pid))
         with engine.stage(stages[0], count) if stages and not work else nullcontext():
@@ -112,7 +118,7 @@ def profile(
                 tell(line)
             for problem in outlets.problems:
                 tell(f"capacity-tui: {problem}")
-            keep_entries([profile_entry(found)], no_history)
+            finish(writer, profile_entry(found), no_history, ended.exit_code)
 
         _guarded(report)
     return ended.exit_code

@@ -1,0 +1,166 @@
+"""Runs that go on, or went on of late: a folder each, which any process of the user can read.
+
+``run.json`` says what runs and who watches it; ``events.jsonl`` has a line for each look and each event.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import cast
+
+from capacity_tui.engine.errors import Place, StorageError
+from capacity_tui.engine.files import state_folder
+from capacity_tui.engine.observe.history.records import RunRecord, as_data, of_data
+from capacity_tui.engine.observe.runs.process_identity import ProcessIdentity
+
+ABOUT, EVENTS = "run.json", "events.jsonl"
+MOST_ENDED = 30
+"""Runs that are kept after their end; the history keeps what they came to."""
+QUIET_SECONDS = 120.0
+"""A run elsewhere of which nothing was written for so long has ended, or nobody watches it."""
+
+
+@dataclass(frozen=True)
+class LiveRun:
+    """A run as its folder tells it.
+
+    Attributes:
+        folder: where it lies.
+        record: plan, machine and prediction; once it has ended, also what it came to. The history has it by this id.
+        by: the command that watches it: ``monitor``, ``profile`` or ``guard``.
+        process: its first process; None where only its log is watched.
+        watcher: the process that writes the folder.
+        log: where it writes its log; empty where that is not known.
+        ended: time at which it was seen to end, UTC, ISO 8601; empty as long as it was not.
+        exit_code: how its command ended; None where nobody knows.
+    """
+
+    folder: Path
+    record: RunRecord
+    by: str
+    process: ProcessIdentity | None
+    watcher: ProcessIdentity | None
+    log: str = ""
+    ended: str = ""
+    exit_code: int | None = None
+
+    @property
+    def id(self) -> str:
+        """What it is called."""
+        return self.folder.name
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether it runs; of one elsewhere, or of a log alone, whether whoever watches it still writes."""
+        if self.ended:
+            return False
+        lives = None if self.process is None else self.process.lives
+        return self.is_watched if lives is None else lives
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether somebody writes down how it goes."""
+        if self.ended:
+            return False
+        lives = None if self.watcher is None else self.watcher.lives
+        return self._is_fresh() if lives is None else lives
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """What runs; empty where this program did not start it."""
+        found = self.record.details.get("command", ())
+        return tuple(map(str, found)) if isinstance(found, list | tuple) else ()
+
+    def data(self) -> dict[str, object]:
+        """Return what stands in its file."""
+        return {
+            "record": as_data(self.record),
+            "by": self.by,
+            "process": self.process and asdict(self.process),
+            "watcher": self.watcher and asdict(self.watcher),
+            "log": self.log,
+            "ended": self.ended,
+            "exit_code": self.exit_code,
+        }
+
+    def _is_fresh(self) -> bool:
+        with suppress(OSError):
+            return time.time() - (self.folder / EVENTS).stat().st_mtime < QUIET_SECONDS
+        return False
+
+
+def runs_folder() -> Path:
+    """Return where runs lie; the folder need not exist."""
+    return state_folder() / "runs"
+
+
+def read_run(folder: Path) -> LiveRun:
+    """Return the run of a folder as it is now.
+
+    Raises:
+        StorageError: the folder holds none, or not any more.
+    """
+    try:
+        data = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
+        code = data["exit_code"]
+        return LiveRun(
+            folder,
+            of_data(data["record"]),
+            str(data["by"]),
+            _process(data["process"]),
+            _process(data["watcher"]),
+            str(data["log"]),
+            str(data["ended"]),
+            None if code is None else int(code),
+        )
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        hint = "capacity-tui history list shows what is past"
+        raise StorageError("the folder holds no run", str(error), hint, Place(str(folder))) from error
+
+
+def list_runs(folder: Path | None = None) -> tuple[LiveRun, ...]:
+    """Return the runs that are known, those that go on first, then the newest first.
+
+    Args:
+        folder: where they lie; by default among what the user's programs keep.
+    """
+    found = []
+    place = folder or runs_folder()
+    with suppress(OSError):
+        for entry in place.iterdir():
+            with suppress(StorageError):
+                found.append(read_run(entry))
+    found.sort(key=lambda run: run.record.started, reverse=True)
+    return tuple(sorted(found, key=lambda run: not run.goes_on))
+
+
+def sweep(runs: Iterable[LiveRun]) -> None:
+    """Remove the oldest of the runs that do not go on any more, as far as there are more than are kept.
+
+    Args:
+        runs: all there are, the newest first.
+    """
+    for run in [run for run in runs if not run.goes_on][MOST_ENDED:]:
+        shutil.rmtree(run.folder, ignore_errors=True)
+
+
+def moment(event: Mapping[str, object]) -> float:
+    """Return when an event was written, in seconds since 1970; 0 where it does not say."""
+    try:
+        return datetime.fromisoformat(str(event["time"])).timestamp()
+    except (KeyError, ValueError):
+        return 0.0
+
+
+def _process(data: object) -> ProcessIdentity | None:
+    if data is None:
+        return None
+    told = cast("Mapping[str, object]", data)
+    return ProcessIdentity(int(str(told["pid"])), str(told["started"]), str(told["place"]))

@@ -1,0 +1,74 @@
+"""Reads the events of a run as they are written, by whomever."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+from capacity_tui.engine.observe.logs.following import FollowedFile, LineSplitter
+from capacity_tui.engine.observe.runs.live_run import EVENTS, LiveRun, read_run
+
+Event = dict[str, object]
+
+
+class NewEvents(NamedTuple):
+    """What came since the last time.
+
+    Attributes:
+        events: in their order.
+        from_start: whether they begin with the first: what was read before is among them, thinned out.
+    """
+
+    events: tuple[Event, ...]
+    from_start: bool
+
+
+class RunFollower:
+    """Follows one run through its folder; a line that is not whole yet, or none at all, is not told.
+
+    Args:
+        folder: of the run.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._file = FollowedFile(folder / EVENTS)
+        self._lines = LineSplitter()
+        self._is_first = True
+
+    def run(self) -> LiveRun:
+        """Return what runs and who watches it, as that is now.
+
+        Raises:
+            StorageError: it was removed.
+        """
+        return read_run(self._folder)
+
+    def poll(self) -> NewEvents:
+        """Return the events that came since the last call."""
+        found: list[str] = []
+        from_start, self._is_first = self._is_first, False
+        while data := self._read():
+            if self._file.started_anew:
+                self._file.started_anew, self._lines = 0, LineSplitter()
+                found, from_start = [], True
+            found += self._lines.split(data)
+        return NewEvents(tuple(event for line in found if (event := _event(line)) is not None), from_start)
+
+    def close(self) -> None:
+        """Let the file go."""
+        self._file.close()
+
+    def _read(self) -> bytes:
+        data = self._file.read()
+        self._file.notices.clear()
+        return data
+
+
+def _event(line: str) -> Event | None:
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
