@@ -39,6 +39,7 @@ from capacity_tui.engine.catalog.rows.devices import (
     SpotMarket,
 )
 from capacity_tui.engine.catalog.rows.engines import InferenceEngine
+from capacity_tui.engine.catalog.rows.failures import FailureSign
 from capacity_tui.engine.catalog.rows.modes import Mode
 from capacity_tui.engine.catalog.rows.networks import Network
 from capacity_tui.engine.catalog.rows.numerics import Optimizer, Precision
@@ -219,6 +220,11 @@ class Catalog:
     def detectors(self) -> Table[Detector]:
         """What is watched for in a run, and from when on it is told."""
         return self._table("detectors", "detector", Detector)
+
+    @cached_property
+    def failures(self) -> Table[FailureSign]:
+        """How runs that failed are recognised, causes before what they lead to."""
+        return self._table("failures", "failure", FailureSign)
 
     @cached_property
     def checkpoint_files(self) -> Table[CheckpointFiles]:

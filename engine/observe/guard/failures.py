@@ -1,0 +1,150 @@
+"""Why a run ended: out of memory, a device lost, a loss that is no number, ranks that wait in vain; from data."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from capacity_tui.engine.catalog import Catalog, load_catalog
+from capacity_tui.engine.catalog.rows.failures import FailureKind, FailureSign, compiled
+from capacity_tui.engine.observe.command import BY_SIGNAL
+
+Trouble: TypeAlias = FailureKind | Literal["memory_pressure"]
+"""What a step is taken against: a failure, or memory that is nearly full while the run goes on."""
+LONGEST_TAIL = 64 * 1024
+"""Characters of a run's last output that are looked at."""
+_LONGEST_EVIDENCE = 300
+_OF_ALARMS: Mapping[str, Trouble] = {
+    "not_finite": "unstable",
+    "divergence": "unstable",
+    "stall": "hang",
+    "memory_full": "memory_pressure",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """What the kernel tells of the time in which a run went on.
+
+    Attributes:
+        oom_kills: processes of the run's control group that were killed for memory; None where that cannot be read.
+        messages: its log of that time; empty where it cannot be read.
+    """
+
+    oom_kills: int | None = None
+    messages: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a run ended, or is about to.
+
+    Attributes:
+        kind: what kind of trouble it is.
+        name: in words.
+        where: whose memory ended, device or host; empty for other trouble.
+        evidence: the line or the number that says so.
+        device: number of the device it is about; None where it is not told.
+    """
+
+    kind: Trouble
+    name: str
+    where: str = ""
+    evidence: str = ""
+    device: int | None = None
+
+
+def failure_of(
+    exit_code: int | None,
+    signal: int | None = None,
+    output: str = "",
+    kernel: Kernel | None = None,
+    pids: Collection[int] = (),
+    catalog: Catalog | None = None,
+) -> Failure | None:
+    """Return why a run ended; None for one that ended well, or for a reason nothing is known about.
+
+    Args:
+        exit_code: how it ended; 128 and more is the number of a signal. None where nothing is known.
+        signal: by which it was ended; None for none.
+        output: what it wrote last.
+        kernel: what the kernel tells.
+        pids: its processes: what the kernel says of others does not count. Empty where they are not known.
+        catalog: facts.
+    """
+    if exit_code == 0 and signal is None:
+        return None
+    told = kernel or Kernel()
+    ended_by = signal if signal is not None else _signal_of(exit_code)
+    signs = (catalog or load_catalog()).failures.values()
+    found = (_in_kernel(row, told, pids) or _in_output(row, output) or _by_signal(row, ended_by, told) for row in signs)
+    return next((each for each in found if each is not None), None)
+
+
+def failure_of_alarm(kind: str, name: str, where: str, detail: str) -> Failure | None:
+    """Return what an alarm of a run that goes on stands for; None for one that calls for no step.
+
+    Args:
+        kind: the detector's id.
+        name: what it is.
+        where: what it is about, such as ``GPU 3``.
+        detail: the evidence.
+    """
+    trouble = _OF_ALARMS.get(kind)
+    if trouble is None:
+        return None
+    device = re.fullmatch(r"GPU (\d+)", where)
+    memory = "" if trouble != "memory_pressure" else "device" if device else "host"
+    return Failure(trouble, name, memory, detail, int(device[1]) if device else None)
+
+
+def _signal_of(exit_code: int | None) -> int | None:
+    """Return the signal in an exit code, as shells write it or as Python does."""
+    if exit_code is None:
+        return None
+    return exit_code - BY_SIGNAL if exit_code > BY_SIGNAL else -exit_code if exit_code < 0 else None
+
+
+def _in_kernel(row: FailureSign, kernel: Kernel, pids: Collection[int]) -> Failure | None:
+    for found in _matches(row.kernel, kernel.messages):
+        groups = found.groupdict()
+        of_others = pids and groups.get("pid") is not None and int(groups["pid"]) not in pids
+        harmless = row.xids and int(groups["xid"]) not in row.xids
+        if not of_others and not harmless:
+            return _failure(row, _line_of(found))
+    return None
+
+
+def _in_output(row: FailureSign, output: str) -> Failure | None:
+    found = next(_matches(row.output, output[-LONGEST_TAIL:]), None)
+    if found is None:
+        return None
+    device = found.groupdict().get("device")
+    return _failure(row, _line_of(found), None if device is None else int(device))
+
+
+def _by_signal(row: FailureSign, signal: int | None, kernel: Kernel) -> Failure | None:
+    """A signal counts where the kernel counted a kill, or where nobody can ask it: people send signals too."""
+    if signal not in row.signals or kernel.oom_kills == 0:
+        return None
+    counted = "" if kernel.oom_kills is None else f", {kernel.oom_kills} killed for memory in its control group"
+    return _failure(row, f"ended by signal {signal}{counted}")
+
+
+def _matches(expressions: tuple[str, ...], text: str) -> Iterator[re.Match[str]]:
+    for expression in compiled(expressions):
+        yield from expression.finditer(text)
+
+
+def _line_of(found: re.Match[str]) -> str:
+    """Return the line that matched, or its part around that where it is long."""
+    text, start = found.string, found.start()
+    first = max(text.rfind("\n", 0, start) + 1, start - _LONGEST_EVIDENCE // 2)
+    end = text.find("\n", start)
+    return text[first : len(text) if end < 0 else end][:_LONGEST_EVIDENCE].strip()
+
+
+def _failure(row: FailureSign, evidence: str, device: int | None = None) -> Failure:
+    return Failure(row.kind, row.name, row.where or "", evidence, device)
