@@ -1,0 +1,235 @@
+"""Which law the measurements speak for, whether they decide it, and which further size would."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from capacity_tui.engine.estimate.equation import equation
+from capacity_tui.engine.growth.choices import chosen_number
+from capacity_tui.engine.growth.fitting import FittedLaw, fit_law
+from capacity_tui.engine.growth.laws import CONSTANT, LAWS, POWER
+from capacity_tui.engine.growth.measured_sizes import Floats, MeasuredSizes
+from capacity_tui.engine.numeric import Number
+
+_LEAST_SIZES = 3
+"""With fewer, every law of two coefficients meets all of them."""
+_LARGER = (2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1e3, 2e3, 5e3, 1e4)
+"""Times the largest size, at which a further measurement may be taken."""
+
+
+@equation(
+    "(freedom + sizes) · ln(1 + misfit / freedom) + 2 · fitted",
+    unit="",
+    source="Akaike (1974), of a spread that is known from so many degrees of freedom (likelihood of Student's t)",
+)
+def information_criterion(misfit: Number, freedom: Number, sizes: Number, fitted: Number) -> Number:
+    """Criterion by which laws are compared, up to a constant: less is better, and every number fitted is charged.
+
+    Args:
+        misfit: squared distances over their variances, added up.
+        freedom: degrees of freedom that the variances rest on.
+        sizes: sizes that were measured.
+        fitted: numbers fitted, the spread among them.
+    """
+    return (freedom + sizes) * np.log1p(misfit / freedom) + 2.0 * fitted
+
+
+@equation(
+    "2 · fitted · (fitted + 1) / max(measured - fitted - 1, 1)",
+    unit="",
+    source="Hurvich and Tsai, Biometrika 76 (1989) 297: AICc; its largest finite value where it has none",
+)
+def small_sample_charge(fitted: Number, measured: Number) -> Number:
+    """What few measurements add to the criterion: they meet a law of many numbers by chance.
+
+    Args:
+        fitted: numbers fitted, the spread among them.
+        measured: measurements in all.
+    """
+    return 2.0 * fitted * (fitted + 1.0) / np.maximum(measured - fitted - 1.0, 1.0)
+
+
+@equation("exp(-difference / 2)", unit="", source="Akaike (1978): likelihood of a model relative to the best")
+def relative_likelihood(difference: Number) -> Number:
+    """How likely a law is beside the best.
+
+    Args:
+        difference: of their criteria.
+    """
+    return np.exp(-difference / 2.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Judged:
+    """A fitted law with how it compares.
+
+    Attributes:
+        fitted: the law.
+        score: its criterion; less is better.
+        weight: how likely it is among all laws.
+        possible: likewise before few measurements are charged for: jobs of other sizes may go by a law that these
+            cannot show.
+    """
+
+    fitted: FittedLaw
+    score: float
+    weight: float
+    possible: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Choice:
+    """What measured sizes say about the law of growth.
+
+    Attributes:
+        measured: what it rests on, with variances as the misfit of the best law widens them.
+        laws: all of them, the likeliest first.
+        chosen: the likeliest of those that are needed; None where there are too few sizes to tell.
+        decided: whether the measurements exclude the others.
+        reason: why, or why not.
+        next_size: a further size that would decide, or decide more; None where none would.
+    """
+
+    measured: MeasuredSizes
+    laws: tuple[Judged, ...]
+    chosen: Judged | None
+    decided: bool
+    reason: str
+    next_size: float | None
+
+    @property
+    def plausible(self) -> tuple[Judged, ...]:
+        """The laws by which jobs of other sizes may go: of a constant that is decided, no other."""
+        if self.chosen is not None and self.decided and self.chosen.fitted.law is CONSTANT:
+            return (self.chosen,)
+        return self.laws
+
+
+def choose_law(measured: MeasuredSizes) -> Choice:
+    """Return which law measured sizes speak for."""
+    count = len(measured.sizes)
+    if count < _LEAST_SIZES:
+        reason = f"{count} {'sizes are' if count > 1 else 'size is'} too few: any law meets them"
+        return Choice(measured, (), None, False, reason, _widened(measured))
+    fitted = [fit_law(law, measured) for law in LAWS]
+    judged_by = _with_misfit(measured, fitted)
+    factor = float(judged_by.variances[0] / measured.variances[0])
+    fitted = [replace(each, misfit=each.misfit / factor) for each in fitted]
+    numbers = np.array([each.law.coefficients + 1.0 for each in fitted])
+    misfits = np.array([each.misfit for each in fitted])
+    plain = np.asarray(information_criterion(misfits, judged_by.freedom, float(count), numbers))
+    scores = plain + np.asarray(small_sample_charge(numbers, float(measured.measurements)))
+    columns = (fitted, scores.tolist(), _weights(scores), _weights(plain))
+    laws = [Judged(*each) for each in zip(*columns, strict=True)]
+    return _decided(judged_by, tuple(sorted(laws, key=lambda law: law.score)))
+
+
+def _with_misfit(measured: MeasuredSizes, fitted: Sequence[FittedLaw]) -> MeasuredSizes:
+    """Return the sizes with variances that explain what the best law leaves, where repeats explain less."""
+    count = len(measured.sizes)
+    # Without repeats a law that has but one size to spare would say by itself how well it has to be met.
+    least = 1 if measured.freedom or count == _LEAST_SIZES else 2
+    free = {each.law: count - each.law.coefficients for each in fitted}
+    candidates = [each for each in fitted if free[each.law] >= least]
+    best = min(candidates, key=lambda each: each.misfit / free[each.law])
+    factor = best.misfit / free[best.law]
+    if factor <= 1 and measured.freedom:
+        return measured
+    return measured.with_spread(max(1.0, factor), float(free[best.law]))
+
+
+def _weights(scores: Floats) -> list[float]:
+    """Return how likely each law is among all of them."""
+    likely = np.asarray(relative_likelihood(scores - scores.min()))
+    return [float(each) for each in likely / likely.sum()]
+
+
+def _decided(measured: MeasuredSizes, laws: tuple[Judged, ...]) -> Choice:
+    """Return the choice with whether it is decided, why, and what would decide it."""
+    chosen = _chosen(laws)
+    rivals = tuple(_rivals(measured, laws, chosen))
+    missing = " and ".join(_missing(measured, chosen))
+    if rivals:
+        names = " and ".join(each.fitted.law.name for each in rivals)
+        reason = f"{names} {'meets' if len(rivals) == 1 else 'meet'} the measurements nearly as well"
+        return Choice(measured, laws, chosen, False, reason, _deciding_size(measured, chosen, rivals))
+    if missing:
+        return Choice(measured, laws, chosen, False, missing, _widened(measured))
+    reason = "no other law meets the measurements nearly as well"
+    return Choice(measured, laws, chosen, True, reason, None)
+
+
+def _missing(measured: MeasuredSizes, chosen: Judged) -> Iterator[str]:
+    """Yield what a decision lacks besides that no other law may be as likely."""
+    count, least = len(measured.sizes), int(chosen_number("deciding_sizes"))
+    span, wanted = float(measured.sizes[-1] / measured.sizes[0]), chosen_number("deciding_span")
+    if count < least:
+        yield f"{count} sizes are too few, {least} at least"
+    if span < wanted:
+        yield f"the largest size is only {span:.3g} times the smallest, {wanted:g} at least"
+    if measured.measurements - chosen.fitted.law.coefficients <= 2:
+        yield f"{measured.measurements} measurements are too few: measure each size again"
+
+
+def _chosen(laws: tuple[Judged, ...]) -> Judged:
+    """Return the likeliest law; the power law, which holds every other within it, only where it excludes them."""
+    first, *others = laws
+    named = next(each for each in others if each.fitted.law is not POWER)
+    is_needed = named.score - first.score >= chosen_number("deciding_difference")
+    return first if first.fitted.law is not POWER or is_needed else named
+
+
+def _rivals(measured: MeasuredSizes, laws: tuple[Judged, ...], chosen: Judged) -> Iterator[Judged]:
+    """Yield the laws that the measurements do not exclude.
+
+    The power law is one only where it meets them better than the law it holds. Every law holds the constant: how much
+    could grow unseen is what tells.
+    """
+    far = chosen_number("deciding_difference")
+    for each in laws:
+        if each is chosen:
+            continue
+        if each.fitted.law is POWER:
+            is_rival = each.score < chosen.score
+        elif chosen.fitted.law is CONSTANT:
+            is_rival = _unseen_growth(each.fitted, measured) > chosen_number("constant_within")
+        else:
+            is_rival = each.score - chosen.score < far
+        if is_rival:
+            yield each
+
+
+def _unseen_growth(fitted: FittedLaw, measured: MeasuredSizes) -> float:
+    """Return by how much more the largest run may take than the smallest, at the far end of what is likely."""
+    ends = measured.sizes[[0, -1]]
+    low, high = np.log(fitted.at(ends))
+    spread = np.sqrt(measured.variances[[0, -1]].sum())
+    return float(np.expm1(high - low + spread))
+
+
+def _widened(measured: MeasuredSizes) -> float:
+    """Return a size beyond the largest that goes on with the sizes as they are spaced."""
+    ratio = float(measured.sizes[-1] / measured.sizes[-2]) if len(measured.sizes) > 1 else 10.0
+    return _round(float(measured.sizes[-1]) * max(ratio, 2.0))
+
+
+def _deciding_size(measured: MeasuredSizes, chosen: Judged, rivals: Sequence[Judged]) -> float | None:
+    """Return the smallest larger size whose measurement would exclude the rivals if the choice is right."""
+    sizes: Floats = measured.sizes[-1] * np.array(_LARGER)
+    new = float(np.mean(measured.variances))
+    excluded = np.ones(len(sizes), dtype=np.bool_)
+    own = chosen.fitted.variances(measured, sizes, bent=False)
+    for rival in rivals:
+        apart = np.log(rival.fitted.at(sizes)) - np.log(chosen.fitted.at(sizes))
+        unsure = new + own + rival.fitted.variances(measured, sizes, bent=False)
+        gained = (measured.freedom + len(measured.sizes) + 1) * np.log1p(apart**2 / unsure / (measured.freedom + 1))
+        excluded &= rival.score - chosen.score + gained >= chosen_number("deciding_difference")
+    return _round(float(sizes[np.argmax(excluded)])) if excluded.any() else None
+
+
+def _round(size: float) -> float:
+    """Return a size that people would ask for."""
+    return float(f"{size:.2g}")
