@@ -130,6 +130,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.explain.roofline import roofline as roofline
     from capacity_tui.engine.files import config_folder as config_folder
     from capacity_tui.engine.files import make_folder as make_folder
+    from capacity_tui.engine.files import reading_error as reading_error
     from capacity_tui.engine.files import set_aside as set_aside
     from capacity_tui.engine.files import state_folder as state_folder
     from capacity_tui.engine.files import storage_error as storage_error

@@ -42,6 +42,8 @@ from capacity_tui.engine.present.fleet.serving_fleet import serving_as_dict as s
 from capacity_tui.engine.present.fleet.serving_fleet import serving_parts as serving_parts
 from capacity_tui.engine.present.frameworks import adapter_tools as adapter_tools
 from capacity_tui.engine.present.frameworks import framework_files as framework_files
+from capacity_tui.engine.present.growth.growth_report import growth_as_dict as growth_as_dict
+from capacity_tui.engine.present.growth.growth_report import growth_parts as growth_parts
 from capacity_tui.engine.present.html import to_html as to_html
 from capacity_tui.engine.present.machine_facts import machine_parts as machine_parts
 from capacity_tui.engine.present.machine_report import job_parts as job_parts

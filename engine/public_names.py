@@ -5,7 +5,7 @@ from __future__ import annotations
 NAMES = {
     # Errors, files and words
     "errors": "CapacityError Place PlanError StorageError",
-    "files": "config_folder make_folder set_aside state_folder storage_error write_atomically",
+    "files": "config_folder make_folder reading_error set_aside state_folder storage_error write_atomically",
     "printable": "printable printable_lines",
     "units": (
         "format_bandwidth format_bytes format_count format_flops format_money format_number format_percent "
@@ -99,6 +99,9 @@ NAMES = {
     "fleet.migration.question": "JOB_KINDS JobKind MigrationQuestion job_kind_of",
     "fleet.recommend": "DeadlineQuestion recommend",
     "fleet.sizes": "sizes_in_precisions",
+    # Growth
+    "growth.growth_fit": "FIGURES:GROWTH_FIGURES TARGETS:GROWTH_TARGETS GrowthFit fit_all:fit_all_growth fit_growth",
+    "growth.points_file": "read_points",
     # Choices
     "choose.advice.host_requirements": "run_space",
     "choose.advice.offers": "Offer offers",
@@ -171,6 +174,7 @@ NAMES = {
     "present.runs.run_report": (
         "alarm_as_dict alarm_line compared_rows machine_lines progress_line run_events run_state_as_dict"
     ),
+    "present.growth.growth_report": "growth_as_dict growth_parts",
     "present.runs.profile_page": "profile_page",
     "present.runs.profile_rows": "profile_rows profile_title",
     "present.pictures.pictures": "PICTURES Picture picture_lines picture_of",

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from capacity_tui.engine.growth import growth_fit as _growth_growth_fit
+from capacity_tui.engine.growth.growth_fit import GrowthFit as GrowthFit
+from capacity_tui.engine.growth.growth_fit import fit_growth as fit_growth
+from capacity_tui.engine.growth.points_file import read_points as read_points
 from capacity_tui.engine.observe.command import RunningCommand as RunningCommand
 from capacity_tui.engine.observe.exporting import Gauge as Gauge
 from capacity_tui.engine.observe.exporting import Outlets as Outlets
@@ -53,6 +57,9 @@ from capacity_tui.engine.storage.question import PatternQuestion as PatternQuest
 from capacity_tui.engine.storage.zipf import expected_distinct as expected_distinct
 from capacity_tui.engine.storage.zipf import frequency_at_rank as frequency_at_rank
 
+GROWTH_FIGURES = _growth_growth_fit.FIGURES
+GROWTH_TARGETS = _growth_growth_fit.TARGETS
+fit_all_growth = _growth_growth_fit.fit_all
 record_run = _observe_history_recording.record
 HISTORY_OFF = _observe_history_places.OFF
 HISTORY_VARIABLE = _observe_history_places.VARIABLE

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cache
-from importlib.resources import files
-
-from capacity_tui.engine.catalog.parsed import parse_shipped
+from capacity_tui.engine.catalog.named_numbers import named_numbers
 
 
-@cache
 def chosen_number(key: str) -> float:
     """Return a number of the file by its key."""
-    return float(parse_shipped(files("capacity_tui.profiles").joinpath("growth.yaml"))[key]["value"])
+    return named_numbers("growth.yaml")[key].value

@@ -21,7 +21,7 @@ _LARGER = (2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1e3, 2e3, 5e3, 1e4)
 
 
 @equation(
-    "(freedom + sizes) · ln(1 + misfit / freedom) + 2 · fitted",
+    "criterion = (freedom + sizes) · ln(1 + misfit / freedom) + 2 · fitted",
     unit="",
     source="Akaike (1974), of a spread that is known from so many degrees of freedom (likelihood of Student's t)",
 )
@@ -38,7 +38,7 @@ def information_criterion(misfit: Number, freedom: Number, sizes: Number, fitted
 
 
 @equation(
-    "2 · fitted · (fitted + 1) / max(measured - fitted - 1, 1)",
+    "charge = 2 · fitted · (fitted + 1) / max(measured - fitted - 1, 1)",
     unit="",
     source="Hurvich and Tsai, Biometrika 76 (1989) 297: AICc; its largest finite value where it has none",
 )
@@ -52,7 +52,9 @@ def small_sample_charge(fitted: Number, measured: Number) -> Number:
     return 2.0 * fitted * (fitted + 1.0) / np.maximum(measured - fitted - 1.0, 1.0)
 
 
-@equation("exp(-difference / 2)", unit="", source="Akaike (1978): likelihood of a model relative to the best")
+@equation(
+    "likelihood = exp(-difference / 2)", unit="", source="Akaike (1978): likelihood of a model relative to the best"
+)
 def relative_likelihood(difference: Number) -> Number:
     """How likely a law is beside the best.
 
@@ -112,7 +114,9 @@ def choose_law(measured: MeasuredSizes) -> Choice:
     """Return which law measured sizes speak for."""
     count = len(measured.sizes)
     if count < _LEAST_SIZES:
-        reason = f"{count} {'sizes are' if count > 1 else 'size is'} too few: any law meets them"
+        reason = (
+            f"{count} {'sizes are' if count > 1 else 'size is'} too few: any law meets {'them' if count > 1 else 'it'}"
+        )
         return Choice(measured, (), None, False, reason, _widened(measured))
     fitted = [fit_law(law, measured) for law in LAWS]
     judged_by = _with_misfit(measured, fitted)
@@ -185,7 +189,7 @@ def _chosen(laws: tuple[Judged, ...]) -> Judged:
 def _rivals(measured: MeasuredSizes, laws: tuple[Judged, ...], chosen: Judged) -> Iterator[Judged]:
     """Yield the laws that the measurements do not exclude.
 
-    The power law is one only where it meets them better than the law it holds. Every law holds the constant: how much
+    The power law is one only where it is clearly better than the law it holds. Every law holds the constant: how much
     could grow unseen is what tells.
     """
     far = chosen_number("deciding_difference")
@@ -193,7 +197,7 @@ def _rivals(measured: MeasuredSizes, laws: tuple[Judged, ...], chosen: Judged) -
         if each is chosen:
             continue
         if each.fitted.law is POWER:
-            is_rival = each.score < chosen.score
+            is_rival = chosen.score - each.score > chosen_number("equal_difference")
         elif chosen.fitted.law is CONSTANT:
             is_rival = _unseen_growth(each.fitted, measured) > chosen_number("constant_within")
         else:

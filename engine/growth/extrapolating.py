@@ -31,8 +31,8 @@ class Extrapolated:
 def extrapolate(choice: Choice, sizes: Sequence[float]) -> tuple[Extrapolated, ...]:
     """Return what jobs of some sizes take; nothing where no law was chosen.
 
-    The range is that of all laws that are not excluded, each as likely as its weight: how sure its numbers are, how much growth may differ from
-    it beyond the measured sizes, and the noise of one more run.
+    The range is that of all laws that are not excluded, each as likely as its weight: how sure its numbers are, how
+    much growth may differ from it beyond the measured sizes, and the noise of one more run.
     """
     if choice.chosen is None or not sizes:
         return ()
@@ -43,10 +43,7 @@ def extrapolate(choice: Choice, sizes: Sequence[float]) -> tuple[Extrapolated, .
     laws = choice.plausible
     middles = np.stack([np.log(each.fitted.at(wanted)) for each in laws])
     spreads = np.stack(
-        [
-            np.sqrt((each.fitted.variances(measured, wanted) + noise) * freedom / (freedom - 2.0))
-            for each in laws
-        ]
+        [np.sqrt((each.fitted.variances(measured, wanted) + noise) * freedom / (freedom - 2.0)) for each in laws]
     )
     weights = np.array([each.possible for each in laws]) / sum(each.possible for each in laws)
     values = choice.chosen.fitted.at(wanted)
@@ -61,12 +58,13 @@ def _quantile(share: float, middles: Floats, spreads: Floats, weights: Floats) -
     above = np.max(middles + _FAR * spreads, axis=0)
     for _ in range(_HALVINGS):
         tried = (below + above) / 2.0
-        less = weights @ _normal((tried - middles) / spreads) < share
+        less = np.sum(weights[:, None] * _normal((tried - middles) / spreads), axis=0) < share
         below, above = np.where(less, tried, below), np.where(less, above, tried)
-    return (below + above) / 2.0
+    return np.asarray((below + above) / 2.0)
 
 
 def _normal(deviations: Floats) -> Floats:
     """Return the share of a normal distribution below some deviations."""
     cdf = NormalDist().cdf
-    return np.array([[cdf(each) for each in row] for row in deviations.tolist()])
+    found: Floats = np.array([cdf(each) for each in deviations.ravel()]).reshape(deviations.shape)
+    return found

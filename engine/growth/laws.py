@@ -10,7 +10,7 @@ from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.numeric import Number
 
 
-@equation("size^power · ln(size)^logarithms", unit="", source="orders of growth of common algorithms")
+@equation("shape = size^power · ln(size)^logarithms", unit="", source="orders of growth of common algorithms")
 def shape(size: Number, power: Number, logarithms: Number) -> Number:
     """How a law grows, up to a factor.
 
@@ -22,7 +22,7 @@ def shape(size: Number, power: Number, logarithms: Number) -> Number:
     return np.power(size, power) * np.power(np.log(size), logarithms)
 
 
-@equation("start + rate · shape", unit="", source="what every run takes, and what grows with its size")
+@equation("value = start + rate · shape", unit="", source="what every run takes, and what grows with its size")
 def grown(start: Number, rate: Number, shape: Number) -> Number:
     """What a run of some size takes.
 

@@ -25,6 +25,7 @@ _HOMES = homes_of(
         "catalogue": "hardware instances models workloads",
         "examples": "examples",
         "fleet.group": "fleet",
+        "growth.scaling": "scaling",
         "runs.history": "history",
         "machine": "configs detect",
         "measure": "calibrate sample",

@@ -1,0 +1,82 @@
+"""``scaling``: how time, memory and disk grow with the size of a job, as measured."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from capacity_tui.tui.headless.output import as_text, format_of, format_option, output_option, write
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.api import GrowthFit
+
+
+@click.group()
+def scaling() -> None:
+    """Measure how a job grows with its size, fit laws of growth, and look ahead to larger sizes."""
+
+
+@scaling.command()
+@click.argument("file", metavar="FILE.csv|-")
+@click.option("--to", "targets", metavar="N,N", help="Sizes to look ahead to, such as 1e8,1e9 (the default) or 100M.")
+@click.option("--figure", metavar="NAME", help="The column to fit; by default all, time first.")
+@format_option("table", "json", "yaml")
+@output_option
+def fit(file: str, targets: str | None, figure: str | None, wanted: str | None, output: Path | None) -> None:
+    """Fit laws of growth to measured sizes: O(1), O(log n), O(n), O(n log n), O(n^2), O(n^3) and any power.
+
+    FILE has a line for each measurement: its size n, and what was measured in columns such as seconds,
+    peak_memory_bytes and disk_bytes. Several lines of one size say how much runs spread. - reads standard input.
+    """
+    from capacity_tui.engine.api import CapacityError, fit_all_growth, read_points
+
+    found = read_points(_text_of(file), "<stdin>" if file == "-" else file)
+    if figure is not None:
+        if figure not in found:
+            raise CapacityError(f"no column is called {figure}", hint=f"there are {', '.join(found)}")
+        found = {figure: found[figure]}
+    write(_written(fit_all_growth(found, sizes_of(targets)), wanted, output), output, (file,))
+
+
+def sizes_of(text: str | None) -> tuple[float, ...]:
+    """Return sizes that were given with commas; those that are looked ahead to by default where none were.
+
+    Raises:
+        CapacityError: one of them is no size.
+    """
+    from capacity_tui.engine.api import GROWTH_TARGETS, parse_count
+
+    if text is None:
+        return GROWTH_TARGETS
+    sizes = sorted({float(parse_count(part)) for part in text.split(",") if part.strip()})
+    if not sizes or sizes[0] < 1:
+        raise click.UsageError(f"no sizes in {text!r}: give numbers from 1 on, such as 1e8,1e9")
+    return tuple(sizes)
+
+
+def _text_of(file: str) -> str:
+    from capacity_tui.engine.api import reading_error
+
+    if file == "-":
+        return sys.stdin.read()
+    path = Path(file).expanduser()
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise reading_error(error, path) from None
+
+
+def _written(fits: Sequence[GrowthFit], wanted: str | None, output: Path | None) -> str:
+    from capacity_tui.engine.api import growth_as_dict, growth_parts, to_json, to_yaml
+
+    form = wanted or format_of(output)
+    if form in ("json", "yaml"):
+        data = growth_as_dict(fits)
+        return to_json(data) if form == "json" else to_yaml(data)
+    from capacity_tui.tui.headless.tables.layout import rich_parts
+
+    return as_text(rich_parts(growth_parts(fits)), output is not None)
