@@ -108,6 +108,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.cluster.quotes import quotes as quotes
     from capacity_tui.engine.cluster.resolve_cluster import resolve_cluster as resolve_cluster
     from capacity_tui.engine.cluster.score import Score as Score
+    from capacity_tui.engine.cluster.score import score_machine as score_machine
     from capacity_tui.engine.errors import CapacityError as CapacityError
     from capacity_tui.engine.errors import Place as Place
     from capacity_tui.engine.errors import PlanError as PlanError
@@ -139,7 +140,6 @@ if TYPE_CHECKING:
     from capacity_tui.engine.machine import doctor as _machine_doctor
     from capacity_tui.engine.machine import sample as _machine_sample
     from capacity_tui.engine.machine.benchmark import all_benchmarks as _machine_benchmark_all_benchmarks
-    from capacity_tui.engine.machine.benchmark.all_benchmarks import run_benchmarks as run_benchmarks
     from capacity_tui.engine.machine.benchmark.benchmark_report import BenchmarkReport as BenchmarkReport
     from capacity_tui.engine.machine.benchmark.benchmark_report import benchmarks_folder as benchmarks_folder
     from capacity_tui.engine.machine.benchmark.benchmark_report import busy_text as busy_text

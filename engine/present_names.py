@@ -48,7 +48,6 @@ from capacity_tui.engine.present.html import to_html as to_html
 from capacity_tui.engine.present.machine_facts import machine_parts as machine_parts
 from capacity_tui.engine.present.machine_report import job_parts as job_parts
 from capacity_tui.engine.present.machine_report import machine_report_parts as machine_report_parts
-from capacity_tui.engine.present.machine_report import machine_score as machine_score
 from capacity_tui.engine.present.machine_report import score_parts as score_parts
 from capacity_tui.engine.present.machine_report import surroundings_parts as surroundings_parts
 from capacity_tui.engine.present.markdown import to_markdown as to_markdown

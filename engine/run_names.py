@@ -50,6 +50,7 @@ from capacity_tui.engine.storage import patterns as _storage_patterns
 from capacity_tui.engine.storage.databases.bench import BenchQuestion as BenchQuestion
 from capacity_tui.engine.storage.databases.bench import DatabaseBench as DatabaseBench
 from capacity_tui.engine.storage.databases.bench import measure_database as measure_database
+from capacity_tui.engine.storage.databases.machine_benchmarks import benchmark_machine as benchmark_machine
 from capacity_tui.engine.storage.patterns import PatternLevel as PatternLevel
 from capacity_tui.engine.storage.patterns import PatternStorage as PatternStorage
 from capacity_tui.engine.storage.patterns import pattern_storage as pattern_storage

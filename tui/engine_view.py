@@ -309,14 +309,14 @@ class CapacityEngine:
 
     def benchmark(self, progress: Callable[[BenchmarkStep], None], cancelled: Event) -> BenchmarkOutcome:
         """Measure this machine, keep what was measured, and look at the machine again."""
-        from capacity_tui.engine.api import benchmarks_folder, busy_text, read_reports, run_benchmarks, save_report
+        from capacity_tui.engine.api import benchmark_machine, benchmarks_folder, busy_text, read_reports, save_report
 
         def on_progress(step: BenchmarkProgress) -> None:
             latest = engine.benchmark_figure_text(step.latest)
             progress(BenchmarkStep(step.group, step.done + 1, step.total, latest))
 
         earlier = next(iter(read_reports(benchmarks_folder())), None)
-        report = run_benchmarks(self._found(), progress=on_progress, cancelled=cancelled)
+        report = benchmark_machine(self._found(), progress=on_progress, cancelled=cancelled)
         if report.measured:
             # What cannot be kept is shown at least until the program ends.
             self._benchmarks, self._before = report, earlier

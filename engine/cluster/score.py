@@ -11,12 +11,14 @@ from itertools import pairwise
 from typing import Literal, cast
 
 from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.cluster.cluster import Device
 from capacity_tui.engine.cluster.found import Found
 from capacity_tui.engine.cluster.own_machine import detected
 from capacity_tui.engine.errors import CatalogError
+from capacity_tui.engine.machine.benchmark.benchmark_report import NOT_MEASURED
 from capacity_tui.engine.machine.facts import Fact, missing
-from capacity_tui.engine.machine.machine import Machine
-from capacity_tui.engine.units import format_bandwidth, format_bytes, format_flops, format_number
+from capacity_tui.engine.machine.machine import Machine, MeasuredFacts
+from capacity_tui.engine.units import format_bandwidth, format_bytes, format_flops, format_number, format_rate
 
 Tier = Literal["LOW", "MEDIUM", "HIGH", "SERVER"]
 Anchors = tuple[tuple[float, float], ...]
@@ -47,6 +49,8 @@ class ScorePart:
         if self.unit == "FLOP/s":
             return format_flops(self.value, per_second=True)
         shown = {"B": format_bytes, "B/s": format_bandwidth}.get(self.unit)
+        if self.unit.endswith("/s") and shown is None:
+            return format_rate(self.value, self.unit)
         return shown(self.value) if shown else format_number(self.value)
 
 
@@ -71,16 +75,15 @@ class Score:
     rule: str
 
 
-def score_machine(machine: Machine, catalog: Catalog, disk_read: float | None = None) -> Score:
-    """Score a machine by what its devices and surroundings can do.
+def score_machine(machine: Machine, catalog: Catalog) -> Score:
+    """Score a machine by what its devices and surroundings can do: as measured where that was done, else as told.
 
     Args:
-        machine: what was detected.
+        machine: what was detected, and what benchmarks found.
         catalog: peaks of the devices.
-        disk_read: measured bytes a second of a sequential read, where known.
     """
     rules = _rules()
-    figures = _figures(machine, catalog, disk_read)
+    figures = _figures(machine, catalog)
     parts = tuple(_part(rule, figures[rule.id]) for rule in rules.parts)
     known = [(part, part.points) for part in parts if part.points is not None]
     weight = sum(part.weight for part, _ in known)
@@ -102,23 +105,35 @@ def points_between(anchors: Anchors, value: float) -> float:
     return anchors[-1][1]
 
 
-def _figures(machine: Machine, catalog: Catalog, disk_read: float | None) -> dict[str, Fact[float]]:
+def _figures(machine: Machine, catalog: Catalog) -> dict[str, Fact[float]]:
     """Return every figure with how it is known, or the reason where it is not."""
     cores = machine.cpu.physical_cores.or_else(machine.cpu.usable_threads)
     threads = machine.cpu.usable_threads.value or math.inf
     try:
-        devices = _device_figures(detected(machine, catalog))
+        devices = _device_figures(detected(machine, catalog), machine.benchmarked)
     except CatalogError as error:
         devices = dict.fromkeys(("arithmetic", "device_memory", "bandwidth", "link"), _untold(error.one_line()))
     return {
         **devices,
         "main_memory": machine.memory.total_bytes.map(float),
         "cores": cores.map(lambda count: float(min(count, threads))),
-        "disk": _disk(machine, disk_read),
+        "disk": _disk(machine),
+        **_benchmark_figures(machine.benchmarked),
     }
 
 
-def _device_figures(found: Found) -> dict[str, Fact[float]]:
+def _benchmark_figures(found: MeasuredFacts | None) -> dict[str, Fact[float]]:
+    """Return the figures that only benchmarks tell."""
+    if found is None:
+        return dict.fromkeys(("random_reads", "round_trips", "database"), _untold(NOT_MEASURED))
+    return {
+        "random_reads": found.random_reads,
+        "round_trips": found.loopback_seconds.map(lambda seconds: 1 / seconds),
+        "database": found.stored_patterns,
+    }
+
+
+def _device_figures(found: Found, measured: MeasuredFacts | None) -> dict[str, Fact[float]]:
     device, count = found.device, found.devices
     fastest = device.half_precision
 
@@ -127,8 +142,9 @@ def _device_figures(found: Found) -> dict[str, Fact[float]]:
         return Fact(value, by.origin, by.source)
 
     sized = device.kind != "cpu" and device.memory_bytes is not None
+    arithmetic = known(f"peaks.{fastest}", device.peaks[fastest] * count)
     return {
-        "arithmetic": known(f"peaks.{fastest}", device.peaks[fastest] * count),
+        "arithmetic": _reached(device, fastest, measured) or arithmetic,
         "device_memory": known("memory_bytes", float(device.memory_bytes or 0) * count)
         if sized
         else _untold("no device beside the CPU"),
@@ -137,9 +153,18 @@ def _device_figures(found: Found) -> dict[str, Fact[float]]:
     }
 
 
-def _disk(machine: Machine, disk_read: float | None) -> Fact[float]:
-    if disk_read is not None:
-        return Fact(disk_read, "measured", "detect --benchmark")
+def _reached(device: Device, fastest: str, measured: MeasuredFacts | None) -> Fact[float] | None:
+    """Return what a processor reached where that was measured; of a faster type than that, as large a share."""
+    if device.kind != "cpu" or measured is None or measured.fp32_flops.value is None:
+        return None
+    rate = measured.fp32_flops.value * device.peaks[fastest] / device.peak("fp32")
+    how = measured.fp32_flops.source
+    return Fact(rate, "measured", how if fastest == "fp32" else f"{how}, {fastest} reaching as much of its peak")
+
+
+def _disk(machine: Machine) -> Fact[float]:
+    if machine.benchmarked is not None and machine.benchmarked.disk_read.value is not None:
+        return machine.benchmarked.disk_read
     known = _rules().disk_kinds
     rates = {kind: known[kind] for disk in machine.disks if (kind := disk.kind.value or "") in known}
     if not rates:

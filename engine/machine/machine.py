@@ -291,13 +291,29 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredFacts:
-    """What benchmarks say about the machine, where they were run: rates in FLOP/s and bytes a second."""
+    """What benchmarks say about the machine, where they were run.
+
+    Attributes:
+        fp32_flops: matrix products on the processor, FLOP/s.
+        fp64_flops: likewise.
+        memory_bandwidth: bytes a second.
+        disk_read: bytes a second, in sequence.
+        disk_write: likewise.
+        random_reads: reads of a page a second, one after the other.
+        loopback_seconds: one byte there and back through TCP on this machine.
+        stored_patterns: patterns stored a second in an embedded database, one after the other.
+        found_patterns: patterns found in it by name a second, one after the other.
+    """
 
     fp32_flops: Fact[float]
     fp64_flops: Fact[float]
     memory_bandwidth: Fact[float]
     disk_read: Fact[float]
     disk_write: Fact[float]
+    random_reads: Fact[float]
+    loopback_seconds: Fact[float]
+    stored_patterns: Fact[float]
+    found_patterns: Fact[float]
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,4 +59,4 @@ def _text(value: float, unit: Unit) -> str:
         return format_flops(value, per_second=True)
     if unit == "B/s":
         return format_bandwidth(value)
-    return format_seconds(value) if unit == "s" else format_rate(value, "accesses/s")
+    return format_seconds(value) if unit == "s" else format_rate(value, "accesses/s" if unit == "1/s" else unit)

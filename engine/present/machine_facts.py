@@ -22,6 +22,8 @@ from capacity_tui.engine.units import (
     format_bytes,
     format_flops,
     format_power,
+    format_rate,
+    format_seconds,
     format_temperature,
 )
 
@@ -136,6 +138,10 @@ def _measured_rows(found: MeasuredFacts) -> list[Row]:
         ("  memory bandwidth", found.memory_bandwidth, format_bandwidth),
         ("  disk read", found.disk_read, format_bandwidth),
         ("  disk write", found.disk_write, format_bandwidth),
+        ("  random reads", found.random_reads, lambda rate: format_rate(rate, "accesses/s")),
+        ("  loopback", found.loopback_seconds, format_seconds),
+        ("  patterns stored", found.stored_patterns, lambda rate: format_rate(rate, "patterns/s")),
+        ("  patterns found", found.found_patterns, lambda rate: format_rate(rate, "patterns/s")),
     ]
 
 

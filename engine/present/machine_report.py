@@ -14,19 +14,13 @@ from capacity_tui.engine.cluster.score import Score, score_machine
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate.estimate import Answer
 from capacity_tui.engine.estimate.note import Note
-from capacity_tui.engine.machine.benchmark.benchmark_report import BenchmarkReport
+from capacity_tui.engine.machine.benchmark.benchmark_report import NOT_MEASURED, BenchmarkReport
 from capacity_tui.engine.machine.machine import Machine
 from capacity_tui.engine.machine.topology.tree import topology_lines
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.present.benchmark_figures import benchmark_parts
 from capacity_tui.engine.present.machine_facts import machine_parts
 from capacity_tui.engine.present.parts import Part, TextPart, table_part
-
-
-def machine_score(machine: Machine, catalog: Catalog) -> Score:
-    """Return the machine's score, with the disk as measured where it was."""
-    disk = machine.benchmarked.disk_read.value if machine.benchmarked else None
-    return score_machine(machine, catalog, disk)
 
 
 def score_parts(score: Score) -> Iterator[Part]:
@@ -41,8 +35,12 @@ def score_parts(score: Score) -> Iterator[Part]:
             part.known,
         )
         for part in score.parts
+        if part.reason != NOT_MEASURED
     ]
     yield table_part(("part", "value", "points", "weight", "known from"), rows, right=(2, 3))
+    unmeasured = [part.name for part in score.parts if part.reason == NOT_MEASURED]
+    if unmeasured:
+        yield TextPart(f"{', '.join(unmeasured)}: {NOT_MEASURED}", "quiet")
     yield TextPart(f"{score.rule}; weakest: {score.weakest}", "quiet")
 
 
@@ -95,7 +93,7 @@ def machine_report_parts(
     yield TextPart("Facts:", "strong")
     yield from machine_parts(machine, folds_unknown=True)
     yield TextPart()
-    yield from score_parts(machine_score(machine, catalog))
+    yield from score_parts(score_machine(machine, catalog))
     yield TextPart()
     yield from _plan_parts(machine, plan, catalog)
     yield TextPart()

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.cluster.own_machine import detected
 from capacity_tui.engine.machine.benchmark import accelerators, disk_speed, measurement, network_speed, watching
-from capacity_tui.engine.machine.benchmark import all_benchmarks as running
 from capacity_tui.engine.machine.benchmark.all_benchmarks import run_benchmarks
 from capacity_tui.engine.machine.benchmark.benchmark_report import (
     BenchmarkReport,
@@ -30,6 +29,7 @@ from capacity_tui.engine.machine.benchmark.network_speed import web_address
 from capacity_tui.engine.machine.detect import detect
 from capacity_tui.engine.machine.sample import Counters
 from capacity_tui.engine.present.benchmark_figures import benchmark_parts
+from capacity_tui.engine.storage.databases import machine_benchmarks
 from capacity_tui.tui.cli import main
 
 
@@ -121,7 +121,25 @@ def test_a_named_address_is_measured(machine):
         threading.Thread(target=server.serve_forever, daemon=True).start()
         report = run_benchmarks(machine, ("network",), url=f"http://127.0.0.1:{server.server_port}/data")
         server.shutdown()
-    assert {figure.id for figure in report.measured} >= {"network.connect", "network.download"}
+    assert {figure.id for figure in report.measured} >= {"network.connect", "network.round_trip", "network.download"}
+
+
+class Health(Answer):
+    def do_GET(self):
+        self.send_response(503)
+        self.end_headers()
+        self.wfile.write(b"starting")
+
+
+def test_a_health_page_has_a_round_trip_and_no_rate(machine):
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Health) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        report = run_benchmarks(machine, ("network",), url=f"http://127.0.0.1:{server.server_port}/health")
+        server.shutdown()
+    trip = report.find("network.round_trip")
+    assert 0 < trip.spread.p10 <= trip.spread.median <= trip.spread.p90 < 5
+    assert trip.how.endswith("status 503")
+    assert Skipped("network.download", "8 B there: too little to tell a rate from") in report.skipped
 
 
 @pytest.mark.parametrize(("url", "reason"), [("ftp://x", "not a web address"), ("http://127.0.0.1:1/", "refused")])
@@ -134,7 +152,7 @@ def test_addresses_that_cannot_be_measured_are_reasons(machine, url, reason):
     "url", ["http://x:99999/", "http://x:0/", "http://[::1", "http://" + "a" * 64 + ".example/", "ftp://x", "http://"]
 )
 def test_an_address_that_cannot_be_is_refused_before_anything_is_measured(url, monkeypatch, capsys):
-    monkeypatch.setattr(running, "run_benchmarks", lambda *words, **options: pytest.fail("measured"))
+    monkeypatch.setattr(machine_benchmarks, "run_benchmarks", lambda *words, **options: pytest.fail("measured"))
     assert main(["detect", "--benchmark", "--url", url]) == 2
     told = capsys.readouterr().err
     assert "not a web address" in told

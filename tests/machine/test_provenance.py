@@ -15,6 +15,7 @@ from capacity_tui.engine.cluster.score import score_machine
 from capacity_tui.engine.cluster.usable import usable_devices
 from capacity_tui.engine.estimate.estimate import estimate_plan
 from capacity_tui.engine.estimate.resolve import resolve_plan
+from capacity_tui.engine.machine.benchmark.benchmark_report import FIGURES
 from capacity_tui.engine.machine.detect import detect
 from capacity_tui.engine.machine.facts import Fact, detected, missing
 from capacity_tui.engine.machine.host.cpu import probe_cpu
@@ -112,7 +113,9 @@ def test_amx_multiplies_bf16_in_the_estimate_as_in_the_advice(unknown_cpu):
 def test_measured_bandwidth_counts_everywhere_and_is_cited_alone(unknown_cpu):
     nothing = missing("benchmarks", "not measured")
     rate = Fact(2.5e10, "measured", "memory triad on 2026-11-21, 2 threads")
-    machine = replace(unknown_cpu, benchmarked=MeasuredFacts(nothing, nothing, rate, nothing, nothing))
+    machine = replace(
+        unknown_cpu, benchmarked=MeasuredFacts(**{**dict.fromkeys(FIGURES, nothing), "memory_bandwidth": rate})
+    )
     usual, device = (own_machine(each, load_catalog()).device for each in (unknown_cpu, machine))
     assert device.bandwidth * device.efficiency.stream == pytest.approx(2.5e10)
     assert device.efficiency.elementwise / device.efficiency.stream == pytest.approx(

@@ -11,10 +11,11 @@ from recorded import replay
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.cluster.score import points_between, score_machine
+from capacity_tui.engine.machine.benchmark.benchmark_report import FIGURES
 from capacity_tui.engine.machine.cooling import judge_cooling
 from capacity_tui.engine.machine.detect import detect
-from capacity_tui.engine.machine.facts import detected, missing
-from capacity_tui.engine.machine.machine import unknown_accelerator
+from capacity_tui.engine.machine.facts import Fact, detected, missing
+from capacity_tui.engine.machine.machine import MeasuredFacts, unknown_accelerator
 from capacity_tui.engine.machine.vendors.vendor import GpuSample
 
 
@@ -62,8 +63,30 @@ def test_a_score_shows_its_rule(machine):
 
 def test_a_measured_disk_counts(machine):
     found = machine("hybrid_laptop")
-    slow, fast = (score_machine(found, load_catalog(), rate).value for rate in (1e8, 1.4e10))
+    slow, fast = (score_machine(benchmarked(found, disk_read=rate), load_catalog()).value for rate in (1e8, 1.4e10))
     assert slow < fast
+
+
+def test_a_benchmark_decides_where_there_is_one(machine):
+    """Arithmetic, bandwidth, disk, latency and database of a machine are scored as measured, and may move its tier."""
+    found, catalog = machine("hybrid_laptop"), load_catalog()
+    told = {part.id: part for part in score_machine(found, catalog).parts}
+    assert told["database"].points is None
+    assert "detect --benchmark" in told["database"].reason
+    slow = dict.fromkeys(FIGURES, 1.0) | {"loopback_seconds": 1.0, "fp32_flops": 1e9, "memory_bandwidth": 1e9}
+    scored = score_machine(benchmarked(found, **slow), catalog)
+    parts = {part.id: part for part in scored.parts}
+    for name in ("arithmetic", "bandwidth", "disk", "random_reads", "round_trips", "database"):
+        assert parts[name].known.startswith("measured here"), name
+    assert parts["arithmetic"].points < told["arithmetic"].points
+    assert parts["bandwidth"].points < told["bandwidth"].points
+    assert scored.tier == "LOW"
+
+
+def benchmarked(machine, **figures: float):
+    nothing = missing("test", "not measured")
+    facts = {name: Fact(figures[name], "measured", "test") if name in figures else nothing for name in FIGURES}
+    return replace(machine, benchmarked=MeasuredFacts(**facts))
 
 
 @given(st.floats(1, 1e20), st.floats(1, 1e20))

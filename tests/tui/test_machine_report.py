@@ -37,7 +37,7 @@ def recorded(machine: Machine, progress: Callable[[Progress], None], cancelled: 
 @pytest.fixture
 def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CapacityEngine:
     monkeypatch.setenv("CAPACITY_TUI_DATA", str(tmp_path / "data"))
-    monkeypatch.setattr("capacity_tui.engine.machine.benchmark.all_benchmarks.run_benchmarks", recorded)
+    monkeypatch.setattr("capacity_tui.engine.storage.databases.machine_benchmarks.benchmark_machine", recorded)
     return CapacityEngine()
 
 

@@ -24,12 +24,12 @@ def measured(folder: Path | None, url: str | None) -> BenchmarkReport:
     Raises:
         HardwareError: the address is none.
     """
-    from capacity_tui.engine.api import benchmarks_folder, detect, run_benchmarks, save_report, web_address
+    from capacity_tui.engine.api import benchmark_machine, benchmarks_folder, detect, save_report, web_address
 
     if url is not None:
         web_address(url)
     with _stop_on_interrupt() as cancelled:
-        report = run_benchmarks(detect(), folder=folder, url=url, progress=_tell_progress, cancelled=cancelled)
+        report = benchmark_machine(detect(), folder=folder, url=url, progress=_tell_progress, cancelled=cancelled)
     if report.measured:
         try:
             tell(f"kept in {save_report(report, benchmarks_folder())}")

@@ -122,10 +122,10 @@ def _write_machine(
 
         said += benchmark_parts(report)
     if found:
-        from capacity_tui.engine.api import job_parts, load_catalog, machine_score, score_parts, surroundings_parts
+        from capacity_tui.engine.api import job_parts, load_catalog, score_machine, score_parts, surroundings_parts
 
         catalog = load_catalog()
-        said += score_parts(machine_score(machine, catalog))
+        said += score_parts(score_machine(machine, catalog))
         said += job_parts(machine, found, catalog)
         wide = output is not None or "utf" in (sys.stdout.encoding or "").lower()
         said += surroundings_parts(machine, catalog, ascii_only=not wide)

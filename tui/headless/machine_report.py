@@ -14,16 +14,16 @@ def report_data(machine: Machine, found: Answer | None) -> dict[str, object]:
     from capacity_tui.engine.api import (
         job_notes,
         load_catalog,
-        machine_score,
         machine_warnings,
         placement_advice,
         predicted_bottleneck,
         run_space,
+        score_machine,
         settings_for,
     )
 
     data: dict[str, object] = {
-        "score": asdict(machine_score(machine, load_catalog())),
+        "score": asdict(score_machine(machine, load_catalog())),
         "settings": [asdict(setting) for setting in settings_for(machine)],
         "placement": [asdict(advice) for advice in placement_advice(machine, load_catalog())],
     }

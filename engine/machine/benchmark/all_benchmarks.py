@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import cast
@@ -52,31 +53,34 @@ def run_benchmarks(
     progress: Callable[[Progress], None] = lambda _: None,
     cancelled: threading.Event | None = None,
     counters: Callable[[], Counters] | None = None,
+    more: Mapping[str, Benchmark] | None = None,
 ) -> BenchmarkReport:
     """Measure this machine and return what was found; stopping keeps what is complete.
 
     Args:
         machine: what was detected; sizes are chosen by it.
-        groups: which of GROUPS to run, in that order.
+        groups: which of GROUPS to run, in that order, before ``more``.
         folder: where the disk is measured; the temporary folder by default.
         url: web address to measure the network to; none opens no connection beyond this machine.
         progress: called before each group and after each figure, in the caller's thread.
         cancelled: stops the benchmarks when set.
         counters: reads the machine's running totals, to tell what others did meanwhile; the kernel's by default.
+        more: further groups by name, measured after these.
     """
     counted = counters or KernelCounters(Host()).read
     before = moment(counted)
     conditions = _conditions(machine, folder, url, cancelled or threading.Event())
-    chosen = [group for group in GROUPS if group in set(groups)]
+    own = {group: partial(_own_benchmark, group) for group in GROUPS if group in set(groups)}
+    chosen: dict[str, Benchmark] = {**own, **(more or {})}
     figures: list[Measurement | Skipped] = []
     cooling: tuple[Cooling, ...] = ()
     complete = True
-    for done, group in enumerate(chosen):
+    for done, (group, benchmark) in enumerate(chosen.items()):
         progress(Progress(group, done, len(chosen)))
         try:
             watching = watched(GpuSensors(Host(), detailed=True).read) if group == "gpu" else nullcontext(Moments())
             with watching as moments:
-                for figure in _benchmark(group)(conditions):
+                for figure in benchmark(conditions):
                     figures.append(figure)
                     progress(Progress(group, done, len(chosen), figure))
                     conditions.check()
@@ -113,7 +117,7 @@ def _conditions(machine: Machine, folder: Path | None, url: str | None, cancelle
     )
 
 
-def _benchmark(group: str) -> Benchmark:
-    """Return one group's benchmark, loading NumPy and the like only now."""
+def _own_benchmark(group: str, conditions: Conditions) -> Iterator[Measurement | Skipped]:
+    """Run one group's benchmark, loading NumPy and the like only now."""
     module, function = MODULES[group]
-    return cast("Benchmark", getattr(import_module(f"{__package__}.{module}"), function))
+    return cast("Benchmark", getattr(import_module(f"{__package__}.{module}"), function))(conditions)

@@ -18,7 +18,18 @@ from capacity_tui.engine.machine.machine import Machine, MeasuredFacts
 FOLDER = "benchmarks"
 MOST = 1e18  # FLOP/s, B/s: no machine of today has a thousandth of it
 NOT_MEASURED = "not measured on this machine; capacity-tui detect --benchmark does"
-DISK, MEMORY = ("disk.read", "disk.write"), "memory.triad"
+FIGURES = {
+    "fp32_flops": "cpu.gemm.fp32",
+    "fp64_flops": "cpu.gemm.fp64",
+    "memory_bandwidth": "memory.triad",
+    "disk_read": "disk.read",
+    "disk_write": "disk.write",
+    "random_reads": "disk.random_read",
+    "loopback_seconds": "network.loopback",
+    "stored_patterns": "database.store",
+    "found_patterns": "database.find",
+}
+"""The figure that tells each measured fact of a machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +95,7 @@ def measured_facts(folder: Path, machine: Machine) -> MeasuredFacts:
         disturbed = next((report for report in own if report.disturbed and report.find(identifier)), None)
         return missing(str(folder), NOT_MEASURED if disturbed is None else busy_text(disturbed))
 
-    return MeasuredFacts(fact("cpu.gemm.fp32"), fact("cpu.gemm.fp64"), fact(MEMORY), fact(DISK[0]), fact(DISK[1]))
+    return MeasuredFacts(**{name: fact(identifier) for name, identifier in FIGURES.items()})
 
 
 def busy_text(report: BenchmarkReport) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-Unit = Literal["B/s", "FLOP/s", "s", "1/s"]
+Unit = Literal["B/s", "FLOP/s", "s", "1/s", "patterns/s"]
 
 ENOUGH_SECONDS = 1.0  # of one figure: long enough for a dozen samples of most, short enough to wait for
 FEWEST_SAMPLES, MOST_SAMPLES = 5, 200

@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from urllib.parse import quote, urlsplit
 
@@ -19,10 +20,12 @@ from capacity_tui.engine.machine.benchmark.measurement import (
     spread,
 )
 from capacity_tui.engine.machine.probing import Running
+from capacity_tui.engine.units import format_bytes
 
 LOOPBACK = "127.0.0.1"
 TIMEOUT_SECONDS = 5.0
 CONNECTIONS = 10
+ENOUGH_BYTES = 1 << 16  # of an answer that is only waited for
 DOWNLOAD_SECONDS = 5.0
 PIECE_BYTES = 1 << 20
 REMOTE_SECONDS = 30.0  # for all of it: ten connections and the download take ten at most where the server answers
@@ -62,6 +65,39 @@ def web_address(url: str) -> Address:
 def _not_an_address(url: str, why: str = "") -> HardwareError:
     detail = f"{url!r:.80}" + (f": {why}" if why else "")
     return HardwareError("not a web address", detail, "give http:// or https://, a host, and a port up to 65535")
+
+
+@dataclass(frozen=True, slots=True)
+class RoundTrip:
+    """What asking once took: seconds to connect, with TLS where it is secure, and from the request to its answer."""
+
+    connect_seconds: float
+    answer_seconds: float
+    status: int
+
+
+def round_trip(address: Address) -> RoundTrip:
+    """Ask an address once, over a connection of its own, and wait for the head of the answer.
+
+    Raises:
+        OSError, http.client.HTTPException: it does not answer.
+    """
+    with closing(_connection(address)) as connection:
+        started = time.perf_counter()
+        connection.connect()
+        if connection.sock is not None:
+            connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connected = time.perf_counter()
+        connection.request("GET", address.path)
+        answer = connection.getresponse()
+        answered = time.perf_counter()
+        answer.read(ENOUGH_BYTES)
+    return RoundTrip(connected - started, answered - connected, answer.status)
+
+
+def _connection(address: Address) -> http.client.HTTPConnection:
+    kind = http.client.HTTPSConnection if address.secure else http.client.HTTPConnection
+    return kind(address.host, address.port, timeout=TIMEOUT_SECONDS)
 
 
 def measure_network(conditions: Conditions) -> Iterator[Measurement | Skipped]:
@@ -115,7 +151,7 @@ def _echo(server: socket.socket) -> None:
             connection.sendall(piece)
 
 
-def _remote(conditions: Conditions, address: Address) -> Iterator[Measurement]:
+def _remote(conditions: Conditions, address: Address) -> Iterator[Measurement | Skipped]:
     host, port = address.host, address.port
     started = time.perf_counter()
     socket.getaddrinfo(host, port)
@@ -128,22 +164,27 @@ def _remote(conditions: Conditions, address: Address) -> Iterator[Measurement]:
         socket.create_connection((host, port), TIMEOUT_SECONDS).close()
         taken.append(time.perf_counter() - started)
     yield Measurement("network.connect", f"connection to {host}", "s", spread(taken), "TCP handshake, names resolved")
+    trips = []
+    for _ in range(CONNECTIONS):
+        conditions.check()
+        trips.append(round_trip(address))
+    how = f"GET on an open connection, to the head of the answer, status {trips[-1].status}"
+    found = spread([trip.answer_seconds for trip in trips])
+    yield Measurement("network.round_trip", f"HTTP round trip to {address.host}", "s", found, how)
     yield _download(conditions, address)
 
 
-def _download(conditions: Conditions, address: Address) -> Measurement:
-    kind = http.client.HTTPSConnection if address.secure else http.client.HTTPConnection
-    connection = kind(address.host, address.port, timeout=TIMEOUT_SECONDS)
-    try:
+def _download(conditions: Conditions, address: Address) -> Measurement | Skipped:
+    with closing(_connection(address)) as connection:
         connection.request("GET", address.path)
         answer = connection.getresponse()
         end = time.perf_counter() + DOWNLOAD_SECONDS
         rates: list[float] = []
-        arrived, started = 0, time.perf_counter()
+        arrived, started, total = 0, time.perf_counter(), 0
         while time.perf_counter() < end:
             conditions.check()
             piece = answer.read1(PIECE_BYTES)  # what is there, so that a slow server cannot hold it up
-            arrived += len(piece)
+            arrived, total = arrived + len(piece), total + len(piece)
             if arrived and (not piece or arrived >= PIECE_BYTES):
                 rates.append(arrived / max(time.perf_counter() - started, 1e-9))
                 arrived, started = 0, time.perf_counter()
@@ -151,8 +192,8 @@ def _download(conditions: Conditions, address: Address) -> Measurement:
                 break
         if arrived:
             rates.append(arrived / max(time.perf_counter() - started, 1e-9))
-    finally:
-        connection.close()
+    if total < PIECE_BYTES and answer.isclosed():
+        return Skipped("network.download", f"{format_bytes(total)} there: too little to tell a rate from")
     if not rates:
         raise http.client.HTTPException(f"an empty answer, status {answer.status}")
     how = f"GET in pieces of {PIECE_BYTES >> 20} MiB for {DOWNLOAD_SECONDS:g} s at most"

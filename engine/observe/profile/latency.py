@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import http.client
 import math
-import socket
 import threading
 import time
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from capacity_tui.engine.machine.benchmark.network_speed import Address, web_address
+from capacity_tui.engine.machine.benchmark.network_speed import Address, round_trip, web_address
 
-TIMEOUT_SECONDS = 5.0
 _MOST = 100_000
 """Answers kept; of more, the older half goes."""
-_ENOUGH_BYTES = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,23 +102,10 @@ class LatencyProbe:
             self._stopped.wait(max(0.0, began + self._interval - time.monotonic()))
 
     def _ask(self, address: Address) -> None:
-        kind = http.client.HTTPSConnection if address.secure else http.client.HTTPConnection
-        connection = kind(address.host, address.port, timeout=TIMEOUT_SECONDS)
-        try:
-            started = time.perf_counter()
-            connection.connect()
-            if connection.sock is not None:
-                connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            connected = time.perf_counter()
-            connection.request("GET", address.path)
-            answer = connection.getresponse()
-            answered = time.perf_counter()
-            answer.read(_ENOUGH_BYTES)
-        finally:
-            connection.close()
-        self._status = answer.status
-        self._connects.append(1000 * (connected - started))
-        self._trips.append(1000 * (answered - connected))
+        trip = round_trip(address)
+        self._status = trip.status
+        self._connects.append(1000 * trip.connect_seconds)
+        self._trips.append(1000 * trip.answer_seconds)
         if len(self._trips) > _MOST:
             del self._connects[: _MOST // 2], self._trips[: _MOST // 2]
 

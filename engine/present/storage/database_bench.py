@@ -8,6 +8,7 @@ from capacity_tui.engine.present.parts import Part, TextPart, table_part
 from capacity_tui.engine.storage.databases.bench import DatabaseBench, Latency
 from capacity_tui.engine.units import format_bytes, format_count, format_percent, format_rate, format_seconds
 
+_SHARES = (0.5, 0.95, 0.99)
 _HEADS = ("what", "rate", "mean", "median", "95th percentile", "99th percentile")
 
 
@@ -22,8 +23,8 @@ def database_bench_as_dict(bench: DatabaseBench) -> dict[str, object]:
         "documents": question.documents,
         "chunk": question.chunk,
         "write_per_second": bench.write_per_second,
-        "single_write_per_second": bench.single_write_per_second,
-        "read_per_second": bench.read_per_second,
+        "single_write_per_second": bench.insert.per_second,
+        "read_per_second": bench.query.per_second,
         "insert_ms": _latency(bench.insert),
         "query_ms": _latency(bench.query),
         "bytes": size.total_bytes,
@@ -43,8 +44,8 @@ def database_bench_parts(bench: DatabaseBench) -> Iterator[Part]:
     yield TextPart(f"{bench.version} in {bench.place}: {count} patterns of {question.chunk} words", "strong")
     rows = (
         ("store, a hundred in one go", _rate(bench.write_per_second), "", "", "", ""),
-        ("store, one after the other", _rate(bench.single_write_per_second), *_times(bench.insert)),
-        ("find by name", _rate(bench.read_per_second), *_times(bench.query)),
+        ("store, one after the other", _rate(bench.insert.per_second), *_times(bench.insert)),
+        ("find by name", _rate(bench.query.per_second), *_times(bench.query)),
     )
     yield table_part(_HEADS, rows, right=range(1, len(_HEADS)))
     yield TextPart(f"Stored: {bench.how}", "quiet")
@@ -68,7 +69,7 @@ def _rate(value: float) -> str:
 
 
 def _latency(latency: Latency) -> dict[str, float]:
-    return {"mean": latency.mean, "p50": latency.p50, "p95": latency.p95, "p99": latency.p99}
+    return {"mean": latency.mean_ms, **{f"p{100 * share:.0f}": latency.ms(share) for share in _SHARES}}
 
 
 def _times(latency: Latency) -> tuple[str, ...]:

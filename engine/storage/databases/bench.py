@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import pairwise
@@ -50,12 +50,27 @@ class BenchQuestion:
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """How long single calls took, in milliseconds."""
+    """How long single calls took.
 
-    mean: float
-    p50: float
-    p95: float
-    p99: float
+    Attributes:
+        seconds: of each.
+    """
+
+    seconds: tuple[float, ...]
+
+    @property
+    def mean_ms(self) -> float:
+        """Milliseconds, the mean of all calls."""
+        return 1000 * sum(self.seconds) / len(self.seconds)
+
+    @property
+    def per_second(self) -> float:
+        """Calls a second, one after the other."""
+        return 1000 / self.mean_ms
+
+    def ms(self, share: float) -> float:
+        """Return the milliseconds that a share of the calls does not exceed."""
+        return 1000 * quantile(sorted(self.seconds), share)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +83,8 @@ class DatabaseBench:
         version: what served.
         how: what counted as stored.
         write_per_second: patterns stored a second, a hundred in one go.
-        single_write_per_second: patterns stored a second, one after the other.
-        read_per_second: patterns found by name a second, one after the other.
-        insert: how long storing one took.
-        query: how long finding one took.
+        insert: how long storing one took, one after the other.
+        query: how long finding one by name took, likewise.
         size: on disk, with indexes.
         content_bytes: what the patterns say, without what a database adds.
         estimated_bytes: size on disk, told from a tenth of the patterns.
@@ -83,8 +96,6 @@ class DatabaseBench:
     version: str
     how: str
     write_per_second: float
-    single_write_per_second: float
-    read_per_second: float
     insert: Latency
     query: Latency
     size: DatabaseSize
@@ -134,10 +145,8 @@ def measure_database(question: BenchQuestion, seen: Callable[[str], None] = lamb
             version=database.version,
             how=database.how,
             write_per_second=together / sum(taken),
-            single_write_per_second=single / sum(inserts),
-            read_per_second=len(queries) / sum(queries),
-            insert=_latency(inserts),
-            query=_latency(queries),
+            insert=Latency(tuple(inserts)),
+            query=Latency(tuple(queries)),
             size=database.size(),
             content_bytes=sum(each.content_bytes for each in patterns(0, question.documents, question.chunk)),
             estimated_bytes=estimated,
@@ -214,10 +223,3 @@ def _found(database: Database, question: BenchQuestion) -> list[float]:
 
 def _since(started: float) -> float:
     return max(time.perf_counter() - started, 1e-9)
-
-
-def _latency(seconds: Sequence[float]) -> Latency:
-    ordered = sorted(1000 * each for each in seconds)
-    return Latency(
-        sum(ordered) / len(ordered), quantile(ordered, 0.5), quantile(ordered, 0.95), quantile(ordered, 0.99)
-    )
