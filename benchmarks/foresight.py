@@ -1,6 +1,6 @@
 """How soon each detector tells, and how often it cries wolf, on seeded curves of runs with and without trouble.
 
-    uv run python -m benchmarks.foresight [--runs 40] [--markdown]
+    uv run python -m benchmarks.foresight [--runs 40] [--markdown] [--only leak]
 
 A run is sampled once a second (memory, devices, disk) or logged step by step (loss, stall). Delay is the median over
 the runs from the moment trouble begins; false alarms are the share of runs without that trouble in which it was told.
@@ -196,6 +196,8 @@ CASES = (
     Case("leak", "collection every 7 min", lambda r: memory(r, saw=(4 * GB, 420)), leak_told),
     Case("leak", "season of 10 min", lambda r: memory(r, season=(3 * GB, 600)), leak_told),
     Case("leak", "season of 40 min", lambda r: memory(r, season=(3 * GB, 2400)), leak_told),
+    Case("leak", "season of 90 min", lambda r: memory(r, season=(3 * GB, 5400)), leak_told),
+    Case("leak", "2 MB/s in a season of 10 min", lambda r: memory(r, 2 * MB, season=(0.3 * GB, 600)), leak_told, 0),
     Case("leak", "all of these", lambda r: memory(r, 0.0, 0, 120.0, (2 * GB, 45), (GB, 900)), leak_told),
     Case("loss_spike", "up by 25 % for 30 steps", lambda r: loss(r, jump=0.25, begins=1500), spike_told, 1500),
     Case("loss_spike", "up by 12 % for 30 steps", lambda r: loss(r, jump=0.12, begins=1500), spike_told, 1500),
@@ -242,13 +244,13 @@ def outcome(case: Case, runs: int) -> Outcome:
                    float(np.median(after)) if after else math.nan, max(after, default=math.nan))  # fmt: skip
 
 
-def lines(runs: int, markdown: bool) -> Iterator[str]:
+def lines(runs: int, markdown: bool, only: str) -> Iterator[str]:
     heads = ("detector", "run", "told", "too early", "delay (median)", "delay (longest)")
     form = "| {} | {} | {} | {} | {} | {} |" if markdown else "{:<12}{:<50}{:>8}{:>11}{:>16}{:>17}"
     yield form.format(*heads)
     if markdown:
         yield "| --- | --- | ---: | ---: | ---: | ---: |"
-    for case in CASES:
+    for case in (case for case in CASES if only in ("", case.detector)):
         found = outcome(case, runs)
         trouble = case.begins is not None
         delay = (f"{found.delay:.0f}", f"{found.slowest:.0f}") if trouble and found.delay == found.delay else ("", "")
@@ -260,8 +262,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=40)
     parser.add_argument("--markdown", action="store_true")
+    parser.add_argument("--only", default="", help="detector")
     given = parser.parse_args()
-    for line in lines(given.runs, given.markdown):
+    for line in lines(given.runs, given.markdown, given.only):
         print(line, flush=True)
 
 

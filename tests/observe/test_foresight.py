@@ -66,6 +66,15 @@ def test_growth_that_ends_is_no_leak(curve: np.ndarray) -> None:
     assert leak_told(20 * GB + curve + noisy()) == math.inf
 
 
+def test_the_first_rise_of_a_season_is_no_leak_and_a_leak_outlives_a_season() -> None:
+    seconds = np.arange(3000.0)
+    for start in (-0.25, -0.2, -0.1):
+        rising = 3 * GB * np.sin(2 * math.pi * (seconds / 2400 + start))
+        assert leak_told((20 * GB + rising + noisy(1, seconds.size))[:1200]) == math.inf
+    turning = 0.3 * GB * np.sin(2 * math.pi * seconds / 600)
+    assert leak_told(20 * GB + 2 * MB * seconds + turning + noisy(1, seconds.size)) < math.inf
+
+
 def test_a_leak_says_when_memory_is_full() -> None:
     curve = 20 * GB + 2 * MB * SECONDS + 1 * GB * (SECONDS % 20) / 20 + noisy()
     found = growth(SECONDS, curve, LEAK)

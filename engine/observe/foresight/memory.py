@@ -62,9 +62,7 @@ def _of_window(times: Numbers, values: Numbers, window: int, limits: Mapping[str
     least = max(limits["least_bytes"], limits["least_share"] * abs(level), limits["noise"] * scatter(at, floor, line))
     if grown < least:
         return None
-    half = blocks // 2
-    first, second = slope(at[:half], floor[:half]), slope(at[half:], floor[half:])
-    if second.value < limits["steadiness"] * first.value or not _follows(times, values, window, line, grown, limits):
+    if not _is_straight(at, floor, limits) or not _follows(times, values, window, line, grown, limits):
         return None
     size = max(1, window // blocks)
     _, earlier = lower_envelope(times[:-window], values[:-window], max(1, (values.size - window) // size))
@@ -78,10 +76,26 @@ def _follows(
     times: Numbers, values: Numbers, window: int, line: Slope, grown: float, limits: Mapping[str, float]
 ) -> bool:
     """Return whether the window before one was flat, or rose as it does: warm-up rose faster, a season turned."""
-    at, floor = lower_envelope(times[-2 * window : -window], values[-2 * window : -window], round(limits["blocks"]))
+    blocks = round(limits["blocks"])
+    at, floor = lower_envelope(times[-2 * window : -window], values[-2 * window : -window], blocks)
     if np.ptp(floor) <= limits["flat"] * grown:
         return True
-    return limits["steadiness"] <= line.value / max(slope(at, floor).value, 1e-9) <= 1.0 / limits["least_before"]
+    alike = limits["steadiness"] <= line.value / max(slope(at, floor).value, 1e-9) <= 1.0 / limits["least_before"]
+    return alike and _is_straight(*lower_envelope(times[-2 * window :], values[-2 * window :], 2 * blocks), limits)
+
+
+def _is_straight(times: Numbers, floor: Numbers, limits: Mapping[str, float]) -> bool:
+    """Return whether memory rises in each part alike.
+
+    Warm-up rises less and less, a season most in its middle: what never falls has to rise in thirds alike. Where it
+    fell in between, a season turned and the rise outlived it, so that halves are enough.
+    """
+    falls = -float(np.min(np.diff(floor))) > limits["turn"] * (floor[-1] - floor[0])
+    pieces = zip(*(np.array_split(axis, 2 if falls else 3) for axis in (times, floor)), strict=True)
+    slopes = [slope(each, level).value for each, level in pieces]
+    if falls:
+        return slopes[-1] >= limits["steadiness"] * slopes[0]
+    return min(slopes) >= limits["straightness"] * max(slopes)
 
 
 def seconds_until_full(grows: Growth, capacity: float) -> Interval | None:
