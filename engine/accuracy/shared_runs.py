@@ -225,7 +225,7 @@ def _run(row: Mapping[str, str], place: Place) -> RunRecord:
     plan = plan_from_data(measured[0].plan)
     return RunRecord(
         kind="run",
-        plan=plan.data(),
+        plan=plan.plain_data(),
         machine={"hardware": row["published_hardware"]},
         actual=dict(map(_figure, measured)),
         device=row["device"],

@@ -28,6 +28,7 @@ from capacity_tui.engine.catalog.rows.attention import AttentionKernel
 from capacity_tui.engine.catalog.rows.base import Row
 from capacity_tui.engine.catalog.rows.checkpoint_files import CheckpointFiles
 from capacity_tui.engine.catalog.rows.checkpointing import Checkpointing
+from capacity_tui.engine.catalog.rows.data import DataFormat, StorageTier
 from capacity_tui.engine.catalog.rows.detectors import Detector
 from capacity_tui.engine.catalog.rows.devices import (
     Accelerator,
@@ -140,6 +141,16 @@ class Catalog:
     def egress(self) -> Table[Egress]:
         """What data costs that leaves a region."""
         return self._table("egress", "egress price", Egress)
+
+    @cached_property
+    def data_formats(self) -> Table[DataFormat]:
+        """Forms in which the data of a training are stored, the usual one of each kind first."""
+        return self._table("data_formats", "data format", DataFormat)
+
+    @cached_property
+    def storage_tiers(self) -> Table[StorageTier]:
+        """What data are read from, and how fast."""
+        return self._table("storage_tiers", "storage tier", StorageTier)
 
     @cached_property
     def fabrics(self) -> Table[Fabric]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from capacity_tui.engine.cluster.level import Level
+from capacity_tui.engine.cluster.node_host import UNKNOWN_HOST, NodeHost
 from capacity_tui.engine.cluster.quotes import Quote
 from capacity_tui.engine.machine.curve import Curve
 from capacity_tui.engine.machine.facts import Provenance, Quantity
@@ -273,6 +274,7 @@ class Cluster:
         mix_reason: why these of several unlike devices are used; empty where there are no others.
         assumed: what was not given.
         host_memory_known: how the host memory came about.
+        host: what else stands beside the devices of a node.
     """
 
     device: Device
@@ -286,6 +288,7 @@ class Cluster:
     mix_reason: str = ""
     assumed: tuple[str, ...] = ()
     host_memory_known: Provenance = field(default_factory=lambda: Provenance("assumed", "nothing tells"))
+    host: NodeHost = UNKNOWN_HOST
 
     @property
     def per_node(self) -> Number:

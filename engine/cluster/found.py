@@ -21,6 +21,7 @@ from capacity_tui.engine.cluster.fabric import (
     machine_network,
     usual_network,
 )
+from capacity_tui.engine.cluster.node_host import UNKNOWN_HOST, NodeHost, instance_host
 from capacity_tui.engine.errors import CatalogError, Place, PlanError
 from capacity_tui.engine.machine.facts import Provenance
 
@@ -41,6 +42,7 @@ class Found:
         instance: the cloud instance it belongs to.
         assumed: what was not found.
         host_memory_known: how the host memory came about.
+        host: what else stands beside the devices of a node.
         is_joined: whether these devices reach others at all; slices of a device do not.
         is_one_machine: whether all of them sit in one machine.
         parts: the groups of unlike devices that these stand for.
@@ -59,6 +61,7 @@ class Found:
     instance: Instance | None = None
     assumed: tuple[str, ...] = ()
     host_memory_known: Provenance = UNTOLD
+    host: NodeHost = UNKNOWN_HOST
     is_joined: bool = True
     is_one_machine: bool = False
     parts: tuple[Found, ...] = ()
@@ -108,6 +111,7 @@ def _instance(row: Instance, catalog: Catalog) -> Found:
         host_memory_bytes=row.memory_gb * 2**30 / row.sold_devices if row.memory_gb else None,
         instance=row,
         host_memory_known=told,
+        host=instance_host(row),
     )
 
 

@@ -12,6 +12,7 @@ from capacity_tui.engine.cluster.fabric import machine_network
 from capacity_tui.engine.cluster.found import Found
 from capacity_tui.engine.cluster.measured_here import with_measured
 from capacity_tui.engine.cluster.mixed import combined
+from capacity_tui.engine.cluster.node_host import machine_host
 from capacity_tui.engine.cluster.own_processor import own_processor
 from capacity_tui.engine.cluster.usable import UsableDevice, slice_of, usable_devices
 from capacity_tui.engine.machine.facts import Provenance
@@ -39,10 +40,14 @@ def detected(machine: Machine, catalog: Catalog, mixed: Mixed = "best") -> Found
     if usable:
         found = combined([_group(alike, machine, catalog) for alike in _alike(usable)], mixed)
         host = memory / found.devices if memory else None
-        return replace(found, host_memory_bytes=host, host_memory_known=told, assumed=unmatched)
+        beside = machine_host(machine, found.devices)
+        return replace(found, host_memory_bytes=host, host_memory_known=told, assumed=unmatched, host=beside)
     processor = with_measured(own_processor(machine, catalog), machine.measured)
     network = machine_network(catalog)
-    return Found(processor, 1, 1, network, host_memory_bytes=memory, assumed=unmatched, host_memory_known=told)
+    beside = machine_host(machine, 1)
+    return Found(
+        processor, 1, 1, network, host_memory_bytes=memory, assumed=unmatched, host_memory_known=told, host=beside
+    )
 
 
 def _alike(usable: Sequence[UsableDevice]) -> Iterator[list[UsableDevice]]:

@@ -120,6 +120,7 @@ def resolve_cluster(
             *price_assumptions(price, pricing, by_device),
         ),
         host_memory_known=_given("host_memory_gib") if "host_memory_gib" in spec else found.host_memory_known,
+        host=found.host,
     )
 
 

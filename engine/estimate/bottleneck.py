@@ -128,8 +128,8 @@ def bottleneck(
 ) -> Bottleneck:
     """Return what limits each run: memory capacity, or what most of a step goes to.
 
-    That is communication, the host that launches kernels, or the kernels themselves: then their arithmetic or their
-    memory traffic.
+    That is the arrival of data, communication, the host that launches kernels, or the kernels themselves: then their
+    arithmetic or their memory traffic.
 
     Args:
         totals: arithmetic and memory of the kernels.
@@ -141,9 +141,12 @@ def bottleneck(
     computing, moving = kernel_seconds(totals, parts)
     network = added(parts.get(part, 0.0) for part in NETWORK)
     overhead = parts.get("overhead", 0.0)
+    late = parts.get("input", 0.0)
     beside = np.maximum(network, overhead) > computing + moving
     kinds: dict[BottleneckKind, object] = {
         "capacity": False if held is None else ~held,
+        # The devices wait for data as soon as these take longer than all the rest: nothing else then sets the pace.
+        "input": np.greater(late, LEAST_TOLD * (computing + moving + network + overhead)),
         "network": beside & np.greater_equal(network, overhead),
         "overhead": beside,
         "compute": np.greater_equal(computing, moving),

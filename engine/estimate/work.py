@@ -20,6 +20,7 @@ Part = Literal[
     "data_parallel",
     "optimizer",
     "overhead",
+    "input",
     "idle",
 ]
 Direction = Literal["forward", "backward", "recompute", "step"]
@@ -256,6 +257,23 @@ class Served:
 
 
 @dataclass(frozen=True, slots=True)
+class Delivery:
+    """How the data of one iteration arrive at the devices.
+
+    Attributes:
+        arriving: seconds in which they arrive.
+        hidden: 1 where that goes on beside the work of the iteration before, else 0.
+        reading: seconds in which they are read.
+        decoding: seconds in which processor cores decode them.
+    """
+
+    arriving: Number
+    hidden: Number
+    reading: Number
+    decoding: Number
+
+
+@dataclass(frozen=True, slots=True)
 class Work:
     """Everything a family of models says about one run; time, money and power follow from it alone.
 
@@ -284,6 +302,7 @@ class Work:
         served: the requests, where the work answers any.
         details: further figures, by result key.
         allocated: sum of the memory, where it is known without its parts; None where they are added up.
+        delivery: how its data arrive; None where the plan says nothing of them, and they are there in time.
     """
 
     facts: ModelFacts
@@ -309,6 +328,7 @@ class Work:
     served: Served | None = None
     details: Mapping[str, Number] = field(default_factory=dict)
     allocated: Number | None = None
+    delivery: Delivery | None = None
 
     @property
     def operators(self) -> tuple[Operator, ...]:

@@ -127,6 +127,11 @@ CONDITIONS: Mapping[Condition, Need] = {
     "unlike devices": Need("needs unlike devices", lambda here: not _may_be_unlike(here.plan)),
     "reports": Need("changes no figure; it is for reports", lambda _: True),
     "watched": Need("changes no figure; it is for runs that are watched or guarded", lambda _: True),
+    "stated data": Need(
+        "needs a format, a source or a read rate of the data: without one reading takes no time",
+        lambda here: not here.plan.data.is_stated,
+    ),
+    "loader": Need("changes no figure; files of frameworks and storage plan have it", lambda _: True),
     "matrices": Need("trees multiply no matrices", lambda here: here.plan.model.name in TREES),
 }
 """Without what a field changes nothing, by the names that fields give."""
@@ -196,7 +201,9 @@ def given_in_vain(here: Circumstances) -> Iterator[tuple[str, str]]:
 
 def _is_read(section: str, task: str) -> bool:
     """Whether a task reads a section at all."""
-    return not ((section == "training" and task in ("infer", "fit")) or (section == "inference" and task != "infer"))
+    if section == "inference":
+        return task == "infer"
+    return section not in ("training", "data") or task not in ("infer", "fit")
 
 
 def _has_full_precision(plan: Plan, catalog: Catalog) -> bool:

@@ -16,8 +16,8 @@ _TRAINING, _INFERENCE, _PARALLELISM = "training", "inference", "parallelism"
 def placeholders() -> Mapping[str, object]:
     """Return what each field that the modes may choose holds while its value is still being chosen.
 
-    The model is none of them: it is chosen before everything else. Nor is what no estimate depends on, which follows
-    when all else is chosen.
+    The model is none of them: it is chosen before everything else. Nor is what no estimate depends on, or what is chosen
+    last, both of which follow when all else is chosen.
     """
     known = ((path, entry) for path, entry in all_fields().items() if _is_estimated(entry.knob))
     held = {
@@ -26,6 +26,12 @@ def placeholders() -> Mapping[str, object]:
         if not path.startswith(MODEL)
     }
     return {**held, **dict.fromkeys(automatic_parameters())}
+
+
+@cache
+def chosen_last() -> tuple[str, ...]:
+    """Return the fields that the modes choose once everything else stands."""
+    return paths_where(_is_chosen_last)
 
 
 @cache
@@ -65,11 +71,15 @@ def broadcast_numbers() -> tuple[str, ...]:
 
 
 def _is_estimated(knob: Knob) -> bool:
-    return knob.automatic and knob.role != "running"
+    return knob.automatic and knob.role != "running" and not knob.chosen_last
 
 
 def _is_broadcast(knob: Knob) -> bool:
     return knob.broadcasts
+
+
+def _is_chosen_last(knob: Knob) -> bool:
+    return knob.chosen_last
 
 
 def _is_open_job(knob: Knob) -> bool:
@@ -77,7 +87,7 @@ def _is_open_job(knob: Knob) -> bool:
 
 
 def _is_searched(knob: Knob) -> bool:
-    return knob.automatic and knob.role == "setting" and knob.keeps_result and knob.group != _INFERENCE
+    return _is_estimated(knob) and knob.role == "setting" and knob.keeps_result and knob.group != _INFERENCE
 
 
 def _is_model_size(knob: Knob) -> bool:

@@ -22,12 +22,13 @@ _RUNNING = ("watch", "recovery", "recovery.battery")
 _REPORTED = ("scalability", "report")
 # Sections that matter for a task, in the order they are shown.
 SECTIONS = {
-    "train": ("model", "", "training", "parallelism", "hardware", "pricing", *_RUNNING, *_REPORTED),
+    "train": ("model", "", "training", "data", "parallelism", "hardware", "pricing", *_RUNNING, *_REPORTED),
     "finetune": (
         "model",
         "",
         "training",
         "training.adapter",
+        "data",
         "parallelism",
         "hardware",
         "pricing",

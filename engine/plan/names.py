@@ -44,6 +44,7 @@ _OFFERED: Mapping[str, Callable[[Catalog], Mapping[str, str]]] = {
     "format of weights": lambda facts: {id_: row.name for id_, row in facts.quantizations.items() if row.offered},
     "format of the cache": lambda facts: {id_: row.name for id_, row in facts.quantizations.items() if row.kv_cache},
     "region": lambda facts: {id_: row.name for id_, row in facts.regions.items()},
+    "data format": lambda facts: {id_: row.name for id_, row in facts.data_formats.items()},
     # An engine with several back ends has a row for each.
     "engine": lambda facts: {row.engine: row.name for row in facts.engines.values() if row.id != UNNAMED_ENGINE},
 }
@@ -55,6 +56,7 @@ _CLOSED = {
     "optimizer",
     "attention kernel",
     "format of the cache",
+    "data format",
 }
 # Kinds of which names may also stand for a row of their own making.
 _FOUND: Mapping[str, Callable[[str, Catalog], object]] = {

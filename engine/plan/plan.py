@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.catalog.rows.levels import LevelRow
 from capacity_tui.engine.plan.sections.adapter import Adapter
+from capacity_tui.engine.plan.sections.data import DataSection
 from capacity_tui.engine.plan.sections.inference import InferenceSection
 from capacity_tui.engine.plan.sections.parallelism import GROUPS_FOLLOW, REPLICAS_FOLLOW, ParallelismSection
 from capacity_tui.engine.plan.sections.pricing import PricingSection
@@ -25,6 +26,7 @@ from capacity_tui.engine.units import devices_in_words
 __all__ = [
     "AUTO",
     "Adapter",
+    "DataSection",
     "HardwareSection",
     "InferenceSection",
     "ModelSection",
@@ -321,6 +323,7 @@ class Plan(Section):
     inference: InferenceSection = InferenceSection()
     parallelism: ParallelismSection = ParallelismSection()
     hardware: HardwareSection = HardwareSection()
+    data: DataSection = DataSection()
     scalability: ScalabilitySection = ScalabilitySection()
     pricing: PricingSection = PricingSection()
     watch: WatchSection = WatchSection()
@@ -348,6 +351,6 @@ class Plan(Section):
                 found = getattr(found, part)
         return found
 
-    def data(self) -> dict[str, Any]:
+    def plain_data(self) -> dict[str, Any]:
         """Return the plan as plain data, the form of the plan file; without the plans beside it."""
         return self.model_dump(mode="json", exclude={"scenarios"})

@@ -28,7 +28,7 @@ def audit_as_dict(audit: Audit) -> dict[str, object]:
     imported, answer = audit.imported, audit.answer
     return {
         "files": [{"file": each.file, "tool": each.tool.name} for each in imported.readings],
-        "plan": (answer.plan if answer else imported.plan).data(),
+        "plan": (answer.plan if answer else imported.plan).plain_data(),
         "settings": [_setting(path, said) for path, said in imported.said.items()],
         "fits": answer.estimate.fits if answer else False,
         "verdict": answer.estimate.verdict.value if answer else "cannot run",

@@ -61,7 +61,7 @@ def result_as_dict(plan: Plan, estimate: Estimate) -> dict[str, object]:
         estimate: what was computed for it.
     """
     result = {
-        "plan": plan.data(),
+        "plan": plan.plain_data(),
         "fits": estimate.fits,
         "verdict": estimate.verdict.value,
         "model": _model(estimate),

@@ -65,7 +65,7 @@ def own_run(plan: Plan, step_seconds: float | None, peak_bytes: float | None) ->
     """
     if step_seconds is None and peak_bytes is None:
         raise PlanError("nothing was measured", hint="give --step-seconds, --peak-gib or --log")
-    return OwnRun(plan.data(), step_seconds, peak_bytes, today())
+    return OwnRun(plan.plain_data(), step_seconds, peak_bytes, today())
 
 
 def resolved_run(plan: Plan, catalog: Catalog, machine: Machine) -> ResolvedPlan:

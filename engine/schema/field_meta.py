@@ -66,6 +66,8 @@ Condition = Literal[
     "unlike devices",
     "reports",
     "watched",
+    "stated data",
+    "loader",
 ]
 """Without what a field changes nothing: the conditions of these names are in ``engine/plan/applying.py``."""
 
@@ -110,6 +112,7 @@ class Knob:
         keeps_result: whether model and answers are the same whatever its value, which costs time or memory alone.
         resolved_from_others: whether its default follows from other fields.
         chosen_for: tasks in which the modes choose the value also where the plan gives none.
+        chosen_last: whether the modes choose it once everything else stands, from what the run then needs.
         placeholder: what it holds while its value is still being chosen; None for its default.
         broadcasts: whether one estimate takes many values of it as an array.
         catalogue: catalogue that a value is picked from; empty for none.
@@ -137,6 +140,7 @@ class Knob:
     keeps_result: bool = False
     resolved_from_others: bool = False
     chosen_for: tuple[str, ...] = ()
+    chosen_last: bool = False
     placeholder: object = None
     broadcasts: bool = False
     catalogue: str = ""

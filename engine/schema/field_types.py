@@ -18,6 +18,7 @@ TRAINED = ("train", "finetune")
 LARGEST_COUNT = 10**7
 LARGEST_TOKENS = 1e18
 LARGEST_DURATION = 1e7
+LARGEST_WHOLE = 10**9
 
 
 def _count(value: object) -> object:
@@ -53,6 +54,9 @@ def _duration(value: object) -> object:
 Count: TypeAlias = Annotated[int, BeforeValidator(_count), Field(ge=1, le=LARGEST_COUNT)]
 Amount: TypeAlias = Annotated[float, BeforeValidator(_amount), Field(gt=0, le=LARGEST_TOKENS, allow_inf_nan=False)]
 AutoCount: TypeAlias = Annotated[Count | Literal["auto"], BeforeValidator(_count)]
+WholeNumber: TypeAlias = Annotated[int, BeforeValidator(_count), Field(ge=0, le=LARGEST_WHOLE)]
+"""A count that may be none at all."""
+AutoWholeNumber: TypeAlias = Annotated[WholeNumber | Literal["auto"], BeforeValidator(_count)]
 AutoAmount: TypeAlias = Annotated[Amount | Literal["auto"], BeforeValidator(_amount)]
 Length: TypeAlias = Annotated[int, BeforeValidator(_length), Field(ge=1, le=LARGEST_COUNT)]
 """Tokens of one sequence, where ``4k`` is 4096 as in the names of models; counts of tokens are decimal."""

@@ -23,7 +23,7 @@ from tests.plans import SERVING, TRAINING, plan_of
 
 MLP = {"task": "train", "model.name": "mlp", "model.spec": {"d_in": 512, "layers": [1024, 1024]},
        "hardware.name": "detected"}  # fmt: skip
-PLANS = [plan_of(base).data() for base in (TRAINING, SERVING, MLP)]
+PLANS = [plan_of(base).plain_data() for base in (TRAINING, SERVING, MLP)]
 CPU = "cpu-amd-epyc-9b14-4"
 
 
@@ -139,7 +139,7 @@ def test_what_is_no_such_file_is_one_line(content, tmp_path):
 def test_runs_are_shared_taken_and_kept_apart_by_device(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("CAPACITY_TUI_DATA", str(tmp_path / "one"))
     plan = tmp_path / "plan.json"
-    plan.write_text(json.dumps(plan_of(MLP).data()))
+    plan.write_text(json.dumps(plan_of(MLP).plain_data()))
     assert main(["calibrate", "--plan", str(plan), "--step-seconds", "0.05"]) == 0
     (own,) = History().find(Wanted(kinds=("run",)))
     History().keep(run_of(PLANS[0]))

@@ -63,7 +63,7 @@ def taken_through(plan: ResolvedPlan, folder: Path, tool: str | None = None) -> 
     assert {name: options_of(text) for name, text in written.items()} == {
         name: options_of(text) for name, text in files.items()
     }
-    before, after = (dict(fields({name: each.plan.data()[name] for name in RUNS})) for each in (plan, again))
+    before, after = (dict(fields({name: each.plan.plain_data()[name] for name in RUNS})) for each in (plan, again))
     return found, {path for path in before | after if before.get(path) != after.get(path)}
 
 

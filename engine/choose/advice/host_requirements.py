@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from capacity_tui.engine.cluster.node_host import network_bandwidth, roomiest_disk
 from capacity_tui.engine.estimate.estimate import Answer
 from capacity_tui.engine.estimate.result import Estimate
-from capacity_tui.engine.machine.machine import Disk, Machine
+from capacity_tui.engine.machine.machine import Machine
 from capacity_tui.engine.units import format_bytes, format_power, format_seconds
 
 # A checkpoint holds 16-bit weights, their fp32 copy and two fp32 states of Adam: bytes of one trained parameter.
@@ -15,7 +16,6 @@ KEPT_CHECKPOINTS = 3  # the one being written, the last one, and one to fall bac
 TOKEN_BYTES = 4.0  # token ids as data loaders keep them
 SUPPLY_LOAD = 0.8  # supplies are meant to run below this share of their rating for long
 BOARD_WATTS = 100.0  # mainboard, memory, disks and fans of a workstation
-NOT_LOCAL = ("tmpfs", "network")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +48,13 @@ def run_space(machine: Machine, found: Answer) -> RunSpace | None:
         return None
     data, checkpoints = kept_bytes(found.estimate)
     disk = roomiest_disk(machine)
-    speeds = [
-        card.speed_mbps.value for card in machine.networks if card.speed_mbps.value and card.up.value is not False
-    ]
+    bandwidth = network_bandwidth(machine)
     return RunSpace(
         checkpoint_bytes=checkpoints,
         data_bytes=data,
         mount=disk.mount if disk else "",
         free_bytes=float(disk.free_bytes.value or 0) if disk else 0.0,
-        download_seconds=data / (max(speeds) * 1e6 / 8) if speeds and data else None,
+        download_seconds=data / bandwidth if bandwidth and data else None,
     )
 
 
@@ -65,12 +63,6 @@ def kept_bytes(estimate: Estimate) -> tuple[float, float]:
     computation = estimate.computation
     tokens = float(computation.units_per_step * (computation.steps or 0)) if computation.unit == "token" else 0.0
     return tokens * TOKEN_BYTES, float(estimate.model.parameters) * CHECKPOINT_BYTES * KEPT_CHECKPOINTS
-
-
-def roomiest_disk(machine: Machine) -> Disk | None:
-    """Return the local disk with most free space."""
-    local = [disk for disk in machine.disks if disk.kind.value not in NOT_LOCAL and disk.free_bytes.value]
-    return max(local, key=lambda disk: disk.free_bytes.value or 0, default=None)
 
 
 def space_text(space: RunSpace) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.choose.advice.host_requirements import TOKEN_BYTES, roomiest_disk, run_space, space_text
+from capacity_tui.engine.choose.advice.host_requirements import TOKEN_BYTES, run_space, space_text
 from capacity_tui.engine.choose.whatif.deltas import effect_text, saves
 from capacity_tui.engine.cluster.catalogue_devices import PCIE_LANE_GBS
+from capacity_tui.engine.cluster.node_host import roomiest_disk
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate.bottleneck import bottleneck_text
 from capacity_tui.engine.estimate.estimate import Answer, estimate_plan

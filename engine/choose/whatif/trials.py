@@ -16,6 +16,7 @@ from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan.all_fields import all_fields, paths_where
 from capacity_tui.engine.plan.edit import edited, with_values
+from capacity_tui.engine.plan.field_lists import chosen_last
 from capacity_tui.engine.plan.plan import AUTO, Plan
 from capacity_tui.engine.schema.field_meta import Follows, Knob
 
@@ -83,9 +84,10 @@ def completed(case: EstimatedPlan, change: Mapping[str, object]) -> dict[str, ob
 
 
 def changed_plan(case: EstimatedPlan, change: Mapping[str, object]) -> Plan:
-    """Return the case's plan as an edit changes it; what resolves from other fields is resolved again."""
+    """Return the case's plan as an edit changes it; what resolves from others, or was chosen last, is so again."""
     resolving = paths_where(_resolves_from_others)
     given = {path: case.wanted.value(path) if case.gives(path) else None for path in resolving}
+    given |= {path: case.wanted.value(path) for path in chosen_last()}
     draft = edited(with_values(case.plan, given), change, case.catalog).plan
     values: dict[str, object] = {}
     batch = case.plan.training.global_batch

@@ -8,6 +8,8 @@ from typing import Literal
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.counts import counted
 from capacity_tui.engine.cluster.cluster import Cluster
+from capacity_tui.engine.estimate.data.content import is_of_images, network_content
+from capacity_tui.engine.estimate.data.supply import supply_of
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.networks.memory import network_memory
 from capacity_tui.engine.estimate.networks.operators import network_operators
@@ -59,6 +61,11 @@ def network_work(
     network = spec.network(catalog, family, trains=plan.task != "infer")
     run = network_run(plan, network, cluster, catalog)
     parts, host = network_memory(run)
+    supply = (
+        supply_of(plan, network_content(spec, network), cluster, catalog)
+        if run.trains and plan.data.is_stated
+        else None
+    )
     parameters, flops, reach = float(network.parameters), float(network.flops), cluster.device.efficiency
     return Work(
         facts=ModelFacts(parameters, parameters, flops, "sample", spec.complexity, _samples(spec)),
@@ -83,14 +90,15 @@ def network_work(
         model_flops_per_step=run.global_batch * (flops + run.trains * (TRAINING_FLOPS - 1.0) * network.trained_flops),
         peak_flops=run.peak,
         method=METHOD,
-        assumed=cluster.assumed,
+        assumed=cluster.assumed if supply is None else (*cluster.assumed, *supply.assumed),
         state_bytes=(lambda: parts["weights"] + parts["optimizer"] + host) if run.trains else None,
+        delivery=None if supply is None else supply.delivery(run.global_batch),
     )
 
 
 def _samples(spec: NetworkSpec) -> Literal["images", "samples"]:
     """Return what the samples of a network are called, by the parameters that networks over images have."""
-    return "images" if {"image_size", "image_h"} & type(spec).model_fields.keys() else "samples"
+    return "images" if is_of_images(spec) else "samples"
 
 
 def _collectives(run: NetworkRun) -> Iterator[Collective]:

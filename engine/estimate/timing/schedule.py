@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from capacity_tui.engine.estimate.data.rates import input_seconds
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.timing.passes import PhaseTime, pass_time, total
 from capacity_tui.engine.estimate.timing.roofline import operator_seconds
@@ -254,7 +255,15 @@ def _exposed(collective: Collective, rooms: Mapping[str, Room], forward: Number)
 
 
 def step_time(work: Work) -> StepTime:
-    """Return the time of one iteration of some work: that of its phases, as often as each runs."""
+    """Return the time of one iteration of some work: that of its phases, as often as each runs, and of late data."""
+    found = _working_time(work)
+    if work.delivery is None:
+        return found
+    waiting = input_seconds(work.delivery.arriving, work.delivery.hidden, found.seconds)
+    return StepTime(found.seconds + waiting, {**found.parts, "input": waiting}, found.phases)
+
+
+def _working_time(work: Work) -> StepTime:
     times = tuple(phase_time(phase) for phase in work.phases)
     if len(times) == 1:
         return StepTime(times[0].seconds, times[0].parts, times)

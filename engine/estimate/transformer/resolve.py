@@ -10,6 +10,8 @@ from capacity_tui.engine.catalog.rows.base import MIB
 from capacity_tui.engine.catalog.rows.scaling_laws import ScalingLaw
 from capacity_tui.engine.catalog.rows.software import Framework
 from capacity_tui.engine.cluster.cluster import Cluster
+from capacity_tui.engine.estimate.data.content import transformer_content
+from capacity_tui.engine.estimate.data.supply import supply_of
 from capacity_tui.engine.estimate.numerics import Numerics, mean_state_bytes, training_numerics
 from capacity_tui.engine.estimate.timing.attention import attention_kernel, attention_rates
 from capacity_tui.engine.estimate.transformer.choices import Adapted, AdapterInputs, Recompute, Unpacking
@@ -238,6 +240,7 @@ def transformer_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catal
         quantized=float(0.0 < frozen < numerics.element_bytes),
         unpacking=_unpacking(base_format(training), frozen, numerics.element_bytes, catalog),
         law=_law(plan, shape, catalog),
+        supply=supply_of(plan, transformer_content(plan, shape), cluster, catalog) if plan.data.is_stated else None,
         offload_optimizer=float(parallel.offload in {"optimizer", "parameters"}),
         offload_parameters=float(parallel.offload == "parameters"),
         document=float(training.document_tokens or 0),

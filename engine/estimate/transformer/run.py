@@ -8,6 +8,7 @@ import numpy as np
 
 from capacity_tui.engine.catalog.rows.scaling_laws import ScalingLaw
 from capacity_tui.engine.cluster.cluster import Cluster
+from capacity_tui.engine.estimate.data.supply import Supply
 from capacity_tui.engine.estimate.timing.attention import AttentionRates
 from capacity_tui.engine.estimate.transformer.choices import Adapted, AdapterInputs, Recompute, Unpacking
 from capacity_tui.engine.estimate.transformer.documents import attended_tokens
@@ -123,6 +124,7 @@ class TransformerRun:
         predicted: tokens of a sequence whose logits over the vocabulary the loss reads, all where there are more.
         dropout_passes: passes over a tensor that dropout takes, each way; 0 without it.
         law: what tokens teach a model of its kind; None where no law says, and for models that are not new.
+        supply: how its data reach the devices; None where the plan says nothing of them.
         context_swap, context_gather: 1 where context parallelism swaps tokens for heads, or gathers keys and values.
     """
 
@@ -182,6 +184,7 @@ class TransformerRun:
     predicted: Number = np.inf
     dropout_passes: Number = 0.0
     law: ScalingLaw | None = None
+    supply: Supply | None = None
     context_swap: Number = 0.0
     context_gather: Number = 0.0
 

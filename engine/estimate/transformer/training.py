@@ -99,6 +99,7 @@ def training_work(run: TransformerRun, steps: Number | None) -> Work:
         assumed=(*run.cluster.assumed, *run.shape.assumed, *_assumed(run, chosen)),
         state_bytes=partial(_state_bytes, run, memory),
         details=learns,
+        delivery=None if run.supply is None else run.supply.delivery(units),
     )
 
 
@@ -132,3 +133,5 @@ def _assumed(run: TransformerRun, chosen: TransformerRun) -> Iterator[str]:
         yield "linear layers in 16 bits: casts to the narrow type would cost more than its products save"
     if any_true(run.newton_schulz_steps > 0):
         yield WHOLE_MATRICES
+    if run.supply is not None:
+        yield from run.supply.assumed

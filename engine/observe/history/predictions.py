@@ -32,7 +32,7 @@ def entry_of(
     """
     return RunRecord(
         kind=kind,
-        plan=answer.plan.data(),
+        plan=answer.plan.plain_data(),
         machine={**this_host(), "hardware": _hardware(answer)},
         predicted=_predicted(answer),
         actual=actual or {},

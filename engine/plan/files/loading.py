@@ -72,7 +72,7 @@ def plan_from_text(text: str, name: str) -> Plan:
 
 
 def plan_from_data(data: object, name: str | None = None) -> Plan:
-    """Return the plan of plain data, as ``Plan.data`` returns it or a file holds it.
+    """Return the plan of plain data, as ``Plan.plain_data`` returns it or a file holds it.
 
     Raises:
         PlanError: the data are not a plan.
