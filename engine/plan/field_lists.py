@@ -16,8 +16,8 @@ _TRAINING, _INFERENCE, _PARALLELISM = "training", "inference", "parallelism"
 def placeholders() -> Mapping[str, object]:
     """Return what each field that the modes may choose holds while its value is still being chosen.
 
-    The model is none of them: it is chosen before everything else. Nor is what no estimate depends on, or what is chosen
-    last, both of which follow when all else is chosen.
+    The model is none of them: it is chosen before everything else. Nor is what no estimate depends on, or what is
+    chosen last, both of which follow when all else is chosen.
     """
     known = ((path, entry) for path, entry in all_fields().items() if _is_estimated(entry.knob))
     held = {

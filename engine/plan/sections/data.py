@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, model_validator
 
 from capacity_tui.engine.schema.field_meta import Knob
 from capacity_tui.engine.schema.field_types import (
@@ -16,6 +16,7 @@ from capacity_tui.engine.schema.field_types import (
     AutoWholeNumber,
     Section,
     SpecValue,
+    WholeNumber,
 )
 
 MOST_WORKERS = 1024
@@ -116,7 +117,7 @@ class DataSection(Section):
         ),
     ] = AUTO
     workers: Annotated[
-        AutoWholeNumber,
+        Annotated[WholeNumber, Field(le=MOST_WORKERS)] | Literal["auto"],
         Knob(
             "Loader workers",
             "integer",
@@ -135,7 +136,7 @@ class DataSection(Section):
         ),
     ] = AUTO
     prefetch: Annotated[
-        AutoWholeNumber,
+        Annotated[WholeNumber, Field(le=MOST_WORKERS)] | Literal["auto"],
         Knob(
             "Prefetched",
             "integer",
@@ -193,14 +194,12 @@ class DataSection(Section):
         """Whether the plan says how or where its data lie, so that reading them is a term of its time."""
         return self.format != AUTO or self.source != "local" or self.read_gbs is not None
 
-    @field_validator("phases")
-    @classmethod
-    def _a_whole(cls, phases: tuple[DataPhase, ...] | Literal["auto"]) -> tuple[DataPhase, ...] | Literal["auto"]:
-        if phases and phases != AUTO:
-            whole = sum(phase.share for phase in phases)
+    @model_validator(mode="after")
+    def _a_whole(self) -> DataSection:
+        if self.phases and self.phases != AUTO:
+            whole = sum(phase.share for phase in self.phases)
             if abs(whole - 1.0) > SHARES_ROUNDED:
-                raise ValueError(f"the shares of the phases add up to {whole:g}: allowed is 1")
-            names = [phase.name for phase in phases]
-            if len(set(names)) < len(names):
+                raise ValueError(f"the shares of the phases add up to {whole:g}: let them add up to 1")
+            if len({phase.name for phase in self.phases}) < len(self.phases):
                 raise ValueError("two phases have one name: give each its own")
-        return phases
+        return self
