@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
-from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import TypeVar
@@ -52,12 +51,12 @@ from capacity_tui.engine.catalog.rows.software import Coefficient, Efficiency, F
 from capacity_tui.engine.catalog.rows.weight_kernels import WeightKernel
 from capacity_tui.engine.catalog.rows.workloads import ModelSize, Workload, WorkloadSet
 from capacity_tui.engine.catalog.table import Table
+from capacity_tui.engine.catalog.table_files import own_files, shipped_files
 from capacity_tui.engine.errors import CapacityError, CatalogError
 from capacity_tui.engine.files import config_folder
 
 RowT = TypeVar("RowT", bound=Row)
 
-_PACKAGE = "capacity_tui.profiles"
 _ALIASES = "aliases"
 UNNAMED_ENGINE = "unnamed-engine"
 """Row of serving software that nothing is known about."""
@@ -352,7 +351,7 @@ class Catalog:
     def _parts(self, folder: str) -> tuple[Sequence[Traversable], Sequence[Path], Mapping[str, str]]:
         """Return the shipped files, the user's files and the aliases of a table."""
         aliases = {**self._aliases[0].get(folder, {}), **self._said.aliases.get(folder, {})}
-        return _shipped_files(folder), self._own_files(folder), aliases
+        return shipped_files(folder), own_files(self.user_directory, folder), aliases
 
     @cached_property
     def _said(self) -> Said:
@@ -367,14 +366,10 @@ class Catalog:
         }
         return read_fleet_files(self.fleet_files, Known(plain.instances, plain.accelerators, ids))
 
-    def _own_files(self, stem: str) -> list[Path]:
-        alone = self.user_directory / f"{stem}.yaml"
-        return [*([alone] if alone.exists() else []), *sorted((self.user_directory / stem).glob("*.yaml"))]
-
     @cached_property
     def _aliases(self) -> tuple[dict[str, dict[str, str]], tuple[CapacityError, ...]]:
         """Aliases by table, and the problems of the user's own."""
-        return read_aliases(parse_shipped(_shipped_files(_ALIASES)[0]), self._own_files(_ALIASES))
+        return read_aliases(parse_shipped(shipped_files(_ALIASES)[0]), own_files(self.user_directory, _ALIASES))
 
 
 def load_catalog(user_directory: Path | None = None, fleet_files: Path | None = None) -> Catalog:
@@ -396,13 +391,3 @@ def _load(user_directory: Path | None, fleet_files: Path | None) -> Catalog:
     home = config_folder()
     found = fleet_files_in(user_directory) if user_directory else fleet_files_below(home)
     return Catalog(user_directory or home / "catalog", [*found, *(fleet_files_at(fleet_files) if fleet_files else ())])
-
-
-def _shipped_files(stem: str) -> list[Traversable]:
-    """Return the packaged file of a table, or the files of its folder."""
-    profiles = files(_PACKAGE)
-    alone = profiles / f"{stem}.yaml"
-    if alone.is_file():
-        return [alone]
-    found = [file for file in (profiles / stem).iterdir() if file.name.endswith(".yaml")]
-    return sorted(found, key=lambda file: file.name)
