@@ -1,0 +1,274 @@
+"""What is done next about a run in trouble: one bounded change of its plan, or nothing. Nothing is run here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from capacity_tui.engine.catalog import Catalog, load_catalog
+from capacity_tui.engine.choose.advice.recommendations import remedies
+from capacity_tui.engine.choose.whatif.trials import EstimatedPlan, Trial, re_estimate
+from capacity_tui.engine.estimate.estimate import Answer
+from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.observe.guard.failures import Failure
+from capacity_tui.engine.observe.guard.step import Step, Taken, restarts_of
+from capacity_tui.engine.plan.all_fields import all_fields
+from capacity_tui.engine.units import format_bytes, format_percent
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.machine.machine import Machine
+
+LEAST_SAVED = 0.05
+"""Share of the estimated memory that a step has to save, so that it is worth a restart."""
+GROWN_BELOW = 0.9
+"""Share of what the plan calls full that a larger micro-batch must stay below: between both, nothing moves."""
+MOST_GROWN = 2
+"""How often one micro-batch is grown back to at most."""
+RESERVED, HOST, STEP = "memory.reserved_bytes", "memory.host_bytes", "computation.step_seconds"
+MICRO_BATCH, GLOBAL_BATCH = "training.micro_batch", "training.global_batch"
+# Remedies of the plan by the pieces of advice that have the same change.
+_ADVICE: Mapping[str, str] = {
+    "micro_batch": "smaller_micro_batch",
+    "checkpointing": "checkpointing",
+    "precision": "mixed_precision",
+    "offload": "offload",
+    "sequence": "sequence_length",
+}
+_VISIBLE = "CUDA_VISIBLE_DEVICES"
+
+Change: TypeAlias = Mapping[str, object]
+
+
+def next_step(
+    answer: Answer,
+    failure: Failure,
+    taken: Taken = (),
+    machine: Machine | None = None,
+    catalog: Catalog | None = None,
+) -> Step | None:
+    """Return what is done next about a run in trouble, as its plan wants it; None where it is only told.
+
+    Args:
+        answer: the plan as the run has it, filled in and estimated.
+        failure: why it ended, or is about to.
+        taken: steps of this run so far, the newest last.
+        machine: the machine it runs on, where its plan does not name one.
+        catalog: facts.
+    """
+    recovery, facts = answer.plan.recovery, catalog or load_catalog()
+    most = recovery.max_restarts if isinstance(recovery.max_restarts, int) else 0
+    is_live = failure.kind == "memory_pressure"
+    if not is_live and restarts_of(taken) >= most:
+        return None
+    case = EstimatedPlan(answer.plan, answer.resolved, answer.estimate, facts, machine)
+    if failure.kind in ("out_of_memory", "memory_pressure"):
+        return _less_memory(case, failure)
+    if failure.kind == "device_lost":
+        return _fewer_devices(case, failure)
+    if failure.kind == "unstable" and recovery.unstable == "accumulate":
+        return _more_accumulation(case, failure)
+    if failure.kind == "hang" and recovery.hang == "restart":
+        reason = f"started again as it was: {failure.name}"
+        return Step("hang", "restart", {}, {}, answer, reason)
+    return None
+
+
+def grown(
+    answer: Answer, wanted: int, used_share: float, taken: Taken = (), catalog: Catalog | None = None
+) -> Step | None:
+    """Return the step back to a larger micro-batch where memory has become free; None where it has not.
+
+    A micro-batch that ended out of memory is not tried again, and none more often than twice.
+
+    Args:
+        answer: the plan as the run has it, filled in and estimated.
+        wanted: the micro-batch that the run began with.
+        used_share: share of the device's memory that is used at the peak of a step.
+        taken: steps of this run so far.
+        catalog: facts.
+    """
+    now, full_from = answer.plan.training.micro_batch, answer.plan.watch.memory_share
+    if not isinstance(now, int) or not isinstance(full_from, float) or now >= wanted:
+        return None
+    case = EstimatedPlan(answer.plan, answer.resolved, answer.estimate, catalog or load_catalog())
+    trial = _whole_steps(case, {MICRO_BATCH: min(2 * now, wanted)})
+    if trial is None:
+        return None
+    larger = trial.resolved.plan.training.micro_batch
+    failed = [step for step in taken if step.get("trouble") == "out_of_memory"]
+    if any(_micro_batch(step, "before") == larger for step in failed):
+        return None
+    if (
+        sum(1 for step in taken if step.get("remedy") == "grow" and _micro_batch(step, "change") == larger)
+        >= MOST_GROWN
+    ):
+        return None
+    expected = used_share * _figure(trial.estimate, RESERVED) / _figure(answer.estimate, RESERVED)
+    if expected > full_from * GROWN_BELOW:
+        return None
+    why = f"{format_percent(used_share)} of memory is used, {format_percent(expected)} are expected then"
+    return _step(case, Failure("memory_pressure", why), "grow", trial, restarts=False)
+
+
+def _micro_batch(step: Mapping[str, object], where: str) -> object:
+    values = step.get(where)
+    return values.get(MICRO_BATCH) if isinstance(values, Mapping) else None
+
+
+def _less_memory(case: EstimatedPlan, failure: Failure) -> Step | None:
+    """Return the first remedy of the plan's that saves enough; of one whose values all save too little, the most."""
+    wanted = case.plan.recovery.out_of_memory
+    is_live = failure.kind == "memory_pressure"
+    on_host = failure.where == "host" and case.resolved.cluster.device.kind != "cpu"
+    key = HOST if on_host else RESERVED
+    before, most = _figure(case.estimate, key), _room(case, key)
+    for remedy in () if wanted == "auto" else wanted:
+        if is_live and remedy != "micro_batch":
+            continue
+        changes = _of_host(case, remedy) if on_host else _changes(case, remedy)
+        trials = [trial for change in changes if (trial := _whole_steps(case, change)) is not None]
+        saving = [trial for trial in trials if _figure(trial.estimate, key) <= before * (1.0 - LEAST_SAVED)]
+        if saving:
+            enough = next((trial for trial in saving if _figure(trial.estimate, key) <= most), saving[-1])
+            return _step(case, failure, remedy, enough, restarts=not is_live)
+    return None
+
+
+def _whole_steps(case: EstimatedPlan, change: Change) -> Trial | None:
+    """Return a changed plan's estimate; None where such a plan cannot be, or cannot keep its global batch."""
+    trial = re_estimate(case, change)
+    if trial is None:
+        return None
+    training, parallel = trial.resolved.plan.training, trial.resolved.plan.parallelism
+    at_once = int(training.micro_batch) * int(parallel.dp or 1)
+    return trial if int(training.global_batch or at_once) % at_once == 0 else None
+
+
+def _changes(case: EstimatedPlan, remedy: str) -> Iterator[Change]:
+    """Yield the changes of a remedy, the gentlest first."""
+    plan = case.plan
+    if remedy == "processor":
+        yield from _to_processor(case)
+        return
+    for each in remedies(case):
+        if each.code == _ADVICE[remedy]:
+            more = {GLOBAL_BATCH: 2 * int(plan.training.global_batch or 1)} if remedy == "sequence" else {}
+            yield {**each.change, **more}
+    if remedy == "checkpointing" and plan.training.checkpointing not in ("none", "full"):
+        yield {"training.checkpointing": "full"}
+
+
+def _of_host(case: EstimatedPlan, remedy: str) -> Iterator[Change]:
+    """Yield what saves memory of the machine itself, in the place of remedies that save memory of its devices."""
+    if remedy == "offload" and case.plan.parallelism.offload != "none":
+        yield {"parallelism.offload": "none"}
+    workers = case.plan.value("data.workers") if "data.workers" in all_fields() else None
+    if remedy == "micro_batch" and isinstance(workers, int) and workers > 1:
+        yield {"data.workers": workers // 2}
+
+
+def _to_processor(case: EstimatedPlan) -> Iterator[Change]:
+    """Yield the change that takes a run to the processor of its machine, of which at least the kind must be known."""
+    if case.resolved.cluster.device.kind == "cpu":
+        return
+    told = case.machine.cpu.catalogue_id.value if case.machine is not None else None
+    usual = next(iter(case.catalog.processors))
+    one = {f"parallelism.{size}": 1 for size in ("tp", "pp", "cp", "ep")}
+    yield {"hardware.name": told or usual, **one, "parallelism.offload": "none"}
+
+
+def _fewer_devices(case: EstimatedPlan, failure: Failure) -> Step | None:
+    """Return the run on the most devices that are left, with the same global batch; else on the processor."""
+    wanted, devices = case.plan.recovery.device_lost, int(np.max(case.resolved.cluster.devices))
+    if wanted == "fewer" and case.resolved.cluster.device.kind != "cpu":
+        for count in range(devices - 1, 0, -1):
+            trial = _whole_steps(case, {"hardware.devices": count})
+            if trial is not None and trial.estimate.held is not False:
+                environment = _left(devices, count, failure.device)
+                return _step(case, failure, "fewer", trial, environment=environment)
+    if wanted in ("fewer", "processor"):
+        trials = (re_estimate(case, change) for change in _to_processor(case))
+        found = next((trial for trial in trials if trial is not None), None)
+        return None if found is None else _step(case, failure, "processor", found, environment={_VISIBLE: ""})
+    return None
+
+
+def _left(devices: int, count: int, lost: int | None) -> dict[str, str]:
+    """Return the variable by which a command sees the devices that are left, where it is known which is lost."""
+    if lost is None:
+        return {}
+    left = [device for device in range(devices) if device != lost]
+    return {_VISIBLE: ",".join(map(str, left[:count]))}
+
+
+def _more_accumulation(case: EstimatedPlan, failure: Failure) -> Step | None:
+    """Return the run from the checkpoint before, with twice the sequences a step and half the steps."""
+    training = case.plan.training
+    change: dict[str, object] = {GLOBAL_BATCH: 2 * int(training.global_batch or 1)}
+    if training.steps is not None:
+        change["training.steps"] = max(1, training.steps // 2)
+    trial = re_estimate(case, change)
+    return None if trial is None else _step(case, failure, "accumulate", trial, is_before=True)
+
+
+def _step(
+    case: EstimatedPlan,
+    failure: Failure,
+    remedy: str,
+    trial: Trial,
+    *,
+    restarts: bool = True,
+    is_before: bool = False,
+    environment: Mapping[str, str] | None = None,
+) -> Step:
+    before = {path: case.plan.value(path) for path in trial.change}
+    after = {path: trial.resolved.plan.value(path) for path in trial.change}
+    change = {path: value for path, value in after.items() if value != before[path]}
+    figures = {key: (_figure(case.estimate, key), _figure(trial.estimate, key)) for key in (RESERVED, STEP)}
+    return Step(
+        failure.kind,
+        remedy,
+        change,
+        {path: before[path] for path in change},
+        Answer(trial.resolved, trial.estimate),
+        _reason(failure, change, before, figures[RESERVED]),
+        figures,
+        "before" if is_before else "newest",
+        environment or {},
+        restarts,
+    )
+
+
+def _reason(failure: Failure, change: Change, before: Change, memory: tuple[float, float]) -> str:
+    """Return what is done and why, in a sentence."""
+    parts = [f"{_label(path)} {_word(before[path])} to {_word(value)}" for path, value in change.items()]
+    saved = f", {format_bytes(memory[0])} to {format_bytes(memory[1])} estimated" if memory[0] != memory[1] else ""
+    return f"{', '.join(parts)}{saved}: {failure.name}"
+
+
+def _label(path: str) -> str:
+    known = all_fields().get(path)
+    return path if known is None else known.knob.label
+
+
+def _word(value: object) -> str:
+    return "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _room(case: EstimatedPlan, key: str) -> float:
+    """Return the most that a run may take so that it stays below what the plan calls full."""
+    capacity, share = case.estimate.memory.capacity_bytes, case.plan.watch.memory_share
+    if key != RESERVED or capacity is None or not isinstance(share, float):
+        return np.inf
+    # It needed more than there was, whatever was estimated: what is estimated has to shrink as if it had been all.
+    estimated = max(1.0, _figure(case.estimate, key) / float(np.max(np.asarray(capacity))))
+    return share * _figure(case.estimate, key) / estimated
+
+
+def _figure(estimate: Estimate, key: str) -> float:
+    if key == STEP:
+        return float(np.max(np.asarray(estimate.computation.step_seconds.value)))
+    memory = estimate.memory
+    return float(np.max(np.asarray(memory.reserved_bytes.value if key == RESERVED else memory.host_bytes)))

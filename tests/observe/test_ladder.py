@@ -1,0 +1,159 @@
+"""What is done about a run in trouble: bounded, in the order of its plan, with the global batch kept."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Literal
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from capacity_tui.engine.choose.modes.modes import fill
+from capacity_tui.engine.estimate.estimate import Answer
+from capacity_tui.engine.observe.guard.failures import Failure
+from capacity_tui.engine.observe.guard.ladder import grown, next_step
+from capacity_tui.engine.observe.guard.step import Step
+from capacity_tui.engine.plan.files.loading import plan_from_text
+
+Mode = Literal["conservative", "balanced", "extreme"]
+MEMORY = Failure("out_of_memory", "CUDA ran out of memory", "device", "CUDA out of memory", 0)
+PRESSURE = Failure("memory_pressure", "memory is nearly full", "device")
+LOST = Failure("device_lost", "a device is gone", device=2)
+UNSTABLE = Failure("unstable", "the loss is no number")
+SMALL = """
+model: {name: gpt2}
+training: {tokens: 1e9, micro_batch: 8, global_batch: 32, seq_len: 1024, precision: fp32}
+hardware: {name: rtx-4090}
+"""
+MANY = """
+model: {name: llama-3.2-1b}
+training: {steps: 1000, micro_batch: 1, global_batch: 32, seq_len: 1024}
+hardware: {name: h100-sxm-80gb, devices: 8}
+"""
+
+
+@cache
+def filled(text: str, mode: Mode = "balanced", more: str = "") -> Answer:
+    found = fill(plan_from_text(text + more, "plan"), mode)
+    return Answer(found.resolved, found.estimate)
+
+
+def steps_until_the_end(answer: Answer, failure: Failure = MEMORY) -> list[Step]:
+    taken: list[Step] = []
+    while step := next_step(answer, failure, [each.data() for each in taken]):
+        taken.append(step)
+        answer = step.answer
+    return taken
+
+
+def test_out_of_memory_is_answered_in_the_order_of_the_plan_until_its_restarts_are_used() -> None:
+    taken = steps_until_the_end(filled(SMALL, "balanced", "recovery: {max_restarts: 6}"))
+    order = list(dict.fromkeys(step.remedy for step in taken))
+    # With one sequence and its activations checkpointed, a shorter precision saves less than a step is worth.
+    assert order == ["micro_batch", "checkpointing", "offload", "precision"]
+    for step in taken:
+        before, after = step.figures["memory.reserved_bytes"]
+        assert after < before
+        assert step.plan.training.global_batch == 32
+        assert "CUDA ran out of memory" in step.reason
+    assert taken[0].change["training.micro_batch"] in (1, 2, 4)
+    assert taken[-1].plan.parallelism.offload == "optimizer"
+
+
+@pytest.mark.parametrize(("mode", "most"), [("conservative", 5), ("balanced", 3), ("extreme", 0)])
+def test_a_mode_bounds_what_is_done(mode: Mode, most: int) -> None:
+    taken = steps_until_the_end(filled(SMALL, mode))
+    assert len(taken) <= most
+    assert bool(taken) is (most > 0)
+
+
+def test_the_plan_says_what_is_tried_and_in_which_order() -> None:
+    more = "recovery: {out_of_memory: [precision, micro_batch], max_restarts: 9}"
+    assert [step.remedy for step in steps_until_the_end(filled(SMALL, "extreme", more))][:2] == [
+        "precision",
+        "micro_batch",
+    ]
+    assert next_step(filled(SMALL, "balanced", "recovery: {out_of_memory: []}"), MEMORY) is None
+
+
+def test_shorter_sequences_keep_the_tokens_of_a_step_and_the_processor_comes_last() -> None:
+    more = "recovery: {out_of_memory: [sequence, processor]}"
+    text = SMALL.replace("seq_len: 1024", "seq_len: 4096")
+    step = next_step(filled(text, "balanced", more), MEMORY)
+    assert step is not None
+    assert (step.plan.training.seq_len, step.plan.training.global_batch) == (2048, 64)
+    last = next_step(filled(SMALL, "balanced", "recovery: {out_of_memory: [processor]}"), MEMORY)
+    assert last is None or last.answer.resolved.cluster.device.kind == "cpu"
+
+
+def test_memory_that_is_nearly_full_shrinks_the_micro_batch_alone_and_without_a_restart() -> None:
+    step = next_step(filled(SMALL), PRESSURE, [{"restarts": True}] * 10)
+    assert step is not None
+    assert (step.remedy, step.restarts) == ("micro_batch", False)
+    assert next_step(filled(MANY), PRESSURE) is None
+
+
+def test_a_micro_batch_grows_back_where_memory_is_free_and_never_to_one_that_failed() -> None:
+    shrunk = next_step(filled(SMALL), PRESSURE)
+    assert shrunk is not None
+    back = grown(shrunk.answer, 8, 0.2, [shrunk.data()])
+    assert back is not None
+    assert (back.remedy, back.restarts) == ("grow", False)
+    assert int(str(back.change["training.micro_batch"])) > int(str(shrunk.change["training.micro_batch"]))
+    assert grown(shrunk.answer, 8, 0.8, [shrunk.data()]) is None
+    assert grown(filled(SMALL), 8, 0.1) is None
+    grew = [back.data()] * 2
+    assert grown(shrunk.answer, 8, 0.2, grew) is None
+    failed = {"trouble": "out_of_memory", "before": {"training.micro_batch": back.change["training.micro_batch"]}}
+    assert grown(shrunk.answer, 8, 0.2, [failed]) is None
+
+
+def test_a_lost_device_leaves_as_many_as_divide_the_batch_then_the_processor() -> None:
+    step = next_step(filled(MANY), LOST)
+    assert step is not None
+    assert step.change["hardware.devices"] == 4
+    assert step.plan.training.global_batch == 32
+    assert step.environment == {"CUDA_VISIBLE_DEVICES": "0,1,3,4"}
+    alone = next_step(filled(SMALL), LOST)
+    assert alone is not None
+    assert alone.remedy == "processor"
+    assert alone.answer.resolved.cluster.device.kind == "cpu"
+    assert next_step(filled(MANY, "balanced", "recovery: {device_lost: stop}"), LOST) is None
+
+
+def test_an_unstable_run_goes_on_from_the_checkpoint_before_with_more_accumulation() -> None:
+    step = next_step(filled(MANY), UNSTABLE)
+    assert step is not None
+    assert step.checkpoint == "before"
+    assert (step.change["training.global_batch"], step.change["training.steps"]) == (64, 500)
+    assert step.plan.training.micro_batch == 1
+    assert next_step(filled(MANY, "extreme"), UNSTABLE) is None
+
+
+def test_a_hang_is_started_again_as_it_was_and_a_full_disk_is_only_told() -> None:
+    step = next_step(filled(SMALL), Failure("hang", "no step for a long time"))
+    assert step is not None
+    assert (step.remedy, dict(step.change)) == ("restart", {})
+    assert next_step(filled(SMALL), Failure("disk_full", "the disk is full")) is None
+
+
+def test_memory_of_the_machine_is_not_saved_on_its_devices() -> None:
+    host = Failure("out_of_memory", "the kernel killed it for memory", "host")
+    assert next_step(filled(SMALL), host) is None
+    offloading = SMALL + "parallelism: {offload: optimizer}\n"
+    step = next_step(filled(offloading), host)
+    assert step is not None
+    assert step.plan.parallelism.offload == "none"
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.sampled_from([MEMORY, PRESSURE, LOST, UNSTABLE]), st.integers(0, 4), st.sampled_from([SMALL, MANY]))
+def test_every_step_can_be_told_as_plain_data_and_made_by_an_edit(failure: Failure, restarts: int, text: str) -> None:
+    step = next_step(filled(text), failure, [{"restarts": True}] * restarts)
+    if step is None:
+        return
+    assert restarts < 3 or failure is PRESSURE
+    assert set(step.change) == set(step.before)
+    assert all(step.plan.value(path) == value for path, value in step.change.items())
+    assert step.data()["reason"] == step.reason
