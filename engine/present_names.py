@@ -103,6 +103,8 @@ from capacity_tui.engine.present.side_by_side_pages import comparison_tables as 
 from capacity_tui.engine.present.side_by_side_pages import write_comparison as write_comparison
 from capacity_tui.engine.present.storage.database_bench import database_bench_as_dict as database_bench_as_dict
 from capacity_tui.engine.present.storage.database_bench import database_bench_parts as database_bench_parts
+from capacity_tui.engine.present.storage.patterns import growth_rows as growth_rows
+from capacity_tui.engine.present.storage.patterns import pattern_remarks as pattern_remarks
 from capacity_tui.engine.present.storage.patterns import pattern_storage_as_dict as pattern_storage_as_dict
 from capacity_tui.engine.present.storage.patterns import pattern_storage_parts as pattern_storage_parts
 from capacity_tui.engine.present.summary import headline as headline

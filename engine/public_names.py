@@ -103,7 +103,7 @@ NAMES = {
     "growth.growth_fit": "FIGURES:GROWTH_FIGURES TARGETS:GROWTH_TARGETS GrowthFit fit_all:fit_all_growth fit_growth",
     "growth.points_file": "read_points",
     # Choices
-    "choose.advice.host_requirements": "run_space",
+    "choose.advice.host_requirements": "RunSpace roomiest_disk run_space",
     "choose.advice.offers": "Offer offers",
     "choose.advice.larger_devices": "larger_devices_note",
     "choose.advice.machine_notes": "job_notes machine_warnings predicted_bottleneck",
@@ -163,7 +163,7 @@ NAMES = {
     # Storage
     "storage.databases.bench": "BenchQuestion DatabaseBench measure_database",
     "storage.patterns": "PatternLevel PatternStorage growth:pattern_growth pattern_storage",
-    "storage.question": "PatternQuestion",
+    "storage.question": "Known:KnownOfPatterns PatternQuestion",
     "storage.zipf": "expected_distinct frequency_at_rank",
     "storage.databases.machine_benchmarks": "benchmark_machine",
     # Presentation
@@ -212,7 +212,7 @@ NAMES = {
         "TORNADO_HEADS measurement_advice sensitivity_as_data sensitivity_as_markdown tornado_headline tornado_tables"
     ),
     "present.storage.database_bench": "database_bench_as_dict database_bench_parts",
-    "present.storage.patterns": "pattern_storage_as_dict pattern_storage_parts",
+    "present.storage.patterns": "growth_rows pattern_remarks pattern_storage_as_dict pattern_storage_parts",
     "present.side_by_side": "Named side_by_side",
     "present.side_by_side_pages": "ComparisonTable comparison_tables write_comparison",
     "present.summary": (

@@ -54,6 +54,7 @@ from capacity_tui.engine.storage.databases.machine_benchmarks import benchmark_m
 from capacity_tui.engine.storage.patterns import PatternLevel as PatternLevel
 from capacity_tui.engine.storage.patterns import PatternStorage as PatternStorage
 from capacity_tui.engine.storage.patterns import pattern_storage as pattern_storage
+from capacity_tui.engine.storage.question import Known as _Known
 from capacity_tui.engine.storage.question import PatternQuestion as PatternQuestion
 from capacity_tui.engine.storage.zipf import expected_distinct as expected_distinct
 from capacity_tui.engine.storage.zipf import frequency_at_rank as frequency_at_rank
@@ -70,3 +71,4 @@ WantedRuns = _observe_history_stores.Wanted
 read_run_log = _observe_logs_log_figures.read_log
 parse_log_expression = _observe_logs_user_expression.parse_user_expression
 pattern_growth = _storage_patterns.growth
+KnownOfPatterns = _Known

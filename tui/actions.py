@@ -70,6 +70,7 @@ VIEWS = {"plan": "p", "find": "f", "cloud": "c", "scale": "s", "machine": "m"}
 
 PANELS = ("hardware", "config", "plans", "why", "live", "advice")
 ASKING_PANELS = ("question", "found")
+SCALE_PANELS = ("devices", "storage", "corpus", "levels")
 ASKING_VIEWS = ("find", "cloud")
 """Views with a question, and rows that answer it."""
 
@@ -97,6 +98,7 @@ ACTIONS: tuple[Action, ...] = (
     *_VIEW_ACTIONS,
     *_panel_actions("plan", PANELS),
     *_panel_actions("asking", ASKING_PANELS),
+    *_panel_actions("scale", SCALE_PANELS),
     Action("panel.offer", "cloud", "3", "Go to panel 3 Offer", "Panels"),
     Action("panel.next", "plan", "tab", "Go to the next panel", "Panels"),
     Action("panel.previous", "plan", "shift+tab", "Go to the previous panel", "Panels"),
@@ -157,12 +159,14 @@ ACTIONS: tuple[Action, ...] = (
     Action("question.left", "question", "left,h", "The part at the left", "Finding plans"),
     Action("question.copy", "asking", "y", "Copy the command that asks the same", "Finding plans", "command"),
     Action("found.copy", "asking", "Y", "Copy the rows", "Finding plans"),
-    Action("scale.take", "scale", "enter", "Take the devices under the cursor over into the plan", "Scaling", "take"),
-    Action("scale.pin", "scale", "P", "Pin the row beside the plan", "Scaling", "pin"),
+    Action("scale.take", "devices", "enter", "Take the devices under the cursor over into the plan", "Scaling", "take"),
+    Action("scale.pin", "devices", "P", "Pin the row beside the plan", "Scaling", "pin"),
     Action(
-        "scale.growth", "scale", "tab,shift+tab", "Same batch for all devices, or for each", "Scaling", "strong/weak"
+        "scale.growth", "devices", "tab,shift+tab", "Same batch for all devices, or for each", "Scaling", "strong/weak"
     ),
+    Action("scale.beside", "scale", "tab,shift+tab", "To the panel beside", "Scaling"),
     Action("scale.pictures", "scale", "v", "The pictures alone, or the rows again", "Scaling", "picture"),
+    Action("scale.command", "levels", "y", "Copy the command that estimates the same patterns", "Scaling", "command"),
     Action("scale.copy", "scale", "Y", "Copy the rows", "Scaling"),
     Action("copy.plan", "plan", "y", "Copy the chosen plan as YAML", "Files"),
     Action("copy.table", "plan", "Y", "Copy the table of plans", "Files"),
@@ -208,7 +212,7 @@ _KEY_NAMES = {
 
 def bindings(scope: str) -> list[BindingType]:
     """Return the bindings that are heard in one place; what a panel's keys do is the screen's to know."""
-    performs = "screen.perform" if scope in (*PANELS, *ASKING_PANELS) else "perform"
+    performs = "screen.perform" if scope in (*PANELS, *ASKING_PANELS, *SCALE_PANELS) else "perform"
     return [
         Binding(action.keys, f"{performs}('{action.id}')", action.title, id=action.id, show=bool(action.footer))
         for action in ACTIONS

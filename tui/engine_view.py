@@ -47,7 +47,7 @@ from capacity_tui.engine.api import (
 )
 from capacity_tui.engine.api import Comparison as EngineComparison
 from capacity_tui.engine.api import Sampler as EngineSampler
-from capacity_tui.tui.compared import Comparison, HardwareRow
+from capacity_tui.tui.compared import Comparison, HardwareRow, Row
 from capacity_tui.tui.exported import Export
 from capacity_tui.tui.measured import BenchmarkOutcome, BenchmarkStep, Load, Sample
 from capacity_tui.tui.screens.cloud.cloud_view import OffersQuestion
@@ -68,7 +68,9 @@ from capacity_tui.tui.screens.plan.hardware_view import (
 )
 from capacity_tui.tui.screens.plan.pins_view import PinnedPlans
 from capacity_tui.tui.screens.plan.tried_view import Pair, tried, tried_pairs
+from capacity_tui.tui.screens.scale.corpus_view import PlanCorpus
 from capacity_tui.tui.screens.scale.scale_view import scaled_plans
+from capacity_tui.tui.screens.scale.storage_view import stored_rows
 from capacity_tui.tui.tried import Tried
 from capacity_tui.tui.understood import Suggestion, Understood
 from capacity_tui.tui.view import Choice, Document, Field
@@ -167,6 +169,15 @@ class PlanDocument:
         filled = self._mode(mode)
         case = EstimatedPlan(_alone(self.plan), filled.resolved, filled.estimate, self.catalog, self.machine)
         return scaled_plans(case, growth)
+
+    def stored(self, mode: str) -> tuple[Row, ...]:
+        """Return what the plan as a mode fills it keeps on disk, and reads from there."""
+        filled = self._mode(mode)
+        return stored_rows(self.machine, Answer(filled.resolved, filled.estimate))
+
+    def corpus(self, said: Mapping[str, str]) -> PlanCorpus:
+        """Return the plan's data as a corpus of patterns."""
+        return PlanCorpus(_alone(self.plan), self.machine, self.catalog, said)
 
     def explain(self, mode: str, key: str) -> ExplanationText:
         """Say where a number of a mode comes from."""

@@ -13,12 +13,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from capacity_tui.engine.api import ExplanationText, Limit, Part, Picture
-    from capacity_tui.tui.compared import Comparison, HardwareRow
+    from capacity_tui.tui.compared import Comparison, HardwareRow, Row
     from capacity_tui.tui.exported import Export
     from capacity_tui.tui.found import Found, Question
     from capacity_tui.tui.measured import BenchmarkOutcome, BenchmarkStep, Load, Sample
     from capacity_tui.tui.recent import RecentPlan
     from capacity_tui.tui.scaled import ScaledPlan
+    from capacity_tui.tui.stored import Corpus, StoredPatterns
     from capacity_tui.tui.swap import LeftBehind
     from capacity_tui.tui.tried import Tried
     from capacity_tui.tui.understood import Understood
@@ -293,6 +294,30 @@ class PlanScaled(Answer):
     def __init__(self, plan: ScaledPlan) -> None:
         super().__init__()
         self.plan = plan
+
+
+class PlanStored(Answer):
+    """It was found out what the plan keeps on disk, and reads from there."""
+
+    def __init__(self, rows: tuple[Row, ...]) -> None:
+        super().__init__()
+        self.rows = rows
+
+
+class CorpusRead(Answer):
+    """It is known what corpus the plan has."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        super().__init__()
+        self.corpus = corpus
+
+
+class PatternsStored(Answer):
+    """It was found out what the patterns of a corpus take to keep."""
+
+    def __init__(self, patterns: StoredPatterns) -> None:
+        super().__init__()
+        self.patterns = patterns
 
 
 class Failed(Answer):

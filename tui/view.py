@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from capacity_tui.engine.api import ExplanationText, Limit, Part, Picture
-    from capacity_tui.tui.compared import Comparison, HardwareRow
+    from capacity_tui.tui.compared import Comparison, HardwareRow, Row
     from capacity_tui.tui.exported import Export
     from capacity_tui.tui.found import Question
     from capacity_tui.tui.measured import BenchmarkOutcome, BenchmarkStep, Load, Sampler
     from capacity_tui.tui.scaled import ScaledPlan
+    from capacity_tui.tui.stored import Corpus
     from capacity_tui.tui.tried import Tried
     from capacity_tui.tui.understood import Understood
     from capacity_tui.tui.what_if import Advice
@@ -153,6 +154,12 @@ class Document(Protocol):
 
     def scaled(self, mode: str, growth: str) -> Iterator[ScaledPlan]:
         """Yield the plan as a mode of its own fills it on more and more devices, each time all that is known so far."""
+
+    def stored(self, mode: str) -> tuple[Row, ...]:
+        """Return what the plan as a mode of its own fills it keeps on disk, and reads from there."""
+
+    def corpus(self, said: Mapping[str, str]) -> Corpus:
+        """Return the plan's data as a corpus of patterns: what is said of it, and what makes sense for the rest."""
 
     def explain(self, mode: str, key: str) -> ExplanationText:
         """Say where a number comes from."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from fake_cloud import FakeOffers
+from fake_corpus import STORED, FakeCorpus
 from fake_fields import DEFAULTS, FIELDS
 from fake_sampler import FakeSampler
 from fake_scaling import scaled_plans
@@ -76,6 +77,12 @@ class FakeDocument:
 
     def scaled(self, mode: str, growth: str) -> Iterator[ScaledPlan]:
         return scaled_plans(growth, int(self.get("hardware.devices") or 1), self.engine.scaling)
+
+    def stored(self, mode: str) -> tuple[Row, ...]:
+        return STORED
+
+    def corpus(self, said: Mapping[str, str]) -> FakeCorpus:
+        return FakeCorpus(said)
 
     def question(self, said: Mapping[str, str]) -> FakeQuestion:
         return FakeQuestion(self, said, self.engine.pace)

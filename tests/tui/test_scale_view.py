@@ -22,7 +22,7 @@ async def scale(pilot: Pilot[None], *keys: str) -> None:
 
 
 def rows(pilot: Pilot[None]) -> list[str]:
-    return shown(pilot, "scale").splitlines()[1:]
+    return shown(pilot, "devices").splitlines()[1:]
 
 
 def devices(pilot: Pilot[None]) -> str:
@@ -48,7 +48,7 @@ async def test_every_count_has_a_row_with_knee_and_verdict(make_app: MakeApp) ->
         assert "85 %" in knee
         assert "▇▇▇▇▇▇▇░" in knee
         assert "The knee is at 4. Communication takes over at 16." in shown(pilot, "remarks")
-        assert "strong: the same batch for all" in pilot.app.screen.query_one("#scale").border_subtitle
+        assert "strong: the same batch for all" in pilot.app.screen.query_one("#devices").border_subtitle
 
 
 async def test_taking_a_row_is_one_edit_that_undo_takes_back(make_app: MakeApp) -> None:
@@ -80,7 +80,7 @@ async def test_rows_come_one_by_one_and_old_ones_stay_dimmed(make_app: MakeApp, 
         engine.scaling.clear()
         await pilot.press("tab")
         await pilot.pause(0.1)
-        table = pilot.app.screen.query_one("#scale")
+        table = pilot.app.screen.query_one("#devices")
         assert len(rows(pilot)) == 5
         assert "value" not in {span.role for line in table.lines[1:] for span in line.spans}
         await pilot.press("enter")
@@ -115,7 +115,7 @@ async def test_the_plan_is_followed_while_the_view_is_shown(make_app: MakeApp) -
 async def test_time_efficiency_and_cost_are_in_sight_at_any_size(make_app: MakeApp, size: tuple[int, int]) -> None:
     async with make_app().run_test(size=size) as pilot:
         await scale(pilot)
-        head, *others = shown(pilot, "scale").splitlines()
+        head, *others = shown(pilot, "devices").splitlines()
         for title in ("devices", "time", "efficiency", "cost"):
             assert title in head or size == TINY
         assert all(len(line) <= size[0] for line in (head, *others))

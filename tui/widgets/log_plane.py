@@ -68,7 +68,7 @@ def log_plane(chart: LogChart, width: int, height: int, glyphs: Glyphs) -> list[
     Returns:
         The rows, from the top down, each of ``width`` cells; none where there is no room or nothing to draw.
     """
-    points = [point for curve in chart.curves for point in curve.points]
+    points = [point for curve in chart.curves for point in curve.points] + ([chart.here] if chart.here else [])
     if height < _LEAST_HEIGHT or not points:
         return []
     rows = height - _AROUND

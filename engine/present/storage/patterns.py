@@ -63,7 +63,7 @@ def pattern_storage_as_dict(found: PatternStorage, grown: PatternStorage | None 
             if rank <= mean(found.levels[0].kinds)
         ],
         "segmentation": [asdict(pieces) for pieces in found.segmentation],
-        "growth": [] if grown is None else _growth(grown),
+        "growth": [] if grown is None else growth_rows(grown),
         "remarks": list(pattern_remarks(found)),
     }
     return {key: to_builtins(value) for key, value in data.items()}
@@ -103,11 +103,26 @@ def level_cells(level: PatternLevel) -> Sequence[str]:
 
 def growth_cells(grown: PatternStorage) -> Iterator[Sequence[str]]:
     """Yield each size of a corpus as cells under ``GROWTH_HEADS``."""
-    for row in _growth(grown):
+    for row in growth_rows(grown):
         yield (
             *(_count(row[key]) for key in ("samples", "unique", "expected_distinct")),
             *(_size(row[key]) for key in ("total_bytes", "low", "high")),
         )
+
+
+def growth_rows(grown: PatternStorage) -> list[dict[str, float]]:
+    """Return each size of a corpus with what its patterns take, by name."""
+    total = grown.total_bytes
+    columns = {
+        "samples": grown.question.samples,
+        "unique": grown.unique,
+        "expected_distinct": grown.expected,
+        "total_bytes": total.value,
+        "low": total.low,
+        "high": total.high,
+    }
+    rows = zip(*(np.ravel(column) for column in columns.values()), strict=True)
+    return [dict(zip(columns, map(float, row), strict=True)) for row in rows]
 
 
 def pattern_remarks(found: PatternStorage) -> Iterator[str]:
@@ -176,20 +191,6 @@ def _level(level: PatternLevel) -> dict[str, object]:
 
 def _ends(bounds: Bounds) -> dict[str, Number]:
     return {"low": bounds.low, "high": bounds.high}
-
-
-def _growth(grown: PatternStorage) -> list[dict[str, Number]]:
-    total = grown.total_bytes
-    columns = {
-        "samples": grown.question.samples,
-        "unique": grown.unique,
-        "expected_distinct": grown.expected,
-        "total_bytes": total.value,
-        "low": total.low,
-        "high": total.high,
-    }
-    rows = zip(*(np.ravel(column) for column in columns.values()), strict=True)
-    return [dict(zip(columns, map(float, row), strict=True)) for row in rows]
 
 
 def _count(value: Number) -> str:

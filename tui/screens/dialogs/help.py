@@ -28,6 +28,14 @@ _ABOUT = {
     "costs less in a month; a star marks prices that are older than 90 days.",
     "offer": "All of the offer under the cursor: what it costs, what moving there takes, and what may go wrong. "
     "Enter opens a figure and shows what it comes from; backspace goes back.",
+    "devices": "The plan on more and fewer devices, with the knee of its efficiency. Enter takes a row over into the "
+    "plan as one edit; tab keeps the batch of each device in place of that of all.",
+    "storage": "What the plan keeps on disk and reads from there: its data, its checkpoints, and how long a step waits "
+    "for either.",
+    "corpus": "A corpus that is cut into patterns of several levels. A field that says auto follows the plan, or what "
+    "is usual; u takes the last change back.",
+    "levels": "What the patterns of each level take in a store that keeps each of them once. The pictures show how "
+    "that grows with the corpus, and how often patterns of the level under the cursor occur.",
     "machine": "All that is known about this machine and how, what that is worth, and what suits it. Measuring takes "
     "some ten seconds; what was measured is kept, and estimates use it from then on.",
 }

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from capacity_tui.tui.scaled import ScaledPlan, ScaledRow
 
 _GAP = 3
-_NARROWEST = 36
+_NARROWEST = 34
 """Cells below which one picture stands alone."""
 _LEAST_HEIGHT = 4
 _KILO = 1024
@@ -79,7 +79,7 @@ class ScaledPictures(Lines):
         places = [log2(row.devices) for row in rows]
         samples = _between(places, shares, width * samples_per_cell(self._glyphs))
         curve = plot(samples, width, height - 2, 1.0, self._glyphs)
-        head = f"{title}, full height 100 %"
+        head = f"{title}, to 100 %"
         return [
             line(Span(clip(head, width).ljust(width), "label")),
             *(line(Span(row, role)) for row in curve),

@@ -1,9 +1,12 @@
-"""The table of the view of scaling: the plan on some number of devices a line."""
+"""Panel 1 of the view of scaling: the plan on some number of devices a line."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+from textual.binding import BindingType
+
+from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.scaled import GROWTHS, WAITS
 from capacity_tui.tui.terminal.text import Line, Span, line
 from capacity_tui.tui.widgets.gauge import gauge
@@ -19,7 +22,7 @@ _MARKS = 4
 _BAR = 8
 
 
-class ScaledTable(Panel):
+class Devices(Panel):
     """Rows by rising number of devices; those of another plan stay, dimmed, until they come anew.
 
     Attributes:
@@ -29,8 +32,9 @@ class ScaledTable(Panel):
         message: what stands here in place of rows.
     """
 
+    BINDINGS: ClassVar[list[BindingType]] = bindings("devices")
     NUMBER = 1
-    TITLE = "Scale"
+    TITLE = "Devices"
     KEYS: ClassVar[str] = "enter takes · P pins · tab strong or weak"
 
     def __init__(self) -> None:
@@ -84,6 +88,17 @@ class ScaledTable(Panel):
         """Put the cursor on a row."""
         self._was_moved = True
         super().move_to(index)
+
+    def about(self) -> tuple[str, str]:
+        """Return the count under the cursor, and what the columns mean."""
+        if self.row is None:
+            return "", ""
+        return (
+            f"{self.row.cells[0]} devices",
+            "Speed-up is throughput over that of one device where devices are used best, efficiency that over the "
+            "devices. The knee is where their product is largest: beyond it each further device loses more than it "
+            "brings. $/h saved is what each hour costs that the job ends earlier than with the row above.",
+        )
 
     def item_count(self) -> int:
         """Return the number of rows."""

@@ -1,0 +1,51 @@
+"""The data of a real plan as a corpus of patterns, and what it stores, as the screen shows them."""
+
+from __future__ import annotations
+
+import pytest
+
+from capacity_tui.engine.api import CapacityError, load_catalog, plan_from_data
+from capacity_tui.tui.screens.scale.corpus_view import PlanCorpus
+
+LLAMA = {"name": "llama-3.1-8b"}
+
+
+def corpus(**plan: object) -> PlanCorpus:
+    data = {"model": LLAMA, "hardware": {"name": "h100-sxm-80gb"}, **plan}
+    return PlanCorpus(plan_from_data(data), None, load_catalog())
+
+
+def test_the_corpus_is_the_data_of_the_plan_and_the_documents_size_where_it_says_nothing() -> None:
+    chosen = corpus(training={"tokens": 4.096e9, "seq_len": 4096}).chosen()
+    assert (chosen["samples"].value, chosen["tokens"].value) == (1e6, 4096)
+    assert chosen["samples"].reason == "tokens of the plan"
+    served = corpus(task="infer").chosen()
+    assert (served["samples"].value, served["tokens"].value) == (100e6, 500)
+    assert served["samples"].reason.startswith("the plan does not say")
+
+
+def test_levels_are_the_engines_and_the_command_asks_for_the_same() -> None:
+    said = corpus(task="infer").edited("dedup", "60%").edited("samples", "100M")
+    found = said.patterns()
+    assert [level.cells[0] for level in found.levels] == ["node0", "node1", "node2", "node3", "all"]
+    assert [level.cells[3] for level in found.levels] == ["60 %", "42 %", "29.4 %", "20.6 %", ""]
+    assert sum(level.share for level in found.levels[:4]) == pytest.approx(1.0)
+    assert said.command() == "capacity-tui storage estimate --samples 100000000 --tokens 500 --dedup 0.6"
+    here = found.growth.here
+    assert here is not None
+    main = dict(found.growth.curves[-1].points)
+    assert here[1] == pytest.approx(main[1e8])
+    assert len(found.growth.curves[-1].points) == 9
+    ranks, counts = zip(*found.levels[0].frequencies.curves[0].points, strict=True)
+    assert list(counts) == sorted(counts, reverse=True)
+    assert ranks[0] == 1
+
+
+def test_a_field_goes_back_to_the_plans_and_what_makes_no_sense_is_refused() -> None:
+    said = corpus(training={"samples": 5000}).edited("samples", "2k")
+    assert next(field.text for field in said.fields() if field.key == "samples") == "2 000"
+    for text in ("", "auto"):
+        assert said.edited("samples", text).chosen()["samples"].value == 5000
+    for key, text in (("levels", "99"), ("chunk", "2.5"), ("alpha", "steep"), ("dedup", "-5%")):
+        with pytest.raises(CapacityError):
+            said.edited(key, text)
