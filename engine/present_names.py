@@ -44,6 +44,12 @@ from capacity_tui.engine.present.frameworks import adapter_tools as adapter_tool
 from capacity_tui.engine.present.frameworks import framework_files as framework_files
 from capacity_tui.engine.present.growth.growth_report import growth_as_dict as growth_as_dict
 from capacity_tui.engine.present.growth.growth_report import growth_parts as growth_parts
+from capacity_tui.engine.present.growth.measured_report import measured_as_dict as measured_as_dict
+from capacity_tui.engine.present.growth.measured_report import measured_line as measured_line
+from capacity_tui.engine.present.growth.measured_report import measured_parts as measured_parts
+from capacity_tui.engine.present.growth.measured_report import ranked_as_csv as ranked_as_csv
+from capacity_tui.engine.present.growth.measured_report import ranked_as_dict as ranked_as_dict
+from capacity_tui.engine.present.growth.measured_report import ranked_parts as ranked_parts
 from capacity_tui.engine.present.html import to_html as to_html
 from capacity_tui.engine.present.machine_facts import machine_parts as machine_parts
 from capacity_tui.engine.present.machine_report import job_parts as job_parts

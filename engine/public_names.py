@@ -101,7 +101,13 @@ NAMES = {
     "fleet.sizes": "sizes_in_precisions",
     # Growth
     "growth.growth_fit": "FIGURES:GROWTH_FIGURES TARGETS:GROWTH_TARGETS GrowthFit fit_all:fit_all_growth fit_growth",
+    "growth.kept_measurements": "KeptMeasurements",
+    "growth.measuring": "Measurement Measuring Setting:MeasuringSetting",
+    "growth.output_metric": "parse_output_metric",
     "growth.points_file": "read_points",
+    "growth.ranking": "RankedSetting ranked_settings",
+    "growth.series": "Series:MeasurementSeries larger_than_failed measure_series points_of wanted_sizes",
+    "growth.setting_grid": "parse_grid:parse_setting_grid",
     # Choices
     "choose.advice.host_requirements": "RunSpace roomiest_disk run_space",
     "choose.advice.offers": "Offer offers",
@@ -176,6 +182,9 @@ NAMES = {
         "alarm_as_dict alarm_line compared_rows machine_lines progress_line run_events run_state_as_dict"
     ),
     "present.growth.growth_report": "growth_as_dict growth_parts",
+    "present.growth.measured_report": (
+        "measured_as_dict measured_line measured_parts ranked_as_csv ranked_as_dict ranked_parts"
+    ),
     "present.runs.profile_page": "profile_page",
     "present.runs.profile_rows": "profile_rows profile_title",
     "present.pictures.pictures": "PICTURES Picture picture_lines picture_of",

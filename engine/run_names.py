@@ -3,9 +3,22 @@
 from __future__ import annotations
 
 from capacity_tui.engine.growth import growth_fit as _growth_growth_fit
+from capacity_tui.engine.growth import measuring as _growth_measuring
+from capacity_tui.engine.growth import series as _growth_series
+from capacity_tui.engine.growth import setting_grid as _growth_setting_grid
 from capacity_tui.engine.growth.growth_fit import GrowthFit as GrowthFit
 from capacity_tui.engine.growth.growth_fit import fit_growth as fit_growth
+from capacity_tui.engine.growth.kept_measurements import KeptMeasurements as KeptMeasurements
+from capacity_tui.engine.growth.measuring import Measurement as Measurement
+from capacity_tui.engine.growth.measuring import Measuring as Measuring
+from capacity_tui.engine.growth.output_metric import parse_output_metric as parse_output_metric
 from capacity_tui.engine.growth.points_file import read_points as read_points
+from capacity_tui.engine.growth.ranking import RankedSetting as RankedSetting
+from capacity_tui.engine.growth.ranking import ranked_settings as ranked_settings
+from capacity_tui.engine.growth.series import larger_than_failed as larger_than_failed
+from capacity_tui.engine.growth.series import measure_series as measure_series
+from capacity_tui.engine.growth.series import points_of as points_of
+from capacity_tui.engine.growth.series import wanted_sizes as wanted_sizes
 from capacity_tui.engine.observe.command import RunningCommand as RunningCommand
 from capacity_tui.engine.observe.exporting import Gauge as Gauge
 from capacity_tui.engine.observe.exporting import Outlets as Outlets
@@ -59,6 +72,9 @@ from capacity_tui.engine.storage.question import PatternQuestion as PatternQuest
 from capacity_tui.engine.storage.zipf import expected_distinct as expected_distinct
 from capacity_tui.engine.storage.zipf import frequency_at_rank as frequency_at_rank
 
+MeasuringSetting = _growth_measuring.Setting
+MeasurementSeries = _growth_series.Series
+parse_setting_grid = _growth_setting_grid.parse_grid
 GROWTH_FIGURES = _growth_growth_fit.FIGURES
 GROWTH_TARGETS = _growth_growth_fit.TARGETS
 fit_all_growth = _growth_growth_fit.fit_all

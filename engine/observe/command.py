@@ -20,9 +20,12 @@ PASSED_ON = tuple(
     getattr(signal, name)
     for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGWINCH", "SIGTSTP", "SIGCONT")
 )
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _JOB_CONTROL = (signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU)
 _AT_DEFAULT = tuple(getattr(signal, name) for name in ("SIGPIPE", "SIGXFSZ") if hasattr(signal, name))
 """Signals that Python ignores for itself, and that a command must not inherit so."""
+_BLOCK = 512
+"""Bytes that Linux counts as one block written."""
 _MAXRSS_UNIT = 1 if sys.platform == "darwin" else 1024
 
 
@@ -49,6 +52,7 @@ class Ended:
         cpu_seconds: of it and of children that it has waited for.
         largest_rss_bytes: what the largest of these processes held at any time; None where that is less than this
             program held when it started it, which the kernel counts in.
+        written_bytes: written to disks by it and by children that it has waited for; None where that is not counted.
     """
 
     exit_code: int
@@ -56,6 +60,7 @@ class Ended:
     seconds: float
     cpu_seconds: float
     largest_rss_bytes: int | None
+    written_bytes: int | None = None
 
 
 class RunningCommand:
@@ -68,6 +73,10 @@ class RunningCommand:
         words: the command and its arguments.
         environment: its environment; this program's own by default.
         outputs: file descriptors that take its output and its errors; this program's own by default.
+        source: the file descriptor that it reads from; this program's own by default.
+
+    Attributes:
+        interrupted: whether the user has pressed Ctrl-C, or this program was told to end.
 
     Raises:
         CommandError: it cannot be started.
@@ -78,9 +87,11 @@ class RunningCommand:
         words: Sequence[str],
         environment: Mapping[str, str] | None = None,
         outputs: tuple[int, int] | None = None,
+        source: int | None = None,
     ) -> None:
+        self.interrupted = False
         self._redirected = [(os.POSIX_SPAWN_DUP2, end, number) for number, end in enumerate(outputs or (), 1)]
-        self._floor = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        self._redirected += [] if source is None else [(os.POSIX_SPAWN_DUP2, source, 0)]
         self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, {*PASSED_ON, signal.SIGCHLD})
         self._started = time.monotonic()
         try:
@@ -90,6 +101,8 @@ class RunningCommand:
             kind = CommandNotFoundError if isinstance(error, FileNotFoundError) else CommandError
             reason = str(error.strerror or error).lower()
             raise kind(f"{words[0]} cannot be started", reason, "check its name and that it may be executed") from None
+        # Asked afterwards: what this program held when the command was made of it is counted in.
+        self._floor = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
     def wait(self) -> Ended:
         """Return how the command ended; until then, pass on signals, and stop and go on with it."""
@@ -136,9 +149,11 @@ class RunningCommand:
             seconds=time.monotonic() - self._started,
             cpu_seconds=usage.ru_utime + usage.ru_stime,
             largest_rss_bytes=usage.ru_maxrss * _MAXRSS_UNIT if usage.ru_maxrss > self._floor else None,
+            written_bytes=usage.ru_oublock * _BLOCK if sys.platform == "linux" else None,
         )
 
     def _pass_on(self, number: int, of_terminal: bool) -> None:
+        self.interrupted |= number in _ENDING
         if number != signal.SIGCHLD and not of_terminal:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(self.pid, number)
@@ -146,6 +161,7 @@ class RunningCommand:
     def _release(self) -> None:
         """Let signals through again, less those that were meant for the command."""
         while pending := signal.sigpending() & {*PASSED_ON, signal.SIGCHLD}:
+            self.interrupted |= bool(pending & {*_ENDING})
             signal.sigwait(pending)
         signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.api import CapacityError, History, Measuring, parse_setting_grid
 from capacity_tui.tui.headless.group import run_command
 
 POINTS = "n,seconds,peak_memory_bytes\n" + "".join(
@@ -46,3 +46,100 @@ def test_a_fit_reads_for_people(points, capsys):
 def test_what_a_fit_cannot_do_is_refused(points, words):
     with pytest.raises(CapacityError):
         run_command(["scaling", "fit", str(points), *words])
+
+
+@pytest.fixture(autouse=True)
+def _own_places(monkeypatch, tmp_path):
+    monkeypatch.setenv("CAPACITY_TUI_STATE", str(tmp_path / "state"))
+    monkeypatch.setenv("CAPACITY_TUI_HISTORY", str(tmp_path / "history.sqlite"))
+
+
+def sh(script: str) -> tuple[str, ...]:
+    return ("--", "sh", "-c", script)
+
+
+def test_a_command_is_measured_at_growing_sizes(tmp_path, capsys):
+    script = f"sleep $(echo {{n}} | sed s/^/0.0/); head -c {{n}}000 /dev/zero > {tmp_path}/out-{{n}}"
+    words = ["scaling", "run", "--sizes", "8,1,2,4", "--repeats", "1", "--to", "1e6", "--format", "json"]
+    assert run_command([*words, "--disk", f"{tmp_path}/out-{{n}}", *sh(script)]) == 0
+    captured = capsys.readouterr()
+    told = json.loads(captured.out)
+    assert [each["set"] for each in told["measured"]] == [{"n": str(n)} for n in (1, 2, 4, 8)]
+    assert [each["value"] for each in told["fits"]["disk_bytes"]["points"]] == [1000, 2000, 4000, 8000]
+    assert told["fits"]["disk_bytes"]["chosen"] == "O(n)"
+    assert told["figure"] == "seconds"
+    assert told["complete"]
+    assert captured.err.count("n=") == 4
+    kept = History(tmp_path / "history.sqlite").find()
+    assert sorted(each.details["set"]["n"] for each in kept) == ["1", "2", "4", "8"]
+
+
+def test_a_series_goes_on_where_it_was_stopped(tmp_path, capsys):
+    log = tmp_path / "log"
+    script = f"echo {{n}} >> {log}; test -e {tmp_path}/later || test {{n}} -lt 30 || kill -INT $PPID"
+    words = ["scaling", "run", "--sizes", "10,20,30,40", "--repeats", "1", *sh(script)]
+    assert run_command(words) == 0
+    assert "stopped after 2 of 4 runs" in capsys.readouterr().err
+    (tmp_path / "later").touch()
+    assert run_command(words) == 0
+    told = capsys.readouterr().err
+    assert "n=20" in told and "measured before" in told
+    assert log.read_text().split() == ["10", "20", "30", "30", "40"]
+    assert not list((tmp_path / "state").rglob("*.jsonl"))
+
+
+def test_a_size_that_takes_too_long_ends_and_larger_ones_are_not_tried(capsys):
+    words = ["scaling", "run", "--sizes", "1,2,30,60", "--repeats", "1", "--timeout", "300ms", "--format", "json"]
+    assert run_command([*words, *sh("test {n} -lt 3 || sleep {n} & wait")]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [each["problem"] for each in told["measured"]] == ["", "", "ended after 0.3 s"]
+    assert not told["decided"]
+
+
+def test_settings_are_ranked_by_what_they_get_done_in_a_second(tmp_path, capsys):
+    script = "sleep 0.{depth}; echo learned $(({chunk} * 10)) patterns; test {chunk} != 7 || { echo broken; exit 3; }"
+    words = ["bench-configs", "--grid", "depth=1..3:2", "--grid", "chunk=5,6,7", "--metric", r"learned (\d+)"]
+    assert run_command([*words, "--format", "json", *sh(script)]) == 0
+    ranked = json.loads(capsys.readouterr().out)["ranked"]
+    assert len(ranked) == 6
+    assert [each["set"] for each in ranked[:2]] == [{"depth": "1", "chunk": "6"}, {"depth": "1", "chunk": "5"}]
+    assert ranked[0]["efficiency"] == pytest.approx(60 / ranked[0]["seconds"])
+    assert [each["exit_code"] for each in ranked] == [0, 0, 0, 0, 3, 3]
+    assert "broken" in ranked[-1]["problem"]
+    assert {"set", "seconds", "metric", "efficiency", "peak_memory_bytes", "exit_code"} <= set(ranked[0])
+    assert len(History(tmp_path / "history.sqlite").find()) == 6
+
+
+def test_a_grid_and_its_metric_are_read_from_what_is_given(capsys):
+    words = ["bench-configs", "--metric", "json:model.patterns", "--grid", "depth=3", "--no-history"]
+    script = """printf '{\n "model": {"patterns": 1%s}\n}' {depth}; : awk '{print}'"""
+    assert run_command([*words, "--format", "csv", *sh(script)]) == 0
+    head, row = capsys.readouterr().out.splitlines()
+    assert head == "depth,efficiency,metric,seconds,peak_memory_bytes,exit_code"
+    assert row.split(",")[2] == "13.0"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["bench-configs", "--grid", "depth=1", "--", "true"], "nothing in the command takes {depth}"),
+        (["bench-configs", "--", "true"], "nothing in the command changes"),
+        (["bench-configs", "--grid", "n=3..1", "--", "true", "{n}"], "no range"),
+        (["bench-configs", "--grid", "n=1..9999999", "--", "true", "{n}"], "no range"),
+        (["bench-configs", "--grid", "n=1", "--metric", "(", "--", "true", "{n}"], "no regular expression"),
+        (["bench-configs", "--grid", "n=1", "--metric", "x", "--", "true", "{n}"], "its output has no x"),
+        (["bench-configs", "--grid", "n=1", "--", "no-such-program", "{n}"], "cannot be started"),
+        (["scaling", "run", "--", "true"], "nothing in the command takes {n}"),
+        (["scaling", "run", "--sizes", "1,2", "--", "false", "{n}"], "no run ended well"),
+    ],
+)
+def test_what_cannot_be_measured_is_told(words, said):
+    with pytest.raises(CapacityError) as refused:
+        run_command(words)
+    assert said in refused.value.one_line()
+
+
+def test_the_default_grid_has_what_the_command_takes():
+    measuring = Measuring(("learn", "--depth={depth}", "{chunk}", "{samples}"), 1.0)
+    assert len(parse_setting_grid((), measuring)) == 8 * 5 * 3
+    assert len(parse_setting_grid((), Measuring(("learn", "{chunk}"), 1.0))) == 5

@@ -25,6 +25,7 @@ _HOMES = homes_of(
         "catalogue": "hardware instances models workloads",
         "examples": "examples",
         "fleet.group": "fleet",
+        "growth.configurations": "bench-configs",
         "growth.scaling": "scaling",
         "runs.history": "history",
         "machine": "configs detect",

@@ -29,7 +29,9 @@ class LazyGroup(click.Group):
         """Return the command of a name; None where there is none: then all are loaded, to tell the nearest."""
         for name in (cmd_name,) if cmd_name in self._homes else self._homes:
             if name not in self.commands:
-                self.add_command(cast("click.Command", getattr(import_module(self._homes[name]), name)), name)
+                self.add_command(
+                    cast("click.Command", getattr(import_module(self._homes[name]), name.replace("-", "_"))), name
+                )
         return super().get_command(ctx, cmd_name)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from capacity_tui.engine.machine.sample import Counters
@@ -13,6 +13,11 @@ from capacity_tui.engine.observe.sampling import Observation
 
 THROTTLED_BY_CHOICE = ("application clocks", "display clocks", "sync boost")
 """What somebody set, not what a device is held down by."""
+_COUNTED: Mapping[str, Callable[[Ended], float | None]] = {
+    "cpu_seconds": lambda ended: ended.cpu_seconds,
+    "written_bytes": lambda ended: ended.written_bytes,
+}
+"""What the kernel counts to the end, past the last look."""
 _SYSTEM_COUNTS = (
     "disk_read",
     "disk_written",
@@ -177,7 +182,7 @@ class Account:
 
     def _total(self, name: str, ended: Ended | None) -> float | None:
         """Return what the run has used since the first look, or in all if this program started it."""
-        counted = ended.cpu_seconds if ended and name == "cpu_seconds" else None
+        counted = None if ended is None else _COUNTED.get(name, _nothing)(ended)
         if self._first is None or self._last is None:
             return counted
         start, end = getattr(self._first.run, name), getattr(self._last.run, name)
@@ -199,6 +204,10 @@ class Account:
                 self._system.setdefault(name, 0.0)
             else:
                 self._system[name] = self._system.get(name, 0.0) + counted - then
+
+
+def _nothing(_: Ended) -> float | None:
+    return None
 
 
 def _copied(courses: Mapping[str, Course]) -> dict[str, Course]:

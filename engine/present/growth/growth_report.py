@@ -117,7 +117,7 @@ def _advice(choice: Choice) -> str:
 
 def _rate(rate: float, unit: str) -> str:
     """Return a factor, which may be far below what its unit is usually written with."""
-    return f"{rate:.3g} {unit}".strip()
+    return f"{format_significant(rate)} {unit}".strip()
 
 
 def _law_cells(judged: Judged, unit: str, choice: Choice) -> tuple[str, ...]:

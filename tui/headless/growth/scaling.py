@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from capacity_tui.tui.headless.growth.measuring import measured_series, measuring_options
+from capacity_tui.tui.headless.kept import history_option
 from capacity_tui.tui.headless.output import as_text, format_of, format_option, output_option, write
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import GrowthFit
+    from capacity_tui.engine.api import GrowthFit, Part
+
+SIZE = "n"
 
 
 @click.group()
@@ -40,6 +44,56 @@ def fit(file: str, targets: str | None, figure: str | None, wanted: str | None, 
             raise CapacityError(f"no column is called {figure}", hint=f"there are {', '.join(found)}")
         found = {figure: found[figure]}
     write(_written(fit_all_growth(found, sizes_of(targets)), wanted, output), output, (file,))
+
+
+@scaling.command(context_settings={"allow_interspersed_args": False})
+@click.option("--sizes", metavar="N,N", default="100,1000,10000,50000", show_default=True, help="Sizes to measure.")
+@click.option("--to", "targets", metavar="N,N", help="Sizes to look ahead to, such as 1e8,1e9 (the default) or 100M.")
+@click.option("--disk", metavar="PATH", default="",
+              help="The file or folder whose size counts as disk space, {n} in it as in the command; by default what "
+                   "the command writes.")  # fmt: skip
+@measuring_options(3, "1h")
+@history_option
+@format_option("table", "json", "yaml")
+@output_option
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+def run(
+    sizes: str,
+    targets: str | None,
+    disk: str,
+    repeats: int,
+    timeout: str,
+    anew: bool,
+    no_history: bool,
+    wanted: str | None,
+    output: Path | None,
+    command: tuple[str, ...],
+) -> None:
+    """Run a command at growing sizes, measure time, peak memory and disk, and fit laws of growth to them.
+
+    Write `--` before the command, and {n} in it where the size goes. Its output is not shown. Ctrl-C stops; the same
+    command goes on where it stopped.
+    """
+    from capacity_tui.engine.api import (
+        CapacityError,
+        Measuring,
+        fit_all_growth,
+        larger_than_failed,
+        measured_as_dict,
+        measured_parts,
+        parse_quantity,
+        points_of,
+        wanted_sizes,
+    )
+
+    measuring = Measuring(command, parse_quantity(timeout, "s"), disk)
+    if measuring.missing((SIZE,)):
+        raise CapacityError("nothing in the command takes {n}", hint="write {n} where the size goes")
+    runs = wanted_sizes(map(int, sizes_of(sizes)), repeats)
+    series = measured_series(measuring, runs, anew, no_history, larger_than_failed)
+    fits = fit_all_growth(points_of(series.measured), sizes_of(targets))
+    told = {"command": list(command), **measured_as_dict(series)}
+    write(_written(fits, wanted, output, told, measured_parts(series.measured, SIZE)), output)
 
 
 def sizes_of(text: str | None) -> tuple[float, ...]:
@@ -70,13 +124,19 @@ def _text_of(file: str) -> str:
         raise reading_error(error, path) from None
 
 
-def _written(fits: Sequence[GrowthFit], wanted: str | None, output: Path | None) -> str:
+def _written(
+    fits: Sequence[GrowthFit],
+    wanted: str | None,
+    output: Path | None,
+    measured: Mapping[str, object] | None = None,
+    runs: Iterable[Part] = (),
+) -> str:
     from capacity_tui.engine.api import growth_as_dict, growth_parts, to_json, to_yaml
 
     form = wanted or format_of(output)
     if form in ("json", "yaml"):
-        data = growth_as_dict(fits)
+        data = {**(measured or {}), **growth_as_dict(fits)}
         return to_json(data) if form == "json" else to_yaml(data)
     from capacity_tui.tui.headless.tables.layout import rich_parts
 
-    return as_text(rich_parts(growth_parts(fits)), output is not None)
+    return as_text(rich_parts((*runs, *growth_parts(fits))), output is not None)

@@ -1,0 +1,184 @@
+"""Runs a command with some settings and says what it took; whatever it does, it ends in time."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import BinaryIO, TypeAlias
+
+import psutil
+
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.growth.output_metric import OutputMetric
+from capacity_tui.engine.observe.command import RunningCommand
+from capacity_tui.engine.observe.history.records import RunRecord
+from capacity_tui.engine.observe.profile.entry import profile_entry
+from capacity_tui.engine.observe.profile.profile import Profile
+from capacity_tui.engine.observe.profile.profiling import ProfilingEngine
+
+Setting: TypeAlias = Mapping[str, str]
+"""What stands for each placeholder of a command."""
+_INTERVAL = 0.1
+_FEWEST_LOOKS = 3
+"""With fewer looks, and nothing from the kernel, the peak of memory was not seen."""
+_MOST_OUTPUT = 1 << 24
+_GRACE_SECONDS = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """What one run took; None where it could not be had.
+
+    Attributes:
+        set: what stood for each placeholder.
+        repeat: which run of this setting, from 0.
+        seconds: from start to end.
+        exit_code: of the command, as shells give it.
+        peak_memory_bytes: the most that it held.
+        disk_bytes: what it wrote, or what lies afterwards where it was told to look.
+        cpu_seconds: of all of its processes.
+        metric: what its output tells of what it got done.
+        problem: why it does not count; empty for a run that ended well.
+    """
+
+    set: Setting
+    repeat: int
+    seconds: float
+    exit_code: int
+    peak_memory_bytes: float | None = None
+    disk_bytes: float | None = None
+    cpu_seconds: float | None = None
+    metric: float | None = None
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Measuring:
+    """How a command is measured.
+
+    Attributes:
+        command: its words; ``{key}`` in them stands for a setting.
+        limit_seconds: after so long it is ended.
+        disk: a file or folder whose size counts as its disk space, with placeholders too; empty for what it writes.
+        metric: how its output tells what it got done.
+    """
+
+    command: tuple[str, ...]
+    limit_seconds: float
+    disk: str = ""
+    metric: OutputMetric | None = None
+
+    def missing(self, keys: Sequence[str]) -> tuple[str, ...]:
+        """Return the keys that nothing in the command takes."""
+        return tuple(key for key in keys if not any(f"{{{key}}}" in word for word in self.command))
+
+    def run(self, setting: Setting, repeat: int = 0) -> tuple[Measurement, RunRecord | None, bool]:
+        """Run the command once; return what it took, an entry for the history, and whether the user had enough.
+
+        Raises:
+            CapacityError: it cannot be started.
+        """
+        words = tuple(filled(word, setting) for word in self.command)
+        with tempfile.TemporaryFile() as output, Path(os.devnull).open("rb") as nothing:
+            engine = ProfilingEngine(_INTERVAL)
+            running = RunningCommand(words, outputs=(output.fileno(), output.fileno()), source=nothing.fileno())
+            limit = _Limit(running.pid, self.limit_seconds)
+            engine.start(running.pid)
+            ended = running.wait()
+            limit.over()
+            found = engine.profile(ended, words)
+            text = _text_of(output)
+        measured = self._measured(setting, repeat, found, text, limit.passed)
+        entry = profile_entry(found)
+        details = {**entry.details, "set": dict(setting), "metric": measured.metric}
+        return measured, replace(entry, details=details), running.interrupted
+
+    def _measured(self, setting: Setting, repeat: int, found: Profile, text: str, too_long: bool) -> Measurement:
+        ended, usage = found.ended, found.summary.usage
+        exit_code = ended.exit_code if ended else 0
+        told = ended is not None and ended.largest_rss_bytes is not None
+        metric = self.metric.find(text) if self.metric is not None else None
+        problem = ""
+        if too_long:
+            problem = f"ended after {self.limit_seconds:g} s"
+        elif exit_code:
+            problem = f"exit code {exit_code}: {_last_line(text)}".rstrip(": ")
+        elif self.metric is not None and metric is None:
+            problem = f"its output has no {self.metric.text}"
+        return Measurement(
+            set=dict(setting),
+            repeat=repeat,
+            seconds=found.summary.duration_seconds,
+            exit_code=exit_code,
+            peak_memory_bytes=usage.peak_memory_bytes if told or usage.snapshots >= _FEWEST_LOOKS else None,
+            disk_bytes=_size_of(Path(filled(self.disk, setting))) if self.disk else usage.totals.get("written_bytes"),
+            cpu_seconds=usage.totals.get("cpu_seconds"),
+            metric=metric,
+            problem=problem,
+        )
+
+
+def filled(text: str, setting: Setting) -> str:
+    """Return a text with what stands for its placeholders; other braces stay as they are."""
+    for key, value in setting.items():
+        text = text.replace(f"{{{key}}}", value)
+    return text
+
+
+class _Limit:
+    """Ends a command, and all that it started, when its time is over."""
+
+    def __init__(self, pid: int, seconds: float) -> None:
+        self.passed = False
+        self._process: psutil.Process | None = None
+        with suppress(psutil.Error):
+            self._process = psutil.Process(pid)
+        self._timer = threading.Timer(min(seconds, threading.TIMEOUT_MAX), self._end)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def over(self) -> None:
+        """Say that the command has ended."""
+        self._timer.cancel()
+
+    def _end(self) -> None:
+        if self._process is None:
+            return
+        self.passed = True
+        with suppress(psutil.Error):
+            family = [*self._process.children(recursive=True), self._process]
+            for process in family:
+                with suppress(psutil.Error):
+                    process.terminate()
+            _, alive = psutil.wait_procs(family[:-1], timeout=_GRACE_SECONDS)
+            for process in (*alive, self._process):
+                with suppress(psutil.Error):
+                    process.kill()
+
+
+def _text_of(output: BinaryIO) -> str:
+    """Return the end of what a command wrote."""
+    size = output.seek(0, os.SEEK_END)
+    output.seek(max(0, size - _MOST_OUTPUT))
+    return output.read().decode("utf-8", "replace")
+
+
+def _last_line(text: str) -> str:
+    lines = text.strip().splitlines()
+    return lines[-1].strip()[:120] if lines else ""
+
+
+def _size_of(path: Path) -> float | None:
+    """Return the size of a file, or of all files in a folder; None where there is nothing."""
+    try:
+        if path.is_file():
+            return float(path.stat().st_size)
+        sizes = [float(file.stat().st_size) for file in path.rglob("*") if file.is_file()]
+    except OSError as error:
+        raise CapacityError(f"{path} cannot be measured", str(error.strerror or error).lower()) from None
+    return sum(sizes) if sizes else None

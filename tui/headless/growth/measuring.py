@@ -1,0 +1,68 @@
+"""What commands that measure a command in series have in common: options, and lines told as runs end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from capacity_tui.engine.api import CapacityError
+from capacity_tui.tui.headless.kept import keep_entries
+from capacity_tui.tui.headless.output import tell
+from capacity_tui.tui.headless.questions import interrupted
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.api import Measurement, MeasurementSeries, Measuring, MeasuringSetting, RunRecord
+
+CommandT = TypeVar("CommandT", bound=Callable[..., Any])
+
+
+def measuring_options(repeats: int, limit: str) -> Callable[[CommandT], CommandT]:
+    """Return the options of a command that measures: how often, for how long, and whether anew."""
+
+    def with_options(command: CommandT) -> CommandT:
+        for option in (
+            click.option("--anew", is_flag=True, help="Measure all of it, also what was measured before a stop."),
+            click.option("--timeout", metavar="TIME", default=limit, show_default=True,
+                         help="End a run after so long."),
+            click.option("--repeats", type=click.IntRange(min=1), default=repeats, show_default=True,
+                         help="Runs of each: they say how much runs spread."),
+        ):  # fmt: skip
+            command = option(command)
+        return command
+
+    return with_options
+
+
+def measured_series(
+    measuring: Measuring,
+    wanted: Sequence[tuple[MeasuringSetting, int]],
+    anew: bool,
+    no_history: bool,
+    hopeless: Callable[[MeasuringSetting, Iterable[Measurement]], bool] | None = None,
+) -> MeasurementSeries:
+    """Measure a series, and tell each run on stderr.
+
+    Raises:
+        CapacityError: the command cannot be started, or no run of it ended well.
+    """
+    from capacity_tui.engine.api import KeptMeasurements, measure_series, measured_line
+
+    kept = KeptMeasurements(measuring)
+    if anew:
+        kept.forget()
+
+    def told(measurement: Measurement, entry: RunRecord | None) -> None:
+        tell(measured_line(measurement, entry is None))
+        if entry is not None:
+            keep_entries([entry], no_history)
+
+    with interrupted() as stopped:
+        found = measure_series(measuring, wanted, told, kept, hopeless, stopped)
+    if not found.complete:
+        tell(f"stopped after {len(found.measured)} of {found.wanted} runs; the same command goes on from here")
+    if not any(not each.problem for each in found.measured):
+        last = found.measured[-1].problem if found.measured else "stopped before the first had ended"
+        raise CapacityError("no run ended well", last, "try the command by itself first")
+    return found
