@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from capacity_tui.engine.catalog.rows import prices as _catalog_rows_prices
     from capacity_tui.engine.choose import validation as _choose_validation
     from capacity_tui.engine.choose.advice.host_requirements import RunSpace as RunSpace
-    from capacity_tui.engine.choose.advice.host_requirements import roomiest_disk as roomiest_disk
     from capacity_tui.engine.choose.advice.host_requirements import run_space as run_space
     from capacity_tui.engine.choose.advice.larger_devices import larger_devices_note as larger_devices_note
     from capacity_tui.engine.choose.advice.machine_notes import job_notes as job_notes
@@ -104,6 +103,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.cluster.cluster import Device as Device
     from capacity_tui.engine.cluster.hardware_facts import hardware_facts as hardware_facts
     from capacity_tui.engine.cluster.measured_here import device_key as device_key
+    from capacity_tui.engine.cluster.node_host import roomiest_disk as roomiest_disk
     from capacity_tui.engine.cluster.placement import placement_advice as placement_advice
     from capacity_tui.engine.cluster.quotes import Quote as Quote
     from capacity_tui.engine.cluster.quotes import chosen_quote as chosen_quote

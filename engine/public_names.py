@@ -52,6 +52,7 @@ NAMES = {
     "cluster.cluster": "Cluster Device",
     "cluster.hardware_facts": "hardware_facts",
     "cluster.measured_here": "device_key",
+    "cluster.node_host": "roomiest_disk",
     "cluster.own_machine": "detected:cluster_of_machine",
     "cluster.placement": "placement_advice",
     "cluster.quotes": "Quote chosen_quote quotes",
@@ -109,7 +110,7 @@ NAMES = {
     "growth.series": "Series:MeasurementSeries larger_than_failed measure_series points_of wanted_sizes",
     "growth.setting_grid": "parse_grid:parse_setting_grid",
     # Choices
-    "choose.advice.host_requirements": "RunSpace roomiest_disk run_space",
+    "choose.advice.host_requirements": "RunSpace run_space",
     "choose.advice.offers": "Offer offers",
     "choose.advice.larger_devices": "larger_devices_note",
     "choose.advice.machine_notes": "job_notes machine_warnings predicted_bottleneck",
