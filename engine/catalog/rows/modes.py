@@ -58,6 +58,19 @@ class Recovery(_Block):
     )
 
 
+class Feeding(_Block):
+    """How data reach the devices in this mode: values of the plan's section about data follow from it."""
+
+    style: str = Field(description="why, in a clause")
+    prefers_local: bool = Field(description="takes data from a disk that has room, also where a stream would be enough")
+    spare: PositiveFloat = Field(description="rate of the loader over what the devices take")
+    prefetch: PositiveInt = Field(description="batches that each loader worker keeps ready")
+    shuffle_buffer: PositiveInt = Field(description="samples among which a stream draws its next one")
+    cache_share: Share = Field(description="of host memory that a cache of data may take")
+    first_share: Share = Field(description="of the tokens, in the first of two phases")
+    first_length: Share = Field(description="length of a sequence in that phase, of that in the second")
+
+
 class Serving(_Block):
     """What takes the place of a mode where a model is served."""
 
@@ -95,6 +108,7 @@ class Mode(Row):
     serving: Serving
     watch: Watch
     recovery: Recovery
+    data: Feeding
     warnings: tuple[Warned, ...] = ()
 
     @property

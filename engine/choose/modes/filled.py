@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.rows.modes import Mode
+from capacity_tui.engine.choose.modes.feeding import fed, without_feeding
 from capacity_tui.engine.choose.modes.limits import serving_room
 from capacity_tui.engine.choose.modes.looking_after import looked_after, settings_alone
 from capacity_tui.engine.choose.modes.mode_warnings import mode_warnings
@@ -35,7 +36,7 @@ class ModePlan:
         estimate: its estimate.
         reasons: why each open field got its value.
         catalog: facts.
-        running: why each field about the run while it goes on got its value; no estimate depends on them.
+        running: why each field about data, and about the run while it goes on, got its value.
     """
 
     mode: Mode
@@ -49,14 +50,16 @@ class ModePlan:
     def of(
         cls, mode: Mode, resolved: ResolvedPlan, estimate: Estimate, reasons: Mapping[str, str], catalog: Catalog
     ) -> ModePlan:
-        """Return an estimated plan with what the mode says of the run while it goes on."""
+        """Return an estimated plan with what the mode says of its data, and of the run while it goes on."""
+        resolved, estimate, feeding = fed(resolved, mode, estimate, catalog)
         plan, running = looked_after(resolved.plan, mode, estimate, catalog)
-        return cls(mode, replace(resolved, plan=plan), estimate, reasons, catalog, running)
+        return cls(mode, replace(resolved, plan=plan), estimate, reasons, catalog, {**feeding, **running})
 
     @property
     def settings(self) -> Plan:
-        """The plan without what is said of the run while it goes on: two runs with the same do the same."""
-        return settings_alone(self.plan)
+        """The plan without what is said of its loader and of the run while it goes on: runs alike in it are alike."""
+        plan = settings_alone(self.plan)
+        return plan.model_copy(update={"data": without_feeding(plan.data)})
 
     @property
     def plan(self) -> Plan:

@@ -36,7 +36,7 @@ def looked_after(plan: Plan, mode: Mode, estimate: Estimate, catalog: Catalog) -
     reasons: dict[str, str] = {}
     watch = _filled(plan.watch, "watch.", _watch(mode, catalog), reasons)
     recovery = _filled(plan.recovery, "recovery.", _recovery(mode, estimate), reasons)
-    below = {"pause_below": (mode.recovery.pause_below, _because(mode, mode.recovery.style))}
+    below = {"pause_below": (mode.recovery.pause_below, because(mode, mode.recovery.style))}
     battery = _filled(plan.recovery.battery, _BATTERY, below, reasons)
     reasons |= {f"{_BATTERY}{name}": _WHERE_IT_RUNS for name, value in battery if value == AUTO}
     recovery = recovery.model_copy(update={"battery": battery})
@@ -56,7 +56,7 @@ def _filled(section: SectionT, above: str, chosen: _Chosen, reasons: dict[str, s
 
 def _watch(mode: Mode, catalog: Catalog) -> _Chosen:
     watch = mode.watch
-    why = _because(mode, watch.style)
+    why = because(mode, watch.style)
     widths = catalog.detectors["loss_spike"].thresholds["widths"]
     return {
         "temperature_c": (watch.temperature_c, why),
@@ -69,7 +69,7 @@ def _watch(mode: Mode, catalog: Catalog) -> _Chosen:
 
 def _recovery(mode: Mode, estimate: Estimate) -> _Chosen:
     recovery = mode.recovery
-    why = _because(mode, recovery.style)
+    why = because(mode, recovery.style)
     return {
         "out_of_memory": (recovery.out_of_memory, why),
         "max_restarts": (recovery.max_restarts, why),
@@ -87,12 +87,13 @@ def _checkpoint_every(mode: Mode, estimate: Estimate) -> tuple[float, str]:
     within = f"between {format_seconds(least)} and {format_seconds(most)}"
     steps = estimate.computation.steps
     if steps is None:
-        return least, f"{_because(mode, within)}; the length of the job is open"
+        return least, f"{because(mode, within)}; the length of the job is open"
     seconds = float(np.max(np.asarray(job_seconds(steps, estimate.computation.step_seconds.value))))
     share = mode.recovery.checkpoint_share
     every = float(round(min(max(share * seconds, least), most)))
-    return every, _because(mode, f"{format_percent(share)} of the {format_seconds(seconds)} it takes, {within}")
+    return every, because(mode, f"{format_percent(share)} of the {format_seconds(seconds)} it takes, {within}")
 
 
-def _because(mode: Mode, why: str) -> str:
+def because(mode: Mode, why: str) -> str:
+    """Return a reason in the words of the mode that has it."""
     return f"{mode.title}: {why}"

@@ -1,0 +1,235 @@
+"""What a mode makes of the section of a plan about its data, once everything else stands."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.catalog.rows.modes import Mode
+from capacity_tui.engine.choose.modes.looking_after import because
+from capacity_tui.engine.estimate.data.content import Content, network_content, transformer_content
+from capacity_tui.engine.estimate.data.rates import input_seconds
+from capacity_tui.engine.estimate.data.supply import (
+    LOCAL,
+    MEMORY,
+    NO_CACHE,
+    Supply,
+    supply_of,
+    tier_bandwidth,
+    tier_of,
+    usual_workers,
+)
+from capacity_tui.engine.estimate.estimate import estimate_resolved
+from capacity_tui.engine.estimate.resolve import ResolvedPlan
+from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.models.networks.specs import NetworkSpec
+from capacity_tui.engine.numeric import mean
+from capacity_tui.engine.plan.plan import AUTO, Plan
+from capacity_tui.engine.plan.sections.data import DataPhase, DataSection
+from capacity_tui.engine.schema.field_types import SpecValue
+from capacity_tui.engine.units import format_bandwidth, format_bytes, format_count, format_percent, format_seconds
+
+STREAMING = "streaming"
+PHASES = ("A", "B")
+_LEAST_LENGTH = 128
+"""Tokens of the shortest sequence that a phase is worth."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fed:
+    """A training and its data, once its settings stand.
+
+    Attributes:
+        plan: settled, but for its data.
+        content: what the data are made of.
+        resolved: what the plan's names stand for.
+        mode: whose figures decide.
+        catalog: formats and rates.
+        units_per_second: tokens or samples a second that the devices take while they wait for none.
+        units_per_step: those of one step.
+    """
+
+    plan: Plan
+    content: Content
+    resolved: ResolvedPlan
+    mode: Mode
+    catalog: Catalog
+    units_per_second: float
+    units_per_step: float
+
+    @property
+    def supply(self) -> Supply:
+        """How the data reach the devices as far as they are chosen."""
+        return supply_of(self.plan, self.content, self.resolved.cluster, self.catalog)
+
+    @property
+    def waiting(self) -> float:
+        """Seconds of a step in which the devices would wait for their data."""
+        delivery = self.supply.delivery(self.units_per_step)
+        return mean(input_seconds(delivery.arriving, delivery.hidden, self.units_per_step / self.units_per_second))
+
+
+def content_of(resolved: ResolvedPlan, catalog: Catalog) -> Content | None:
+    """Return what the data of a training are made of; None for what reads none from a disk while it runs."""
+    if resolved.plan.task == "infer":
+        return None
+    if resolved.shape is not None:
+        return transformer_content(resolved.plan, resolved.shape)
+    if isinstance(resolved.spec, NetworkSpec):
+        return network_content(resolved.spec, resolved.spec.network(catalog, resolved.family.id, trains=True))
+    return None
+
+
+def taken_per_second(estimate: Estimate) -> float:
+    """Return the tokens or samples a second that the devices of a run take while they wait for none."""
+    computation = estimate.computation
+    working = computation.step_seconds.value - computation.parts.get("input", 0.0)
+    return mean(computation.units_per_step / working)
+
+
+def fed(
+    resolved: ResolvedPlan, mode: Mode, estimate: Estimate, catalog: Catalog
+) -> tuple[ResolvedPlan, Estimate, dict[str, str]]:
+    """Return a plan with what is open of its data as a mode has it, its estimate, and why for each path.
+
+    Args:
+        resolved: the plan, all else chosen.
+        mode: the mode that fills it.
+        estimate: its estimate.
+        catalog: facts.
+    """
+    content = content_of(resolved, catalog)
+    if content is None:
+        return resolved, estimate, {}
+    plan, reasons = resolved.plan, dict[str, str]()
+    here = Fed(
+        plan, content, resolved, mode, catalog, taken_per_second(estimate), mean(estimate.computation.units_per_step)
+    )
+    for choose in (_format, _source, _workers, _cache, _prefetch, _shuffle_buffer, _phases):
+        for name, value, why in choose(here):
+            if getattr(here.plan.data, name) == AUTO:
+                reasons[f"data.{name}"] = because(mode, why)
+                here = _with(here, name, value)
+    if not plan.data.is_stated:
+        late = here.waiting
+        if late > 0:
+            held_up = f"{here.supply.format.name} would hold up each step by {format_seconds(late)}"
+            reasons["data.format"] = f"left open: {held_up}; name the format, and that counts"
+            here = _with(here, "format", AUTO)
+        return replace(resolved, plan=here.plan), estimate, reasons
+    found = replace(resolved, plan=here.plan)
+    again = estimate_resolved(found, catalog)
+    kept = [note for note in estimate.warnings if note not in again.warnings]
+    return found, replace(again, warnings=(*again.warnings, *kept)), reasons
+
+
+def without_feeding(data: DataSection) -> DataSection:
+    """Return a section about data without what only its loader is told."""
+    usual = DataSection()
+    names = ("cache", "workers", "prefetch", "shuffle_buffer", "phases")
+    return data.model_copy(update={name: getattr(usual, name) for name in names})
+
+
+def _with(here: Fed, name: str, value: object) -> Fed:
+    plan = here.plan.model_copy(update={"data": here.plan.data.model_copy(update={name: value})})
+    return replace(here, plan=plan)
+
+
+_Choice = Iterator[tuple[str, object, str]]
+
+
+def _format(here: Fed) -> _Choice:
+    row = here.supply.format
+    yield "format", row.id, f"{row.name}, the usual form of {here.content.holds}"
+
+
+def _source(here: Fed) -> _Choice:
+    """Weigh room on the disk and a shuffle of the whole against bandwidth from afar and no copy to wait for."""
+    if here.plan.data.source != AUTO:
+        return
+    supply, cluster = here.supply, here.resolved.cluster
+    row = supply.format
+    needed = here.units_per_second * mean(supply.unit_bytes) / mean(supply.nodes)
+    tier = tier_of(STREAMING, cluster, here.catalog)
+    given = here.plan.data.read_gbs
+    reached = tier_bandwidth(tier, row, cluster) if given is None else given * 1e9
+    rates = f"{format_bandwidth(reached)} from the {tier.name} for {format_bandwidth(needed)} needed"
+    size, free = supply.bytes, cluster.host.disk_free_bytes
+    if size is not None and free is not None and mean(size) > free:
+        why = f"{format_bytes(mean(size))} of data, {format_bytes(free)} free; {rates}"
+        yield "source", STREAMING, f"the disk has no room: {why}; samples are shuffled in a buffer alone"
+    elif here.mode.data.prefers_local or reached < here.mode.data.spare * needed:
+        slow = "" if reached >= here.mode.data.spare * needed else ", too slow"
+        yield "source", LOCAL, f"a disk lets all samples be shuffled; {rates}{slow}"
+    else:
+        yield "source", STREAMING, f"{rates}: no copy to wait for, shuffled in a buffer alone"
+
+
+def _workers(here: Fed) -> _Choice:
+    supply = here.supply
+    most = usual_workers(supply.cores)
+    if not np.isfinite(mean(supply.core_rate)):
+        yield "workers", min(here.mode.data.prefetch, most), "they only copy: nothing is to be decoded"
+        return
+    each = here.units_per_second / mean(supply.devices)
+    wanted = math.ceil(here.mode.data.spare * each / mean(supply.core_rate))
+    taken = f"{here.mode.data.spare:g} times the {format_count(each)} {here.content.holds} a second of a device"
+    why = f"{wanted} {'core decodes' if wanted == 1 else 'cores decode'} {taken}"
+    short = "" if wanted <= most else f"; {supply.cores:g} are beside each"
+    yield "workers", max(1, min(wanted, most)), f"{why}{short}"
+
+
+def _cache(here: Fed) -> _Choice:
+    supply, cluster = here.supply, here.resolved.cluster
+    size = None if supply.bytes is None else mean(supply.bytes)
+    if size is None or mean(supply.epochs) <= 1:
+        yield "cache", NO_CACHE, "the data are read once" if size is not None else "the length of the job is open"
+        return
+    memory = cluster.host_memory_bytes
+    share = here.mode.data.cache_share
+    room = None if memory is None else share * mean(memory) * mean(cluster.per_node)
+    if room is not None and size <= room:
+        held = f"{format_bytes(size)} go into {format_percent(share)} of a node's memory"
+        yield "cache", MEMORY, f"{held}; {mean(supply.epochs):.3g} passes"
+        return
+    disk, free = tier_of(LOCAL, cluster, here.catalog), cluster.host.disk_free_bytes
+    if here.plan.data.source != LOCAL and (free is None or size <= free) and disk.cache is not None:
+        yield "cache", disk.cache, f"{format_bytes(size)} are more than memory may take; later passes read the disk"
+        return
+    yield "cache", NO_CACHE, f"{format_bytes(size)} are more than memory may take"
+
+
+def _prefetch(here: Fed) -> _Choice:
+    if here.plan.data.workers == 0:
+        yield "prefetch", 0, "without workers nothing is read ahead"
+    else:
+        yield "prefetch", here.mode.data.prefetch, here.mode.data.style
+
+
+def _shuffle_buffer(here: Fed) -> _Choice:
+    if here.plan.data.source == LOCAL and here.supply.format.any_order:
+        yield "shuffle_buffer", 0, "samples on a disk are read in any order"
+    else:
+        yield "shuffle_buffer", here.mode.data.shuffle_buffer, here.mode.data.style
+
+
+def _phases(here: Fed) -> _Choice:
+    """Split a training in two where the plan leaves that open: short sequences first, all of the length last."""
+    length, first = int(here.plan.training.seq_len), here.mode.data.first_share
+    short = int(length * here.mode.data.first_length)
+    if here.resolved.shape is None or here.content.holds != "tokens" or short < _LEAST_LENGTH:
+        yield "phases", (), "one phase: sequences are as short as they get"
+        return
+    batch = here.plan.training.global_batch
+    changes: dict[str, SpecValue] = {"training.seq_len": short}
+    if isinstance(batch, int):
+        changes["training.global_batch"] = batch * length // short
+    phases = (
+        DataPhase(name=PHASES[0], share=first, changes=changes),
+        DataPhase(name=PHASES[1], share=round(1.0 - first, 6)),
+    )
+    yield "phases", phases, f"{format_percent(first)} of the tokens in sequences of {short}, the rest at {length}"
