@@ -56,7 +56,6 @@ NAMES = {
     "cluster.own_machine": "detected:cluster_of_machine",
     "cluster.placement": "placement_advice",
     "cluster.quotes": "Quote chosen_quote quotes",
-    "cluster.node_host": "roomiest_disk",
     "cluster.resolve_cluster": "resolve_cluster",
     "cluster.score": "Score score_machine",
     "machine.benchmark.network_speed": "web_address",
