@@ -79,6 +79,9 @@ from capacity_tui.engine.present.results import result_as_dict as result_as_dict
 from capacity_tui.engine.present.results import to_json as to_json
 from capacity_tui.engine.present.results import to_yaml as to_yaml
 from capacity_tui.engine.present.runs import run_history as _present_run_history
+from capacity_tui.engine.present.runs.guard_report import guard_event_line as guard_event_line
+from capacity_tui.engine.present.runs.guard_report import guard_rehearsal as guard_rehearsal
+from capacity_tui.engine.present.runs.guard_report import guard_rehearsal_lines as guard_rehearsal_lines
 from capacity_tui.engine.present.runs.profile_page import profile_page as profile_page
 from capacity_tui.engine.present.runs.profile_rows import profile_rows as profile_rows
 from capacity_tui.engine.present.runs.profile_rows import profile_title as profile_title

@@ -142,6 +142,11 @@ NAMES = {
     # Runs as they happen
     "observe.command": "RunningCommand",
     "observe.exporting": "Gauge Outlets",
+    "observe.guard.callback": "GuardCallback",
+    "observe.guard.guarding": "begin:begin_guarding new_order:guard_order take_up:take_up_guarding",
+    "observe.guard.order": "Order:GuardOrder",
+    "observe.guard.supervisor": "Supervisor",
+    "observe.guard.told": "Told:GuardTold",
     "observe.history.history": "History",
     "observe.history.places": "OFF:HISTORY_OFF VARIABLE:HISTORY_VARIABLE HistoryPlace history_place",
     "observe.history.predictions": "entry_of:history_entry",
@@ -186,6 +191,7 @@ NAMES = {
     "present.growth.measured_report": (
         "measured_as_dict measured_line measured_parts ranked_as_csv ranked_as_dict ranked_parts"
     ),
+    "present.runs.guard_report": "guard_event_line guard_rehearsal guard_rehearsal_lines",
     "present.runs.profile_page": "profile_page",
     "present.runs.profile_rows": "profile_rows profile_title",
     "present.pictures.pictures": "PICTURES Picture picture_lines picture_of",

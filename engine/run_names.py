@@ -22,6 +22,11 @@ from capacity_tui.engine.growth.series import wanted_sizes as wanted_sizes
 from capacity_tui.engine.observe.command import RunningCommand as RunningCommand
 from capacity_tui.engine.observe.exporting import Gauge as Gauge
 from capacity_tui.engine.observe.exporting import Outlets as Outlets
+from capacity_tui.engine.observe.guard import guarding as _observe_guard_guarding
+from capacity_tui.engine.observe.guard import order as _observe_guard_order
+from capacity_tui.engine.observe.guard import told as _observe_guard_told
+from capacity_tui.engine.observe.guard.callback import GuardCallback as GuardCallback
+from capacity_tui.engine.observe.guard.supervisor import Supervisor as Supervisor
 from capacity_tui.engine.observe.history import places as _observe_history_places
 from capacity_tui.engine.observe.history import predictions as _observe_history_predictions
 from capacity_tui.engine.observe.history import recording as _observe_history_recording
@@ -78,6 +83,11 @@ parse_setting_grid = _growth_setting_grid.parse_grid
 GROWTH_FIGURES = _growth_growth_fit.FIGURES
 GROWTH_TARGETS = _growth_growth_fit.TARGETS
 fit_all_growth = _growth_growth_fit.fit_all
+begin_guarding = _observe_guard_guarding.begin
+guard_order = _observe_guard_guarding.new_order
+take_up_guarding = _observe_guard_guarding.take_up
+GuardOrder = _observe_guard_order.Order
+GuardTold = _observe_guard_told.Told
 record_run = _observe_history_recording.record
 HISTORY_OFF = _observe_history_places.OFF
 HISTORY_VARIABLE = _observe_history_places.VARIABLE

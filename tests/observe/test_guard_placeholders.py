@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from capacity_tui.engine.api import PlanError, answer, plan_from_text
-from capacity_tui.engine.observe.guard.placeholders import environment_of, filled, filled_copy, filled_words, values_of
+from capacity_tui.engine.observe.guard.placeholders import environment_of, filled, filled_file, filled_words, values_of
 
 PLAN = """
 task: train
@@ -51,16 +51,14 @@ def test_the_option_of_a_checkpoint_is_left_out_until_there_is_one(values):
     assert filled_words(words, there) == ("train", "--resume", "/c/7", "--from=/c/7", "--go")
 
 
-def test_a_file_is_copied_with_its_values_and_stays_as_it_is(values, tmp_path):
+def test_a_file_is_filled_and_stays_as_it_is(values, tmp_path):
     source = tmp_path / "train.yaml"
     source.write_text("batch: {training.micro_batch}\nresume: '{run.checkpoint}'\n")
-    (tmp_path / "run").mkdir()
-    copy = filled_copy(source, tmp_path / "run", values)
-    assert copy.read_text() == "batch: 2\nresume: ''\n"
+    assert filled_file(source, values) == "batch: 2\nresume: ''\n"
     assert "{training.micro_batch}" in source.read_text()
     source.write_text("\nbatch: {training.nothing}\n")
     with pytest.raises(PlanError, match=r"train\.yaml:2: training\.nothing"):
-        filled_copy(source, tmp_path / "run", values)
+        filled_file(source, values)
 
 
 def test_the_environment_has_every_value_by_a_plain_name(values):

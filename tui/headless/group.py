@@ -27,6 +27,7 @@ _HOMES = homes_of(
         "fleet.group": "fleet",
         "growth.configurations": "bench-configs",
         "growth.scaling": "scaling",
+        "runs.guard": "guard",
         "runs.history": "history",
         "machine": "configs detect",
         "measure": "calibrate sample",

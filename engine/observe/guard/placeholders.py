@@ -8,7 +8,7 @@ from pathlib import Path
 
 from capacity_tui.engine.catalog.names import nearest
 from capacity_tui.engine.errors import Place, PlanError
-from capacity_tui.engine.files import reading_error, write_atomically
+from capacity_tui.engine.files import reading_error
 from capacity_tui.engine.plan.all_fields import OWN_PARAMETERS, all_fields
 from capacity_tui.engine.plan.batches import accumulation_of
 from capacity_tui.engine.plan.plan import Plan
@@ -86,24 +86,21 @@ def filled(text: str, values: Mapping[str, str], file: str | None = None) -> str
     return _NAMED.sub(value, text)
 
 
-def filled_copy(source: Path, folder: Path, values: Mapping[str, str]) -> Path:
-    """Write a copy of a file with values in the place of its placeholders, and return where it is.
+def filled_file(source: Path, values: Mapping[str, str]) -> str:
+    """Return what a file holds, with values in the place of its placeholders; the file stays as it is.
 
     Args:
-        source: the file; it stays as it is.
-        folder: of the copy, which has the same name.
+        source: the file.
         values: by key; a checkpoint that is not there yet is an empty text.
 
     Raises:
-        CapacityError: the file cannot be read, a placeholder cannot be filled, or the copy cannot be written.
+        CapacityError: the file cannot be read, or a placeholder cannot be filled.
     """
     try:
         text = source.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         raise reading_error(error, source) from None
-    copy = folder / source.name
-    write_atomically(copy, filled(text, {CHECKPOINT: "", **values}, str(source)), overwrite=True)
-    return copy
+    return filled(text, {CHECKPOINT: "", **values}, str(source))
 
 
 def environment_of(values: Mapping[str, str]) -> dict[str, str]:

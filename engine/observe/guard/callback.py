@@ -1,0 +1,174 @@
+"""What a trainer in Python calls: it tells steps and saves, and learns which micro-batch to go on with.
+
+Nothing here ever raises into the training: what goes wrong is kept in ``problem``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from capacity_tui.engine.machine.host.main_memory import probe_memory, shared_memory
+from capacity_tui.engine.machine.host_files import Host
+from capacity_tui.engine.observe.guard.placeholders import ACCUMULATION, FOLDER, variable_of
+from capacity_tui.engine.observe.guard.pressure import MicroBatchControl
+
+TOLD = "told.jsonl"
+"""File of the run's folder to which a callback appends what it tells."""
+RESTART = "restart"
+"""Event by which a trainer that cannot change its micro-batch while it runs asks to be started again."""
+_LIMIT = 0.95
+_FILE_MODE = 0o600
+
+
+class GuardCallback:
+    """Tells how a training goes, and holds the micro-batch that it should go on with.
+
+    In a loop of one's own: read ``micro_batch`` and ``accumulation`` before each step, call ``step`` behind it, and
+    save within ``saving``. As a callback of a Trainer, whose batch is fixed: where memory gets short it saves and
+    stops, and the guard starts it again with a smaller batch.
+
+    Args:
+        micro_batch: samples at once; that of the guarded plan by default.
+        accumulation: micro-batches of a step; that of the guarded plan by default.
+        limit: share of memory from which on it is too much; ``watch.memory_share`` of the guarded plan by default.
+        memory: returns the share of memory that was used at most since it was last asked; None where nobody knows.
+
+    Attributes:
+        problem: what went wrong with telling first; empty as long as all is well.
+    """
+
+    def __init__(
+        self,
+        micro_batch: int | None = None,
+        accumulation: int | None = None,
+        limit: float | None = None,
+        memory: Callable[[], float | None] | None = None,
+    ) -> None:
+        self.problem = ""
+        folder = os.environ.get(variable_of(FOLDER))
+        self._file = None if folder is None else Path(folder) / TOLD
+        self._memory = memory or _used_share
+        largest = micro_batch or int(_of_plan("training.micro_batch", 1))
+        times = accumulation or int(_of_plan(ACCUMULATION, 1))
+        self._control = MicroBatchControl(largest, largest * times, limit or _of_plan("watch.memory_share", _LIMIT))
+        self._is_alone = os.environ.get("WORLD_SIZE", "1") == "1"
+        self._is_first = os.environ.get("RANK", "0") == "0"
+        self._save_began: float | None = None
+        self._asked = False
+
+    @property
+    def micro_batch(self) -> int:
+        """Samples to take at once."""
+        return self._control.current
+
+    @property
+    def accumulation(self) -> int:
+        """Micro-batches of a step, so that its samples stay the same."""
+        return self._control.accumulation
+
+    def step(self, step: int, loss: float | None = None, **figures: float) -> None:
+        """Tell that a step is done, and decide on the micro-batch of the next.
+
+        Args:
+            step: its number.
+            loss: of it, where it was read.
+            figures: whatever else is to be told, by the names of logs, such as ``tokens_per_second``.
+        """
+        with self._kept_to_itself():
+            share, before = self._memory(), self.micro_batch
+            # Replicas that took other batches than their peers would wait for them for ever.
+            if self._is_alone:
+                self._control.step(share)
+            self._tell({"step": step, "loss": loss, "memory_share": share, **figures})
+            if self.micro_batch != before:
+                self._tell({"event": "micro_batch", "step": step, "from": before, "to": self.micro_batch,
+                            "accumulation": self.accumulation, "memory_share": share})  # fmt: skip
+
+    @contextmanager
+    def saving(self) -> Iterator[None]:
+        """Save a checkpoint within this block: how long that takes says how often it pays."""
+        began = time.monotonic()
+        yield
+        with self._kept_to_itself():
+            self._tell({"event": "saved", "seconds": time.monotonic() - began})
+
+    def on_step_end(self, _: object, state: object, control: Any, **__: object) -> None:
+        """Take a step of a Trainer; where it needs another batch, have it save and stop."""
+        with self._kept_to_itself():
+            before = self.micro_batch
+            self.step(int(getattr(state, "global_step", 0)))
+            if self.micro_batch != before and self._file is not None and not self._asked:
+                self._asked = True
+                self._tell({"event": RESTART, "micro_batch": self.micro_batch, "accumulation": self.accumulation})
+                control.should_save = True
+                control.should_training_stop = True
+
+    def on_log(self, _: object, state: object, __: object, logs: object = None, **___: object) -> None:
+        """Take what a Trainer logs."""
+        with self._kept_to_itself():
+            if isinstance(logs, Mapping):
+                numbers = {str(name): value for name, value in logs.items() if isinstance(value, int | float)}
+                self._tell({"step": int(getattr(state, "global_step", 0)), **numbers})
+
+    def on_save(self, _: object, state: object, __: object, **___: object) -> None:
+        """Take that a Trainer has saved."""
+        with self._kept_to_itself():
+            self._tell({"event": "saved", "step": int(getattr(state, "global_step", 0))})
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        """Return what does nothing, for the other events of a Trainer."""
+        if name.startswith("on_"):
+            return _nothing
+        raise AttributeError(name)
+
+    def _tell(self, event: Mapping[str, object]) -> None:
+        if self._file is None or not self._is_first:
+            return
+        line = json.dumps({name: value for name, value in event.items() if value is not None}) + "\n"
+        handle = os.open(self._file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, _FILE_MODE)
+        try:
+            os.write(handle, line.encode())
+        finally:
+            os.close(handle)
+
+    @contextmanager
+    def _kept_to_itself(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            self.problem = self.problem or f"{type(error).__name__}: {error}"
+
+
+def _nothing(*_: object, **__: object) -> None:
+    pass
+
+
+def _of_plan(key: str, otherwise: float) -> float:
+    try:
+        return float(os.environ.get(variable_of(key), otherwise))
+    except ValueError:
+        return otherwise
+
+
+def _used_share() -> float | None:
+    """Return the share of the device's memory that was allocated at most since the last call, else of main memory."""
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.cuda.is_available() or not torch.cuda.is_initialized():
+        return _used_main_memory()
+    free, total = torch.cuda.mem_get_info()
+    others = total - free - torch.cuda.memory_reserved()
+    peak = torch.cuda.max_memory_allocated()
+    torch.cuda.reset_peak_memory_stats()
+    return float((peak + others) / total)
+
+
+def _used_main_memory() -> float | None:
+    total, _, used = shared_memory(probe_memory(Host()))
+    return used.value / total.value if used.value is not None and total.value else None

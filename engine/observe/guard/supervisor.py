@@ -1,0 +1,170 @@
+"""Guards a command: starts it, follows it, and starts it again with a changed plan where that may help."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from types import FrameType
+
+from capacity_tui.engine.estimate.estimate import Answer
+from capacity_tui.engine.machine.machine import Machine
+from capacity_tui.engine.observe.guard.attempt import Attempt
+from capacity_tui.engine.observe.guard.checkpoints import CheckpointFolder
+from capacity_tui.engine.observe.guard.following import AttemptEnd, Following
+from capacity_tui.engine.observe.guard.order import Order
+from capacity_tui.engine.observe.guard.pausing import Pause
+from capacity_tui.engine.observe.guard.starting import newest_checkpoint, start_of, whole_environment, write_copies
+from capacity_tui.engine.observe.guard.told import Event, Told
+from capacity_tui.engine.observe.history.predictions import entry_of
+from capacity_tui.engine.observe.runs.run_follower import RunFollower
+from capacity_tui.engine.observe.runs.run_writer import REPEATED, RunWriter
+
+_PASSED_ON = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"))
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+_MOST_EVENTS = 500
+"""Events that the history keeps of a run, the newest."""
+
+
+class Supervisor:
+    """Guards one run from its start, or from where another guard left it, to its end.
+
+    To be run in the main thread, since signals are passed on.
+
+    Args:
+        order: what is run.
+        estimated: its plan, estimated.
+        writer: writes the folder of the run.
+        told: whom it tells.
+        machine: this machine, for plans that run on it.
+
+    Attributes:
+        writer: writes the folder of the run.
+    """
+
+    def __init__(
+        self, order: Order, estimated: Answer, writer: RunWriter, told: Told, machine: Machine | None = None
+    ) -> None:
+        self._order = order
+        self._answer = estimated
+        self.writer = writer
+        self._told = replace(told, event=self._tell)
+        self._tell_others = told.event
+        self._machine = machine
+        self._folder = writer.run.folder
+        self._began = time.monotonic()
+        self._asked_to_end = False
+        self._attempt: Attempt | None = None
+        self._checkpoints = None if order.checkpoints is None else CheckpointFolder(order.checkpoints)
+
+    def run(self) -> int:
+        """Guard until the end; return the exit code of the command.
+
+        Raises:
+            CapacityError: it cannot be started.
+        """
+        with self._signals():
+            return self._finish(self._one_attempt())
+
+    def _one_attempt(self) -> AttemptEnd:
+        number = self._order.attempt
+        attempt = self._attempt = Attempt(self._folder / f"attempt-{number}", self.writer.run.id, number)
+        is_new = not attempt.was_started()
+        if is_new:
+            self._start(attempt)
+        else:
+            self._tell({"event": "attached", "attempt": number, "pid": attempt.pid, "goes_on": attempt.goes_on})
+        if attempt.pid is not None:
+            self.writer.go_on_as(attempt.pid)
+        return Following(attempt, self._order, self._answer, self._told, is_new, self._checkpoints).to_the_end()
+
+    def _start(self, attempt: Attempt) -> None:
+        """Start an attempt from the newest complete checkpoint, with the values of the plan as it is now."""
+        checkpoint = newest_checkpoint(self._order)
+        start = start_of(self._order, attempt.folder, self.writer.run.id, checkpoint)
+        write_copies(start)
+        self._order.write(self._folder)
+        with _quiet_input() as stdin:
+            attempt.start(start.words, whole_environment(start), self._order.work, stdin)
+        self._tell(
+            {
+                "event": "started",
+                "attempt": attempt.number,
+                "pid": attempt.pid,
+                "command": list(start.words),
+                "checkpoint": None if checkpoint is None else str(checkpoint.path),
+            }
+        )
+
+    def _finish(self, ended: AttemptEnd) -> int:
+        seconds, restarts = round(time.monotonic() - self._began, 3), self._order.attempt - 1
+        self._tell({"event": "end", "exit_code": ended.exit_code, "seconds": seconds, "restarts": restarts})
+        entry = ended.entry or entry_of(self._answer, "run")
+        details = {
+            **entry.details,
+            "command": list(self._order.words),
+            "exit_code": ended.exit_code,
+            "restarts": restarts,
+            "steps": list(self._order.steps),
+            "events": self._all_events()[-_MOST_EVENTS:],
+        }
+        known = self.writer.run.record
+        entry = replace(entry, id=known.id, started=known.started, details=details)
+        self._told.entry(entry)
+        self.writer.end(entry, ended.exit_code)
+        return ended.exit_code
+
+    def _tell(self, event: Event) -> None:
+        self.writer.write(event)
+        self._tell_others(event)
+
+    def _all_events(self) -> list[Event]:
+        """Return what happened since the run began, also under guards before this one."""
+        follower = RunFollower(self._folder)
+        try:
+            return [event for event in follower.poll().events if event.get("event") not in REPEATED]
+        finally:
+            follower.close()
+
+    @contextmanager
+    def _signals(self) -> Iterator[None]:
+        """Pass signals on while the block runs; those that are ignored stay so."""
+        wanted = {**dict.fromkeys(_PASSED_ON, self._pass_on), signal.SIGTSTP: self._halt}
+        before = {
+            number: signal.signal(number, handler)
+            for number, handler in wanted.items()
+            if signal.getsignal(number) is not signal.SIG_IGN
+        }
+        try:
+            yield
+        finally:
+            for number, handler_before in before.items():
+                signal.signal(number, handler_before)
+
+    def _pass_on(self, number: int, _: FrameType | None) -> None:
+        self._asked_to_end = self._asked_to_end or number in _ENDING
+        if self._attempt is not None:
+            self._attempt.send(number)
+
+    def _halt(self, _: int, __: FrameType | None) -> None:
+        """Stand still with the run, as a job of the shell does, and go on with it."""
+        pids = [] if self._attempt is None else [process.pid for process in self._attempt.processes()]
+        pause = Pause(pids)
+        os.kill(os.getpid(), signal.SIGSTOP)
+        pause.over()
+
+
+@contextmanager
+def _quiet_input() -> Iterator[int]:
+    """Give what a command reads: this program's input, but no terminal, which belongs to another session."""
+    if not os.isatty(0):
+        yield 0
+        return
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    try:
+        yield nothing
+    finally:
+        os.close(nothing)

@@ -1,0 +1,30 @@
+"""Whom a guard tells what happens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from capacity_tui.engine.observe.guard.output import PassOn
+from capacity_tui.engine.observe.history.records import RunRecord
+from capacity_tui.engine.observe.monitor.run_monitor import RunState
+
+Event: TypeAlias = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Whom a guard tells.
+
+    Attributes:
+        event: takes what happened, as plain data.
+        state: takes how the run stands after each look, and whether that was the last of an attempt.
+        output: takes what the command writes.
+        entry: keeps what the run came to; called once or, where guards were killed, more often with the same id.
+    """
+
+    event: Callable[[Event], None]
+    state: Callable[[RunState, bool], None]
+    output: PassOn
+    entry: Callable[[RunRecord], None]

@@ -1,0 +1,87 @@
+"""What a guard did, as lines for people."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import cast
+
+from capacity_tui.engine.observe.guard.order import Order
+from capacity_tui.engine.observe.guard.starting import newest_checkpoint, start_of
+from capacity_tui.engine.plan.table_text import table_text
+from capacity_tui.engine.units import format_bytes, format_seconds
+
+_Event = Mapping[str, object]
+
+
+def guard_event_line(event: _Event) -> str:
+    """Return what happened as one line."""
+    kind = str(event["event"])
+    said = _SAID.get(kind)
+    return kind if said is None else said(event)
+
+
+def guard_rehearsal(order: Order) -> dict[str, object]:
+    """Return what a guard would start, as plain data; nothing is started.
+
+    Args:
+        order: what is run.
+
+    Raises:
+        CapacityError: a file cannot be read, or a placeholder cannot be filled.
+    """
+    checkpoint = newest_checkpoint(order)
+    start = start_of(order, Path("RUN") / "attempt-1", "RUN", checkpoint)
+    return {
+        "event": "dry_run",
+        "command": list(start.words),
+        "checkpoint": None if checkpoint is None else str(checkpoint.path),
+        "files": {str(path): text for path, text in start.copies.items()},
+        "environment": dict(start.variables),
+        "watch": order.plan.watch.model_dump(mode="json"),
+        "recovery": order.plan.recovery.model_dump(mode="json"),
+    }
+
+
+def guard_rehearsal_lines(found: _Event) -> Iterator[str]:
+    """Yield what a guard would start, as lines."""
+    yield f"would start: {_command(found['command'])}"
+    if found["checkpoint"]:
+        yield f"from: {found['checkpoint']}"
+    for path, text in cast("Mapping[str, str]", found["files"]).items():
+        yield f"{path}:"
+        yield from (f"  {line}" for line in text.splitlines())
+    for section in ("watch", "recovery"):
+        yield f"{section}: {table_text(found[section])}"
+
+
+def _command(words: object) -> str:
+    return shlex.join(map(str, words)) if isinstance(words, list) else str(words)
+
+
+def _started(event: _Event) -> str:
+    again = "" if event["attempt"] == 1 else f" again (attempt {event['attempt']})"
+    checkpoint = event.get("checkpoint")
+    since = f" from {checkpoint}" if checkpoint else ""
+    return f"started{again} as process {event['pid']}{since}: {_command(event['command'])}"
+
+
+def _attached(event: _Event) -> str:
+    state = "goes on" if event["goes_on"] else "has ended meanwhile"
+    return f"taken up: attempt {event['attempt']} {state}"
+
+
+def _checkpoint(event: _Event) -> str:
+    seconds = float(str(event["seconds"]))
+    took = f", written in {format_seconds(seconds)}" if seconds else ""
+    return f"checkpoint {event['path']} is complete: {format_bytes(float(str(event['bytes'])))}{took}"
+
+
+def _end(event: _Event) -> str:
+    restarts = event["restarts"]
+    again = "" if not restarts else f" after {restarts} restart{'' if restarts == 1 else 's'}"
+    return f"ended with exit code {event['exit_code']} in {format_seconds(float(str(event['seconds'])))}{again}"
+
+
+_SAID = {"started": _started, "attached": _attached, "checkpoint": _checkpoint, "end": _end}
