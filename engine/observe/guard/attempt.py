@@ -28,7 +28,8 @@ _KEEPER = """
 folder=$1; work=$2; shift 2
 echo $$ > "$folder/pid" && cd "$work" || exit 126
 trap : HUP INT QUIT TERM USR1 USR2
-"$@"
+exec 3>&2 2>/dev/null
+(exec "$@" 2>&3 3>&-)
 code=$?
 echo $code > "$folder/exit_code"
 exit $code

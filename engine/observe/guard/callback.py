@@ -16,11 +16,11 @@ from typing import Any
 
 from capacity_tui.engine.machine.host.main_memory import probe_memory, shared_memory
 from capacity_tui.engine.machine.host_files import Host
-from capacity_tui.engine.observe.guard.placeholders import ACCUMULATION, FOLDER, variable_of
+from capacity_tui.engine.observe.guard.placeholders import ACCUMULATION, ATTEMPT, FOLDER, variable_of
 from capacity_tui.engine.observe.guard.pressure import MicroBatchControl
 
 TOLD = "told.jsonl"
-"""File of the run's folder to which a callback appends what it tells."""
+"""File of an attempt's folder to which a callback appends what it tells."""
 RESTART = "restart"
 """Event by which a trainer that cannot change its micro-batch while it runs asks to be started again."""
 _LIMIT = 0.95
@@ -53,7 +53,8 @@ class GuardCallback:
     ) -> None:
         self.problem = ""
         folder = os.environ.get(variable_of(FOLDER))
-        self._file = None if folder is None else Path(folder) / TOLD
+        attempt = os.environ.get(variable_of(ATTEMPT), "1")
+        self._file = None if folder is None else Path(folder) / f"attempt-{attempt}" / TOLD
         self._memory = memory or _used_share
         largest = micro_batch or int(_of_plan("training.micro_batch", 1))
         times = accumulation or int(_of_plan(ACCUMULATION, 1))

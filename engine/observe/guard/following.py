@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from capacity_tui.engine.estimate.estimate import Answer
 from capacity_tui.engine.observe.guard.attempt import OUTPUTS, Attempt
 from capacity_tui.engine.observe.guard.checkpoints import Checkpoint, CheckpointFolder
+from capacity_tui.engine.observe.guard.failures import Failure, failure_of, failure_of_alarm
+from capacity_tui.engine.observe.guard.kernel_watch import KernelWatch
 from capacity_tui.engine.observe.guard.order import Order
 from capacity_tui.engine.observe.guard.output import CommandOutput
 from capacity_tui.engine.observe.guard.told import Event, Told
+from capacity_tui.engine.observe.guard.trainer_words import TrainerWords
 from capacity_tui.engine.observe.history.records import RunRecord
 from capacity_tui.engine.observe.logs.line_reader import LineReader
 from capacity_tui.engine.observe.logs.sources import open_log
+from capacity_tui.engine.observe.monitor.alarms import Alarm
 from capacity_tui.engine.observe.monitor.run_monitor import RunMonitor, RunState
 
 PASS_SECONDS = 0.05
@@ -28,17 +33,17 @@ class AttemptEnd(NamedTuple):
 
     Attributes:
         exit_code: of the command, 128 and its number for a signal.
-        tail: the newest of what it wrote.
         state: how the run stood then.
         entry: what it came to; None where nothing was measured.
-        trouble: the alarm for which it was ended by its guard; empty where it ended by itself.
+        failure: why it ended, or was ended by its guard; None for no reason that is known.
+        wanted: what a trainer asked for by its callback before it ended by itself; nothing where it did not.
     """
 
     exit_code: int
-    tail: str
     state: RunState
     entry: RunRecord | None
-    trouble: str
+    failure: Failure | None
+    wanted: Mapping[str, object]
 
 
 class Following:
@@ -66,47 +71,72 @@ class Following:
         self._order = order
         self._told = told
         self._checkpoints = checkpoints
-        self._halted_seconds = 0.0
         reader = LineReader()
         files = tuple(attempt.folder / name for name in OUTPUTS)
         self._output = CommandOutput(files, told.output, reader, is_new)
         log = open_log(order.log, reader) if order.log else None
         folders = [order.work, *([] if order.checkpoints is None else [_there(order.checkpoints)])]
         self._monitor = RunMonitor(log, attempt.pid, answer, tuple(dict.fromkeys(folders)), clock=self._clock)
-        self._command = order.words
+        self._trainer = TrainerWords(attempt.folder, reader)
+        self._kernel = KernelWatch()
 
     def to_the_end(self) -> AttemptEnd:
         """Follow until the command has ended, and all that it left running."""
         interval = float(self._order.plan.watch.interval)
-        due, trouble = time.monotonic(), ""
+        due, failure = time.monotonic(), None
         try:
-            while not self._attempt.wait(PASS_SECONDS):
+            while failure is None and not self._attempt.wait(PASS_SECONDS):
                 self._pass_output()
                 if time.monotonic() >= due:
-                    trouble = self._look()
+                    failure = self._look()
                     due = time.monotonic() + interval
-                if trouble:
-                    break
             self._attempt.end(PATIENCE_SECONDS)
             self._pass_output(last=True)
+            self._hear_trainer()
             state = self._monitor.look(last=True)
             self._told.state(state, True)
             self._tell_checkpoints()
-            entry = self._monitor.entry(state, self._command, self._attempt.ended_with())
+            code = self._attempt.ended_with()
+            entry = self._monitor.entry(state, self._order.words, code)
+            kernel = self._kernel.told()
         finally:
             self._monitor.close()
+            self._kernel.close()
+            self._trainer.close()
         tail = self._output.tail.decode("utf-8", "replace")
-        return AttemptEnd(self._attempt.ended_with(), tail, state, entry, trouble)
+        failure = failure or failure_of(code, None, tail, kernel, self._kernel.pids)
+        return AttemptEnd(code, state, entry, failure, self._trainer.restart)
 
     def _pass_output(self, last: bool = False) -> None:
         self._monitor.take(self._output.poll(last), self._clock())
 
-    def _look(self) -> str:
-        """Look at the run; return the alarm for which it is to end now, mostly none."""
+    def _look(self) -> Failure | None:
+        """Look at the run; return the trouble for which it is to end now, mostly none."""
         state = self._monitor.look()
         self._told.state(state, False)
         self._tell_checkpoints()
-        return ""
+        self._hear_trainer()
+        if state.observation is not None:
+            self._kernel.see(process.pid for process in state.observation.run.processes)
+        return next((found for alarm in state.alarms if (found := self._trouble(alarm)) is not None), None)
+
+    def _trouble(self, alarm: Alarm) -> Failure | None:
+        """Return the trouble that an alarm tells of, where the plan wants the run to end for it."""
+        failure = failure_of_alarm(alarm.kind, alarm.title, alarm.where, alarm.detail)
+        if failure is None:
+            return None
+        plan = self._order.plan
+        ends = {
+            "unstable": plan.watch.nan == "stop" and alarm.level == "error",
+            "hang": plan.recovery.hang == "restart",
+        }
+        return failure if ends.get(failure.kind) else None
+
+    def _hear_trainer(self) -> None:
+        entries, events = self._trainer.poll()
+        self._monitor.take(entries, self._clock())
+        for event in events:
+            self._told.event(event)
 
     def _tell_checkpoints(self) -> None:
         for found in () if self._checkpoints is None else self._checkpoints.look():
@@ -114,7 +144,7 @@ class Following:
 
     def _clock(self) -> float:
         """Return seconds in which the run could go on: it is no stall where it was halted."""
-        return time.monotonic() - self._halted_seconds
+        return time.monotonic()
 
 
 def _checkpoint_event(found: Checkpoint) -> Event:

@@ -52,7 +52,7 @@ class Order:
         """
         data = {
             "words": self.words,
-            "plan": self.plan.data(),
+            "plan": self.plan.plain_data(),
             "files": self.files,
             "checkpoints": None if self.checkpoints is None else str(self.checkpoints),
             "log": self.log,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from capacity_tui.engine.files import make_folder, write_atomically
 from capacity_tui.engine.observe.guard.checkpoints import Checkpoint, CheckpointFolder
@@ -55,13 +55,17 @@ def start_of(order: Order, folder: Path, run: str, checkpoint: Checkpoint | None
     places = {file: folder / Path(file).name for file in order.files}
     copies = {copy: filled_file(order.work / file, values) for file, copy in places.items()}
     words = filled_words([_with_copies(word, places) for word in order.words], values)
-    return Start(words, environment_of(values), copies)
+    variables: dict[str, str] = {}
+    for step in order.steps:
+        variables |= cast("Mapping[str, str]", step.get("environment", {}))
+    return Start(words, {**variables, **environment_of(values)}, copies)
 
 
 def newest_checkpoint(order: Order) -> Checkpoint | None:
-    """Return the newest complete checkpoint of an order; None where there is none."""
+    """Return the newest complete checkpoint of an order, or the one before where its last step says so."""
     found = () if order.checkpoints is None else CheckpointFolder(order.checkpoints).complete()
-    return next(iter(found), None)
+    is_before = bool(order.steps) and order.steps[-1].get("checkpoint") == "before"
+    return next(iter(found[1:] if is_before else found), None)
 
 
 def write_copies(start: Start) -> None:

@@ -14,11 +14,15 @@ from capacity_tui.engine.estimate.estimate import Answer
 from capacity_tui.engine.machine.machine import Machine
 from capacity_tui.engine.observe.guard.attempt import Attempt
 from capacity_tui.engine.observe.guard.checkpoints import CheckpointFolder
+from capacity_tui.engine.observe.guard.failures import Failure
 from capacity_tui.engine.observe.guard.following import AttemptEnd, Following
+from capacity_tui.engine.observe.guard.ladder import next_step
 from capacity_tui.engine.observe.guard.order import Order
 from capacity_tui.engine.observe.guard.pausing import Pause
 from capacity_tui.engine.observe.guard.starting import newest_checkpoint, start_of, whole_environment, write_copies
+from capacity_tui.engine.observe.guard.step import Step
 from capacity_tui.engine.observe.guard.told import Event, Told
+from capacity_tui.engine.observe.guard.trainer_step import smaller_batch
 from capacity_tui.engine.observe.history.predictions import entry_of
 from capacity_tui.engine.observe.runs.run_follower import RunFollower
 from capacity_tui.engine.observe.runs.run_writer import REPEATED, RunWriter
@@ -67,7 +71,10 @@ class Supervisor:
             CapacityError: it cannot be started.
         """
         with self._signals():
-            return self._finish(self._one_attempt())
+            while True:
+                ended = self._one_attempt()
+                if not self._goes_on_behind(ended):
+                    return self._finish(ended)
 
     def _one_attempt(self) -> AttemptEnd:
         number = self._order.attempt
@@ -98,6 +105,26 @@ class Supervisor:
                 "checkpoint": None if checkpoint is None else str(checkpoint.path),
             }
         )
+
+    def _goes_on_behind(self, ended: AttemptEnd) -> bool:
+        """Change the plan so that another attempt may do better; return whether there is to be one."""
+        if self._asked_to_end:
+            return False
+        if ended.failure is not None:
+            self._tell({"event": "failure", **_failure_data(ended.failure)})
+        step = self._step_behind(ended)
+        if step is None:
+            return False
+        self._tell({"event": "step", **step.data()})
+        self._order, self._answer = self._order.next(step.plan, step.data()), step.answer
+        return True
+
+    def _step_behind(self, ended: AttemptEnd) -> Step | None:
+        """Return what is changed for another attempt; None where there is to be none."""
+        taken = self._order.steps
+        if ended.failure is not None:
+            return next_step(self._answer, ended.failure, taken, self._machine)
+        return smaller_batch(self._answer, ended.wanted, taken, self._machine) if ended.wanted else None
 
     def _finish(self, ended: AttemptEnd) -> int:
         seconds, restarts = round(time.monotonic() - self._began, 3), self._order.attempt - 1
@@ -155,6 +182,16 @@ class Supervisor:
         pause = Pause(pids)
         os.kill(os.getpid(), signal.SIGSTOP)
         pause.over()
+
+
+def _failure_data(failure: Failure) -> dict[str, object]:
+    return {
+        "kind": failure.kind,
+        "name": failure.name,
+        "where": failure.where or None,
+        "device": failure.device,
+        "evidence": failure.evidence,
+    }
 
 
 @contextmanager

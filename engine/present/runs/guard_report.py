@@ -84,4 +84,20 @@ def _end(event: _Event) -> str:
     return f"ended with exit code {event['exit_code']} in {format_seconds(float(str(event['seconds'])))}{again}"
 
 
-_SAID = {"started": _started, "attached": _attached, "checkpoint": _checkpoint, "end": _end}
+def _failure(event: _Event) -> str:
+    evidence = f": {event['evidence']}" if event.get("evidence") else ""
+    return f"{event['name']}{evidence}"
+
+
+def _step(event: _Event) -> str:
+    return str(event["reason"])
+
+
+def _micro_batch(event: _Event) -> str:
+    return f"the trainer goes on with a micro-batch of {event['to']} in place of {event['from']}"
+
+
+_SAID = {
+    "failure": _failure, "step": _step, "micro_batch": _micro_batch,
+    "started": _started, "attached": _attached, "checkpoint": _checkpoint, "end": _end,
+}  # fmt: skip

@@ -1,0 +1,57 @@
+"""What a trainer tells its guard through a callback, read as it comes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from capacity_tui.engine.observe.guard.callback import RESTART, TOLD
+from capacity_tui.engine.observe.guard.told import Event
+from capacity_tui.engine.observe.logs.entry import LogEntry
+from capacity_tui.engine.observe.logs.following import FollowedFile, LineSplitter
+from capacity_tui.engine.observe.logs.line_reader import LineReader
+
+
+class TrainerWords:
+    """The file to which the callback of an attempt appends.
+
+    Args:
+        folder: of the attempt.
+        reader: reads its lines as those of a log.
+
+    Attributes:
+        restart: what the trainer asked for when it stopped to be started again; empty where it did not.
+    """
+
+    def __init__(self, folder: Path, reader: LineReader) -> None:
+        self._file = FollowedFile(folder / TOLD)
+        self._lines = LineSplitter()
+        self._reader = reader
+        self.restart: Mapping[str, object] = {}
+
+    def poll(self) -> tuple[list[LogEntry], list[Event]]:
+        """Return what came since the last call: figures of steps, and events."""
+        entries: list[LogEntry] = []
+        events: list[Event] = []
+        while data := self._file.read():
+            for line in self._lines.split(data):
+                event = _event(line)
+                if event is None:
+                    entries += [entry for entry in (self._reader.read(line),) if entry is not None]
+                else:
+                    events.append(event)
+                    self.restart = event if event["event"] == RESTART else self.restart
+        return entries, events
+
+    def close(self) -> None:
+        """Let the file go."""
+        self._file.close()
+
+
+def _event(line: str) -> Event | None:
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) and "event" in found else None
