@@ -23,7 +23,6 @@ from capacity_tui.engine.storage.zipf import (
     expected_distinct,
     frequency_at_rank,
     kinds_for_distinct,
-    kinds_of_corpus,
     most_frequent,
 )
 
@@ -186,7 +185,7 @@ def _levels(known: Known) -> Iterator[PatternLevel]:
         deduplication = _deduplication(known, number)
         unique = unique_patterns(occurrences, deduplication)
         alpha = known.alpha(number)
-        kinds = kinds_of_corpus(occurrences, alpha) if question.kinds is None else occurrences * 0.0 + question.kinds
+        kinds = known.kinds(number, occurrences, alpha)
         expected = expected_distinct(occurrences, alpha, kinds)
         bounds = _unique_bounds(known, number, occurrences, unique, expected)
         each = _pattern_bytes(known, number, below / pieces)
@@ -224,9 +223,8 @@ def _deduplication(known: Known, number: int) -> float:
 def _unique_bounds(known: Known, number: int, occurrences: Number, unique: Number, expected: Number) -> Bounds:
     """Return the rule's number with a range that holds the law's for every exponent that may be."""
     laws = [expected]
-    if known.question.kinds is None:
-        exponents = known.alpha_range(number)
-        laws += [expected_distinct(occurrences, each, kinds_of_corpus(occurrences, each)) for each in set(exponents)]
+    for alpha in set(known.alpha_range(number)) - {known.alpha(number)}:
+        laws.append(expected_distinct(occurrences, alpha, known.kinds(number, occurrences, alpha)))
     everything = np.stack(np.broadcast_arrays(unique, *laws))
     return Bounds(unique, np.min(everything, axis=0), np.max(everything, axis=0))
 

@@ -11,7 +11,7 @@ from capacity_tui.engine.catalog.catalog import Catalog
 from capacity_tui.engine.catalog.rows.assumptions import Assumption
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.storage.zipf import MOST_KINDS
+from capacity_tui.engine.storage.zipf import MOST_KINDS, kinds_of_corpus
 
 MOST_LEVELS = 20
 HOLDS = ("chunks", "paragraphs", "chapters", "books")
@@ -37,7 +37,8 @@ class PatternQuestion:
         decay: share by which that falls with each further level.
         overhead: what the store adds to the documents, as a share of them.
         pattern_bytes: bytes of a pattern, by level.
-        kinds: how many different patterns there could be; None for as many as leave the rarest one occurrence.
+        kinds: how many different patterns there could be, by level; by default as many as leave the rarest one
+            occurrence.
     """
 
     samples: Number
@@ -50,7 +51,7 @@ class PatternQuestion:
     decay: float | None = None
     overhead: float | None = None
     pattern_bytes: tuple[float, ...] = ()
-    kinds: float | None = None
+    kinds: tuple[float, ...] = ()
 
     def check(self) -> None:
         """Refuse what makes no sense.
@@ -104,6 +105,13 @@ class Known:
     def alpha_range(self, level: int) -> tuple[float, float]:
         """Return the least and the largest exponent of a level."""
         return (self.alpha(level),) * 2 if self.question.alpha else self.range_of("alpha")
+
+    def kinds(self, level: int, occurrences: Number, alpha: float) -> Number:
+        """Return how many different patterns there could be at a level."""
+        given = self.question.kinds
+        if given:
+            return np.full(np.shape(occurrences), given[min(level, len(given) - 1)])
+        return kinds_of_corpus(occurrences, alpha)
 
     @cached_property
     def first_deduplication(self) -> float:

@@ -40,7 +40,7 @@ def test_the_store_adds_a_fifth(hundred_million):
 
 
 def test_everything_can_be_said():
-    question = PatternQuestion(1000, 100, 10, 3, 5, (1.1, 0.5), (0.5, 0.2), 0.5, 0.4, (100.0, 200.0), 1e6)
+    question = PatternQuestion(1000, 100, 10, 3, 5, (1.1, 0.5), (0.5, 0.2), 0.5, 0.4, (100.0, 200.0), (1e6,))
     levels = pattern_storage(question, CATALOG).levels
     assert [level.samples for level in levels] == [10_000, 2_000, 1_000]
     assert [level.deduplication for level in levels] == [0.5, 0.2, 0.1]
@@ -72,7 +72,7 @@ def test_many_sizes_are_what_each_is_by_itself(hundred_million):
 @pytest.mark.parametrize(
     "question",
     [PatternQuestion(0, 5), PatternQuestion(5, 5, levels=99), PatternQuestion(5, 5, alpha=(9.0,)),
-     PatternQuestion(5, 5, deduplication=(1.5,)), PatternQuestion(5, 5, kinds=1e18)],
+     PatternQuestion(5, 5, deduplication=(1.5,)), PatternQuestion(5, 5, kinds=(1e18,))],
 )  # fmt: skip
 def test_what_makes_no_sense_is_refused(question):
     with pytest.raises(PlanError, match="from"):

@@ -14,8 +14,9 @@ from itertools import groupby
 
 from capacity_tui.engine.choose.scaling import Curve
 from capacity_tui.engine.explain.roofline import Roofline
+from capacity_tui.engine.present.pictures.rank_chart import Points, rank_frame
 from capacity_tui.engine.present.pictures.roofline_chart import Frame, frame_of, point_text
-from capacity_tui.engine.units import devices_in_words, format_flops, format_number, format_quantity
+from capacity_tui.engine.units import devices_in_words, format_count, format_flops, format_number, format_quantity
 
 WIDTH = 720
 COLOURS = 8
@@ -163,6 +164,41 @@ def _scaling(curves: Sequence[Curve], counts: Sequence[int], frame: Frame) -> It
         for (x, y), point in zip(places, curve.points, strict=True):
             said = f"{curve_name(curve)}: {format_number(point.speedup, 2)} on {devices_in_words(point.devices)}"
             yield _element("circle", said, cx=x, cy=y, r=4, class_=_fill(number))
+
+
+def rank_chart(title: str, counted: Points, law: Points) -> str:
+    """Return counts over ranks with the line of a law; both axes logarithmic."""
+    frame = rank_frame(counted)
+    said = ", ".join(f"rank {format_number(rank)} {format_number(count)} times" for rank, count in counted)
+    return _svg(title, said, _PLOT.height + 60, _ranks(counted, law, frame))
+
+
+def _ranks(counted: Points, law: Points, frame: Frame) -> Iterator[str]:
+    for count in _ticks(frame.bottom, frame.top):
+        y = _PLOT.y(frame.up(count))
+        yield _line(_PLOT.left, y, _PLOT.x(1), y, "grid")
+        yield _text(format_count(count), _PLOT.left - 6, y + 4, "label", "end")
+    for rank in _ticks(frame.left, frame.right):
+        x = _PLOT.x(frame.across(rank))
+        yield _line(x, _PLOT.top, x, _PLOT.y(0), "grid")
+        yield _text(format_count(rank), x, _PLOT.y(0) + 16, "label", "middle")
+    yield _text("rank", _PLOT.x(0.5), _PLOT.y(0) + 36, "label", "middle")
+    places = [(frame.across(rank), frame.up(count)) for rank, count in law]
+    yield _polyline([(_PLOT.x(across), _PLOT.y(up)) for across, up in places if 0 <= up <= 1], "s1")
+    for rank, count in counted:
+        x, y = _PLOT.x(frame.across(rank)), _PLOT.y(frame.up(count))
+        yield _element("circle", f"rank {format_number(rank)}: {format_number(count)} times", cx=x, cy=y, r=3, class_="c0")
+
+
+def alone(chart: str) -> str:
+    """Return a chart as a file of its own, with colours that a page would give it."""
+    style = (
+        "svg{background:#fff;font:12px sans-serif}.c0{fill:#3b8fd0}.s1{stroke:#e69f00;stroke-width:2;fill:none}"
+        ".grid{stroke:#ddd}.label{fill:#555}"
+    )
+    return chart.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1).replace(
+        "<title>", f"<style>{style}</style><title>", 1
+    )
 
 
 @dataclass(frozen=True, slots=True)

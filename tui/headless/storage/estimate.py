@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @click.option("--dedup-decay", metavar="SHARE", help="Share by which that falls with each further level.")
 @click.option("--overhead", metavar="SHARE", help="What the store adds: indexes, padding, its own.")
 @click.option("--pattern-bytes", metavar="N[,N]", help="Bytes of a pattern as a document; by level.")
-@click.option("--kinds", metavar="N", help="Different patterns there could be; by default as many as leave the rarest "
+@click.option("--kinds", metavar="N[,N]", help="Different patterns there could be, by level; by default as many as leave the rarest "
               "one occurrence.")  # fmt: skip
 @format_option("table", "json", "yaml")
 @output_option
@@ -80,5 +80,5 @@ def _question(levels: int, said: dict[str, str | None]) -> PatternQuestion:
         number("dedup_decay", "share"),
         number("overhead", "share"),
         by_level("pattern_bytes", "B"),
-        number("kinds"),
+        by_level("kinds"),
     )

@@ -1,0 +1,201 @@
+"""Tokens of a text or of a file of numbers, read block by block, each as 64 bits that stand for it."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from io import BytesIO, TextIOWrapper
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capacity_tui.engine.errors import Place, StorageError
+from capacity_tui.engine.files import reading_error
+from capacity_tui.engine.storage.pieces import Hashes, mixed
+
+STANDARD_INPUT = "-"
+NUMBER_TYPES = ("uint16", "uint32", "int32", "int64")
+SENTENCE_ENDS = (".", "!", "?")
+_TOKEN = re.compile(r"\w+|[^\w\s]")
+_BLOCK_CHARACTERS = 1 << 20
+_BLOCK_NUMBERS = 1 << 18
+_PROBE_BYTES = 4096
+_MOST_REMEMBERED = 1 << 19
+
+
+@dataclass(slots=True)
+class Read:
+    """What was read by now.
+
+    Attributes:
+        files: read, in part or whole.
+        documents: texts; a file of JSON lines has one a line.
+        bytes: read.
+        total_bytes: of all files; 0 for standard input.
+        skipped: files that hold neither text nor numbers.
+    """
+
+    files: int = 0
+    documents: int = 0
+    bytes: int = 0
+    total_bytes: int = 0
+    skipped: list[Path] = field(default_factory=list)
+
+
+Block = tuple[Hashes, bool]
+"""Tokens of a document, and whether the document ends with them."""
+
+
+class Corpus:
+    """The tokens of a file, of all files below a folder, or of standard input.
+
+    Text is taken apart into words and signs. Files that end with ``.jsonl`` have a text a line, under ``text`` or as
+    the line itself; ``.npy`` and, with ``numbers``, any other file holds tokens as numbers.
+
+    Args:
+        source: a path, or ``-``.
+        numbers: type of the numbers in files that hold nothing else.
+
+    Raises:
+        StorageError: there is nothing to read.
+    """
+
+    def __init__(self, source: str, numbers: str | None = None) -> None:
+        self._numbers = numbers
+        self._files = _files_of(source)
+        self._hashes = _TokenHashes()
+        self.read = Read(total_bytes=sum(file.stat().st_size for file in self._files))
+        self.sentence_ends: Hashes = np.array([self._hashes[sign] for sign in SENTENCE_ENDS], dtype=np.uint64)
+
+    @property
+    def has_sentences(self) -> bool:
+        """Whether it is text."""
+        return self._numbers is None and not all(file.suffix == ".npy" for file in self._files or [Path()])
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield the tokens in blocks; a document ends with its last.
+
+        Raises:
+            StorageError: a file cannot be read.
+        """
+        if not self._files:
+            yield from self._document(_characters(sys.stdin.buffer, self._count))
+        for file in self._files:
+            try:
+                yield from self._blocks_of(file)
+            except (OSError, ValueError) as error:
+                raise reading_error(error, file) from error
+
+    def _blocks_of(self, file: Path) -> Iterator[Block]:
+        self.read.files += 1
+        if file.suffix == ".npy":
+            yield from self._numbers_in(np.load(file, mmap_mode="r", allow_pickle=False).ravel())
+        elif self._numbers is not None:
+            whole = file.stat().st_size // np.dtype(self._numbers).itemsize
+            if whole:
+                yield from self._numbers_in(np.memmap(file, dtype=self._numbers, mode="r", shape=(whole,)))
+        else:
+            with file.open("rb") as opened:
+                if b"\0" in opened.read(_PROBE_BYTES):
+                    self.read.files -= 1
+                    self.read.skipped.append(file)
+                    self._count(file.stat().st_size)
+                    return
+                opened.seek(0)
+                yield from self._texts_in(opened, lines=file.suffix == ".jsonl")
+
+    def _texts_in(self, opened: BinaryIO, lines: bool) -> Iterator[Block]:
+        if not lines:
+            yield from self._document(_characters(opened, self._count))
+            return
+        for line in opened:
+            self._count(len(line))
+            if line.strip():
+                yield from self._document(_characters(BytesIO(_text_of(line).encode()), lambda _: None))
+
+    def _document(self, texts: Iterator[str]) -> Iterator[Block]:
+        self.read.documents += 1
+        rest = ""
+        for text in texts:
+            whole, rest = _cut_between_tokens(rest + text)
+            yield self._hashed(whole), False
+        yield self._hashed(rest), True
+
+    def _hashed(self, text: str) -> Hashes:
+        words = _TOKEN.findall(text)
+        return np.fromiter(map(self._hashes.__getitem__, words), dtype=np.uint64, count=len(words))
+
+    def _numbers_in(self, numbers: NDArray[np.integer]) -> Iterator[Block]:
+        if not np.issubdtype(numbers.dtype, np.integer):
+            raise ValueError("holds no whole numbers")
+        self.read.documents += 1
+        for start in range(0, len(numbers), _BLOCK_NUMBERS):
+            block = np.asarray(numbers[start : start + _BLOCK_NUMBERS])
+            self._count(block.nbytes)
+            yield mixed(block.astype(np.int64).view(np.uint64)), start + _BLOCK_NUMBERS >= len(numbers)
+
+    def _count(self, read: int) -> None:
+        self.read.bytes += read
+
+
+class _TokenHashes(dict[str, int]):
+    """64 bits for each token, the same in every run; forgets all when it has grown too large."""
+
+    def __missing__(self, token: str) -> int:
+        if len(self) >= _MOST_REMEMBERED:
+            self.clear()
+        found = int.from_bytes(blake2b(token.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+        self[token] = found
+        return found
+
+
+def _files_of(source: str) -> Sequence[Path]:
+    """Return the files of a source in order; none for standard input."""
+    if source == STANDARD_INPUT:
+        return ()
+    path = Path(source)
+    try:
+        found = (
+            sorted(file for file in path.rglob("*") if file.is_file() and not file.is_symlink())
+            if path.is_dir()
+            else [path.resolve(strict=True)]
+        )
+    except (OSError, RuntimeError, ValueError) as error:
+        raise reading_error(error, path) from error
+    if not found:
+        raise StorageError("holds no files", hint="name a text file, or a folder of them", place=Place(source))
+    return found
+
+
+def _characters(opened: BinaryIO, count: Callable[[int], None]) -> Iterator[str]:
+    """Yield a text in blocks; what is not UTF-8 stands as the sign for that."""
+    text = TextIOWrapper(opened, encoding="utf-8", errors="replace", newline="")
+    try:
+        while block := text.read(_BLOCK_CHARACTERS):
+            count(len(block.encode("utf-8", "replace")))
+            yield block
+    finally:
+        text.detach()
+
+
+def _cut_between_tokens(text: str) -> tuple[str, str]:
+    """Return a text up to its last space, and the rest, which may go on with the next block."""
+    place = max(text.rfind(" "), text.rfind("\n"))
+    return (text, "") if place < 0 and len(text) > _BLOCK_CHARACTERS else (text[: place + 1], text[place + 1 :])
+
+
+def _text_of(line: bytes) -> str:
+    """Return the text of a line of JSON: the value under ``text``, a line that is a text, else the line as it is."""
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return line.decode("utf-8", "replace")
+    if isinstance(found, dict) and isinstance(found.get("text"), str):
+        return str(found["text"])
+    return found if isinstance(found, str) else line.decode("utf-8", "replace")
