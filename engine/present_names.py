@@ -110,6 +110,11 @@ from capacity_tui.engine.present.side_by_side import side_by_side as side_by_sid
 from capacity_tui.engine.present.side_by_side_pages import ComparisonTable as ComparisonTable
 from capacity_tui.engine.present.side_by_side_pages import comparison_tables as comparison_tables
 from capacity_tui.engine.present.side_by_side_pages import write_comparison as write_comparison
+from capacity_tui.engine.present.storage import corpus as _present_corpus
+from capacity_tui.engine.present.storage.corpus import corpus_as_dict as corpus_as_dict
+from capacity_tui.engine.present.storage.corpus import corpus_parts as corpus_parts
+from capacity_tui.engine.present.storage.corpus import corpus_picture as corpus_picture
+from capacity_tui.engine.present.storage.corpus import corpus_svg as corpus_svg
 from capacity_tui.engine.present.storage.database_bench import database_bench_as_dict as database_bench_as_dict
 from capacity_tui.engine.present.storage.database_bench import database_bench_parts as database_bench_parts
 from capacity_tui.engine.present.storage.patterns import growth_rows as growth_rows
@@ -137,3 +142,4 @@ basis_text = _present_summary.basis
 chosen_settings = _present_summary.chosen
 figure_blocks = _present_summary.blocks
 verdict_text = _present_summary.verdict
+corpus_progress = _present_corpus.progress_line

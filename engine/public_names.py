@@ -174,6 +174,8 @@ NAMES = {
     "observe.monitor.run_monitor": "RunMonitor RunState",
     # Storage
     "storage.databases.bench": "BenchQuestion DatabaseBench measure_database",
+    "storage.corpus": "Read:CorpusRead",
+    "storage.fitting": "CorpusFit FitQuestion LevelFit:CorpusLevel fit_corpus",
     "storage.patterns": "PatternLevel PatternStorage growth:pattern_growth pattern_storage",
     "storage.question": "Known:KnownOfPatterns PatternQuestion",
     "storage.zipf": "expected_distinct frequency_at_rank",
@@ -229,6 +231,8 @@ NAMES = {
     ),
     "present.storage.database_bench": "database_bench_as_dict database_bench_parts",
     "present.storage.patterns": "growth_rows pattern_remarks pattern_storage_as_dict pattern_storage_parts",
+    "present.storage.corpus": ("corpus_as_dict corpus_parts corpus_picture corpus_svg progress_line:corpus_progress"),
+    "present.storage.patterns": "pattern_storage_as_dict pattern_storage_parts",
     "present.side_by_side": "Named side_by_side",
     "present.side_by_side_pages": "ComparisonTable comparison_tables write_comparison",
     "present.summary": (

@@ -64,11 +64,16 @@ from capacity_tui.engine.observe.runs.live_run import list_runs as list_runs
 from capacity_tui.engine.observe.runs.live_run import read_run as read_run
 from capacity_tui.engine.observe.runs.run_follower import RunFollower as RunFollower
 from capacity_tui.engine.observe.runs.run_writer import RunWriter as RunWriter
+from capacity_tui.engine.storage import corpus as _storage_corpus
+from capacity_tui.engine.storage import fitting as _storage_fitting
 from capacity_tui.engine.storage import patterns as _storage_patterns
 from capacity_tui.engine.storage.databases.bench import BenchQuestion as BenchQuestion
 from capacity_tui.engine.storage.databases.bench import DatabaseBench as DatabaseBench
 from capacity_tui.engine.storage.databases.bench import measure_database as measure_database
 from capacity_tui.engine.storage.databases.machine_benchmarks import benchmark_machine as benchmark_machine
+from capacity_tui.engine.storage.fitting import CorpusFit as CorpusFit
+from capacity_tui.engine.storage.fitting import FitQuestion as FitQuestion
+from capacity_tui.engine.storage.fitting import fit_corpus as fit_corpus
 from capacity_tui.engine.storage.patterns import PatternLevel as PatternLevel
 from capacity_tui.engine.storage.patterns import PatternStorage as PatternStorage
 from capacity_tui.engine.storage.patterns import pattern_storage as pattern_storage
@@ -98,3 +103,5 @@ read_run_log = _observe_logs_log_figures.read_log
 parse_log_expression = _observe_logs_user_expression.parse_user_expression
 pattern_growth = _storage_patterns.growth
 KnownOfPatterns = _Known
+CorpusRead = _storage_corpus.Read
+CorpusLevel = _storage_fitting.LevelFit

@@ -1,4 +1,4 @@
-"""Counts how often each of many things comes, in bounded memory: exactly as long as they have room, then on a sample."""
+"""Counts how often each of many things comes, in bounded memory: exactly while they have room, then on a sample."""
 
 from __future__ import annotations
 

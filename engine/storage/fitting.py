@@ -107,7 +107,7 @@ class LevelFit:
         decades = np.log10(max(through[-1], 1.0))
         wanted = np.unique(np.round(np.geomspace(1, through[-1], int(decades * _ROWS_A_DECADE) + 2)))
         for place in np.unique(np.minimum(np.searchsorted(through, wanted), last - 1)):
-            rank = int(round(through[place]))
+            rank = round(float(through[place]))
             yield RankRow(rank, int(self.tally.counts[place]), float(self.law.fitted(float(rank))))
 
 
@@ -198,7 +198,8 @@ def fit_corpus(
     ]
     sentences = _Counted("sentences", "sentences", Sentences(corpus.sentence_ends), Counter(question.kept))
     complete = True
-    for values, ends in corpus.blocks():
+    for block, ends in corpus.blocks():
+        values = block
         tokens.counter.add(values)
         if corpus.has_sentences and sentences.cutter is not None:
             sentences.counter.add(sentences.cutter.cut(values, ends))

@@ -13,6 +13,7 @@ from capacity_tui.engine.storage.zipf import (
     MOST_KINDS,
     expected_distinct,
     frequency_at_rank,
+    kinds_for_distinct,
     most_frequent,
     ranks_and_weights,
 )
@@ -29,7 +30,7 @@ _EVEN = 0.2
 _SINGLE = 32
 _WIDER = 1.5
 _MOST_RANKS = 1000
-_PLACES, _ROUNDS, _CLOSER = 11, 18, 0.65
+_PLACES, _ROUNDS = 13, 6
 _DEVIATIONS = 1.2816
 """Standard deviations from the middle of a normal distribution to its 10th and 90th percentile."""
 _STEP = 0.01
@@ -86,11 +87,11 @@ def fit_law(tally: Tally) -> LawFit:
     """
     edges = _edges(int(tally.counts[0]) if len(tally.counts) else 1)
     classes = np.searchsorted(edges, tally.counts, side="right") - 1
-    seen = np.bincount(classes, tally.stands_for, len(edges))
+    seen = np.bincount(classes, tally.stands_for, len(edges)).astype(np.float64)
     size = float(tally.occurrences)
-    alpha, depth = _likeliest(edges, seen, size)
-    kinds = float(tally.distinct * np.exp(depth))
-    spread = _spread(edges, seen, size, alpha, depth)
+    alpha = _likeliest(edges, seen, size)
+    kinds = float(_kinds(tally.distinct, size, np.array(alpha)))
+    spread = _spread(edges, seen, size, alpha)
     distance = _distance(edges, seen, tally, alpha, kinds)
     low, high = max(alpha - _DEVIATIONS * spread, _EXPONENTS[0]), min(alpha + _DEVIATIONS * spread, _EXPONENTS[1])
     repeated = float(np.sum(seen[1:]))
@@ -119,57 +120,45 @@ def _edges(largest: int) -> Floats:
     return np.array(edges)
 
 
-def _likeliest(edges: Floats, seen: Floats, size: float) -> tuple[float, float]:
-    """Return the exponent, and the logarithm of the kinds over those seen, that are likeliest: on ever finer grids."""
-    distinct = float(np.sum(seen))
-    deepest = max(np.log(MOST_KINDS / max(distinct, 1.0)), 0.0)
-    middle, reach = np.array([1.5, deepest / 4]), np.array([1.45, deepest / 4])
-    limits = np.array([[_EXPONENTS[0], 0.0], [_EXPONENTS[1], deepest]])
+def _likeliest(edges: Floats, seen: Floats, size: float) -> float:
+    """Return the likeliest exponent, on ever finer rows of them."""
+    middle, reach = sum(_EXPONENTS) / 2.0, (_EXPONENTS[1] - _EXPONENTS[0]) / 2.0
     for _ in range(_ROUNDS):
-        steps = np.linspace(-1.0, 1.0, _PLACES)
-        alphas = np.clip(middle[0] + steps * reach[0], limits[0, 0], limits[1, 0])[:, None]
-        depths = np.clip(middle[1] + steps * reach[1], limits[0, 1], limits[1, 1])[None, :]
-        found = _log_likelihood(edges, seen, size, alphas, depths)
-        first, second = np.unravel_index(int(np.argmax(found)), found.shape)
-        best = np.array([alphas[first, 0], depths[0, second]])
-        # A best point on the rim: the peak may lie beyond, so the next grid moves there before it grows finer.
-        inside = (
-            np.array([0 < first < _PLACES - 1, 0 < second < _PLACES - 1]) | (best == limits[0]) | (best == limits[1])
-        )
-        middle, reach = best, np.where(inside, reach * _CLOSER, reach)
-    return float(middle[0]), float(middle[1])
+        alphas = np.clip(middle + reach * np.linspace(-1.0, 1.0, _PLACES), *_EXPONENTS)
+        middle = float(alphas[np.argmax(_log_likelihood(edges, seen, size, alphas))])
+        reach *= 2.0 / (_PLACES - 1)
+    return middle
 
 
-def _spread(edges: Floats, seen: Floats, size: float, alpha: float, depth: float) -> float:
-    """Return the standard deviation of the exponent, the number of kinds being as unknown; all there is if flat."""
-    steps = np.array([-_STEP, 0.0, _STEP])
-    found = _log_likelihood(edges, seen, size, (alpha + steps)[:, None], np.maximum(depth + steps, 0.0)[None, :])
-    by_alpha = (found[0, 1] - 2 * found[1, 1] + found[2, 1]) / _STEP**2
-    by_depth = (found[1, 0] - 2 * found[1, 1] + found[1, 2]) / _STEP**2
-    mixed = (found[2, 2] - found[2, 0] - found[0, 2] + found[0, 0]) / (4 * _STEP**2)
-    if by_depth >= 0 or depth < _STEP:
-        mixed, by_depth = 0.0, -1.0
-    curvature = mixed**2 / by_depth - by_alpha
+def _spread(edges: Floats, seen: Floats, size: float, alpha: float) -> float:
+    """Return the standard deviation of the exponent, by the curvature of the likelihood; all there is if flat."""
+    below, here, above = _log_likelihood(edges, seen, size, alpha + np.array([-_STEP, 0.0, _STEP]))
+    curvature = (2.0 * here - below - above) / _STEP**2
     return float(1.0 / np.sqrt(curvature)) if curvature > 0 else _EXPONENTS[1] - _EXPONENTS[0]
 
 
-def _log_likelihood(edges: Floats, seen: Floats, size: float, alphas: Floats, depths: Floats) -> Floats:
-    """Return the logarithm of the likelihood of things by class, up to a constant."""
-    kinds = float(np.sum(seen)) * np.exp(depths)
-    above = _kinds_from(edges, size, alphas, kinds)
+def _log_likelihood(edges: Floats, seen: Floats, size: float, alphas: Floats) -> Floats:
+    """Return the logarithm of the likelihood of things by class, up to a constant, of each exponent.
+
+    The kinds there could be are those with which as many different things are expected as there are.
+    """
+    above = _kinds_from(edges, size, alphas, _kinds(float(np.sum(seen)), size, alphas))
     inside = np.maximum(above - np.concatenate((above[1:], np.zeros_like(above[:1]))), _NEARLY_NOTHING)
     return np.asarray(np.tensordot(seen, np.log(inside), 1) - above[0])
 
 
-def _kinds_from(edges: Floats, size: float, alpha: Number, kinds: Number) -> Floats:
+def _kinds(distinct: float, size: float, alphas: Floats) -> Floats:
+    return np.minimum(kinds_for_distinct(distinct, size, alphas), MOST_KINDS)
+
+
+def _kinds_from(edges: Floats, size: float, alpha: Floats, kinds: Floats) -> Floats:
     """Return how many kinds are expected to come at least as often as each edge says, along a new first axis.
 
     Up to a few times that is a sum of Poisson probabilities; beyond, a count hardly differs from its expectation, and
     the rank where the law has it is the number.
     """
-    alpha, kinds = np.broadcast_arrays(np.asarray(alpha, dtype=float), np.asarray(kinds, dtype=float))
     most = np.asarray(most_frequent(size, alpha, kinds))
-    ranks, weights = ranks_and_weights(kinds[..., None])
+    ranks, weights = ranks_and_weights((kinds + 0.0 * alpha)[..., None])
     expected = most[..., None] * ranks ** -alpha[..., None]
     probability = np.exp(-expected)
     rarer, found = np.zeros_like(expected), []
@@ -188,7 +177,7 @@ def _kinds_from(edges: Floats, size: float, alpha: Number, kinds: Number) -> Flo
 
 def _distance(edges: Floats, seen: Floats, tally: Tally, alpha: float, kinds: float) -> float:
     """Return the largest difference of shares: of things up to a count, and of occurrences up to a rank."""
-    above = _kinds_from(edges, float(tally.occurrences), alpha, kinds)
+    above = _kinds_from(edges, float(tally.occurrences), np.array(alpha), np.array(kinds))
     of_things = above / above[0] - np.cumsum(seen[::-1])[::-1] / np.sum(seen)
     frequent = min(int(np.sum(tally.counts > _SINGLE)), _MOST_RANKS)
     held = np.cumsum(tally.counts[:frequent]) / tally.occurrences

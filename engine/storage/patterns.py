@@ -222,10 +222,9 @@ def _deduplication(known: Known, number: int) -> float:
 
 def _unique_bounds(known: Known, number: int, occurrences: Number, unique: Number, expected: Number) -> Bounds:
     """Return the rule's number with a range that holds the law's for every exponent that may be."""
-    laws = [expected]
-    for alpha in set(known.alpha_range(number)) - {known.alpha(number)}:
-        laws.append(expected_distinct(occurrences, alpha, known.kinds(number, occurrences, alpha)))
-    everything = np.stack(np.broadcast_arrays(unique, *laws))
+    others = set(known.alpha_range(number)) - {known.alpha(number)}
+    laws = (expected_distinct(occurrences, alpha, known.kinds(number, occurrences, alpha)) for alpha in others)
+    everything = np.stack(np.broadcast_arrays(unique, expected, *laws))
     return Bounds(unique, np.min(everything, axis=0), np.max(everything, axis=0))
 
 

@@ -18,7 +18,7 @@ from capacity_tui.engine.storage.incomplete_gamma import upper_incomplete_gamma
 MOST_KINDS = 1e15
 """Beyond so many kinds the quadrature is not checked."""
 _SINGLE_RANKS, _PANELS, _NODES = 256, 24, 12
-_NEWTON_STEPS, _HALVINGS, _SAME = 9, 48, 1e-9
+_NEWTON_STEPS, _HALVINGS, _SAME = 9, 40, 1e-9
 _NEARLY_ONE = 1.0 - 1e-15
 
 Floats = NDArray[np.float64]

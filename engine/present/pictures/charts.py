@@ -187,7 +187,9 @@ def _ranks(counted: Points, law: Points, frame: Frame) -> Iterator[str]:
     yield _polyline([(_PLOT.x(across), _PLOT.y(up)) for across, up in places if 0 <= up <= 1], "s1")
     for rank, count in counted:
         x, y = _PLOT.x(frame.across(rank)), _PLOT.y(frame.up(count))
-        yield _element("circle", f"rank {format_number(rank)}: {format_number(count)} times", cx=x, cy=y, r=3, class_="c0")
+        yield _element(
+            "circle", f"rank {format_number(rank)}: {format_number(count)} times", cx=x, cy=y, r=3, class_="c0"
+        )
 
 
 def alone(chart: str) -> str:

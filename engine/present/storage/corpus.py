@@ -100,7 +100,15 @@ def progress_line(read: Read) -> str:
 def estimate_command(found: CorpusFit) -> str:
     """Return the command that estimates the storage of texts like these."""
     asked = found.storage_question()
-    words = ["capacity-tui", "storage", "estimate", "--samples", f"{asked.samples:g}", "--tokens", f"{asked.tokens:.6g}"]
+    words = [
+        "capacity-tui",
+        "storage",
+        "estimate",
+        "--samples",
+        f"{asked.samples:g}",
+        "--tokens",
+        f"{asked.tokens:.6g}",
+    ]
     words += ["--chunk", f"{asked.chunk:g}", "--levels", str(asked.levels)]
     words += ["--fan-in", f"{asked.fan_in:g}"] if asked.fan_in else []
     lists = {"--alpha": asked.alpha, "--dedup": asked.deduplication, "--kinds": asked.kinds}
@@ -110,7 +118,7 @@ def estimate_command(found: CorpusFit) -> str:
 
 
 def corpus_remarks(found: CorpusFit) -> Iterator[str]:
-    """Yield what to know of a corpus: where no law holds, what was sampled, chunks beside sentences, what to do next."""
+    """Yield what to know: where no law holds, what was sampled, chunks beside sentences, what to do next."""
     for level in (found.tokens, *found.levels):
         if not level.law.holds:
             yield f"{level.holds}: no law holds: {level.law.why_not}"
@@ -130,12 +138,13 @@ def corpus_remarks(found: CorpusFit) -> Iterator[str]:
 
 
 def _beside_sentences(chunks: LevelFit, sentences: LevelFit) -> str:
-    more, fewer = sorted((chunks, sentences), key=lambda level: level.deduplication, reverse=True)
-    return (
-        f"{more.holds} repeat {format_percent(more.deduplication, 1)}, {fewer.holds} "
-        f"{format_percent(fewer.deduplication, 1)}: a chunk begins anywhere, so that the same words are cut in many ways, "
-        "and a sentence where the words begin; but sentences are shorter or longer"
+    shares = [format_percent(level.deduplication, 1) for level in (chunks, sentences)]
+    why = (
+        "; chunks begin anywhere, so that the same words are cut in many ways, sentences where the words do"
+        if sentences.deduplication > chunks.deduplication
+        else ""
     )
+    return f"{chunks.holds} repeat {shares[0]}, the same text cut at full stops {shares[1]}{why}"
 
 
 def _cells(level: LevelFit) -> Sequence[str]:

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 @click.option("--dedup-decay", metavar="SHARE", help="Share by which that falls with each further level.")
 @click.option("--overhead", metavar="SHARE", help="What the store adds: indexes, padding, its own.")
 @click.option("--pattern-bytes", metavar="N[,N]", help="Bytes of a pattern as a document; by level.")
-@click.option("--kinds", metavar="N[,N]", help="Different patterns there could be, by level; by default as many as leave the rarest "
-              "one occurrence.")  # fmt: skip
+@click.option("--kinds", metavar="N[,N]", help="Different patterns there could be; by level. By default as many as "
+              "leave the rarest one occurrence.")  # fmt: skip
 @format_option("table", "json", "yaml")
 @output_option
 def estimate(levels: int, wanted: str | None, output: Path | None, **said: str | None) -> None:
