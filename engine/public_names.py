@@ -232,7 +232,6 @@ NAMES = {
     "present.storage.database_bench": "database_bench_as_dict database_bench_parts",
     "present.storage.patterns": "growth_rows pattern_remarks pattern_storage_as_dict pattern_storage_parts",
     "present.storage.corpus": ("corpus_as_dict corpus_parts corpus_picture corpus_svg progress_line:corpus_progress"),
-    "present.storage.patterns": "pattern_storage_as_dict pattern_storage_parts",
     "present.side_by_side": "Named side_by_side",
     "present.side_by_side_pages": "ComparisonTable comparison_tables write_comparison",
     "present.summary": (
