@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from capacity_tui.tui.charted import LogChart
     from capacity_tui.tui.compared import Chosen
     from capacity_tui.tui.scaled import ScaledColumn
+    from capacity_tui.tui.tried import Tried
     from capacity_tui.tui.view import Field
 
 
@@ -79,6 +80,9 @@ class Corpus(Protocol):
 
     def command(self) -> str:
         """Return the command that says the same."""
+
+    def tried(self, key: str, text: str) -> Tried:
+        """Return what its patterns would take with one field said otherwise, or why that cannot be."""
 
     def patterns(self) -> StoredPatterns:
         """Return what its patterns take to keep.

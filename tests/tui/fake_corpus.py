@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from capacity_tui.engine.errors import PlanError
+from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.charted import LogChart, LogCurve, LogLimit
 from capacity_tui.tui.compared import Chosen, Row
 from capacity_tui.tui.scaled import ScaledColumn
 from capacity_tui.tui.stored import StoredLevel, StoredPatterns
+from capacity_tui.tui.tried import Tried
 from capacity_tui.tui.view import Field, Kind
 
 FIELDS = (
@@ -69,6 +71,10 @@ class FakeCorpus:
 
     def number(self, key: str) -> float:
         return float(self.said.get(key, USUAL[key].value or 0))
+
+    def tried(self, key: str, text: str) -> Tried:
+        size = self.edited(key, text).patterns().growth.here[1]
+        return Tried(Verdict.FITS if size < DISK else Verdict.OVER, time=f"{size / 1e9:.0f} GB", share=size / DISK)
 
     def patterns(self) -> StoredPatterns:
         each = 1000 * self.number("chunk")

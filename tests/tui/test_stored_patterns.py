@@ -24,6 +24,8 @@ async def test_the_corpus_is_edited_like_a_plan_which_stays_as_it_is(make_app: M
         await corpus(pilot)
         assert "auto → 1 000 000" in row(pilot, "corpus", "Samples")
         assert "15.0 GB" in row(pilot, "levels", "all")
+        assert "15 GB" in shown(pilot, "corpus")
+        assert "[1000000✓]" in shown(pilot, "corpus")
         await press(pilot, "+")
         assert "30.0 GB" in row(pilot, "levels", "all")
         await press(pilot, "j", "e")

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from capacity_tui.tui.charted import LogChart, Unit
 
 _LEAST_WIDTH, _LEAST_HEIGHT = 16, 4
+_NEARLY = 0.05
+"""A power of ten ends an axis also where what is shown goes beyond it by this share of a decade."""
 _AROUND = 2
 """Lines besides those of the plane: title and axis."""
 _ROWS_A_TICK, _CELLS_A_TICK = 2, 8
@@ -36,13 +38,13 @@ class _Axis:
     """
 
     def __init__(self, values: Sequence[float], unit: Unit = "") -> None:
-        self.low, self.high = floor(log10(min(values))), ceil(log10(max(values)))
+        self.low, self.high = floor(log10(min(values)) + _NEARLY), ceil(log10(max(values)) - _NEARLY)
         self.high = max(self.high, self.low + 1)
         self._unit = unit
 
     def share(self, value: float) -> float:
         """Return where a value stands, 0 at the low end and 1 at the high one."""
-        return (log10(value) - self.low) / (self.high - self.low)
+        return min(max((log10(value) - self.low) / (self.high - self.low), 0.0), 1.0)
 
     def ticks(self, most: int) -> Iterator[Tick]:
         """Yield at most so many powers of ten."""
@@ -51,6 +53,8 @@ class _Axis:
             yield Tick((power - self.low) / (self.high - self.low), self._text(10.0**power))
 
     def _text(self, value: float) -> str:
+        if value < 1:
+            return f"{value:g}"
         text = format_bytes(value, "GB") if self._unit else format_count(value, decimals=0)
         number, _, suffix = text.partition(" ")
         return f"{float(number):g}{suffix}" if number.replace(".", "").isdigit() else text

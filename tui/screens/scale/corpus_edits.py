@@ -11,6 +11,7 @@ from capacity_tui.tui.actions import Commands
 from capacity_tui.tui.screens.scale.corpus import CorpusFields
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.stored import SAMPLES
+from capacity_tui.tui.view import AUTO
 from capacity_tui.tui.widgets.prompt import Ask
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class CorpusEdits:
         """Show a corpus."""
         self.corpus = corpus
         self._fields.show_error("", "")
-        self._fields.show_fields(corpus.fields(), corpus.chosen(), corpus.said, {})
+        self._fields.show_fields(corpus.fields(), corpus.chosen(), dict.fromkeys(corpus.said, AUTO), {})
 
     def step(self, direction: int, big: bool = False) -> None:
         """Step the field under the cursor."""

@@ -9,6 +9,7 @@ from typing import SupportsFloat
 
 from capacity_tui.engine.api import (
     AUTO,
+    CapacityError,
     Catalog,
     KnownOfPatterns,
     Machine,
@@ -23,8 +24,9 @@ from capacity_tui.engine.api import (
     presumed_family,
 )
 from capacity_tui.tui.compared import Chosen
-from capacity_tui.tui.screens.scale.patterns_view import stored_patterns
+from capacity_tui.tui.screens.scale.patterns_view import stored_patterns, tried_size
 from capacity_tui.tui.stored import SAMPLES, StoredPatterns
+from capacity_tui.tui.tried import Tried
 from capacity_tui.tui.view import Field, Kind
 
 _USUAL = PatternQuestion(samples=100e6, tokens=500)
@@ -157,6 +159,14 @@ class PlanCorpus:
         given = {SAMPLES: f"{self._number(SAMPLES):.15g}", "tokens": f"{self._number('tokens'):.15g}", **self.said}
         options = [part for key, text in given.items() for part in (f"--{key.replace('_', '-')}", text)]
         return command_text(("capacity-tui", "storage", "estimate", *options))
+
+    def tried(self, key: str, text: str) -> Tried:
+        """Return what its patterns would take with one field said otherwise, or why that cannot be."""
+        try:
+            question = self.edited(key, text).question
+        except CapacityError as error:
+            return Tried(None, reason=error.title)
+        return tried_size(question, self.machine, self.catalog)
 
     def patterns(self) -> StoredPatterns:
         """Return what its patterns take to keep."""

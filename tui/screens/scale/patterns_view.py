@@ -11,6 +11,7 @@ from capacity_tui.engine.api import (
     PatternLevel,
     PatternQuestion,
     PatternStorage,
+    Verdict,
     format_bytes,
     format_count,
     format_percent,
@@ -23,6 +24,7 @@ from capacity_tui.engine.api import (
 from capacity_tui.tui.charted import LogChart, LogCurve, LogLimit
 from capacity_tui.tui.scaled import ScaledColumn
 from capacity_tui.tui.stored import StoredLevel, StoredPatterns
+from capacity_tui.tui.tried import Tried
 
 _COLUMNS = (
     ScaledColumn("level", is_number=False),
@@ -59,6 +61,22 @@ def stored_patterns(question: PatternQuestion, machine: Machine | None, catalog:
         (*(f"{label} is full at {_count(samples)} samples." for label, samples in reach.items()), *_remarks(found)),
         reach.get(_DISK),
     )
+
+
+def tried_size(question: PatternQuestion, machine: Machine | None, catalog: Catalog) -> Tried:
+    """Return what the patterns of a corpus take of the disk of a machine.
+
+    Args:
+        question: the corpus.
+        machine: where they would be kept; None for nowhere in particular.
+        catalog: facts.
+    """
+    size = float(pattern_storage(question, catalog).total_bytes.value)
+    disk = None if machine is None else roomiest_disk(machine)
+    free = None if disk is None else disk.free_bytes.value
+    share = size / free if free else None
+    verdict = Verdict.UNKNOWN if share is None else Verdict.FITS if share <= 1 else Verdict.OVER
+    return Tried(verdict, time=_size(size), share=share)
 
 
 def _room(machine: Machine | None) -> Iterator[tuple[str, tuple[float, str]]]:

@@ -10,13 +10,15 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
+from textual.timer import Timer
 
 from capacity_tui.tui.actions import Commanded, bindings
-from capacity_tui.tui.messages import CorpusRead, Failed, PatternsStored, PlanPinned, PlanScaled, PlanStored
+from capacity_tui.tui.messages import CorpusRead, Failed, PatternsStored, PlanPinned, PlanScaled, PlanStored, RowsTried
 from capacity_tui.tui.requests import Request
 from capacity_tui.tui.scaled import GROWTHS, STRONG
 from capacity_tui.tui.screens.scale.corpus import CorpusFields
 from capacity_tui.tui.screens.scale.corpus_edits import CorpusEdits
+from capacity_tui.tui.screens.scale.corpus_sweep import CorpusSweep
 from capacity_tui.tui.screens.scale.devices import Devices
 from capacity_tui.tui.screens.scale.levels import Levels
 from capacity_tui.tui.screens.scale.pattern_charts import PatternCharts
@@ -35,6 +37,10 @@ SCALED, STORED, CORPUS = "scale", "stored", "corpus"
 PATTERNS, STORAGE, PICTURES = "-patterns", "-storage", "-pictures"
 """Classes of the screen while patterns are shown in place of devices, while storage is current, and while pictures
 stand in place of rows."""
+
+
+_PATIENCE_SECONDS = 0.5
+"""Old levels are dimmed when new ones have not come for this long."""
 
 
 class ScaleScreen(ViewScreen):
@@ -61,6 +67,8 @@ class ScaleScreen(ViewScreen):
         self._growth = STRONG
         self._asked: dict[str, object] = {}
         self._taking = Taking(session, self, self._devices, lambda _: None)
+        self._sweep = CorpusSweep(session, self, self._fields)
+        self._late: Timer | None = None
         self._edits = CorpusEdits(session, self._fields, self._ask_for_text, self._follow_corpus)
         self.commands = {
             **self.commands,
@@ -121,11 +129,19 @@ class ScaleScreen(ViewScreen):
         """Show what corpus the plan has."""
         self._edits.show(event.corpus)
 
+    @on(RowsTried)
+    def show_tried(self, event: RowsTried) -> None:
+        """Show what its patterns would take with other values."""
+        self._sweep.show(event)
+
     @on(PatternsStored)
     def show_patterns(self, event: PatternsStored) -> None:
         """Show what its patterns take."""
+        if self._late is not None:
+            self._late.stop()
         self._edits.most_samples = event.patterns.most_samples
         self._levels.show_patterns(event.patterns)
+        self._sweep.follow(self._edits.corpus)
 
     @on(PlanPinned)
     def take_pinned(self, event: PlanPinned) -> None:
@@ -152,8 +168,9 @@ class ScaleScreen(ViewScreen):
 
     @on(Panel.CursorMoved, "#corpus")
     def forget_refusal(self) -> None:
-        """Clear the error of the field that was left."""
+        """Clear the error of the field that was left, and try the values around that of the other."""
         self._fields.show_error("", "")
+        self._sweep.follow(self._edits.corpus)
 
     @on(Panel.CursorMoved, "#levels")
     def show_level(self) -> None:
@@ -268,7 +285,10 @@ class ScaleScreen(ViewScreen):
         """Ask what the patterns take of what is said of the corpus, unless that was done."""
         document, said = self.session.store.document, self._edits.said
         if document is not None and self._is_new(CORPUS, (document, said)):
-            self._levels.show_old()
+            # Mostly the answer is there before anybody would see the old one dimmed.
+            if self._late is not None:
+                self._late.stop()
+            self._late = self.set_timer(_PATIENCE_SECONDS, self._levels.show_old)
             self._edits.most_samples = None
             self.session.ask(self, CORPUS, partial(_stored_patterns, document, said))
 
