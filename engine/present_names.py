@@ -117,6 +117,8 @@ from capacity_tui.engine.present.storage.corpus import corpus_picture as corpus_
 from capacity_tui.engine.present.storage.corpus import corpus_svg as corpus_svg
 from capacity_tui.engine.present.storage.database_bench import database_bench_as_dict as database_bench_as_dict
 from capacity_tui.engine.present.storage.database_bench import database_bench_parts as database_bench_parts
+from capacity_tui.engine.present.storage.learning import learning_as_dict as learning_as_dict
+from capacity_tui.engine.present.storage.learning import learning_parts as learning_parts
 from capacity_tui.engine.present.storage.patterns import growth_rows as growth_rows
 from capacity_tui.engine.present.storage.patterns import pattern_remarks as pattern_remarks
 from capacity_tui.engine.present.storage.patterns import pattern_storage_as_dict as pattern_storage_as_dict

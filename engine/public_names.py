@@ -180,6 +180,9 @@ NAMES = {
     "storage.question": "Known:KnownOfPatterns PatternQuestion",
     "storage.zipf": "expected_distinct frequency_at_rank",
     "storage.databases.machine_benchmarks": "benchmark_machine",
+    "storage.hardware_analyzer": "BenchmarkResults HardwareAnalyzerV2 HardwareProfile",
+    "storage.learning": "LearningForecast learning_forecast",
+    "storage.storage_estimator": "LevelEstimate StorageBreakdown StorageEstimator",
     # Presentation
     "present.benchmark_figures": "benchmark_figure_text benchmark_parts",
     "present.machine_facts": "machine_parts",
@@ -229,6 +232,7 @@ NAMES = {
     "present.sensitivity_report": (
         "TORNADO_HEADS measurement_advice sensitivity_as_data sensitivity_as_markdown tornado_headline tornado_tables"
     ),
+    "present.storage.learning": "learning_as_dict learning_parts",
     "present.storage.database_bench": "database_bench_as_dict database_bench_parts",
     "present.storage.patterns": "growth_rows pattern_remarks pattern_storage_as_dict pattern_storage_parts",
     "present.storage.corpus": ("corpus_as_dict corpus_parts corpus_picture corpus_svg progress_line:corpus_progress"),

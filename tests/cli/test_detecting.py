@@ -71,16 +71,32 @@ def test_benchmarks_are_kept_and_used(capsys, monkeypatch, tmp_path):
     monkeypatch.setattr(measurement, "ENOUGH_SECONDS", 0.02)
     monkeypatch.setattr(disk_speed, "FILE_BYTES", 16 << 20)
     monkeypatch.setattr(disk_speed, "RANDOM_SECONDS", 0.02)
-    assert main(["detect", "--benchmark", "--folder", str(tmp_path), "--format", "json"]) == 0
+    assert main(["detect", "--benchmark", "--folder", str(tmp_path), "--learn", "1k", "--format", "json"]) == 0
     report = json.loads(capsys.readouterr().out)
     assert report["complete"] is True
     (kept,) = (tmp_path / "data" / "benchmarks").iterdir()
-    assert json.loads(kept.read_text()) == report
+    assert report.items() >= json.loads(kept.read_text()).items()
+    points = {part["id"]: part["points"] for part in report["score"]["parts"]}
+    assert None not in [points[name] for name in ("disk", "random_reads", "round_trips", "database")]
+    assert report["learning"]["rates"]["found_patterns"]["origin"] == "measured"
+    assert max(report["learning"]["times"], key=report["learning"]["times"].get) == "database"
     assert main(["detect", "--format", "json"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert data["benchmarked"]["disk_read"]["origin"] == "measured"
-    points = {part["id"]: part["points"] for part in data["score"]["parts"]}
-    assert None not in [points[name] for name in ("disk", "random_reads", "round_trips", "database")]
+    assert next(part for part in data["score"]["parts"] if part["id"] == "disk")["points"] is not None
+
+
+def test_what_holds_learning_up_is_told_with_the_profile(capsys):
+    assert main(["detect", "--profile-only", "--learn", "1e12,500,15,4", "--format", "json"]) == 0
+    learning = json.loads(capsys.readouterr().out)["learning"]
+    assert learning["bottleneck"] == "storage"
+    assert learning["bytes"] > learning["free_bytes"]
+    assert learning["tier"] in ("LOW", "MEDIUM", "HIGH", "SERVER")
+    assert main(["detect", "--profile-only", "--learn", "1k"]) == 0
+    assert "Predicted bottleneck of learning 1.0 k samples" in capsys.readouterr().out
+    for wrong in ("lots", "1,2,3,4,5", "1k,0"):
+        assert main(["detect", "--learn", wrong]) == 2
+    assert "Traceback" not in capsys.readouterr().err
 
 
 def test_configurations_carry_their_settings(capsys):

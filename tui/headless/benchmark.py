@@ -12,6 +12,8 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.api import StorageError
+from capacity_tui.tui.headless.learning import forecast_of
+from capacity_tui.tui.headless.listings import write_data
 from capacity_tui.tui.headless.output import as_text, format_of, tell, write
 
 if TYPE_CHECKING:
@@ -38,17 +40,30 @@ def measured(folder: Path | None, url: str | None) -> BenchmarkReport:
     return report
 
 
-def write_benchmark(report: BenchmarkReport, wanted: str | None, output: Path | None) -> int:
-    """Write what was measured; returns the exit code."""
-    from capacity_tui.engine.api import benchmark_parts, to_json, to_yaml
+def write_benchmark(report: BenchmarkReport, learn: str | None, wanted: str | None, output: Path | None) -> int:
+    """Write what was measured, the score by it, and what would hold learning up; returns the exit code."""
+    from capacity_tui.engine.api import (
+        benchmark_parts,
+        detect,
+        learning_parts,
+        load_catalog,
+        score_machine,
+        score_parts,
+    )
     from capacity_tui.tui.headless.tables.layout import rich_parts
 
+    machine = detect()
+    score = score_machine(machine, load_catalog())
+    learning = None if learn is None else forecast_of(learn, machine)
     form = wanted or format_of(output)
     if form in ("json", "yaml"):
-        data = asdict(report)
-        write(to_json(data) if form == "json" else to_yaml(data), output)
+        from capacity_tui.engine.api import learning_as_dict
+
+        data = {**asdict(report), "score": asdict(score)}
+        write_data(data if learning is None else {**data, "learning": learning_as_dict(learning)}, form, output)
     else:
-        write(as_text(rich_parts(benchmark_parts(report)), output is not None), output)
+        said = [*benchmark_parts(report), *score_parts(score), *(learning_parts(learning) if learning else ())]
+        write(as_text(rich_parts(said), output is not None), output)
     return 0 if report.complete else 130
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from capacity_tui.tui.headless.learning import asked_of, forecast_of, learn_option
 from capacity_tui.tui.headless.output import as_text, format_of, format_option, output_option, tell, write
 from capacity_tui.tui.headless.plan_sources import plan_flags, source_of
 
@@ -25,7 +26,10 @@ MODE_NAMES = ("conservative", "balanced", "extreme")
 @click.option("--profile-only", is_flag=True, help="Say what the machine is, and no more.")
 @click.option("--generate-configs", is_flag=True, help="Propose three configurations for it too.")
 @click.option("--job", metavar="FILE", help="Say what limits this plan here, instead of a small model's training.")
-@click.option("--benchmark", is_flag=True, help="Measure memory, processor, GPUs, disk and latencies (about 10 s).")
+@learn_option
+@click.option(
+    "--benchmark", is_flag=True, help="Measure memory, processor, GPUs, disk, latencies and a database (about 10 s)."
+)
 @click.option("--folder", metavar="DIR", type=click.Path(path_type=Path), help="Disk to measure; with --benchmark.")
 @click.option("--url", metavar="URL", help="Web address to measure the network to; with --benchmark.")
 @click.option("--doctor", is_flag=True, help="Write a report for bug reports: every probe and what it returned.")
@@ -36,6 +40,7 @@ def detect(
     profile_only: bool,
     generate_configs: bool,
     job: str | None,
+    learn: str | None,
     benchmark: bool,
     folder: Path | None,
     url: str | None,
@@ -47,6 +52,7 @@ def detect(
     """Say what this machine is."""
     _refuse_together({
         "--doctor": doctor, "--profile-only": profile_only, "--generate-configs": generate_configs, "--job": bool(job),
+        "--learn": bool(learn),
         "--benchmark": benchmark, "--folder": bool(folder), "--url": bool(url), "--private": private,
     })  # fmt: skip
     if doctor:
@@ -54,20 +60,24 @@ def detect(
 
         write_doctor(private, wanted, output)
         return 0
+    if learn is not None:
+        asked_of(learn)
     report = None
     if benchmark:
         from capacity_tui.tui.headless.benchmark import measured, write_benchmark
 
         report = measured(folder, url)
         if not (generate_configs or job) or not report.complete:
-            return write_benchmark(report, wanted, output)
-    _write_machine(profile_only, generate_configs, job, report, wanted, output)
+            return write_benchmark(report, learn, wanted, output)
+    _write_machine(profile_only, generate_configs, job, learn, report, wanted, output)
     return 0
 
 
 def _refuse_together(given: Mapping[str, bool]) -> None:
     """Refuse options that would be dropped in silence beside others, or without the one they belong to."""
-    apart: dict[str, tuple[str, ...]] = {"--doctor": ("--profile-only", "--generate-configs", "--job", "--benchmark")}
+    apart: dict[str, tuple[str, ...]] = {
+        "--doctor": ("--profile-only", "--generate-configs", "--job", "--learn", "--benchmark")
+    }
     apart["--profile-only"] = ("--generate-configs", "--job", "--benchmark")
     for option, others in apart.items():
         beside = [other for other in others if given[other]]
@@ -82,6 +92,7 @@ def _write_machine(
     profile_only: bool,
     generate_configs: bool,
     job: str | None,
+    learn: str | None,
     report: BenchmarkReport | None,
     wanted: str | None,
     output: Path | None,
@@ -98,6 +109,7 @@ def _write_machine(
         from capacity_tui.engine.api import compare, open_plan
 
         comparison = compare(open_plan(), machine)
+    learning = None if learn is None else forecast_of(learn, machine)
     form = wanted or format_of(output)
     if form in ("json", "yaml"):
         from capacity_tui.engine.api import result_as_dict, to_json, to_yaml
@@ -105,6 +117,10 @@ def _write_machine(
         data: dict[str, object] = machine_as_dict(machine)
         if not profile_only:
             data |= machine_report.report_data(machine, found)
+        if learning:
+            from capacity_tui.engine.api import learning_as_dict
+
+            data["learning"] = learning_as_dict(learning)
         if report:
             data["benchmark"] = asdict(report)
         if comparison:
@@ -129,6 +145,10 @@ def _write_machine(
         said += job_parts(machine, found, catalog)
         wide = output is not None or "utf" in (sys.stdout.encoding or "").lower()
         said += surroundings_parts(machine, catalog, ascii_only=not wide)
+    if learning:
+        from capacity_tui.engine.api import learning_parts
+
+        said += learning_parts(learning)
     parts = [*rich_parts(said)]
     if comparison:
         from capacity_tui.tui.headless.tables.comparison import comparison_table

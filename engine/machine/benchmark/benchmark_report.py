@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -84,7 +84,18 @@ def measured_facts(folder: Path, machine: Machine) -> MeasuredFacts:
 
     A home folder may be shared between machines: what another one measured does not count.
     """
-    own = [report for report in read_reports(folder) if _same(report, machine)]
+    return facts_of(read_reports(folder), machine, str(folder))
+
+
+def facts_of(found: Iterable[BenchmarkReport], machine: Machine, where: str) -> MeasuredFacts:
+    """Return the figures of reports that count on a machine, of several the first.
+
+    Args:
+        found: reports, the newest first.
+        machine: whose figures are wanted.
+        where: where the reports come from, to tell that a figure is in none.
+    """
+    own = [report for report in found if _same(report, machine)]
     reports = [report for report in own if not report.disturbed]
 
     def fact(identifier: str) -> Fact[float]:
@@ -93,7 +104,7 @@ def measured_facts(folder: Path, machine: Machine) -> MeasuredFacts:
             if figure is not None:
                 return Fact(figure.spread.median, "measured", f"{figure.name} on {report.date[:10]}, {figure.how}")
         disturbed = next((report for report in own if report.disturbed and report.find(identifier)), None)
-        return missing(str(folder), NOT_MEASURED if disturbed is None else busy_text(disturbed))
+        return missing(where, NOT_MEASURED if disturbed is None else busy_text(disturbed))
 
     return MeasuredFacts(**{name: fact(identifier) for name, identifier in FIGURES.items()})
 

@@ -1,0 +1,182 @@
+"""The storage estimator of hierarchical learning by the names of its guide, over the program's own answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from capacity_tui.engine.catalog import load_catalog
+from capacity_tui.engine.errors import PlanError
+from capacity_tui.engine.storage.patterns import PatternLevel, PatternStorage, pattern_storage
+from capacity_tui.engine.storage.question import PatternQuestion
+
+TOKENS = 500
+"""Tokens of a sample, where nobody says."""
+_MB, _GB = 1e6, 1e9
+
+
+@dataclass(frozen=True, slots=True)
+class LevelEstimate:
+    """What one level of patterns takes; a megabyte is a million bytes.
+
+    Attributes:
+        level: all that is known of it.
+    """
+
+    level: PatternLevel
+
+    @property
+    def node_name(self) -> str:
+        """``node0`` and so on."""
+        return self.level.name
+
+    @property
+    def total_patterns(self) -> float:
+        """Patterns that are learnt, repeated ones as often as they are."""
+        return float(self.level.samples)
+
+    @property
+    def unique_patterns(self) -> float:
+        """Different ones, which are stored."""
+        return float(self.level.unique.value)
+
+    @property
+    def deduplication_rate(self) -> float:
+        """Share of the patterns that repeat an earlier one."""
+        return self.level.deduplication
+
+    @property
+    def storage_bytes(self) -> float:
+        """What they take in the store."""
+        return float(self.level.bytes.value)
+
+    @property
+    def storage_mb(self) -> float:
+        """The same in megabytes."""
+        return self.storage_bytes / _MB
+
+    @property
+    def storage_gb(self) -> float:
+        """The same in gigabytes."""
+        return self.storage_bytes / _GB
+
+    def frequency(self, rank: float) -> float:
+        """Return how often the pattern of a rank occurs, by Zipf's law."""
+        return float(self.level.frequency(rank))
+
+
+@dataclass(frozen=True, slots=True)
+class StorageBreakdown:
+    """What all levels take.
+
+    Attributes:
+        storage: the whole answer, with ranges and with what the law expects.
+        level_estimates: by level.
+    """
+
+    storage: PatternStorage
+    level_estimates: tuple[LevelEstimate, ...]
+
+    @property
+    def total_storage_bytes(self) -> float:
+        """What all patterns take in the store."""
+        return float(self.storage.total_bytes.value)
+
+    @property
+    def total_storage_mb(self) -> float:
+        """The same in megabytes."""
+        return self.total_storage_bytes / _MB
+
+    @property
+    def total_storage_gb(self) -> float:
+        """The same in gigabytes."""
+        return self.total_storage_bytes / _GB
+
+    @property
+    def total_unique_patterns(self) -> float:
+        """Different patterns of all levels."""
+        return float(self.storage.unique)
+
+    @property
+    def raw_storage_bytes(self) -> float:
+        """The patterns without what the store adds."""
+        return float(self.storage.raw_bytes)
+
+
+class StorageEstimator:
+    """Estimates what patterns of a corpus take to keep.
+
+    Args:
+        num_nodes: levels of the hierarchy.
+        chunk_size: tokens of a pattern of the first level.
+        zipf_alpha: exponent of the law of frequencies.
+        overhead: what the store adds, as a share of the patterns; by default what stores usually add.
+        deduplication: share of repeated patterns by level; by default the rule of hierarchical learning.
+    """
+
+    def __init__(
+        self,
+        num_nodes: int = 4,
+        chunk_size: int = 15,
+        zipf_alpha: float = 1.0,
+        overhead: float | None = None,
+        deduplication: Sequence[float] = (),
+    ) -> None:
+        self._question = PatternQuestion(
+            samples=1.0,
+            tokens=float(TOKENS),
+            chunk=chunk_size,
+            levels=num_nodes,
+            alpha=(zipf_alpha,),
+            deduplication=tuple(deduplication),
+            overhead=overhead,
+        )
+        self._question.check()
+
+    def estimate_storage(self, num_samples: float, avg_tokens_per_sample: float = TOKENS) -> StorageBreakdown:
+        """Return what a corpus takes.
+
+        Raises:
+            PlanError: a number is out of its range.
+        """
+        asked = replace(self._question, samples=float(num_samples), tokens=float(avg_tokens_per_sample))
+        storage = pattern_storage(asked, load_catalog())
+        return StorageBreakdown(storage, tuple(LevelEstimate(level) for level in storage.levels))
+
+    def calibrate(
+        self,
+        num_samples: float,
+        unique_patterns: Sequence[float],
+        storage_bytes: float | None = None,
+        avg_tokens_per_sample: float = TOKENS,
+    ) -> StorageEstimator:
+        """Return an estimator that gives what a run came to, and larger corpora likewise.
+
+        Args:
+            num_samples: that were learnt.
+            unique_patterns: different ones that were stored, by level from the first on.
+            storage_bytes: what they take on disk; None where that is not known.
+            avg_tokens_per_sample: tokens of a sample of the run.
+
+        Raises:
+            PlanError: more patterns were stored than there are, or a number is out of its range.
+        """
+        ran = self.estimate_storage(num_samples, avg_tokens_per_sample)
+        for level, stored in zip(ran.level_estimates, unique_patterns, strict=False):
+            if not 0 < stored <= level.total_patterns:
+                detail = f"{level.node_name}: {stored:g} of {level.total_patterns:g}"
+                raise PlanError("cannot have stored so many patterns", detail, "give different patterns by level")
+        learnt = zip(ran.level_estimates, unique_patterns, strict=False)
+        deduplication = tuple(1 - stored / level.total_patterns for level, stored in learnt)
+        shared = replace(self._question, deduplication=deduplication or self._question.deduplication)
+        calibrated = StorageEstimator._of(shared)
+        if storage_bytes is None:
+            return calibrated
+        raw = calibrated.estimate_storage(num_samples, avg_tokens_per_sample).raw_storage_bytes
+        return StorageEstimator._of(replace(shared, overhead=max(0.0, storage_bytes / raw - 1)))
+
+    @classmethod
+    def _of(cls, question: PatternQuestion) -> StorageEstimator:
+        made = cls()
+        made._question = question
+        return made

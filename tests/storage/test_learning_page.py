@@ -1,0 +1,59 @@
+"""Every Python example of the page about learning patterns runs, and says what the page promises."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from capacity_tui.engine.api import StorageEstimator
+from capacity_tui.engine.errors import PlanError
+from capacity_tui.engine.machine.benchmark import arithmetic, disk_speed, measurement, memory_bandwidth
+
+PAGE = (Path(__file__).parents[2] / "docs" / "learning.md").read_text("utf-8")
+EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    monkeypatch.setattr(measurement, "ENOUGH_SECONDS", 0.02)
+    monkeypatch.setattr(disk_speed, "FILE_BYTES", 16 << 20)
+    monkeypatch.setattr(disk_speed, "RANDOM_SECONDS", 0.02)
+    monkeypatch.setattr(memory_bandwidth, "MOST_BYTES", 1 << 20)
+    monkeypatch.setattr(arithmetic, "SMALLER", 128)
+
+
+def said(name: str, capsys) -> str:
+    (example,) = (each for each in EXAMPLES if name in each)
+    exec(compile(example, name, "exec"), {})
+    return capsys.readouterr().out
+
+
+def test_the_storage_estimator_runs_as_the_page_has_it(capsys):
+    lines = said("estimate_storage(\n", capsys).splitlines()
+    assert re.fullmatch(r"Total Storage: \d+\.\d\d GB", lines[0])
+    repeated = [line.rpartition(", ")[2] for line in lines[1:]]
+    assert repeated == ["60.0% repeated", "42.0% repeated", "29.4% repeated", "20.6% repeated"]
+
+
+def test_the_calibrated_estimator_runs_as_the_page_has_it(capsys):
+    assert re.fullmatch(r"\d+\.\d\d GB\n", said("calibrate(", capsys))
+
+
+@pytest.mark.usefixtures("quick")
+def test_the_hardware_analyzer_runs_as_the_page_has_it(capsys):
+    told = said("HardwareAnalyzerV2()", capsys)
+    assert re.search(r"Performance Tier: (LOW|MEDIUM|HIGH|SERVER)\n", told)
+    assert re.search(r"MongoDB Write: [1-9]\d* docs/sec\nDisk I/O: \d+\.\d MB/s\nNetwork Latency: \d+\.\d ms\n", told)
+    assert re.search(r"Predicted Bottleneck: (database|memory|disk|storage): .+\n", told)
+
+
+def test_a_calibrated_estimator_gives_the_run_back():
+    learnt = StorageEstimator(num_nodes=2).calibrate(1000, [20_000, 2_500], storage_bytes=9e6)
+    again = learnt.estimate_storage(1000)
+    assert [level.unique_patterns for level in again.level_estimates] == pytest.approx([20_000, 2_500])
+    assert again.total_storage_bytes == pytest.approx(9e6)
+    assert learnt.estimate_storage(10_000).total_storage_bytes == pytest.approx(9e7)
+    with pytest.raises(PlanError, match="cannot have stored so many"):
+        StorageEstimator(num_nodes=1).calibrate(10, [1e6])
