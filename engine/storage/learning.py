@@ -12,7 +12,7 @@ import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.parsed import parse_shipped
-from capacity_tui.engine.choose.advice.host_requirements import roomiest_disk
+from capacity_tui.engine.cluster.node_host import roomiest_disk
 from capacity_tui.engine.cluster.score import Tier, score_machine
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.machine.facts import Fact, assumed
