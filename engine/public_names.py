@@ -171,6 +171,7 @@ NAMES = {
     "observe.logs.user_expression": "parse_user_expression:parse_log_expression",
     "observe.monitor.alarms": "Alarm",
     "observe.monitor.finding": "need_process output_file work_folder",
+    "observe.monitor.run_gauges": "RunGauges",
     "observe.monitor.run_monitor": "RunMonitor RunState",
     # Storage
     "storage.databases.bench": "BenchQuestion DatabaseBench measure_database",

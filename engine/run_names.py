@@ -46,6 +46,7 @@ from capacity_tui.engine.observe.monitor.alarms import Alarm as Alarm
 from capacity_tui.engine.observe.monitor.finding import need_process as need_process
 from capacity_tui.engine.observe.monitor.finding import output_file as output_file
 from capacity_tui.engine.observe.monitor.finding import work_folder as work_folder
+from capacity_tui.engine.observe.monitor.run_gauges import RunGauges as RunGauges
 from capacity_tui.engine.observe.monitor.run_monitor import RunMonitor as RunMonitor
 from capacity_tui.engine.observe.monitor.run_monitor import RunState as RunState
 from capacity_tui.engine.observe.profile.bottleneck import parse_thresholds as parse_thresholds

@@ -121,6 +121,19 @@ def test_json_of_a_command_has_stdout_for_itself(log, capfd):
     assert "step 1/2 loss 3" in caught.err
 
 
+def test_looks_and_events_go_out_as_lines_and_as_metrics(log, tmp_path, capfd):
+    lines = tmp_path / "looks.jsonl"
+    tell = "print({'loss': 1.5, 'epoch': 0.1})"
+    assert (
+        main(["monitor", "--no-history", "--jsonl", str(lines), "--serve", "0", "--", sys.executable, "-c", tell]) == 0
+    )
+    looks = [json.loads(line) for line in lines.read_text().splitlines()]
+    assert looks[-1]["loss"] == 1.5
+    assert looks[-1]["last"]
+    assert all("time" in look for look in looks)
+    assert main(["monitor", "--once", "--serve", "0", "--log", str(log)]) == 2
+
+
 def test_a_signal_reaches_the_command(log):
     child = (
         "import signal, sys, time; signal.signal(signal.SIGUSR1, lambda *_: sys.exit(9)); print('up'); time.sleep(30)"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from capacity_tui.engine.observe.logs.run_curve import RunCurve
 from capacity_tui.engine.observe.monitor.alarms import Watch
 from capacity_tui.engine.observe.monitor.comparison import compare, measured
 from capacity_tui.engine.observe.monitor.differences import reasons
+from capacity_tui.engine.observe.monitor.run_gauges import RunGauges
 from capacity_tui.engine.observe.monitor.run_monitor import RunMonitor
 from capacity_tui.engine.observe.monitor.run_samples import MOST_SAMPLES, Rows, RunSamples
 from capacity_tui.engine.observe.monitor.time_left import seconds_left
@@ -170,6 +172,21 @@ def test_rows_keep_the_newest_and_start_anew_with_another_width():
     assert np.all(np.diff(rows.column(0)) == 1)
     rows.append((1.0,))
     assert rows.values.tolist() == [[1.0]]
+
+
+def test_gauges_never_share_a_name_and_labels():
+    run = RunMonitor(pid=os.getpid())
+    try:
+        run.take([LogEntry({"step": 3.0, "loss": 1.5, "memory_bytes": 2e9, "grad_norm": math.nan}, "x")], 1.0)
+        gauges = tuple(RunGauges().of(run.look()))
+    finally:
+        run.close()
+    named = {(gauge.name, *gauge.labels.items()): gauge.value for gauge in gauges}
+    assert len(named) == len(gauges)
+    assert named[("run_loss",)] == 1.5
+    assert named[("run_memory_bytes",)] == 2e9
+    assert named[("memory_bytes",)] > 1e6
+    assert ("run_grad_norm",) not in named
 
 
 def test_a_server_is_compared_by_its_tokens():

@@ -5,15 +5,17 @@ from __future__ import annotations
 import signal
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from capacity_tui.tui.headless.kept import history_option
+from capacity_tui.tui.headless.runs.outlets import SharedOutput, outlet_options, tell_problems_of
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import Answer, LineReader, LogSource, RunMonitor, RunState, RunWriter
+    from capacity_tui.engine.api import Answer, LineReader, LogSource, Outlets, RunMonitor, RunState, RunWriter
     from capacity_tui.tui.headless.runs.monitor_output import RunOutput
 
 LEAST_INTERVAL = 0.2
@@ -35,6 +37,7 @@ _FIRST_RATES = 0.5
               help="Time between looks.")  # fmt: skip
 @click.option("--once", is_flag=True, help="Say how the run stands, and end.")
 @click.option("--json", "as_json", is_flag=True, help="Write one JSON object a line, for every look and event.")
+@outlet_options
 @history_option
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def monitor(
@@ -45,6 +48,8 @@ def monitor(
     interval: float,
     once: bool,
     as_json: bool,
+    jsonl: Path | None,
+    serve: str | None,
     no_history: bool,
     command: tuple[str, ...],
 ) -> int:
@@ -55,6 +60,7 @@ def monitor(
     """
     from capacity_tui.engine.api import (
         LineReader,
+        Outlets,
         RunMonitor,
         RunWriter,
         need_process,
@@ -68,6 +74,8 @@ def monitor(
         raise click.UsageError("give --log FILE, --pid N, or a command behind --")
     if command and once:
         raise click.UsageError("--once looks at a run that is there: leave it out with a command")
+    if once and serve:
+        raise click.UsageError("--serve answers while a run goes on: leave out --once")
     reader = LineReader(own=[parse_log_expression(text) for text in patterns])
     answer = None if plan_name is None else _estimated(plan_name)
     if pid is not None:
@@ -75,21 +83,19 @@ def monitor(
         found = output_file(pid) if log_place is None else None
         log_place = log_place if found is None else str(found)
     log = _opened(log_place, reader, must_exist=once)
-    if command:
-        from capacity_tui.tui.headless.runs.monitored_command import watch_command
+    with closing(Outlets(jsonl, serve)) as outlets:
+        if command:
+            from capacity_tui.tui.headless.runs.monitored_command import watch_command
 
-        return watch_command(command, log, reader, answer, interval, as_json, no_history)
-    run = RunMonitor(log, pid, answer, _folders(log_place, pid))
-    try:
-        if once:
-            return _looked_at(run, as_json, log_place == _STANDARD_INPUT)
-        writer = RunWriter(run.beginning(), "monitor", pid, log_place or "")
-        return _watched(run, writer, interval, as_json, no_history)
-    finally:
-        run.close()
+            return watch_command(command, log, reader, answer, interval, outlets, as_json, no_history)
+        with closing(RunMonitor(log, pid, answer, _folders(log_place, pid))) as run:
+            if once:
+                return _looked_at(run, outlets, as_json, log_place == _STANDARD_INPUT)
+            writer = RunWriter(run.beginning(), "monitor", pid, log_place or "")
+            return _watched(run, writer, outlets, interval, as_json, no_history)
 
 
-def _looked_at(run: RunMonitor, as_json: bool, wait_for_end: bool) -> int:
+def _looked_at(run: RunMonitor, outlets: Outlets, as_json: bool, wait_for_end: bool) -> int:
     """Say once how a run stands; return the exit code."""
     from capacity_tui.tui.headless.runs.monitor_output import output_for
 
@@ -101,18 +107,23 @@ def _looked_at(run: RunMonitor, as_json: bool, wait_for_end: bool) -> int:
         if state.observation is not None:
             time.sleep(_FIRST_RATES)
             state = run.look(last=True)
-        output.show(state, last=True)
+        SharedOutput(output, outlets).show(state, last=True)
+    tell_problems_of(outlets)
     return 0
 
 
-def _watched(run: RunMonitor, writer: RunWriter, interval: float, as_json: bool, no_history: bool) -> int:
+def _watched(
+    run: RunMonitor, writer: RunWriter, outlets: Outlets, interval: float, as_json: bool, no_history: bool
+) -> int:
     """Watch until the process ends or the user has enough; return the exit code."""
     from capacity_tui.tui.headless.runs.monitor_output import output_for
     from capacity_tui.tui.headless.runs.recorded import RecordedOutput, finish
 
     with output_for(sys.stdout, as_json) as output:
-        state = _until_over(run, RecordedOutput(output, writer), interval)
+        outlets.start()
+        state = _until_over(run, RecordedOutput(SharedOutput(output, outlets), writer), interval)
     finish(writer, run.entry(state), no_history, goes_on=run.alive)
+    tell_problems_of(outlets)
     return 0
 
 

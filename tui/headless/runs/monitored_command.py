@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 from capacity_tui.engine.api import CapacityError
 from capacity_tui.tui.headless.output import tell
 from capacity_tui.tui.headless.runs.monitor_output import JsonLines, LiveBlock, output_for, stream_of_events
+from capacity_tui.tui.headless.runs.outlets import SharedOutput, tell_problems_of
 from capacity_tui.tui.headless.runs.recorded import RecordedOutput, finish
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import Answer, LineReader, LineSplitter, LogSource, RunMonitor, RunState
+    from capacity_tui.engine.api import Answer, LineReader, LineSplitter, LogSource, Outlets, RunMonitor, RunState
     from capacity_tui.tui.headless.runs.monitor_output import RunOutput
 
 _PIECE = 1 << 16
@@ -31,6 +32,7 @@ def watch_command(
     reader: LineReader,
     answer: Answer | None,
     interval: float,
+    outlets: Outlets,
     as_json: bool,
     no_history: bool,
 ) -> int:
@@ -55,7 +57,9 @@ def watch_command(
             PassedOutput(end, stream.fileno(), output if isinstance(output, LiveBlock) and stream.isatty() else None)
             for end, stream in streams.items()
         ]
-        watching = _Watching(run, reader, passed, RecordedOutput(output, writer), interval)
+        shared = SharedOutput(output, outlets)
+        watching = _Watching(run, reader, passed, RecordedOutput(shared, writer), interval)
+        outlets.start()
         watching.start()
         ended = running.wait()
         state = watching.end()
@@ -64,6 +68,7 @@ def watch_command(
     entry = None if state is None else run.entry(state, command, ended.exit_code)
     finish(writer, entry, no_history, ended.exit_code)
     run.close()
+    tell_problems_of(outlets)
     return ended.exit_code
 
 

@@ -15,7 +15,7 @@ import click
 from capacity_tui.engine.api import CapacityError
 from capacity_tui.tui.headless.kept import history_option
 from capacity_tui.tui.headless.output import tell
-from capacity_tui.tui.headless.runs.outlets import outlet_options
+from capacity_tui.tui.headless.runs.outlets import outlet_options, tell_problems_of
 from capacity_tui.tui.headless.runs.recorded import finish
 from capacity_tui.tui.headless.runs.work_in_output import OutputReading, found_work
 
@@ -116,8 +116,7 @@ def profile(
             _write(found, json_file, html_file)
             for line in () if quiet else _lines(found):
                 tell(line)
-            for problem in outlets.problems:
-                tell(f"capacity-tui: {problem}")
+            tell_problems_of(outlets)
             finish(writer, profile_entry(found), no_history, ended.exit_code)
 
         _guarded(report)
