@@ -21,6 +21,8 @@ PASSED_ON = tuple(
     for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGWINCH", "SIGTSTP", "SIGCONT")
 )
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_OF_KEYS = (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGWINCH)
+"""Signals that a terminal sends to the whole group, so that the command has them already."""
 _JOB_CONTROL = (signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU)
 _AT_DEFAULT = tuple(getattr(signal, name) for name in ("SIGPIPE", "SIGXFSZ") if hasattr(signal, name))
 """Signals that Python ignores for itself, and that a command must not inherit so."""
@@ -67,7 +69,8 @@ class RunningCommand:
     """A command in this program's process group and terminal; signals for this program alone are passed on.
 
     Those of the terminal (Ctrl-C, Ctrl-Z, a new size) reach the whole group, so that the command has them already. To
-    be made in the main thread, before others are started: signals must be held back in all of them.
+    be made in the main thread, before others are started: signals are held back in all of them, and of threads that
+    libraries started earlier a handler passes on what reaches them before this one waits.
 
     Args:
         words: the command and its arguments.
@@ -93,6 +96,9 @@ class RunningCommand:
         self._redirected = [(os.POSIX_SPAWN_DUP2, end, number) for number, end in enumerate(outputs or (), 1)]
         self._redirected += [] if source is None else [(os.POSIX_SPAWN_DUP2, source, 0)]
         self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, {*PASSED_ON, signal.SIGCHLD})
+        self.pid = 0
+        self._early: list[int] = []
+        self._handlers = {number: signal.signal(number, self._take_early) for number in PASSED_ON}
         self._started = time.monotonic()
         try:
             self.pid = self._spawn(tuple(words), dict(os.environ if environment is None else environment))
@@ -103,6 +109,8 @@ class RunningCommand:
             raise kind(f"{words[0]} cannot be started", reason, "check its name and that it may be executed") from None
         # Asked afterwards: what this program held when the command was made of it is counted in.
         self._floor = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        for number in self._early:
+            self._take_early(number, None)
 
     def wait(self) -> Ended:
         """Return how the command ended; until then, pass on signals, and stop and go on with it."""
@@ -113,6 +121,13 @@ class RunningCommand:
                 self._release()
                 return ended
             self._pass_on(*_next_signal())
+
+    def _take_early(self, number: int, _: object) -> None:
+        """Take a signal that reached another thread; nothing tells who sent it."""
+        if self.pid:
+            self._pass_on(number, of_terminal=number in _OF_KEYS)
+        else:
+            self._early.append(number)
 
     def _spawn(self, words: tuple[str, ...], environment: dict[str, str]) -> int:
         try:
@@ -163,6 +178,8 @@ class RunningCommand:
         while pending := signal.sigpending() & {*PASSED_ON, signal.SIGCHLD}:
             self.interrupted |= bool(pending & {*_ENDING})
             signal.sigwait(pending)
+        for number, handler in self._handlers.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
         signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
 
 
@@ -174,4 +191,4 @@ def _next_signal() -> tuple[int, bool]:
         return told.si_signo, told.si_code > 0
     # Nothing tells here who sent it; those of keys go to the whole group.
     number = signal.sigwait(awaited)
-    return number, number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGWINCH)
+    return number, number in _OF_KEYS

@@ -109,3 +109,21 @@ def test_what_is_sent_to_the_terminals_group_reaches_the_command_once():
     os.kill(pid, signal.SIGHUP)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 3
     os.close(terminal)
+
+
+EARLY = """
+import os, signal, threading, time
+threading.Thread(target=time.sleep, args=(60,), daemon=True).start()  # as libraries do: it holds no signal back
+from capacity_tui.engine.observe.command import RunningCommand
+command = RunningCommand(["sleep", "60"])
+os.kill(os.getpid(), signal.SIGTERM)
+time.sleep(0.1)
+ended = command.wait()
+assert ended.signal == signal.SIGTERM, ended
+print("passed on")
+"""
+
+
+def test_a_signal_before_anybody_waits_is_passed_on():
+    done = subprocess.run([sys.executable, "-c", EARLY], check=False, capture_output=True, text=True, timeout=50)
+    assert done.stdout == "passed on\n", done
