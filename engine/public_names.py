@@ -54,7 +54,6 @@ NAMES = {
     "cluster.measured_here": "device_key",
     "cluster.node_host": "roomiest_disk",
     "cluster.own_machine": "detected:cluster_of_machine",
-    "cluster.node_host": "roomiest_disk",
     "cluster.placement": "placement_advice",
     "cluster.quotes": "Quote chosen_quote quotes",
     "cluster.resolve_cluster": "resolve_cluster",
