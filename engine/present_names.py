@@ -50,6 +50,8 @@ from capacity_tui.engine.present.growth.measured_report import measured_parts as
 from capacity_tui.engine.present.growth.measured_report import ranked_as_csv as ranked_as_csv
 from capacity_tui.engine.present.growth.measured_report import ranked_as_dict as ranked_as_dict
 from capacity_tui.engine.present.growth.measured_report import ranked_parts as ranked_parts
+from capacity_tui.engine.present.growth.sized_report import sized_job_parts as sized_job_parts
+from capacity_tui.engine.present.growth.sized_report import sized_jobs_as_data as sized_jobs_as_data
 from capacity_tui.engine.present.html import to_html as to_html
 from capacity_tui.engine.present.machine_facts import machine_parts as machine_parts
 from capacity_tui.engine.present.machine_report import job_parts as job_parts

@@ -103,6 +103,7 @@ NAMES = {
     # Growth
     "growth.growth_fit": "FIGURES:GROWTH_FIGURES TARGETS:GROWTH_TARGETS GrowthFit fit_all:fit_all_growth fit_growth",
     "growth.kept_measurements": "KeptMeasurements",
+    "growth.machines_for_size": "SizedJob SizedMachines machines_for_size",
     "growth.measuring": "Measurement Measuring Setting:MeasuringSetting",
     "growth.output_metric": "parse_output_metric",
     "growth.points_file": "read_points",
@@ -194,6 +195,7 @@ NAMES = {
         "alarm_as_dict alarm_line compared_rows machine_lines progress_line run_events run_state_as_dict"
     ),
     "present.growth.growth_report": "growth_as_dict growth_parts",
+    "present.growth.sized_report": "sized_job_parts sized_jobs_as_data",
     "present.growth.measured_report": (
         "measured_as_dict measured_line measured_parts ranked_as_csv ranked_as_dict ranked_parts"
     ),

@@ -9,6 +9,9 @@ from capacity_tui.engine.growth import setting_grid as _growth_setting_grid
 from capacity_tui.engine.growth.growth_fit import GrowthFit as GrowthFit
 from capacity_tui.engine.growth.growth_fit import fit_growth as fit_growth
 from capacity_tui.engine.growth.kept_measurements import KeptMeasurements as KeptMeasurements
+from capacity_tui.engine.growth.machines_for_size import SizedJob as SizedJob
+from capacity_tui.engine.growth.machines_for_size import SizedMachines as SizedMachines
+from capacity_tui.engine.growth.machines_for_size import machines_for_size as machines_for_size
 from capacity_tui.engine.growth.measuring import Measurement as Measurement
 from capacity_tui.engine.growth.measuring import Measuring as Measuring
 from capacity_tui.engine.growth.output_metric import parse_output_metric as parse_output_metric

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from capacity_tui.engine.catalog import Catalog, Instance, load_catalog
-from capacity_tui.engine.catalog.rows.workloads import HOURS_OF_A_MONTH
+from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.choose.advice.host_requirements import kept_bytes
 from capacity_tui.engine.choose.modes.modes import fill
 from capacity_tui.engine.choose.search.answer import Answer as SearchAnswer
@@ -21,14 +20,14 @@ from capacity_tui.engine.choose.space.grid import Axis, powers_of_two
 from capacity_tui.engine.cluster.pricing import instances_for
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.fleet.database import Database, database_for
-from capacity_tui.engine.fleet.prices.data_prices import holding_price
+from capacity_tui.engine.fleet.prices.data_prices import block_storage_usd
 from capacity_tui.engine.models.families import family_of
 from capacity_tui.engine.numeric import Number, mean
 from capacity_tui.engine.plan.edit import with_values
 from capacity_tui.engine.plan.field_lists import memory_searched
 from capacity_tui.engine.plan.plan import AUTO, Plan
 from capacity_tui.engine.uncertainty.intervals import Interval
-from capacity_tui.engine.units import GIGA, HOUR_SECONDS
+from capacity_tui.engine.units import GIGA
 
 if TYPE_CHECKING:
     from capacity_tui.engine.machine.machine import Machine
@@ -232,19 +231,11 @@ class _Describing:
             memory_needed_bytes=_most(estimate.memory.host_bytes) * devices,
             cores=cores * count if cores else None,
             storage_bytes=data + checkpoints,
-            storage_usd=self._storage_usd(row, data + checkpoints, mean(seconds.value)),
+            storage_usd=None
+            if row is None
+            else block_storage_usd(row.provider, data + checkpoints, mean(seconds.value), self.catalog),
             database=database_for(data, count),
         )
-
-    def _storage_usd(self, row: Instance | None, held: float, seconds: float) -> float | None:
-        """Return what the disk space of a job costs while it runs, at the provider's cheapest blocks."""
-        if row is None:
-            return None
-        own = (disk for disk in self.catalog.disks.values() if disk.provider == row.provider and disk.kind == "block")
-        disk = min(own, key=lambda disk: disk.usd_per_gb_month, default=None)
-        if disk is None:
-            return None
-        return mean(holding_price(held / GIGA, seconds / HOUR_SECONDS / HOURS_OF_A_MONTH, disk).usd)
 
 
 def _most(value: Number) -> float:

@@ -17,6 +17,8 @@ from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.growth.output_metric import OutputMetric
 from capacity_tui.engine.observe.command import RunningCommand
 from capacity_tui.engine.observe.history.records import RunRecord
+from capacity_tui.engine.observe.logs.line_reader import LineReader
+from capacity_tui.engine.observe.logs.log_figures import LogFigures, figures_of
 from capacity_tui.engine.observe.profile.entry import profile_entry
 from capacity_tui.engine.observe.profile.profile import Profile
 from capacity_tui.engine.observe.profile.profiling import ProfilingEngine
@@ -44,6 +46,8 @@ class Measurement:
         cpu_seconds: of all of its processes.
         metric: what its output tells of what it got done.
         problem: why it does not count; empty for a run that ended well.
+        step_seconds: of a training step, where its output is read as a log.
+        device_memory_bytes: the most that it names, likewise.
     """
 
     set: Setting
@@ -55,6 +59,8 @@ class Measurement:
     cpu_seconds: float | None = None
     metric: float | None = None
     problem: str = ""
+    step_seconds: float | None = None
+    device_memory_bytes: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +72,14 @@ class Measuring:
         limit_seconds: after so long it is ended.
         disk: a file or folder whose size counts as its disk space, with placeholders too; empty for what it writes.
         metric: how its output tells what it got done.
+        reads_log: whether its output is read as the log of a training.
     """
 
     command: tuple[str, ...]
     limit_seconds: float
     disk: str = ""
     metric: OutputMetric | None = None
+    reads_log: bool = False
 
     def missing(self, keys: Sequence[str]) -> tuple[str, ...]:
         """Return the keys that nothing in the command takes."""
@@ -110,6 +118,7 @@ class Measuring:
             problem = f"exit code {exit_code}: {_last_line(text)}".rstrip(": ")
         elif self.metric is not None and metric is None:
             problem = f"its output has no {self.metric.text}"
+        log = _log_of(text) if self.reads_log else LogFigures(None, None, 0)
         return Measurement(
             set=dict(setting),
             repeat=repeat,
@@ -120,6 +129,8 @@ class Measuring:
             cpu_seconds=usage.totals.get("cpu_seconds"),
             metric=metric,
             problem=problem,
+            step_seconds=log.step_seconds,
+            device_memory_bytes=log.peak_bytes,
         )
 
 
@@ -166,6 +177,11 @@ def _text_of(output: BinaryIO) -> str:
     size = output.seek(0, os.SEEK_END)
     output.seek(max(0, size - _MOST_OUTPUT))
     return output.read().decode("utf-8", "replace")
+
+
+def _log_of(text: str) -> LogFigures:
+    reader = LineReader()
+    return figures_of(entry for line in text.splitlines() if (entry := reader.read(line)) is not None)
 
 
 def _last_line(text: str) -> str:

@@ -97,13 +97,16 @@ def test_a_size_that_takes_too_long_ends_and_larger_ones_are_not_tried(capsys):
 
 
 def test_settings_are_ranked_by_what_they_get_done_in_a_second(tmp_path, capsys):
-    script = "sleep 0.{depth}; echo learned $(({chunk} * 10)) patterns; test {chunk} != 7 || { echo broken; exit 3; }"
-    words = ["bench-configs", "--grid", "depth=1..3:2", "--grid", "chunk=5,6,7", "--metric", r"learned (\d+)"]
+    script = (
+        "echo learned $(({chunk} * {chunk} * 10)) of {depth} patterns; test {chunk} != 7 || { echo broken; exit 3; }"
+    )
+    words = ["bench-configs", "--grid", "depth=1..3:2", "--grid", "chunk=1,99,7", "--metric", r"learned (\d+)"]
     assert run_command([*words, "--format", "json", *sh(script)]) == 0
     ranked = json.loads(capsys.readouterr().out)["ranked"]
     assert len(ranked) == 6
-    assert [each["set"] for each in ranked[:2]] == [{"depth": "1", "chunk": "6"}, {"depth": "1", "chunk": "5"}]
-    assert ranked[0]["efficiency"] == pytest.approx(60 / ranked[0]["seconds"])
+    assert [each["set"]["chunk"] for each in ranked] == ["99", "99", "1", "1", "7", "7"]
+    assert ranked[0]["efficiency"] == pytest.approx(98010 / ranked[0]["seconds"])
+    assert ranked[0]["efficiency"] >= ranked[1]["efficiency"]
     assert [each["exit_code"] for each in ranked] == [0, 0, 0, 0, 3, 3]
     assert "broken" in ranked[-1]["problem"]
     assert {"set", "seconds", "metric", "efficiency", "peak_memory_bytes", "exit_code"} <= set(ranked[0])
@@ -143,3 +146,29 @@ def test_the_default_grid_has_what_the_command_takes():
     measuring = Measuring(("learn", "--depth={depth}", "{chunk}", "{samples}"), 1.0)
     assert len(parse_setting_grid((), measuring)) == 8 * 5 * 3
     assert len(parse_setting_grid((), Measuring(("learn", "{chunk}"), 1.0))) == 5
+
+
+def test_a_fit_says_what_a_larger_job_needs(points, capsys):
+    words = ["scaling", "fit", str(points), "--to", "10M", "--recommend", "24h"]
+    assert run_command(words) == 0
+    told = capsys.readouterr().out
+    assert "For n = 10.0 M in 1 d you need" in told
+    assert run_command([*words, "--format", "json"]) == 0
+    (job,) = json.loads(capsys.readouterr().out)["recommended"]
+    assert (job["n"], job["deadline_seconds"], job["parts"]) == (1e7, 86400, 1)
+    assert job["machines"][0]["usd_per_hour"] > 0
+
+
+def test_runs_of_a_plan_are_kept_beside_what_was_predicted(tmp_path, capsys):
+    plan = tmp_path / "plan.yaml"
+    plan.write_text(
+        "model: {name: 500M}\ntraining: {seq_len: 512, global_batch: 8}\nhardware: {name: h100-sxm-80gb, devices: 1}\n"
+    )
+    script = "for s in 1 2 3 4; do echo step $s loss 2.5 step_time 0.{training.micro_batch} s; done"
+    words = ["bench-configs", "--plan", str(plan), "--grid", "training.micro_batch=1,2", *sh(script)]
+    assert run_command(words) == 0
+    runs = History(tmp_path / "history.sqlite").find()
+    assert {run.kind for run in runs} == {"run"}
+    kept = {run.plan["training"]["micro_batch"]: run for run in runs}
+    assert {batch: run.actual["computation.step_seconds"] for batch, run in kept.items()} == {1: 0.1, 2: 0.2}
+    assert all(run.predicted["computation.step_seconds"]["value"] > 0 for run in runs)

@@ -11,8 +11,10 @@ import numpy as np
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.price_age import price_age
 from capacity_tui.engine.catalog.rows.prices import Disk, Egress, PriceStep
+from capacity_tui.engine.catalog.rows.workloads import HOURS_OF_A_MONTH
 from capacity_tui.engine.estimate.equation import equation
-from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.numeric import Number, mean
+from capacity_tui.engine.units import GIGA, HOUR_SECONDS
 
 Route = Literal["internet", "area", "elsewhere"]
 
@@ -110,6 +112,15 @@ def holding_price(gigabytes: Number, months: Number, disk: Disk) -> DataPrice:
         disk: which storage.
     """
     return DataPrice(held_usd(gigabytes, months, disk.usd_per_gb_month), _words(disk), disk.verified)
+
+
+def block_storage_usd(provider: str, held_bytes: float, seconds: float, catalog: Catalog) -> float | None:
+    """Return what disk space costs while a job runs, at a provider's cheapest blocks; None where no price is known."""
+    own = (disk for disk in catalog.disks.values() if disk.provider == provider and disk.kind == "block")
+    disk = min(own, key=lambda disk: disk.usd_per_gb_month, default=None)
+    if disk is None:
+        return None
+    return mean(holding_price(held_bytes / GIGA, seconds / HOUR_SECONDS / HOURS_OF_A_MONTH, disk).usd)
 
 
 def _route(source: Place, target: Place, catalog: Catalog) -> Route | None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from capacity_tui.tui.headless.growth.measuring import measured_series, measuring_options
+from capacity_tui.tui.headless.growth.planned_runs import PlannedRuns
 from capacity_tui.tui.headless.kept import history_option
 from capacity_tui.tui.headless.output import as_text, format_of, format_option, output_option, write
 
@@ -18,6 +19,9 @@ from capacity_tui.tui.headless.output import as_text, format_of, format_option, 
 @click.option("--metric", metavar="REGEX|json:KEY",
               help="What a run got done, in its output: an expression whose group is the number, or a key of JSON. "
                    "Without, runs are ranked by time alone.")  # fmt: skip
+@click.option("--plan", "plan_name", metavar="PLAN",
+              help="The plan that is run, of which keys of the grid change fields: where the output tells step time or "
+                   "memory, runs are kept beside their prediction, and calibrate learns from them.")  # fmt: skip
 @measuring_options(1, "10min")
 @history_option
 @format_option("table", "json", "yaml", "csv")
@@ -26,6 +30,7 @@ from capacity_tui.tui.headless.output import as_text, format_of, format_option, 
 def bench_configs(
     grid: tuple[str, ...],
     metric: str | None,
+    plan_name: str | None,
     repeats: int,
     timeout: str,
     anew: bool,
@@ -53,11 +58,15 @@ def bench_configs(
     )
 
     measuring = Measuring(
-        command, parse_quantity(timeout, "s"), metric=None if metric is None else parse_output_metric(metric)
+        command,
+        parse_quantity(timeout, "s"),
+        metric=None if metric is None else parse_output_metric(metric),
+        reads_log=plan_name is not None,
     )
     settings = parse_setting_grid(grid, measuring)
     runs = [(setting, repeat) for repeat in range(repeats) for setting in settings]
-    series = measured_series(measuring, runs, anew, no_history)
+    planned = None if plan_name is None else PlannedRuns(plan_name)
+    series = measured_series(measuring, runs, anew, no_history, entry_of=planned.entry if planned else None)
     ranked = ranked_settings(series.measured)
     form = wanted or format_of(output) or ("csv" if output and output.suffix == ".csv" else None)
     if form in ("json", "yaml"):

@@ -41,8 +41,17 @@ def measured_series(
     anew: bool,
     no_history: bool,
     hopeless: Callable[[MeasuringSetting, Iterable[Measurement]], bool] | None = None,
+    entry_of: Callable[[Measurement, RunRecord], RunRecord] | None = None,
 ) -> MeasurementSeries:
     """Measure a series, and tell each run on stderr.
+
+    Args:
+        measuring: the command.
+        wanted: settings, each with which run of it.
+        anew: whether what was measured before a stop is measured again.
+        no_history: whether nothing is kept in the history.
+        hopeless: whether a setting need not be tried after what was measured so far.
+        entry_of: what is kept of a run, of its profile by default.
 
     Raises:
         CapacityError: the command cannot be started, or no run of it ended well.
@@ -56,7 +65,7 @@ def measured_series(
     def told(measurement: Measurement, entry: RunRecord | None) -> None:
         tell(measured_line(measurement, entry is None))
         if entry is not None:
-            keep_entries([entry], no_history)
+            keep_entries([entry if entry_of is None else entry_of(measurement, entry)], no_history)
 
     with interrupted() as stopped:
         found = measure_series(measuring, wanted, told, kept, hopeless, stopped)

@@ -14,7 +14,7 @@ from capacity_tui.tui.headless.kept import history_option
 from capacity_tui.tui.headless.output import as_text, format_of, format_option, output_option, write
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import GrowthFit, Part
+    from capacity_tui.engine.api import GrowthFit, Part, SizedJob
 
 SIZE = "n"
 
@@ -27,10 +27,20 @@ def scaling() -> None:
 @scaling.command()
 @click.argument("file", metavar="FILE.csv|-")
 @click.option("--to", "targets", metavar="N,N", help="Sizes to look ahead to, such as 1e8,1e9 (the default) or 100M.")
+@click.option("--recommend", metavar="TIME",
+              help="Say what ends a job of each of these sizes in so long, such as 24h: cores, memory, storage, "
+                   "machines and their price.")  # fmt: skip
 @click.option("--figure", metavar="NAME", help="The column to fit; by default all, time first.")
 @format_option("table", "json", "yaml")
 @output_option
-def fit(file: str, targets: str | None, figure: str | None, wanted: str | None, output: Path | None) -> None:
+def fit(
+    file: str,
+    targets: str | None,
+    recommend: str | None,
+    figure: str | None,
+    wanted: str | None,
+    output: Path | None,
+) -> None:
     """Fit laws of growth to measured sizes: O(1), O(log n), O(n), O(n log n), O(n^2), O(n^3) and any power.
 
     FILE has a line for each measurement: its size n, and what was measured in columns such as seconds,
@@ -43,12 +53,17 @@ def fit(file: str, targets: str | None, figure: str | None, wanted: str | None, 
         if figure not in found:
             raise CapacityError(f"no column is called {figure}", hint=f"there are {', '.join(found)}")
         found = {figure: found[figure]}
-    write(_written(fit_all_growth(found, sizes_of(targets)), wanted, output), output, (file,))
+    sizes = sizes_of(targets)
+    fits = fit_all_growth(found, sizes)
+    write(_written(fits, _jobs(fits, sizes, recommend), wanted, output), output, (file,))
 
 
 @scaling.command(context_settings={"allow_interspersed_args": False})
 @click.option("--sizes", metavar="N,N", default="100,1000,10000,50000", show_default=True, help="Sizes to measure.")
 @click.option("--to", "targets", metavar="N,N", help="Sizes to look ahead to, such as 1e8,1e9 (the default) or 100M.")
+@click.option("--recommend", metavar="TIME",
+              help="Say what ends a job of each of these sizes in so long, such as 24h: cores, memory, storage, "
+                   "machines and their price.")  # fmt: skip
 @click.option("--disk", metavar="PATH", default="",
               help="The file or folder whose size counts as disk space, {n} in it as in the command; by default what "
                    "the command writes.")  # fmt: skip
@@ -60,6 +75,7 @@ def fit(file: str, targets: str | None, figure: str | None, wanted: str | None, 
 def run(
     sizes: str,
     targets: str | None,
+    recommend: str | None,
     disk: str,
     repeats: int,
     timeout: str,
@@ -91,9 +107,11 @@ def run(
         raise CapacityError("nothing in the command takes {n}", hint="write {n} where the size goes")
     runs = wanted_sizes(map(int, sizes_of(sizes)), repeats)
     series = measured_series(measuring, runs, anew, no_history, larger_than_failed)
-    fits = fit_all_growth(points_of(series.measured), sizes_of(targets))
+    ahead = sizes_of(targets)
+    fits = fit_all_growth(points_of(series.measured), ahead)
     told = {"command": list(command), **measured_as_dict(series)}
-    write(_written(fits, wanted, output, told, measured_parts(series.measured, SIZE)), output)
+    jobs = _jobs(fits, ahead, recommend)
+    write(_written(fits, jobs, wanted, output, told, measured_parts(series.measured, SIZE)), output)
 
 
 def sizes_of(text: str | None) -> tuple[float, ...]:
@@ -124,19 +142,36 @@ def _text_of(file: str) -> str:
         raise reading_error(error, path) from None
 
 
+def _jobs(fits: Sequence[GrowthFit], sizes: Sequence[float], deadline: str | None) -> tuple[SizedJob, ...]:
+    """Return what jobs of some sizes need to end in time, where that is asked for."""
+    from capacity_tui.engine.api import machines_for_size, parse_quantity
+
+    return () if deadline is None else tuple(machines_for_size(fits, n, parse_quantity(deadline, "s")) for n in sizes)
+
+
 def _written(
     fits: Sequence[GrowthFit],
+    jobs: Sequence[SizedJob],
     wanted: str | None,
     output: Path | None,
     measured: Mapping[str, object] | None = None,
     runs: Iterable[Part] = (),
 ) -> str:
-    from capacity_tui.engine.api import growth_as_dict, growth_parts, to_json, to_yaml
+    from capacity_tui.engine.api import (
+        growth_as_dict,
+        growth_parts,
+        sized_job_parts,
+        sized_jobs_as_data,
+        to_json,
+        to_yaml,
+    )
 
     form = wanted or format_of(output)
     if form in ("json", "yaml"):
-        data = {**(measured or {}), **growth_as_dict(fits)}
+        needed = {"recommended": sized_jobs_as_data(jobs)} if jobs else {}
+        data = {**(measured or {}), **growth_as_dict(fits), **needed}
         return to_json(data) if form == "json" else to_yaml(data)
     from capacity_tui.tui.headless.tables.layout import rich_parts
 
-    return as_text(rich_parts((*runs, *growth_parts(fits))), output is not None)
+    needs = (part for job in jobs for part in sized_job_parts(job))
+    return as_text(rich_parts((*runs, *growth_parts(fits), *needs)), output is not None)
