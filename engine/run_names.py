@@ -53,6 +53,7 @@ from capacity_tui.engine.observe.monitor.run_gauges import RunGauges as RunGauge
 from capacity_tui.engine.observe.monitor.run_monitor import RunMonitor as RunMonitor
 from capacity_tui.engine.observe.monitor.run_monitor import RunState as RunState
 from capacity_tui.engine.observe.profile.bottleneck import parse_thresholds as parse_thresholds
+from capacity_tui.engine.observe.profile.bottleneck import thresholds_of_tier as thresholds_of_tier
 from capacity_tui.engine.observe.profile.entry import begun_profile as begun_profile
 from capacity_tui.engine.observe.profile.entry import profile_entry as profile_entry
 from capacity_tui.engine.observe.profile.from_output import WorkInOutput as WorkInOutput
@@ -78,19 +79,19 @@ from capacity_tui.engine.storage.databases.machine_benchmarks import benchmark_m
 from capacity_tui.engine.storage.fitting import CorpusFit as CorpusFit
 from capacity_tui.engine.storage.fitting import FitQuestion as FitQuestion
 from capacity_tui.engine.storage.fitting import fit_corpus as fit_corpus
-from capacity_tui.engine.storage.hardware_analyzer import BenchmarkResults as BenchmarkResults
-from capacity_tui.engine.storage.hardware_analyzer import HardwareAnalyzerV2 as HardwareAnalyzerV2
-from capacity_tui.engine.storage.hardware_analyzer import HardwareProfile as HardwareProfile
-from capacity_tui.engine.storage.learning import LearningForecast as LearningForecast
-from capacity_tui.engine.storage.learning import learning_forecast as learning_forecast
+from capacity_tui.engine.storage.learning.forecast import LearningForecast as LearningForecast
+from capacity_tui.engine.storage.learning.forecast import learning_forecast as learning_forecast
+from capacity_tui.engine.storage.learning.hardware_analyzer import BenchmarkResults as BenchmarkResults
+from capacity_tui.engine.storage.learning.hardware_analyzer import HardwareAnalyzerV2 as HardwareAnalyzerV2
+from capacity_tui.engine.storage.learning.hardware_analyzer import HardwareProfile as HardwareProfile
+from capacity_tui.engine.storage.learning.storage_estimator import LevelEstimate as LevelEstimate
+from capacity_tui.engine.storage.learning.storage_estimator import StorageBreakdown as StorageBreakdown
+from capacity_tui.engine.storage.learning.storage_estimator import StorageEstimator as StorageEstimator
 from capacity_tui.engine.storage.patterns import PatternLevel as PatternLevel
 from capacity_tui.engine.storage.patterns import PatternStorage as PatternStorage
 from capacity_tui.engine.storage.patterns import pattern_storage as pattern_storage
 from capacity_tui.engine.storage.question import Known as _Known
 from capacity_tui.engine.storage.question import PatternQuestion as PatternQuestion
-from capacity_tui.engine.storage.storage_estimator import LevelEstimate as LevelEstimate
-from capacity_tui.engine.storage.storage_estimator import StorageBreakdown as StorageBreakdown
-from capacity_tui.engine.storage.storage_estimator import StorageEstimator as StorageEstimator
 from capacity_tui.engine.storage.zipf import expected_distinct as expected_distinct
 from capacity_tui.engine.storage.zipf import frequency_at_rank as frequency_at_rank
 

@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.observe.profile.bottleneck import bottleneck_of, parse_thresholds
+from capacity_tui.engine.observe.profile.bottleneck import bottleneck_of, parse_thresholds, thresholds_of_tier
 from capacity_tui.engine.observe.profile.snapshots import GPU_NUMBERS, NUMBERS
 from capacity_tui.engine.observe.profile.usage import Course, GpuUsage, Usage
 
@@ -61,6 +61,15 @@ def test_what_others_use_is_said_to_be_theirs():
 
     assert "mostly for other programs" in said(10.0)
     assert "mostly for other programs" not in said(150.0)
+
+
+def test_a_larger_machine_may_do_more():
+    read = usage(disk_read_bytes_per_second=100e6)
+    judged = [bottleneck_of(read, thresholds=thresholds_of_tier(tier)) for tier in ("LOW", "medium", "HIGH", "SERVER")]
+    assert [found.scores["disk"] for found in judged] == [1.0, 0.5, 0.1, 0.05]
+    assert {found.thresholds["gpu"] for found in judged} == {90}
+    with pytest.raises(CapacityError, match="there are LOW, MEDIUM, HIGH, SERVER"):
+        thresholds_of_tier("huge")
 
 
 def test_thresholds_can_be_given():

@@ -14,7 +14,12 @@ from capacity_tui.engine.machine.facts import Fact, detected, missing
 from capacity_tui.engine.machine.machine import Disk, MeasuredFacts
 from capacity_tui.engine.storage.databases.bench import BenchQuestion, DatabaseBench, Latency
 from capacity_tui.engine.storage.databases.database import DatabaseSize
-from capacity_tui.engine.storage.learning import database_seconds, disk_seconds, learning_forecast, memory_seconds
+from capacity_tui.engine.storage.learning.forecast import (
+    database_seconds,
+    disk_seconds,
+    learning_forecast,
+    memory_seconds,
+)
 
 QUESTION = PatternQuestion(1e6, 500.0)
 TB = 10**12

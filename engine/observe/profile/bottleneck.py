@@ -65,6 +65,20 @@ def parse_thresholds(texts: Mapping[str, str]) -> dict[str, float]:
     return read
 
 
+def thresholds_of_tier(tier: str) -> Mapping[str, float]:
+    """Return the thresholds that are others on machines of a tier, as ``detect`` tells it.
+
+    Raises:
+        CapacityError: there is no such tier.
+    """
+    tiers = rules().tiers
+    if tier.upper() not in tiers:
+        raise CapacityError(
+            f"no tier is called {tier!r}", hint=f"there are {', '.join(tiers)}; detect tells this machine's"
+        )
+    return tiers[tier.upper()]
+
+
 def _threshold(name: str, text: str) -> float:
     unit = UNITS[name]
     plain = text.strip().removesuffix(unit).strip()
@@ -255,6 +269,7 @@ class Rules:
     """The contents of bottlenecks.yaml."""
 
     thresholds: Mapping[str, float]
+    tiers: Mapping[str, Mapping[str, float]]
     gpu: Mapping[str, float]
 
 
@@ -265,4 +280,5 @@ def rules() -> Rules:
 
     text = files("capacity_tui.profiles").joinpath("bottlenecks.yaml").read_text(encoding="utf-8")
     data = cast("Mapping[str, Mapping[str, float]]", yaml.safe_load(text))
-    return Rules(data["thresholds"], data["gpu"])
+    tiers = cast("Mapping[str, Mapping[str, float]]", data["tiers"])
+    return Rules(data["thresholds"], tiers, data["gpu"])

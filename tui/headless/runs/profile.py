@@ -42,6 +42,7 @@ _WIDEST = 160
     help="What the command works on; of several, the line of its output with which each begins.",
 )
 @click.option("--url", metavar="URL", help="An endpoint that the command depends on: asked meanwhile, for its latency.")
+@click.option("--tier", metavar="TIER", help="Take the thresholds of machines of this tier, as detect tells it.")
 @click.option(
     "--threshold",
     "thresholds",
@@ -60,6 +61,7 @@ def profile(
     samples: str | None,
     stages: tuple[str, ...],
     url: str | None,
+    tier: str | None,
     thresholds: tuple[str, ...],
     json_file: Path | None,
     html_file: Path | None,
@@ -84,10 +86,11 @@ def profile(
         parse_thresholds,
         profile_entry,
         snapshot_as_dict,
+        thresholds_of_tier,
     )
 
     count, work = found_work(samples, stages)
-    limits = parse_thresholds(dict(map(_named, thresholds)))
+    limits = {**(thresholds_of_tier(tier) if tier else {}), **parse_thresholds(dict(map(_named, thresholds)))}
     with closing(Outlets(jsonl, serve)) as outlets:
 
         def seen(snapshot: ResourceSnapshot) -> None:

@@ -13,9 +13,9 @@ from capacity_tui.engine.machine.detect import detect
 from capacity_tui.engine.machine.machine import Machine
 from capacity_tui.engine.storage.databases.bench import BenchQuestion, DatabaseBench, measure_database
 from capacity_tui.engine.storage.databases.machine_benchmarks import benchmark_machine
-from capacity_tui.engine.storage.learning import LearningForecast, learning_forecast
+from capacity_tui.engine.storage.learning.forecast import LearningForecast, learning_forecast
+from capacity_tui.engine.storage.learning.storage_estimator import TOKENS
 from capacity_tui.engine.storage.question import PatternQuestion
-from capacity_tui.engine.storage.storage_estimator import TOKENS
 
 _MB, _GIB = 1e6, 2**30
 
