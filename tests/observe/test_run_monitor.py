@@ -16,7 +16,7 @@ from capacity_tui.engine.machine.sample import Counters, Sample
 from capacity_tui.engine.machine.vendors.vendor import GpuSample
 from capacity_tui.engine.observe.logs.entry import LogEntry
 from capacity_tui.engine.observe.logs.run_curve import RunCurve
-from capacity_tui.engine.observe.monitor.alarms import Watch
+from capacity_tui.engine.observe.monitor.alarms import Watch, detectors_of
 from capacity_tui.engine.observe.monitor.comparison import compare, measured
 from capacity_tui.engine.observe.monitor.differences import reasons
 from capacity_tui.engine.observe.monitor.run_gauges import RunGauges
@@ -48,9 +48,10 @@ def planned():
     )
 
 
-def gpu(index, *, busy=97.0, used=40 * GIB, watts=380.0, throttle=()):
-    readings = (busy, int(used), 80 * GIB, watts, 60.0, throttle)
-    return GpuSample(index, *(detected(reading, "t") for reading in readings))
+def gpu(index, *, busy=97.0, used=40 * GIB, watts=380.0, throttle=(), degrees=60.0):
+    readings = (busy, int(used), 80 * GIB, watts, degrees, throttle)
+    told = (detected(reading, "t") for reading in readings)
+    return GpuSample(index, *told, power_limit_watts=detected(400.0, "t"))
 
 
 def observation(at, gpus, *, cores=1.0, rss=4 * GIB, own=()):
@@ -149,6 +150,17 @@ def test_trouble_is_told_once_as_long_as_it_lasts():
     assert "clocks are held down (GPU 0): for heat" in alarm_line(first[0])
     assert watch.look(curve, samples, 61.0) == ()
     assert len(watch.going_on) == 1
+
+
+def test_heat_and_power_are_told_from_where_the_plan_says(planned):
+    curve, samples = watched(1.0, [gpu(0, degrees=82.0), gpu(1, watts=200.0)])
+    assert Watch(DETECTORS).look(curve, samples, 60.0) == ()
+    told = Watch(detectors_of(DETECTORS, planned.plan.watch)).look(curve, samples, 60.0)
+    found = [(alarm.kind, alarm.where, alarm.detail) for alarm in told if alarm.kind in ("hot", "power")]
+    assert found == [
+        ("hot", "GPU 0", "82 C, told from 80 C on"),
+        ("power", "GPU 0", "95 % of its limit, told from 80 % on"),
+    ]
 
 
 def test_memory_that_leaks_on_a_device_says_when_it_is_full():

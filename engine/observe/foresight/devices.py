@@ -41,6 +41,12 @@ def throttling(
     return None
 
 
+def held_over(readings: Numbers, limit: float, samples: int) -> bool:
+    """Return whether every one of the newest readings of a device was at a limit or above it."""
+    newest = readings[-samples:]
+    return newest.size == samples and bool(np.all(newest >= limit))
+
+
 @dataclass(frozen=True, slots=True)
 class Straggler:
     """A device whose reading is not that of its peers; medians of both."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -227,12 +228,14 @@ def _step(
     after = {path: trial.resolved.plan.value(path) for path in trial.change}
     change = {path: value for path, value in after.items() if value != before[path]}
     figures = {key: (_figure(case.estimate, key), _figure(trial.estimate, key)) for key in (RESERVED, STEP)}
+    # What the mode chose for the run while it goes on stays its choice.
+    basis = replace(trial.estimate.basis, running=case.estimate.basis.running)
     return Step(
         failure.kind,
         remedy,
         change,
         {path: before[path] for path in change},
-        Answer(trial.resolved, trial.estimate),
+        Answer(trial.resolved, replace(trial.estimate, basis=basis)),
         _reason(failure, change, before, figures[RESERVED]),
         figures,
         "before" if is_before else "newest",

@@ -11,13 +11,14 @@ import numpy as np
 
 from capacity_tui.engine.catalog.rows.detectors import Detector
 from capacity_tui.engine.catalog.rows.log_expressions import LOG_FIGURES
-from capacity_tui.engine.observe.foresight.devices import stragglers, throttling
+from capacity_tui.engine.observe.foresight.devices import held_over, stragglers, throttling
 from capacity_tui.engine.observe.foresight.disk import filling
 from capacity_tui.engine.observe.foresight.loss import LossRise, divergence, not_finite, spike
 from capacity_tui.engine.observe.foresight.memory import full, growth, seconds_until_full
 from capacity_tui.engine.observe.foresight.stall import stall
 from capacity_tui.engine.observe.logs.run_curve import Numbers, RunCurve
 from capacity_tui.engine.observe.monitor.run_samples import RunSamples
+from capacity_tui.engine.plan.plan import WatchSection
 from capacity_tui.engine.units import (
     format_bandwidth,
     format_bytes,
@@ -25,6 +26,7 @@ from capacity_tui.engine.units import (
     format_percent,
     format_power,
     format_seconds,
+    format_temperature,
 )
 
 LOOKS_UNTIL_OVER = 30
@@ -36,6 +38,30 @@ _READINGS: Mapping[str, Callable[[float], str]] = {
     "power_watts": format_power,
     "utilization_percent": lambda value: f"{value:.0f} % busy",
 }
+
+
+def detectors_of(detectors: Mapping[str, Detector], watch: WatchSection | None) -> dict[str, Detector]:
+    """Return the detectors with the thresholds of a plan, where it has some.
+
+    Args:
+        detectors: rows of the catalogue by id.
+        watch: the plan's section; None without a plan.
+    """
+    rows = dict(detectors)
+    for kind, (threshold, value) in {} if watch is None else _wanted(watch).items():
+        if isinstance(value, float):
+            thresholds = {**rows[kind].thresholds, threshold: value}
+            rows[kind] = rows[kind].model_copy(update={"thresholds": thresholds})
+    return rows
+
+
+def _wanted(watch: WatchSection) -> dict[str, tuple[str, object]]:
+    return {
+        "hot": ("celsius", watch.temperature_c),
+        "power": ("share", watch.power_share),
+        "memory_full": ("share", watch.memory_share),
+        "loss_spike": ("widths", watch.loss_spike),
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +174,7 @@ class Watch:
             own, capacity = used[:, device], float(total[-1, device])
             yield from self._memory(f"GPU {device}", times[-own.size :], own, own / capacity, capacity)
             yield from self._throttling(samples, device)
+            yield from self._beyond_the_plan(samples, device)
         for reading, written in _READINGS.items():
             for found in stragglers(samples.of_gpus(reading), self._limits("straggler")):
                 detail = f"{written(found.value)} where the others have {written(found.peers)}"
@@ -186,6 +213,20 @@ class Watch:
         if found is not None:
             detail = f"for {found.cause} ({', '.join(found.reasons)}) in {format_percent(found.share)} of samples"
             yield self._alarm("throttling", f"GPU {device}", detail, {"share": found.share})
+
+    def _beyond_the_plan(self, samples: RunSamples, device: int) -> Iterator[Alarm]:
+        """Yield heat and power beyond what the plan, or the detector without one, allows."""
+        degrees = samples.of_gpus("temperature_celsius")[:, device]
+        limits = self._limits("hot")
+        if held_over(degrees, limits["celsius"], round(limits["samples"])):
+            detail = f"{format_temperature(float(degrees[-1]))}, told from {format_temperature(limits['celsius'])} on"
+            yield self._alarm("hot", f"GPU {device}", detail, {"celsius": degrees[-1]})
+        watts, most = (samples.of_gpus(name)[:, device] for name in ("power_watts", "power_limit_watts"))
+        shares = np.divide(watts, most, out=np.full(watts.shape, np.nan), where=most > 0)
+        limits = self._limits("power")
+        if held_over(shares, limits["share"], round(limits["samples"])):
+            detail = f"{format_percent(float(shares[-1]))} of its limit, told from {format_percent(limits['share'])} on"
+            yield self._alarm("power", f"GPU {device}", detail, {"share": shares[-1]})
 
     def _limits(self, kind: str) -> Mapping[str, float]:
         return self.detectors[kind].thresholds

@@ -16,7 +16,7 @@ from capacity_tui.engine.observe.history.records import RunRecord, now, this_hos
 from capacity_tui.engine.observe.logs.entry import LogEntry
 from capacity_tui.engine.observe.logs.run_curve import RunCurve
 from capacity_tui.engine.observe.logs.sources import LogSource
-from capacity_tui.engine.observe.monitor.alarms import Alarm, Watch
+from capacity_tui.engine.observe.monitor.alarms import Alarm, Watch, detectors_of
 from capacity_tui.engine.observe.monitor.comparison import Compared, compare, measured
 from capacity_tui.engine.observe.monitor.differences import Reason, reasons
 from capacity_tui.engine.observe.monitor.run_samples import RunSamples
@@ -88,7 +88,8 @@ class RunMonitor:
         self._folders = tuple(folders)
         self._clock = clock
         self._began, self._started = clock(), now()
-        self._detectors = (catalog or load_catalog()).detectors
+        watch = None if answer is None else answer.plan.watch
+        self._detectors = detectors_of((catalog or load_catalog()).detectors, watch)
         self._watch = Watch(self._detectors)
         self._totals: dict[str, tuple[float, float]] = {}
         self._told: set[str] = set()

@@ -19,7 +19,14 @@ from capacity_tui.engine.observe.sampling import Observation
 MOST_SAMPLES = 14_400
 """Samples that are kept at least."""
 _NEWEST_REASONS = 600
-_GPU_READINGS = ("memory_used_bytes", "memory_total_bytes", "utilization_percent", "power_watts")
+_GPU_READINGS = (
+    "memory_used_bytes",
+    "memory_total_bytes",
+    "utilization_percent",
+    "power_watts",
+    "power_limit_watts",
+    "temperature_celsius",
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,67 @@
+"""When a run is halted for heat, and when it goes on: with some degrees between, so that it does not flutter."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from capacity_tui.engine.catalog import Catalog, load_catalog
+from capacity_tui.engine.catalog.named_numbers import named_numbers
+from capacity_tui.engine.observe.foresight.devices import held_over
+from capacity_tui.engine.observe.foresight.trends import Numbers
+from capacity_tui.engine.observe.guard.move import Move
+from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.units import format_seconds, format_temperature
+
+NUMBERS = "recovery.yaml"
+
+
+def heat_move(
+    plan: Plan,
+    temperatures: Numbers,
+    paused_seconds: float | None = None,
+    is_throttled: bool = False,
+    catalog: Catalog | None = None,
+) -> Move | None:
+    """Return whether a run is to be halted for heat, or to go on; None where it stays as it is.
+
+    Args:
+        plan: the plan, filled in: ``watch.temperature_c`` and ``recovery.heat``.
+        temperatures: degrees Celsius, one row a sample and one column a device; NaN where there was no reading.
+        paused_seconds: for how long it has been halted for heat; None where it goes on.
+        is_throttled: whether the driver holds clocks down for heat.
+        catalog: facts.
+    """
+    limit = plan.watch.temperature_c
+    if not isinstance(limit, float):
+        return None
+    if paused_seconds is not None:
+        return _going_on(temperatures, limit, paused_seconds)
+    if plan.recovery.heat != "pause":
+        return None
+    samples = round((catalog or load_catalog()).detectors["hot"].thresholds["samples"])
+    hot = [device for device in range(_width(temperatures)) if held_over(temperatures[:, device], limit, samples)]
+    if hot:
+        hottest = max(hot, key=lambda device: float(temperatures[-1, device]))
+        now = format_temperature(float(temperatures[-1, hottest]))
+        return Move("pause", "heat", f"GPU {hottest} is at {now}, the plan allows {format_temperature(limit)}")
+    return Move("pause", "heat", "the driver holds clocks down for heat") if is_throttled else None
+
+
+def _going_on(temperatures: Numbers, limit: float, paused_seconds: float) -> Move | None:
+    numbers = named_numbers(NUMBERS)
+    low_enough = limit - numbers["cooled_degrees"].value
+    newest = temperatures[-1] if _width(temperatures) else np.empty(0)
+    hottest = float(np.max(newest)) if newest.size and np.all(np.isfinite(newest)) else math.nan
+    if hottest <= low_enough:
+        return Move("resume", "heat", f"cooled to {format_temperature(hottest)}")
+    longest = numbers["longest_pause_seconds"].value
+    if paused_seconds >= longest:
+        still = "nothing tells how hot it is" if math.isnan(hottest) else f"still {format_temperature(hottest)}"
+        return Move("resume", "heat", f"{still} after {format_seconds(paused_seconds)}: look at air and fans")
+    return None
+
+
+def _width(temperatures: Numbers) -> int:
+    return temperatures.shape[1] if temperatures.ndim == 2 and temperatures.shape[0] else 0
