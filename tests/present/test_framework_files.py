@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from capacity_tui.engine.catalog import load_catalog
+from capacity_tui.engine.estimate.estimate import estimate_resolved
 from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
 from capacity_tui.engine.machine.generations import Setting
 from capacity_tui.engine.plan.files.examples import example_names, example_text
@@ -242,6 +243,24 @@ def test_torchtitan_replicates_sharding_groups() -> None:
     plan = job("torchtitan", devices=32, parallelism={"zero": 3, "shard": 8})
     parts = read("torchtitan.toml", files_of(plan)["torchtitan.toml"])["parallelism"]
     assert (parts["data_parallel_replicate_degree"], parts["data_parallel_shard_degree"]) == (4, 8)
+
+
+@pytest.mark.parametrize(
+    ("framework", "file", "where"),
+    [
+        ("transformers", "training_arguments.yaml", ("save_steps",)),
+        ("torchtitan", "torchtitan.toml", ("checkpoint", "interval")),
+        ("megatron", "megatron.sh", ("--save-interval",)),
+    ],
+)
+def test_checkpoints_are_saved_as_often_as_the_plan_says(framework: str, file: str, where: tuple[str, ...]) -> None:
+    plan = job(framework, recovery={"checkpoint_every": "10min"})
+    found = read(file, files_of(plan)[file])
+    for name in where:
+        found = found[name]
+    step = estimate_resolved(plan, load_catalog()).computation.step_seconds.value
+    assert int(found) == pytest.approx(600 / float(step), abs=1)
+    assert "save" not in files_of(job(framework))[file]
 
 
 def test_vllm_serves_the_plan() -> None:

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.names import key_of
+from capacity_tui.engine.estimate.estimate import estimate_resolved
 from capacity_tui.engine.estimate.resolve import ResolvedPlan, job_steps
 from capacity_tui.engine.estimate.timing.attention import attention_in_place_of
 from capacity_tui.engine.models.transformer.shape import TransformerShape
+from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan.batches import accumulation_of
 from capacity_tui.engine.plan.layout_rules import Layout, plan_layout, remarked
 from capacity_tui.engine.plan.names import software_id
@@ -33,6 +35,7 @@ class Job:
         precision: the type that the device multiplies in.
         has_bf16: whether the device has units for bf16.
         layout: how the model is spread, as the rules of layouts read it.
+        save_steps: optimizer steps between two checkpoints; None where the plan leaves that open.
     """
 
     plan: Plan
@@ -46,6 +49,7 @@ class Job:
     precision: str
     has_bf16: bool
     layout: Layout
+    save_steps: int | None = None
 
     @property
     def training(self) -> TrainingSection:
@@ -142,6 +146,7 @@ def job_of(resolved: ResolvedPlan, catalog: Catalog) -> Job | None:
         precision=device.native(str(plan.training.precision)),
         has_bf16=device.native("bf16") == "bf16",
         layout=plan_layout(plan, resolved.shape, catalog),
+        save_steps=_save_steps(resolved, catalog),
     )
 
 
@@ -189,6 +194,14 @@ def rate_remarks(job: Job) -> Iterator[str]:
     """Yield that a learning rate is to be set where the plan gives none."""
     if job.training.learning_rate is None:
         yield "the plan gives no learning rate: set one"
+
+
+def _save_steps(resolved: ResolvedPlan, catalog: Catalog) -> int | None:
+    """Return the steps between two checkpoints, as many as are estimated to take the plan's time."""
+    every = resolved.plan.recovery.checkpoint_every
+    if resolved.plan.task == "infer" or not isinstance(every, float):
+        return None
+    return max(1, round(every / mean(estimate_resolved(resolved, catalog).computation.step_seconds.value)))
 
 
 def _steps(plan: Plan) -> int | None:

@@ -67,6 +67,9 @@ def _batch(job: Job) -> Arguments:
     rate = job.training.learning_rate
     yield "--lr", '"${LEARNING_RATE:?learning rate}"' if rate is None else str(rate)
     yield "--optimizer", _optimizer(job)
+    if job.save_steps is not None:
+        yield "--save", "checkpoints"
+        yield "--save-interval", str(job.save_steps)
 
 
 def _parallelism(job: Job) -> Arguments:

@@ -39,7 +39,7 @@ def _sections(job: Job) -> dict[str, dict[str, object]]:
     optimizer: dict[str, object] = {"name": "AdamW"}
     if job.training.learning_rate is not None:
         optimizer["lr"] = job.training.learning_rate
-    return {
+    sections = {
         "model": model,
         "optimizer": optimizer,
         "training": _training(job),
@@ -47,6 +47,8 @@ def _sections(job: Job) -> dict[str, dict[str, object]]:
         "activation_checkpoint": _checkpointing(job.training.checkpointing),
         "compile": {"enable": job.training.compile},
     }
+    saves: dict[str, object] = {"enable": True, "interval": job.save_steps}
+    return sections if job.save_steps is None else {**sections, "checkpoint": saves}
 
 
 def flavors() -> Mapping[str, tuple[str, ...]]:

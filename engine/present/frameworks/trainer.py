@@ -50,6 +50,8 @@ def settings(job: Job) -> dict[str, object]:
         data["optim"] = optimizers()[training.optimizer]
     if job.steps is not None:
         data["max_steps"] = job.steps
+    if job.save_steps is not None:
+        data |= {"save_strategy": "steps", "save_steps": job.save_steps}
     if training.learning_rate is not None:
         data["learning_rate"] = training.learning_rate
     return data

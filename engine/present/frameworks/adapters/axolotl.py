@@ -39,6 +39,8 @@ def axolotl_config(job: Job, adapter: LowRank) -> str:
         data["optimizer"] = trainer.optimizers()[training.optimizer]
     if job.steps is not None:
         data["max_steps"] = job.steps
+    if job.save_steps is not None:
+        data |= {"save_strategy": "steps", "save_steps": job.save_steps}
     if training.activation_offload != "none" and _checkpoints(job):
         data["activation_offloading"] = True
     if training.loss == "fused":
