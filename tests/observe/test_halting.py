@@ -12,12 +12,16 @@ from hypothesis import strategies as st
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.choose.answers import answer
 from capacity_tui.engine.estimate.estimate import Answer
-from capacity_tui.engine.observe.guard.battery import BatteryPlan, Supply, battery_move, battery_plan
+from capacity_tui.engine.machine.facts import detected, missing
+from capacity_tui.engine.machine.machine import Power
+from capacity_tui.engine.observe.guard.battery import BatteryPlan, Supply, battery_move, battery_plan, supply_of
 from capacity_tui.engine.observe.guard.failures import Failure
+from capacity_tui.engine.observe.guard.halting import Halting
 from capacity_tui.engine.observe.guard.heat import heat_move
 from capacity_tui.engine.observe.guard.ladder import next_step
 from capacity_tui.engine.observe.guard.save_interval import save_interval, seconds_between_failures
 from capacity_tui.engine.observe.monitor.alarms import detectors_of
+from capacity_tui.engine.observe.monitor.run_samples import RunSamples
 from capacity_tui.engine.plan.files.loading import plan_from_text
 from capacity_tui.engine.plan.plan import Plan
 
@@ -68,7 +72,8 @@ def test_a_run_that_never_cools_or_tells_nothing_goes_on_after_the_longest_pause
 
 def test_a_plan_that_only_warns_of_heat_is_not_halted() -> None:
     assert heat_move(plan_with("recovery: {heat: warn}"), devices_at(99)) is None
-    assert heat_move(plan_with(), devices_at(70), is_throttled=True) is not None
+    assert heat_move(plan_with(), devices_at(80), is_throttled=True) is not None
+    assert heat_move(plan_with(), devices_at(70), is_throttled=True) is None
 
 
 @settings(max_examples=40, deadline=None)
@@ -110,6 +115,52 @@ def test_a_run_on_battery_is_halted_by_charge_or_steps_and_goes_on_with_power_al
     assert back is not None
     assert back.action == "resume"
     assert battery_move(plan, Supply(None), 0, is_paused=False) is None
+
+
+class Degrees(RunSamples):
+    """Samples of one device at a temperature."""
+
+    now = 60.0
+
+    def of_gpus(self, reading: str) -> np.ndarray:
+        assert reading == "temperature_celsius"
+        return devices_at(self.now)
+
+
+def test_a_run_goes_on_when_nothing_is_left_that_halted_it() -> None:
+    samples, halting = Degrees(), Halting(plan_with(), cores=8)
+    mains, low = Supply(True, 1.0), Supply(False, 0.1, 5.0)
+    assert halting.look(0.0, samples, supply=mains) is None
+    samples.now = 90.0
+    first = halting.look(1.0, samples, supply=low)
+    assert first is not None
+    assert (first.action, halting.is_halted) == ("pause", True)
+    assert set(halting.since) == {"heat", "battery"}
+    assert halting.environment()["OMP_NUM_THREADS"] == "4"
+    samples.now = 60.0
+    assert halting.look(2.0, samples, supply=low) is None
+    assert set(halting.since) == {"battery"}
+    last = halting.look(3.0, samples, supply=mains)
+    assert last is not None
+    assert (last.action, last.cause) == ("resume", "battery")
+    assert halting.since == {}
+    assert last.data()["reason"] == "there is power again"
+
+
+def test_steps_on_battery_are_counted_from_when_the_power_went() -> None:
+    more = "recovery: {battery: {pause_below: 0.2, most_steps: 10}}"
+    samples, halting = Degrees(), Halting(plan_with(more), cores=8)
+    assert halting.look(0.0, samples, supply=Supply(True, 1.0), step=100.0) is None
+    assert halting.look(1.0, samples, supply=Supply(False, 0.9), step=109.0) is None
+    halt = halting.look(2.0, samples, supply=Supply(False, 0.9), step=110.0)
+    assert halt is not None
+    assert halt.action == "pause"
+
+
+def test_a_machine_without_a_battery_is_on_mains() -> None:
+    none = missing("supplies", "no battery")
+    power = Power(none, none, detected(True, "supplies"), none, none)
+    assert supply_of(power) == Supply(True, None, None)
 
 
 def test_saving_that_costs_little_keeps_the_modes_interval_and_slow_saving_stretches_it() -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from capacity_tui.engine.catalog.named_numbers import named_numbers
+from capacity_tui.engine.machine.machine import Power
 from capacity_tui.engine.observe.guard.heat import NUMBERS
 from capacity_tui.engine.observe.guard.move import Move
 from capacity_tui.engine.plan.plan import Plan
-from capacity_tui.engine.units import HOUR_SECONDS, format_percent
+from capacity_tui.engine.units import HOUR_SECONDS, PERCENT, format_percent
 
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
@@ -26,6 +27,12 @@ class Supply:
     on_mains: bool | None
     charge: float | None = None
     watt_hours: float | None = None
+
+
+def supply_of(power: Power) -> Supply:
+    """Return where power comes from, as a machine tells."""
+    percent = power.battery_percent.value
+    return Supply(power.on_mains.value, None if percent is None else percent / PERCENT, power.battery_watt_hours.value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,21 +46,30 @@ def heat_move(
         hottest = max(hot, key=lambda device: float(temperatures[-1, device]))
         now = format_temperature(float(temperatures[-1, hottest]))
         return Move("pause", "heat", f"GPU {hottest} is at {now}, the plan allows {format_temperature(limit)}")
-    return Move("pause", "heat", "the driver holds clocks down for heat") if is_throttled else None
+    # What the driver said of late may be over.
+    still_warm = not _hottest(temperatures) <= _cool(limit)
+    return Move("pause", "heat", "the driver holds clocks down for heat") if is_throttled and still_warm else None
 
 
 def _going_on(temperatures: Numbers, limit: float, paused_seconds: float) -> Move | None:
-    numbers = named_numbers(NUMBERS)
-    low_enough = limit - numbers["cooled_degrees"].value
-    newest = temperatures[-1] if _width(temperatures) else np.empty(0)
-    hottest = float(np.max(newest)) if newest.size and np.all(np.isfinite(newest)) else math.nan
-    if hottest <= low_enough:
+    hottest = _hottest(temperatures)
+    if hottest <= _cool(limit):
         return Move("resume", "heat", f"cooled to {format_temperature(hottest)}")
-    longest = numbers["longest_pause_seconds"].value
+    longest = named_numbers(NUMBERS)["longest_pause_seconds"].value
     if paused_seconds >= longest:
         still = "nothing tells how hot it is" if math.isnan(hottest) else f"still {format_temperature(hottest)}"
         return Move("resume", "heat", f"{still} after {format_seconds(paused_seconds)}: look at air and fans")
     return None
+
+
+def _cool(limit: float) -> float:
+    return limit - named_numbers(NUMBERS)["cooled_degrees"].value
+
+
+def _hottest(temperatures: Numbers) -> float:
+    """Return the newest temperature of the hottest device; NaN where one is not known."""
+    newest = temperatures[-1] if _width(temperatures) else np.empty(0)
+    return float(np.max(newest)) if newest.size else math.nan
 
 
 def _width(temperatures: Numbers) -> int:

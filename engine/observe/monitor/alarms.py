@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -76,6 +76,7 @@ class Alarm:
         detail: the evidence.
         remedy: what to do.
         figures: the evidence as numbers.
+        cause: why, in a word, where the detector tells causes apart.
     """
 
     kind: str
@@ -85,6 +86,7 @@ class Alarm:
     detail: str
     remedy: str
     figures: Mapping[str, float]
+    cause: str = ""
 
 
 @dataclass(slots=True)
@@ -212,7 +214,7 @@ class Watch:
         found = throttling(samples.throttle_reasons(device), row.thresholds, row.causes)
         if found is not None:
             detail = f"for {found.cause} ({', '.join(found.reasons)}) in {format_percent(found.share)} of samples"
-            yield self._alarm("throttling", f"GPU {device}", detail, {"share": found.share})
+            yield replace(self._alarm("throttling", f"GPU {device}", detail, {"share": found.share}), cause=found.cause)
 
     def _beyond_the_plan(self, samples: RunSamples, device: int) -> Iterator[Alarm]:
         """Yield heat and power beyond what the plan, or the detector without one, allows."""

@@ -39,7 +39,7 @@ def _sections(job: Job) -> dict[str, dict[str, object]]:
     optimizer: dict[str, object] = {"name": "AdamW"}
     if job.training.learning_rate is not None:
         optimizer["lr"] = job.training.learning_rate
-    sections = {
+    sections: dict[str, dict[str, object]] = {
         "model": model,
         "optimizer": optimizer,
         "training": _training(job),
@@ -47,8 +47,9 @@ def _sections(job: Job) -> dict[str, dict[str, object]]:
         "activation_checkpoint": _checkpointing(job.training.checkpointing),
         "compile": {"enable": job.training.compile},
     }
-    saves: dict[str, object] = {"enable": True, "interval": job.save_steps}
-    return sections if job.save_steps is None else {**sections, "checkpoint": saves}
+    if job.save_steps is not None:
+        sections["checkpoint"] = {"enable": True, "interval": job.save_steps}
+    return sections
 
 
 def flavors() -> Mapping[str, tuple[str, ...]]:
