@@ -140,8 +140,11 @@ def test_a_hang_is_started_again_as_it_was_and_a_full_disk_is_only_told() -> Non
 
 def test_memory_of_the_machine_is_not_saved_on_its_devices() -> None:
     host = Failure("out_of_memory", "the kernel killed it for memory", "host")
-    assert next_step(filled(SMALL), host) is None
-    offloading = SMALL + "parallelism: {offload: optimizer}\n"
+    fewer = next_step(filled(SMALL, "balanced", "data: {workers: 4}"), host)
+    assert fewer is not None
+    assert (dict(fewer.change), next(iter(fewer.figures))) == ({"data.workers": 2}, "memory.host_bytes")
+    assert next_step(filled(SMALL, "balanced", "data: {workers: 1}"), host) is None
+    offloading = SMALL + "parallelism: {offload: optimizer}\ndata: {workers: 1}\n"
     step = next_step(filled(offloading), host)
     assert step is not None
     assert step.plan.parallelism.offload == "none"

@@ -133,7 +133,7 @@ def _less_memory(case: EstimatedPlan, failure: Failure) -> Step | None:
         saving = [trial for trial in trials if _figure(trial.estimate, key) <= before * (1.0 - LEAST_SAVED)]
         if saving:
             enough = next((trial for trial in saving if _figure(trial.estimate, key) <= most), saving[-1])
-            return _step(case, failure, remedy, enough, restarts=not is_live)
+            return _step(case, failure, remedy, enough, restarts=not is_live, of=key)
     return None
 
 
@@ -165,7 +165,7 @@ def _of_host(case: EstimatedPlan, remedy: str) -> Iterator[Change]:
     """Yield what saves memory of the machine itself, in the place of remedies that save memory of its devices."""
     if remedy == "offload" and case.plan.parallelism.offload != "none":
         yield {"parallelism.offload": "none"}
-    workers = case.plan.value("data.workers") if "data.workers" in all_fields() else None
+    workers = case.plan.value("data.workers")
     if remedy == "micro_batch" and isinstance(workers, int) and workers > 1:
         yield {"data.workers": workers // 2}
 
@@ -223,11 +223,12 @@ def _step(
     restarts: bool = True,
     is_before: bool = False,
     environment: Mapping[str, str] | None = None,
+    of: str = RESERVED,
 ) -> Step:
     before = {path: case.plan.value(path) for path in trial.change}
     after = {path: trial.resolved.plan.value(path) for path in trial.change}
     change = {path: value for path, value in after.items() if value != before[path]}
-    figures = {key: (_figure(case.estimate, key), _figure(trial.estimate, key)) for key in (RESERVED, STEP)}
+    figures = {key: (_figure(case.estimate, key), _figure(trial.estimate, key)) for key in (of, STEP)}
     # What the mode chose for the run while it goes on stays its choice.
     basis = replace(trial.estimate.basis, running=case.estimate.basis.running)
     return Step(
@@ -236,7 +237,7 @@ def _step(
         change,
         {path: before[path] for path in change},
         Answer(trial.resolved, replace(trial.estimate, basis=basis)),
-        _reason(failure, change, before, figures[RESERVED]),
+        _reason(failure, change, before, figures[of]),
         figures,
         "before" if is_before else "newest",
         environment or {},
