@@ -25,16 +25,20 @@ class TablePart:
         heads: names of the columns.
         rows: their cells.
         right: numbers of the columns that are flush right.
+        kept: numbers of the columns that stay where not all have room; without any all stay, their cells folded.
     """
 
     heads: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     right: tuple[int, ...] = ()
+    kept: tuple[int, ...] = ()
 
 
 Part = TextPart | TablePart
 
 
-def table_part(heads: Iterable[str], rows: Iterable[Sequence[str]], right: Iterable[int] = ()) -> TablePart:
+def table_part(
+    heads: Iterable[str], rows: Iterable[Sequence[str]], right: Iterable[int] = (), kept: Iterable[int] = ()
+) -> TablePart:
     """Return a table of whatever holds its cells."""
-    return TablePart(tuple(heads), tuple(map(tuple, rows)), tuple(right))
+    return TablePart(tuple(heads), tuple(map(tuple, rows)), tuple(right), tuple(kept))

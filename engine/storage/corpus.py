@@ -63,10 +63,12 @@ class Corpus:
         numbers: type of the numbers in files that hold nothing else.
 
     Raises:
-        StorageError: there is nothing to read.
+        StorageError: there is nothing to read, or numbers are to come from standard input.
     """
 
     def __init__(self, source: str, numbers: str | None = None) -> None:
+        if numbers is not None and source == STANDARD_INPUT:
+            raise StorageError("standard input is read as text", hint="write the numbers into a file and name it")
         self._numbers = numbers
         self._files = _files_of(source)
         self._hashes = _TokenHashes()

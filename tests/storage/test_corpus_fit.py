@@ -1,5 +1,6 @@
 """Exponent and deduplication of texts: planted laws are found, real text is counted as by brute force."""
 
+import io
 import json
 import re
 from collections import Counter
@@ -149,6 +150,14 @@ def test_a_stop_tells_what_was_counted_by_then(library):
     part = fit_corpus(str(folder), FitQuestion(chunk=4, levels=1), stopped=lambda: True)
     assert not part.complete
     assert 0 < part.tokens.tally.occurrences < whole.tokens.tally.occurrences
+
+
+def test_standard_input_is_text(monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"one two one two " * 40)))
+    found = fit_corpus("-", FitQuestion(chunk=2, levels=1))
+    assert found.levels[0].tally.counts.tolist() == [80]
+    with pytest.raises(CapacityError, match="standard input"):
+        fit_corpus("-", FitQuestion(numbers="uint16"))
 
 
 @pytest.mark.parametrize("name", ["empty.txt", "missing.txt"])

@@ -96,6 +96,17 @@ def test_the_command_says_what_a_chunk_of_each_rank_occurs(capsys):
     assert "rank 1 100.01 k times, rank 100 1000 times, rank 10 000 10 times" in said
 
 
+@pytest.mark.parametrize("columns", ["60", "80"])
+def test_a_narrow_terminal_keeps_what_matters(columns, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", columns)
+    assert main(["storage", "estimate", "--samples", "100M", "--tokens", "500"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= int(columns)
+    (head,) = [line for line in lines if line.startswith("level")]
+    assert {"deduplication", "unique", "bytes"} <= set(head.split())
+    assert any(line.startswith("no room for:") for line in lines)
+
+
 def test_the_command_names_the_option_it_cannot_read(capsys):
     assert main(["storage", "estimate", "--samples", "many", "--tokens", "5"]) == 2
     assert "--samples" in capsys.readouterr().err

@@ -13,7 +13,7 @@ from capacity_tui.engine.storage.corpus import Read
 from capacity_tui.engine.storage.fitting import TIMES, CorpusFit, LevelFit
 from capacity_tui.engine.units import format_bytes, format_count, format_number, format_percent, format_seconds
 
-HEADS = ("level", "holds", "patterns", "unique", "deduplication", "exponent", "from", "to", "goodness", "law", "kinds")
+HEADS = ("level", "holds", "patterns", "unique", "deduplication", "exponent", "law", "goodness", "from", "to", "kinds")
 _MOST_NAMED = 3
 
 
@@ -57,12 +57,12 @@ def corpus_parts(found: CorpusFit, seconds: float) -> Iterator[Part]:
     """
     levels = [found.tokens, *found.levels, *([found.sentences] if found.sentences else [])]
     yield TextPart(f"{progress_line(found.read)}, {format_seconds(seconds)}", "strong")
-    yield table_part(HEADS, map(_cells, levels), (2, 3, 4, 5, 6, 7, 8, 10))
+    yield table_part(HEADS, map(_cells, levels), (2, 3, 4, 5, 7, 8, 9, 10), (0, 4, 5, 6))
     growing = [level for level in levels if level.deduplication_at(1.0) is not None]
     if growing:
         yield TextPart()
         heads = ("repeated in", "this text", *(f"{times:g} times as much" for times in TIMES))
-        yield table_part(heads, map(_growth_cells, growing), range(1, len(heads)))
+        yield table_part(heads, map(_growth_cells, growing), range(1, len(heads)), (0, 1))
     yield TextPart()
     for line in corpus_remarks(found):
         yield TextPart(line)
@@ -92,7 +92,7 @@ def rank_points(level: LevelFit) -> tuple[Points, Points]:
 def progress_line(read: Read) -> str:
     """Return what was read by now in words."""
     files = f"{format_number(read.files)} files, " if read.files > 1 else ""
-    texts = f"{format_number(read.documents)} texts, " if read.documents != read.files else ""
+    texts = f"{format_number(read.documents)} texts, " if read.documents > max(read.files, 1) else ""
     of = f" of {format_bytes(read.total_bytes, 'MB')}" if read.bytes < read.total_bytes else ""
     return f"{files}{texts}{format_bytes(read.bytes, 'MB')}{of}"
 
@@ -155,9 +155,10 @@ def _cells(level: LevelFit) -> Sequence[str]:
         format_count(level.tally.occurrences, decimals=2),
         format_count(round(level.tally.distinct), decimals=2),
         format_percent(level.deduplication, 2),
-        *(f"{value:.2f}" for value in (law.alpha, law.alpha_low, law.alpha_high)),
-        f"{law.goodness:.3f}",
+        f"{law.alpha:.2f}",
         "holds" if law.holds else "no",
+        f"{law.goodness:.3f}",
+        *(f"{end:.2f}" for end in (law.alpha_low, law.alpha_high)),
         format_count(law.kinds) if law.holds else "",
     )
 

@@ -23,17 +23,8 @@ from capacity_tui.engine.units import (
 RANKS = (1, 100, 10_000)
 """Ranks whose frequency is told."""
 LEVEL_HEADS = (
-    "level",
-    "holds",
-    "patterns",
-    "deduplication",
-    "unique",
-    "bytes",
-    "from",
-    "to",
-    "by the law",
-    "rule / law",
-)
+    "level", "holds", "patterns", "deduplication", "unique", "bytes", "by the law", "rule / law", "from", "to"
+)  # fmt: skip
 GROWTH_HEADS = ("samples", "unique by the rule", "by the law", "bytes", "from", "to")
 
 
@@ -78,10 +69,10 @@ def pattern_storage_parts(found: PatternStorage, grown: PatternStorage | None = 
     """
     total = found.total_bytes
     yield TextPart(f"{_size(total.value)} ({_size(total.low)} to {_size(total.high)})", "strong")
-    yield table_part(LEVEL_HEADS, map(level_cells, found.levels), range(2, len(LEVEL_HEADS)))
+    yield table_part(LEVEL_HEADS, map(level_cells, found.levels), range(2, len(LEVEL_HEADS)), (0, 3, 4, 5))
     yield TextPart()
     if grown is not None:
-        yield table_part(GROWTH_HEADS, growth_cells(grown), range(len(GROWTH_HEADS)))
+        yield table_part(GROWTH_HEADS, growth_cells(grown), range(len(GROWTH_HEADS)), (0, 3))
         yield TextPart()
     for line in pattern_remarks(found):
         yield TextPart(line)
@@ -95,9 +86,10 @@ def level_cells(level: PatternLevel) -> Sequence[str]:
         _count(level.samples),
         f"{format_significant(PERCENT * level.deduplication)} %",
         _count(level.unique.value),
-        *(_size(end) for end in (level.bytes.value, level.bytes.low, level.bytes.high)),
+        _size(level.bytes.value),
         _count(level.expected),
         f"{mean(level.unique.value / level.expected):.3g}",
+        *(_size(end) for end in (level.bytes.low, level.bytes.high)),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
 import click
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.api import CorpusFit, CorpusRead, FitQuestion
 
 _TELL_SECONDS = 0.2
-_WIDTH = 72
+_WIDTH, _MARGIN = 72, 2
 
 
 @click.command()
@@ -63,7 +64,8 @@ def fit(
         write_data(corpus_as_dict(found, seconds), form, output)
         return
     plain = ascii_only or "utf" not in (sys.stdout.encoding or "").casefold()
-    picture = "".join(f"{line}\n" for line in corpus_picture(found, _WIDTH, plain))
+    width = min(_WIDTH, get_terminal_size((_WIDTH + _MARGIN, 0)).columns - _MARGIN)
+    picture = "".join(f"{line}\n" for line in corpus_picture(found, width, plain))
     write(as_text(rich_parts(corpus_parts(found, seconds)), output is not None) + picture, output, (source,))
 
 

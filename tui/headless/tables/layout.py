@@ -85,5 +85,7 @@ def rich_parts(parts: Iterable[Part]) -> Iterator[RenderableType]:
     for part in parts:
         if isinstance(part, TextPart):
             yield Text(part.text, style=_STYLES[part.tone])
+        elif part.kept:
+            yield Listing(part.heads, part.rows, frozenset(part.right), frozenset(part.kept))
         else:
             yield table(part.heads, part.rows, part.right)
