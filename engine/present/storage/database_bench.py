@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from capacity_tui.engine.present.parts import Part, TextPart, table_part
 from capacity_tui.engine.storage.databases.bench import DatabaseBench, Latency
-from capacity_tui.engine.units import format_bytes, format_count, format_percent, format_rate, format_seconds
+from capacity_tui.engine.units import format_bytes, format_count, format_percent, format_seconds
 
 _SHARES = (0.5, 0.95, 0.99)
-_HEADS = ("what", "rate", "mean", "median", "95th percentile", "99th percentile")
+_HEADS = ("patterns", "a second", "mean", "median", "95 %", "99 %")
 
 
 def database_bench_as_dict(bench: DatabaseBench) -> dict[str, object]:
@@ -43,9 +43,9 @@ def database_bench_parts(bench: DatabaseBench) -> Iterator[Part]:
     count = format_count(question.documents)
     yield TextPart(f"{bench.version} in {bench.place}: {count} patterns of {question.chunk} words", "strong")
     rows = (
-        ("store, a hundred in one go", _rate(bench.write_per_second), "", "", "", ""),
-        ("store, one after the other", _rate(bench.insert.per_second), *_times(bench.insert)),
-        ("find by name", _rate(bench.query.per_second), *_times(bench.query)),
+        ("stored, 100 in one go", format_count(bench.write_per_second), "", "", "", ""),
+        ("stored one by one", format_count(bench.insert.per_second), *_times(bench.insert)),
+        ("found by name", format_count(bench.query.per_second), *_times(bench.query)),
     )
     yield table_part(_HEADS, rows, right=range(1, len(_HEADS)))
     yield TextPart(f"Stored: {bench.how}", "quiet")
@@ -62,10 +62,6 @@ def database_bench_parts(bench: DatabaseBench) -> Iterator[Part]:
 def _added(overhead: float) -> str:
     share = format_percent(abs(overhead))
     return f"{share} on top" if overhead >= 0 else f"{share} less by compression"
-
-
-def _rate(value: float) -> str:
-    return format_rate(value, "patterns/s")
 
 
 def _latency(latency: Latency) -> dict[str, float]:
