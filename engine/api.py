@@ -225,6 +225,8 @@ if TYPE_CHECKING:
     from capacity_tui.engine.sampling.collective_samples import collective_groups as collective_groups
     from capacity_tui.engine.sampling.collective_samples import sample_collectives as sample_collectives
     from capacity_tui.engine.sampling.kernel_samples import sample_kernels as sample_kernels
+    from capacity_tui.engine.sampling.learning import learnt_from as learnt_from
+    from capacity_tui.engine.sampling.learning import sampled_constants as sampled_constants
     from capacity_tui.engine.sampling.own_runs import OwnRun as OwnRun
     from capacity_tui.engine.sampling.own_runs import fit_runs as fit_runs
     from capacity_tui.engine.sampling.own_runs import keep_run as keep_run

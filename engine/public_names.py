@@ -158,7 +158,8 @@ NAMES = {
     "observe.logs.line_reader": "LineReader",
     "observe.logs.log_figures": "read_log:read_run_log",
     "observe.runs.live_run": "LiveRun list_runs read_run",
-    "observe.runs.run_follower": "RunFollower",
+    "observe.runs.run_course": "RunCourse course_of gpus_of number own_memory",
+    "observe.runs.run_follower": "RunFollower newest_look",
     "observe.runs.run_writer": "RunWriter",
     "observe.profile.bottleneck": "parse_thresholds thresholds_of_tier",
     "observe.profile.entry": "begun_profile profile_entry",
@@ -168,6 +169,7 @@ NAMES = {
     "observe.profile.profile": "Profile ProfilingSummary",
     "observe.profile.profiling": "ProfilingEngine",
     "observe.profile.snapshots": "ResourceSnapshot",
+    "observe.logs.run_curve": "RunCurve",
     "observe.logs.sources": "LogSource open_log",
     "observe.logs.user_expression": "parse_user_expression:parse_log_expression",
     "observe.monitor.alarms": "Alarm",
@@ -270,6 +272,7 @@ NAMES = {
         "Where:SampledDevice Progress:SamplingProgress sample_kernels choose_backend:sampling_backend "
         "grid_of:sampling_grid"
     ),
+    "sampling.learning": "learnt_from sampled_constants",
     "sampling.own_runs": "OwnRun fit_runs keep_run kept_runs own_run read_runs resolved_run run_entry",
     "sampling.samples": "read_samples sample_files",
     "sampling.torch_kernels": "gpu_usable",

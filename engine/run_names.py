@@ -43,6 +43,7 @@ from capacity_tui.engine.observe.logs import log_figures as _observe_logs_log_fi
 from capacity_tui.engine.observe.logs import user_expression as _observe_logs_user_expression
 from capacity_tui.engine.observe.logs.following import LineSplitter as LineSplitter
 from capacity_tui.engine.observe.logs.line_reader import LineReader as LineReader
+from capacity_tui.engine.observe.logs.run_curve import RunCurve as RunCurve
 from capacity_tui.engine.observe.logs.sources import LogSource as LogSource
 from capacity_tui.engine.observe.logs.sources import open_log as open_log
 from capacity_tui.engine.observe.monitor.alarms import Alarm as Alarm
@@ -67,7 +68,13 @@ from capacity_tui.engine.observe.profile.snapshots import ResourceSnapshot as Re
 from capacity_tui.engine.observe.runs.live_run import LiveRun as LiveRun
 from capacity_tui.engine.observe.runs.live_run import list_runs as list_runs
 from capacity_tui.engine.observe.runs.live_run import read_run as read_run
+from capacity_tui.engine.observe.runs.run_course import RunCourse as RunCourse
+from capacity_tui.engine.observe.runs.run_course import course_of as course_of
+from capacity_tui.engine.observe.runs.run_course import gpus_of as gpus_of
+from capacity_tui.engine.observe.runs.run_course import number as number
+from capacity_tui.engine.observe.runs.run_course import own_memory as own_memory
 from capacity_tui.engine.observe.runs.run_follower import RunFollower as RunFollower
+from capacity_tui.engine.observe.runs.run_follower import newest_look as newest_look
 from capacity_tui.engine.observe.runs.run_writer import RunWriter as RunWriter
 from capacity_tui.engine.storage import corpus as _storage_corpus
 from capacity_tui.engine.storage import fitting as _storage_fitting

@@ -143,7 +143,7 @@ def kept_runs(history: History) -> tuple[OwnRun, ...]:
     """
     take_over_earlier_runs(history)
     found = history.find(Wanted(measured=True))
-    return tuple(own for run in sorted(found, key=lambda run: (run.device, run.started)) if (own := _own_run(run)))
+    return tuple(own for run in sorted(found, key=lambda run: (run.device, run.started)) if (own := own_run_of(run)))
 
 
 def read_runs(key: str, history: History, most: int = MOST_RUNS) -> tuple[OwnRun, ...]:
@@ -153,7 +153,7 @@ def read_runs(key: str, history: History, most: int = MOST_RUNS) -> tuple[OwnRun
         StorageError: the history cannot be read.
     """
     take_over_earlier_runs(history)
-    found = (_own_run(run) for run in reversed(history.find(Wanted(device=key, measured=True))))
+    found = (own_run_of(run) for run in reversed(history.find(Wanted(device=key, measured=True))))
     return tuple(own for own in found if own is not None)[-most:]
 
 
@@ -201,7 +201,7 @@ def _possible(
             left_out(case[0], error)
 
 
-def _own_run(run: RunRecord) -> OwnRun | None:
+def own_run_of(run: RunRecord) -> OwnRun | None:
     """Return the run of an entry; None where it ran without a plan, or something else was measured."""
     step, peak = run.actual.get(STEP), run.actual.get(PEAK)
     if run.plan is None or not (step or peak):

@@ -209,13 +209,10 @@ def _tell_left_out(run: OwnRun, error: CapacityError) -> None:
 
 def _sampled(device: Device, *, needed: bool) -> MeasuredEfficiency | None:
     """Return what a device's samples say; None where there are none and none are needed."""
-    from capacity_tui.engine.api import fit_samples, newest_samples, read_samples, sample_files
+    from capacity_tui.engine.api import fit_samples, sampled_constants
 
-    files = [read_samples(path) for path in sample_files(_key(device))]
-    for file in files:
-        if file.set_aside is not None:
-            tell(f"{file.path} was damaged: kept as {file.set_aside}, what could be read is used")
-    return fit_samples(device, newest_samples(files)) if files or needed else None
+    found = sampled_constants(device, tell)
+    return fit_samples(device, ()) if found is None and needed else found
 
 
 def _needed(measured: MeasuredEfficiency | None) -> MeasuredEfficiency:

@@ -21,6 +21,8 @@ from capacity_tui.engine.observe.history.records import RunRecord, as_data, of_d
 from capacity_tui.engine.observe.runs.process_identity import ProcessIdentity
 
 ABOUT, EVENTS = "run.json", "events.jsonl"
+LOOKS = ("state", "sample")
+"""Events that come again and again, with all there is to see."""
 MOST_ENDED = 30
 """Runs that are kept after their end; the history keeps what they came to."""
 QUIET_SECONDS = 120.0

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import NamedTuple
 
 from capacity_tui.engine.observe.logs.following import FollowedFile, LineSplitter
-from capacity_tui.engine.observe.runs.live_run import EVENTS, LiveRun, read_run
+from capacity_tui.engine.observe.runs.live_run import EVENTS, LOOKS, LiveRun, read_run
 
 Event = dict[str, object]
+_TAIL_BYTES = 1 << 16
 
 
 class NewEvents(NamedTuple):
@@ -72,3 +74,15 @@ def _event(line: str) -> Event | None:
     except ValueError:
         return None
     return found if isinstance(found, dict) else None
+
+
+def newest_look(folder: Path) -> Event:
+    """Return the newest look at a run, from the end of its events; empty where there is none."""
+    try:
+        with (folder / EVENTS).open("rb") as file:
+            file.seek(max(file.seek(0, os.SEEK_END) - _TAIL_BYTES, 0))
+            lines = file.read().decode("utf-8", "replace").splitlines()
+    except OSError:
+        return {}
+    events = (event for line in reversed(lines) if (event := _event(line)) is not None)
+    return next((event for event in events if event.get("event") in LOOKS), {})

@@ -13,11 +13,18 @@ from pathlib import Path
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.files import NOWHERE, make_folder, write_atomically
 from capacity_tui.engine.observe.history.records import RunRecord, now
-from capacity_tui.engine.observe.runs.live_run import ABOUT, EVENTS, LiveRun, list_runs, moment, runs_folder, sweep
+from capacity_tui.engine.observe.runs.live_run import (
+    ABOUT,
+    EVENTS,
+    LOOKS,
+    LiveRun,
+    list_runs,
+    moment,
+    runs_folder,
+    sweep,
+)
 from capacity_tui.engine.observe.runs.process_identity import identity_of
 
-REPEATED = ("state", "sample")
-"""Events that come with every look."""
 MOST_BYTES = 4 << 20
 """Bytes of events; when there are more, those of every look are thinned out."""
 THINNED_LOOKS = 1_000
@@ -150,12 +157,12 @@ class RunWriter:
 def thinned(lines: Sequence[str], looks: int = THINNED_LOOKS, events: int = _THINNED_EVENTS) -> list[str]:
     """Return fewer lines of events: looks evenly over time with the newest of them, and the newest other events."""
     told = [(line, event) for line in lines if isinstance(event := _event(line), dict)]
-    repeated = [moment(event) for _, event in told if event.get("event") in REPEATED]
+    repeated = [moment(event) for _, event in told if event.get("event") in LOOKS]
     step = (repeated[-1] - repeated[0]) / looks if repeated else 0.0
     spare = len(told) - len(repeated) - events
     due, seen, found = 0.0, 0, []
     for line, event in told:
-        if event.get("event") not in REPEATED:
+        if event.get("event") not in LOOKS:
             spare -= 1
             if spare < 0:
                 found.append(line)

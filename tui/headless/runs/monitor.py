@@ -121,7 +121,8 @@ def _watched(
 
     with output_for(sys.stdout, as_json) as output:
         outlets.start()
-        state = _until_over(run, RecordedOutput(SharedOutput(output, outlets), writer), interval)
+        shared = SharedOutput(output, outlets)
+        state = _until_over(run, RecordedOutput(shared, writer, run.curve), interval)
     finish(writer, run.entry(state), no_history, goes_on=run.alive)
     tell_problems_of(outlets)
     return 0

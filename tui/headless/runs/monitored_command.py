@@ -58,7 +58,7 @@ def watch_command(
             for end, stream in streams.items()
         ]
         shared = SharedOutput(output, outlets)
-        watching = _Watching(run, reader, passed, RecordedOutput(shared, writer), interval)
+        watching = _Watching(run, reader, passed, RecordedOutput(shared, writer, run.curve), interval)
         outlets.start()
         watching.start()
         ended = running.wait()

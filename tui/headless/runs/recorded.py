@@ -10,7 +10,7 @@ from capacity_tui.tui.headless.kept import chosen_place, keep_entries
 from capacity_tui.tui.headless.output import tell
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import RunRecord, RunState, RunWriter
+    from capacity_tui.engine.api import RunCurve, RunRecord, RunState, RunWriter
     from capacity_tui.tui.headless.runs.monitor_output import RunOutput
 
 
@@ -20,18 +20,23 @@ class RecordedOutput:
     Args:
         output: where it is shown.
         writer: writes the folder.
+        curve: what the run's log tells.
     """
 
-    def __init__(self, output: RunOutput, writer: RunWriter) -> None:
+    def __init__(self, output: RunOutput, writer: RunWriter, curve: RunCurve) -> None:
         self._output = output
         self._writer = writer
+        self._curve = curve
+        self._is_first = True
 
     def show(self, state: RunState, last: bool = False) -> None:
         """Show how the run stands, and write it down."""
-        from capacity_tui.engine.api import run_events
+        from capacity_tui.engine.api import course_of, run_events
 
         self._output.show(state, last)
-        self._writer.write(*run_events(state, last))
+        before = [course_of(self._curve)] if self._is_first and self._curve.points else []
+        self._writer.write(*before, *run_events(state, last))
+        self._is_first = False
 
 
 def finish(

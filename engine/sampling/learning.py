@@ -1,0 +1,58 @@
+"""What one run that was watched teaches of the machine it ran on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.cluster.cluster import Device
+from capacity_tui.engine.cluster.measured_here import device_key
+from capacity_tui.engine.errors import PlanError
+from capacity_tui.engine.machine.machine import Machine
+from capacity_tui.engine.machine.measured_constants import MeasuredEfficiency
+from capacity_tui.engine.observe.history.history import History
+from capacity_tui.engine.observe.history.records import RunRecord
+from capacity_tui.engine.plan.files.loading import plan_from_data
+from capacity_tui.engine.sampling.calibration import chosen_files, fit_samples
+from capacity_tui.engine.sampling.own_runs import fit_runs, own_run_of, read_runs, resolved_run
+from capacity_tui.engine.sampling.samples import read_samples, sample_files
+
+
+def learnt_from(run: RunRecord, machine: Machine, catalog: Catalog, history: History) -> MeasuredEfficiency:
+    """Return constants that meet a run, and those of its device that are kept; nothing is written.
+
+    Args:
+        run: with its plan, and step or memory measured.
+        machine: this machine.
+        catalog: facts.
+        history: where other runs of the device are kept.
+
+    Raises:
+        PlanError: there is nothing to learn from the run, or it cannot be that of its plan.
+        StorageError: the history cannot be read.
+    """
+    own = own_run_of(run)
+    if own is None:
+        hint = "watch it with --plan, until its step or its memory is known"
+        raise PlanError("nothing can be learnt from this run: it has no plan, or nothing was measured", hint=hint)
+    plain = replace(machine, measured=())
+    device = resolved_run(plan_from_data(own.plan), catalog, plain).cluster.device
+    base = sampled_constants(device)
+    alone = fit_runs(base, (own,), plain, catalog)
+    others = tuple(other for other in read_runs(device_key(device), history) if other != own)
+    return fit_runs(base, (*others, own), plain, catalog, lambda *_: None) if others else alone
+
+
+def sampled_constants(device: Device, told: Callable[[str], object] = str) -> MeasuredEfficiency | None:
+    """Return what a device's samples say; None where there are none.
+
+    Args:
+        device: which.
+        told: is told of each file that was damaged.
+    """
+    files = [read_samples(path) for path in sample_files(device_key(device))]
+    for file in files:
+        if file.set_aside is not None:
+            told(f"{file.path} was damaged: kept as {file.set_aside}, what could be read is used")
+    return fit_samples(device, chosen_files(files)) if files else None
