@@ -253,6 +253,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.units import format_number as format_number
     from capacity_tui.engine.units import format_percent as format_percent
     from capacity_tui.engine.units import format_power as format_power
+    from capacity_tui.engine.units import format_quantity as format_quantity
     from capacity_tui.engine.units import format_seconds as format_seconds
     from capacity_tui.engine.units import format_temperature as format_temperature
     from capacity_tui.engine.units import parse_count as parse_count

@@ -88,6 +88,7 @@ from capacity_tui.engine.present.runs.profile_page import profile_page as profil
 from capacity_tui.engine.present.runs.profile_rows import profile_rows as profile_rows
 from capacity_tui.engine.present.runs.profile_rows import profile_title as profile_title
 from capacity_tui.engine.present.runs.run_history import runs_as_data as runs_as_data
+from capacity_tui.engine.present.runs.run_history import what_ran as what_ran
 from capacity_tui.engine.present.runs.run_report import alarm_as_dict as alarm_as_dict
 from capacity_tui.engine.present.runs.run_report import alarm_line as alarm_line
 from capacity_tui.engine.present.runs.run_report import compared_rows as compared_rows
@@ -140,6 +141,7 @@ run_figure_rows = _present_run_history.figure_rows
 run_heading = _present_run_history.heading
 run_list_rows = _present_run_history.list_rows
 run_setting_rows = _present_run_history.setting_rows
+run_hardware = _present_run_history.hardware_of
 FigureBlock = _present_summary.Block
 answer_notes = _present_summary.notes
 basis_text = _present_summary.basis

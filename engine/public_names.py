@@ -9,7 +9,7 @@ NAMES = {
     "printable": "printable printable_lines",
     "units": (
         "format_bandwidth format_bytes format_count format_flops format_money format_number format_percent "
-        "format_power format_seconds format_temperature parse_count parse_quantity"
+        "format_power format_quantity format_seconds format_temperature parse_count parse_quantity"
     ),
     "verdict": "Verdict",
     # Catalogues
@@ -228,7 +228,7 @@ NAMES = {
         "COMPARED_HEADS:RUN_COMPARED_HEADS FIGURE_HEADS:RUN_FIGURE_HEADS LIST_HEADS:RUN_LIST_HEADS "
         "as_csv:runs_as_csv as_json_lines:runs_as_json_lines compared_as_data:compared_runs_as_data "
         "compared_rows:compared_run_rows figure_rows:run_figure_rows heading:run_heading list_rows:run_list_rows "
-        "runs_as_data setting_rows:run_setting_rows"
+        "runs_as_data setting_rows:run_setting_rows hardware_of:run_hardware what_ran"
     ),
     "present.search_report": "SearchTable progress_text reason_rows search_as_dict search_lines search_table",
     "present.fleet.regions_report": "regions_as_dict regions_parts",

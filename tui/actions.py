@@ -65,12 +65,13 @@ class Action:
     footer: str = ""
 
 
-VIEWS = {"plan": "p", "find": "f", "cloud": "c", "scale": "s", "machine": "m"}
+VIEWS = {"plan": "p", "find": "f", "cloud": "c", "run": "r", "scale": "s", "machine": "m"}
 """The views of the plan in order, each with its key in the strip that lists them."""
 
 PANELS = ("hardware", "config", "plans", "why", "live", "advice")
 ASKING_PANELS = ("question", "found")
 SCALE_PANELS = ("devices", "storage", "corpus", "levels")
+RUN_PANELS = ("runs", "curves", "usage", "events")
 ASKING_VIEWS = ("find", "cloud")
 """Views with a question, and rows that answer it."""
 
@@ -99,6 +100,7 @@ ACTIONS: tuple[Action, ...] = (
     *_panel_actions("plan", PANELS),
     *_panel_actions("asking", ASKING_PANELS),
     *_panel_actions("scale", SCALE_PANELS),
+    *_panel_actions("run", RUN_PANELS),
     Action("panel.offer", "cloud", "3", "Go to panel 3 Offer", "Panels"),
     Action("panel.next", "plan", "tab", "Go to the next panel", "Panels"),
     Action("panel.previous", "plan", "shift+tab", "Go to the previous panel", "Panels"),
@@ -161,6 +163,16 @@ ACTIONS: tuple[Action, ...] = (
     Action("found.copy", "asking", "Y", "Copy the rows", "Finding plans"),
     Action("scale.take", "devices", "enter", "Take the devices under the cursor over into the plan", "Scaling", "take"),
     Action("scale.pin", "devices", "P", "Pin the row beside the plan", "Scaling", "pin"),
+    Action("run.take", "runs", "enter", "Take the plan of the run over", "Runs", "take"),
+    Action("run.pin", "run", "P", "Pin the plan of the run beside the plan", "Runs", "pin"),
+    Action("run.calibrate", "runs", "k", "Let estimates rest on this run", "Runs", "calibrate"),
+    Action("run.pause", "run", "full_stop", "Look at runs no more, or go on", "Runs", "pause"),
+    Action("run.newer", "run", "plus,equals_sign", "A shorter, newer part of the curves", "Runs", "+/- zoom"),
+    Action("run.older", "run", "minus", "A longer part of the curves", "Runs"),
+    Action("run.zoom", "run", "z", "Show this panel alone, or all again", "Runs", "alone"),
+    Action("run.next", "run", "tab", "Go to the next panel", "Runs"),
+    Action("run.previous", "run", "shift+tab", "Go to the previous panel", "Runs"),
+    Action("run.copy", "run", "Y", "Copy the runs", "Runs"),
     Action(
         "scale.growth", "devices", "tab,shift+tab", "Same batch for all devices, or for each", "Scaling", "strong/weak"
     ),
@@ -212,7 +224,7 @@ _KEY_NAMES = {
 
 def bindings(scope: str) -> list[BindingType]:
     """Return the bindings that are heard in one place; what a panel's keys do is the screen's to know."""
-    performs = "screen.perform" if scope in (*PANELS, *ASKING_PANELS, *SCALE_PANELS) else "perform"
+    performs = "screen.perform" if scope in (*PANELS, *ASKING_PANELS, *RUN_PANELS, *SCALE_PANELS) else "perform"
     return [
         Binding(action.keys, f"{performs}('{action.id}')", action.title, id=action.id, show=bool(action.footer))
         for action in ACTIONS

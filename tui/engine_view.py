@@ -46,10 +46,9 @@ from capacity_tui.engine.api import (
     write_plan_file,
 )
 from capacity_tui.engine.api import Comparison as EngineComparison
-from capacity_tui.engine.api import Sampler as EngineSampler
 from capacity_tui.tui.compared import Comparison, HardwareRow, Row
 from capacity_tui.tui.exported import Export
-from capacity_tui.tui.measured import BenchmarkOutcome, BenchmarkStep, Load, Sample
+from capacity_tui.tui.measured import BenchmarkOutcome, BenchmarkStep, Load
 from capacity_tui.tui.screens.cloud.cloud_view import OffersQuestion
 from capacity_tui.tui.screens.dialogs.catalogue_view import choices
 from capacity_tui.tui.screens.find.find_view import SearchQuestion
@@ -62,12 +61,13 @@ from capacity_tui.tui.screens.plan.hardware_view import (
     hardware_words,
     load_rows,
     machine_rows,
-    reading_of,
     run_words,
     simulated,
 )
+from capacity_tui.tui.screens.plan.live_view import LiveSampler
 from capacity_tui.tui.screens.plan.pins_view import PinnedPlans
 from capacity_tui.tui.screens.plan.tried_view import Pair, tried, tried_pairs
+from capacity_tui.tui.screens.run.run_view import WatchedRuns
 from capacity_tui.tui.screens.scale.corpus_view import PlanCorpus
 from capacity_tui.tui.screens.scale.scale_view import scaled_plans
 from capacity_tui.tui.screens.scale.storage_view import stored_rows
@@ -207,6 +207,15 @@ class PlanDocument:
         changed = edited(_alone(self.plan), change, self.catalog).plan
         return replace(self, plan=engine.pinned(self.plan, fill(changed, "balanced", self.machine, self.catalog).plan))
 
+    def pinned_beside(self, other: Document) -> PlanDocument:
+        """Return the plan with another one beside it."""
+        return replace(self, plan=engine.pinned(self.plan, cast("PlanDocument", other).plan))
+
+    def replaced_by(self, other: Document) -> PlanDocument:
+        """Return another plan with those that stand beside this one."""
+        plan = cast("PlanDocument", other).plan.model_copy(update={"scenarios": self.plan.scenarios})
+        return replace(self, plan=plan, followed={})
+
     def question(self, said: Mapping[str, str]) -> SearchQuestion:
         """Return what to search for around the plan."""
         return SearchQuestion(_alone(self.plan), self.machine, self.catalog, said)
@@ -274,19 +283,6 @@ class PlanDocument:
 def _alone(plan: Plan) -> Plan:
     """Return a plan without those that are pinned beside it."""
     return plan.model_copy(update={"scenarios": {}})
-
-
-class LiveSampler:
-    """The engine's sampler, in the words of the screen."""
-
-    def __init__(self) -> None:
-        self._sampler = EngineSampler()
-        # Rates need a sample before the first one that is shown.
-        self._sampler.sample()
-
-    def sample(self) -> Sample:
-        """Return the present readings."""
-        return reading_of(self._sampler.sample())
 
 
 class CapacityEngine:
@@ -389,6 +385,10 @@ class CapacityEngine:
     def sampler(self) -> LiveSampler:
         """Return the reader of this machine's sensors."""
         return LiveSampler()
+
+    def runs(self, history: str) -> WatchedRuns:
+        """Return the reader of runs that go on and are past."""
+        return WatchedRuns(self._catalog, self._found, self._document, history)
 
     def _found(self) -> Machine:
         if self._machine is None:

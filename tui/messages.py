@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from capacity_tui.tui.tried import Tried
     from capacity_tui.tui.understood import Understood
     from capacity_tui.tui.view import Choice, Document
+    from capacity_tui.tui.watched import RunColumn, RunRow, WatchedRun
     from capacity_tui.tui.what_if import Advice
 
 
@@ -282,6 +283,44 @@ class PlanPinned(Answer):
         super().__init__()
         self.before = before
         self.document = document
+
+
+class RunsRead(Answer):
+    """Runs were looked at.
+
+    Attributes:
+        columns: of their table.
+        rows: all of them.
+        run: the one under the cursor; None where there is none.
+    """
+
+    def __init__(self, columns: tuple[RunColumn, ...], rows: tuple[RunRow, ...], run: WatchedRun | None) -> None:
+        super().__init__()
+        self.columns = columns
+        self.rows = rows
+        self.run = run
+
+
+class RunPlanRead(Answer):
+    """The plan of a run was read.
+
+    Attributes:
+        document: the plan.
+        is_pinned: whether it is to stand beside the plan, not in its place.
+    """
+
+    def __init__(self, document: Document, *, is_pinned: bool) -> None:
+        super().__init__()
+        self.document = document
+        self.is_pinned = is_pinned
+
+
+class Calibrated(Answer):
+    """Something was learnt from a run."""
+
+    def __init__(self, said: str) -> None:
+        super().__init__()
+        self.said = said
 
 
 class PlanScaled(Answer):

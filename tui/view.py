@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from capacity_tui.tui.stored import Corpus
     from capacity_tui.tui.tried import Tried
     from capacity_tui.tui.understood import Understood
+    from capacity_tui.tui.watched import RunsReader
     from capacity_tui.tui.what_if import Advice
 
 AUTO = "auto"
@@ -173,6 +174,12 @@ class Document(Protocol):
     def pinned_with(self, change: Mapping[str, object]) -> Document:
         """Return the plan with what a change makes of it beside it; refused like ``pinned`` and ``edited``."""
 
+    def pinned_beside(self, other: Document) -> Document:
+        """Return the plan with another one beside it; refused where there are too many."""
+
+    def replaced_by(self, other: Document) -> Document:
+        """Return another plan with those that stand beside this one."""
+
     def unpinned(self, name: str) -> Document:
         """Return the plan without one of those beside it."""
 
@@ -270,3 +277,6 @@ class Engine(Protocol):
 
     def sampler(self) -> Sampler:
         """Return the reader of this machine's sensors."""
+
+    def runs(self, history: str) -> RunsReader:
+        """Return the reader of runs that go on and are past; the settings say where the history is."""

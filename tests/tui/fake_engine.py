@@ -9,7 +9,8 @@ from pathlib import Path
 
 from fake_cloud import FakeOffers
 from fake_corpus import STORED, FakeCorpus
-from fake_fields import DEFAULTS, FIELDS
+from fake_fields import DEFAULTS, FIELDS, number
+from fake_runs import GOING, PAST, FakeRuns, TakesRuns
 from fake_sampler import FakeSampler
 from fake_scaling import scaled_plans
 from fake_search import FakeQuestion, Pace
@@ -43,19 +44,12 @@ HERE = (
 )
 
 
-def number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
-
-
 def _new_engine() -> FakeEngine:
     return FakeEngine()
 
 
 @dataclass(frozen=True)
-class FakeDocument:
+class FakeDocument(TakesRuns):
     """A plan as a mapping of texts."""
 
     values: tuple[tuple[str, str], ...] = tuple(DEFAULTS.items())
@@ -288,7 +282,8 @@ class FakeEngine:
 
     def __init__(self) -> None:
         self.compared = 0
-        self.advised = 0
+        self.advised = self.looks = 0
+        self.run_rows = (GOING, PAST)
         self.measured: list[str] = []
         self.unexpected: Exception | None = None
         self.measuring = threading.Event()
@@ -322,10 +317,10 @@ class FakeEngine:
         if self.unexpected is not None:
             raise self.unexpected
         self.measured = []
-        for number, (name, figure) in enumerate(BENCHMARKS.items(), start=1):
-            progress(BenchmarkStep(name, number, len(BENCHMARKS)))
+        for place, (name, figure) in enumerate(BENCHMARKS.items(), start=1):
+            progress(BenchmarkStep(name, place, len(BENCHMARKS)))
             self.measured.append(figure)
-            progress(BenchmarkStep(name, number, len(BENCHMARKS), figure))
+            progress(BenchmarkStep(name, place, len(BENCHMARKS), figure))
             while not self.measuring.wait(0.01):
                 if cancelled.is_set():
                     return BenchmarkOutcome(len(self.measured), is_complete=False)
@@ -388,6 +383,9 @@ class FakeEngine:
 
     def sampler(self) -> FakeSampler:
         return FakeSampler()
+
+    def runs(self, history: str) -> FakeRuns:
+        return FakeRuns(self)
 
 
 if __name__ == "__main__":

@@ -104,3 +104,10 @@ FIELDS = (
         step=0.01,
     ),
 )
+
+
+def number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None

@@ -19,6 +19,7 @@ from capacity_tui.tui.messages import Compared
 from capacity_tui.tui.screens.cloud.screen import CloudScreen
 from capacity_tui.tui.screens.find.screen import FindScreen
 from capacity_tui.tui.screens.machine.screen import MachineScreen
+from capacity_tui.tui.screens.run.screen import RunScreen
 from capacity_tui.tui.screens.scale.screen import ScaleScreen
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.terminal.text import Span, line
@@ -99,7 +100,7 @@ async def test_every_action_has_a_command_where_it_is_heard(make_app: MakeApp, e
     app = make_app()
     async with app.run_test(size=SIZE) as pilot:
         await settle(pilot)
-        views = [screen(app.session) for screen in (MachineScreen, FindScreen, CloudScreen, ScaleScreen)]
+        views = [screen(app.session) for screen in (MachineScreen, FindScreen, CloudScreen, RunScreen, ScaleScreen)]
         heard = {name for hearing in (app, app.screen, app.screen.focused, *views) for name in commands(hearing)}
         assert heard == {action.id for action in ACTIONS}
 

@@ -29,6 +29,12 @@ def _cloud(session: Session) -> ViewScreen:
     return CloudScreen(session)
 
 
+def _run(session: Session) -> ViewScreen:
+    from capacity_tui.tui.screens.run.screen import RunScreen
+
+    return RunScreen(session)
+
+
 def _scale(session: Session) -> ViewScreen:
     from capacity_tui.tui.screens.scale.screen import ScaleScreen
 
@@ -38,6 +44,7 @@ def _scale(session: Session) -> ViewScreen:
 SCREENS: Mapping[str, Callable[[Session], ViewScreen]] = {
     "find": _find,
     "cloud": _cloud,
+    "run": _run,
     "scale": _scale,
     "machine": _machine,
 }

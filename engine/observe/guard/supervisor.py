@@ -24,8 +24,9 @@ from capacity_tui.engine.observe.guard.step import Step
 from capacity_tui.engine.observe.guard.told import Event, Told
 from capacity_tui.engine.observe.guard.trainer_step import smaller_batch
 from capacity_tui.engine.observe.history.predictions import entry_of
+from capacity_tui.engine.observe.runs.live_run import LOOKS
 from capacity_tui.engine.observe.runs.run_follower import RunFollower
-from capacity_tui.engine.observe.runs.run_writer import REPEATED, RunWriter
+from capacity_tui.engine.observe.runs.run_writer import RunWriter
 
 _PASSED_ON = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"))
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
@@ -152,7 +153,7 @@ class Supervisor:
         """Return what happened since the run began, also under guards before this one."""
         follower = RunFollower(self._folder)
         try:
-            return [event for event in follower.poll().events if event.get("event") not in REPEATED]
+            return [event for event in follower.poll().events if event.get("event") not in LOOKS]
         finally:
             follower.close()
 

@@ -41,11 +41,11 @@ def list_rows(runs: Sequence[RunRecord]) -> list[tuple[str, ...]]:
             run.id,
             run.started[:_TO_THE_MINUTE].replace("T", " "),
             run.kind,
-            printable(_what(run)) or _NONE,
+            printable(what_ran(run)) or _NONE,
             _predicted(run, _MEMORY),
             _predicted(run, _STEP),
             _ratio(run.ratio.get(_STEP, run.ratio.get(_MEMORY))),
-            printable(_hardware(run)) or _NONE,
+            printable(hardware_of(run)) or _NONE,
             _actual(run, _MEMORY),
             _actual(run, _STEP),
         )
@@ -132,17 +132,18 @@ def as_csv(runs: Sequence[RunRecord]) -> str:
 
 def _flat(run: RunRecord) -> dict[str, object]:
     data = {key: value for key, value in as_data(run).items() if value}
-    return {"model": run.model, "hardware": _hardware(run), **dict(leaves(data))}
+    return {"model": run.model, "hardware": hardware_of(run), **dict(leaves(data))}
 
 
-def _what(run: RunRecord) -> str:
+def what_ran(run: RunRecord) -> str:
     """Return the model of a run; of one without a plan, what was started."""
     command = run.details.get("command")
     started = " ".join(map(str, command)) if isinstance(command, list | tuple) else str(command or "")
     return run.model or (started if len(started) <= _LONGEST_COMMAND else f"{started[: _LONGEST_COMMAND - 3]}...")
 
 
-def _hardware(run: RunRecord) -> str:
+def hardware_of(run: RunRecord) -> str:
+    """Return what it ran on, in words."""
     return str(run.machine.get("hardware") or run.hardware)
 
 

@@ -1,0 +1,234 @@
+"""The view of runs: those that go on and those that are past, beside what was predicted of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import ClassVar
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal, Vertical
+
+from capacity_tui.engine.api import CapacityError
+from capacity_tui.tui.actions import bindings
+from capacity_tui.tui.messages import Calibrated, Failed, MachineChanged, RunPlanRead, RunsRead
+from capacity_tui.tui.requests import Request
+from capacity_tui.tui.screens.run.curves import Curves
+from capacity_tui.tui.screens.run.head import RunHead
+from capacity_tui.tui.screens.run.table import RunsTable
+from capacity_tui.tui.screens.run.told import Events, Usage
+from capacity_tui.tui.screens.run.watching import Watching
+from capacity_tui.tui.screens.view_screen import ViewScreen
+from capacity_tui.tui.session import Session
+from capacity_tui.tui.store import TAKEN
+from capacity_tui.tui.view import PINS_KEY
+from capacity_tui.tui.widgets.panel import Panel
+
+_FRONT, _ZOOM, _TABLE = "-front", "-zoom", "-table"
+
+
+class RunScreen(ViewScreen):
+    """Follows runs through what others write of them; leaving it, or ending the program, touches no run.
+
+    Args:
+        session: what every screen works with.
+    """
+
+    VIEW = "run"
+    AUTO_FOCUS: ClassVar[str] = "#runs"
+    BINDINGS: ClassVar[list[BindingType]] = bindings("run")
+    HORIZONTAL_BREAKPOINTS = [(0, "-slender"), (116, "-broad")]  # noqa: RUF012
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (16, "-short"), (22, "-middle"), (32, "-tall")]  # noqa: RUF012
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self._table, self._head = RunsTable(), RunHead()
+        self._curves, self._usage, self._events = Curves(session.glyphs), Usage(), Events()
+        self._aside = Vertical(id="run-aside")
+        self._current: Panel = self._table
+        self._watching = Watching(session, self, self._curves)
+        self.commands = {
+            **self.commands,
+            **self._watching.commands,
+            **{f"panel.{panel.TITLE.lower()}": partial(self._go_to, panel) for panel in self._panels},
+            "run.next": partial(self._go_beside, 1),
+            "run.previous": partial(self._go_beside, -1),
+            "run.zoom": self._zoom,
+            "run.take": partial(self._read_plan, is_pinned=False),
+            "run.pin": partial(self._read_plan, is_pinned=True),
+            "run.calibrate": self._calibrate,
+            "run.copy": self._copy,
+        }
+
+    @property
+    def _panels(self) -> Sequence[Panel]:
+        return (self._table, self._curves, self._usage, self._events)
+
+    def body(self) -> ComposeResult:
+        """Put the runs above what there is to show of the one under the cursor."""
+        yield self._table
+        yield self._head
+        with Horizontal(id="run-parts"):
+            yield self._curves
+            with self._aside:
+                yield self._usage
+                yield self._events
+
+    def on_mount(self) -> None:
+        """Begin with the table, and the curves below it."""
+        self._curves.add_class(_FRONT)
+        self._mark_current(self._table)
+
+    def on_screen_resume(self) -> None:
+        """Look at runs as long as the view is shown."""
+        self._watching.restart()
+
+    def on_screen_suspend(self) -> None:
+        """Look at nothing that nobody sees."""
+        self._watching.stop()
+
+    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+        """Mark the panel that has the focus."""
+        if isinstance(event.widget, Panel):
+            self._mark_current(event.widget)
+
+    # What the threads report
+
+    @on(RunsRead)
+    def show_runs(self, event: RunsRead) -> None:
+        """Show how runs are by now."""
+        self._table.show_rows(event.columns, event.rows)
+        run, row = event.run, self._table.row
+        if row is None or run is None:
+            self._watching.follow(row.id if row else "")
+            self._show_nothing()
+            return
+        if run.id != row.id:
+            self._watching.follow(row.id)
+            return
+        self._head.show_head(run.head)
+        self._curves.show_graphs(run.graphs, "no figure of it is known")
+        self._usage.show_devices(run.devices)
+        self._events.show_events(run.events, run.remarks)
+
+    @on(RunPlanRead)
+    def take_plan(self, event: RunPlanRead) -> None:
+        """Take the plan of a run over, or put it beside the plan; either is one edit."""
+        document = self.session.store.document
+        if document is None:
+            self.session.say("there is no plan to change yet", "warn")
+            return
+        try:
+            after = document.pinned_beside(event.document) if event.is_pinned else document.replaced_by(event.document)
+        except CapacityError as error:
+            self.session.say(error.one_line(), "bad")
+            return
+        if after == document:
+            self.session.say("that is the plan already")
+            return
+        self.session.change_to(after, PINS_KEY if event.is_pinned else TAKEN)
+        where = "pinned beside the plan; u takes that back" if event.is_pinned else "the plan now; u takes it back"
+        self.session.say(f"the plan of the run is {where}", "good")
+
+    @on(Calibrated)
+    def tell_calibrated(self, event: Calibrated) -> None:
+        """Say what was learnt, and have the plan estimated with it."""
+        self.session.say(event.said, "good")
+        self.app.post_message(MachineChanged())
+
+    @on(Failed)
+    def show_failure(self, event: Failed) -> None:
+        """Say why runs cannot be looked at; the program says what else went wrong."""
+        if event.request is not None and event.request.subject == Watching.SUBJECT:
+            event.stop()
+            self.session.last_failure = event
+            self._head.show_head(event.in_short, "bad")
+
+    @on(Panel.CursorMoved)
+    def follow_row(self, event: Panel.CursorMoved) -> None:
+        """Show another run."""
+        if event.panel is self._table and self._table.row is not None:
+            self._watching.follow(self._table.row.id)
+
+    # Commands
+
+    def about(self) -> tuple[str, str]:
+        """Return what is under the cursor and what it means."""
+        row = self._table.row
+        if row is None:
+            return "", ""
+        return (
+            f"{row.cells[1]}: {row.standing}",
+            "Curves are drawn over steps or time, what was predicted behind them: the line is the estimate, the band "
+            "its range. The view only reads what monitor, profile and guard write, so it may be left at any time.",
+        )
+
+    def back(self) -> None:
+        """Show all panels again; else go back to the plan."""
+        if self.has_class(_ZOOM):
+            self._zoom()
+        else:
+            super().back()
+
+    def _zoom(self) -> None:
+        self.toggle_class(_ZOOM)
+        self.call_after_refresh(self._current.focus)
+
+    def _go_to(self, panel: Panel) -> None:
+        self._mark_current(panel)
+        self.call_after_refresh(panel.focus)
+
+    def _go_beside(self, offset: int) -> None:
+        self._go_to(self._panels[(self._panels.index(self._current) + offset) % len(self._panels)])
+
+    def _mark_current(self, panel: Panel) -> None:
+        """Name the keys of a panel, and show it where there is not room for all."""
+        self._current, self.topic = panel, self.VIEW
+        self.footer.name_keys_of(panel.scope)
+        self.set_class(panel is self._table, _TABLE)
+        if panel is not self._table:
+            self._aside.set_class(panel is not self._curves, _FRONT)
+        for other in self._panels:
+            other.set_class(other is panel, "-current")
+            if panel is not self._table:
+                other.set_class(other is panel, _FRONT)
+            other.repaint()
+
+    def _show_nothing(self) -> None:
+        self._head.show_head("")
+        self._curves.show_graphs((), "")
+        self._usage.show_devices(())
+        self._events.show_events((), ())
+
+    def _read_plan(self, *, is_pinned: bool) -> None:
+        row = self._table.row
+        if row is None:
+            return
+        if not row.has_plan:
+            self.session.say("this run has no plan: monitor --plan PLAN watches one beside its plan", "warn")
+            return
+        reader = self._watching.reader
+
+        def work(_: Request) -> RunPlanRead:
+            return RunPlanRead(reader().document(row.id), is_pinned=is_pinned)
+
+        self.session.ask(self, "run-plan", work)
+
+    def _calibrate(self) -> None:
+        row = self._table.row
+        if row is None:
+            return
+        reader = self._watching.reader
+
+        def work(_: Request) -> Calibrated:
+            said = reader().calibrate(row.id)
+            self.session.engine.detect()
+            return Calibrated(said)
+
+        self.session.say("fitting this machine's constants to the run…")
+        self.session.ask(self, "calibrate", work)
+
+    def _copy(self) -> None:
+        self.session.copy("\n".join(row.plain.rstrip() for row in self._table.lines) + "\n")
