@@ -103,6 +103,7 @@ STATES = {
     "cloud-offer": State(("space", "c", "j", "3", "j")),
     "scale": State(("space", "s", "j")),
     "scale-weak": State(("space", "s", "tab", "v")),
+    "scale-patterns": State(("space", "s", "3", "+")),
     "export": State(("E",)),
     "quit-asks": State(("j", "+", "q")),
     "left-behind": State(prepare=leave_edits_behind),

@@ -222,29 +222,28 @@ class PlanCorpus:
     def _samples(self) -> Chosen:
         """Return how many texts the plan has: as it says, or as many as its tokens or steps make."""
         training = self.plan.training
-        steps = _known(training.steps) * _known(training.global_batch)
-        for number, reason in (
+        numbers = (
             (_known(training.samples), "samples of the plan"),
-            (_known(training.tokens) / self._plan_tokens if self._plan_tokens else 0.0, "tokens of the plan"),
-            (steps, "samples of all its steps"),
-        ):
-            if number >= 1 and self.plan.task != "infer":
-                return _chosen(SAMPLES, round(number), reason)
-        return _chosen(SAMPLES, _USUAL.samples, f"{_NOT_OF_PLAN} how many texts there are")
+            (_known(training.tokens) / (self._plan_tokens or 1.0), "tokens of the plan"),
+            (_known(training.steps) * _known(training.global_batch), "samples of all its steps"),
+        )
+        known = (_chosen(SAMPLES, round(number), why) for number, why in numbers if number >= 1 and self._plan_tokens)
+        return next(known, _chosen(SAMPLES, _USUAL.samples, f"{_NOT_OF_PLAN} how many texts there are"))
 
     def _tokens(self) -> Chosen:
         """Return how long a text is."""
-        if self._plan_tokens and self.plan.task != "infer":
-            is_document = bool(self.plan.training.document_tokens)
-            return _chosen("tokens", self._plan_tokens, "documents of the plan" if is_document else "its sequences")
-        return _chosen("tokens", _USUAL.tokens, f"{_NOT_OF_PLAN} how long its texts are")
+        if not self._plan_tokens:
+            return _chosen("tokens", _USUAL.tokens, f"{_NOT_OF_PLAN} how long its texts are")
+        is_document = bool(self.plan.training.document_tokens)
+        return _chosen("tokens", self._plan_tokens, "documents of the plan" if is_document else "its sequences")
 
     @cached_property
     def _plan_tokens(self) -> float:
-        """Tokens of a text of the plan; 0 where it has none."""
+        """Tokens of a text that the plan trains on; 0 where it trains on none."""
         training = self.plan.training
         is_text = presumed_family(self.plan.model.name, self.catalog).kind == "transformer"
-        return (_known(training.document_tokens) or _known(training.seq_len)) if is_text else 0.0
+        length = _known(training.document_tokens) or _known(training.seq_len)
+        return length if is_text and self.plan.task != "infer" else 0.0
 
 
 def _known(value: float | str | None) -> float:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from capacity_tui.tui.scaled import ScaledPlan, ScaledRow
 
 _GAP = 3
-_NARROWEST = 34
+_NARROWEST = 33
 """Cells below which one picture stands alone."""
 _LEAST_HEIGHT = 4
 _KILO = 1024

@@ -262,17 +262,19 @@ class ScaleScreen(ViewScreen):
     def _show_old(self) -> None:
         self._devices.show_old()
         self._storage.show_old()
-        self._levels.show_old()
-        self._edits.most_samples = None
+        if self.is_current and self.has_class(PATTERNS):
+            self._follow_corpus()
 
     def _follow(self) -> None:
-        """Ask about the plan that has numbers by now, unless that was done."""
+        """Ask about the plan that has numbers by now, or about its corpus, which needs none, unless that was done."""
         store = self.session.store
         document, column = store.document, store.mode_column
-        if not self.is_current or document is None or column is None or store.is_stale:
+        if not self.is_current:
             return
         if self.has_class(PATTERNS):
             self._follow_corpus()
+            return
+        if document is None or column is None or store.is_stale:
             return
         mode, growth = column.mode, self._growth
         if self._is_new(SCALED, (document, mode, growth)):

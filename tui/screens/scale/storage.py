@@ -11,7 +11,7 @@ from capacity_tui.tui.widgets.panel import Panel
 if TYPE_CHECKING:
     from capacity_tui.tui.compared import Row
 
-_LABEL, _BAR = 18, 8
+_LABEL, _BAR = 15, 6
 
 
 class Storage(Panel):
@@ -34,7 +34,7 @@ class Storage(Panel):
         """Show what is known of a plan."""
         self._rows, self._is_old = rows, False
         self.cursor = min(self.cursor, max(len(rows) - 1, 0))
-        self.message = "serving keeps no data and no checkpoints"
+        self.message = "nothing is read or saved while this runs"
         self.repaint()
 
     def show_old(self) -> None:
