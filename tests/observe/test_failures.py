@@ -44,13 +44,11 @@ def test_other_signals_say_nothing_of_memory() -> None:
 
 
 def test_alarms_stand_for_trouble() -> None:
-    pressure = failure_of_alarm("memory_full", "memory is nearly full", "GPU 3", "97 % used")
-    assert pressure is not None
-    assert (pressure.kind, pressure.where, pressure.device) == ("memory_pressure", "device", 3)
     hang = failure_of_alarm("stall", "no step for a long time", "", "for 10 min")
     assert hang is not None
     assert hang.kind == "hang"
     assert failure_of_alarm("straggler", "one stands out", "GPU 1", "") is None
+    assert failure_of_alarm("memory_full", "memory is nearly full", "GPU 3", "97 % used") is None
 
 
 @settings(max_examples=60, deadline=None)

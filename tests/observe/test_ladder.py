@@ -12,13 +12,12 @@ from hypothesis import strategies as st
 from capacity_tui.engine.choose.modes.modes import fill
 from capacity_tui.engine.estimate.estimate import Answer
 from capacity_tui.engine.observe.guard.failures import Failure
-from capacity_tui.engine.observe.guard.ladder import grown, next_step
+from capacity_tui.engine.observe.guard.ladder import next_step
 from capacity_tui.engine.observe.guard.step import Step
 from capacity_tui.engine.plan.files.loading import plan_from_text
 
 Mode = Literal["conservative", "balanced", "extreme"]
 MEMORY = Failure("out_of_memory", "CUDA ran out of memory", "device", "CUDA out of memory", 0)
-PRESSURE = Failure("memory_pressure", "memory is nearly full", "device")
 LOST = Failure("device_lost", "a device is gone", device=2)
 UNSTABLE = Failure("unstable", "the loss is no number")
 SMALL = """
@@ -87,28 +86,6 @@ def test_shorter_sequences_keep_the_tokens_of_a_step_and_the_processor_comes_las
     assert last is None or last.answer.resolved.cluster.device.kind == "cpu"
 
 
-def test_memory_that_is_nearly_full_shrinks_the_micro_batch_alone_and_without_a_restart() -> None:
-    step = next_step(filled(SMALL), PRESSURE, [{"restarts": True}] * 10)
-    assert step is not None
-    assert (step.remedy, step.restarts) == ("micro_batch", False)
-    assert next_step(filled(MANY), PRESSURE) is None
-
-
-def test_a_micro_batch_grows_back_where_memory_is_free_and_never_to_one_that_failed() -> None:
-    shrunk = next_step(filled(SMALL), PRESSURE)
-    assert shrunk is not None
-    back = grown(shrunk.answer, 8, 0.2, [shrunk.data()])
-    assert back is not None
-    assert (back.remedy, back.restarts) == ("grow", False)
-    assert int(str(back.change["training.micro_batch"])) > int(str(shrunk.change["training.micro_batch"]))
-    assert grown(shrunk.answer, 8, 0.8, [shrunk.data()]) is None
-    assert grown(filled(SMALL), 8, 0.1) is None
-    grew = [back.data()] * 2
-    assert grown(shrunk.answer, 8, 0.2, grew) is None
-    failed = {"trouble": "out_of_memory", "before": {"training.micro_batch": back.change["training.micro_batch"]}}
-    assert grown(shrunk.answer, 8, 0.2, [failed]) is None
-
-
 def test_a_lost_device_leaves_as_many_as_divide_the_batch_then_the_processor() -> None:
     step = next_step(filled(MANY), LOST)
     assert step is not None
@@ -151,12 +128,12 @@ def test_memory_of_the_machine_is_not_saved_on_its_devices() -> None:
 
 
 @settings(max_examples=15, deadline=None)
-@given(st.sampled_from([MEMORY, PRESSURE, LOST, UNSTABLE]), st.integers(0, 4), st.sampled_from([SMALL, MANY]))
+@given(st.sampled_from([MEMORY, LOST, UNSTABLE]), st.integers(0, 4), st.sampled_from([SMALL, MANY]))
 def test_every_step_can_be_told_as_plain_data_and_made_by_an_edit(failure: Failure, restarts: int, text: str) -> None:
-    step = next_step(filled(text), failure, [{"restarts": True}] * restarts)
+    step = next_step(filled(text), failure, [{}] * restarts)
     if step is None:
         return
-    assert restarts < 3 or failure is PRESSURE
+    assert restarts < 3
     assert set(step.change) == set(step.before)
     assert all(step.plan.value(path) == value for path, value in step.change.items())
     assert step.data()["reason"] == step.reason

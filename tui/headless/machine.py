@@ -242,7 +242,7 @@ def _warning_lines(entry: ModePlan) -> list[str]:
 def _comment(entry: ModePlan, machine: Machine | None) -> str:
     from capacity_tui.tui.headless.machine_report import settings_comment
 
-    reasons = [f"{field}: {reason}" for field, reason in entry.reasons.items()]
+    reasons = [f"{field}: {reason}" for field, reason in {**entry.reasons, **entry.running}.items()]
     warnings = [f"Warning: {text}" for text in _warning_lines(entry)]
     return "\n".join([f"Configuration {entry.mode.id}.", *reasons, *warnings, *settings_comment(entry, machine)])
 

@@ -12,7 +12,7 @@ from capacity_tui.engine.catalog.rows.failures import FailureKind, FailureSign, 
 from capacity_tui.engine.observe.command import BY_SIGNAL
 
 Trouble: TypeAlias = FailureKind | Literal["memory_pressure"]
-"""What a step is taken against: a failure, or memory that is nearly full while the run goes on."""
+"""What a step is taken against: a failure, or memory of which a trainer says that it is nearly full."""
 LONGEST_TAIL = 64 * 1024
 """Characters of a run's last output that are looked at."""
 _LONGEST_EVIDENCE = 300
@@ -20,7 +20,6 @@ _OF_ALARMS: Mapping[str, Trouble] = {
     "not_finite": "unstable",
     "divergence": "unstable",
     "stall": "hang",
-    "memory_full": "memory_pressure",
 }
 
 
@@ -96,8 +95,7 @@ def failure_of_alarm(kind: str, name: str, where: str, detail: str) -> Failure |
     if trouble is None:
         return None
     device = re.fullmatch(r"GPU (\d+)", where)
-    memory = "" if trouble != "memory_pressure" else "device" if device else "host"
-    return Failure(trouble, name, memory, detail, int(device[1]) if device else None)
+    return Failure(trouble, name, evidence=detail, device=int(device[1]) if device else None)
 
 
 def _signal_of(exit_code: int | None) -> int | None:

@@ -16,19 +16,15 @@ from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.observe.guard.failures import Failure
 from capacity_tui.engine.observe.guard.step import Step, Taken, restarts_of
 from capacity_tui.engine.plan.all_fields import all_fields
-from capacity_tui.engine.units import format_bytes, format_percent
+from capacity_tui.engine.units import format_bytes
 
 if TYPE_CHECKING:
     from capacity_tui.engine.machine.machine import Machine
 
 LEAST_SAVED = 0.05
 """Share of the estimated memory that a step has to save, so that it is worth a restart."""
-GROWN_BELOW = 0.9
-"""Share of what the plan calls full that a larger micro-batch must stay below: between both, nothing moves."""
-MOST_GROWN = 2
-"""How often one micro-batch is grown back to at most."""
 RESERVED, HOST, STEP = "memory.reserved_bytes", "memory.host_bytes", "computation.step_seconds"
-MICRO_BATCH, GLOBAL_BATCH = "training.micro_batch", "training.global_batch"
+GLOBAL_BATCH = "training.global_batch"
 # Remedies of the plan by the pieces of advice that have the same change.
 _ADVICE: Mapping[str, str] = {
     "micro_batch": "smaller_micro_batch",
@@ -60,11 +56,10 @@ def next_step(
     """
     recovery, facts = answer.plan.recovery, catalog or load_catalog()
     most = recovery.max_restarts if isinstance(recovery.max_restarts, int) else 0
-    is_live = failure.kind == "memory_pressure"
-    if not is_live and restarts_of(taken) >= most:
+    if restarts_of(taken) >= most:
         return None
     case = EstimatedPlan(answer.plan, answer.resolved, answer.estimate, facts, machine)
-    if failure.kind in ("out_of_memory", "memory_pressure"):
+    if failure.kind == "out_of_memory":
         return _less_memory(case, failure)
     if failure.kind == "device_lost":
         return _fewer_devices(case, failure)
@@ -76,64 +71,19 @@ def next_step(
     return None
 
 
-def grown(
-    answer: Answer, wanted: int, used_share: float, taken: Taken = (), catalog: Catalog | None = None
-) -> Step | None:
-    """Return the step back to a larger micro-batch where memory has become free; None where it has not.
-
-    A micro-batch that ended out of memory is not tried again, and none more often than twice.
-
-    Args:
-        answer: the plan as the run has it, filled in and estimated.
-        wanted: the micro-batch that the run began with.
-        used_share: share of the device's memory that is used at the peak of a step.
-        taken: steps of this run so far.
-        catalog: facts.
-    """
-    now, full_from = answer.plan.training.micro_batch, answer.plan.watch.memory_share
-    if not isinstance(now, int) or not isinstance(full_from, float) or now >= wanted:
-        return None
-    case = EstimatedPlan(answer.plan, answer.resolved, answer.estimate, catalog or load_catalog())
-    trial = _whole_steps(case, {MICRO_BATCH: min(2 * now, wanted)})
-    if trial is None:
-        return None
-    larger = trial.resolved.plan.training.micro_batch
-    failed = [step for step in taken if step.get("trouble") == "out_of_memory"]
-    if any(_micro_batch(step, "before") == larger for step in failed):
-        return None
-    if (
-        sum(1 for step in taken if step.get("remedy") == "grow" and _micro_batch(step, "change") == larger)
-        >= MOST_GROWN
-    ):
-        return None
-    expected = used_share * _figure(trial.estimate, RESERVED) / _figure(answer.estimate, RESERVED)
-    if expected > full_from * GROWN_BELOW:
-        return None
-    why = f"{format_percent(used_share)} of memory is used, {format_percent(expected)} are expected then"
-    return _step(case, Failure("memory_pressure", why), "grow", trial, restarts=False)
-
-
-def _micro_batch(step: Mapping[str, object], where: str) -> object:
-    values = step.get(where)
-    return values.get(MICRO_BATCH) if isinstance(values, Mapping) else None
-
-
 def _less_memory(case: EstimatedPlan, failure: Failure) -> Step | None:
     """Return the first remedy of the plan's that saves enough; of one whose values all save too little, the most."""
     wanted = case.plan.recovery.out_of_memory
-    is_live = failure.kind == "memory_pressure"
     on_host = failure.where == "host" and case.resolved.cluster.device.kind != "cpu"
     key = HOST if on_host else RESERVED
     before, most = _figure(case.estimate, key), _room(case, key)
     for remedy in () if wanted == "auto" else wanted:
-        if is_live and remedy != "micro_batch":
-            continue
         changes = _of_host(case, remedy) if on_host else _changes(case, remedy)
         trials = [trial for change in changes if (trial := _whole_steps(case, change)) is not None]
         saving = [trial for trial in trials if _figure(trial.estimate, key) <= before * (1.0 - LEAST_SAVED)]
         if saving:
             enough = next((trial for trial in saving if _figure(trial.estimate, key) <= most), saving[-1])
-            return _step(case, failure, remedy, enough, restarts=not is_live, of=key)
+            return _step(case, failure, remedy, enough, of=key)
     return None
 
 
@@ -220,7 +170,6 @@ def _step(
     remedy: str,
     trial: Trial,
     *,
-    restarts: bool = True,
     is_before: bool = False,
     environment: Mapping[str, str] | None = None,
     of: str = RESERVED,
@@ -241,7 +190,6 @@ def _step(
         figures,
         "before" if is_before else "newest",
         environment or {},
-        restarts,
     )
 
 

@@ -21,7 +21,7 @@ class Step:
 
     Attributes:
         trouble: against what it is taken.
-        remedy: what it does: a remedy of the plan's, ``fewer``, ``accumulate``, ``restart`` or ``grow``.
+        remedy: what it does: a remedy of the plan's, ``fewer``, ``accumulate`` or ``restart``.
         change: new values by plan key; empty where the plan stays.
         before: the values they had.
         answer: the changed plan, estimated.
@@ -29,7 +29,6 @@ class Step:
         figures: result keys with what they were estimated at before and after.
         checkpoint: which one to go on from, the newest or the one before.
         environment: variables that let the command have fewer devices.
-        restarts: whether the run has to be started again for it.
     """
 
     trouble: Trouble
@@ -41,7 +40,6 @@ class Step:
     figures: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     checkpoint: Checkpoint = "newest"
     environment: Mapping[str, str] = field(default_factory=dict)
-    restarts: bool = True
 
     @property
     def plan(self) -> Plan:
@@ -59,10 +57,9 @@ class Step:
             "figures": {key: {"before": before, "after": after} for key, (before, after) in self.figures.items()},
             "checkpoint": self.checkpoint,
             "environment": dict(self.environment),
-            "restarts": self.restarts,
         }
 
 
 def restarts_of(taken: Taken) -> int:
-    """Return how often a run was started again."""
-    return sum(1 for step in taken if step.get("restarts") is True)
+    """Return how often a run was started again: once for each step."""
+    return len(taken)

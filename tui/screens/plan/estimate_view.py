@@ -104,12 +104,12 @@ def setting_reason(filled: ModePlan, mode: str, key: str) -> ExplanationText | N
     if key.startswith(_SHARE):
         share = _share(filled.told, key)
         return None if share is None else _share_explained(share, filled, mode, key)
-    if key.partition(".")[0] not in {"training", "parallelism", "inference", "model"}:
+    if key.partition(".")[0] not in {"training", "parallelism", "inference", "model", "watch", "recovery"}:
         return None
     if key in ROOM:
         return _room_explained(filled, mode, key)
     given = "the plan says so"
-    why = filled.reasons.get(key, given)
+    why = {**filled.running, **filled.reasons}.get(key, given)
     value = filled.plan.value(key)
     return ExplanationText(
         key=key,
