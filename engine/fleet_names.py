@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from capacity_tui.engine.estimate.data.prices import DataPrice as DataPrice
+from capacity_tui.engine.estimate.data.prices import holding_price as holding_price
+from capacity_tui.engine.estimate.data.prices import moving_price as moving_price
 from capacity_tui.engine.fleet.checking import check_fleet_files as check_fleet_files
 from capacity_tui.engine.fleet.migration import alternative as _fleet_migration_alternative
 from capacity_tui.engine.fleet.migration.alternative import Alternative as Alternative
@@ -20,9 +23,6 @@ from capacity_tui.engine.fleet.migration.question import JOB_KINDS as JOB_KINDS
 from capacity_tui.engine.fleet.migration.question import JobKind as JobKind
 from capacity_tui.engine.fleet.migration.question import MigrationQuestion as MigrationQuestion
 from capacity_tui.engine.fleet.migration.question import job_kind_of as job_kind_of
-from capacity_tui.engine.fleet.prices.data_prices import DataPrice as DataPrice
-from capacity_tui.engine.fleet.prices.data_prices import holding_price as holding_price
-from capacity_tui.engine.fleet.prices.data_prices import moving_price as moving_price
 from capacity_tui.engine.fleet.prices.price_feed import refresh_prices as refresh_prices
 from capacity_tui.engine.fleet.prices.price_list import ListedPrices as ListedPrices
 from capacity_tui.engine.fleet.prices.price_list import price_list as price_list

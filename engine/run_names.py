@@ -99,6 +99,9 @@ from capacity_tui.engine.storage.patterns import PatternStorage as PatternStorag
 from capacity_tui.engine.storage.patterns import pattern_storage as pattern_storage
 from capacity_tui.engine.storage.question import Known as _Known
 from capacity_tui.engine.storage.question import PatternQuestion as PatternQuestion
+from capacity_tui.engine.storage.training.phases import phase_plans as phase_plans
+from capacity_tui.engine.storage.training.storage_plan import StoragePlan as StoragePlan
+from capacity_tui.engine.storage.training.storage_plan import storage_plan as storage_plan
 from capacity_tui.engine.storage.zipf import expected_distinct as expected_distinct
 from capacity_tui.engine.storage.zipf import frequency_at_rank as frequency_at_rank
 

@@ -19,8 +19,8 @@ from capacity_tui.engine.choose.search.search import search
 from capacity_tui.engine.choose.space.grid import Axis, powers_of_two
 from capacity_tui.engine.cluster.pricing import instances_for
 from capacity_tui.engine.errors import PlanError
+from capacity_tui.engine.estimate.data.prices import block_storage_usd
 from capacity_tui.engine.fleet.database import Database, database_for
-from capacity_tui.engine.fleet.prices.data_prices import block_storage_usd
 from capacity_tui.engine.models.families import family_of
 from capacity_tui.engine.numeric import Number, mean
 from capacity_tui.engine.plan.edit import with_values

@@ -25,6 +25,7 @@ class DataFormat(Row):
     decoded_mb_per_core: PositiveFloat | None = Field(
         None, description="MB as stored that one processor core makes ready in a second; none needs no work"
     )
+    made_from: str | None = Field(None, description="format that it is made from before the training begins")
     any_order: bool = Field(description="samples are read in any order, not only one shard after another")
 
     @model_validator(mode="after")
@@ -42,3 +43,4 @@ class StorageTier(Row):
     disk_kind: str | None = Field(None, description="kind of disk that detection finds")
     read_gbs: PositiveFloat = Field(description="GB/s that a node reads in order")
     any_order_gbs: PositiveFloat = Field(description="GB/s that a node reads in any order, sample by sample")
+    write_gbs: PositiveFloat | None = Field(None, description="GB/s that a node writes; none where nothing is written")

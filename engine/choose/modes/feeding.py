@@ -224,10 +224,11 @@ def _phases(here: Fed) -> _Choice:
     if here.resolved.shape is None or here.content.holds != "tokens" or short < _LEAST_LENGTH:
         yield "phases", (), "one phase: sequences are as short as they get"
         return
-    batch = here.plan.training.global_batch
     changes: dict[str, SpecValue] = {"training.seq_len": short}
-    if isinstance(batch, int):
-        changes["training.global_batch"] = batch * length // short
+    for name in ("micro_batch", "global_batch"):
+        batch = getattr(here.plan.training, name)
+        if isinstance(batch, int):  # as many tokens as before
+            changes[f"training.{name}"] = batch * length // short
     phases = (
         DataPhase(name=PHASES[0], share=first, changes=changes),
         DataPhase(name=PHASES[1], share=round(1.0 - first, 6)),

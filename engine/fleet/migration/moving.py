@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from capacity_tui.engine.estimate.data.prices import Place, moving_price
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.fleet.assumptions import assumed
 from capacity_tui.engine.fleet.migration.alternative import MovePart
 from capacity_tui.engine.fleet.migration.changes import is_same_place
 from capacity_tui.engine.fleet.migration.months import month_usd
 from capacity_tui.engine.fleet.migration.question import SERVED, MigrationQuestion
-from capacity_tui.engine.fleet.prices.data_prices import Place, moving_price
 from capacity_tui.engine.numeric import Number, mean
 from capacity_tui.engine.units import GIGA, HOUR_SECONDS, format_bytes
 

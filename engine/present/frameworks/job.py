@@ -107,6 +107,18 @@ class Job:
         return self.micro_batch * self.accumulation * self.data_parallel
 
     @property
+    def loader_workers(self) -> int | None:
+        """Loader processes of each device; None where the plan leaves them open."""
+        workers = self.plan.data.workers
+        return workers if isinstance(workers, int) else None
+
+    @property
+    def prefetched(self) -> int | None:
+        """Batches that each of them keeps ready; None where there are none, or the plan leaves that open."""
+        prefetch = self.plan.data.prefetch
+        return prefetch if isinstance(prefetch, int) and prefetch and self.loader_workers else None
+
+    @property
     def zero(self) -> int:
         """Sharding stage."""
         return int(self.parallel.zero or 0)
@@ -188,6 +200,17 @@ def length_remarks(job: Job) -> Iterator[str]:
         yield "documents: attention stops at their ends only where the data loader tells it where they are"
     if job.steps is None:
         yield "the plan gives no length: set the number of steps"
+
+
+def data_remarks(job: Job) -> Iterator[str]:
+    """Yield what the plan says of its data and the file does not."""
+    data = job.plan.data
+    if data.source == "streaming":
+        buffer = data.shuffle_buffer
+        shuffled = f".shuffle(buffer_size={buffer})" if isinstance(buffer, int) and buffer else ""
+        yield f"the data are streamed: load_dataset(..., streaming=True){shuffled}"
+    if data.phases:
+        yield "phases: the plan has several, this file is for one; storage plan tells them"
 
 
 def rate_remarks(job: Job) -> Iterator[str]:

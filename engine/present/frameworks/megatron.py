@@ -12,6 +12,7 @@ from capacity_tui.engine.plan.imports.tools import tool
 from capacity_tui.engine.plan.layout_rules import EQUAL_STAGES
 from capacity_tui.engine.present.frameworks.job import (
     Job,
+    data_remarks,
     kernel_remarks,
     layout_remarks,
     length_remarks,
@@ -70,6 +71,8 @@ def _batch(job: Job) -> Arguments:
     if job.save_steps is not None:
         yield "--save", "checkpoints"
         yield "--save-interval", str(job.save_steps)
+    if job.loader_workers is not None:
+        yield "--num-workers", str(job.loader_workers)
 
 
 def _parallelism(job: Job) -> Arguments:
@@ -163,6 +166,7 @@ def _remarks(job: Job) -> Iterator[str]:
     yield from rate_remarks(job)
     yield from kernel_remarks(job)
     yield "the data: --mock-data stands for --data-path"
+    yield from data_remarks(job)
     yield from model_remarks(job)
     training, parallel = job.training, job.parallel
     if job.framework == "nemo":

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from capacity_tui.engine.plan.imports.tools import tool
 from capacity_tui.engine.present.frameworks.job import (
     Job,
+    data_remarks,
     kernel_remarks,
     layout_remarks,
     length_remarks,
@@ -43,6 +44,7 @@ def _sections(job: Job) -> dict[str, dict[str, object]]:
         "model": model,
         "optimizer": optimizer,
         "training": _training(job),
+        **_loader(job),
         "parallelism": _parallelism(job),
         "activation_checkpoint": _checkpointing(job.training.checkpointing),
         "compile": {"enable": job.training.compile},
@@ -74,6 +76,14 @@ def _training(job: Job) -> dict[str, object]:
         "enable_cpu_offload": job.parallel.offload in {"optimizer", "parameters"},
     }
     return section if job.steps is None else section | {"steps": job.steps}
+
+
+def _loader(job: Job) -> dict[str, dict[str, object]]:
+    """Return the table about the data loader; none where the plan leaves it open."""
+    if job.loader_workers is None:
+        return {}
+    prefetch = {} if job.prefetched is None else {"prefetch_factor": job.prefetched}
+    return {"training.dataloader": {"num_workers": job.loader_workers, **prefetch}}
 
 
 def _multiplied_in(job: Job) -> str:
@@ -123,6 +133,7 @@ def _remarks(job: Job) -> Iterator[str]:
     yield from rate_remarks(job)
     yield from kernel_remarks(job)
     yield "training.dataset: name your data"
+    yield from data_remarks(job)
     if job.zero == 1:
         yield "ZeRO stage 1: torchtitan shards gradients too (stage 2 is written)"
     if job.precision not in _words("training.mixed_precision_param"):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from capacity_tui.engine.plan.imports.tools import tool
 from capacity_tui.engine.present.frameworks.accelerate import backend, recomputes_layers
-from capacity_tui.engine.present.frameworks.job import Job, kernel_remarks, length_remarks, rate_remarks
+from capacity_tui.engine.present.frameworks.job import Job, data_remarks, kernel_remarks, length_remarks, rate_remarks
 from capacity_tui.engine.present.frameworks.text import as_yaml
 
 FILE = "training_arguments.yaml"
@@ -54,6 +54,16 @@ def settings(job: Job) -> dict[str, object]:
         data |= {"save_strategy": "steps", "save_steps": job.save_steps}
     if training.learning_rate is not None:
         data["learning_rate"] = training.learning_rate
+    return data | loader(job)
+
+
+def loader(job: Job) -> dict[str, object]:
+    """Return the workers of the data loader under the names that tools around the Trainer share."""
+    data: dict[str, object] = {}
+    if job.loader_workers is not None:
+        data["dataloader_num_workers"] = job.loader_workers
+    if job.prefetched is not None:
+        data["dataloader_prefetch_factor"] = job.prefetched
     return data
 
 
@@ -72,6 +82,7 @@ def loop_remarks(job: Job) -> Iterator[str]:
     """Yield what settings of this kind do not say of the loop, whoever reads them."""
     training = job.training
     yield from length_remarks(job)
+    yield from data_remarks(job)
     if training.optimizer not in optimizers():
         yield f"the optimizer {training.optimizer}: hand one to the Trainer"
     if training.checkpointing not in {"none", "full"}:

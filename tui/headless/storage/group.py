@@ -6,7 +6,7 @@ import click
 
 from capacity_tui.tui.headless.lazy import LazyGroup, homes_of
 
-_HOMES = homes_of(__package__ or "", {"bench": "bench", "estimate": "estimate", "fit": "fit"})
+_HOMES = homes_of(__package__ or "", {"bench": "bench", "estimate": "estimate", "fit": "fit", "plan": "plan"})
 
 
 @click.group(cls=LazyGroup, homes=_HOMES)

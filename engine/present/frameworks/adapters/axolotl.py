@@ -45,7 +45,7 @@ def axolotl_config(job: Job, adapter: LowRank) -> str:
         data["activation_offloading"] = True
     if training.loss == "fused":
         data |= {"plugins": [_LIGER], "liger_fused_linear_cross_entropy": True}
-    return as_yaml(_heading(job), list(_remarks(job, adapter)), data | _spread(job))
+    return as_yaml(_heading(job), list(_remarks(job, adapter)), data | trainer.loader(job) | _spread(job))
 
 
 def _packs(job: Job) -> bool:

@@ -1,0 +1,246 @@
+"""What a training keeps and moves, as plain data and as lines and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from capacity_tui.engine.numeric import Number, mean
+from capacity_tui.engine.present.as_builtins import to_builtins
+from capacity_tui.engine.present.parts import Part, TextPart, table_part
+from capacity_tui.engine.storage.training.storage_plan import StoragePlan
+from capacity_tui.engine.units import (
+    GIGA,
+    PERCENT,
+    format_bandwidth,
+    format_bytes,
+    format_count,
+    format_money,
+    format_percent,
+    format_seconds,
+)
+
+UNKNOWN = "n/a"
+
+
+def storage_plan_as_dict(found: StoragePlan) -> dict[str, object]:
+    """Return it as plain data, under the names that scripts rely on: bytes and seconds, rates in GB/s."""
+    supply, plan, checkpoints, memory = found.supply, found.answer.plan, found.checkpoints, found.memory
+    data: dict[str, object] = {
+        "data": plan.data.model_dump(mode="json"),
+        "dataset": {
+            "format": supply.format.id,
+            "counted": found.content.holds,
+            "units": supply.units,
+            "bytes_per_unit": supply.unit_bytes,
+            "bytes": supply.bytes,
+            "epochs": supply.epochs,
+            "shuffled": shuffling(found),
+        },
+        "input": {
+            "reading_seconds": found.arrival.reading_seconds,
+            "decoding_seconds": found.arrival.decoding_seconds,
+            "working_seconds": found.arrival.working_seconds,
+            "waiting_seconds": found.arrival.waiting_seconds,
+            "slower": found.arrival.slower,
+            "workers": supply.workers,
+            "cores_per_device": supply.cores,
+        },
+        "checkpoints": {
+            "bytes": checkpoints.bytes,
+            "kept": checkpoints.kept,
+            "kept_bytes": checkpoints.kept_bytes,
+            "tier": checkpoints.tier.id,
+            "save_seconds": checkpoints.save_seconds,
+            "seconds_between_failures": checkpoints.failure_seconds,
+            "best_interval_seconds": checkpoints.best_interval_seconds,
+            "interval_seconds": checkpoints.interval_seconds,
+            "count": checkpoints.count,
+            "stall_percent": PERCENT * checkpoints.stall_share,
+            "lost_percent": PERCENT * checkpoints.lost_share,
+        },
+        "caches": [
+            {
+                "cache": each.tier.cache,
+                "tier": each.tier.id,
+                "room_bytes": each.room,
+                "holds": _holds(found, each.room),
+                "pass_seconds": each.pass_seconds,
+            }
+            for each in found.caches
+        ],
+        "streaming": {
+            "needed_gbs": found.sources[0].needed / GIGA,
+            "sources": [
+                {
+                    "source": each.tier.place,
+                    "tier": each.tier.id,
+                    "gbs": each.bandwidth / GIGA,
+                    "enough": each.is_enough,
+                    "copy_seconds": each.copy_seconds,
+                }
+                for each in found.sources
+            ],
+            "egress": found.egress,
+        },
+        "host_memory": {
+            "workers": memory.workers,
+            "prefetched": memory.prefetched,
+            "pinned": memory.pinned,
+            "shuffle_buffer": memory.shuffle_buffer,
+            "cache": memory.cache,
+            "offloaded": memory.offloaded,
+            "total": memory.total,
+            "capacity": memory.capacity,
+            "fits": memory.fits,
+        },
+        "temporary_space": found.temporary,
+        "disk_bytes": disk_bytes(found),
+        "token_budget": {
+            "job": found.budget.job,
+            "unique": found.budget.unique,
+            "in_memory": found.budget.in_memory,
+            "on_disk": found.budget.on_disk,
+            "repeats": found.budget.repeats,
+            "worthwhile_on_disk": found.budget.worthwhile,
+        },
+        "phases": [
+            {
+                "name": each.phase.name,
+                "share": each.phase.share,
+                "changes": each.phase.changes,
+                "tokens": each.tokens,
+                "step_seconds": each.step_seconds,
+                "seconds": each.seconds,
+                "fits": each.fits,
+            }
+            for each in found.phases
+        ],
+        "why": {path: why for path, why in found.answer.estimate.basis.running.items() if path.startswith("data.")},
+        "assumed": supply.assumed,
+    }
+    return {key: to_builtins(value) for key, value in data.items()}
+
+
+def storage_plan_parts(found: StoragePlan) -> Iterator[Part]:
+    """Yield what a training keeps and moves: data, input, checkpoints, sources, caches, main memory, phases."""
+    supply, arrival, checkpoints = found.supply, found.arrival, found.checkpoints
+    counted = found.content.holds
+    size = _bytes(supply.bytes)
+    many = UNKNOWN if supply.units is None else format_count(mean(supply.units))
+    yield TextPart(f"{supply.format.name}: {size} for {many} {counted}, {shuffling(found)}", "strong")
+    waiting = (
+        f"devices wait {format_seconds(arrival.waiting_seconds)} for them"
+        if arrival.waiting_seconds
+        else ("devices never wait for them")
+    )
+    each = f"{format_seconds(arrival.reading_seconds)} reading, {format_seconds(arrival.decoding_seconds)} decoding"
+    yield TextPart(f"A step of {format_seconds(arrival.working_seconds)}: {each}; {waiting}")
+    every = f"every {format_seconds(checkpoints.interval_seconds)}"
+    best = f"{format_seconds(checkpoints.best_interval_seconds)} loses least"
+    stall = f"{format_percent(checkpoints.stall_share, 2)} of the time"
+    yield TextPart(
+        f"Checkpoints: {checkpoints.kept} of {format_bytes(checkpoints.bytes)} on {checkpoints.tier.name}, "
+        f"{every} ({best}), saved in {format_seconds(checkpoints.save_seconds)}: {stall}"
+    )
+    yield TextPart(f"On disk: {format_bytes(disk_bytes(found))}, of which {_temporary(found)} only for a while")
+    yield TextPart()
+    heads = ("source", "a node reads", "it takes", "enough", "copied first in")
+    yield table_part(heads, (
+        (
+            each.tier.name,
+            format_bandwidth(each.bandwidth),
+            format_bandwidth(each.needed),
+            "yes" if each.is_enough else "no",
+            "" if each.copy_seconds is None else format_seconds(each.copy_seconds),
+        )
+        for each in found.sources
+    ), right=(1, 2, 4))  # fmt: skip
+    if found.egress:
+        yield TextPart()
+        yield table_part(("leaving", "copied once", "streamed", "price"), (
+            (each.provider, format_money(each.usd_once), format_money(each.usd_streamed), each.words)
+            for each in found.egress
+        ), right=(1, 2))  # fmt: skip
+    yield TextPart()
+    yield table_part(("cache of a node", "room", "holds the data", "one pass"), (
+        (each.tier.name, _bytes(each.room), _yes(_holds(found, each.room)), _seconds(each.pass_seconds))
+        for each in found.caches
+    ), right=(1, 3))  # fmt: skip
+    yield TextPart()
+    yield table_part(("main memory of a node", "bytes"), _memory_rows(found), right=(1,))
+    if found.phases:
+        yield TextPart()
+        yield table_part(("phase", "tokens", "step", "takes", "fits", "changes"), (
+            (
+                each.phase.name,
+                format_count(each.tokens),
+                format_seconds(each.step_seconds),
+                format_seconds(each.seconds),
+                _yes(each.fits),
+                " ".join(f"{key}={value}" for key, value in each.phase.changes.items()),
+            )
+            for each in found.phases
+        ), right=(1, 2, 3))  # fmt: skip
+    yield TextPart()
+    yield from (TextPart(line, "quiet") for line in _budget_lines(found))
+    yield from (TextPart(f"assumed: {line}", "quiet") for line in supply.assumed)
+
+
+def shuffling(found: StoragePlan) -> str:
+    """Say among how many samples the next one is drawn."""
+    buffer = found.answer.plan.data.shuffle_buffer
+    if buffer == 0:
+        return "shuffled as a whole"
+    return "shuffled in a buffer" if buffer == "auto" else f"shuffled in a buffer of {format_count(float(buffer))}"
+
+
+def disk_bytes(found: StoragePlan) -> float:
+    """Return the bytes of disk that a training takes at its height: data where they are kept there, checkpoints."""
+    here = found.supply.tier.place == "local" or found.answer.plan.data.cache in ("nvme", "disk")
+    data = mean(found.supply.bytes or 0.0) if here else 0.0
+    source = found.temporary.get("source_data", 0.0)
+    return data + source + found.checkpoints.kept_bytes
+
+
+def _temporary(found: StoragePlan) -> str:
+    return format_bytes(sum(found.temporary.values()))
+
+
+def _memory_rows(found: StoragePlan) -> Iterator[tuple[str, str]]:
+    memory = found.memory
+    parts = {
+        "loader workers": memory.workers,
+        "batches read ahead": memory.prefetched,
+        "pinned batches": memory.pinned,
+        "shuffle buffer": memory.shuffle_buffer,
+        "cache of the data": memory.cache,
+        "offloaded by the training": memory.offloaded,
+    }
+    yield from ((name, format_bytes(size)) for name, size in parts.items() if size)
+    yield "together", f"{format_bytes(memory.total)} of {_bytes(memory.capacity)}"
+
+
+def _budget_lines(found: StoragePlan) -> Iterator[str]:
+    budget, counted = found.budget, found.content.holds
+    if budget.in_memory is not None:
+        yield f"Main memory of a node holds {format_count(budget.in_memory)} {counted} in this format."
+    if budget.on_disk is not None and budget.worthwhile is not None:
+        room, worth = format_count(budget.on_disk), format_count(budget.worthwhile)
+        yield f"The disk has room for {room} {counted}: enough for {worth}, {budget.repeats:g} passes being worthwhile."
+
+
+def _holds(found: StoragePlan, room: float | None) -> bool | None:
+    size = found.supply.bytes
+    return None if room is None or size is None else mean(size) <= room
+
+
+def _bytes(size: Number | None) -> str:
+    return UNKNOWN if size is None else format_bytes(mean(size))
+
+
+def _seconds(seconds: float | None) -> str:
+    return UNKNOWN if seconds is None else format_seconds(seconds)
+
+
+def _yes(value: bool | None) -> str:
+    return UNKNOWN if value is None else "yes" if value else "no"

@@ -1,0 +1,1 @@
+"""What a training keeps and moves: data, checkpoints, caches, main memory."""

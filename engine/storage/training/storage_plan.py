@@ -1,0 +1,274 @@
+"""What a training keeps and moves: its data set, checkpoints, caches, main memory, and how its data arrive."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from capacity_tui.engine.catalog import Catalog, load_catalog
+from capacity_tui.engine.catalog.rows.data import StorageTier
+from capacity_tui.engine.choose.modes.feeding import STREAMING, content_of, taken_per_second
+from capacity_tui.engine.errors import Place, PlanError
+from capacity_tui.engine.estimate.data.content import Content
+from capacity_tui.engine.estimate.data.prices import Place as DataPlace
+from capacity_tui.engine.estimate.data.prices import moving_price
+from capacity_tui.engine.estimate.data.rates import input_seconds
+from capacity_tui.engine.estimate.data.supply import LOCAL, Supply, stored_bytes, supply_of, tier_bandwidth, tier_of
+from capacity_tui.engine.estimate.estimate import Answer
+from capacity_tui.engine.numeric import mean
+from capacity_tui.engine.storage.training.checkpoints import Checkpoints, checkpoints_of
+from capacity_tui.engine.storage.training.host_memory import HostMemory, host_memory_of
+from capacity_tui.engine.storage.training.phases import PhaseEstimate, phase_estimates
+from capacity_tui.engine.units import GIGA
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.machine.machine import Machine
+
+REPEATS = "repeats-as-good-as-new"
+ELSEWHERE = "another provider"
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """How the data of one step arrive, beside the work of the devices.
+
+    Attributes:
+        reading_seconds, decoding_seconds: in which they are read, and decoded.
+        working_seconds: in which the devices work on them.
+        waiting_seconds: in which they wait for data.
+    """
+
+    reading_seconds: float
+    decoding_seconds: float
+    working_seconds: float
+    waiting_seconds: float
+
+    @property
+    def slower(self) -> str:
+        """What of reading and decoding takes longer."""
+        return "reading" if self.reading_seconds >= self.decoding_seconds else "decoding"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceChoice:
+    """One place that the data may be read from.
+
+    Attributes:
+        tier: what is read.
+        bandwidth: bytes a second that a node reads of this format.
+        needed: bytes a second that a node takes.
+        copy_seconds: seconds until all data are on the disks of the nodes; None where none are copied.
+    """
+
+    tier: StorageTier
+    bandwidth: float
+    needed: float
+    copy_seconds: float | None
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether devices need not wait for it."""
+        return self.bandwidth >= self.needed
+
+
+@dataclass(frozen=True, slots=True)
+class Egress:
+    """What a provider takes for data that leave it; data that come in are free.
+
+    Attributes:
+        provider: who holds them.
+        usd_once: for one copy of all of them, USD.
+        usd_streamed: for every pass that no cache spares, USD.
+        words: which price, of which day.
+    """
+
+    provider: str
+    usd_once: float
+    usd_streamed: float
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class CacheChoice:
+    """One cache of the data set on each node.
+
+    Attributes:
+        tier: what it lies in.
+        room: bytes there are for it; None where unknown.
+        pass_seconds: seconds in which one pass through the data is read from it; None where their size is open.
+    """
+
+    tier: StorageTier
+    room: float | None
+    pass_seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class TokenBudget:
+    """How many tokens or samples memory, disk and job have room for.
+
+    Attributes:
+        job: those that the job works through; None where its length is open.
+        unique: those of the data set, likewise.
+        in_memory: those that main memory of a node holds in this format; None where its size is unknown.
+        on_disk: those that its disk has room for, likewise.
+        repeats: passes up to which data seen again teach almost as much as new ones.
+    """
+
+    job: float | None
+    unique: float | None
+    in_memory: float | None
+    on_disk: float | None
+    repeats: float
+
+    @property
+    def worthwhile(self) -> float | None:
+        """What is worth training on with data that lie on the disk; None where its room is unknown."""
+        return None if self.on_disk is None else self.on_disk * self.repeats
+
+
+@dataclass(frozen=True, slots=True)
+class StoragePlan:
+    """What a training keeps and moves.
+
+    Attributes:
+        answer: the training.
+        content: what its data are made of.
+        supply: how they arrive.
+        arrival: the same for one step.
+        checkpoints: what it saves of itself.
+        sources: places to read the data from, the plan's own first.
+        egress: what providers take for data that leave them, once and streamed.
+        caches: where they may be kept beside.
+        memory: main memory of a node.
+        temporary: bytes of disk for a while, by what they are for.
+        budget: what there is room for.
+        phases: its phases, one after the other; empty for one.
+    """
+
+    answer: Answer
+    content: Content
+    supply: Supply
+    arrival: Arrival
+    checkpoints: Checkpoints
+    sources: tuple[SourceChoice, ...]
+    egress: tuple[Egress, ...]
+    caches: tuple[CacheChoice, ...]
+    memory: HostMemory
+    temporary: Mapping[str, float]
+    budget: TokenBudget
+    phases: tuple[PhaseEstimate, ...] = ()
+
+
+def storage_plan(found: Answer, machine: Machine | None = None, catalog: Catalog | None = None) -> StoragePlan:
+    """Return what an estimated training keeps and moves.
+
+    Args:
+        found: the training, its data chosen.
+        machine: the detected machine, where the plan runs on it.
+        catalog: facts; the shipped ones with the user's own by default.
+
+    Raises:
+        PlanError: the plan trains nothing that reads data while it runs.
+        CapacityError: one of its phases cannot be.
+    """
+    facts = catalog or load_catalog()
+    content = content_of(found.resolved, facts)
+    if content is None:
+        hint = "give a plan that trains a transformer or a network"
+        raise PlanError("nothing is read while this runs", hint=hint, place=Place(field="task"))
+    supply = supply_of(found.plan, content, found.resolved.cluster, facts)
+    computation = found.estimate.computation
+    steps = None if computation.steps is None else mean(computation.steps)
+    seconds = None if steps is None else steps * mean(computation.step_seconds.value)
+    checkpoints = checkpoints_of(found, seconds, facts)
+    return StoragePlan(
+        answer=found,
+        content=content,
+        supply=supply,
+        arrival=_arrival(found, supply),
+        checkpoints=checkpoints,
+        sources=tuple(_sources(found, supply, facts)),
+        egress=tuple(_egress(supply, facts)),
+        caches=tuple(_caches(found, supply, facts)),
+        memory=host_memory_of(found, supply, content, facts),
+        temporary=dict(_temporary(supply, content, checkpoints, facts)),
+        budget=_budget(found, supply, steps, facts),
+        phases=phase_estimates(found, machine, facts),
+    )
+
+
+def _arrival(found: Answer, supply: Supply) -> Arrival:
+    units = mean(found.estimate.computation.units_per_step)
+    delivery, working = supply.delivery(units), units / taken_per_second(found.estimate)
+    waiting = mean(input_seconds(delivery.arriving, delivery.hidden, working))
+    return Arrival(mean(delivery.reading), mean(delivery.decoding), working, waiting)
+
+
+def _sources(found: Answer, supply: Supply, catalog: Catalog) -> Iterator[SourceChoice]:
+    """Yield the plan's own source, then the others."""
+    cluster, size = found.resolved.cluster, None if supply.bytes is None else mean(supply.bytes)
+    needed = taken_per_second(found.estimate) * mean(supply.unit_bytes) / mean(supply.nodes)
+    afar = tier_of(STREAMING, cluster, catalog)
+    places = dict.fromkeys(row.place for row in catalog.storage_tiers.values() if row.place is not None)
+    tiers = [supply.tier, *(tier_of(place, cluster, catalog) for place in places if place != supply.tier.place)]
+    for tier in tiers:
+        given = found.plan.data.read_gbs if tier is supply.tier else None
+        bandwidth = tier_bandwidth(tier, supply.format, cluster) if given is None else given * GIGA
+        # A copy reads shard after shard, whatever order the training reads them in later.
+        line = min(afar.read_gbs * GIGA, cluster.host.network or np.inf)
+        copy = size / line if tier.place == LOCAL and size is not None else None
+        yield SourceChoice(tier, bandwidth, needed, copy)
+
+
+def _egress(supply: Supply, catalog: Catalog) -> Iterator[Egress]:
+    """Yield what each provider takes for the data, as far as its prices are known and the data have a size."""
+    if supply.bytes is None:
+        return
+    size, passes = mean(supply.bytes) / GIGA, 1.0 if supply.cache is not None else mean(supply.epochs)
+    for provider in dict.fromkeys(row.provider for row in catalog.egress.values()):
+        once, streamed = (
+            moving_price(size * times, DataPlace(provider), DataPlace(ELSEWHERE), catalog) for times in (1.0, passes)
+        )
+        if once is not None and streamed is not None:
+            yield Egress(provider, mean(once.usd), mean(streamed.usd), once.words)
+
+
+def _caches(found: Answer, supply: Supply, catalog: Catalog) -> Iterator[CacheChoice]:
+    cluster = found.resolved.cluster
+    disk = tier_of(LOCAL, cluster, catalog)
+    memory = cluster.host_memory_bytes
+    for tier in catalog.storage_tiers.values():
+        if tier.cache is None or (tier.place == LOCAL and tier is not disk):
+            continue
+        room = cluster.host.disk_free_bytes
+        if tier.place is None:
+            room = None if memory is None else mean(memory) * mean(cluster.per_node)
+        bandwidth = tier_bandwidth(tier, supply.format, cluster)
+        whole = None if supply.bytes is None else mean(supply.bytes) / (mean(supply.nodes) * bandwidth)
+        yield CacheChoice(tier, room, whole)
+
+
+def _temporary(
+    supply: Supply, content: Content, checkpoints: Checkpoints, catalog: Catalog
+) -> Iterator[tuple[str, float]]:
+    """Yield what takes room on a disk for a while: what data are made from, and a checkpoint that is being written."""
+    made_from = supply.format.made_from
+    if made_from is not None and supply.units is not None:
+        yield "source_data", mean(supply.units) * mean(stored_bytes(catalog.data_formats[made_from], content))
+    yield "checkpoint_being_written", checkpoints.bytes
+
+
+def _budget(found: Answer, supply: Supply, steps: float | None, catalog: Catalog) -> TokenBudget:
+    cluster, each = found.resolved.cluster, mean(supply.unit_bytes)
+    memory, free = cluster.host_memory_bytes, cluster.host.disk_free_bytes
+    return TokenBudget(
+        job=None if steps is None else steps * mean(found.estimate.computation.units_per_step),
+        unique=None if supply.units is None else mean(supply.units),
+        in_memory=None if memory is None else mean(memory) * mean(cluster.per_node) / each,
+        on_disk=None if free is None else free / each,
+        repeats=catalog.assumptions[REPEATS].value,
+    )
