@@ -169,13 +169,18 @@ def _decided(measured: MeasuredSizes, laws: tuple[Judged, ...]) -> Choice:
 def _missing(measured: MeasuredSizes, chosen: Judged) -> Iterator[str]:
     """Yield what a decision lacks besides that no other law may be as likely."""
     count, least = len(measured.sizes), int(chosen_number("deciding_sizes"))
-    span, wanted = float(measured.sizes[-1] / measured.sizes[0]), chosen_number("deciding_span")
+    span = float(measured.sizes[-1] / measured.sizes[0])
+    wanted = chosen_number("constant_span" if chosen.fitted.law is CONSTANT else "deciding_span")
     if count < least:
         yield f"{count} sizes are too few, {least} at least"
     if span < wanted:
-        yield f"the largest size is only {span:.3g} times the smallest, {wanted:g} at least"
+        yield f"the largest size is only {span:.3g} times the smallest, {wanted:g} times at least{_hidden(chosen)}"
     if measured.measurements - chosen.fitted.law.coefficients <= 2:
         yield f"{measured.measurements} measurements are too few: measure each size again"
+
+
+def _hidden(chosen: Judged) -> str:
+    return ": what is steep may hide below the start" if chosen.fitted.law is CONSTANT else ""
 
 
 def _chosen(laws: tuple[Judged, ...]) -> Judged:

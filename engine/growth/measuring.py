@@ -146,6 +146,7 @@ class _Limit:
 
     def __init__(self, pid: int, seconds: float) -> None:
         self.passed = False
+        self._ended = threading.Event()
         self._process: psutil.Process | None = None
         with suppress(psutil.Error):
             self._process = psutil.Process(pid)
@@ -156,20 +157,24 @@ class _Limit:
     def over(self) -> None:
         """Say that the command has ended."""
         self._timer.cancel()
+        self._ended.set()
 
     def _end(self) -> None:
         if self._process is None:
             return
         self.passed = True
+        family: list[psutil.Process] = []
         with suppress(psutil.Error):
-            family = [*self._process.children(recursive=True), self._process]
-            for process in family:
-                with suppress(psutil.Error):
-                    process.terminate()
-            _, alive = psutil.wait_procs(family[:-1], timeout=_GRACE_SECONDS)
-            for process in (*alive, self._process):
-                with suppress(psutil.Error):
-                    process.kill()
+            family = self._process.children(recursive=True)
+        family.append(self._process)
+        for process in family:
+            with suppress(psutil.Error):
+                process.terminate()
+        # Waited for by whoever started it: asking the system here would take its exit code away.
+        self._ended.wait(_GRACE_SECONDS)
+        for process in family:
+            with suppress(psutil.Error):
+                process.kill()
 
 
 def _text_of(output: BinaryIO) -> str:

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from capacity_tui.engine.api import CapacityError, History, Measuring, parse_setting_grid
+from capacity_tui.engine.growth import measuring
 from capacity_tui.tui.headless.group import run_command
 
 POINTS = "n,seconds,peak_memory_bytes\n" + "".join(
@@ -88,9 +89,10 @@ def test_a_series_goes_on_where_it_was_stopped(tmp_path, capsys):
     assert not list((tmp_path / "state").rglob("*.jsonl"))
 
 
-def test_a_size_that_takes_too_long_ends_and_larger_ones_are_not_tried(capsys):
+def test_a_size_that_takes_too_long_ends_and_larger_ones_are_not_tried(capsys, monkeypatch):
+    monkeypatch.setattr(measuring, "_GRACE_SECONDS", 0.2)
     words = ["scaling", "run", "--sizes", "1,2,30,60", "--repeats", "1", "--timeout", "300ms", "--format", "json"]
-    assert run_command([*words, *sh("test {n} -lt 3 || sleep {n} & wait")]) == 0
+    assert run_command([*words, *sh("trap '' TERM; test {n} -lt 3 || sleep {n} & wait")]) == 0
     told = json.loads(capsys.readouterr().out)
     assert [each["problem"] for each in told["measured"]] == ["", "", "ended after 0.3 s"]
     assert not told["decided"]
@@ -143,8 +145,8 @@ def test_what_cannot_be_measured_is_told(words, said):
 
 
 def test_the_default_grid_has_what_the_command_takes():
-    measuring = Measuring(("learn", "--depth={depth}", "{chunk}", "{samples}"), 1.0)
-    assert len(parse_setting_grid((), measuring)) == 8 * 5 * 3
+    learn = Measuring(("learn", "--depth={depth}", "{chunk}", "{samples}"), 1.0)
+    assert len(parse_setting_grid((), learn)) == 8 * 5 * 3
     assert len(parse_setting_grid((), Measuring(("learn", "{chunk}"), 1.0))) == 5
 
 

@@ -76,6 +76,14 @@ def test_short_data_decide_nothing_and_a_further_size_is_named(sizes):
     assert (fit.choice.chosen is None) == (len(sizes) < 3) == (not fit.extrapolated)
 
 
+def test_a_constant_is_decided_over_two_decades_alone():
+    short = fit_growth("seconds", [(n, 2.0 * wobble) for n in (100, 200, 500, 1000) for wobble in (0.99, 1.0, 1.01)])
+    long = fit_growth("seconds", [(n, 2.0 * wobble) for n in SIZES for wobble in (0.99, 1.0, 1.01)])
+    assert short.choice.chosen.fitted.law.name == long.choice.chosen.fitted.law.name == "O(1)"
+    assert (short.choice.decided, long.choice.decided) == (False, True)
+    assert "below the start" in short.choice.reason
+
+
 def test_the_size_that_is_named_would_decide():
     sizes = (100, 200, 400, 1000)
     fit = fit_growth("seconds", measured("O(n)", 0.08, sizes))
