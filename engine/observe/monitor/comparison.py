@@ -65,7 +65,8 @@ def measured(curve: RunCurve, samples: RunSamples, answer: Answer | None, newest
     is_served = curve.latest.keys() & {"running_requests", "prompt_tokens_per_second", "time_per_output_token_seconds"}
     served = bool(is_served) or (answer is not None and answer.estimate.computation.infer is not None)
     found = _of_served(curve) if served else _of_trained(curve, answer, newest)
-    used = samples.of_gpus("memory_used_bytes")
+    on_processor = answer is not None and answer.resolved.cluster.device.kind == "cpu"
+    used = samples.memory() if on_processor else samples.of_gpus("memory_used_bytes")
     if used.size and np.any(np.isfinite(used)):
         found[RESERVED] = float(np.nanmax(used))
     if curve.peak_bytes is not None:
@@ -83,7 +84,7 @@ def _compared(actual: Mapping[str, float], answer: Answer) -> Iterator[Compared]
         found = figure(answer.estimate, key)
         if found.value is None:
             continue
-        predicted = found.value if isinstance(found.value, Interval) else Interval(*3 * (found.value,))
+        predicted = found.value if isinstance(found.value, Interval) else Interval.exactly(found.value)
         low, high = mean(predicted.low), mean(predicted.high)
         if math.isfinite(low) and math.isfinite(high):
             yield Compared(

@@ -50,7 +50,7 @@ def reasons(
     if "slower" in sides:
         found += [*_of_clocks(alarms), *_of_input(curve, limits), *_of_waiting(samples, answer, limits)]
     if sides & {"slower", "more"}:
-        found += _of_others(samples, limits)
+        found += _of_others(samples, answer, limits)
     return tuple(found)
 
 
@@ -93,7 +93,7 @@ def _of_waiting(samples: RunSamples, answer: Answer, limits: Mapping[str, float]
     """Yield what devices wait for: the processor and its input, or each other."""
     if samples.latest is None:
         return
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = _cores()
     cpu = _middle(samples.cpu_percent()) / PERCENT
     busy = _middle(samples.of_gpus("utilization_percent")) / PERCENT
     crowded = cpu >= limits["busy_cores"] * cores
@@ -113,17 +113,27 @@ def _of_waiting(samples: RunSamples, answer: Answer, limits: Mapping[str, float]
             yield Reason("communication", f"{text}: they wait for each other")
 
 
-def _of_others(samples: RunSamples, limits: Mapping[str, float]) -> Iterator[Reason]:
+def _of_others(samples: RunSamples, answer: Answer, limits: Mapping[str, float]) -> Iterator[Reason]:
     """Yield that others use the same devices."""
     if samples.latest is None:
         return
     for gpu, own in zip(samples.gpus, samples.latest.gpu_memory_bytes, strict=False):
-        used, total = gpu.memory_used_bytes.value, gpu.memory_total_bytes.value
-        if used is None or not total or own.value is None:
+        held, total = gpu.memory_used_bytes.value, gpu.memory_total_bytes.value
+        if held is None or not total or own.value is None:
             continue
-        others = used - own.value
+        others = held - own.value
         if own.value and others > limits["others"] * total:
             yield Reason("shared", f"others hold {format_bytes(others)} of GPU {gpu.index}")
+    if answer.resolved.cluster.device.kind == "cpu":
+        everybody = _middle(samples.system_cpu_percent()) / PERCENT * (os.cpu_count() or 1)
+        used = everybody - _middle(samples.cpu_percent()) / PERCENT
+        if used > limits["others"] * _cores():
+            yield Reason("shared", f"others use {used:.1f} of {os.cpu_count()} cores")
+
+
+def _cores() -> int:
+    """Return how many cores a run may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _middle(values: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> float:

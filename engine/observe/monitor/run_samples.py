@@ -94,7 +94,8 @@ class RunSamples:
         """Take a sample."""
         system, run = observation.system, observation.run
         share = _number(system.memory_used_bytes) / (_number(system.memory_total_bytes) or math.nan)
-        self._run.append((observation.at_seconds, _number(run.rss_bytes), _number(run.cpu_percent), share))
+        cores = (_number(run.cpu_percent), _number(system.cpu_percent))
+        self._run.append((observation.at_seconds, _number(run.rss_bytes), *cores, share))
         gpus = system.gpus.value
         for reading, rows in self._gpus.items():
             # A driver that does not answer for once leaves a gap.
@@ -120,9 +121,13 @@ class RunSamples:
         """Return what the run's processes used, of one core; NaN where it was not known."""
         return self._run.column(2)
 
+    def system_cpu_percent(self) -> Numbers:
+        """Return what everybody used, of all cores together; NaN where it was not known."""
+        return self._run.column(3)
+
     def main_memory_share(self) -> Numbers:
         """Return the share of main memory that is used, by whomever."""
-        return self._run.column(3)
+        return self._run.column(4)
 
     def of_gpus(self, reading: str) -> Numbers:
         """Return a reading of the devices: one row a sample, one column a device; NaN where there was none."""
