@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from capacity_tui.engine.catalog.price_age import price_age as price_age
     from capacity_tui.engine.catalog.rows import prices as _catalog_rows_prices
     from capacity_tui.engine.choose import validation as _choose_validation
-    from capacity_tui.engine.choose.advice.host_requirements import RunSpace as RunSpace
     from capacity_tui.engine.choose.advice.host_requirements import run_space as run_space
     from capacity_tui.engine.choose.advice.larger_devices import larger_devices_note as larger_devices_note
     from capacity_tui.engine.choose.advice.machine_notes import job_notes as job_notes

@@ -126,6 +126,7 @@ from capacity_tui.engine.present.storage.patterns import growth_rows as growth_r
 from capacity_tui.engine.present.storage.patterns import pattern_remarks as pattern_remarks
 from capacity_tui.engine.present.storage.patterns import pattern_storage_as_dict as pattern_storage_as_dict
 from capacity_tui.engine.present.storage.patterns import pattern_storage_parts as pattern_storage_parts
+from capacity_tui.engine.present.storage.training_data import disk_bytes as disk_bytes
 from capacity_tui.engine.present.storage.training_data import storage_plan_as_dict as storage_plan_as_dict
 from capacity_tui.engine.present.storage.training_data import storage_plan_parts as storage_plan_parts
 from capacity_tui.engine.present.summary import headline as headline

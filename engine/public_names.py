@@ -111,7 +111,7 @@ NAMES = {
     "growth.series": "Series:MeasurementSeries larger_than_failed measure_series points_of wanted_sizes",
     "growth.setting_grid": "parse_grid:parse_setting_grid",
     # Choices
-    "choose.advice.host_requirements": "RunSpace run_space",
+    "choose.advice.host_requirements": "run_space",
     "choose.advice.offers": "Offer offers",
     "choose.advice.larger_devices": "larger_devices_note",
     "choose.advice.machine_notes": "job_notes machine_warnings predicted_bottleneck",
@@ -242,7 +242,7 @@ NAMES = {
     "present.storage.learning": "learning_as_dict learning_parts",
     "present.storage.database_bench": "database_bench_as_dict database_bench_parts",
     "present.storage.patterns": "growth_rows pattern_remarks pattern_storage_as_dict pattern_storage_parts",
-    "present.storage.training_data": "storage_plan_as_dict storage_plan_parts",
+    "present.storage.training_data": "disk_bytes storage_plan_as_dict storage_plan_parts",
     "present.storage.corpus": ("corpus_as_dict corpus_parts corpus_picture corpus_svg progress_line:corpus_progress"),
     "present.side_by_side": "Named side_by_side",
     "present.side_by_side_pages": "ComparisonTable comparison_tables write_comparison",

@@ -173,7 +173,7 @@ class PlanDocument:
     def stored(self, mode: str) -> tuple[Row, ...]:
         """Return what the plan as a mode fills it keeps on disk, and reads from there."""
         filled = self._mode(mode)
-        return stored_rows(self.machine, Answer(filled.resolved, filled.estimate))
+        return stored_rows(self.machine, Answer(filled.resolved, filled.estimate), self.catalog)
 
     def corpus(self, said: Mapping[str, str]) -> PlanCorpus:
         """Return the plan's data as a corpus of patterns."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from capacity_tui.engine.api import CapacityError, load_catalog, plan_from_data
+from capacity_tui.engine.api import CapacityError, answer, format_bytes, load_catalog, plan_from_data, storage_plan
 from capacity_tui.tui.screens.scale.corpus_view import PlanCorpus
+from capacity_tui.tui.screens.scale.storage_view import stored_rows
 
 LLAMA = {"name": "llama-3.1-8b"}
 
@@ -49,3 +50,15 @@ def test_a_field_goes_back_to_the_plans_and_what_makes_no_sense_is_refused() -> 
     for key, text in (("levels", "99"), ("chunk", "2.5"), ("alpha", "steep"), ("dedup", "-5%")):
         with pytest.raises(CapacityError):
             said.edited(key, text)
+
+
+def test_what_a_training_stores_is_what_the_engine_says_and_serving_stores_nothing() -> None:
+    plan = corpus(training={"tokens": 1e9, "micro_batch": 1}, task="finetune").plan
+    found, catalog = answer(plan, None), load_catalog()
+    rows = {row.key: row for row in stored_rows(None, found, catalog)}
+    kept = storage_plan(found, None, catalog)
+    assert rows["checkpoint"].text == format_bytes(kept.checkpoints.bytes)
+    assert rows["read.local"].share == pytest.approx(kept.sources[0].needed / kept.sources[0].bandwidth)
+    assert rows["waits"].text == "never"
+    assert {"data", "saving", "stall", "disk", "memory", "read.bucket"} <= rows.keys()
+    assert stored_rows(None, answer(corpus(task="infer").plan, None), catalog) == ()

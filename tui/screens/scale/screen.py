@@ -241,8 +241,10 @@ class ScaleScreen(ViewScreen):
         self._follow()
 
     def _copy(self) -> None:
-        lines = self._levels.lines if self.has_class(PATTERNS) else (*self._devices.lines, *self._remarks.lines)
-        self.session.copy("\n".join(shown.plain.rstrip() for shown in lines) + "\n")
+        """Copy the lines of the panel, for devices with what there is to say of them."""
+        shown = {self._devices: (*self._devices.lines, *self._remarks.lines), self._storage: self._storage.lines}
+        lines = shown.get(self._current, self._levels.lines)
+        self.session.copy("\n".join(each.plain.rstrip() for each in lines) + "\n")
 
     def _copy_command(self) -> None:
         if self._edits.corpus is not None:
