@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.api import (
+    AUTO,
     OWN_PARAMETERS,
     UNDER_LOAD,
     Alike,
@@ -269,7 +270,7 @@ def _chosen(filled: ModePlan, catalog: Catalog) -> dict[str, Chosen]:
     chosen = {}
     for path, given in plan_values(filled.plan, kind).items():
         value = sizes.get(path) if given is None else given
-        if value is None:
+        if value in (None, AUTO):  # what only the machine can tell that runs it
             continue
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         number = float(str(value)) if is_number else None
