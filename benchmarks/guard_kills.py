@@ -23,9 +23,9 @@ import psutil
 
 from capacity_tui.engine.api import Answer, History, answer, plan_from_text, record_run
 from capacity_tui.engine.files import STATE_VARIABLE
-from capacity_tui.engine.observe.guard.attempt import RUN_VARIABLE
-from capacity_tui.engine.observe.guard.guarding import begin, new_order, take_up
-from capacity_tui.engine.observe.guard.told import Told
+from capacity_tui.engine.observe.guard.running.attempt import RUN_VARIABLE
+from capacity_tui.engine.observe.guard.running.guarding import begin, new_order, take_up
+from capacity_tui.engine.observe.guard.running.told import Told
 from capacity_tui.engine.observe.history.places import VARIABLE
 from capacity_tui.engine.observe.runs.live_run import LiveRun, list_runs
 from capacity_tui.engine.observe.runs.run_follower import RunFollower

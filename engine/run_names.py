@@ -25,11 +25,11 @@ from capacity_tui.engine.growth.series import wanted_sizes as wanted_sizes
 from capacity_tui.engine.observe.command import RunningCommand as RunningCommand
 from capacity_tui.engine.observe.exporting import Gauge as Gauge
 from capacity_tui.engine.observe.exporting import Outlets as Outlets
-from capacity_tui.engine.observe.guard import guarding as _observe_guard_guarding
-from capacity_tui.engine.observe.guard import order as _observe_guard_order
-from capacity_tui.engine.observe.guard import told as _observe_guard_told
-from capacity_tui.engine.observe.guard.callback import GuardCallback as GuardCallback
-from capacity_tui.engine.observe.guard.supervisor import Supervisor as Supervisor
+from capacity_tui.engine.observe.guard.running import guarding as _observe_guard_guarding
+from capacity_tui.engine.observe.guard.running import order as _observe_guard_order
+from capacity_tui.engine.observe.guard.running import told as _observe_guard_told
+from capacity_tui.engine.observe.guard.running.supervisor import Supervisor as Supervisor
+from capacity_tui.engine.observe.guard.trainers.callback import GuardCallback as GuardCallback
 from capacity_tui.engine.observe.history import places as _observe_history_places
 from capacity_tui.engine.observe.history import predictions as _observe_history_predictions
 from capacity_tui.engine.observe.history import recording as _observe_history_recording

@@ -14,9 +14,9 @@ import psutil
 import pytest
 
 from capacity_tui.engine.api import answer, edited, plan_from_text
-from capacity_tui.engine.observe.guard.guarding import begin, new_order
-from capacity_tui.engine.observe.guard.pausing import Pause
-from capacity_tui.engine.observe.guard.told import Told
+from capacity_tui.engine.observe.guard.running.guarding import begin, new_order
+from capacity_tui.engine.observe.guard.running.pausing import Pause
+from capacity_tui.engine.observe.guard.running.told import Told
 
 PLAN = """
 task: train
@@ -115,7 +115,7 @@ def test_a_trainer_asks_for_a_smaller_batch_before_memory_runs_out(guarded, esti
     code = (
         "import sys\n"
         "from types import SimpleNamespace\n"
-        "from capacity_tui.engine.observe.guard.callback import GuardCallback\n"
+        "from capacity_tui.engine.observe.guard.trainers.callback import GuardCallback\n"
         "first = sys.argv[1] == '1'\n"
         "callback = GuardCallback(memory=lambda: 0.99 if first else 0.5)\n"
         "control = SimpleNamespace(should_save=False, should_training_stop=False)\n"

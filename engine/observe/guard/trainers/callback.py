@@ -17,7 +17,7 @@ from typing import Any
 from capacity_tui.engine.machine.host.main_memory import probe_memory, shared_memory
 from capacity_tui.engine.machine.host_files import Host
 from capacity_tui.engine.observe.guard.placeholders import ACCUMULATION, ATTEMPT, FOLDER, variable_of
-from capacity_tui.engine.observe.guard.pressure import MicroBatchControl
+from capacity_tui.engine.observe.guard.trainers.pressure import MicroBatchControl
 
 TOLD = "told.jsonl"
 """File of an attempt's folder to which a callback appends what it tells."""

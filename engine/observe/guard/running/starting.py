@@ -9,7 +9,6 @@ from typing import NamedTuple, cast
 
 from capacity_tui.engine.files import make_folder, write_atomically
 from capacity_tui.engine.observe.guard.checkpoints import Checkpoint, CheckpointFolder
-from capacity_tui.engine.observe.guard.order import Order
 from capacity_tui.engine.observe.guard.placeholders import (
     ATTEMPT,
     CHECKPOINT,
@@ -20,6 +19,7 @@ from capacity_tui.engine.observe.guard.placeholders import (
     filled_words,
     values_of,
 )
+from capacity_tui.engine.observe.guard.running.order import Order
 
 
 class Start(NamedTuple):

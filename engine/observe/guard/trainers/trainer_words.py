@@ -6,8 +6,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from capacity_tui.engine.observe.guard.callback import RESTART, TOLD
-from capacity_tui.engine.observe.guard.told import Event
+from capacity_tui.engine.observe.guard.trainers.callback import RESTART, TOLD
 from capacity_tui.engine.observe.logs.entry import LogEntry
 from capacity_tui.engine.observe.logs.following import FollowedFile, LineSplitter
 from capacity_tui.engine.observe.logs.line_reader import LineReader
@@ -30,10 +29,10 @@ class TrainerWords:
         self._reader = reader
         self.restart: Mapping[str, object] = {}
 
-    def poll(self) -> tuple[list[LogEntry], list[Event]]:
+    def poll(self) -> tuple[list[LogEntry], list[Mapping[str, object]]]:
         """Return what came since the last call: figures of steps, and events."""
         entries: list[LogEntry] = []
-        events: list[Event] = []
+        events: list[Mapping[str, object]] = []
         while data := self._file.read():
             for line in self._lines.split(data):
                 event = _event(line)
@@ -49,7 +48,7 @@ class TrainerWords:
         self._file.close()
 
 
-def _event(line: str) -> Event | None:
+def _event(line: str) -> Mapping[str, object] | None:
     try:
         found = json.loads(line)
     except ValueError:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from capacity_tui.engine.observe.guard.output import PassOn
+from capacity_tui.engine.observe.guard.running.output import PassOn
 from capacity_tui.engine.observe.history.records import RunRecord
 from capacity_tui.engine.observe.monitor.run_monitor import RunState
 

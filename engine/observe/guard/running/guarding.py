@@ -14,11 +14,11 @@ from capacity_tui.engine.estimate.estimate import Answer
 from capacity_tui.engine.files import make_folder, storage_error
 from capacity_tui.engine.machine.machine import Machine
 from capacity_tui.engine.observe.command import CommandNotFoundError
-from capacity_tui.engine.observe.guard.order import Order, read_order
 from capacity_tui.engine.observe.guard.placeholders import CHECKPOINT
-from capacity_tui.engine.observe.guard.starting import start_of
-from capacity_tui.engine.observe.guard.supervisor import Supervisor
-from capacity_tui.engine.observe.guard.told import Told
+from capacity_tui.engine.observe.guard.running.order import Order, read_order
+from capacity_tui.engine.observe.guard.running.starting import start_of
+from capacity_tui.engine.observe.guard.running.supervisor import Supervisor
+from capacity_tui.engine.observe.guard.running.told import Told
 from capacity_tui.engine.observe.history.predictions import entry_of
 from capacity_tui.engine.observe.runs.live_run import LiveRun, list_runs
 from capacity_tui.engine.observe.runs.run_writer import RunWriter

@@ -64,13 +64,13 @@ class MicroBatchControl:
         self._since_growing = None
         self._before[self.current] = share
         self._set(max(size for size in self._sizes() if size < self.current))
+        self._freed.pop(self.current, None)
 
     def _learn(self, share: float) -> None:
-        """Remember what a smaller micro-batch frees, from the first steps with it."""
+        """Remember what a smaller micro-batch frees, from the first step with it: others come and go."""
         above = min((size for size in self._before if size > self.current), default=None)
         if above is not None:
-            freed = self._before[above] - share
-            self._freed[self.current] = max(self._freed.get(self.current, 0.0), freed)
+            self._freed.setdefault(self.current, self._before[above] - share)
 
     def _has_room(self, share: float) -> bool:
         """Whether what the last shrinking freed would fit in again."""

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from capacity_tui.engine.estimate.estimate import Answer
-from capacity_tui.engine.observe.guard.attempt import OUTPUTS, Attempt
 from capacity_tui.engine.observe.guard.checkpoints import Checkpoint, CheckpointFolder
 from capacity_tui.engine.observe.guard.failures import Failure, failure_of, failure_of_alarm
-from capacity_tui.engine.observe.guard.kernel_watch import KernelWatch
-from capacity_tui.engine.observe.guard.order import Order
-from capacity_tui.engine.observe.guard.output import CommandOutput
-from capacity_tui.engine.observe.guard.told import Event, Told
-from capacity_tui.engine.observe.guard.trainer_words import TrainerWords
+from capacity_tui.engine.observe.guard.running.attempt import OUTPUTS, Attempt
+from capacity_tui.engine.observe.guard.running.kernel_watch import KernelWatch
+from capacity_tui.engine.observe.guard.running.order import Order
+from capacity_tui.engine.observe.guard.running.output import CommandOutput
+from capacity_tui.engine.observe.guard.running.told import Event, Told
+from capacity_tui.engine.observe.guard.trainers.trainer_words import TrainerWords
 from capacity_tui.engine.observe.history.records import RunRecord
 from capacity_tui.engine.observe.logs.line_reader import LineReader
 from capacity_tui.engine.observe.logs.sources import open_log

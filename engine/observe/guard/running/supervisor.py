@@ -12,17 +12,22 @@ from types import FrameType
 
 from capacity_tui.engine.estimate.estimate import Answer
 from capacity_tui.engine.machine.machine import Machine
-from capacity_tui.engine.observe.guard.attempt import Attempt
 from capacity_tui.engine.observe.guard.checkpoints import CheckpointFolder
 from capacity_tui.engine.observe.guard.failures import Failure
-from capacity_tui.engine.observe.guard.following import AttemptEnd, Following
 from capacity_tui.engine.observe.guard.ladder import next_step
-from capacity_tui.engine.observe.guard.order import Order
-from capacity_tui.engine.observe.guard.pausing import Pause
-from capacity_tui.engine.observe.guard.starting import newest_checkpoint, start_of, whole_environment, write_copies
+from capacity_tui.engine.observe.guard.running.attempt import Attempt
+from capacity_tui.engine.observe.guard.running.following import AttemptEnd, Following
+from capacity_tui.engine.observe.guard.running.order import Order
+from capacity_tui.engine.observe.guard.running.pausing import Pause
+from capacity_tui.engine.observe.guard.running.starting import (
+    newest_checkpoint,
+    start_of,
+    whole_environment,
+    write_copies,
+)
+from capacity_tui.engine.observe.guard.running.told import Event, Told
 from capacity_tui.engine.observe.guard.step import Step
-from capacity_tui.engine.observe.guard.told import Event, Told
-from capacity_tui.engine.observe.guard.trainer_step import smaller_batch
+from capacity_tui.engine.observe.guard.trainers.trainer_step import smaller_batch
 from capacity_tui.engine.observe.history.predictions import entry_of
 from capacity_tui.engine.observe.runs.live_run import LOOKS
 from capacity_tui.engine.observe.runs.run_follower import RunFollower

@@ -1,0 +1,1 @@
+"""What a trainer and its guard tell each other through a callback."""
