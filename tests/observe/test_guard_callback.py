@@ -76,6 +76,18 @@ def test_a_loop_tells_steps_and_saves_and_goes_on_with_a_smaller_batch(run):
     assert [event["event"] for event in told if "event" in event] == ["micro_batch", "saved"]
 
 
+def test_a_save_is_due_as_often_as_the_guard_found_that_it_pays(run, monkeypatch):
+    monkeypatch.setenv("CAPACITY_TUI_RECOVERY_CHECKPOINT_EVERY", "3600")
+    guard = GuardCallback(memory=lambda: None, saves=True)
+    assert not guard.save_is_due
+    run.with_name("save_every").write_text("0\n")
+    guard._every_read_at -= 60
+    control = SimpleNamespace(should_save=False, should_training_stop=False)
+    guard.on_step_end(None, SimpleNamespace(global_step=1), control)
+    assert control.should_save
+    assert not guard.problem
+
+
 def test_replicas_keep_the_batch_of_their_peers(run, monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setenv("RANK", "1")

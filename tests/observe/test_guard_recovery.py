@@ -113,12 +113,13 @@ def test_a_loss_that_is_no_number_ends_the_run_and_all_that_it_started(guarded, 
 
 def test_a_trainer_asks_for_a_smaller_batch_before_memory_runs_out(guarded, estimated):
     code = (
-        "import sys\n"
+        "import sys, time\n"
         "from types import SimpleNamespace\n"
         "from capacity_tui.engine.observe.guard.trainers.callback import GuardCallback\n"
         "first = sys.argv[1] == '1'\n"
         "callback = GuardCallback(memory=lambda: 0.99 if first else 0.5)\n"
         "control = SimpleNamespace(should_save=False, should_training_stop=False)\n"
+        "with callback.saving(): time.sleep(.05)\n"
         "for step in range(5):\n"
         "    callback.on_step_begin(None, None, control)\n"
         "    callback.on_step_end(None, SimpleNamespace(global_step=step), control)\n"
@@ -127,6 +128,7 @@ def test_a_trainer_asks_for_a_smaller_batch_before_memory_runs_out(guarded, esti
     )
     assert guarded.run(estimated, code, "{run.attempt}") == 0
     assert guarded.output.decode().splitlines() == ["1 2 32 True ", "4 2 32 False "]
+    assert guarded.events("save_interval")[0]["seconds"] > 0
     assert guarded.events("restart")[0]["micro_batch"] == 2
     assert guarded.events("step")[0]["trouble"] == "memory_pressure"
 

@@ -97,7 +97,21 @@ def _micro_batch(event: _Event) -> str:
     return f"the trainer goes on with a micro-batch of {event['to']} in place of {event['from']}"
 
 
+def _save_interval(event: _Event) -> str:
+    steps = f" ({event['steps']} steps)" if event.get("steps") else ""
+    return f"save every {format_seconds(float(str(event['seconds'])))}{steps}: {event['reason']}"
+
+
+def _pause(event: _Event) -> str:
+    return f"halted: {event['reason']}"
+
+
+def _resume(event: _Event) -> str:
+    return f"goes on: {event['reason']}"
+
+
 _SAID = {
     "failure": _failure, "step": _step, "micro_batch": _micro_batch,
+    "save_interval": _save_interval, "pause": _pause, "resume": _resume,
     "started": _started, "attached": _attached, "checkpoint": _checkpoint, "end": _end,
 }  # fmt: skip

@@ -37,8 +37,9 @@ exit $code
 _AT_DEFAULT = tuple(getattr(signal, name) for name in ("SIGPIPE", "SIGXFSZ", "SIGINT", "SIGQUIT", "SIGTERM"))
 _TO_ALL = (signal.SIGINT, signal.SIGQUIT)
 """Signals that a terminal sends to a whole group."""
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 _FIRST_WORD_SECONDS = 10.0
-_POLL_SECONDS = 0.02
+_POLL_SECONDS = 0.05
 _FILE_MODE = 0o600
 
 
@@ -158,6 +159,8 @@ class Attempt:
                 os.kill(children[0].pid, number)
             else:
                 os.killpg(pid, number)
+        if number in _ENDING:  # one that stands still would hear nothing
+            self.send_to_all(signal.SIGCONT)
 
     def send_to_all(self, number: int) -> None:
         """Send a signal to every process of the attempt."""

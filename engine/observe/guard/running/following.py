@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate.estimate import Answer
+from capacity_tui.engine.files import write_atomically
 from capacity_tui.engine.observe.guard.checkpoints import Checkpoint, CheckpointFolder
 from capacity_tui.engine.observe.guard.failures import Failure, failure_of, failure_of_alarm
 from capacity_tui.engine.observe.guard.running.attempt import OUTPUTS, Attempt
+from capacity_tui.engine.observe.guard.running.halts import Halts, step_seconds_of
 from capacity_tui.engine.observe.guard.running.kernel_watch import KernelWatch
 from capacity_tui.engine.observe.guard.running.order import Order
 from capacity_tui.engine.observe.guard.running.output import CommandOutput
 from capacity_tui.engine.observe.guard.running.told import Event, Told
+from capacity_tui.engine.observe.guard.save_interval import save_interval
+from capacity_tui.engine.observe.guard.trainers.callback import SAVE_EVERY, SAVED
 from capacity_tui.engine.observe.guard.trainers.trainer_words import TrainerWords
 from capacity_tui.engine.observe.history.records import RunRecord
 from capacity_tui.engine.observe.logs.line_reader import LineReader
@@ -22,8 +28,10 @@ from capacity_tui.engine.observe.logs.sources import open_log
 from capacity_tui.engine.observe.monitor.alarms import Alarm
 from capacity_tui.engine.observe.monitor.run_monitor import RunMonitor, RunState
 
-PASS_SECONDS = 0.05
+PASS_SECONDS = 0.1
 """How often output is passed on."""
+_SAME_INTERVAL = 0.2
+"""Share by which the time between checkpoints may change without being told again."""
 PATIENCE_SECONDS = 20.0
 """How long processes have to end by themselves before they are killed."""
 
@@ -71,6 +79,9 @@ class Following:
         self._order = order
         self._told = told
         self._checkpoints = checkpoints
+        self._answer = answer
+        self._interval = 0.0
+        self._halts = Halts(attempt, order.plan, told.event)
         reader = LineReader()
         files = tuple(attempt.folder / name for name in OUTPUTS)
         self._output = CommandOutput(files, told.output, reader, is_new)
@@ -90,6 +101,7 @@ class Following:
                 if time.monotonic() >= due:
                     failure = self._look()
                     due = time.monotonic() + interval
+            self._halts.over()
             self._attempt.end(PATIENCE_SECONDS)
             self._pass_output(last=True)
             self._hear_trainer()
@@ -116,6 +128,7 @@ class Following:
         self._told.state(state, False)
         self._tell_checkpoints()
         self._hear_trainer()
+        self._halts.look(self._monitor, state)
         if state.observation is not None:
             self._kernel.see(process.pid for process in state.observation.run.processes)
         return next((found for alarm in state.alarms if (found := self._trouble(alarm)) is not None), None)
@@ -137,14 +150,28 @@ class Following:
         self._monitor.take(entries, self._clock())
         for event in events:
             self._told.event(event)
+            if event["event"] == SAVED and "seconds" in event:
+                self._tell_interval(float(str(event["seconds"])))
 
     def _tell_checkpoints(self) -> None:
         for found in () if self._checkpoints is None else self._checkpoints.look():
             self._told.event(_checkpoint_event(found))
+            self._tell_interval(found.seconds)
+
+    def _tell_interval(self, save_seconds: float) -> None:
+        """Tell how long to work between checkpoints, also to the trainer, where that is another time than before."""
+        found = save_interval(self._answer, save_seconds, step_seconds_of(self._monitor)) if save_seconds > 0 else None
+        if found is None or abs(found.seconds - self._interval) <= _SAME_INTERVAL * self._interval:
+            return
+        self._interval = found.seconds
+        event = {"event": "save_interval", "seconds": found.seconds, "steps": found.steps, "reason": found.reason}
+        self._told.event(event)
+        with suppress(CapacityError):
+            write_atomically(self._attempt.folder / SAVE_EVERY, f"{found.seconds}\n", overwrite=True)
 
     def _clock(self) -> float:
         """Return seconds in which the run could go on: it is no stall where it was halted."""
-        return time.monotonic()
+        return time.monotonic() - self._halts.seconds
 
 
 def _checkpoint_event(found: Checkpoint) -> Event:

@@ -6,6 +6,7 @@ Nothing here ever raises into the training: what goes wrong is kept in ``problem
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 import time
@@ -21,9 +22,15 @@ from capacity_tui.engine.observe.guard.trainers.pressure import MicroBatchContro
 
 TOLD = "told.jsonl"
 """File of an attempt's folder to which a callback appends what it tells."""
+SAVE_EVERY = "save_every"
+"""File of an attempt's folder in which the guard says how many seconds to work between checkpoints."""
 RESTART = "restart"
 """Event by which a trainer that cannot change its micro-batch while it runs asks to be started again."""
+SAVED = "saved"
+"""Event of a checkpoint that was written."""
 _LIMIT = 0.95
+_READ_SECONDS = 10.0
+"""How often the guard's interval is read."""
 _FILE_MODE = 0o600
 
 
@@ -39,6 +46,7 @@ class GuardCallback:
         accumulation: micro-batches of a step; that of the guarded plan by default.
         limit: share of memory from which on it is too much; ``watch.memory_share`` of the guarded plan by default.
         memory: returns the share of memory that was used at most since it was last asked; None where nobody knows.
+        saves: whether a Trainer is to save whenever that is due, beside its own saving.
 
     Attributes:
         problem: what went wrong with telling first; empty as long as all is well.
@@ -50,6 +58,7 @@ class GuardCallback:
         accumulation: int | None = None,
         limit: float | None = None,
         memory: Callable[[], float | None] | None = None,
+        saves: bool = False,
     ) -> None:
         self.problem = ""
         folder = os.environ.get(variable_of(FOLDER))
@@ -61,8 +70,11 @@ class GuardCallback:
         self._control = MicroBatchControl(largest, largest * times, limit or _of_plan("watch.memory_share", _LIMIT))
         self._is_alone = os.environ.get("WORLD_SIZE", "1") == "1"
         self._is_first = os.environ.get("RANK", "0") == "0"
-        self._save_began: float | None = None
         self._asked = False
+        self._saves = saves
+        self._saved_at = time.monotonic()
+        self._every = _of_plan("recovery.checkpoint_every", math.inf)
+        self._every_read_at = self._saved_at
 
     @property
     def micro_batch(self) -> int:
@@ -73,6 +85,17 @@ class GuardCallback:
     def accumulation(self) -> int:
         """Micro-batches of a step, so that its samples stay the same."""
         return self._control.accumulation
+
+    @property
+    def save_is_due(self) -> bool:
+        """Whether as much work was done since the last checkpoint as the plan and the time of saving want."""
+        now = time.monotonic()
+        with self._kept_to_itself():
+            if self._file is not None and now - self._every_read_at >= _READ_SECONDS:
+                self._every_read_at = now
+                told = self._file.with_name(SAVE_EVERY)
+                self._every = float(told.read_text()) if told.exists() else self._every
+        return now - self._saved_at >= self._every
 
     def step(self, step: int, loss: float | None = None, **figures: float) -> None:
         """Tell that a step is done, and decide on the micro-batch of the next.
@@ -98,13 +121,16 @@ class GuardCallback:
         began = time.monotonic()
         yield
         with self._kept_to_itself():
-            self._tell({"event": "saved", "seconds": time.monotonic() - began})
+            self._saved_at = time.monotonic()
+            self._tell({"event": SAVED, "seconds": self._saved_at - began})
 
     def on_step_end(self, _: object, state: object, control: Any, **__: object) -> None:
         """Take a step of a Trainer; where it needs another batch, have it save and stop."""
         with self._kept_to_itself():
             before = self.micro_batch
             self.step(int(getattr(state, "global_step", 0)))
+            if self._saves and self.save_is_due:
+                control.should_save = True
             if self.micro_batch != before and self._file is not None and not self._asked:
                 self._asked = True
                 self._tell({"event": RESTART, "micro_batch": self.micro_batch, "accumulation": self.accumulation})
@@ -121,7 +147,8 @@ class GuardCallback:
     def on_save(self, _: object, state: object, __: object, **___: object) -> None:
         """Take that a Trainer has saved."""
         with self._kept_to_itself():
-            self._tell({"event": "saved", "step": int(getattr(state, "global_step", 0))})
+            self._saved_at = time.monotonic()
+            self._tell({"event": SAVED, "step": int(getattr(state, "global_step", 0))})
 
     def __getattr__(self, name: str) -> Callable[..., None]:
         """Return what does nothing, for the other events of a Trainer."""

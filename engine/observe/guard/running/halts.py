@@ -1,0 +1,86 @@
+"""Halts the processes of a guarded run, and lets them go on, as heat and batteries want it."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from capacity_tui.engine.machine.host.power import probe_power
+from capacity_tui.engine.machine.host_files import Host
+from capacity_tui.engine.observe.guard.battery import Supply, supply_of
+from capacity_tui.engine.observe.guard.halting import Halting
+from capacity_tui.engine.observe.guard.running.attempt import Attempt
+from capacity_tui.engine.observe.guard.running.pausing import Pause
+from capacity_tui.engine.observe.guard.running.told import Event
+from capacity_tui.engine.observe.monitor.run_monitor import RunMonitor, RunState
+from capacity_tui.engine.plan.plan import Plan
+
+_SUPPLY_SECONDS = 5.0
+"""How often is looked where power comes from."""
+_NEWEST_STEPS = 50
+
+
+class Halts:
+    """Halts one attempt and lets it go on; announced each time.
+
+    Args:
+        attempt: which.
+        plan: its plan, filled in.
+        tell: takes what is done.
+        supply: tells where power comes from.
+    """
+
+    def __init__(
+        self, attempt: Attempt, plan: Plan, tell: Callable[[Event], None], supply: Callable[[], Supply] | None = None
+    ) -> None:
+        self._attempt = attempt
+        self._tell = tell
+        self._ask_supply = supply or supply_now
+        self._wanted = Halting(plan, os.cpu_count() or 1)
+        self._supply: Supply | None = None
+        self._asked_at = -np.inf
+        self._pause: Pause | None = None
+        self._began = 0.0
+        self._passed = 0.0
+
+    @property
+    def seconds(self) -> float:
+        """For how long it stood still so far."""
+        return self._passed + (time.monotonic() - self._began if self._pause is not None else 0.0)
+
+    def look(self, monitor: RunMonitor, state: RunState) -> None:
+        """Halt it, or let it go on, where that is to be."""
+        now = time.monotonic()
+        if now - self._asked_at >= _SUPPLY_SECONDS:
+            self._asked_at, self._supply = now, self._ask_supply()
+        step, seconds = monitor.curve.step or 0.0, step_seconds_of(monitor)
+        move = self._wanted.look(now, monitor.samples, state.going_on, self._supply, step, seconds)
+        if move is None:
+            return
+        if move.action == "pause" and self._pause is None:
+            self._began = now
+            self._pause = Pause([process.pid for process in self._attempt.processes()])
+        elif move.action == "resume":
+            self.over()
+        self._tell({"event": move.action, **move.data()})
+
+    def over(self) -> None:
+        """Let it go on, whatever it was halted for."""
+        if self._pause is not None:
+            self._passed += time.monotonic() - self._began
+            self._pause.over()
+            self._pause = None
+
+
+def step_seconds_of(monitor: RunMonitor) -> float | None:
+    """Return what a step takes of late; None where too few were seen."""
+    passed = monitor.curve.passed_seconds()[1][-_NEWEST_STEPS:]
+    return float(np.median(passed)) if passed.size else None
+
+
+def supply_now() -> Supply:
+    """Return where this machine's power comes from."""
+    return supply_of(probe_power(Host()))
