@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from capacity_tui.engine.api import answer, edited, plan_from_text
+from capacity_tui.engine.api import CapacityError, answer, edited, plan_from_text
 from capacity_tui.engine.observe.guard.running.guarding import begin, new_order
 from capacity_tui.engine.observe.guard.running.pausing import Pause
 from capacity_tui.engine.observe.guard.running.told import Told
@@ -91,6 +91,15 @@ def test_restarts_are_bounded_and_the_last_exit_code_stays(guarded, estimated):
 def test_an_end_of_which_nothing_is_known_is_left_alone(guarded, estimated):
     assert guarded.run(estimated, "raise SystemExit(5)") == 5
     assert [event["event"] for event in guarded.told] == ["started", "end"]
+
+
+def test_what_cannot_be_started_says_why(guarded, estimated):
+    with pytest.raises(CapacityError, match="--checkpoints DIR"):
+        new_order(["echo", "{run.checkpoint}"], estimated.plan)
+    with pytest.raises(CapacityError, match="no-such-command cannot be started") as error:
+        begin(new_order(["no-such-command"], estimated.plan), estimated, None)
+    assert error.value.exit_code == 127
+    assert not (Path.cwd() / "state").exists()
 
 
 def test_a_loss_that_is_no_number_ends_the_run_and_all_that_it_started(guarded, estimated):
