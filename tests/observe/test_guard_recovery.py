@@ -8,12 +8,15 @@ import sys
 import time
 import zipfile
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
 import pytest
 
 from capacity_tui.engine.api import CapacityError, answer, edited, plan_from_text
+from capacity_tui.engine.observe.guard.battery import Supply
+from capacity_tui.engine.observe.guard.running import supervisor
 from capacity_tui.engine.observe.guard.running.guarding import begin, new_order
 from capacity_tui.engine.observe.guard.running.pausing import Pause
 from capacity_tui.engine.observe.guard.running.told import Told
@@ -118,6 +121,15 @@ def test_a_loss_that_is_no_number_ends_the_run_and_all_that_it_started(guarded, 
     assert guarded.events("step")[0]["change"]["training.global_batch"] == 128
     with suppress(psutil.NoSuchProcess):
         assert psutil.Process(int(guarded.output.split()[1])).status() == psutil.STATUS_ZOMBIE
+
+
+def test_on_battery_a_run_starts_with_fewer_threads(guarded, estimated, monkeypatch):
+    monkeypatch.setattr(supervisor, "supply_now", lambda: Supply(False, 0.9, 40.0))
+    plan = edited(estimated.plan, {"recovery.battery.threads": 1}).plan
+    on_battery = replace(estimated, resolved=replace(estimated.resolved, plan=plan))
+    assert guarded.run(on_battery, "import os; print(os.environ['OMP_NUM_THREADS'])") == 0
+    assert guarded.output == b"1\n"
+    assert "on battery: 1 of" in guarded.events("battery")[0]["reason"]
 
 
 def test_a_trainer_asks_for_a_smaller_batch_before_memory_runs_out(guarded, estimated):

@@ -12,11 +12,13 @@ from types import FrameType
 
 from capacity_tui.engine.estimate.estimate import Answer
 from capacity_tui.engine.machine.machine import Machine
+from capacity_tui.engine.observe.guard.battery import battery_plan
 from capacity_tui.engine.observe.guard.checkpoints import CheckpointFolder
 from capacity_tui.engine.observe.guard.failures import Failure
 from capacity_tui.engine.observe.guard.ladder import next_step
 from capacity_tui.engine.observe.guard.running.attempt import Attempt
 from capacity_tui.engine.observe.guard.running.following import AttemptEnd, Following
+from capacity_tui.engine.observe.guard.running.halts import supply_now
 from capacity_tui.engine.observe.guard.running.order import Order
 from capacity_tui.engine.observe.guard.running.pausing import Pause
 from capacity_tui.engine.observe.guard.running.starting import (
@@ -100,8 +102,9 @@ class Supervisor:
         start = start_of(self._order, attempt.folder, self.writer.run.id, checkpoint)
         write_copies(start)
         self._order.write(self._folder)
+        environment = {**whole_environment(start), **self._battery_variables()}
         with _quiet_input() as stdin:
-            attempt.start(start.words, whole_environment(start), self._order.work, stdin)
+            attempt.start(start.words, environment, self._order.work, stdin)
         self._tell(
             {
                 "event": "started",
@@ -111,6 +114,14 @@ class Supervisor:
                 "checkpoint": None if checkpoint is None else str(checkpoint.path),
             }
         )
+
+    def _battery_variables(self) -> dict[str, str]:
+        """Return what an attempt is given besides while there is no power but the battery's; mostly nothing."""
+        found = battery_plan(self._order.plan, supply_now(), os.cpu_count() or 1)
+        if found is None:
+            return {}
+        self._tell({"event": "battery", "reason": found.reason})
+        return found.environment()
 
     def _goes_on_behind(self, ended: AttemptEnd) -> bool:
         """Change the plan so that another attempt may do better; return whether there is to be one."""
