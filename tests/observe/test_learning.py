@@ -7,11 +7,15 @@ import math
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from capacity_tui.engine.api import answer, detect, learnt_from, load_catalog, plan_from_data
+from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.observe.history.history import History
+from capacity_tui.engine.observe.history.predictions import entry_of
 from capacity_tui.engine.observe.history.records import RunRecord
 from capacity_tui.engine.observe.history.stores import Wanted
 from capacity_tui.engine.sampling.own_runs import STEP, kept_runs, read_runs
@@ -84,3 +88,19 @@ def test_a_run_that_cannot_be_its_plan_is_left_out_with_a_word(tmp_path, capsys)
     capsys.readouterr()
     assert main(["calibrate", "--device", "cpu"]) == 0
     assert capsys.readouterr().err.count("is left out") == 2
+
+
+def test_one_watched_run_teaches_what_it_took():
+    plan = {"task": "train", "model": {"name": "gpt2"}, "training": {"seq_len": 256, "micro_batch": 1, "steps": 10},
+            "hardware": {"name": "rtx-4090", "devices": 1}}  # fmt: skip
+    catalog, machine = load_catalog(), detect()
+    predicted = answer(plan_from_data(plan), machine, catalog)
+    took = 2 * float(predicted.estimate.computation.step_seconds.value)
+    run = entry_of(predicted, "run", {STEP: took})
+    learnt = learnt_from(run, machine, catalog, History())
+    assert learnt.device == run.device
+    (error,) = learnt.errors
+    assert (error.name, error.count) == ("own runs, step time", 1)
+    assert error.median < 0.01
+    with pytest.raises(PlanError, match="nothing can be learnt"):
+        learnt_from(replace(run, actual={}), machine, catalog, History())

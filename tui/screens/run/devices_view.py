@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _CORE = 100.0
+_LEVELS = {"failure": "error", "step": "warning"}
+"""What a guarded run meets, and what is done about it, without a level of its own."""
 
 
 def devices_of(look: dict[str, object]) -> Iterator[RunDevice]:
@@ -49,7 +51,8 @@ def events_of(told: Iterable[dict[str, object]]) -> Iterator[RunEvent]:
     for event in told:
         time = str(event.get("time", ""))[11:19]
         kind = str(event.get("event", ""))
-        yield RunEvent(time, str(event.get("level") or "note"), " ".join(filter(None, _words(kind, event))))
+        level = str(event.get("level") or _LEVELS.get(kind, "note"))
+        yield RunEvent(time, level, " ".join(filter(None, _words(kind, event))))
 
 
 def _words(kind: str, event: Mapping[str, object]) -> Iterator[str]:
