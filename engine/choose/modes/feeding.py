@@ -115,12 +115,9 @@ def fed(
                 reasons[f"data.{name}"] = because(mode, why)
                 here = _with(here, name, value)
     if not plan.data.is_stated:
-        late = here.waiting
-        if late > 0:
-            held_up = f"{here.supply.format.name} would hold up each step by {format_seconds(late)}"
-            reasons["data.format"] = f"left open: {held_up}; name the format, and that counts"
-            here = _with(here, "format", AUTO)
-        return replace(resolved, plan=here.plan), estimate, reasons
+        # A format that is named has its reading in the time of a step, which the plan did not ask for.
+        reasons["data.format"] = _left_open(here)
+        return replace(resolved, plan=_with(here, "format", AUTO).plan), estimate, reasons
     found = replace(resolved, plan=here.plan)
     again = estimate_resolved(found, catalog)
     kept = [note for note in estimate.warnings if note not in again.warnings]
@@ -137,6 +134,13 @@ def without_feeding(data: DataSection) -> DataSection:
 def _with(here: Fed, name: str, value: object) -> Fed:
     plan = here.plan.model_copy(update={"data": here.plan.data.model_copy(update={name: value})})
     return replace(here, plan=plan)
+
+
+def _left_open(here: Fed) -> str:
+    """Say what the usual format would do, where a plan says nothing of its data."""
+    late, usual = here.waiting, here.supply.format.name
+    effect = f"would hold up each step by {format_seconds(late)}" if late > 0 else "would hold up no step"
+    return f"left open: {usual} {effect}; a format that is named counts"
 
 
 _Choice = Iterator[tuple[str, object, str]]
