@@ -46,9 +46,6 @@ from capacity_tui.engine.api import (
     write_plan_file,
 )
 from capacity_tui.engine.api import Comparison as EngineComparison
-from capacity_tui.tui.compared import Comparison, HardwareRow, Row
-from capacity_tui.tui.exported import Export
-from capacity_tui.tui.measured import BenchmarkOutcome, BenchmarkStep, Load
 from capacity_tui.tui.screens.cloud.cloud_view import OffersQuestion
 from capacity_tui.tui.screens.dialogs.catalogue_view import choices
 from capacity_tui.tui.screens.find.find_view import SearchQuestion
@@ -71,16 +68,19 @@ from capacity_tui.tui.screens.run.run_view import WatchedRuns
 from capacity_tui.tui.screens.scale.corpus_view import PlanCorpus
 from capacity_tui.tui.screens.scale.scale_view import scaled_plans
 from capacity_tui.tui.screens.scale.storage_view import stored_rows
-from capacity_tui.tui.tried import Tried
-from capacity_tui.tui.understood import Suggestion, Understood
+from capacity_tui.tui.shown.compared import Comparison, HardwareRow, Row
+from capacity_tui.tui.shown.exported import Export
+from capacity_tui.tui.shown.measured import BenchmarkOutcome, BenchmarkStep, Load
+from capacity_tui.tui.shown.tried import Tried
+from capacity_tui.tui.shown.understood import Suggestion, Understood
+from capacity_tui.tui.shown.what_if import Advice
 from capacity_tui.tui.view import Choice, Document, Field
-from capacity_tui.tui.what_if import Advice
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from capacity_tui.engine.api import BenchmarkProgress, BenchmarkReport
-    from capacity_tui.tui.scaled import ScaledPlan
+    from capacity_tui.tui.shown.scaled import ScaledPlan
 
 
 _NOT_IN_NAMES = re.compile(r"[^\w.]+")

@@ -13,19 +13,19 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from capacity_tui.engine.api import ExplanationText, Limit, Part, Picture
-    from capacity_tui.tui.compared import Comparison, HardwareRow, Row
-    from capacity_tui.tui.exported import Export
-    from capacity_tui.tui.found import Found, Question
-    from capacity_tui.tui.measured import BenchmarkOutcome, BenchmarkStep, Load, Sample
     from capacity_tui.tui.recent import RecentPlan
-    from capacity_tui.tui.scaled import ScaledPlan
-    from capacity_tui.tui.stored import Corpus, StoredPatterns
+    from capacity_tui.tui.shown.compared import Comparison, HardwareRow, Row
+    from capacity_tui.tui.shown.exported import Export
+    from capacity_tui.tui.shown.found import Found, Question
+    from capacity_tui.tui.shown.measured import BenchmarkOutcome, BenchmarkStep, Load, Sample
+    from capacity_tui.tui.shown.scaled import ScaledPlan
+    from capacity_tui.tui.shown.stored import Corpus, StoredPatterns
+    from capacity_tui.tui.shown.tried import Tried
+    from capacity_tui.tui.shown.understood import Understood
+    from capacity_tui.tui.shown.watched import RunColumn, RunRow, WatchedRun
+    from capacity_tui.tui.shown.what_if import Advice
     from capacity_tui.tui.swap import LeftBehind
-    from capacity_tui.tui.tried import Tried
-    from capacity_tui.tui.understood import Understood
     from capacity_tui.tui.view import Choice, Document
-    from capacity_tui.tui.watched import RunColumn, RunRow, WatchedRun
-    from capacity_tui.tui.what_if import Advice
 
 
 class Detected(Answer):

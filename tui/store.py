@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from capacity_tui.engine.api import Verdict
 
 if TYPE_CHECKING:
-    from capacity_tui.tui.compared import Column, Comparison
+    from capacity_tui.tui.shown.compared import Column, Comparison
+    from capacity_tui.tui.shown.what_if import Advice
     from capacity_tui.tui.view import Document, Field
-    from capacity_tui.tui.what_if import Advice
 
 
 OPENED = "a plan was opened"

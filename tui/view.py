@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from capacity_tui.engine.api import ExplanationText, Limit, Part, Picture
-    from capacity_tui.tui.compared import Comparison, HardwareRow, Row
-    from capacity_tui.tui.exported import Export
-    from capacity_tui.tui.found import Question
-    from capacity_tui.tui.measured import BenchmarkOutcome, BenchmarkStep, Load, Sampler
-    from capacity_tui.tui.scaled import ScaledPlan
-    from capacity_tui.tui.stored import Corpus
-    from capacity_tui.tui.tried import Tried
-    from capacity_tui.tui.understood import Understood
-    from capacity_tui.tui.watched import RunsReader
-    from capacity_tui.tui.what_if import Advice
+    from capacity_tui.tui.shown.compared import Comparison, HardwareRow, Row
+    from capacity_tui.tui.shown.exported import Export
+    from capacity_tui.tui.shown.found import Question
+    from capacity_tui.tui.shown.measured import BenchmarkOutcome, BenchmarkStep, Load, Sampler
+    from capacity_tui.tui.shown.scaled import ScaledPlan
+    from capacity_tui.tui.shown.stored import Corpus
+    from capacity_tui.tui.shown.tried import Tried
+    from capacity_tui.tui.shown.understood import Understood
+    from capacity_tui.tui.shown.watched import RunsReader
+    from capacity_tui.tui.shown.what_if import Advice
 
 AUTO = "auto"
 # Fields that the screen treats as what they are.

@@ -15,9 +15,9 @@ from capacity_tui.engine.present.html import to_html
 from capacity_tui.engine.present.markdown import to_markdown
 from capacity_tui.engine.present.results import result_as_dict, to_json
 from capacity_tui.engine.verdict import Verdict
-from capacity_tui.tui.compared import Column
 from capacity_tui.tui.headless.tables.answer import answer_tables
 from capacity_tui.tui.screens.plan.estimate_view import column
+from capacity_tui.tui.shown.compared import Column
 
 MEMORY = {Verdict.FITS: 200_000, Verdict.TIGHT: 0, Verdict.OVER: 10_000}
 

@@ -11,8 +11,8 @@ from fake_search import FakeQuestion
 from capacity_tui.engine.api import ExplanationText, FormulaInput
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.verdict import Verdict
-from capacity_tui.tui.exported import Export
-from capacity_tui.tui.found import Answered, Found, FoundCell, FoundColumn, FoundRow
+from capacity_tui.tui.shown.exported import Export
+from capacity_tui.tui.shown.found import Answered, Found, FoundCell, FoundColumn, FoundRow
 from capacity_tui.tui.view import Field, Kind
 
 FITTING, ALL = "that fit", "all"

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.verdict import Verdict
-from capacity_tui.tui.charted import LogChart, LogCurve, LogLimit
-from capacity_tui.tui.compared import Chosen, Row
-from capacity_tui.tui.scaled import ScaledColumn
-from capacity_tui.tui.stored import StoredLevel, StoredPatterns
-from capacity_tui.tui.tried import Tried
+from capacity_tui.tui.shown.charted import LogChart, LogCurve, LogLimit
+from capacity_tui.tui.shown.compared import Chosen, Row
+from capacity_tui.tui.shown.scaled import ScaledColumn
+from capacity_tui.tui.shown.stored import StoredLevel, StoredPatterns
+from capacity_tui.tui.shown.tried import Tried
 from capacity_tui.tui.view import Field, Kind
 
 FIELDS = (

@@ -21,15 +21,15 @@ from capacity_tui.engine.explain.timelines import Amount, MemoryTimeline
 from capacity_tui.engine.files import config_folder, storage_error
 from capacity_tui.engine.plan.files.saved import write_plan_file
 from capacity_tui.engine.verdict import Verdict
-from capacity_tui.tui.compared import Chosen, Column, Comparison, HardwareRow, Note, Row
-from capacity_tui.tui.exported import Export
-from capacity_tui.tui.headlines import Headline, Usage
-from capacity_tui.tui.measured import BenchmarkOutcome, BenchmarkStep, Load
-from capacity_tui.tui.scaled import ScaledPlan
-from capacity_tui.tui.tried import Tried
-from capacity_tui.tui.understood import Suggestion, Understood
+from capacity_tui.tui.shown.compared import Chosen, Column, Comparison, HardwareRow, Note, Row
+from capacity_tui.tui.shown.exported import Export
+from capacity_tui.tui.shown.headlines import Headline, Usage
+from capacity_tui.tui.shown.measured import BenchmarkOutcome, BenchmarkStep, Load
+from capacity_tui.tui.shown.scaled import ScaledPlan
+from capacity_tui.tui.shown.tried import Tried
+from capacity_tui.tui.shown.understood import Suggestion, Understood
+from capacity_tui.tui.shown.what_if import Advice, Effect
 from capacity_tui.tui.view import AUTO, Choice, Field
-from capacity_tui.tui.what_if import Advice, Effect
 
 GIB = 2**30
 MICRO_BATCH = FormulaStep("micro_batch = memory / 4 GiB", "2", (FormulaInput("memory", "8 GiB", "free"),))

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.tui.watched import (
+from capacity_tui.tui.shown.watched import (
     Band,
     RunColumn,
     RunDevice,

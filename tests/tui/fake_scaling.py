@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator
 
 from capacity_tui.engine.verdict import Verdict
-from capacity_tui.tui.scaled import STRONG, WAITS, ScaledColumn, ScaledPlan, ScaledRow
+from capacity_tui.tui.shown.scaled import STRONG, WAITS, ScaledColumn, ScaledPlan, ScaledRow
 
 COLUMNS = (
     ScaledColumn("devices"),

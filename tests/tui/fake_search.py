@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.verdict import Verdict
-from capacity_tui.tui.found import ExcludedPlans, Found, FoundCell, FoundColumn, FoundRow
+from capacity_tui.tui.shown.found import ExcludedPlans, Found, FoundCell, FoundColumn, FoundRow
 from capacity_tui.tui.view import Field, Kind
 
 if TYPE_CHECKING:

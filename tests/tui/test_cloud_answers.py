@@ -9,7 +9,7 @@ import pytest
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.engine_view import CapacityEngine, PlanDocument
-from capacity_tui.tui.found import Found, FoundRow
+from capacity_tui.tui.shown.found import Found, FoundRow
 
 PLAN = """
 model: {name: llama-3.1-8b}

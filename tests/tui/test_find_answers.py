@@ -8,11 +8,11 @@ from flow import press, settle, shown
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.app import CapacityApp
-from capacity_tui.tui.compared import HardwareRow
 from capacity_tui.tui.engine_view import CapacityEngine
-from capacity_tui.tui.found import Found
 from capacity_tui.tui.screens.find.find_view import SearchQuestion
 from capacity_tui.tui.settings import Settings
+from capacity_tui.tui.shown.compared import HardwareRow
+from capacity_tui.tui.shown.found import Found
 
 PLAN = """
 model: {name: llama-3.2-1b}

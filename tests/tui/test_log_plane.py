@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from capacity_tui.tui.charted import LogChart, LogCurve, LogLimit
+from capacity_tui.tui.shown.charted import LogChart, LogCurve, LogLimit
 from capacity_tui.tui.terminal.glyphs import Glyphs, to_ascii
 from capacity_tui.tui.widgets.log_plane import log_plane
 

@@ -11,10 +11,10 @@ from flow import plan_screen, press, row, settle, shown
 
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.tui.app import CapacityApp
-from capacity_tui.tui.compared import Comparison
 from capacity_tui.tui.screens.plan.field_list import FieldList
 from capacity_tui.tui.screens.plan.why import Why
 from capacity_tui.tui.settings import Settings
+from capacity_tui.tui.shown.compared import Comparison
 
 SIZE = (120, 40)
 

@@ -23,10 +23,10 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from capacity_tui.tui.app import CapacityApp
-from capacity_tui.tui.compared import HardwareRow
 from capacity_tui.tui.engine_view import CapacityEngine
-from capacity_tui.tui.measured import Sample
 from capacity_tui.tui.settings import Settings
+from capacity_tui.tui.shown.compared import HardwareRow
+from capacity_tui.tui.shown.measured import Sample
 from capacity_tui.tui.swap import KeptPlan, Swap
 
 PICTURES = Path(__file__).parent / "pictures"

@@ -12,8 +12,8 @@ from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.plan.sections.scenarios import MOST_SCENARIOS
 from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.app import CapacityApp
-from capacity_tui.tui.compared import Column
 from capacity_tui.tui.engine_view import CapacityEngine, PlanDocument
+from capacity_tui.tui.shown.compared import Column
 
 MakeApp = Callable[..., CapacityApp]
 PLAN = "task: infer\nmodel: {name: llama-3.1-8b}\ninference: {batch: 4}\nhardware: {name: h100-sxm-80gb}\n"

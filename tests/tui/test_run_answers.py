@@ -10,7 +10,7 @@ import pytest
 from capacity_tui.engine.api import History, RunRecord, RunWriter, answer, history_entry, load_catalog, plan_from_data
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.tui.screens.run.run_view import WatchedRuns
-from capacity_tui.tui.watched import Standing
+from capacity_tui.tui.shown.watched import Standing
 
 STEP = "computation.step_seconds"
 GIB = 2**30

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from capacity_tui.engine.api import share_of_range, stepped
-from capacity_tui.tui.compared import Chosen
 from capacity_tui.tui.screens.plan.field_list import FieldList
+from capacity_tui.tui.shown.compared import Chosen
 from capacity_tui.tui.terminal.glyphs import Glyphs, to_ascii
 from capacity_tui.tui.terminal.text import clip, fit, left, line, right, wrap
 from capacity_tui.tui.view import AUTO, Field, Kind

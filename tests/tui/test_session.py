@@ -14,7 +14,6 @@ from textual.screen import Screen
 
 from capacity_tui.tui.actions import ACTIONS, Commanded
 from capacity_tui.tui.app import CapacityApp
-from capacity_tui.tui.compared import Comparison
 from capacity_tui.tui.messages import Compared
 from capacity_tui.tui.screens.cloud.screen import CloudScreen
 from capacity_tui.tui.screens.find.screen import FindScreen
@@ -22,6 +21,7 @@ from capacity_tui.tui.screens.machine.screen import MachineScreen
 from capacity_tui.tui.screens.run.screen import RunScreen
 from capacity_tui.tui.screens.scale.screen import ScaleScreen
 from capacity_tui.tui.session import Session
+from capacity_tui.tui.shown.compared import Comparison
 from capacity_tui.tui.terminal.text import Span, line
 from capacity_tui.tui.widgets.bars import Footer
 from capacity_tui.tui.widgets.guarded import Guarded

@@ -18,7 +18,7 @@ from capacity_tui.tui.engine_view import PlanDocument
 from capacity_tui.tui.screens.dialogs.catalogue_view import choices
 from capacity_tui.tui.screens.dialogs.tried_picker import TriedPicker
 from capacity_tui.tui.screens.plan.sweep_lines import sweep_lines
-from capacity_tui.tui.tried import ORDERS, Tried
+from capacity_tui.tui.shown.tried import ORDERS, Tried
 from capacity_tui.tui.widgets.lines import Lines
 
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from capacity_tui.engine.api import StorageError, storage_error
-from capacity_tui.tui.exported import Export
 from capacity_tui.tui.paths import expanded, write_file
 from capacity_tui.tui.requests import Request
 from capacity_tui.tui.session import Session
+from capacity_tui.tui.shown.exported import Export
 from capacity_tui.tui.widgets.prompt import Ask
 
 

@@ -17,7 +17,7 @@ from capacity_tui.tui.widgets.bars import Bar
 from capacity_tui.tui.widgets.gauge import gauge
 
 if TYPE_CHECKING:
-    from capacity_tui.tui.compared import Column
+    from capacity_tui.tui.shown.compared import Column
 
 VERDICTS = {
     Verdict.FITS: ("✓ fits", "✓ fits", "good"),

@@ -18,7 +18,7 @@ from capacity_tui.tui.widgets.dots import Dots
 from capacity_tui.tui.widgets.scatter import HERE
 
 if TYPE_CHECKING:
-    from capacity_tui.tui.charted import LogChart, Unit
+    from capacity_tui.tui.shown.charted import LogChart, Unit
 
 _LEAST_WIDTH, _LEAST_HEIGHT = 16, 4
 _NEARLY = 0.05

@@ -8,7 +8,7 @@ from capacity_tui.tui.terminal.text import Line, Span, line, wrap
 from capacity_tui.tui.widgets.lines import Lines
 
 if TYPE_CHECKING:
-    from capacity_tui.tui.found import Found, FoundRow
+    from capacity_tui.tui.shown.found import Found, FoundRow
     from capacity_tui.tui.view import Field
 
 

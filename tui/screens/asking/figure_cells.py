@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.api import FIGURES, Verdict, written_figure
-from capacity_tui.tui.found import FoundCell
+from capacity_tui.tui.shown.found import FoundCell
 
 if TYPE_CHECKING:
     from capacity_tui.engine.api import Interval

@@ -16,7 +16,7 @@ from capacity_tui.tui.widgets.table import GAP, fitted, joined, narrowed, widest
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from capacity_tui.tui.found import Found, FoundColumn, FoundRow
+    from capacity_tui.tui.shown.found import Found, FoundColumn, FoundRow
 
 _MARKS = 6
 """Cells in front of the first column: cursor, mark, verdict, front."""

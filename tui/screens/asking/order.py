@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from capacity_tui.engine.api import CapacityError, parse_quantity
-from capacity_tui.tui.found import FoundColumn, FoundRow
+from capacity_tui.tui.shown.found import FoundColumn, FoundRow
 
 _FRONT = "front"
 """A word that every row of the Pareto front has."""

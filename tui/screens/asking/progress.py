@@ -9,9 +9,9 @@ from capacity_tui.tui.terminal.text import Line, Span, clip, line, spread
 from capacity_tui.tui.widgets.bars import Bar
 
 if TYPE_CHECKING:
-    from capacity_tui.tui.found import Found
     from capacity_tui.tui.screens.asking.found_table import FoundTable
     from capacity_tui.tui.screens.asking.searching import Searching
+    from capacity_tui.tui.shown.found import Found
 
 
 class Progress(Bar):

@@ -27,7 +27,7 @@ from capacity_tui.tui.widgets.panel import Panel
 from capacity_tui.tui.widgets.prompt import Accept, Prompt
 
 if TYPE_CHECKING:
-    from capacity_tui.tui.found import Found
+    from capacity_tui.tui.shown.found import Found
 
 ASIDE, ROWS = "-aside", "-rows"
 """Classes of the screen while what stands beside the rows is shown alone, and while the rows are."""

@@ -13,7 +13,7 @@ from capacity_tui.tui.requests import Request
 from capacity_tui.tui.session import Session
 
 if TYPE_CHECKING:
-    from capacity_tui.tui.found import Question
+    from capacity_tui.tui.shown.found import Question
     from capacity_tui.tui.view import Document
 
 Begin: TypeAlias = "Callable[[Document, Mapping[str, str]], Question]"

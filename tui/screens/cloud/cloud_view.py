@@ -25,16 +25,16 @@ from capacity_tui.engine.api import (
     question_of_job,
     write_migration,
 )
-from capacity_tui.tui.exported import Export
-from capacity_tui.tui.found import Found
 from capacity_tui.tui.screens.asking.plan_question import PlanQuestion
 from capacity_tui.tui.screens.cloud.offers_view import found_of
 from capacity_tui.tui.screens.cloud.what_if_parts import ALL, ANY, OWN, YES, parts_of, precision_path
+from capacity_tui.tui.shown.exported import Export
+from capacity_tui.tui.shown.found import Found
 from capacity_tui.tui.view import Field
 
 if TYPE_CHECKING:
     from capacity_tui.engine.api import ExplanationText
-    from capacity_tui.tui.found import FoundRow
+    from capacity_tui.tui.shown.found import FoundRow
 
 
 _FORMS = {

@@ -8,7 +8,7 @@ from capacity_tui.tui.terminal.text import Line, Span, clip, line, wrap
 from capacity_tui.tui.widgets.lines import Lines
 
 if TYPE_CHECKING:
-    from capacity_tui.tui.found import Found
+    from capacity_tui.tui.shown.found import Found
 
 
 class Conclusion(Lines):

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.api import format_bytes, format_money, format_seconds, price_age
-from capacity_tui.tui.found import ALWAYS, Answered, Found, FoundCell, FoundColumn, FoundRow
 from capacity_tui.tui.screens.asking.figure_cells import figure_cell, head_of, verdict_of
 from capacity_tui.tui.screens.cloud.offer_page import page_of
+from capacity_tui.tui.shown.found import ALWAYS, Answered, Found, FoundCell, FoundColumn, FoundRow
 
 if TYPE_CHECKING:
     from capacity_tui.engine.api import Alternative, Interval, Migration, Plan

@@ -22,7 +22,7 @@ from capacity_tui.tui.widgets.panel import Panel
 
 if TYPE_CHECKING:
     from capacity_tui.engine.api import ExplanationText
-    from capacity_tui.tui.found import Found
+    from capacity_tui.tui.shown.found import Found
 
 
 class CloudScreen(AskingScreen):

@@ -12,10 +12,10 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
 
-from capacity_tui.tui.exported import Export
 from capacity_tui.tui.messages import Exported, Failed
 from capacity_tui.tui.screens.dialogs.moves import MOVES
 from capacity_tui.tui.session import Session
+from capacity_tui.tui.shown.exported import Export
 from capacity_tui.tui.terminal.text import Line, Span, clip, fold, left, line
 from capacity_tui.tui.widgets.guarded import ClosesOnce
 from capacity_tui.tui.widgets.lines import Lines

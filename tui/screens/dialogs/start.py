@@ -28,7 +28,7 @@ from capacity_tui.tui.widgets.lines import Lines
 
 if TYPE_CHECKING:
     from capacity_tui.tui.recent import RecentPlan
-    from capacity_tui.tui.understood import Understood
+    from capacity_tui.tui.shown.understood import Understood
 
 _WANTED = "I want to train · fine-tune · LoRA · QLoRA · serve · fit"
 _PLACEHOLDER = "llama-3.1-70b lora 8xh100 4k 50M"

@@ -13,8 +13,8 @@ from capacity_tui.tui.messages import CatalogueRead, RowsTried
 from capacity_tui.tui.requests import Request
 from capacity_tui.tui.screens.dialogs.picker import Picker, Typed
 from capacity_tui.tui.session import Session
+from capacity_tui.tui.shown.tried import ORDERS, Tried
 from capacity_tui.tui.terminal.text import Line, Span, clip, left, line
-from capacity_tui.tui.tried import ORDERS, Tried
 from capacity_tui.tui.view import Choice
 from capacity_tui.tui.widgets.head import mark_of
 from capacity_tui.tui.widgets.lines import Lines

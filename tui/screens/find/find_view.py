@@ -17,11 +17,11 @@ from capacity_tui.engine.api import (
     parse_limit,
     solved_path,
 )
-from capacity_tui.tui.found import Found
 from capacity_tui.tui.screens.asking.plan_question import PlanQuestion
 from capacity_tui.tui.screens.find.found_view import found_of, weighed_figures
 from capacity_tui.tui.screens.find.needed_view import solved
 from capacity_tui.tui.screens.find.question_parts import ALL, GOALS, axes_said, limits_said, names_said, parts_of
+from capacity_tui.tui.shown.found import Found
 from capacity_tui.tui.view import Field
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.api import FIGURES, all_fields, plan_value_text
-from capacity_tui.tui.found import ALWAYS, ExcludedPlans, Found, FoundCell, FoundColumn, FoundRow
 from capacity_tui.tui.screens.asking.figure_cells import figure_cell, head_of, range_text, verdict_of
+from capacity_tui.tui.shown.found import ALWAYS, ExcludedPlans, Found, FoundCell, FoundColumn, FoundRow
 
 if TYPE_CHECKING:
     from capacity_tui.engine.api import Found as FoundPlan

@@ -14,7 +14,7 @@ from capacity_tui.tui.widgets.scatter import is_logarithmic, scatter
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from capacity_tui.tui.found import Found
+    from capacity_tui.tui.shown.found import Found
 
 _LEAST_POINTS = 2
 

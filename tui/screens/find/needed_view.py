@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from capacity_tui.engine import api as engine
 from capacity_tui.engine.api import SearchAnswer, TextPart, Verdict, figures_of, needed_parts, solved_path
-from capacity_tui.tui.found import Found
 from capacity_tui.tui.screens.find.found_view import found_of
+from capacity_tui.tui.shown.found import Found
 
 if TYPE_CHECKING:
     from capacity_tui.engine.api import Catalog, Machine, Needed, NeedTried, Question

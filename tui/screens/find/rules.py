@@ -9,7 +9,7 @@ from capacity_tui.tui.screens.asking.progress import spaced
 from capacity_tui.tui.terminal.text import Line, Span, line, wrap
 
 if TYPE_CHECKING:
-    from capacity_tui.tui.found import ExcludedPlans, Found
+    from capacity_tui.tui.shown.found import ExcludedPlans, Found
 
 
 def rule_lines(found: Found | None, width: int) -> list[Line]:

@@ -14,7 +14,7 @@ from capacity_tui.tui.screens.find.rules import nothing_found, rule_lines
 from capacity_tui.tui.session import Session
 
 if TYPE_CHECKING:
-    from capacity_tui.tui.found import Found
+    from capacity_tui.tui.shown.found import Found
 
 
 class FindScreen(AskingScreen):

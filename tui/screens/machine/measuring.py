@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from capacity_tui.tui.measured import BenchmarkStep
+from capacity_tui.tui.shown.measured import BenchmarkStep
 from capacity_tui.tui.terminal.text import Span, fit, line
 from capacity_tui.tui.widgets.lines import Lines
 

@@ -12,7 +12,6 @@ from textual.containers import Vertical
 from textual.content import Content
 
 from capacity_tui.tui.actions import bindings
-from capacity_tui.tui.measured import BenchmarkStep
 from capacity_tui.tui.messages import Failed, MachineChanged, Measured, Measuring, Reported
 from capacity_tui.tui.requests import Request
 from capacity_tui.tui.screens.dialogs.text_dialog import TextLines
@@ -20,12 +19,13 @@ from capacity_tui.tui.screens.machine.measuring import MeasuringBar
 from capacity_tui.tui.screens.machine.report_lines import is_heading, load_lines, report_lines
 from capacity_tui.tui.screens.view_screen import ViewScreen
 from capacity_tui.tui.session import Session
+from capacity_tui.tui.shown.measured import BenchmarkStep
 from capacity_tui.tui.terminal.glyphs import to_ascii
 from capacity_tui.tui.terminal.text import Line, Span, line
 
 if TYPE_CHECKING:
     from capacity_tui.engine.api import Part
-    from capacity_tui.tui.measured import Load
+    from capacity_tui.tui.shown.measured import Load
 
 _BUSY = 0.2
 """From this share on a processor that others use is told of before measuring."""

@@ -17,8 +17,8 @@ from capacity_tui.tui.requests import Request
 from capacity_tui.tui.screens.dialogs.picker import Picker
 from capacity_tui.tui.screens.map.map_lines import CELL, Axis, PlanMap, Shown, map_lines
 from capacity_tui.tui.session import Session
+from capacity_tui.tui.shown.tried import Tried
 from capacity_tui.tui.terminal.text import Span, line
-from capacity_tui.tui.tried import Tried
 from capacity_tui.tui.view import Choice, Field
 from capacity_tui.tui.widgets.guarded import ClosesOnce
 from capacity_tui.tui.widgets.lines import Lines

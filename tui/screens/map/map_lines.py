@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 
+from capacity_tui.tui.shown.tried import Tried, short_value, time_beside
 from capacity_tui.tui.terminal.text import Line, Span, clip, left, line, right, wrap
-from capacity_tui.tui.tried import Tried, short_value, time_beside
 from capacity_tui.tui.widgets.head import VERDICTS
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from capacity_tui.tui.widgets.head import VERDICTS
 from capacity_tui.tui.widgets.panel import Findable, Panel
 
 if TYPE_CHECKING:
-    from capacity_tui.tui.what_if import Advice
+    from capacity_tui.tui.shown.what_if import Advice
 
 _TONES = {1: "good", 0: "dim", -1: "bad"}
 _INDENT = 4

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from capacity_tui.engine.api import Estimate, Plan, figure, limit_label
-from capacity_tui.tui.headlines import Headline, Usage
+from capacity_tui.tui.shown.headlines import Headline, Usage
 
 _FIRST = "computation.infer.time_to_first_token_seconds"
 _EACH = "computation.infer.time_per_output_token_seconds"

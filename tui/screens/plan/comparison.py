@@ -17,7 +17,7 @@ from capacity_tui.tui.widgets.head import VERDICTS
 from capacity_tui.tui.widgets.panel import Findable, Panel
 
 if TYPE_CHECKING:
-    from capacity_tui.tui.compared import Column, Comparison, Row
+    from capacity_tui.tui.shown.compared import Column, Comparison, Row
 
 _DELTA, _MARK = 6, 2
 """Cells of a difference, and of a mark, with a blank before them."""

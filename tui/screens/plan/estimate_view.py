@@ -32,8 +32,8 @@ from capacity_tui.engine.api import (
     plan_values,
 )
 from capacity_tui.engine.api import Note as EngineNote
-from capacity_tui.tui.compared import Chosen, Column, Note, Row
 from capacity_tui.tui.screens.plan.answer_view import headlines, usage
+from capacity_tui.tui.shown.compared import Chosen, Column, Note, Row
 
 if TYPE_CHECKING:
     from capacity_tui.engine.api import Machine

@@ -22,7 +22,7 @@ from capacity_tui.engine.api import (
     settings_for_plan,
     write_report,
 )
-from capacity_tui.tui.exported import Export
+from capacity_tui.tui.shown.exported import Export
 
 if TYPE_CHECKING:
     from capacity_tui.engine.api import Answer, Catalog, Machine, Plan

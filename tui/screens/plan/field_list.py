@@ -16,8 +16,8 @@ from capacity_tui.tui.terminal.text import Line, Span, clip, left, line, wrap
 from capacity_tui.tui.widgets.panel import Findable, Panel
 
 if TYPE_CHECKING:
-    from capacity_tui.tui.compared import Chosen
-    from capacity_tui.tui.tried import Tried
+    from capacity_tui.tui.shown.compared import Chosen
+    from capacity_tui.tui.shown.tried import Tried
     from capacity_tui.tui.view import Field
 
 _SLIDER = 9

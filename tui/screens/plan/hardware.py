@@ -12,7 +12,7 @@ from capacity_tui.tui.terminal.text import Line, Span, clip, left, line, wrap
 from capacity_tui.tui.widgets.panel import Panel
 
 if TYPE_CHECKING:
-    from capacity_tui.tui.compared import HardwareRow
+    from capacity_tui.tui.shown.compared import HardwareRow
 
 _LABELS = ("GPU", "CPU", "RAM", "Disk")
 """What stands here while the machine is looked at."""

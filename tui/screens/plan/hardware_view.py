@@ -24,8 +24,8 @@ from capacity_tui.engine.api import (
     format_temperature,
 )
 from capacity_tui.engine.api import MachineSample as EngineSample
-from capacity_tui.tui.compared import HardwareRow
-from capacity_tui.tui.measured import Load, Reading, Sample
+from capacity_tui.tui.shown.compared import HardwareRow
+from capacity_tui.tui.shown.measured import Load, Reading, Sample
 
 _PEAKS = ("bf16", "fp16", "fp32")
 _LOADS = {"GPU", "VRAM", "CPU", "RAM"}

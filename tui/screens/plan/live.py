@@ -11,7 +11,7 @@ from capacity_tui.tui.widgets.graph import plot
 from capacity_tui.tui.widgets.panel import Panel
 
 if TYPE_CHECKING:
-    from capacity_tui.tui.measured import Reading, Sample
+    from capacity_tui.tui.shown.measured import Reading, Sample
 
 _HIGHEST_GRAPH = 6
 HISTORY = 512

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from capacity_tui.engine.api import CapacityError
 from capacity_tui.tui.actions import Commands
-from capacity_tui.tui.compared import Column
 from capacity_tui.tui.session import Session
+from capacity_tui.tui.shown.compared import Column
 from capacity_tui.tui.store import TAKEN
 from capacity_tui.tui.view import PINS_KEY, Document
 from capacity_tui.tui.widgets.prompt import Ask

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.api import CapacityError, Catalog, ModePlan, Plan, Verdict, alone, fill, headline
-from capacity_tui.tui.compared import Column
 from capacity_tui.tui.screens.plan.estimate_view import column
+from capacity_tui.tui.shown.compared import Column
 
 if TYPE_CHECKING:
     from capacity_tui.engine.api import Machine

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from rich.cells import cell_len
 
+from capacity_tui.tui.shown.tried import Tried, short_value, time_beside
 from capacity_tui.tui.terminal.text import Line, Span, line
-from capacity_tui.tui.tried import Tried, short_value, time_beside
 from capacity_tui.tui.widgets.head import VERDICTS
 
 _INDENT = 2

@@ -10,7 +10,7 @@ from capacity_tui.tui.messages import LimitFound, RowsTried
 from capacity_tui.tui.requests import Request
 from capacity_tui.tui.screens.plan.field_list import FieldList
 from capacity_tui.tui.session import Session
-from capacity_tui.tui.tried import Tried
+from capacity_tui.tui.shown.tried import Tried
 from capacity_tui.tui.view import Field
 
 SWEEP_AFTER_SECONDS = 0.15

@@ -18,7 +18,7 @@ from capacity_tui.engine.api import (
     fill,
 )
 from capacity_tui.tui.screens.plan.answer_view import usage
-from capacity_tui.tui.tried import Tried
+from capacity_tui.tui.shown.tried import Tried
 
 Pair: TypeAlias = tuple[str, str]
 _JOB = "computation.estimated_train_time_seconds"

@@ -7,9 +7,9 @@ from typing import ClassVar
 
 from rich.cells import cell_len
 
+from capacity_tui.tui.shown.watched import RunGraph
 from capacity_tui.tui.terminal.glyphs import Glyphs
 from capacity_tui.tui.terminal.text import Line, Span, fit, line, right
-from capacity_tui.tui.watched import RunGraph
 from capacity_tui.tui.widgets.axis import Tick, axis_line, beside
 from capacity_tui.tui.widgets.band_plot import band_plot
 from capacity_tui.tui.widgets.panel import Panel

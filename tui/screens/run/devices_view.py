@@ -13,7 +13,7 @@ from capacity_tui.engine.api import (
     gpus_of,
     number,
 )
-from capacity_tui.tui.watched import RunDevice, RunEvent
+from capacity_tui.tui.shown.watched import RunDevice, RunEvent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.api import format_number, format_quantity, format_seconds, number
-from capacity_tui.tui.watched import Band, RunGraph
+from capacity_tui.tui.shown.watched import Band, RunGraph
 
 if TYPE_CHECKING:
     from capacity_tui.engine.api import RunCourse

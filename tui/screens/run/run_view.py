@@ -31,7 +31,7 @@ from capacity_tui.engine.api import (
 )
 from capacity_tui.tui.screens.run.devices_view import devices_of, events_of, left_text
 from capacity_tui.tui.screens.run.graphs_view import FIGURES, graphs_of
-from capacity_tui.tui.watched import RunColumn, RunRow, Standing, WatchedRun
+from capacity_tui.tui.shown.watched import RunColumn, RunRow, Standing, WatchedRun
 
 if TYPE_CHECKING:
     from capacity_tui.engine.api import Catalog, Machine

@@ -7,8 +7,8 @@ from typing import ClassVar
 from textual.binding import BindingType
 
 from capacity_tui.tui.actions import bindings
+from capacity_tui.tui.shown.watched import RunColumn, RunRow, Standing
 from capacity_tui.tui.terminal.text import Line, Span, line
-from capacity_tui.tui.watched import RunColumn, RunRow, Standing
 from capacity_tui.tui.widgets.panel import Panel
 from capacity_tui.tui.widgets.table import fitted, joined, narrowed, widest
 

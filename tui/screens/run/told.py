@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from capacity_tui.tui.shown.watched import RunDevice, RunEvent
 from capacity_tui.tui.terminal.text import Line, Span, left, line, wrap
-from capacity_tui.tui.watched import RunDevice, RunEvent
 from capacity_tui.tui.widgets.gauge import gauge
 from capacity_tui.tui.widgets.panel import Panel
 

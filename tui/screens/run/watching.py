@@ -12,7 +12,7 @@ from capacity_tui.tui.messages import RunsRead
 from capacity_tui.tui.requests import Request
 from capacity_tui.tui.screens.run.curves import Curves
 from capacity_tui.tui.session import Session
-from capacity_tui.tui.watched import RunsReader
+from capacity_tui.tui.shown.watched import RunsReader
 
 LOOK_SECONDS = 2.0
 _UNFOCUSED_SLOWDOWN = 5.0

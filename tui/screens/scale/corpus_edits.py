@@ -10,12 +10,12 @@ from capacity_tui.engine.api import CapacityError, stepped
 from capacity_tui.tui.actions import Commands
 from capacity_tui.tui.screens.scale.corpus import CorpusFields
 from capacity_tui.tui.session import Session
-from capacity_tui.tui.stored import SAMPLES
+from capacity_tui.tui.shown.stored import SAMPLES
 from capacity_tui.tui.view import AUTO
 from capacity_tui.tui.widgets.prompt import Ask
 
 if TYPE_CHECKING:
-    from capacity_tui.tui.stored import Corpus
+    from capacity_tui.tui.shown.stored import Corpus
     from capacity_tui.tui.view import Field
 
 Said = Mapping[str, str]

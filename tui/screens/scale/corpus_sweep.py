@@ -9,8 +9,8 @@ from capacity_tui.tui.requests import Request
 from capacity_tui.tui.screens.plan import sweeping
 from capacity_tui.tui.screens.scale.corpus import CorpusFields
 from capacity_tui.tui.session import Session
-from capacity_tui.tui.stored import Corpus
-from capacity_tui.tui.tried import Tried
+from capacity_tui.tui.shown.stored import Corpus
+from capacity_tui.tui.shown.tried import Tried
 
 
 class CorpusSweep:

@@ -23,10 +23,10 @@ from capacity_tui.engine.api import (
     parse_quantity,
     presumed_family,
 )
-from capacity_tui.tui.compared import Chosen
 from capacity_tui.tui.screens.scale.patterns_view import stored_patterns, tried_size
-from capacity_tui.tui.stored import SAMPLES, StoredPatterns
-from capacity_tui.tui.tried import Tried
+from capacity_tui.tui.shown.compared import Chosen
+from capacity_tui.tui.shown.stored import SAMPLES, StoredPatterns
+from capacity_tui.tui.shown.tried import Tried
 from capacity_tui.tui.view import Field, Kind
 
 _USUAL = PatternQuestion(samples=100e6, tokens=500)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.binding import BindingType
 
 from capacity_tui.tui.actions import bindings
-from capacity_tui.tui.scaled import GROWTHS, WAITS
+from capacity_tui.tui.shown.scaled import GROWTHS, WAITS
 from capacity_tui.tui.terminal.text import Line, Span, line
 from capacity_tui.tui.widgets.gauge import gauge
 from capacity_tui.tui.widgets.head import mark_of
@@ -15,7 +15,7 @@ from capacity_tui.tui.widgets.panel import Panel
 from capacity_tui.tui.widgets.table import fitted, joined, widest
 
 if TYPE_CHECKING:
-    from capacity_tui.tui.scaled import ScaledPlan, ScaledRow
+    from capacity_tui.tui.shown.scaled import ScaledPlan, ScaledRow
 
 _MARKS = 4
 """Cells in front of the first column: cursor, verdict."""

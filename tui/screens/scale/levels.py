@@ -13,7 +13,7 @@ from capacity_tui.tui.widgets.panel import Panel
 from capacity_tui.tui.widgets.table import GAP, fitted, joined, widest
 
 if TYPE_CHECKING:
-    from capacity_tui.tui.stored import StoredLevel, StoredPatterns
+    from capacity_tui.tui.shown.stored import StoredLevel, StoredPatterns
 
 _BAR = 12
 _MARK = 1

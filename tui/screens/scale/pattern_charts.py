@@ -12,7 +12,7 @@ from capacity_tui.tui.widgets.lines import Lines
 from capacity_tui.tui.widgets.log_plane import log_plane
 
 if TYPE_CHECKING:
-    from capacity_tui.tui.charted import LogChart
+    from capacity_tui.tui.shown.charted import LogChart
 
 _GAP = 3
 _NARROWEST, _LOWEST = 34, 8

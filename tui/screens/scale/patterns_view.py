@@ -21,10 +21,10 @@ from capacity_tui.engine.api import (
     pattern_storage,
     roomiest_disk,
 )
-from capacity_tui.tui.charted import LogChart, LogCurve, LogLimit
-from capacity_tui.tui.scaled import ScaledColumn
-from capacity_tui.tui.stored import StoredLevel, StoredPatterns
-from capacity_tui.tui.tried import Tried
+from capacity_tui.tui.shown.charted import LogChart, LogCurve, LogLimit
+from capacity_tui.tui.shown.scaled import ScaledColumn
+from capacity_tui.tui.shown.stored import StoredLevel, StoredPatterns
+from capacity_tui.tui.shown.tried import Tried
 
 _COLUMNS = (
     ScaledColumn("level", is_number=False),

@@ -13,7 +13,7 @@ from capacity_tui.tui.widgets.graph import plot, samples_per_cell
 from capacity_tui.tui.widgets.lines import Lines
 
 if TYPE_CHECKING:
-    from capacity_tui.tui.scaled import ScaledPlan, ScaledRow
+    from capacity_tui.tui.shown.scaled import ScaledPlan, ScaledRow
 
 _GAP = 3
 _NARROWEST = 33

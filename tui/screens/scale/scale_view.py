@@ -18,8 +18,8 @@ from capacity_tui.engine.api import (
     scaling_points,
     written_figure,
 )
-from capacity_tui.tui.scaled import WAITS, WEAK, ScaledColumn, ScaledPlan, ScaledRow
 from capacity_tui.tui.screens.plan.answer_view import usage
+from capacity_tui.tui.shown.scaled import WAITS, WEAK, ScaledColumn, ScaledPlan, ScaledRow
 
 if TYPE_CHECKING:
     from capacity_tui.engine.api import Estimate, Scaled, Scaling

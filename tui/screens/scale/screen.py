@@ -15,7 +15,6 @@ from textual.timer import Timer
 from capacity_tui.tui.actions import Commanded, bindings
 from capacity_tui.tui.messages import CorpusRead, Failed, PatternsStored, PlanPinned, PlanScaled, PlanStored, RowsTried
 from capacity_tui.tui.requests import Request
-from capacity_tui.tui.scaled import GROWTHS, STRONG
 from capacity_tui.tui.screens.scale.corpus import CorpusFields
 from capacity_tui.tui.screens.scale.corpus_edits import CorpusEdits
 from capacity_tui.tui.screens.scale.corpus_sweep import CorpusSweep
@@ -28,6 +27,7 @@ from capacity_tui.tui.screens.scale.storage import Storage
 from capacity_tui.tui.screens.taking import Taking
 from capacity_tui.tui.screens.view_screen import ViewScreen
 from capacity_tui.tui.session import Session
+from capacity_tui.tui.shown.scaled import GROWTHS, STRONG
 from capacity_tui.tui.view import Document
 from capacity_tui.tui.widgets.panel import Panel
 from capacity_tui.tui.widgets.prompt import Accept, Prompt

@@ -9,7 +9,7 @@ from capacity_tui.tui.widgets.gauge import gauge
 from capacity_tui.tui.widgets.panel import Panel
 
 if TYPE_CHECKING:
-    from capacity_tui.tui.compared import Row
+    from capacity_tui.tui.shown.compared import Row
 
 _LABEL, _BAR = 15, 6
 

@@ -18,7 +18,7 @@ from capacity_tui.engine.api import (
     format_seconds,
     storage_plan,
 )
-from capacity_tui.tui.compared import Row
+from capacity_tui.tui.shown.compared import Row
 
 _OPEN = "n/a (the job's length is open)"
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from capacity_tui.tui.charted import LogChart
-    from capacity_tui.tui.compared import Chosen
-    from capacity_tui.tui.scaled import ScaledColumn
-    from capacity_tui.tui.tried import Tried
+    from capacity_tui.tui.shown.charted import LogChart
+    from capacity_tui.tui.shown.compared import Chosen
+    from capacity_tui.tui.shown.scaled import ScaledColumn
+    from capacity_tui.tui.shown.tried import Tried
     from capacity_tui.tui.view import Field
 
 

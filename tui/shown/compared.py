@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from capacity_tui.engine.api import Verdict
 
 if TYPE_CHECKING:
-    from capacity_tui.tui.headlines import Headline, Usage
+    from capacity_tui.tui.shown.headlines import Headline, Usage
 
 
 @dataclass(frozen=True, slots=True)

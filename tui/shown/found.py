@@ -10,7 +10,7 @@ from capacity_tui.engine.api import Verdict
 
 if TYPE_CHECKING:
     from capacity_tui.engine.api import ExplanationText
-    from capacity_tui.tui.exported import Export
+    from capacity_tui.tui.shown.exported import Export
     from capacity_tui.tui.view import Field
 
 ALWAYS = 0
