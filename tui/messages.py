@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from capacity_tui.engine.api import ExplanationText, Limit, Part, Picture
     from capacity_tui.tui.recent import RecentPlan
+    from capacity_tui.tui.shown.columns import TableColumn
     from capacity_tui.tui.shown.compared import Comparison, HardwareRow, Row
     from capacity_tui.tui.shown.exported import Export
     from capacity_tui.tui.shown.found import Found, Question
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from capacity_tui.tui.shown.stored import Corpus, StoredPatterns
     from capacity_tui.tui.shown.tried import Tried
     from capacity_tui.tui.shown.understood import Understood
-    from capacity_tui.tui.shown.watched import RunColumn, RunRow, WatchedRun
+    from capacity_tui.tui.shown.watched import RunRow, WatchedRun
     from capacity_tui.tui.shown.what_if import Advice
     from capacity_tui.tui.swap import LeftBehind
     from capacity_tui.tui.view import Choice, Document
@@ -294,7 +295,7 @@ class RunsRead(Answer):
         run: the one under the cursor; None where there is none.
     """
 
-    def __init__(self, columns: tuple[RunColumn, ...], rows: tuple[RunRow, ...], run: WatchedRun | None) -> None:
+    def __init__(self, columns: tuple[TableColumn, ...], rows: tuple[RunRow, ...], run: WatchedRun | None) -> None:
         super().__init__()
         self.columns = columns
         self.rows = rows

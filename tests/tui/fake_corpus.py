@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.shown.charted import LogChart, LogCurve, LogLimit
+from capacity_tui.tui.shown.columns import TableColumn
 from capacity_tui.tui.shown.compared import Chosen, Row
-from capacity_tui.tui.shown.scaled import ScaledColumn
 from capacity_tui.tui.shown.stored import StoredLevel, StoredPatterns
 from capacity_tui.tui.shown.tried import Tried
 from capacity_tui.tui.view import Field, Kind
@@ -25,10 +25,10 @@ USUAL = {
     "alpha": Chosen("1", "words of many languages", 1),
 }
 COLUMNS = (
-    ScaledColumn("level", is_number=False),
-    ScaledColumn("unique", rank=2),
-    ScaledColumn("repeated", rank=1),
-    ScaledColumn("size"),
+    TableColumn("level", is_number=False),
+    TableColumn("unique", rank=2),
+    TableColumn("repeated", rank=1),
+    TableColumn("size"),
 )
 DISK = 4e12
 STORED = (

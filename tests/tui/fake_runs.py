@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.errors import PlanError
+from capacity_tui.tui.shown.columns import TableColumn
 from capacity_tui.tui.shown.watched import (
     Band,
-    RunColumn,
     RunDevice,
     RunEvent,
     RunGraph,
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from fake_engine import FakeDocument, FakeEngine
 
 COLUMNS = (
-    RunColumn("started (UTC)", rank=2),
-    RunColumn("run"),
-    RunColumn("step", rank=3, is_number=True),
-    RunColumn("step time", is_number=True),
-    RunColumn("hardware", rank=8),
+    TableColumn("started (UTC)", rank=2, is_number=False),
+    TableColumn("run", is_number=False),
+    TableColumn("step", rank=3),
+    TableColumn("step time"),
+    TableColumn("hardware", rank=8, is_number=False),
 )
 GOING = RunRow("a1", Standing.GOES_ON, ("2026-11-22 10:00", "llama-3-8b", "40/100", "7.41 s", "8×H100"), has_plan=True)
 PAST = RunRow("b2", Standing.PAST, ("2026-11-21 09:00", "python old.py", "–", "2.00 s", "here"))
@@ -48,7 +48,7 @@ class FakeRuns:
     def __init__(self, engine: FakeEngine) -> None:
         self._engine = engine
 
-    def columns(self) -> tuple[RunColumn, ...]:
+    def columns(self) -> tuple[TableColumn, ...]:
         return COLUMNS
 
     def rows(self) -> tuple[RunRow, ...]:

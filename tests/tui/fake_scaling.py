@@ -6,17 +6,18 @@ import threading
 from collections.abc import Iterator
 
 from capacity_tui.engine.verdict import Verdict
-from capacity_tui.tui.shown.scaled import STRONG, WAITS, ScaledColumn, ScaledPlan, ScaledRow
+from capacity_tui.tui.shown.columns import TableColumn
+from capacity_tui.tui.shown.scaled import STRONG, WAITS, ScaledPlan, ScaledRow
 
 COLUMNS = (
-    ScaledColumn("devices"),
-    ScaledColumn("time"),
-    ScaledColumn("speed-up", rank=4),
-    ScaledColumn("efficiency"),
-    ScaledColumn(WAITS, rank=2),
-    ScaledColumn("cost"),
-    ScaledColumn("$/h saved", rank=1),
-    ScaledColumn("layout", rank=5, is_number=False),
+    TableColumn("devices"),
+    TableColumn("time"),
+    TableColumn("speed-up", rank=4),
+    TableColumn("efficiency"),
+    TableColumn(WAITS, rank=2),
+    TableColumn("cost"),
+    TableColumn("$/h saved", rank=1),
+    TableColumn("layout", rank=5, is_number=False),
 )
 COUNTS = (1, 2, 4, 8, 16)
 KNEE = 4

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from capacity_tui.engine.api import Verdict
+from capacity_tui.tui.shown.columns import TableColumn
 
 STRONG, WEAK = "strong", "weak"
 GROWTHS = {STRONG: "the same batch for all", WEAK: "the same batch for each device"}
@@ -47,21 +48,6 @@ class ScaledRow:
 
 
 @dataclass(frozen=True, slots=True)
-class ScaledColumn:
-    """One column of the table.
-
-    Attributes:
-        title: what stands over it.
-        rank: 0 where it is never left out for want of room; of the others the highest goes first.
-        is_number: whether it stands at the right.
-    """
-
-    title: str
-    rank: int = 0
-    is_number: bool = True
-
-
-@dataclass(frozen=True, slots=True)
 class ScaledPlan:
     """The plan over device counts, as far as it is known.
 
@@ -74,7 +60,7 @@ class ScaledPlan:
     """
 
     growth: str
-    columns: tuple[ScaledColumn, ...] = ()
+    columns: tuple[TableColumn, ...] = ()
     rows: tuple[ScaledRow, ...] = ()
     remarks: tuple[str, ...] = ()
     is_complete: bool = False

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from capacity_tui.tui.shown.charted import LogChart
+    from capacity_tui.tui.shown.columns import TableColumn
     from capacity_tui.tui.shown.compared import Chosen
-    from capacity_tui.tui.shown.scaled import ScaledColumn
     from capacity_tui.tui.shown.tried import Tried
     from capacity_tui.tui.view import Field
 
@@ -47,7 +47,7 @@ class StoredPatterns:
         most_samples: samples whose patterns the disk has room for; None where that is not known.
     """
 
-    columns: tuple[ScaledColumn, ...]
+    columns: tuple[TableColumn, ...]
     levels: tuple[StoredLevel, ...]
     growth: LogChart
     remarks: tuple[str, ...] = ()

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
+from capacity_tui.tui.shown.columns import TableColumn
+
 if TYPE_CHECKING:
     from capacity_tui.tui.view import Document
 
@@ -18,21 +20,6 @@ class Standing(StrEnum):
     ENDED = "ended"
     FAILED = "failed"
     PAST = "past"
-
-
-@dataclass(frozen=True, slots=True)
-class RunColumn:
-    """One column of the table of runs.
-
-    Attributes:
-        title: what stands over it.
-        rank: 0 where it is never left out for want of room; of the others the highest goes first.
-        is_number: whether it stands at the right.
-    """
-
-    title: str
-    rank: int = 0
-    is_number: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +141,7 @@ class WatchedRun:
 class RunsReader(Protocol):
     """Reads runs that go on and runs that are past; every method may be slow and runs in a thread."""
 
-    def columns(self) -> tuple[RunColumn, ...]:
+    def columns(self) -> tuple[TableColumn, ...]:
         """Return the columns of the table."""
 
     def rows(self) -> tuple[RunRow, ...]:

@@ -31,7 +31,8 @@ from capacity_tui.engine.api import (
 )
 from capacity_tui.tui.screens.run.devices_view import devices_of, events_of, left_text
 from capacity_tui.tui.screens.run.graphs_view import FIGURES, graphs_of
-from capacity_tui.tui.shown.watched import RunColumn, RunRow, Standing, WatchedRun
+from capacity_tui.tui.shown.columns import TableColumn
+from capacity_tui.tui.shown.watched import RunRow, Standing, WatchedRun
 
 if TYPE_CHECKING:
     from capacity_tui.engine.api import Catalog, Machine
@@ -42,17 +43,17 @@ _NONE = "–"
 _MOST_PAST = 200
 _TO_THE_MINUTE = 16
 _COLUMNS = (
-    RunColumn("started (UTC)", rank=2),
-    RunColumn("run"),
-    RunColumn("how", rank=6),
-    RunColumn("step", rank=3, is_number=True),
-    RunColumn("loss", rank=7, is_number=True),
-    RunColumn("step time", is_number=True),
-    RunColumn("of plan", rank=4, is_number=True),
-    RunColumn("left", rank=1, is_number=True),
-    RunColumn("memory", rank=5, is_number=True),
-    RunColumn("hardware", rank=8),
-    RunColumn("id", rank=9),
+    TableColumn("started (UTC)", rank=2, is_number=False),
+    TableColumn("run", is_number=False),
+    TableColumn("how", rank=6, is_number=False),
+    TableColumn("step", rank=3),
+    TableColumn("loss", rank=7),
+    TableColumn("step time"),
+    TableColumn("of plan", rank=4),
+    TableColumn("left", rank=1),
+    TableColumn("memory", rank=5),
+    TableColumn("hardware", rank=8, is_number=False),
+    TableColumn("id", rank=9, is_number=False),
 )
 
 
@@ -80,7 +81,7 @@ class WatchedRuns:
         self._followed = ""
         self._course = RunCourse()
 
-    def columns(self) -> tuple[RunColumn, ...]:
+    def columns(self) -> tuple[TableColumn, ...]:
         """Return the columns of the table."""
         return _COLUMNS
 

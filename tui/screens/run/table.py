@@ -7,7 +7,8 @@ from typing import ClassVar
 from textual.binding import BindingType
 
 from capacity_tui.tui.actions import bindings
-from capacity_tui.tui.shown.watched import RunColumn, RunRow, Standing
+from capacity_tui.tui.shown.columns import TableColumn
+from capacity_tui.tui.shown.watched import RunRow, Standing
 from capacity_tui.tui.terminal.text import Line, Span, line
 from capacity_tui.tui.widgets.panel import Panel
 from capacity_tui.tui.widgets.table import fitted, joined, narrowed, widest
@@ -46,7 +47,7 @@ class RunsTable(Panel):
     def __init__(self) -> None:
         super().__init__()
         self.rows: tuple[RunRow, ...] = ()
-        self._columns: tuple[RunColumn, ...] = ()
+        self._columns: tuple[TableColumn, ...] = ()
         self._is_read = False
         self._chosen = ""
 
@@ -55,7 +56,7 @@ class RunsTable(Panel):
         """The run under the cursor."""
         return self.rows[self.cursor] if self.cursor < len(self.rows) else None
 
-    def show_rows(self, columns: tuple[RunColumn, ...], rows: tuple[RunRow, ...]) -> None:
+    def show_rows(self, columns: tuple[TableColumn, ...], rows: tuple[RunRow, ...]) -> None:
         """Show other rows; the cursor stays on the run that one has gone to, else on the first."""
         ids = [row.id for row in rows]
         self._columns, self.rows, self._is_read = columns, rows, True

@@ -22,19 +22,19 @@ from capacity_tui.engine.api import (
     roomiest_disk,
 )
 from capacity_tui.tui.shown.charted import LogChart, LogCurve, LogLimit
-from capacity_tui.tui.shown.scaled import ScaledColumn
+from capacity_tui.tui.shown.columns import TableColumn
 from capacity_tui.tui.shown.stored import StoredLevel, StoredPatterns
 from capacity_tui.tui.shown.tried import Tried
 
 _COLUMNS = (
-    ScaledColumn("level", is_number=False),
-    ScaledColumn("holds", rank=3, is_number=False),
-    ScaledColumn("patterns", rank=4),
-    ScaledColumn("repeated", rank=1),
-    ScaledColumn("unique"),
-    ScaledColumn("by the law", rank=2),
-    ScaledColumn("size"),
-    ScaledColumn("range", rank=5),
+    TableColumn("level", is_number=False),
+    TableColumn("holds", rank=3, is_number=False),
+    TableColumn("patterns", rank=4),
+    TableColumn("repeated", rank=1),
+    TableColumn("unique"),
+    TableColumn("by the law", rank=2),
+    TableColumn("size"),
+    TableColumn("range", rank=5),
 )
 _DISK = "The disk"
 _RANKS = 40

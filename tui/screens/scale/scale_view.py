@@ -19,7 +19,8 @@ from capacity_tui.engine.api import (
     written_figure,
 )
 from capacity_tui.tui.screens.plan.answer_view import usage
-from capacity_tui.tui.shown.scaled import WAITS, WEAK, ScaledColumn, ScaledPlan, ScaledRow
+from capacity_tui.tui.shown.columns import TableColumn
+from capacity_tui.tui.shown.scaled import WAITS, WEAK, ScaledPlan, ScaledRow
 
 if TYPE_CHECKING:
     from capacity_tui.engine.api import Estimate, Scaled, Scaling
@@ -78,19 +79,19 @@ class _Words:
         rows = tuple(self._row(run, point, knee) for run, point in zip(runs, points, strict=True))
         return ScaledPlan(self.growth, tuple(self._columns()), rows, remarks.lines, is_complete)
 
-    def _columns(self) -> Iterator[ScaledColumn]:
-        yield ScaledColumn("devices")
-        yield ScaledColumn(_HEADS.get(self._time, self._case.estimate.computation.iteration))
-        yield ScaledColumn("speed-up", rank=4)
-        yield ScaledColumn("efficiency")
-        yield ScaledColumn(WAITS, rank=2)
-        yield ScaledColumn(_HEADS[self._cost])
-        yield ScaledColumn("$/h saved", rank=1)
-        yield ScaledColumn("memory", rank=3)
-        yield ScaledColumn("batch", rank=6)
+    def _columns(self) -> Iterator[TableColumn]:
+        yield TableColumn("devices")
+        yield TableColumn(_HEADS.get(self._time, self._case.estimate.computation.iteration))
+        yield TableColumn("speed-up", rank=4)
+        yield TableColumn("efficiency")
+        yield TableColumn(WAITS, rank=2)
+        yield TableColumn(_HEADS[self._cost])
+        yield TableColumn("$/h saved", rank=1)
+        yield TableColumn("memory", rank=3)
+        yield TableColumn("batch", rank=6)
         if self._has_layout:
-            yield ScaledColumn("layout", rank=5, is_number=False)
-        yield ScaledColumn("limit", rank=7, is_number=False)
+            yield TableColumn("layout", rank=5, is_number=False)
+        yield TableColumn("limit", rank=7, is_number=False)
 
     def _row(self, run: Scaled, point: Scaling, knee: int | None) -> ScaledRow:
         estimate, plan = run.trial.estimate, run.trial.resolved.plan
