@@ -28,6 +28,8 @@ _AT_DEFAULT = tuple(getattr(signal, name) for name in ("SIGPIPE", "SIGXFSZ") if 
 """Signals that Python ignores for itself, and that a command must not inherit so."""
 _BLOCK = 512
 """Bytes that Linux counts as one block written."""
+_LONGEST_WAIT = 0.5
+"""Seconds after which Python runs the handler of a signal that another thread took just before the waiting began."""
 _MAXRSS_UNIT = 1 if sys.platform == "darwin" else 1024
 
 
@@ -120,7 +122,9 @@ class RunningCommand:
             if ended is not None:
                 self._release()
                 return ended
-            self._pass_on(*_next_signal())
+            told = _next_signal()
+            if told is not None:
+                self._pass_on(*told)
 
     def _take_early(self, number: int, _: object) -> None:
         """Take a signal that reached another thread; nothing tells who sent it."""
@@ -183,12 +187,12 @@ class RunningCommand:
         signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
 
 
-def _next_signal() -> tuple[int, bool]:
-    """Return the next signal, and whether it came from the terminal to all of the group."""
+def _next_signal() -> tuple[int, bool] | None:
+    """Return the next signal, and whether it came from the terminal to all of the group; None for none in a while."""
     awaited = {*PASSED_ON, signal.SIGCHLD}
-    if hasattr(signal, "sigwaitinfo"):
-        told = signal.sigwaitinfo(awaited)
-        return told.si_signo, told.si_code > 0
+    if hasattr(signal, "sigtimedwait"):
+        told = signal.sigtimedwait(awaited, _LONGEST_WAIT)
+        return None if told is None else (told.si_signo, told.si_code > 0)
     # Nothing tells here who sent it; those of keys go to the whole group.
     number = signal.sigwait(awaited)
     return number, number in _OF_KEYS

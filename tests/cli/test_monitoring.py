@@ -143,10 +143,10 @@ def test_a_signal_reaches_the_command(log):
          "--no-history", "--", sys.executable, "-c", child],
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
     )  # fmt: skip
-    assert watched.stdout.readline() == "up\n"
-    watched.send_signal(signal.SIGUSR1)
-    assert watched.wait(60) == 9
-    watched.stdout.close()
+    with watched:
+        assert watched.stdout.readline() == "up\n"
+        watched.send_signal(signal.SIGUSR1)
+        assert watched.wait(60) == 9
 
 
 def test_a_process_is_followed_by_the_file_it_writes_to(log, tmp_path, capsys):

@@ -87,7 +87,7 @@ def test_stages_and_samples_are_found_in_the_output(told):
     load, train = data["stages"]
     assert (load["name"], load["samples"]) == ("load", None)
     assert (train["name"], train["samples"]) == ("train", 300)
-    assert load["seconds"] >= 0.19
+    assert load["seconds"] >= 0.1  # of 0.2; lines may be read late
     assert data["summary"]["work_samples"] == 300
 
 

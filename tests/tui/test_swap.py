@@ -12,6 +12,7 @@ from flow import press, row, settle, shown
 from capacity_tui.engine.errors import StorageError
 from capacity_tui.tui.app import CapacityApp
 from capacity_tui.tui.swap import KeptPlan, Swap
+from capacity_tui.tui.widgets.lines import Lines
 
 MakeApp = Callable[..., CapacityApp]
 SIZE = (120, 40)
@@ -144,7 +145,9 @@ async def test_what_was_left_behind_is_offered_at_the_start(
     app = make_app()
     async with app.run_test(size=SIZE) as pilot:
         await settle(pilot)
-        assert "llama-3-8b, gpt2" in app.screen.query_one("Lines").lines[0].plain
+        while not (lines := app.screen.query_one("Lines", Lines).lines):
+            await pilot.pause(0.01)
+        assert "llama-3-8b, gpt2" in lines[0].plain
         await press(pilot, *keys)
         await pilot.pause(0.4)
         await settle(pilot)
