@@ -1,7 +1,6 @@
-"""Whole commands: seconds from start to exit, and the ratio to a bare Python that imports numpy.
+"""Whole commands: seconds from start to exit, beside a bare Python that imports the libraries they need.
 
-Budget: every bundled example in under 0.5 s, `detect` without a GPU in under 0.5 s; keeping an estimate in the
-history adds at most 3 ms to a plan.
+Run it with ``python benchmarks/headless.py``.
 """
 
 from __future__ import annotations
@@ -13,11 +12,15 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+
+from figures import Figure, show
 
 from capacity_tui.engine.plan.files.examples import example_names
 
 RUNS = 5
 PAIRS = 20
+PLAN_SECONDS, DETECT_SECONDS, HISTORY_MS = 0.40, 0.25, 3
 
 
 def seconds(arguments: list[str]) -> float:
@@ -51,15 +54,18 @@ def processor_seconds(arguments: list[str], environment: dict[str, str]) -> floa
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def main() -> None:
-    print(f"{'the history, on top of one plan':<34}{added_by_history():7.4f} s of the processor")
-    bare = seconds([sys.executable, "-c", "import numpy"])
-    print(f"{'import numpy':<34}{bare:7.3f} s")
+def figures() -> Iterator[Figure]:
+    """Yield the seconds of whole commands, and what keeping an estimate adds."""
     program = [sys.executable, "-m", "capacity_tui.tui"]
-    for arguments in (["--version"], ["detect"], *(["plan", name] for name in example_names())):
-        taken = seconds([*program, *arguments])
-        print(f"{' '.join(arguments):<34}{taken:7.3f} s {taken / bare:6.2f} x")
+    bare = seconds([sys.executable, "-c", "import numpy, pydantic, yaml, click, rich.table"])
+    yield Figure("start of Python with the libraries a command needs", bare, "s")
+    plans = [seconds([*program, "plan", name]) for name in example_names()]
+    yield Figure("plan of an example, median over them", statistics.median(plans), "s", PLAN_SECONDS)
+    yield Figure("plan of an example, slowest", max(plans), "s")
+    yield Figure("detect --profile-only", seconds([*program, "detect", "--profile-only"]), "s", DETECT_SECONDS)
+    yield Figure("--version", seconds([*program, "--version"]), "s")
+    yield Figure("keeping an estimate in the history, processor time", 1000 * added_by_history(), "ms", HISTORY_MS)
 
 
 if __name__ == "__main__":
-    main()
+    show(figures())

@@ -5,14 +5,19 @@ Run it with ``python benchmarks/idle_bytes.py``.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from figures import Figure, show
 from terminal import Terminal
 
 SECONDS = 20.0
-BUDGET = 2500
+BYTES = 2500
+CORE_PERCENT = 1
 OURS = "from capacity_tui.tui.app import run; run()"
 
 
-def main() -> None:
+def figures() -> Iterator[Figure]:
+    """Yield what the idle screen writes and takes."""
     with Terminal(["-c", OURS]) as terminal:
         terminal.wait_for(b"I want to")
         terminal.send(b"\x1b")
@@ -23,9 +28,10 @@ def main() -> None:
         terminal.send(b".")
         terminal.count(2.0)
         paused = terminal.count(SECONDS / 4) / (SECONDS / 4)
-    print(f"graphs running {running:,.0f} B/s (budget {BUDGET:,}), {100 * processor:.1f} % of a core")
-    print(f"graphs paused  {paused:,.0f} B/s (budget 0)")
+    yield Figure("idle screen with live graphs, 120x40", running, "B/s", BYTES)
+    yield Figure("idle screen with live graphs, share of a core", 100 * processor, "%", CORE_PERCENT)
+    yield Figure("idle screen, paused", paused, "B/s", 0)
 
 
 if __name__ == "__main__":
-    main()
+    show(figures())

@@ -9,15 +9,18 @@ from __future__ import annotations
 import re
 import statistics
 import time
+from collections.abc import Iterator
+from pathlib import Path
 
+from figures import Figure, show
 from terminal import Terminal
 
 KEYS = 30
-BUDGET_MS = 30
-BUDGET_BYTES = 4000
-BUDGET_QUIT_MS = 100
+MEDIAN_MS, WORST_MS, BYTES, QUIT_MS = 25, 50, 4000, 100
 QUIET_SECONDS = 0.4
 OURS = "from capacity_tui.tui.app import run; run()"
+FABRIC = Path(__file__).with_name("fabric.yaml").read_text(encoding="utf-8")
+OF_FABRIC = f"from capacity_tui.tui.app import run; run(plan={FABRIC!r})"
 NEW_ANSWER = re.compile(rb"\x1b\[2;\d+H[^H]*\x1b\[1;")
 """Bold figures in the answer strip, the second line; those of an earlier plan are dim."""
 
@@ -35,27 +38,41 @@ def respond(terminal: Terminal, keys: bytes) -> tuple[float, int]:
     return shown, len(written)
 
 
-def main() -> None:
+def steps(terminal: Terminal) -> tuple[list[float], list[int]]:
+    """Return milliseconds and bytes of keys that change a value, once the plan has numbers."""
+    terminal.wait_for(b"verdict")
+    terminal.send(b".")
+    terminal.drain(1.0)
+    terminal.send(b"/sequence\r")
+    terminal.drain(1.0)
+    answers = [respond(terminal, b"+" if index % 2 else b"-") for index in range(KEYS)]
+    return [1000 * seconds for seconds, _ in answers], [size for _, size in answers]
+
+
+def figures() -> Iterator[Figure]:
+    """Yield the time and the bytes of a key, also of a plan on thousands of devices, and the time it takes to quit."""
     with Terminal(["-c", OURS]) as terminal:
         terminal.wait_for(b"I want to")
         terminal.send(b"\x1b")
-        terminal.wait_for(b"verdict")
-        terminal.send(b".")
-        terminal.drain(1.0)
-        terminal.send(b"/sequence\r")
-        terminal.drain(1.0)
-        steps = [respond(terminal, b"+" if index % 2 else b"-") for index in range(KEYS)]
+        times, sizes = steps(terminal)
         terminal.send(b"qq")
         started = time.perf_counter()
         while terminal.process.poll() is None:
             terminal.read(0.005)
         quit_ms = 1000 * (time.perf_counter() - started)
-    times = [1000 * seconds for seconds, _ in steps]
-    sizes = [size for _, size in steps]
-    print(f"key to numbers {statistics.median(times):.1f} ms median, {max(times):.1f} ms worst (budget {BUDGET_MS})")
-    print(f"bytes          {statistics.median(sizes):,.0f} median, {max(sizes):,} most (budget {BUDGET_BYTES:,})")
-    print(f"quit           {quit_ms:.0f} ms (budget {BUDGET_QUIT_MS})")
+    yield from of_keys("key", times, sizes)
+    yield Figure("quit", quit_ms, "ms", QUIT_MS)
+    with Terminal(["-c", OF_FABRIC]) as terminal:
+        yield from of_keys("key on 16,384 devices", *steps(terminal))
+
+
+def of_keys(what: str, times: list[float], sizes: list[int]) -> Iterator[Figure]:
+    """Yield the figures of some keys."""
+    yield Figure(f"{what} to new numbers, median", statistics.median(times), "ms", MEDIAN_MS)
+    yield Figure(f"{what} to new numbers, worst", max(times), "ms", WORST_MS)
+    yield Figure(f"bytes of a {what} with all that follows, median", statistics.median(sizes), "B")
+    yield Figure(f"bytes of a {what} with all that follows, most", max(sizes), "B", BYTES)
 
 
 if __name__ == "__main__":
-    main()
+    show(figures())

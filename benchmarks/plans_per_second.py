@@ -19,6 +19,7 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
+from figures import Figure, show
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.choose.search.answer import Answer
@@ -34,7 +35,7 @@ from capacity_tui.engine.estimate.timing.schedule import step_time
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan.plan import Plan
 
-WANTED = 2_000_000
+WANTED, PER_SECOND = 2_000_000, "a second"
 REPEATS = 5
 DEVICES = 512
 PLAN = {
@@ -95,8 +96,8 @@ def searches() -> Iterator[tuple[str, Question]]:
     yield "search, serving, limits", Question(served, SERVED_AXES, goal=parse_goal("usd", "infer"), limits=waits)
 
 
-def catalogue() -> str:
-    """Say how long all accelerators of the catalogue take, in all counts and layouts, and the first rows of them."""
+def catalogue() -> Iterator[Figure]:
+    """Yield how long all accelerators of the catalogue take, in all counts and layouts, and the first rows of them."""
     started, first = time.process_time(), list[float]()
 
     def told(answer: Answer) -> None:
@@ -106,8 +107,8 @@ def catalogue() -> str:
     plan = Plan.model_validate({**PLAN, "hardware": {"name": "h100-sxm-80gb", "devices": 8}})
     found = search(Question(plan, hardware=("any",), devices=COUNTS, goal=parse_goal("usd")), told=told)
     whole = time.process_time() - started
-    rows = f"first rows after {first[0]:.2f} s" if first else "no rows before the end"
-    return f"any hardware, {len(COUNTS)} counts: {found.evaluated:,} in {whole:.1f} s, {rows}"
+    yield Figure(f"any hardware, {len(COUNTS)} counts: {found.evaluated:,} layouts", whole, "s")
+    yield from (Figure("any hardware: first rows", seconds, "s") for seconds in first)
 
 
 def speed_of_what_fits(block: Evaluated, capacity: float) -> Number:
@@ -137,34 +138,25 @@ def flat(space: TrainingSpace) -> None:
         _ = memory_estimate(work, run.cluster).held, step_time(work).seconds
 
 
-def main() -> None:
+def figures() -> Iterator[Figure]:
+    """Yield rates of searches, of the bare grid, and of one plan at a time."""
     catalog, plan = load_catalog(), Plan.model_validate(PLAN)
     resolved = resolve_plan(plan, catalog)
     assert resolved.shape is not None
-    space = training_space(plan, resolved, resolved.shape, catalog, AXES)
-    print(f"{space.size:,} combinations of {len(AXES)} fields; rules exclude {space.size - space.count:,}:")
-    for excluded in space.excluded:
-        print(f"  {excluded.count:>9,}  {excluded.words}")
-    ranked = partial(speed_of_what_fits, capacity=float(resolved.cluster.device.memory_bytes or np.inf))
-    searched = seconds_of(lambda: top(space.blocks(), ranked, 10))
-    listed = seconds_of(lambda: flat(space))
-    one = seconds_of(lambda: [estimate_resolved(resolved, catalog) for _ in range(20)]) / 20
-    rates = {}
     for name, question in searches():
         size = search(question, catalog).evaluated
-        rates[name] = size / seconds_of(partial(search, question, catalog))
-    rates |= {
-        "grid, all combinations": space.grid.size / searched,
-        "grid, possible layouts": space.count / searched,
-        "flat lists": space.grid.size / listed,
-        "one plan at a time": 1.0 / one,
-    }
-    for name, rate in rates.items():
-        print(f"{name:<24}{rate:>14,.0f} a second, {rate * one:>9,.0f} times one plan at a time")
-    print(f"wanted{WANTED:>32,} a second")
-    print(catalogue())
-    print(f"most memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:,.0f} MiB")
+        yield Figure(name, size / seconds_of(partial(search, question, catalog)), PER_SECOND, WANTED, is_least=True)
+    space = training_space(plan, resolved, resolved.shape, catalog, AXES)
+    ranked = partial(speed_of_what_fits, capacity=float(resolved.cluster.device.memory_bytes or np.inf))
+    searched = seconds_of(lambda: top(space.blocks(), ranked, 10))
+    yield Figure("grid of the modes, all combinations", space.grid.size / searched, PER_SECOND)
+    yield Figure("grid of the modes, possible layouts", space.count / searched, PER_SECOND)
+    yield Figure("flat lists in its place", space.grid.size / seconds_of(lambda: flat(space)), PER_SECOND)
+    one = seconds_of(lambda: [estimate_resolved(resolved, catalog) for _ in range(20)]) / 20
+    yield Figure("one plan at a time", 1.0 / one, PER_SECOND)
+    yield from catalogue()
+    yield Figure("most memory", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, "MiB")
 
 
 if __name__ == "__main__":
-    main()
+    show(figures())

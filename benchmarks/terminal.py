@@ -17,6 +17,8 @@ import time
 from pathlib import Path
 from types import TracebackType
 
+ASKS_CURSOR, CURSOR = b"\x1b[6n", b"\x1b[1;1R"
+"""Some programs ask where the cursor is, and wait for the answer of a terminal."""
 CONFIG = Path(tempfile.gettempdir()) / "capacity-tui-benchmark"
 """Settings of the benchmarks, apart from the user's."""
 
@@ -25,12 +27,13 @@ class Terminal:
     """One program on a pty of its own.
 
     Args:
-        command: Python arguments, such as ``["-c", "print(1)"]``.
+        command: arguments of the program, such as ``["-c", "print(1)"]`` of Python.
         columns: width in cells.
         lines: height in cells.
+        program: what is run; this Python by default.
     """
 
-    def __init__(self, command: list[str], columns: int = 120, lines: int = 40) -> None:
+    def __init__(self, command: list[str], columns: int = 120, lines: int = 40, program: str = sys.executable) -> None:
         self.handle, child = pty.openpty()
         fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
         # Edits that an earlier run left unsaved would be offered first.
@@ -47,7 +50,7 @@ class Terminal:
             environment.pop(name, None)
         self.started = time.perf_counter()
         self.process = subprocess.Popen(
-            [sys.executable, *command],
+            [program, *command],
             stdin=child,
             stdout=child,
             stderr=child,
@@ -78,7 +81,10 @@ class Terminal:
         if not ready:
             return b""
         with contextlib.suppress(OSError):
-            return os.read(self.handle, 1 << 16)
+            written = os.read(self.handle, 1 << 16)
+            if ASKS_CURSOR in written:
+                self.send(CURSOR)
+            return written
         return b""
 
     def wait_for(self, text: bytes, seconds: float = 20.0) -> float:

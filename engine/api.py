@@ -8,6 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from capacity_tui.engine.notebook import show_with
 from capacity_tui.engine.public_names import NAMES
 
 if TYPE_CHECKING:
@@ -35,8 +36,10 @@ if TYPE_CHECKING:
     from capacity_tui.engine.catalog.price_age import PriceAge as PriceAge
     from capacity_tui.engine.catalog.price_age import marked_day as marked_day
     from capacity_tui.engine.catalog.price_age import price_age as price_age
+    from capacity_tui.engine.catalog.registering import register_hardware as register_hardware
     from capacity_tui.engine.catalog.rows import prices as _catalog_rows_prices
     from capacity_tui.engine.choose import validation as _choose_validation
+    from capacity_tui.engine.choose.advice.host_requirements import power_need as power_need
     from capacity_tui.engine.choose.advice.host_requirements import run_space as run_space
     from capacity_tui.engine.choose.advice.larger_devices import larger_devices_note as larger_devices_note
     from capacity_tui.engine.choose.advice.machine_notes import job_notes as job_notes
@@ -77,6 +80,9 @@ if TYPE_CHECKING:
     from capacity_tui.engine.choose.need.answer import Needed as Needed
     from capacity_tui.engine.choose.need.need import need as need
     from capacity_tui.engine.choose.need.need import solved_path as solved_path
+    from capacity_tui.engine.choose.placing import PlacedPlan as PlacedPlan
+    from capacity_tui.engine.choose.placing import place_plan as place_plan
+    from capacity_tui.engine.choose.placing import placed as placed
     from capacity_tui.engine.choose.proposal import open_plan as open_plan
     from capacity_tui.engine.choose.proposal import propose as propose
     from capacity_tui.engine.choose.scaling import Scaled as Scaled
@@ -111,6 +117,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.cluster.score import Score as Score
     from capacity_tui.engine.cluster.score import score_machine as score_machine
     from capacity_tui.engine.errors import CapacityError as CapacityError
+    from capacity_tui.engine.errors import MissingPartError as MissingPartError
     from capacity_tui.engine.errors import Place as Place
     from capacity_tui.engine.errors import PlanError as PlanError
     from capacity_tui.engine.errors import StorageError as StorageError
@@ -130,6 +137,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.estimate.result import Scaling as Scaling
     from capacity_tui.engine.explain.roofline import Roofline as Roofline
     from capacity_tui.engine.explain.roofline import roofline as roofline
+    from capacity_tui.engine.extras import install_command as install_command
     from capacity_tui.engine.files import config_folder as config_folder
     from capacity_tui.engine.files import make_folder as make_folder
     from capacity_tui.engine.files import reading_error as reading_error
@@ -147,6 +155,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.machine.benchmark.benchmark_report import read_reports as read_reports
     from capacity_tui.engine.machine.benchmark.benchmark_report import save_report as save_report
     from capacity_tui.engine.machine.benchmark.network_speed import web_address as web_address
+    from capacity_tui.engine.machine.cooling import cooling_now as cooling_now
     from capacity_tui.engine.machine.detect import detect as detect
     from capacity_tui.engine.machine.doctor import DoctorReport as DoctorReport
     from capacity_tui.engine.machine.facts import Fact as Fact
@@ -166,6 +175,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.models.known_models import KnownModel as KnownModel
     from capacity_tui.engine.models.known_models import find_known_model as find_known_model
     from capacity_tui.engine.models.known_models import known_models as known_models
+    from capacity_tui.engine.node_names import *
     from capacity_tui.engine.plan.all_fields import OWN_PARAMETERS as OWN_PARAMETERS
     from capacity_tui.engine.plan.all_fields import all_fields as all_fields
     from capacity_tui.engine.plan.edit import Edited as Edited
@@ -326,3 +336,12 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     return sorted(_HOMES)
+
+
+def _as_html(result: object) -> str:
+    from capacity_tui.engine.present.notebook import as_html  # noqa: PLC0415 - loaded where a notebook asks for it
+
+    return as_html(result)
+
+
+show_with(_as_html)

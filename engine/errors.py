@@ -75,8 +75,16 @@ class HardwareError(CapacityError):
     """Hardware that was asked for cannot be described."""
 
 
+class LauncherError(CapacityError):
+    """The nodes of a cluster cannot be reached through what was named."""
+
+
 class StorageError(CapacityError):
     """A file could not be read or written."""
+
+
+class QueueError(CapacityError):
+    """What queues the jobs of a cluster refuses one, or does not answer."""
 
 
 class MissingPartError(CapacityError):

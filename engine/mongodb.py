@@ -7,12 +7,14 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
 from capacity_tui.engine.errors import MissingPartError, Place, StorageError
+from capacity_tui.engine.extras import install_command
 
 if TYPE_CHECKING:
     from pymongo import MongoClient
 
     Client: TypeAlias = MongoClient[dict[str, object]]
 
+EXTRA = "mongodb"
 DATABASE = "capacity_tui"
 """The database, where a URI names none."""
 URIS = ("mongodb://", "mongodb+srv://")
@@ -37,7 +39,7 @@ def require_pymongo(wanted_by: str) -> None:
     try:
         import pymongo  # noqa: F401, PLC0415 - an optional extra
     except ImportError as error:
-        hint = "pip install 'capacity-tui[mongodb]'"
+        hint = f"install it: {install_command(EXTRA)}"
         raise MissingPartError(f"{wanted_by} needs pymongo", str(error), hint) from error
 
 

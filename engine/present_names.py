@@ -12,6 +12,7 @@ from capacity_tui.engine.present.explanation import ExplanationText as Explanati
 from capacity_tui.engine.present.explanation import FormulaInput as FormulaInput
 from capacity_tui.engine.present.explanation import FormulaStep as FormulaStep
 from capacity_tui.engine.present.explanation import explain_along as explain_along
+from capacity_tui.engine.present.explanation import explanation_as_dict as explanation_as_dict
 from capacity_tui.engine.present.explanation import explanation_text as explanation_text
 from capacity_tui.engine.present.explanation import followed as followed
 from capacity_tui.engine.present.exported import exported_plan as exported_plan
@@ -69,12 +70,19 @@ from capacity_tui.engine.present.pictures.pictures import PICTURES as PICTURES
 from capacity_tui.engine.present.pictures.pictures import Picture as Picture
 from capacity_tui.engine.present.pictures.pictures import picture_lines as picture_lines
 from capacity_tui.engine.present.pictures.pictures import picture_of as picture_of
+from capacity_tui.engine.present.placement import LevelText as LevelText
+from capacity_tui.engine.present.placement import level_texts as level_texts
+from capacity_tui.engine.present.placement import placement_as_dict as placement_as_dict
+from capacity_tui.engine.present.placement import placement_parts as placement_parts
+from capacity_tui.engine.present.placement import placement_remarks as placement_remarks
 from capacity_tui.engine.present.plan_report import SCALING_HEADS as SCALING_HEADS
 from capacity_tui.engine.present.plan_report import growth_remarks as growth_remarks
 from capacity_tui.engine.present.plan_report import scaling_rows as scaling_rows
 from capacity_tui.engine.present.plan_report import scaling_text as scaling_text
 from capacity_tui.engine.present.plan_values import SWITCH as SWITCH
 from capacity_tui.engine.present.plan_values import plan_value_text as plan_value_text
+from capacity_tui.engine.present.reference.schemas import schema_names as schema_names
+from capacity_tui.engine.present.reference.schemas import schema_text as schema_text
 from capacity_tui.engine.present.reports import Report as Report
 from capacity_tui.engine.present.reports import write_report as write_report
 from capacity_tui.engine.present.results import result_as_dict as result_as_dict

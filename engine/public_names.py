@@ -4,7 +4,8 @@ from __future__ import annotations
 
 NAMES = {
     # Errors, files and words
-    "errors": "CapacityError Place PlanError StorageError",
+    "errors": "CapacityError MissingPartError Place PlanError StorageError",
+    "extras": "install_command",
     "files": "config_folder make_folder reading_error set_aside state_folder storage_error write_atomically",
     "printable": "printable printable_lines",
     "units": (
@@ -17,6 +18,7 @@ NAMES = {
         "Accelerator:AcceleratorRow Architecture:ArchitectureRow Catalog Row:CatalogRow Instance:InstanceRow "
         "ModelSize:ModelSizeRow Processor:ProcessorRow Workload:WorkloadRow WorkloadSet:WorkloadSetRow load_catalog"
     ),
+    "catalog.registering": "register_hardware",
     "catalog.price_age": "PriceAge marked_day price_age",
     "catalog.rows.prices": "Region:RegionRow",
     "catalog.table": "Table:CatalogTable",
@@ -60,6 +62,7 @@ NAMES = {
     "cluster.score": "Score score_machine",
     "machine.benchmark.network_speed": "web_address",
     "machine.benchmark.benchmark_report": "BenchmarkReport benchmarks_folder busy_text read_reports save_report",
+    "machine.cooling": "cooling_now",
     "machine.benchmark.all_benchmarks": "Progress:BenchmarkProgress",
     "machine.detect": "detect",
     "machine.doctor": "DoctorReport report_lines:doctor_lines examine:doctor_report",
@@ -111,7 +114,7 @@ NAMES = {
     "growth.series": "Series:MeasurementSeries larger_than_failed measure_series points_of wanted_sizes",
     "growth.setting_grid": "parse_grid:parse_setting_grid",
     # Choices
-    "choose.advice.host_requirements": "run_space",
+    "choose.advice.host_requirements": "power_need run_space",
     "choose.advice.offers": "Offer offers",
     "choose.advice.larger_devices": "larger_devices_note",
     "choose.advice.machine_notes": "job_notes machine_warnings predicted_bottleneck",
@@ -134,12 +137,31 @@ NAMES = {
     "choose.need.answer": "Needed",
     "choose.need.need": "need solved_path",
     "choose.need.trying": "Reached:NeedReached Tried:NeedTried",
+    "choose.placing": "PlacedPlan place_plan placed",
     "choose.proposal": "open_plan propose",
     "choose.validation": "faults:plan_faults remarks:plan_remarks",
     "choose.scaling": "Scaled growing_runs scaling_points",
     "choose.sensitivity.tornado": "Sensitivity sensitivity",
     "choose.whatif.together": "estimated_changes",
     "choose.whatif.trials": "EstimatedPlan",
+    # Nodes of a cluster
+    "nodes.inventory.detecting": "detect_cluster",
+    "nodes.inventory.hardware": "described:cluster_hardware",
+    "nodes.inventory.inventory": "Inventory changes_of:cluster_changes",
+    "nodes.inventory.kept_clusters": (
+        "DEFAULT_NAME:CLUSTER_NAME keep:keep_cluster kept:kept_cluster kept_names:kept_cluster_names"
+    ),
+    "nodes.inventory.plain_inventory": "change_parts inventory_as_dict inventory_parts",
+    "nodes.jobs.batch_script": "SlurmOptions",
+    "nodes.jobs.job_texts": "job_line jobs_as_dict jobs_parts proposal_as_dict proposal_parts",
+    "nodes.jobs.known_jobs": "KnownJobs known_jobs",
+    "nodes.jobs.launch": "LAUNCHERS:JOB_LAUNCHERS Launcher:JobLauncher",
+    "nodes.jobs.proposal": "Proposal:JobProposal",
+    "nodes.jobs.proposing": "JobWish propose:propose_job",
+    "nodes.jobs.queue": "QueuedJob:SlurmJob queued_jobs",
+    "nodes.jobs.submitting": "followed:follow_job submit:submit_job",
+    "nodes.launchers.choosing": "chosen_launcher",
+    "nodes.launchers.launcher": "Launcher NodeAnswer Order",
     # Runs as they happen
     "observe.command": "RunningCommand",
     "observe.exporting": "Gauge Outlets",
@@ -176,6 +198,11 @@ NAMES = {
     "observe.monitor.finding": "need_process output_file work_folder",
     "observe.monitor.run_gauges": "RunGauges",
     "observe.monitor.run_monitor": "RunMonitor RunState",
+    # Nodes of clusters
+    "nodes.occupancy.available": "change_to_available",
+    "nodes.occupancy.folding": "ALL:ALL_NODES STATES:NODE_STATES MapRow node_map",
+    "nodes.occupancy.occupancy": "Occupancy own_occupancy planned:planned_nodes",
+    "nodes.occupancy.slurm_occupancy": "slurm_occupancy",
     # Storage
     "storage.databases.bench": "BenchQuestion DatabaseBench measure_database",
     "storage.corpus": "Read:CorpusRead",
@@ -189,6 +216,11 @@ NAMES = {
     "storage.learning.hardware_analyzer": "BenchmarkResults HardwareAnalyzerV2 HardwareProfile",
     "storage.learning.forecast": "LearningForecast learning_forecast",
     "storage.learning.storage_estimator": "LevelEstimate StorageBreakdown StorageEstimator",
+    # Nodes of a cluster
+    "nodes.sampling.link_facts": "LinkFacts keep_link",
+    "nodes.sampling.node_collectives": "NodeGroup",
+    "nodes.sampling.sampling": "QUICK_SIZES:QUICK_NETWORK_SIZES SIZES:NETWORK_SIZES SampledNetwork sample_network",
+    "nodes.search.searching": "Shared:SharedAnswer search_on_ray",
     # Presentation
     "present.benchmark_figures": "benchmark_figure_text benchmark_parts",
     "present.machine_facts": "machine_parts",
@@ -207,7 +239,9 @@ NAMES = {
     "present.runs.profile_page": "profile_page",
     "present.runs.profile_rows": "profile_rows profile_title",
     "present.pictures.pictures": "PICTURES Picture picture_lines picture_of",
-    "present.explanation": "ExplanationText FormulaInput FormulaStep explain_along explanation_text followed",
+    "present.explanation": (
+        "ExplanationText FormulaInput FormulaStep explain_along explanation_as_dict explanation_text followed"
+    ),
     "present.audit": "audit_as_dict figure_rows setting_rows",
     "present.exported": "exported_plan",
     "present.frameworks": "adapter_tools framework_files",
@@ -220,9 +254,11 @@ NAMES = {
     "present.needed": "needed_as_dict needed_parts",
     "present.plan_values": "SWITCH plan_value_text",
     "present.markdown": "to_markdown",
+    "present.placement": "LevelText level_texts placement_as_dict placement_parts placement_remarks",
     "present.plan_report": "SCALING_HEADS growth_remarks scaling_rows scaling_text",
     "present.fleet.recommended": "recommended_as_dict recommended_parts",
     "present.fleet.promises": "promises_as_dict promises_parts write_promises",
+    "present.reference.schemas": "schema_names schema_text",
     "present.reports": "Report write_report",
     "present.results": "result_as_dict to_json to_yaml",
     "present.pictures.roofline_chart": "limit_text:roofline_limit_text",

@@ -1,7 +1,8 @@
 """Takes the pictures of the documentation from the running program.
 
 Each picture is a plan on hardware that is named in it, so that it does not depend on the machine it is taken on.
-Run it with ``python screenshots/make.py``; it writes SVG and PNG files beside itself.
+Run it with ``python screenshots/make.py``; it writes SVG and PNG files beside itself, a picture of each view
+among them, and the report of the same plan as a page.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from pathlib import Path
 
 import cairosvg
 from textual.pilot import Pilot
+
+from capacity_tui.tui.actions import VIEWS
 
 FOLDER = Path(__file__).parent
 PLAN = """
@@ -52,7 +55,10 @@ PICTURES = (
     Picture("plan", seconds=15),
     Picture("what-if", keys=("3", "b", "2", "down", "down", "down", "plus", "plus")),
     Picture("why", keys=("3", "down", "down", "down", "down", "down", "4")),
-    Picture("cloud", keys=("space", "c")),
+    *(Picture(view, keys=("space", key)) for view, key in VIEWS.items() if view != "plan"),
+    Picture("patterns", keys=("space", "s", "3")),
+    Picture("map", keys=("3", "b", "2", "number_sign")),
+    Picture("start", keys=("i",)),
     Picture("pick-hardware", keys=("H", "h", "2", "0", "0")),
     Picture("palette", keys=("ctrl+p", "q", "w", "e", "n")),
     Picture("help", keys=("question_mark",)),
@@ -109,11 +115,22 @@ def _placed(text: re.Match[str]) -> str:
     return f'<text{font}{text["before"]}x="{places}"{text["after"]}>{content}</text>'
 
 
+def write_report() -> None:
+    """Write the same plan as the page that ``plan -o report.html`` makes of it."""
+    from capacity_tui.tui.headless.group import run_command
+
+    plan = Path(os.environ["CAPACITY_TUI_STATE"]).parent / "llama-3.1-8b.yaml"
+    plan.write_text(PLAN, encoding="utf-8")
+    run_command(["plan", str(plan), "-o", str(FOLDER / "report.html")])
+
+
 def main() -> None:
     """Take all pictures with settings of their own."""
     with tempfile.TemporaryDirectory() as folder:
         for name in ("CONFIG", "DATA", "STATE"):
             os.environ[f"CAPACITY_TUI_{name}"] = str(Path(folder) / name)
+        os.environ["CAPACITY_TUI_HISTORY"] = "off"
+        write_report()
         for picture in PICTURES:
             asyncio.run(take(picture))
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import settings
 
 from capacity_tui.engine.catalog import price_age
+from capacity_tui.engine.catalog.loading import kept_catalog
 
 SHARED = bool(os.environ.get("CI"))
 
@@ -49,6 +50,14 @@ def mongodb_uri(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             yield f"mongodb://{line.rpartition('listening on ')[2].strip()}"
         finally:
             server.kill()
+
+
+@pytest.fixture
+def fresh_catalog() -> Iterator[None]:
+    """Let the catalogue be read anew, from the folders of this test, and again after it."""
+    kept_catalog.cache_clear()
+    yield
+    kept_catalog.cache_clear()
 
 
 @pytest.fixture(autouse=True, scope="session")

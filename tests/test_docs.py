@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = ("docs/architecture.md", "docs/contributing.md", "docs/detection.md", "README.md")
+PAGES = ("README.md", *sorted(str(page.relative_to(ROOT)) for page in (ROOT / "docs").glob("*.md")))
 FOLDERS = r"(?:engine|tui|profiles|themes|tests|tools|benchmarks|screenshots|docs|\.ci)"
 # `engine/plan/edit.py`, `tests/tui/`, `tests/tui/test_session.py::test_name`
 A_PATH = re.compile(rf"`({FOLDERS}/[\w./*-]*)(?:::(\w+))?(?:\[[^]`]*\])?`")
@@ -61,6 +62,20 @@ def test_every_file_that_a_page_names_is_there(page: str) -> None:
 @pytest.mark.parametrize("page", PAGES)
 def test_every_name_that_a_page_gives_with_its_file_is_in_it(page: str) -> None:
     assert [(name, file) for name, file in sorted(named(page)) if name not in definitions(file)] == []
+
+
+def linked_from(page: str) -> set[str]:
+    """Return the pages that a page links to."""
+    beside = (ROOT / page).parent
+    return {os.path.relpath(beside / link, ROOT) for link in A_LINK.findall(text_of(page)) if link.endswith(".md")}
+
+
+def test_every_page_is_found_from_the_readme() -> None:
+    found, new = set[str](), {"README.md"}
+    while new:
+        found |= new
+        new = {link for page in new for link in linked_from(page)} - found
+    assert [page for page in PAGES if page not in found] == []
 
 
 def test_a_name_that_is_gone_would_be_found() -> None:

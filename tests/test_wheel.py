@@ -11,7 +11,18 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-SOURCES = ("pyproject.toml", "README.md", "LICENSE", "engine", "tui", "themes", "profiles")
+SOURCES = (
+    "pyproject.toml",
+    "README.md",
+    "LICENSE",
+    "docs/man",
+    "docs/completions",
+    "engine",
+    "tui",
+    "themes",
+    "profiles",
+)
+MOST_BYTES = 5_000_000
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +44,9 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_wheel_keeps_generic_names_out_of_site_packages(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
-    assert {name.split("/")[0] for name in names if ".dist-info" not in name} == {"capacity_tui"}
+    assert {name.split("/")[0] for name in names if ".dist-info" not in name and ".data/" not in name} == {
+        "capacity_tui"
+    }
 
 
 def test_wheel_holds_every_module_and_data_file(wheel: Path) -> None:
@@ -51,6 +64,17 @@ def test_wheel_holds_no_tool_that_makes_its_data(wheel: Path) -> None:
     assert not [name for name in archive.namelist() if name.endswith(".py") and b"scipy" in archive.read(name)]
     metadata = next(name for name in archive.namelist() if name.endswith("METADATA"))
     assert b"scipy" not in archive.read(metadata)
+
+
+def test_wheel_is_small_and_puts_manual_and_completions_where_they_are_looked_for(wheel: Path) -> None:
+    assert wheel.stat().st_size < MOST_BYTES
+    data = {name.partition(".data/data/")[2] for name in zipfile.ZipFile(wheel).namelist()}
+    assert data > {
+        "share/man/man1/capacity-tui.1",
+        "share/bash-completion/completions/capacity-tui",
+        "share/zsh/site-functions/_capacity-tui",
+        "share/fish/vendor_completions.d/capacity-tui.fish",
+    }
 
 
 def test_installed_program_is_not_shadowed(wheel: Path, tmp_path: Path) -> None:

@@ -65,13 +65,14 @@ class Action:
     footer: str = ""
 
 
-VIEWS = {"plan": "p", "find": "f", "cloud": "c", "run": "r", "scale": "s", "machine": "m"}
+VIEWS = {"plan": "p", "find": "f", "cloud": "c", "run": "r", "scale": "s", "cluster": "l", "machine": "m"}
 """The views of the plan in order, each with its key in the strip that lists them."""
 
 PANELS = ("hardware", "config", "plans", "why", "live", "advice")
 ASKING_PANELS = ("question", "found")
 SCALE_PANELS = ("devices", "storage", "corpus", "levels")
 RUN_PANELS = ("runs", "curves", "usage", "events")
+CLUSTER_PANELS = ("nodes", "placement", "queue")
 ASKING_VIEWS = ("find", "cloud")
 """Views with a question, and rows that answer it."""
 
@@ -101,6 +102,7 @@ ACTIONS: tuple[Action, ...] = (
     *_panel_actions("asking", ASKING_PANELS),
     *_panel_actions("scale", SCALE_PANELS),
     *_panel_actions("run", RUN_PANELS),
+    *_panel_actions("cluster", CLUSTER_PANELS),
     Action("panel.offer", "cloud", "3", "Go to panel 3 Offer", "Panels"),
     Action("panel.next", "plan", "tab", "Go to the next panel", "Panels"),
     Action("panel.previous", "plan", "shift+tab", "Go to the previous panel", "Panels"),
@@ -180,6 +182,13 @@ ACTIONS: tuple[Action, ...] = (
     Action("scale.pictures", "scale", "v", "The pictures alone, or the rows again", "Scaling", "picture"),
     Action("scale.command", "levels", "y", "Copy the command that estimates the same patterns", "Scaling", "command"),
     Action("scale.copy", "scale", "Y", "Copy the rows", "Scaling"),
+    Action("cluster.take", "nodes", "enter", "Plan for what is free here now", "Cluster", "plan for free"),
+    Action("cluster.pin", "nodes", "P", "Pin the plan for what is free here beside the plan", "Cluster", "pin"),
+    Action("cluster.finer", "cluster", "plus,equals_sign", "Rows stand for less: nodes", "Cluster", "+/- finer"),
+    Action("cluster.coarser", "cluster", "minus", "Rows stand for more: racks, kinds", "Cluster"),
+    Action("cluster.next", "cluster", "tab", "Go to the next panel", "Cluster"),
+    Action("cluster.previous", "cluster", "shift+tab", "Go to the previous panel", "Cluster"),
+    Action("cluster.copy", "cluster", "Y", "Copy the rows of the panel", "Cluster"),
     Action("copy.plan", "plan", "y", "Copy the chosen plan as YAML", "Files"),
     Action("copy.table", "plan", "Y", "Copy the table of plans", "Files"),
     Action("file.save", "plan", "w", "Save the plan", "Files", "save"),
@@ -224,7 +233,11 @@ _KEY_NAMES = {
 
 def bindings(scope: str) -> list[BindingType]:
     """Return the bindings that are heard in one place; what a panel's keys do is the screen's to know."""
-    performs = "screen.perform" if scope in (*PANELS, *ASKING_PANELS, *RUN_PANELS, *SCALE_PANELS) else "perform"
+    performs = (
+        "screen.perform"
+        if scope in (*PANELS, *ASKING_PANELS, *RUN_PANELS, *SCALE_PANELS, *CLUSTER_PANELS)
+        else "perform"
+    )
     return [
         Binding(action.keys, f"{performs}('{action.id}')", action.title, id=action.id, show=bool(action.footer))
         for action in ACTIONS

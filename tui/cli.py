@@ -20,7 +20,7 @@ INTERNAL_ERROR = 70
 _OUTPUT_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 _ALLOCATIONS = 100_000
 """A command looks for garbage after so many new objects: modules and catalogues are loaded with few looks."""
-_COMPLETION_VARIABLE = "_CAPACITY_TUI_COMPLETE"
+COMPLETION_VARIABLE = "_CAPACITY_TUI_COMPLETE"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _replace_closed_streams()
     _show_what_the_terminal_can()
     # The bare command goes straight to the screen, which should not wait for what parses commands.
-    if not given and _COMPLETION_VARIABLE not in os.environ:
+    if not given and COMPLETION_VARIABLE not in os.environ:
         return _guarded(_open_screen)
     return _guarded(lambda: _run_command(given))
 

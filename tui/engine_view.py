@@ -47,8 +47,10 @@ from capacity_tui.engine.api import (
 )
 from capacity_tui.engine.api import Comparison as EngineComparison
 from capacity_tui.tui.screens.cloud.cloud_view import OffersQuestion
+from capacity_tui.tui.screens.cluster.cluster_view import clustered
 from capacity_tui.tui.screens.dialogs.catalogue_view import choices
 from capacity_tui.tui.screens.find.find_view import SearchQuestion
+from capacity_tui.tui.screens.machine.benchmarks_view import Benchmarks
 from capacity_tui.tui.screens.plan.advice_view import advice_of
 from capacity_tui.tui.screens.plan.estimate_view import column, setting_reason, warning_lines
 from capacity_tui.tui.screens.plan.export_view import exports_of
@@ -79,7 +81,7 @@ from capacity_tui.tui.view import Choice, Document, Field
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from capacity_tui.engine.api import BenchmarkProgress, BenchmarkReport
+    from capacity_tui.tui.shown.clustered import Clustered
     from capacity_tui.tui.shown.scaled import ScaledPlan
 
 
@@ -166,9 +168,11 @@ class PlanDocument:
 
     def scaled(self, mode: str, growth: str) -> Iterator[ScaledPlan]:
         """Yield the plan as a mode fills it on more and more devices."""
-        filled = self._mode(mode)
-        case = EstimatedPlan(_alone(self.plan), filled.resolved, filled.estimate, self.catalog, self.machine)
-        return scaled_plans(case, growth)
+        return scaled_plans(self._case(mode), growth)
+
+    def clustered(self, mode: str) -> Iterator[Clustered]:
+        """Yield where the plan as a mode fills it lies on its cluster, then its nodes as they are now."""
+        return clustered(self._case(mode), self.plan)
 
     def stored(self, mode: str) -> tuple[Row, ...]:
         """Return what the plan as a mode fills it keeps on disk, and reads from there."""
@@ -256,6 +260,11 @@ class PlanDocument:
         """Return what the plan of a column is, in words."""
         return f"Pinned as {mode}." if mode in self.pins() else f"As the {mode} mode fills it."
 
+    def _case(self, mode: str) -> EstimatedPlan:
+        """Return the plan as a mode fills it, with all it takes to estimate it again."""
+        filled = self._mode(mode)
+        return EstimatedPlan(_alone(self.plan), filled.resolved, filled.estimate, self.catalog, self.machine)
+
     def _mode(self, mode: str) -> ModePlan:
         """Return the plan of a mode, or one that is pinned."""
         pin = self.plan.scenarios.get(mode)
@@ -291,8 +300,7 @@ class CapacityEngine:
     def __init__(self) -> None:
         self._catalog = load_catalog()
         self._machine: Machine | None = None
-        self._benchmarks: BenchmarkReport | None = None
-        self._before: BenchmarkReport | None = None
+        self._benchmarks = Benchmarks()
 
     def detect(self) -> tuple[HardwareRow, ...]:
         """Look at this machine."""
@@ -305,8 +313,8 @@ class CapacityEngine:
         shown = document if isinstance(document, PlanDocument) else self.propose()
         if shown.plan.hardware.name != "detected":
             shown = self.propose()
-        parts = engine.machine_report_parts
-        return tuple(parts(machine, shown.plan, self._benchmarks, self._catalog, ascii_only, self._before))
+        parts, measured = engine.machine_report_parts, self._benchmarks
+        return tuple(parts(machine, shown.plan, measured.report, self._catalog, ascii_only, measured.before))
 
     def machine_load(self) -> tuple[Load, ...]:
         """Return how full and how busy this machine is."""
@@ -316,20 +324,7 @@ class CapacityEngine:
 
     def benchmark(self, progress: Callable[[BenchmarkStep], None], cancelled: Event) -> BenchmarkOutcome:
         """Measure this machine, keep what was measured, and look at the machine again."""
-        from capacity_tui.engine.api import benchmark_machine, benchmarks_folder, busy_text, read_reports, save_report
-
-        def on_progress(step: BenchmarkProgress) -> None:
-            latest = engine.benchmark_figure_text(step.latest)
-            progress(BenchmarkStep(step.group, step.done + 1, step.total, latest))
-
-        earlier = next(iter(read_reports(benchmarks_folder())), None)
-        report = benchmark_machine(self._found(), progress=on_progress, cancelled=cancelled)
-        if report.measured:
-            # What cannot be kept is shown at least until the program ends.
-            self._benchmarks, self._before = report, earlier
-            save_report(report, benchmarks_folder())
-            self.detect()
-        return BenchmarkOutcome(len(report.measured), report.complete, busy_text(report) if report.disturbed else "")
+        return self._benchmarks.run(self._found(), progress, cancelled, self.detect)
 
     def renewed(self, document: Document) -> Document:
         """Return the same plan on this machine as it was last looked at."""

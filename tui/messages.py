@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from capacity_tui.engine.api import ExplanationText, Limit, Part, Picture
     from capacity_tui.tui.recent import RecentPlan
+    from capacity_tui.tui.shown.clustered import Clustered
     from capacity_tui.tui.shown.columns import TableColumn
     from capacity_tui.tui.shown.compared import Comparison, HardwareRow, Row
     from capacity_tui.tui.shown.exported import Export
@@ -334,6 +335,18 @@ class PlanScaled(Answer):
     def __init__(self, plan: ScaledPlan) -> None:
         super().__init__()
         self.plan = plan
+
+
+class ClusterSeen(Answer):
+    """The plan was laid on its cluster.
+
+    Attributes:
+        cluster: nodes, placement and queue.
+    """
+
+    def __init__(self, cluster: Clustered) -> None:
+        super().__init__()
+        self.cluster = cluster
 
 
 class PlanStored(Answer):

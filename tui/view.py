@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from capacity_tui.engine.api import ExplanationText, Limit, Part, Picture
+    from capacity_tui.tui.shown.clustered import Clustered
     from capacity_tui.tui.shown.compared import Comparison, HardwareRow, Row
     from capacity_tui.tui.shown.exported import Export
     from capacity_tui.tui.shown.found import Question
@@ -155,6 +156,9 @@ class Document(Protocol):
 
     def scaled(self, mode: str, growth: str) -> Iterator[ScaledPlan]:
         """Yield the plan as a mode of its own fills it on more and more devices, each time all that is known so far."""
+
+    def clustered(self, mode: str) -> Iterator[Clustered]:
+        """Yield where the plan as a mode of its own fills it lies on its cluster, then its nodes as they are now."""
 
     def stored(self, mode: str) -> tuple[Row, ...]:
         """Return what the plan as a mode of its own fills it keeps on disk, and reads from there."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from capacity_tui.engine.catalog.catalog import Catalog as Catalog
-    from capacity_tui.engine.catalog.catalog import load_catalog as load_catalog
+    from capacity_tui.engine.catalog.loading import load_catalog as load_catalog
     from capacity_tui.engine.catalog.rows.architectures import Architecture as Architecture
     from capacity_tui.engine.catalog.rows.base import Row as Row
     from capacity_tui.engine.catalog.rows.devices import Accelerator as Accelerator
@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 _HOMES = {
     name: home
     for home, names in {
-        "catalog": "Catalog load_catalog",
+        "catalog": "Catalog",
+        "loading": "load_catalog",
         "rows.architectures": "Architecture",
         "rows.base": "Row",
         "rows.devices": "Accelerator Fabric Instance Link MeasuredLink Processor SpotMarket",

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache, cached_property
+from functools import cached_property
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import TypeVar
 
 from capacity_tui.engine.catalog.aliases import read_aliases
-from capacity_tui.engine.catalog.fleet_files.files import (
-    Known,
-    fleet_files_at,
-    fleet_files_below,
-    fleet_files_in,
-    read_fleet_files,
-)
+from capacity_tui.engine.catalog.fleet_files.files import Known, read_fleet_files
 from capacity_tui.engine.catalog.fleet_files.said import Remark, Said
 from capacity_tui.engine.catalog.models_table import ArchitectureTable
 from capacity_tui.engine.catalog.parsed import parse_shipped
@@ -27,6 +21,7 @@ from capacity_tui.engine.catalog.rows.attention import AttentionKernel
 from capacity_tui.engine.catalog.rows.base import Row
 from capacity_tui.engine.catalog.rows.checkpoint_files import CheckpointFiles
 from capacity_tui.engine.catalog.rows.checkpointing import Checkpointing
+from capacity_tui.engine.catalog.rows.clusters import ClusterRow
 from capacity_tui.engine.catalog.rows.data import DataFormat, StorageTier
 from capacity_tui.engine.catalog.rows.detectors import Detector
 from capacity_tui.engine.catalog.rows.devices import (
@@ -53,7 +48,6 @@ from capacity_tui.engine.catalog.rows.workloads import ModelSize, Workload, Work
 from capacity_tui.engine.catalog.table import Table
 from capacity_tui.engine.catalog.table_files import own_files, shipped_files
 from capacity_tui.engine.errors import CapacityError, CatalogError
-from capacity_tui.engine.files import config_folder
 
 RowT = TypeVar("RowT", bound=Row)
 
@@ -120,6 +114,11 @@ class Catalog:
         """Cloud instances and their prices."""
         devices = {"accelerator": self.accelerators.find, "processor": self.processors.find}
         return self._table("instances", "instance", Instance, {**devices, "network_link": self.links.find})
+
+    @cached_property
+    def clusters(self) -> Table[ClusterRow]:
+        """Clusters that exist, and those that the user kept."""
+        return self._table("clusters", "cluster", ClusterRow, {"interconnect": self.links.find})
 
     @cached_property
     def regions(self) -> Table[Region]:
@@ -285,6 +284,11 @@ class Catalog:
             if isinstance(attribute, cached_property) and not name.startswith("_"):
                 yield name, getattr(self, name)
 
+    @property
+    def aliases(self) -> Mapping[str, Mapping[str, str]]:
+        """Other names of ids, by the names of the tables' files."""
+        return self._aliases[0]
+
     def engine_rows(self, engine: str) -> Sequence[InferenceEngine]:
         """Return the rows of an inference engine, one for each of its back ends; the average of an unknown one."""
         known = self.engines.find_id(engine) or UNNAMED_ENGINE
@@ -329,7 +333,7 @@ class Catalog:
         return 1 if row_id is None else self.instances[row_id].sold_devices
 
     def find_hardware(self, name: str) -> Accelerator | Processor | Instance:
-        """Return the accelerator, processor or instance of a name.
+        """Return the accelerator, processor or instance of a name; of a cluster its first devices.
 
         Raises:
             CatalogError: nothing is called that; the hint names the nearest known ids.
@@ -339,7 +343,10 @@ class Catalog:
             row_id = table.find_id(name)
             if row_id is not None:
                 return table[row_id]
-        near = [close for table in tables for close in table.nearest(name)[:2]]
+        cluster = self.clusters.find_id(name)
+        if cluster is not None:
+            return self.find_hardware(self.clusters[cluster].groups[0].name)
+        near = [close for table in (*tables, self.clusters) for close in table.nearest(name)[:2]]
         hint = f"nearest known: {', '.join(near)}" if near else "list them with: capacity-tui hardware --list"
         raise CatalogError(f"no hardware is called {name!r}"[:200], hint=hint)
 
@@ -370,24 +377,3 @@ class Catalog:
     def _aliases(self) -> tuple[dict[str, dict[str, str]], tuple[CapacityError, ...]]:
         """Aliases by table, and the problems of the user's own."""
         return read_aliases(parse_shipped(shipped_files(_ALIASES)[0]), own_files(self.user_directory, _ALIASES))
-
-
-def load_catalog(user_directory: Path | None = None, fleet_files: Path | None = None) -> Catalog:
-    """Return the catalogue, with the user's own files from a directory laid over it.
-
-    Args:
-        user_directory: default is ``catalog`` in the user's configuration directory of capacity-tui.
-        fleet_files: a JSON file of the fleet guide, or a folder that has some; default are those in the user's
-            configuration directory, which such a file goes over.
-
-    Raises:
-        CatalogError: there is no such file, or none in the folder.
-    """
-    return _load(user_directory, fleet_files)
-
-
-@cache
-def _load(user_directory: Path | None, fleet_files: Path | None) -> Catalog:
-    home = config_folder()
-    found = fleet_files_in(user_directory) if user_directory else fleet_files_below(home)
-    return Catalog(user_directory or home / "catalog", [*found, *(fleet_files_at(fleet_files) if fleet_files else ())])

@@ -6,6 +6,7 @@ import re
 from calendar import monthrange
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from pathlib import Path
 
 OLD_AFTER_DAYS = 90
 """Prices that were seen longer ago are marked wherever they are shown."""
@@ -33,6 +34,11 @@ class PriceAge:
 def today() -> date:
     """Return the present day."""
     return datetime.now(UTC).date()
+
+
+def day_of_file(path: Path) -> date:
+    """Return the day on which a file was last written; one that a clock puts in the future was written today."""
+    return min(datetime.fromtimestamp(path.stat().st_mtime, UTC).date(), today())
 
 
 def price_age(day: str | date | None, on: date | None = None) -> PriceAge:

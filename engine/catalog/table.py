@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
-from datetime import UTC, datetime
 from functools import cached_property, reduce
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -17,6 +16,7 @@ from pydantic import ValidationError
 from capacity_tui.engine.catalog.checking import refusals
 from capacity_tui.engine.catalog.names import brand_pattern, brandless_key_of, key_of, nearest
 from capacity_tui.engine.catalog.parsed import parse_shipped
+from capacity_tui.engine.catalog.price_age import day_of_file
 from capacity_tui.engine.catalog.reading import Document, read_yaml
 from capacity_tui.engine.catalog.rows.base import FROM_USER, Row
 from capacity_tui.engine.errors import CapacityError, CatalogError
@@ -83,6 +83,12 @@ class Table(Mapping[str, RowT], Generic[RowT]):
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
+
+    @property
+    def file(self) -> str:
+        """Name of its files below a folder of catalogues, without the suffix where it is one file."""
+        path = Path(str(self._files[0]))
+        return path.parent.name if len(self._files) > 1 else path.stem
 
     @property
     def problems(self) -> tuple[CapacityError, ...]:
@@ -202,7 +208,7 @@ class Table(Mapping[str, RowT], Generic[RowT]):
         if LIKE in own and not pattern:
             raise CatalogError(f"no {self.kind} is called {own[LIKE]!r}"[:200], place=document.place(row_id, LIKE))
         path = Path(document.file or "")
-        changed = datetime.fromtimestamp(path.stat().st_mtime, UTC).date()
+        changed = day_of_file(path)
         earlier = before and before.model_dump(exclude={"id", "provenance", "overrides"}, exclude_unset=True)
         base = (
             earlier

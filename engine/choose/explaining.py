@@ -12,6 +12,7 @@ from capacity_tui.engine.choose.whatif.trials import EstimatedPlan
 from capacity_tui.engine.estimate.estimate import estimate_resolved
 from capacity_tui.engine.estimate.resolve import resolve_plan
 from capacity_tui.engine.explain.explain import Explanation, explain_estimate
+from capacity_tui.engine.notebook import ShownInNotebooks
 from capacity_tui.engine.plan.plan import Plan
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Explained:
+class Explained(ShownInNotebooks):
     """Why a figure is what it is, and what would improve it most."""
 
     explanation: Explanation

@@ -10,12 +10,14 @@ from capacity_tui.engine.cluster.usable import usable_devices
 from capacity_tui.engine.machine.generations import (
     Setting,
     collectives_of,
+    data_centre,
     find_generation,
     generation_of,
     lacks_peer_access,
     templates,
 )
 from capacity_tui.engine.machine.machine import Accelerator, Machine, NetworkInterface
+from capacity_tui.engine.plan.names import FASTEST
 from capacity_tui.engine.plan.plan import Plan
 
 BESIDE = ("PIX", "PXB")  # how an adapter must be reached to carry a device's traffic past the host bridge
@@ -30,7 +32,7 @@ def settings_for(machine: Machine) -> tuple[Setting, ...]:
     found: list[Setting] = []
     if gpus:
         generation = generation_of(gpus[0])
-        found += generation.settings if generation else ()
+        found += (*(generation.settings if generation else ()), *_data_centre(gpus[0].vendor, gpus[0].name.value or ""))
     if len(gpus) > 1:
         linked = all(device.linked for device in devices)
         found += _between_devices(machine, gpus) if linked else [_filled("links", "slices")]
@@ -38,7 +40,7 @@ def settings_for(machine: Machine) -> tuple[Setting, ...]:
 
 
 def settings_for_plan(plan: Plan, machine: Machine | None, catalog: Catalog) -> tuple[Setting, ...]:
-    """Return what suits a plan's hardware; what the plan decides otherwise is left out."""
+    """Return what suits a plan's hardware; what the plan decides stands as it decides it, with what would suit."""
     if machine is not None:
         found = settings_for(machine)
     else:
@@ -46,14 +48,40 @@ def settings_for_plan(plan: Plan, machine: Machine | None, catalog: Catalog) -> 
         name = row.accelerator if isinstance(row, Instance) else None
         device = row if name is None else catalog.accelerators.find(name)
         found = settings_for_row(device) if isinstance(device, CatalogueAccelerator) else ()
-    decided = {"precision": plan.training.precision, "attention": plan.training.attention}
-    return tuple(setting for setting in found if decided.get(setting.name, setting.value) == setting.value)
+    return tuple(as_planned(plan, found))
+
+
+def as_planned(plan: Plan, settings: Sequence[Setting]) -> Iterator[Setting]:
+    """Yield settings with those that a plan decides as it decides them, and what would suit beside it.
+
+    Args:
+        plan: every default filled in.
+        settings: what suits its hardware.
+    """
+    training = plan.training
+    decided: dict[str, str] = {}
+    if plan.task not in ("infer", "fit"):
+        decided = {"precision": str(training.precision), "compile": "on" if training.compile else "off"}
+        if training.attention != FASTEST:
+            decided["attention"] = training.attention
+    for setting in settings:
+        value = decided.get(setting.name, setting.value)
+        if value == setting.value:
+            yield setting
+        else:
+            yield Setting(setting.name, value, f"as planned; {setting.value} suits the device: {setting.reason}")
 
 
 def settings_for_row(row: CatalogueAccelerator) -> tuple[Setting, ...]:
     """Return what suits a device of the catalogue; links and processor around it are not known."""
     generation = find_generation(row.vendor, row.name, row.compute_capability)
-    return generation.settings if generation else ()
+    return (*(generation.settings if generation else ()), *_data_centre(row.vendor, row.name))
+
+
+def _data_centre(vendor: str, name: str) -> tuple[Setting, ...]:
+    """Return what suits cards that are built for servers and workstations, shared and watched by operators."""
+    section = data_centre()
+    return section.settings if section.covers(vendor, name) else ()
 
 
 def _between_devices(machine: Machine, gpus: Sequence[Accelerator]) -> Iterator[Setting]:
@@ -131,6 +159,7 @@ def _processor(machine: Machine, devices: int) -> Iterator[Setting]:
         yield _filled("processor", "loader", str(workers), cores=cores, devices=devices)
     else:
         yield from _number_types(cpu.simd.value or ())
+        yield from _libraries(cpu.vendor.value, cpu.simd.value or ())
         row = "threads" if physical else "threads_alone"
         yield _filled("processor", row, str(min(fast, cores) if fast else cores), cores=cores)
         yield _filled("processor", "memory")
@@ -160,6 +189,16 @@ def _number_types(simd: Sequence[str]) -> Iterator[Setting]:
         yield _filled("processor", "avx512_bf16")
     else:
         yield _filled("processor", "fp32")
+
+
+def _libraries(vendor: str | None, simd: Sequence[str]) -> Iterator[Setting]:
+    """Yield flags of compilers, and of the libraries that multiply matrices on processors."""
+    if any("BF16" in name.upper() for name in simd):
+        yield _filled("processor", "onednn")
+    if vendor == templates("processor")["zendnn"]["vendor"] and any(name.startswith("AVX-512") for name in simd):
+        yield _filled("processor", "zendnn")
+    if simd:
+        yield _filled("processor", "compiler", units=", ".join(simd[-2:]))
 
 
 def _filled(section: str, key: str, value: str | None = None, **words: object) -> Setting:

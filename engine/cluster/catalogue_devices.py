@@ -13,6 +13,7 @@ from capacity_tui.engine.catalog.rows.base import FROM_USER, MIB, Row
 from capacity_tui.engine.cluster.cluster import SIXTEEN_BIT, Device, Efficiency
 from capacity_tui.engine.errors import CatalogError, Place
 from capacity_tui.engine.machine.facts import Provenance
+from capacity_tui.engine.machine.generations import Setting, find_generation
 from capacity_tui.engine.units import TERA
 
 # One lane carries this much in one direction, by PCIe generation (GB/s; PCI-SIG, after encoding).
@@ -175,7 +176,7 @@ def shared(device: Device, arithmetic: float, bandwidth: float) -> Device:
 
 
 def processor_device(row: Processor, catalog: Catalog) -> Device:
-    """Return one socket of a catalogue CPU as formulas see it; its memory is not known."""
+    """Return one socket of a catalogue CPU as formulas see it; only a row that stands for a machine tells memory."""
     guesses = catalog.assumptions
     clock = (row.base_ghz or row.boost_ghz or guesses["cpu-clock"].value) * 1e9
     cores = row.cores + row.efficiency_cores
@@ -189,7 +190,7 @@ def processor_device(row: Processor, catalog: Catalog) -> Device:
         id=row.id,
         name=row.name,
         kind="cpu",
-        memory_bytes=None,
+        memory_bytes=None if row.memory_gib is None else row.memory_gib * 2**30,
         bandwidth=bandwidth,
         peaks=peaks,
         units=float(cores),
@@ -218,6 +219,14 @@ def _efficiency(row: Accelerator, peaks: Mapping[str, float], catalog: Catalog) 
     found = efficiency_of(row.generation or "", catalog)
     peak = next((peaks[name] for name in SIXTEEN_BIT if name in peaks), 0.0)
     return under_power(found, row.tdp_w, peak, catalog.efficiencies[found.row].matrix_watts) if peak else found
+
+
+def device_setting(name: str, device: Device, catalog: Catalog) -> Setting | None:
+    """Return one of the settings that suit a device's generation; None where nothing is known of it."""
+    row = catalog.accelerators.get(device.id)
+    generation = None if row is None else find_generation(row.vendor, row.name, row.compute_capability)
+    found = () if generation is None else generation.settings
+    return next((setting for setting in found if setting.name == name), None)
 
 
 def row_provenance(row: Row) -> Provenance:

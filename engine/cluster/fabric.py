@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from capacity_tui.engine.catalog import Accelerator, Catalog, Fabric, Instance, Link
 from capacity_tui.engine.errors import CatalogError, Place, PlanError
-from capacity_tui.engine.machine.facts import Provenance
+from capacity_tui.engine.machine.facts import Origin, Provenance
 
 # One step of a collective between nodes is no shorter than this, whatever the link: software and switches (NCCL).
 LEAST_HOP_SECONDS = 5e-6
@@ -94,7 +94,8 @@ def named_network(name: str, ports_per_node: int | None, catalog: Catalog, field
         link = catalog.links.find(name)
     except CatalogError as error:
         raise PlanError(error.title, error.detail, error.hint, Place(field=field)) from error
-    known = Provenance("catalogue", f"link {link.id}, named in {field}")
+    origin: Origin = "measured" if link.measured else "catalogue"
+    known = Provenance(origin, f"link {link.id}, named in {field}")
     return Network(link.name, link, known, ports_per_node=ports_per_node)
 
 

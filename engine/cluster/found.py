@@ -11,9 +11,10 @@ from capacity_tui.engine.cluster.catalogue_devices import (
     accelerator_device,
     part_of_device,
     processor_device,
+    row_provenance,
     shared,
 )
-from capacity_tui.engine.cluster.cluster import Device
+from capacity_tui.engine.cluster.cluster import Device, Price
 from capacity_tui.engine.cluster.fabric import (
     Network,
     fabric_of,
@@ -24,6 +25,8 @@ from capacity_tui.engine.cluster.fabric import (
 from capacity_tui.engine.cluster.node_host import UNKNOWN_HOST, NodeHost, instance_host
 from capacity_tui.engine.errors import CatalogError, Place, PlanError
 from capacity_tui.engine.machine.facts import Provenance
+
+NO_PRICE = Price()
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,7 @@ class Found:
         parts: the groups of unlike devices that these stand for.
         mix: what those are, in words.
         mix_reason: why these are used of unlike devices.
+        price: what an hour of one device costs by its own row; without one its instances are asked.
     """
 
     device: Device
@@ -67,6 +71,7 @@ class Found:
     parts: tuple[Found, ...] = ()
     mix: str = ""
     mix_reason: str = ""
+    price: Price = NO_PRICE
 
 
 def found_hardware(name: str, catalog: Catalog, field: str = "hardware.name") -> Found:
@@ -81,7 +86,7 @@ def found_hardware(name: str, catalog: Catalog, field: str = "hardware.name") ->
     except CatalogError as error:
         raise PlanError(error.title, error.detail, error.hint, Place(field=field)) from error
     if isinstance(row, Processor):
-        return Found(processor_device(row, catalog), 1, 1, machine_network(catalog))
+        return Found(processor_device(row, catalog), 1, 1, machine_network(catalog), price=_own_price(row))
     if isinstance(row, Instance):
         return _instance(row, catalog)
     return _accelerator(row, catalog)
@@ -97,8 +102,15 @@ def _accelerator(row: Accelerator, catalog: Catalog) -> Found:
         network=network,
         unit=fabric.unit,
         levels=fabric.levels,
+        host_memory_bytes=None if row.host_memory_gib is None else row.host_memory_gib * 2**30,
+        host_memory_known=UNTOLD if row.host_memory_gib is None else row_provenance(row),
         accelerator=row.id,
+        price=_own_price(row),
     )
+
+
+def _own_price(row: Accelerator | Processor) -> Price:
+    return NO_PRICE if row.usd_per_hour is None else Price(row.usd_per_hour, f"row {row.id} of the catalogue")
 
 
 def _instance(row: Instance, catalog: Catalog) -> Found:

@@ -23,6 +23,7 @@ class Level:
         is_direct: whether devices reach each other without a network adapter, and so at the shares and the latency
             of links inside a node.
         oversubscription: bandwidth of its devices' ports over what the level carries; 1 where it carries all.
+        is_measured: whether the bandwidth is what collectives reach, and not what the wire carries.
     """
 
     name: str
@@ -33,6 +34,15 @@ class Level:
     known: Provenance
     is_direct: bool = False
     oversubscription: float = 1.0
+    is_measured: bool = False
+
+    def reached(self, share: Number) -> Number:
+        """Return what collectives reach of it, B/s in one direction for each device.
+
+        Args:
+            share: what they reach of what a network carries.
+        """
+        return self.bandwidth if self.is_measured else self.bandwidth * share
 
     @property
     def holds(self) -> str:

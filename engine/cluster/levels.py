@@ -80,6 +80,7 @@ def _level(row: LevelRow, inside: Sequence[Level], network: Network, devices: in
         known=network.known,
         is_direct=is_direct,
         oversubscription=row.oversubscription,
+        is_measured=network.link.measured and not is_direct,
     )
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.names import nearest
 from capacity_tui.engine.catalog.rows.base import MIB
+from capacity_tui.engine.catalog.rows.levels import NODE
 from capacity_tui.engine.cluster.catalogue_devices import (
     CLUSTER_FIGURES,
     SPEC_FIGURES,
@@ -23,6 +24,7 @@ from capacity_tui.engine.cluster.found import Found, found_hardware
 from capacity_tui.engine.cluster.level import Level
 from capacity_tui.engine.cluster.levels import cluster_levels, slower_outside
 from capacity_tui.engine.cluster.mixed import combined
+from capacity_tui.engine.cluster.named_cluster import with_named_cluster
 from capacity_tui.engine.cluster.pricing import (
     chosen_price,
     device_price,
@@ -63,6 +65,7 @@ def resolve_cluster(
         HardwareError: nothing was detected that could run anything.
         PlanError: an unknown or unreadable override.
     """
+    section = with_named_cluster(section, catalog)
     spec = _overrides(section.spec)
     found = _found(section, catalog, machine)
     device = _overridden(found.device, spec)
@@ -148,6 +151,8 @@ def _own_machine(section: HardwareSection, machine: Machine | None, catalog: Cat
 
 def _assumed(section: HardwareSection, found: Found, devices: int, levels: tuple[Level, ...]) -> Iterator[str]:
     """Yield what the plan does not say about nodes and the network between them."""
+    if section.devices is None and found.unit != NODE and found.instance is None:
+        yield f"one device of a {found.unit}: hardware.devices says how many"
     innermost, networks = levels[0], [level for level in levels if not level.is_direct]
     if devices > 1 and section.per_node is None and section.name != "detected" and found.instance is None:
         yield f"{innermost.devices:g} devices in a {innermost.name}"
@@ -188,6 +193,8 @@ def _known_price(
         return total_price(tuple(prices))
     if found.instance is not None:
         return instance_price(found.instance, _instances(found, devices, per_node), nodes, pricing, catalog)
+    if found.price.usd_per_hour is not None:
+        return replace(found.price, usd_per_hour=found.price.usd_per_hour * devices)
     if found.accelerator is None:
         return Price()
     return device_price(found.accelerator, devices, nodes, pricing, catalog)

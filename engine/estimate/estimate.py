@@ -29,6 +29,7 @@ from capacity_tui.engine.estimate.work import Work
 from capacity_tui.engine.models.classical.specs import ClassicalSpec
 from capacity_tui.engine.models.networks.specs import NetworkSpec
 from capacity_tui.engine.models.plugins import PluginSpec, plugin_of
+from capacity_tui.engine.notebook import ShownInNotebooks
 from capacity_tui.engine.plan.plan import Plan
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ ITERATIONS: Mapping[str, Iteration] = {"infer": "batch", "fit": "fit"}
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(ShownInNotebooks):
     """A plan with every default filled in, what its names stand for, and its estimate."""
 
     resolved: ResolvedPlan

@@ -47,8 +47,12 @@ class FilledBy:
         name: the mode's name.
         line: what it is, in a line.
         shares: used and allowed of memory and power, as far as they are known.
+        reserve: what it keeps free beside the estimate.
+        outside: what the run has outside of the mode's ranges, and why.
     """
 
     name: str
     line: str
     shares: tuple[UsedShare, ...] = ()
+    reserve: str = ""
+    outside: tuple[str, ...] = ()

@@ -17,6 +17,7 @@ from capacity_tui.engine.estimate.ranges import Ranges
 from capacity_tui.engine.estimate.timing.passes import PhaseTime
 from capacity_tui.engine.estimate.work import ModelFacts, Work
 from capacity_tui.engine.machine.facts import Quantity
+from capacity_tui.engine.notebook import ShownInNotebooks
 from capacity_tui.engine.numeric import Flags, Labels, Number, first_label, largest_label, same_label
 from capacity_tui.engine.uncertainty.intervals import Interval, Range
 from capacity_tui.engine.units import format_bytes
@@ -306,7 +307,7 @@ class Basis:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class Estimate(ShownInNotebooks):
     """The answer for one plan, or for several where the plan's fields were arrays.
 
     Numbers, and words such as verdict, bottleneck and peak, then have the shape to which those fields broadcast. Texts,

@@ -96,6 +96,8 @@ class Collective:
         per_step: whether it runs once a step rather than once a micro-batch.
         bytes: payload of one run.
         beside: the pass whose kernels it can hide behind; of a step, that of one micro-batch alone.
+        group: devices that take part; 1 where no link between devices is used.
+        stride: ranks between neighbours of the group.
     """
 
     name: str
@@ -106,6 +108,8 @@ class Collective:
     per_step: bool = False
     bytes: Number = 0.0
     beside: Beside = "both"
+    group: Number = 1.0
+    stride: Number = 1.0
 
 
 @dataclass(frozen=True, slots=True)

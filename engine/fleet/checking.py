@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from capacity_tui.engine.catalog.catalog import Catalog, load_catalog
+from capacity_tui.engine.catalog.catalog import Catalog
 from capacity_tui.engine.catalog.fleet_files.said import Remark
+from capacity_tui.engine.catalog.loading import load_catalog
 from capacity_tui.engine.errors import CapacityError
 
 
@@ -18,11 +20,13 @@ class Checked:
         files: files of the fleet guide that were read.
         faults: what cannot be used, with file, line and field.
         remarks: what was read otherwise than it is written.
+        known: how many instances, sizes, workloads and sets there are, the shipped ones among them.
     """
 
     files: tuple[Path, ...]
     faults: tuple[CapacityError, ...]
     remarks: tuple[Remark, ...]
+    known: Mapping[str, int]
 
 
 def check_fleet_files(fleet_files: Path | None = None) -> Checked:
@@ -43,8 +47,15 @@ def check_fleet_files(fleet_files: Path | None = None) -> Checked:
         tuple(path for path in found.files if str(path) in named),
         tuple(fault for fault in found.faults if fault.place.file in named),
         tuple(remark for remark in found.remarks if remark.place.file in named),
+        found.known,
     )
 
 
 def _checked(catalog: Catalog) -> Checked:
-    return Checked(tuple(catalog.fleet_files), catalog.problems, catalog.remarks)
+    known = {
+        "instances": len(catalog.instances),
+        "sizes": len(catalog.model_sizes),
+        "workloads": len(catalog.workloads),
+        "sets": len(catalog.workload_sets),
+    }
+    return Checked(tuple(catalog.fleet_files), catalog.problems, catalog.remarks, known)

@@ -35,6 +35,28 @@ def judge_cooling(machine: Machine, samples: Sequence[Sequence[GpuSample]]) -> t
     return tuple(_judge(gpu, _under_load(gpu.index, samples)) for gpu in machine.accelerators)
 
 
+def cooling_now(machine: Machine) -> tuple[str, ...]:
+    """Return what the machine tells of its cooling without a load: heat that held clocks down, and how warm it is."""
+    found = []
+    throttles, celsius = machine.power.package_throttles, machine.power.package_celsius
+    if throttles.value:
+        found.append(
+            f"processor: at its limit, heat held the clock down {throttles.value} times since the system started"
+        )
+    elif throttles.value == 0:
+        found.append("processor: adequate so far, heat has not held the clock down since the system started")
+    elif celsius.value is not None:
+        found.append(f"processor: {celsius.value:.0f} °C now")
+    for gpu in machine.accelerators:
+        warm, limit = gpu.temperature_celsius.value, temperature_limit(gpu)
+        held = [reason for reason in gpu.throttle.value or () if reason in HEAT]
+        if held:
+            found.append(f"GPU {gpu.index}: inadequate, {', '.join(held)} holds the clock down now")
+        elif warm is not None:
+            found.append(f"GPU {gpu.index}: {warm:.0f} of {limit:.0f} °C now")
+    return tuple(found)
+
+
 def temperature_limit(gpu: Accelerator) -> float:
     """Return the temperature in degrees Celsius above which the clock falls."""
     return gpu.temperature_limit_celsius.value or ASSUMED_LIMIT_CELSIUS

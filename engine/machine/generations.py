@@ -146,6 +146,33 @@ def collectives_of(gpu: Accelerator) -> Collectives:
     return Collectives(str(row["backend"]), str(row["reason"]), tuple(cast("Sequence[str]", row.get("links", ()))))
 
 
+@dataclass(frozen=True, slots=True)
+class DataCentre:
+    """A vendor's cards for servers and workstations: ``device`` matches their names without the vendor's."""
+
+    vendor: str
+    device: re.Pattern[str]
+    settings: tuple[Setting, ...]
+
+    def covers(self, vendor: str, name: str) -> bool:
+        """Return whether a device is one of them."""
+        return vendor == self.vendor and self.device.fullmatch(plain_name(name)) is not None
+
+
+@lru_cache(maxsize=1)
+def data_centre() -> DataCentre:
+    """Return the section of the table about them."""
+    row = cast("Mapping[str, object]", table()["data_centre"])
+    pattern = re.compile(str(row["device"]), re.IGNORECASE)
+    return DataCentre(str(row["vendor"]), pattern, settings_of(cast("Sequence[Mapping[str, object]]", row["settings"])))
+
+
+def power_limit_command(vendor: str, watts: float) -> str | None:
+    """Return the command that limits the power of a vendor's devices; None where no tool of theirs does."""
+    row = cast("Mapping[str, str]", table()["power_limit"]).get(vendor)
+    return None if row is None else row.format(watts=round(watts))
+
+
 def lacks_peer_access(gpu: Accelerator) -> bool:
     """Return whether devices of this kind cannot read each other's memory over PCIe."""
     generation = generation_of(gpu)

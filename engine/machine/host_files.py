@@ -58,6 +58,11 @@ class Host:
     space: Callable[[str], Space] = file_system_space
     silent: set[str] = field(default_factory=set)
 
+    @property
+    def is_here(self) -> bool:
+        """Whether it is the machine that runs this program, whose drivers can be asked themselves."""
+        return self.root == Path("/")
+
     def path(self, path: str) -> Path:
         """Return where an absolute path of the host lies below the root."""
         return self.root / path.lstrip("/")

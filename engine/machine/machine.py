@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from capacity_tui.engine.machine.facts import Fact, missing
+from capacity_tui.engine.notebook import ShownInNotebooks
 
 if TYPE_CHECKING:
     from capacity_tui.engine.machine.measured_constants import MeasuredEfficiency
@@ -68,12 +69,16 @@ class Cpu:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Main memory; ``total_bytes`` and ``available_bytes`` already respect the cgroup limit."""
+    """Main memory; ``total_bytes`` and ``available_bytes`` already respect the cgroup limit.
+
+    ``held_bytes`` is what the operating system and everything that runs hold of the host's memory now.
+    """
 
     total_bytes: Fact[int]
     available_bytes: Fact[int]
     limit_bytes: Fact[int]
     host_total_bytes: Fact[int]
+    held_bytes: Fact[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +113,15 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class Swap:
-    """Swap space; ``kind`` is what its pages go to, the slowest where there are several."""
+    """Swap space; ``kind`` is what its pages go to, the slowest where there are several.
+
+    ``bandwidth`` is the bytes a second at which such a disk usually gives pages back, in any order.
+    """
 
     total_bytes: Fact[int]
     free_bytes: Fact[int]
     kind: Fact[SwapKind]
+    bandwidth: Fact[float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,13 +151,17 @@ class NetworkInterface:
 
 @dataclass(frozen=True, slots=True)
 class Power:
-    """Battery and mains, and what the processor's package may draw for long and how warm it is."""
+    """Battery and mains; what the processor's package may draw for long, how warm it is, how often heat held it back.
+
+    ``package_throttles`` counts since the system started, of the package that was held back most often.
+    """
 
     battery_percent: Fact[float]
     battery_watt_hours: Fact[float]
     on_mains: Fact[bool]
     package_limit_watts: Fact[float]
     package_celsius: Fact[float]
+    package_throttles: Fact[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,7 +330,7 @@ class MeasuredFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class Machine(ShownInNotebooks):
     """Everything that was found, how each probe went, and what was measured here before."""
 
     cpu: Cpu

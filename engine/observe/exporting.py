@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from capacity_tui.engine.errors import CapacityError, MissingPartError
+from capacity_tui.engine.extras import install_command
 from capacity_tui.engine.files import storage_error
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 TOKEN_VARIABLE = "CAPACITY_TUI_METRICS_TOKEN"  # noqa: S105 - the name of a variable
 """Environment variable with the token that whoever reads metrics must show."""
+EXTRA = "metrics"
 PREFIX = "capacity_tui_"
 LOOPBACK = "127.0.0.1"
 _FIRST_PORT, _LAST_PORT = 0, 65535
@@ -88,7 +90,7 @@ class MetricsServer:
         try:
             from prometheus_client import CollectorRegistry, generate_latest  # noqa: PLC0415 - an optional extra
         except ImportError as error:
-            hint = "pip install 'capacity-tui[metrics]'"
+            hint = f"install it: {install_command(EXTRA)}"
             raise MissingPartError("serving metrics needs prometheus-client", str(error), hint) from error
         wanted = os.environ.get(TOKEN_VARIABLE, "") if token is None else token
         if not address.is_loopback and not wanted:

@@ -102,6 +102,12 @@ def known_words(path: str, catalog: Catalog) -> Mapping[str, str]:
     return _OFFERED[field.knob.rows](catalog) if field is not None and field.knob.rows else {}
 
 
+def is_closed(path: str) -> bool:
+    """Return whether a field may name nothing but the rows of ``known_words``."""
+    field = all_fields().get(path)
+    return field is not None and field.knob.rows in _CLOSED
+
+
 @lru_cache(maxsize=64)
 def _closed_names(path: str, catalog: Catalog) -> tuple[str, ...]:
     """Return the names of a field, kept: they are looked at with every estimate."""
@@ -124,4 +130,16 @@ def _faults(plan: Plan, catalog: Catalog) -> Iterator[PlanError]:
                 close = nearest(str(name), known, 1)
                 allowed = f"allowed: {', '.join(known)}"
                 hint = f"did you mean {close[0]}? {allowed}" if close else allowed
+                if kind == "precision" and name in catalog.precisions:
+                    yield _refused_in_training(str(name), allowed, path)
+                    continue
                 yield PlanError(f"no {kind} is called {name!r}"[:200], hint=hint, place=Place(field=path))
+
+
+def _refused_in_training(name: str, allowed: str, path: str) -> PlanError:
+    """Return why nobody trains in a format that only stores weights, and where it can be used."""
+    hint = (
+        f"serve in it with task: infer and inference.weights: {name}, or train adapters on quantized weights with "
+        f"task: finetune and training.method: qlora; {allowed}"
+    )
+    return PlanError(f"training does not run in {name}", "gradients need a wider type", hint, Place(field=path))

@@ -31,6 +31,7 @@ _MOST_NUMBERS = 6
 _MOST_STEPS = 10
 _EXPLAINED_TERMS = 2
 """Of the largest terms so many show the formula behind them."""
+_TOLD = ("key", "title", "formula", "result", "interval", "lever")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +124,24 @@ def explanation_text(explained: Explained, mode: str = "") -> ExplanationText:
         lever=_lever(explained.lever),
         remarks=found.remarks,
         steps=tuple(others[:_MOST_STEPS]),
+    )
+
+
+def explanation_as_dict(shown: ExplanationText) -> dict[str, object]:
+    """Return an explanation as plain data; what gives a number that was put in is named by it among the steps."""
+
+    def put_in(entries: Iterable[FormulaInput]) -> list[dict[str, str]]:
+        return [{"name": each.name, "text": each.text, "source": each.source, "key": each.key} for each in entries]
+
+    steps = [
+        {"formula": step.formula, "result": step.result, "inputs": put_in(step.inputs), "source": step.source}
+        for step in shown.steps
+    ]
+    told: dict[str, object] = {name: getattr(shown, name) for name in _TOLD}
+    return (
+        told
+        | {"inputs": put_in(shown.inputs), "steps": steps}
+        | {name: list(getattr(shown, name)) for name in ("sources", "assumptions", "remarks")}
     )
 
 

@@ -89,20 +89,28 @@ def _host_rows(machine: Machine) -> Iterator[Row]:
     cpu, memory, power = machine.cpu, machine.memory, machine.power
     yield from (
         ("CPU", cpu.model, str),
+        ("  microarchitecture", cpu.microarchitecture, str),
+        ("  sockets", cpu.sockets, str),
         ("  cores", cpu.physical_cores, str),
+        ("  threads", cpu.threads, str),
         ("  threads usable", cpu.usable_threads, str),
+        ("  NUMA nodes", cpu.numa_nodes, lambda nodes: str(len(nodes))),
         ("  vector units", cpu.simd, ", ".join),
-        ("  base clock", cpu.base_mhz, lambda mhz: f"{mhz:.0f} MHz"),
+        ("  base clock", cpu.base_mhz, _megahertz),
+        ("  boost clock", cpu.boost_mhz, _megahertz),
         ("  power limit", power.package_limit_watts, format_power),
         ("  temperature", power.package_celsius, format_temperature),
+        ("  held back by heat", power.package_throttles, lambda count: f"{count} times since the system started"),
         ("RAM", memory.total_bytes, format_bytes),
         ("  available", memory.available_bytes, format_bytes),
+        ("  held by system and programs", memory.held_bytes, format_bytes),
         ("  limit", memory.limit_bytes, format_bytes),
         ("  modules", machine.modules.modules, _modules),
         ("  bandwidth", machine.modules.bandwidth, format_bandwidth),
         ("  largest processes", machine.processes, _processes),
         ("Swap", machine.swap.total_bytes, format_bytes),
         ("  lies on", machine.swap.kind, str),
+        ("  pages come back at", machine.swap.bandwidth, format_bandwidth),
         ("Container", machine.container.kind, str),
         ("Battery", power.battery_percent, lambda percent: f"{percent:.0f} %"),
         ("  on mains", power.on_mains, lambda on: "yes" if on else "no"),
@@ -118,13 +126,16 @@ def _device_rows(device: Accelerator) -> list[Row]:
         ("  free", device.memory_free_bytes, format_bytes),
         ("  shares main memory", device.integrated, lambda shared: "yes" if shared else "no"),
         ("  slices", device.mig_instances, lambda slices: ", ".join(entry.name for entry in slices) or "none"),
+        ("  compute capability", device.compute_capability, str),
         ("  matrix units", device.matrix_units, str),
         ("  number types", device.precisions, ", ".join),
+        ("  boost clock", device.clock_max_mhz, _megahertz),
         ("  power", device.power_watts, format_power),
         ("  power limit", device.power_limit_watts, format_power),
         ("  temperature", device.temperature_celsius, format_temperature),
         ("  held back by", device.throttle, lambda reasons: ", ".join(reasons) or "nothing"),
         ("  driver", device.driver, str),
+        ("  runtime", device.runtime, str),
     ]
 
 
@@ -143,6 +154,10 @@ def _measured_rows(found: MeasuredFacts) -> list[Row]:
         ("  patterns stored", found.stored_patterns, lambda rate: format_rate(rate, "patterns/s")),
         ("  patterns found", found.found_patterns, lambda rate: format_rate(rate, "patterns/s")),
     ]
+
+
+def _megahertz(clock: float) -> str:
+    return f"{clock:.0f} MHz"
 
 
 def _modules(modules: tuple[MemoryModule, ...]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.choose.advice.host_requirements import power_text, run_space, space_text
+from capacity_tui.engine.choose.advice.host_requirements import power_need, power_text, run_space, space_text
 from capacity_tui.engine.choose.advice.machine_notes import job_notes, predicted_bottleneck
 from capacity_tui.engine.choose.answers import answer
 from capacity_tui.engine.choose.hardware_settings import settings_for
@@ -15,12 +15,15 @@ from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate.estimate import Answer
 from capacity_tui.engine.estimate.note import Note
 from capacity_tui.engine.machine.benchmark.benchmark_report import NOT_MEASURED, BenchmarkReport
+from capacity_tui.engine.machine.cooling import cooling_now
 from capacity_tui.engine.machine.machine import Machine
 from capacity_tui.engine.machine.topology.tree import topology_lines
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.present.benchmark_figures import benchmark_parts
 from capacity_tui.engine.present.machine_facts import machine_parts
 from capacity_tui.engine.present.parts import Part, TextPart, table_part
+
+UNDER_LOAD = "capacity-tui detect --benchmark"
 
 
 def score_parts(score: Score) -> Iterator[Part]:
@@ -49,11 +52,12 @@ def job_parts(machine: Machine, found: Answer, catalog: Catalog) -> Iterator[Par
     suggestions, warnings = job_notes(machine, found, catalog)
     name = found.plan.model.name or "the model"
     yield TextPart(f"Predicted bottleneck for {name}: {predicted_bottleneck(found)}", "strong")
-    space, power = run_space(machine, found), power_text(machine)
+    space = run_space(machine, found)
     if space is not None:
         yield TextPart(f"Disk space it takes: {space_text(space)}")
-    if power is not None:
-        yield TextPart(f"Power: {power}")
+    yield TextPart(f"Power: {power_text(power_need(machine, catalog, found.plan.watch.supply_watts))}")
+    told = cooling_now(machine) or ("not known, no sensor tells",)
+    yield TextPart(f"Cooling: {'; '.join(told)} (under load: {UNDER_LOAD})")
     yield from _notes("Optimization suggestions", suggestions)
     yield from _notes("Warnings", warnings)
 

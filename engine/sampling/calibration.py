@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -96,6 +96,60 @@ def write_measured(measured: MeasuredEfficiency, folder: Path | None = None) -> 
     return path
 
 
+@dataclass(frozen=True, slots=True)
+class PassFit:
+    """What all-gathers, reduce-scatters and all-reduces say of a link.
+
+    Attributes:
+        hop_seconds: one step from one member to the next.
+        half_bytes: payload at which the change of protocol costs half of what it can.
+        bandwidth: B/s in one direction of large payloads.
+        modelled: seconds of each sample by these three.
+        seconds: seconds of each sample.
+    """
+
+    hop_seconds: float
+    half_bytes: float
+    bandwidth: float
+    modelled: Floats
+    seconds: Floats
+
+    @property
+    def error(self) -> float:
+        """Median of how far the samples are from what is modelled."""
+        return float(np.median(np.abs(self.modelled / self.seconds - 1.0)))
+
+
+def fit_passes(samples: Sequence[Sample], half_bytes: Sequence[float] = (0.0,)) -> PassFit | None:
+    """Return what collectives say of a link; None where there are too few.
+
+    Args:
+        samples: of any collectives.
+        half_bytes: changes of protocol to try.
+    """
+    passes = [s for s in samples if s.name in ("all_gather", "reduce_scatter", "all_reduce")]
+    if len(passes) < FEWEST:
+        return None
+    payload, group, seconds = _columns(passes, "bytes", "group")
+    each = np.where([s.name == "all_reduce" for s in passes], 2.0, 1.0)
+    hop = float(np.median((seconds / each / (group - 1.0))[payload == payload.min()]))
+    moved = payload * (group - 1.0) / group
+
+    def shape(half: float) -> Floats:
+        rest = np.maximum(seconds / each - hop * (group - 1.0), 1e-9)
+        slower = 1.0 + half / (payload + half) if half else np.ones(len(payload))
+        bandwidth = float(np.median((moved * slower / rest)[payload == payload.max()]))
+        return np.asarray(each * (hop * (group - 1.0) + moved * slower / bandwidth))
+
+    every = np.ones(len(passes), dtype=bool)
+    half = _best(lambda value: 1.0 / shape(value), 1.0 / seconds, every, half_bytes)
+    modelled = shape(half)
+    rest = (modelled / each - hop * (group - 1.0))[payload == payload.max()]
+    slower = 1.0 + half / (payload.max() + half) if half else 1.0
+    bandwidth = float(np.median(moved[payload == payload.max()] * slower / rest))
+    return PassFit(hop, half, bandwidth, modelled, seconds)
+
+
 class _Constants:
     """Constants found so far; each method fits one kind of samples."""
 
@@ -180,32 +234,15 @@ class _Constants:
 
     def collectives(self, samples: Sequence[Sample]) -> None:
         """Fit hop, share of the link and change of protocol to all-gathers and reduce-scatters."""
-        passes = [s for s in samples if s.name in ("all_gather", "reduce_scatter", "all_reduce")]
-        if len(passes) < FEWEST:
+        fit = fit_passes(samples, HALF_BYTES)
+        if fit is None:
             return
-        payload, group, seconds = _columns(passes, "bytes", "group")
-        each = np.where([s.name == "all_reduce" for s in passes], 2.0, 1.0)
-        hop = float(np.median((seconds / each / (group - 1.0))[payload == payload.min()]))
-        moved = payload * (group - 1.0) / group
-
-        def shape(half: float) -> Floats:
-            rest = np.maximum(seconds / each - hop * (group - 1.0), 1e-9)
-            slower = 1.0 + half / (payload + half) if half else np.ones(len(payload))
-            bandwidth = float(np.median((moved * slower / rest)[payload == payload.max()]))
-            return np.asarray(each * (hop * (group - 1.0) + moved * slower / bandwidth))
-
-        every = np.ones(len(passes), dtype=bool)
-        half = _best(lambda value: 1.0 / shape(value), 1.0 / seconds, every, HALF_BYTES)
-        modelled = shape(half)
-        rest = (modelled / each - hop * (group - 1.0))[payload == payload.max()]
-        slower = 1.0 + half / (payload.max() + half) if half else 1.0
-        bandwidth = float(np.median(moved[payload == payload.max()] * slower / rest))
         self.constants |= {
-            "collective_hop_seconds": hop,
-            "collective_half_bytes": max(half, 1.0),
-            "collective_share": bandwidth / float(self._device.link_bandwidth),
+            "collective_hop_seconds": fit.hop_seconds,
+            "collective_half_bytes": max(fit.half_bytes, 1.0),
+            "collective_share": fit.bandwidth / float(self._device.link_bandwidth),
         }
-        self._judge("collectives", 1.0 / modelled, 1.0 / seconds)
+        self._judge("collectives", 1.0 / fit.modelled, 1.0 / fit.seconds)
 
     def _first(self, name: str, value: float) -> None:
         """Keep a constant all types share as the first type sampled has it."""

@@ -17,16 +17,17 @@ from pathlib import Path
 
 from capacity_tui.engine.errors import HardwareError
 from capacity_tui.engine.sampling.kernel_samples import Progress
+from capacity_tui.engine.sampling.rank import RANK_MODULE, Task
 from capacity_tui.engine.sampling.samples import Sample, append, open_samples, sample_path, today
 from capacity_tui.engine.sampling.timing import Timing
 from capacity_tui.engine.sampling.torch_kernels import load_torch
 
-RANK_MODULE = "capacity_tui.engine.sampling.rank"
 COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "send_recv")
 # From what latency rules to what bandwidth rules (bytes, the whole buffer).
 SIZES = tuple(2**power for power in range(12, 30, 2))
 QUICK_SIZES = (2**13, 2**17, 2**21, 2**24)
 TIMEOUT_SECONDS = 120.0
+LIFE_SECONDS = 3600.0
 _UNTIMED = Timing(0.0, 0.0, 0.0, 0)
 _POLL_SECONDS, _GRACE_SECONDS = 0.05, 3.0
 
@@ -38,10 +39,12 @@ class Group:
     Attributes:
         size: how many.
         backend: ``nccl`` on GPUs, ``gloo`` on CPUs.
+        nodes: over how many nodes.
     """
 
     size: int
     backend: str
+    nodes: int = 1
 
 
 def collective_groups(where: str, largest: int) -> tuple[Group, ...]:
@@ -82,22 +85,23 @@ def sample_collectives(
         opened = open_samples(sample_path(device, software, folder), software)
         known = {sample.key for sample in opened.samples}
         wanted = [(name, size) for name in COLLECTIVES for size in sizes]
-        missing = [(name, size) for name, size in wanted if _sample(name, size, group, _UNTIMED).key not in known]
+        missing = [(name, size) for name, size in wanted if sample_of(name, size, group, _UNTIMED).key not in known]
         done += len(wanted) - len(missing)
         for name, size, timing in _run(group, missing, cancelled, timeout_seconds):
-            sample = None if timing is None else _sample(name, size, group, timing)
+            sample = None if timing is None else sample_of(name, size, group, timing)
             if sample is not None:
                 append(opened.path, sample)
             done += 1
             yield Progress(done, total, f"{name} {size} B, {group.size} {group.backend} ranks", sample)
 
 
-def _sample(name: str, size: int, group: Group, timing: Timing) -> Sample:
+def sample_of(name: str, size: int, group: Group, timing: Timing) -> Sample:
+    """Return the sample of a collective that a group timed."""
     return Sample(
         name=name,
         step="forward",
         dtype="fp32",
-        shape={"bytes": size, "group": group.size},
+        shape={"bytes": size, "group": group.size, **({"nodes": group.nodes} if group.nodes > 1 else {})},
         seconds=timing.seconds,
         best=timing.best,
         spread=timing.spread,
@@ -122,15 +126,15 @@ def _run(
 
 
 def _start(group: Group, rank: int, cases: list[tuple[str, int]], folder: Path, told: Path) -> subprocess.Popen[bytes]:
-    task = {
-        "backend": group.backend, "rank": rank, "size": group.size, "meeting": str(folder / "meeting"),
-        "cases": cases, "told": str(told) if rank == 0 else None,
-    }  # fmt: skip
+    task = Task(
+        backend=group.backend, rank=rank, size=group.size, device=rank, meeting=f"file://{folder / 'meeting'}",
+        cases=cases, told=str(told) if rank == 0 else None, seconds=LIFE_SECONDS,
+    )  # fmt: skip
     # One thread a rank: ranks on one machine share its cores.
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     with (folder / f"rank-{rank}.log").open("wb") as log:
         return subprocess.Popen(  # noqa: S603 - this interpreter, with a module of our own
-            [sys.executable, "-m", RANK_MODULE, json.dumps(task)],
+            [sys.executable, "-m", RANK_MODULE, json.dumps([task])],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,

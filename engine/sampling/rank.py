@@ -1,13 +1,16 @@
-"""One process of a group: times collectives and, if it is the first, writes down how long they took."""
+"""A process of a group, or those of one node: time collectives; the first of all tells how long they took."""
 
 from __future__ import annotations
 
 import json
 import os
+import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -17,34 +20,55 @@ from capacity_tui.engine.sampling.torch_kernels import load_torch
 WARM_UPS, FEWEST, MOST = 2, 5, 50
 # Every case gets about this long.
 CASE_SECONDS = 0.3
+POLL_SECONDS = 0.05
 ELEMENT_BYTES = 4
+STDOUT = "-"
+RANK_MODULE = "capacity_tui.engine.sampling.rank"
 
 
 class Task(TypedDict):
-    """What a rank is started with; see ``collectives``."""
+    """What a rank is started with; see ``collectives``.
+
+    Attributes:
+        backend: what passes messages.
+        rank: its number, from 0.
+        size: processes of the group.
+        device: its device among those of its node.
+        meeting: URL where the group meets.
+        cases: collectives and bytes.
+        told: file for what they took, or standard output; None for all but the first rank.
+        seconds: how long it may live.
+    """
 
     backend: str
     rank: int
     size: int
+    device: int
     meeting: str
     cases: list[tuple[str, int]]
     told: str | None
+    seconds: float
 
 
 def main(task: Task) -> None:
-    """Meet the other ranks, time every case, and part."""
+    """Meet the other ranks, time every case, and part; whoever started it may be gone, so it ends by itself."""
+    signal.alarm(max(1, round(task["seconds"])))
     torch = load_torch()
     gpu = task["backend"] == "nccl"
     if gpu:
-        torch.cuda.set_device(task["rank"])
+        torch.cuda.set_device(task["device"])
     group = torch.distributed
     group.init_process_group(
-        task["backend"], init_method=f"file://{task['meeting']}", rank=task["rank"], world_size=task["size"]
+        task["backend"],
+        init_method=task["meeting"],
+        rank=task["rank"],
+        world_size=task["size"],
+        timeout=timedelta(seconds=task["seconds"]),
     )
     for name, size in task["cases"]:
         timing = _timed(torch, name, size, task, gpu)
         if task["told"] is not None:
-            _tell(Path(task["told"]), (name, size, None if timing is None else asdict(timing)))
+            _tell(task["told"], (name, size, None if timing is None else asdict(timing)))
     group.destroy_process_group()
 
 
@@ -99,7 +123,28 @@ def _pass_on(group: Any, whole: Any, rank: int) -> None:
         group.recv(whole, 0)
 
 
-def _tell(path: Path, line: tuple[str, int, dict[str, float] | None]) -> None:
+def of_node(tasks: list[Task]) -> int:
+    """Run the ranks of one node, a process each, and return the first exit code that is not 0; then all are ended."""
+    words = ([sys.executable, "-m", RANK_MODULE, json.dumps([task])] for task in tasks)
+    ranks = [subprocess.Popen(each) for each in words]  # noqa: S603 - this interpreter, with this very module
+    try:
+        while not (failed := [code for rank in ranks if (code := rank.poll())]):
+            if all(rank.poll() == 0 for rank in ranks):
+                return 0
+            time.sleep(POLL_SECONDS)
+        return failed[0]
+    finally:
+        for rank in ranks:
+            rank.kill()
+            rank.wait()
+
+
+def _tell(told: str, line: tuple[str, int, dict[str, float] | None]) -> None:
+    if told == STDOUT:
+        sys.stdout.write(json.dumps(line) + "\n")
+        sys.stdout.flush()
+        return
+    path = Path(told)
     handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     try:
         os.write(handle, (json.dumps(line) + "\n").encode())
@@ -108,4 +153,8 @@ def _tell(path: Path, line: tuple[str, int, dict[str, float] | None]) -> None:
 
 
 if __name__ == "__main__":
-    main(json.loads(sys.argv[1]))
+    given: list[Task] = json.loads(sys.argv[1])
+    if len(given) == 1:
+        main(given[0])
+    else:
+        sys.exit(of_node(given))

@@ -8,10 +8,12 @@ from typing import Any, cast
 import psutil
 
 from capacity_tui.engine.errors import MissingPartError
+from capacity_tui.engine.extras import install_command
 from capacity_tui.engine.sampling.kernel_cases import KERNELS, Kernel, KernelCase
 from capacity_tui.engine.sampling.timing import Clock, HostClock
 
 Run = Callable[[], object]
+EXTRA = "torch"
 # What is written between runs, over the size of the cache it has to drive out.
 FLUSH_OVER_CACHE = 2
 # An optimizer works through the matrices of a model one by one: so many elements each, 1024 x 1024.
@@ -28,7 +30,7 @@ def load_torch() -> Any:
     try:
         import torch  # noqa: PLC0415 - an optional extra
     except (ImportError, OSError) as error:
-        hint = "install it beside this program: pip install torch"
+        hint = f"install it: {install_command(EXTRA)}"
         raise MissingPartError("torch is not installed", str(error), hint) from error
     return torch
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from capacity_tui.engine.catalog.catalog import Catalog
+from capacity_tui.engine.notebook import ShownInNotebooks
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.storage.question import HOLDS, Known, PatternQuestion
 from capacity_tui.engine.storage.rule import (
@@ -112,7 +113,7 @@ class Pieces:
 
 
 @dataclass(frozen=True, slots=True)
-class PatternStorage:
+class PatternStorage(ShownInNotebooks):
     """What a store of patterns comes to.
 
     Attributes:

@@ -18,7 +18,7 @@ from capacity_tui.engine.storage.incomplete_gamma import upper_incomplete_gamma
 MOST_KINDS = 1e15
 """Beyond so many kinds the quadrature is not checked."""
 _SINGLE_RANKS, _PANELS, _NODES = 256, 24, 12
-_NEWTON_STEPS, _HALVINGS, _SAME = 9, 40, 1e-9
+_STEPS, _SAME = 40, 1e-12
 _NEARLY_ONE = 1.0 - 1e-15
 
 Floats = NDArray[np.float64]
@@ -93,11 +93,13 @@ def kinds_of_corpus(occurrences: Number, alpha: Number) -> Number:
     wanted = np.log(np.maximum(occurrences, 1.0))
     found = wanted + 0.0 * alpha
     # Newton on logarithms: the sum of r^-alpha up to V grows by V^-alpha with the next rank.
-    for _ in range(_NEWTON_STEPS):
+    for _ in range(_STEPS):
         kinds = np.exp(found)
         once = occurrences / most_frequent(occurrences, alpha, kinds)
         slope = alpha + kinds ** (1.0 - alpha) / once
-        found = np.clip(found - (alpha * found + np.log(once) - wanted) / slope, 0.0, wanted)
+        before, found = found, np.clip(found - (alpha * found + np.log(once) - wanted) / slope, 0.0, wanted)
+        if np.all(np.abs(found - before) <= _SAME * found):
+            break
     return np.asarray(np.exp(found))
 
 
@@ -105,11 +107,24 @@ def kinds_for_distinct(distinct: Number, occurrences: Number, alpha: Number) -> 
     """Return the kinds with which a corpus is expected to hold so many different patterns; infinite where none do."""
     low = np.zeros(np.broadcast_shapes(np.shape(distinct), np.shape(occurrences), np.shape(alpha)))
     high = np.full_like(low, np.log(MOST_KINDS))
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2.0
-        holds = expected_distinct(occurrences, alpha, np.exp(middle)) >= distinct
-        low, high = np.where(holds, low, middle), np.where(holds, middle, high)
-    return np.where(high >= np.log(MOST_KINDS) - _SAME, np.inf, np.exp(high))
+
+    def missing(logarithm: Number) -> Number:
+        return np.log(distinct / expected_distinct(occurrences, alpha, np.exp(logarithm)))
+
+    above, below = missing(low), missing(high)
+    one_does, none_do = above <= 0.0, below > 0.0
+    settled = one_does | none_do
+    found = low
+    # The line through both ends meets zero; an end that stays counts half (Illinois), else it would stay for good.
+    for _ in range(_STEPS):
+        found = np.where(settled, 0.0, (low * below - high * above) / np.where(settled, 1.0, below - above))
+        here = missing(found)
+        if np.all(settled | (np.abs(here) <= _SAME)):
+            break
+        rises = here > 0.0
+        low, high = np.where(rises, found, low), np.where(rises, high, found)
+        above, below = np.where(rises, here, above / 2.0), np.where(rises, below / 2.0, here)
+    return np.where(none_do, np.inf, np.exp(found))
 
 
 def ranks_and_weights(kinds: Floats) -> tuple[Floats, Floats]:

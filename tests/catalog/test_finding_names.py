@@ -14,6 +14,7 @@ TABLES = (
     "measured_links",
     "architectures",
     "instances",
+    "clusters",
     "precisions",
     "optimizers",
     "quantizations",

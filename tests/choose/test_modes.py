@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.choose.answers import answer
+from capacity_tui.engine.choose.hardware_settings import settings_for_plan, settings_for_row
 from capacity_tui.engine.choose.modes.filled import ModePlan
 from capacity_tui.engine.choose.modes.modes import MODES, compare, fill, open_fields
 from capacity_tui.engine.choose.modes.shares import memory_budget
@@ -127,3 +128,50 @@ def test_a_given_sharding_group_is_kept() -> None:
     plan = open_plan("llama-3.1-70b", name="h100-sxm-80gb", devices=64)
     given = plan.model_copy(update={"parallelism": plan.parallelism.model_copy(update={"shard": 8, "zero": 3})})
     assert fill(given, "extreme").plan.parallelism.shard == 8
+
+
+def test_old_cards_fall_back_to_the_type_that_suits_them() -> None:
+    for name, precision in (("gtx-1660-ti", "fp32"), ("v100-sxm2-16gb", "fp16"), ("rtx-3060-12gb", "bf16")):
+        filled = fill(open_plan("gpt2", name=name), "balanced")
+        assert filled.plan.training.precision == precision
+        (setting,) = [s for s in settings_for_plan(filled.plan, None, load_catalog()) if s.name == "precision"]
+        assert (setting.value, setting.reason) == (precision, filled.reasons["training.precision"])
+
+
+def test_what_a_plan_decides_otherwise_is_said_beside_what_would_suit() -> None:
+    plan = open_plan("gpt2", name="gtx-1660-ti").model_copy(
+        update={"training": fill(open_plan("gpt2", name="rtx-3060-12gb"), "balanced").plan.training}
+    )
+    (setting,) = [s for s in settings_for_plan(plan, None, load_catalog()) if s.name == "precision"]
+    assert setting.value == "bf16"
+    assert setting.reason.startswith("as planned; fp32 suits the device: no tensor cores")
+
+
+def test_cards_of_servers_have_settings_of_their_own() -> None:
+    rows = load_catalog().accelerators
+    for name, has in (("a100-sxm-80gb", True), ("t4", True), ("rtx-4090", False), ("mi300x", False)):
+        names = {setting.name for setting in settings_for_row(rows[name])}
+        assert ({"ECC", "MIG", "persistence mode"} <= names) is has, name
+
+
+def test_what_lies_outside_of_a_modes_ranges_is_said_with_the_reason() -> None:
+    told = modes_of(open_plan("llama-3-8b", name="h100-sxm-80gb", devices=8))["conservative"].filled_by
+    assert told is not None
+    texts = " | ".join(told.outside)
+    assert "parameters 8.0 B, the mode is made for 23.0 M to 70.0 M: the plan says so" in texts
+    assert "the mode is made for 30 min to 2 h: the model is given" in texts
+    assert "20 % of fragmentation" in told.reserve
+
+
+def test_a_model_that_is_chosen_ends_within_the_modes_hours() -> None:
+    filled = fill(open_plan("auto", name="gtx-1660-ti"), "conservative")
+    computation = filled.estimate.computation
+    assert computation.steps is not None
+    assert computation.steps * computation.step_seconds.value <= 2 * 3600
+    assert filled.reasons["training.tokens"] == "as many as end within 2 h"
+
+
+def test_a_micro_batch_of_the_modes_range_is_worth_a_little_speed() -> None:
+    for name, filled in modes_of(open_plan("gpt2", name="h100-sxm-80gb")).items():
+        low, high = filled.mode.batch_range
+        assert (low or 1) <= filled.plan.training.micro_batch <= (high or 64), name

@@ -95,7 +95,7 @@ PATHS = st.lists(st.sampled_from(sorted(VALUES)), min_size=1, max_size=4, unique
 def test_a_grid_of_serving_says_what_each_plan_says_by_itself(
     paths: tuple[str, ...], model: str, data: st.DataObject
 ) -> None:
-    several = list(space_of(paths, model).figures(50))
+    several = [piece() for piece in space_of(paths, model).pieces(50)]
     for number in data.draw(st.lists(st.integers(0, 10**6), max_size=3)) if several else ():
         block = several[number % len(several)]
         position = data.draw(st.integers(0, block.grid.size - 1))
@@ -113,7 +113,7 @@ def test_a_grid_of_serving_says_what_each_plan_says_by_itself(
 def test_every_setting_of_serving_is_evaluated_or_excluded_with_a_reason(paths: tuple[str, ...], model: str) -> None:
     space = space_of(paths, model)
     assert space.size == Grid(tuple(Axis(path, VALUES[path]) for path in paths)).size
-    assert sum(block.grid.count(block.possible) for block in space.figures(50)) == space.count
+    assert sum(block.grid.count(block.possible) for block in (piece() for piece in space.pieces(50))) == space.count
     for each in space.excluded:
         with pytest.raises(CapacityError, match=each.rule.broken):
             estimate_plan(with_values(space.plan, each.example))

@@ -102,6 +102,7 @@ def test_where_nothing_helps_it_says_how_much_is_missing() -> None:
     assert found.estimate.held is False
     note = next(note for note in found.estimate.warnings if note.code == "nothing_fits")
     assert "more than it has" in note.detail
+    assert "What helps: adapters on a frozen model" in note.detail
     assert found.plan.training.optimizer == "adamw"
 
 

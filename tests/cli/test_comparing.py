@@ -102,7 +102,6 @@ def test_equal_names_are_told_apart(plans: tuple[Path, Path], capsys: pytest.Cap
     "arguments",
     [
         ["qlora_rtx_4090", "--compare"],
-        ["qlora_rtx_4090", "--gpu", "rtx-4090", "--gpu", "rtx-5090"],
         ["qlora_rtx_4090", "gpt2_rtx_3060", "--compare", "--explain", "cost.usd"],
     ],
 )
@@ -120,3 +119,14 @@ def test_a_plan_that_is_wrong_leaves_no_half_comparison(
     told = capsys.readouterr()
     assert told.out == ""
     assert "wrong.yaml:2" in told.err
+
+
+def test_several_gpus_are_shown_side_by_side(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "gpt2_rtx_3060", "--gpu", "A100_80GB_fp16", "--gpu", "H100_80GB_fp16"]) == 0
+    assert capsys.readouterr().out.split()[:3] == ["Plans", "A100_80GB_fp16", "H100_80GB_fp16"]
+
+
+def test_verbose_draws_memory_time_and_the_roofline(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "gpt2_rtx_3060", "--set", "report.detailed_breakdown=false", "--verbose"]) == 0
+    told = capsys.readouterr().out
+    assert all(words in told for words in ("weights", "At the peak", "Step: ", "ridge at"))

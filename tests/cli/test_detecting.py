@@ -27,6 +27,16 @@ def test_detect_shows_score_bottleneck_and_settings(capsys):
     assert "Topology:" in out
 
 
+def test_a_power_supply_has_headroom_or_not(capsys):
+    assert main(["detect", "--power-supply", "100000", "--format", "json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    power = data["power_draw"]
+    assert "on_mains" in data["power"]
+    assert power["headroom_watts"] == 100000 - power["drawn_watts"]
+    assert main(["detect", "--power-supply", "60", "--profile-only"]) == 2
+    assert "leaves out what --power-supply would add" in capsys.readouterr().err
+
+
 def test_the_profile_alone_is_short(capsys):
     assert main(["detect", "--profile-only"]) == 0
     assert "Performance score" not in capsys.readouterr().out

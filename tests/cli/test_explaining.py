@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from capacity_tui.tui.cli import main
@@ -30,3 +32,15 @@ def test_a_name_that_was_not_put_in_is_refused_with_those_that_were(capsys: pyte
     told = capsys.readouterr().err
     assert "nothing is called 'model_flop'" in told
     assert "known: model_flops" in told
+
+
+def test_placement_is_drawn_from_the_fabric_in(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "llama-3-8b full 16xh100 4k 1B", "--explain", "placement"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("Placement on 16 x h100-sxm-80gb\n")
+    assert shown.index("fabric") < shown.index("  node")
+    assert "hottest link: " in shown
+    assert main(["plan", "llama-3-8b full 16xh100 4k 1B", "--explain", "placement", "--format", "json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [level["level"] for level in told["levels"]] == ["node", "fabric"]
+    assert told["crossing"]["crosses"] is False

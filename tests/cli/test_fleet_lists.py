@@ -100,6 +100,7 @@ def test_faults_of_ones_own_files_are_named_and_the_rest_is_used(
     said = json.loads(capsys.readouterr().out)
     assert not said["valid"]
     assert said["files"] == [str(path)]
+    assert said["known"]["sizes"] == 5
     assert {(fault["line"], fault["field"]) for fault in said["faults"]} >= {(2, "odd.parameters")}
     rows = json.loads(run("fleet", "sizes", "--precision", "fp8", "--config", str(path), "--format", "json"))
     assert next(row["weights_gb"] for row in rows if row["id"] == "huge") == 700

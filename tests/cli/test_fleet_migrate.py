@@ -98,3 +98,24 @@ def test_slips_of_the_pen_are_named_in_one_line(run, arguments, words):
 def test_workloads_that_nobody_knows_are_named(run):
     assert "inference_small_p6" in run("fleet", "run", "inference_small_p6", expected=2)
     assert "basic_demo" in run("fleet", "set", "basic_demo", expected=2)
+
+
+def test_workloads_and_sets_are_compared_with_the_instances_that_are_named(run):
+    one = json.loads(run("fleet", "run", "inference_small_p5", "--to", "G6e", "--format", "json"))
+    several = json.loads(run("fleet", "set", "research_academic", "--to", "G6e", "--format", "json"))
+    assert [entry["workload"] for entry in several["runs"]] == ["research_training_g6e", "batch_inference_g5"]
+    for entry in (*one["runs"], *several["runs"]):
+        assert {each["instance"] for each in entry["alternatives"]} <= {"aws-g6e-4xlarge"}
+
+
+def test_a_move_whose_price_nobody_knows_says_so(run, tmp_path: Path):
+    own = {
+        "gpu_type": "NVIDIA L40S",
+        "gpu_memory_gb": 48,
+        "gpus_per_instance": 8,
+        "on_demand_cost_per_hour": 90.0,
+    }
+    (tmp_path / "gpu_instances.json").write_text(json.dumps({"gpu_instances": {"Mine": own}}))
+    asked = ("--from", "Mine", "--task", "infer", "--model", "small", "--to", "G6e", "--config", str(tmp_path))
+    told = run("fleet", "migrate", *asked)
+    assert "but what moving costs is not known:" in told.splitlines()[0]

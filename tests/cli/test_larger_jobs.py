@@ -9,7 +9,7 @@ import pytest
 
 from capacity_tui.tui.headless.group import run_command
 
-PAGE = (Path(__file__).resolve().parents[2] / "README.md").read_text("utf-8")
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "growth.md").read_text("utf-8")
 SECTION = PAGE.partition("## Look ahead to larger jobs")[2].partition("\n## ")[0]
 COMMANDS = [
     shlex.split(line, comments=True)[1:] for line in SECTION.partition("```bash\n")[2].partition("```")[0].splitlines()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from datetime import date
 from pathlib import Path
 
 import pytest
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
-from capacity_tui.engine.catalog.price_age import price_age
+from capacity_tui.engine.catalog.price_age import day_of_file, price_age
 from capacity_tui.engine.cluster.cluster import Price
 from capacity_tui.engine.cluster.quotes import chosen_quote, quotes
 from capacity_tui.engine.cluster.resolve_cluster import resolve_cluster
@@ -128,6 +129,13 @@ def test_a_price_is_old_after_ninety_days(day: str | None, days: int | None, is_
     found = price_age(day, date(2026, 11, 22))
     assert (found.days, found.is_old) == (days, is_old)
     assert bool(found.words) is is_old
+
+
+def test_a_file_of_a_clock_that_runs_ahead_was_written_today(tmp_path: Path) -> None:
+    file = tmp_path / "instances.yaml"
+    file.touch()
+    os.utime(file, (4e9, 4e9))
+    assert price_age(day_of_file(file)).days == 0
 
 
 def test_an_old_price_is_marked_in_words(own: Catalog) -> None:

@@ -187,9 +187,9 @@ def test_a_fault_of_the_file_is_named_with_its_line(change: tuple[str, str], lin
     assert any(each.place.line == line and said in each.one_line() for each in errors)
 
 
-def test_the_example_of_the_readme_is_scheduled(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    readme = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
-    text = re.search(r"```yaml\n(fleet:.*?)```", readme, re.DOTALL)
+def test_the_example_of_the_page_is_scheduled(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "fleet.md").read_text("utf-8")
+    text = re.search(r"```yaml\n(fleet:.*?)```", page, re.DOTALL)
     assert text is not None
     file = tmp_path / "night.yaml"
     file.write_text(text[1])

@@ -2,47 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from capacity_tui.engine.machine.host_files import Host, Space
+from capacity_tui.engine.machine.recording import recorded_host
 
 RECORDINGS = Path(__file__).with_name("recordings")
 GIB = 1 << 30
 
 
 def replay(name: str, root: Path, architecture: str = "x86_64", **host: object) -> Host:
-    """Write a recording below ``root`` and return the machine it stands for.
-
-    ``=== path`` starts a file, ``$ command`` what commands that start so print, ``--> path target`` makes a symbolic
-    link; what stands before is a comment.
-    """
-    content: dict[str, list[str]] = {}
-    answers: dict[str, list[str]] = {}
-    lines: list[str] = []
-    for line in (RECORDINGS / f"{name}.txt").read_text().splitlines():
-        if line.startswith("=== "):
-            lines = content[line.removeprefix("=== ")] = []
-        elif line.startswith("$ "):
-            lines = answers[line.removeprefix("$ ")] = []
-        elif line.startswith("--> "):
-            link, target = line.split()[1:]
-            place = root / link.lstrip("/")
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.symlink_to(target)
-        else:
-            lines.append(line)
-    for path, lines in content.items():
-        write(root, path, "\n".join(lines))
-
-    def run(words: tuple[str, ...], seconds: float) -> str:
-        command = " ".join(words)
-        told = [answer for start, answer in answers.items() if command.startswith(start)]
-        if not told:
-            raise FileNotFoundError(words[0])
-        return "\n".join(max(told, key=len))
-
-    settings: dict[str, object] = {"system": "Linux", "environment": {}, "run": run, "space": roomy}
-    return Host(root=root, architecture=architecture, **{**settings, **host})  # type: ignore[arg-type]
+    """Write a recording below ``root`` and return the machine it stands for, with much room on every disk."""
+    recorded = recorded_host((RECORDINGS / f"{name}.txt").read_text(), root)
+    return replace(recorded, architecture=architecture, **{"space": roomy, **host})
 
 
 def write(root: Path, path: str, text: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.server
 import socket
 import threading
@@ -169,10 +170,9 @@ def test_a_server_that_drips_holds_nothing_up(machine, monkeypatch):
         ended = threading.Event()
 
         def drip():
-            held = []
-            while not ended.is_set():
-                connection, _ = server.accept()
-                held.append(connection)
+            with contextlib.ExitStack() as held, contextlib.suppress(OSError):
+                while not ended.is_set():
+                    held.enter_context(server.accept()[0])
 
         threading.Thread(target=drip, daemon=True).start()
         started = time.monotonic()
@@ -199,10 +199,10 @@ def test_cancelling_does_not_wait_for_a_silent_server(machine):
 
 def test_a_server_that_answers_nonsense_sends_no_escapes(machine):
     def answer(server):
-        while True:
-            connection, _ = server.accept()
-            connection.sendall(b"\x1b]0;owned\x07\r\n\r\n")
-            connection.close()
+        with contextlib.suppress(OSError):
+            while True:
+                with server.accept()[0] as connection:
+                    connection.sendall(b"\x1b]0;owned\x07\r\n\r\n")
 
     with socket.create_server(("127.0.0.1", 0)) as server:
         threading.Thread(target=answer, args=(server,), daemon=True).start()

@@ -5,19 +5,22 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from recorded import replay
+from recorded import replay, write
 
 from capacity_tui.engine.api import answer, plan_from_data
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose.advice.host_requirements import power_text, run_space, space_text
+from capacity_tui.engine.choose.advice.host_requirements import power_need, power_text, run_space, space_text
 from capacity_tui.engine.choose.advice.machine_notes import (
     job_notes,
     machine_warnings,
     predicted_bottleneck,
 )
+from capacity_tui.engine.machine.cooling import cooling_now
 from capacity_tui.engine.machine.detect import detect
 from capacity_tui.engine.machine.facts import detected
+from capacity_tui.engine.machine.host.power import probe_power
 from capacity_tui.engine.machine.machine import GpuProcess, Process, unknown_accelerator
+from capacity_tui.engine.plan.edit import with_values
 
 
 @pytest.fixture
@@ -108,10 +111,51 @@ def test_a_job_has_a_bottleneck_and_needs_space(job):
 
 
 def test_limits_add_up_to_a_supply(laptop):
-    assert power_text(laptop) is None
-    machine = replace(laptop, accelerators=(gpu(power_limit_watts=450.0), gpu(power_limit_watts=450.0)))
-    assert power_text(machine).startswith("900 W for devices (the processor's limit is not told)")
-    assert "1.2 kW" in power_text(machine)
+    catalog = load_catalog()
+    alone = power_need(laptop, catalog)
+    assert alone.devices_watts == 0
+    assert alone.drawn_watts == alone.processor_watts + alone.board_watts
+    told = replace(laptop.power, package_limit_watts=detected(100.0, "test"))
+    gpus = (gpu(power_limit_watts=450.0), gpu(power_limit_watts=450.0))
+    machine = replace(laptop, accelerators=gpus, power=told)
+    text = power_text(power_need(machine, catalog))
+    assert text.startswith("1.1 kW at its limits: devices 900 W, processor 100 W (detected here: test)")
+    assert text.endswith("a supply of 1.4 kW or more carries that")
+    assert "85 % of the supply's 1.3 kW, 200 W left" in power_text(power_need(machine, catalog, 1300))
+    assert "it does not carry that" in power_text(power_need(machine, catalog, 850))
+
+
+def test_a_run_that_loads_the_supply_is_warned_of(job):
+    machine, found = job
+    near, enough = (
+        answer(with_values(found.plan, {"watch.supply_watts": watts}), machine).estimate.warnings
+        for watts in (400.0, 2000.0)
+    )
+    assert "of its 400 W" in told(near)["power_supply"]
+    assert "power_supply" not in told(enough)
+
+
+def test_heat_that_the_kernel_counted_is_told(laptop, tmp_path):
+    host = replay("graviton3", tmp_path / "hot")
+    for cpu, count in enumerate((0, 7)):
+        write(host.root, f"/sys/devices/system/cpu/cpu{cpu}/thermal_throttle/package_throttle_count", str(count))
+    machine = replace(laptop, power=probe_power(host))
+    assert (
+        cooling_now(machine)[0] == "processor: at its limit, heat held the clock down 7 times since the system started"
+    )
+    assert "7 times" in told(machine_warnings(machine))["processor_heat"]
+    assert cooling_now(replace(laptop, accelerators=(gpu(throttle=("thermal (software)",)),)))[-1].startswith(
+        "GPU 0: inadequate, thermal (software)"
+    )
+
+
+def test_mixed_precision_is_not_advised_where_nothing_multiplies_it(laptop):
+    plan = plan_from_data(
+        {"model": {"name": "smollm2-135m"}, "training": {"tokens": 1e7, "micro_batch": 1, "precision": "fp32"}}
+    )
+    plain = replace(laptop, cpu=replace(laptop.cpu, simd=detected(("AVX", "FMA", "AVX2"), "test")))
+    suggestions, _ = job_notes(plain, answer(plan, plain), load_catalog())
+    assert "mixed_precision" not in told(suggestions)
 
 
 def test_full_disks_are_told(job):

@@ -163,7 +163,13 @@ def test_a_slice_that_tells_only_its_memory_is_not_taken_for_the_whole_device(tm
 
 @pytest.mark.parametrize(
     ("model", "stepping", "name"),
-    [(143, 8, "sapphirerapids"), (106, 6, "icelake"), (85, 7, "cascadelake"), (85, 4, "skylake_avx512")],
+    [
+        (143, 8, "sapphirerapids"),
+        (106, 6, "icelake"),
+        (85, 7, "cascadelake"),
+        (85, 4, "skylake_avx512"),
+        (175, 3, "sierraforest"),
+    ],
 )
 def test_a_core_is_known_by_its_numbers_though_a_hypervisor_hides_flags(model, stepping, name, tmp_path):
     place = tmp_path / "proc"

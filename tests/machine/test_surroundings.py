@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from recorded import replay, write
 
 from capacity_tui.engine.machine.detect import detect
+from capacity_tui.engine.machine.host.main_memory import probe_memory
 from capacity_tui.engine.machine.host.memory_modules import parse_memory_devices, probe_memory_modules
 from capacity_tui.engine.machine.host.power import probe_power
 from capacity_tui.engine.machine.host.processes import probe_processes
@@ -134,6 +135,22 @@ def test_swap_names_what_it_lies_on(empty, tmp_path, lines, kind):
 
 def test_no_swap_says_so(empty):
     assert probe_swap(empty).kind.reason == "no swap space"
+    assert probe_swap(empty).bandwidth.reason == "no swap space"
+
+
+@pytest.mark.parametrize(("rotates", "rate"), [("1", 15e6), ("0", 530e6)])
+def test_swap_says_how_fast_its_pages_come_back(empty, tmp_path, rotates, rate):
+    write(tmp_path, "/proc/swaps", SWAPS + "/dev/sda2 partition 8388604 0 -2")
+    write(tmp_path, "/sys/class/block/sda2/partition", "2")
+    write(tmp_path, "/sys/class/block/sda/queue/rotational", rotates)
+    write(tmp_path, "/sys/class/block/sda2/../queue/rotational", rotates)
+    found = probe_swap(empty).bandwidth
+    assert (found.value, found.origin) == (pytest.approx(rate), "assumed")
+
+
+def test_what_the_system_and_programs_hold_of_memory(empty, tmp_path):
+    write(tmp_path, "/proc/meminfo", "MemTotal: 16777216 kB\nMemFree: 1048576 kB\nMemAvailable: 12582912 kB")
+    assert probe_memory(empty).held_bytes.value == 4 * GIB
 
 
 def test_power_of_the_package_and_the_battery(empty, tmp_path):

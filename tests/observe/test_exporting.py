@@ -96,7 +96,7 @@ def test_without_the_extra_its_name_is_told(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "prometheus_client", None)
     with pytest.raises(MissingPartError) as missing:
         MetricsServer(serving_address("0"))
-    assert "capacity-tui[metrics]" in missing.value.hint
+    assert "prometheus-client<" in missing.value.hint
 
 
 def test_lines_are_whole_and_follow_those_that_are_there(tmp_path):

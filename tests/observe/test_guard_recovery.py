@@ -187,7 +187,7 @@ def test_a_process_that_the_kernel_kills_for_memory_is_started_again_with_less(g
     assert guarded.run(on_processor, code, *words) == 0
     (failure,) = guarded.events("failure")
     assert (failure["kind"], failure["where"]) == ("out_of_memory", "host")
-    assert guarded.output == b"held 2\n"
+    assert guarded.output == b"held 1\n"  # by the estimate, two would take more than the machine has
 
 
 def test_what_was_halted_goes_on_when_whoever_halted_it_is_killed():

@@ -159,7 +159,7 @@ def test_steps_on_battery_are_counted_from_when_the_power_went() -> None:
 
 def test_a_machine_without_a_battery_is_on_mains() -> None:
     none = missing("supplies", "no battery")
-    power = Power(none, none, detected(True, "supplies"), none, none)
+    power = Power(none, none, detected(True, "supplies"), none, none, none)
     assert supply_of(power) == Supply(True, None, None)
 
 

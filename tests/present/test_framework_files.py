@@ -339,6 +339,12 @@ def test_settings_become_exports_and_the_rest_comments() -> None:
     assert "# attention: flash (fast)" in found["environment.sh"]
 
 
+def test_a_share_of_power_becomes_a_command_for_an_administrator() -> None:
+    found = files_of(job(watch={"power_share": 0.4}))
+    assert "\n# nvidia-smi -pl 280\n" in found["environment.sh"]
+    assert "nvidia-smi" not in files_of(job(watch={"power_share": 1.0}))["environment.sh"]
+
+
 def test_a_batch_that_does_not_divide_is_rounded_and_said() -> None:
     found = files_of(job("megatron", training={"global_batch": 60}))
     assert "60 is no multiple" in remarks(found["megatron.sh"])

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from fake_cloud import FakeOffers
+from fake_cluster import clustered
 from fake_corpus import STORED, FakeCorpus
 from fake_fields import DEFAULTS, FIELDS, number
 from fake_runs import GOING, PAST, FakeRuns, TakesRuns
@@ -21,6 +22,7 @@ from capacity_tui.engine.explain.timelines import Amount, MemoryTimeline
 from capacity_tui.engine.files import config_folder, storage_error
 from capacity_tui.engine.plan.files.saved import write_plan_file
 from capacity_tui.engine.verdict import Verdict
+from capacity_tui.tui.shown.clustered import Clustered
 from capacity_tui.tui.shown.compared import Chosen, Column, Comparison, HardwareRow, Note, Row
 from capacity_tui.tui.shown.exported import Export
 from capacity_tui.tui.shown.headlines import Headline, Usage
@@ -66,11 +68,13 @@ class FakeDocument(TakesRuns):
         return replace(self, beside=(*self.beside, (name, column)))
 
     def pinned_with(self, change: Mapping[str, object]) -> FakeDocument:
-        beside = self.changed(change).pinned("balanced").beside[-1]
-        return replace(self, beside=(*self.beside, beside))
+        return replace(self, beside=(*self.beside, self.changed(change).pinned("balanced").beside[-1]))
 
     def scaled(self, mode: str, growth: str) -> Iterator[ScaledPlan]:
         return scaled_plans(growth, int(self.get("hardware.devices") or 1), self.engine.scaling)
+
+    def clustered(self, mode: str) -> Iterator[Clustered]:
+        yield clustered(int(self.get("hardware.devices") or 1))
 
     def stored(self, mode: str) -> tuple[Row, ...]:
         return STORED

@@ -12,7 +12,7 @@ from pathlib import Path
 from capacity_tui.engine import api
 
 ENGINE = Path(api.__file__).parent
-FILES = (ENGINE / "api.py", *(ENGINE / f"{part}_names.py" for part in ("fleet", "present", "run")))
+FILES = (ENGINE / "api.py", *(ENGINE / f"{part}_names.py" for part in ("fleet", "node", "present", "run")))
 
 
 def imported(file: Path) -> Iterator[tuple[str, str, str]]:

@@ -16,6 +16,7 @@ from capacity_tui.tui.actions import ACTIONS, Commanded
 from capacity_tui.tui.app import CapacityApp
 from capacity_tui.tui.messages import Compared
 from capacity_tui.tui.screens.cloud.screen import CloudScreen
+from capacity_tui.tui.screens.cluster.screen import ClusterScreen
 from capacity_tui.tui.screens.find.screen import FindScreen
 from capacity_tui.tui.screens.machine.screen import MachineScreen
 from capacity_tui.tui.screens.run.screen import RunScreen
@@ -100,7 +101,8 @@ async def test_every_action_has_a_command_where_it_is_heard(make_app: MakeApp, e
     app = make_app()
     async with app.run_test(size=SIZE) as pilot:
         await settle(pilot)
-        views = [screen(app.session) for screen in (MachineScreen, FindScreen, CloudScreen, RunScreen, ScaleScreen)]
+        others = (MachineScreen, FindScreen, CloudScreen, RunScreen, ScaleScreen, ClusterScreen)
+        views = [screen(app.session) for screen in others]
         heard = {name for hearing in (app, app.screen, app.screen.focused, *views) for name in commands(hearing)}
         assert heard == {action.id for action in ACTIONS}
 

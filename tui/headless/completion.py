@@ -53,3 +53,11 @@ def saved_plans(context: click.Context, parameter: click.Parameter, incomplete: 
     from capacity_tui.engine.api import list_plans
 
     return [plan.name for plan in list_plans() if plan.name.startswith(incomplete)]
+
+
+def schemas(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Return the names of schemas that begin like this."""
+    del context, parameter
+    from capacity_tui.engine.api import load_catalog, schema_names
+
+    return [name for name in schema_names(load_catalog()) if name.startswith(incomplete)]

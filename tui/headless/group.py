@@ -21,8 +21,10 @@ _HOMES = homes_of(
     __package__ or "",
     {
         "accuracy": "accuracy",
+        "assistant.serve": "mcp",
         "audit": "audit",
         "catalogue": "hardware instances models workloads",
+        "cluster.group": "cluster",
         "examples": "examples",
         "fleet.group": "fleet",
         "growth.configurations": "bench-configs",
@@ -33,12 +35,14 @@ _HOMES = homes_of(
         "measure": "calibrate sample",
         "runs.monitor": "monitor",
         "needs": "need",
-        "plans": "plan validate",
+        "plans": "plan",
         "runs.profile": "profile",
         "saved": "plans",
+        "schemas": "schema",
         "search": "search",
         "sensitivity": "sensitivity",
         "storage.group": "storage",
+        "validating": "validate",
     },
 )
 

@@ -30,8 +30,13 @@ def listing_options(command: CommandT) -> CommandT:
 
 
 def named_or_matching(rows: CatalogTable[RowT], text: str) -> list[RowT]:
-    """Return the rows whose fields, but for remarks and sources, contain every word; else the one of that name."""
-    found = [row for row in rows.values() if contains(" ".join(map(str, _searched(row))), text)]
+    """Return the rows whose fields or other names, but for remarks and sources, contain every word; else the one."""
+    others: dict[str, list[str]] = {}
+    for alias, row_id in rows.aliases.items():
+        others.setdefault(row_id, []).append(alias)
+    found = [
+        row for row in rows.values() if contains(" ".join(map(str, (*_searched(row), *others.get(row.id, ())))), text)
+    ]
     named = None if found else rows.find_id(text)
     return found if named is None else [rows[named]]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +15,8 @@ from capacity_tui.tui.headless.output import as_text, format_of, format_option, 
 from capacity_tui.tui.headless.plan_sources import plan_flags, source_of
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from capacity_tui.engine.api import Answer, BenchmarkReport, Comparison, Machine, ModePlan, Plan, PlanFlags
 
 DEFAULT_MODEL = "smollm2-135m"
@@ -30,6 +32,13 @@ MODE_NAMES = ("conservative", "balanced", "extreme")
 @click.option(
     "--benchmark", is_flag=True, help="Measure memory, processor, GPUs, disk, latencies and a database (about 10 s)."
 )
+@click.option(
+    "--power-supply",
+    "supply",
+    metavar="WATTS",
+    type=click.FloatRange(50, 1e6),
+    help="What its power supply is rated for, to say what is left of it.",
+)
 @click.option("--folder", metavar="DIR", type=click.Path(path_type=Path), help="Disk to measure; with --benchmark.")
 @click.option("--url", metavar="URL", help="Web address to measure the network to; with --benchmark.")
 @click.option("--doctor", is_flag=True, help="Write a report for bug reports: every probe and what it returned.")
@@ -42,6 +51,7 @@ def detect(
     job: str | None,
     learn: str | None,
     benchmark: bool,
+    supply: float | None,
     folder: Path | None,
     url: str | None,
     doctor: bool,
@@ -53,7 +63,8 @@ def detect(
     _refuse_together({
         "--doctor": doctor, "--profile-only": profile_only, "--generate-configs": generate_configs, "--job": bool(job),
         "--learn": bool(learn),
-        "--benchmark": benchmark, "--folder": bool(folder), "--url": bool(url), "--private": private,
+        "--benchmark": benchmark, "--power-supply": supply is not None,
+        "--folder": bool(folder), "--url": bool(url), "--private": private,
     })  # fmt: skip
     if doctor:
         from capacity_tui.tui.headless.doctor import write_doctor
@@ -67,18 +78,18 @@ def detect(
         from capacity_tui.tui.headless.benchmark import measured, write_benchmark
 
         report = measured(folder, url)
-        if not (generate_configs or job) or not report.complete:
+        if not (generate_configs or job or supply) or not report.complete:
             return write_benchmark(report, learn, wanted, output)
-    _write_machine(profile_only, generate_configs, job, learn, report, wanted, output)
+    _write_machine(profile_only, generate_configs, job, learn, report, supply, wanted, output)
     return 0
 
 
 def _refuse_together(given: Mapping[str, bool]) -> None:
     """Refuse options that would be dropped in silence beside others, or without the one they belong to."""
     apart: dict[str, tuple[str, ...]] = {
-        "--doctor": ("--profile-only", "--generate-configs", "--job", "--learn", "--benchmark")
+        "--doctor": ("--profile-only", "--generate-configs", "--job", "--learn", "--benchmark", "--power-supply")
     }
-    apart["--profile-only"] = ("--generate-configs", "--job", "--benchmark")
+    apart["--profile-only"] = ("--generate-configs", "--job", "--benchmark", "--power-supply")
     for option, others in apart.items():
         beside = [other for other in others if given[other]]
         if given[option] and beside:
@@ -94,6 +105,7 @@ def _write_machine(
     job: str | None,
     learn: str | None,
     report: BenchmarkReport | None,
+    supply: float | None,
     wanted: str | None,
     output: Path | None,
 ) -> None:
@@ -103,12 +115,12 @@ def _write_machine(
     from capacity_tui.tui.headless import machine_report
 
     machine = look()
-    found = None if profile_only else _answer(job, machine)
+    found = None if profile_only else _answer(job, machine, supply)
     comparison = None
     if generate_configs:
         from capacity_tui.engine.api import compare, open_plan
 
-        comparison = compare(open_plan(), machine)
+        comparison = compare(_with_supply(open_plan(), supply), machine)
     learning = None if learn is None else forecast_of(learn, machine)
     form = wanted or format_of(output)
     if form in ("json", "yaml"):
@@ -125,7 +137,7 @@ def _write_machine(
             data["benchmark"] = asdict(report)
         if comparison:
             data["configurations"] = {
-                entry.mode.id: result_as_dict(entry.plan, entry.estimate) for entry in _entries(comparison)
+                entry.mode.id: result_as_dict(entry.plan, entry.told) for entry in _entries(comparison)
             }
         write(to_json(data) if form == "json" else to_yaml(data), output)
         return
@@ -149,11 +161,9 @@ def _write_machine(
         from capacity_tui.engine.api import learning_parts
 
         said += learning_parts(learning)
-    parts = [*rich_parts(said)]
+    parts: list[RenderableType] = [*rich_parts(said)]
     if comparison:
-        from capacity_tui.tui.headless.tables.comparison import comparison_table
-
-        parts.append(comparison_table([(e.mode.id, e.plan, e.estimate) for e in _entries(comparison)]))
+        parts += [*_compared(_entries(comparison)), *comparison.remarks, *_told_of(_entries(comparison))]
     write(as_text(parts, output is not None), output)
 
 
@@ -195,13 +205,9 @@ def configs(
         }
         write(to_json(results), None)
     else:
-        from capacity_tui.tui.headless.tables.comparison import comparison_table
-
-        table = comparison_table([(e.mode.id, e.plan, e.estimate) for e in chosen])
-        warnings = (f"{entry.mode.id}: {text}" for entry in chosen for text in _warning_lines(entry))
-        modes = (text for entry in chosen for text in _mode_lines(entry))
         remarks = () if mode else comparison.remarks
-        write(as_text([table, *remarks, *modes, *warnings, *settings_comment(chosen[0], machine)]), None)
+        settings = settings_comment(chosen[0], machine)
+        write(as_text([*_compared(chosen), *remarks, *_told_of(chosen), *settings]), None)
 
 
 def _open_plan(file: str | None, flags: PlanFlags) -> Plan:
@@ -214,23 +220,48 @@ def _open_plan(file: str | None, flags: PlanFlags) -> Plan:
     return changed_by_line(open_plan(line.task), line)
 
 
-def _answer(job: str | None, machine: Machine) -> Answer:
+def _answer(job: str | None, machine: Machine, supply: float | None) -> Answer:
     """Return the estimate of a plan on this machine, of a small model's training where none is named."""
     from capacity_tui.engine.api import answer, edited, open_plan
     from capacity_tui.tui.headless.plans import read_plan
 
     small = edited(open_plan(), {"model.name": DEFAULT_MODEL}).plan
-    return answer(small if job is None else read_plan(job), machine)
+    return answer(_with_supply(small if job is None else read_plan(job), supply), machine)
+
+
+def _with_supply(plan: Plan, supply: float | None) -> Plan:
+    """Return a plan with the rating of the machine's power supply, where that is given."""
+    from capacity_tui.engine.api import edited
+
+    return plan if supply is None else edited(plan, {"watch.supply_watts": supply}).plan
 
 
 def _entries(comparison: Comparison) -> tuple[ModePlan, ...]:
     return (comparison.conservative, comparison.balanced, comparison.extreme)
 
 
+def _compared(entries: Sequence[ModePlan]) -> Iterator[RenderableType]:
+    """Yield the configurations side by side."""
+    from capacity_tui.tui.headless.tables.comparison import comparison_table
+
+    yield comparison_table([(entry.mode.id, entry.plan, entry.estimate) for entry in entries])
+
+
+def _told_of(entries: Sequence[ModePlan]) -> Iterator[str]:
+    """Yield what each mode is, what its configuration uses of its shares, and what it warns of."""
+    for entry in entries:
+        yield from _mode_lines(entry)
+    for entry in entries:
+        yield from (f"{entry.mode.id}: {text}" for text in _warning_lines(entry))
+
+
 def _mode_lines(entry: ModePlan) -> list[str]:
     """Return what a mode is, and how much of its shares its configuration uses."""
     told = entry.filled_by
-    return [] if told is None else [told.line, *(f"  {share.words}" for share in told.shares)]
+    if told is None:
+        return []
+    details = (*(share.words for share in told.shares), told.reserve, *told.outside)
+    return [told.line, *(f"  {text}" for text in details if text)]
 
 
 def _warning_lines(entry: ModePlan) -> list[str]:

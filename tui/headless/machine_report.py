@@ -12,10 +12,12 @@ if TYPE_CHECKING:
 def report_data(machine: Machine, found: Answer | None) -> dict[str, object]:
     """Return all of this as plain data."""
     from capacity_tui.engine.api import (
+        cooling_now,
         job_notes,
         load_catalog,
         machine_warnings,
         placement_advice,
+        power_need,
         predicted_bottleneck,
         run_space,
         score_machine,
@@ -31,9 +33,12 @@ def report_data(machine: Machine, found: Answer | None) -> dict[str, object]:
         return {**data, "warnings": [_note_data(note) for note in machine_warnings(machine)]}
     suggestions, warnings = job_notes(machine, found, load_catalog())
     space = run_space(machine, found)
+    power = power_need(machine, load_catalog(), found.plan.watch.supply_watts)
     return {
         **data,
         "disk_space": asdict(space) if space else None,
+        "power_draw": {**asdict(power), "drawn_watts": power.drawn_watts, "headroom_watts": power.headroom_watts},
+        "cooling": list(cooling_now(machine)),
         "bottleneck": predicted_bottleneck(found),
         "suggestions": [_note_data(note) for note in suggestions],
         "warnings": [_note_data(note) for note in warnings],

@@ -47,9 +47,9 @@ def plan_flags(command: Callable[..., object]) -> Callable[..., object]:
         from capacity_tui.engine.api import PlanFlags
 
         if len(gpus) > 1:
-            if not others.get("compare"):
-                raise click.UsageError("--gpu may be repeated with plan --compare alone")
-            others["gpus"] = gpus
+            if "compare" not in others:
+                raise click.UsageError("--gpu may be repeated with `plan` alone, which shows the plan on each")
+            others["gpus"], others["compare"] = gpus, True
         return command(flags=PlanFlags(model, task, next(iter(gpus), None), seq, tokens, imports), **others)
 
     wrapped: Callable[..., object] = with_flags

@@ -1,8 +1,9 @@
-"""``plan`` and ``validate``: estimates of plans, and what is wrong with them."""
+"""``plan``: estimates of plans, and where a figure of theirs comes from."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,18 +20,19 @@ from capacity_tui.tui.headless.output import (
     format_of,
     format_option,
     output_option,
-    say,
     tell,
     write,
 )
 from capacity_tui.tui.headless.plan_sources import plan_flags, source_of, sources_of
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import Answer, Catalog, Machine, Plan, PlanFlags, PlanSource, Roofline
+    from capacity_tui.engine.api import Answer, Machine, Plan, PlanFlags, PlanSource, Roofline
 
-BOTTLENECK = "bottleneck"
+BOTTLENECK, PLACEMENT = "bottleneck", "placement"
+EXPLAINED_FORMS = ("table", "json", "yaml")
 PICTURE_WIDTH = 72
 DOES_NOT_FIT = 1
+_IN_FULL = ("report.detailed_breakdown=true", "report.include_plots=true", "report.include_recommendations=true")
 _files = click.argument("files", nargs=-1, metavar="FILE...", type=click.Path())
 
 
@@ -45,7 +47,8 @@ _files = click.argument("files", nargs=-1, metavar="FILE...", type=click.Path())
     "key",
     metavar="KEY",
     help="Show how one figure came about, such as memory.parts.activations; follow what was put into it with /NAME, "
-    "as in cost.usd/step_seconds; memory, computation and bottleneck draw what happens when, and the roofline.",
+    "as in cost.usd/step_seconds; memory, computation and bottleneck draw what happens when, and the roofline; "
+    "placement which parallel dimension lies on which level of the cluster.",
 )
 @click.option(
     "--frameworks",
@@ -55,6 +58,7 @@ _files = click.argument("files", nargs=-1, metavar="FILE...", type=click.Path())
     help="Write the files that the plan's framework or engine reads to a folder.",
 )
 @click.option("--force", is_flag=True, help="Replace files that are there; with --frameworks.")
+@click.option("-v", "--verbose", is_flag=True, help="Show every part, and draw memory, time and the roofline.")
 @click.option("--compare", is_flag=True, help="Show several plans side by side, or one on several --gpu.")
 @history_option
 @format_option(*REPORT_FORMATS)
@@ -64,6 +68,7 @@ def plan(
     flags: PlanFlags,
     settings: tuple[str, ...],
     check: bool,
+    verbose: bool,
     compare: bool,
     key: str | None,
     folder: Path | None,
@@ -81,12 +86,16 @@ def plan(
     """
     page = next((form for form in (wanted, format_of(output)) if form and REPORT_FORMATS[form].is_page), None)
     names = sources_of(files, flags)
+    settings = (*settings, *(_IN_FULL if verbose else ()))
     if compare and (key is not None or folder is not None):
         raise click.UsageError("--compare shows figures side by side: leave out --explain and --frameworks")
     if page and len(files) > 1 and not compare:
         raise click.UsageError(f"{page} is one page for one plan: name one FILE")
     if folder is not None and (len(files) > 1 or key is not None):
         raise click.UsageError("--frameworks is one folder for one plan: name one FILE, without --explain")
+    form = wanted or format_of(output)
+    if key is not None and form not in (None, *EXPLAINED_FORMS):
+        raise click.UsageError(f"--explain tells one figure: its --format is {' or '.join(EXPLAINED_FORMS)}")
     texts: list[str] = []
     codes = [0]
     found: list[tuple[str, Answer]] = []
@@ -97,7 +106,7 @@ def plan(
             source = source_of(name, said)
             loaded = changed_plan(source.plan(), settings)
             if key is not None:
-                texts.append(_explained(loaded, key, output))
+                texts.append(_explained(loaded, key, form, output))
                 continue
             answer = _estimated(loaded)
             estimated.append(answer)
@@ -113,7 +122,10 @@ def plan(
             own = called(name, said.gpu, len(names) > 1, len(gpus) > 1)
             found += [(own, answer), *beside(own, loaded, _estimated, len(names) > 1)]
         else:
-            texts.append(_report(answer, wanted or _default_format(files, output, answer), len(files) > 1, output))
+            shape = wanted or _default_format(files, output, answer)
+            pictures = _pictures(answer) if verbose and not REPORT_FORMATS[shape].writer else ()
+            texts.append(_report(answer, shape, len(files) > 1, output))
+            texts += (_drawn(answer, group, output) for group in pictures)
         is_short = answer.estimate.fits is False or bool(answer.estimate.missed)
         codes.append(DOES_NOT_FIT if check and is_short else 0)
     if compare and max(codes) <= DOES_NOT_FIT:
@@ -127,62 +139,6 @@ def plan(
 def _on_each(flags: PlanFlags, gpus: tuple[str, ...]) -> tuple[PlanFlags, ...]:
     """Return the flags with each of several devices; as they are where there is but one."""
     return tuple(replace(flags, gpu=gpu) for gpu in gpus) or (flags,)
-
-
-@click.command()
-@click.argument("files", nargs=-1, metavar="[FILE...]", type=click.Path())
-@plan_flags
-def validate(files: tuple[str, ...], flags: PlanFlags) -> int:
-    """Check plans, and JSON files of instances, sizes and workloads, and say what is wrong where.
-
-    Without a FILE or flags only your own catalogue is checked.
-    """
-    from capacity_tui.engine.api import load_catalog, plugin_problems
-
-    catalog = load_catalog()
-    problems = (*catalog.problems, *plugin_problems(catalog))
-    for problem in problems:
-        tell(f"capacity-tui: {problem.one_line()}")
-    if files or flags.is_given:
-        return max(_validated(name, flags, catalog) for name in sources_of(files, flags))
-    if not problems:
-        say("the catalogues: valid")
-    return max((problem.exit_code for problem in problems), default=0)
-
-
-def _validated(name: str | None, flags: PlanFlags, catalog: Catalog) -> int:
-    """Say what is wrong with a file, or that it is valid and what it sets in vain; return the exit code."""
-    if name is not None and name.endswith(".json") and (code := _validated_fleet_file(Path(name))) is not None:
-        return code
-    from capacity_tui.engine.api import plan_faults, plan_remarks
-
-    try:
-        source = source_of(name, flags)
-        found = plan_faults(source, catalog, machine_for)
-        vain = () if found else tuple(plan_remarks(source, catalog, machine_for))
-    except CapacityError as error:
-        found, vain = [error], ()
-    for fault in found:
-        tell(f"capacity-tui: {fault.one_line()}")
-    if not found:
-        say(f"{name or 'the flags'}: valid")
-    for place, reason in vain:
-        tell(f"capacity-tui: {place}: changes nothing here: {reason}")
-    return max((fault.exit_code for fault in found), default=0)
-
-
-def _validated_fleet_file(path: Path) -> int | None:
-    """Say what is wrong with a file of instances, sizes or workloads; None where it is no such file."""
-    from capacity_tui.engine.api import check_fleet_files, is_fleet_file
-
-    if not path.is_file() or not is_fleet_file(path):
-        return None
-    checked = check_fleet_files(path)
-    for line in [each.one_line() for each in checked.faults] + [each.one_line() for each in checked.remarks]:
-        tell(f"capacity-tui: {line}")
-    if not checked.faults:
-        say(f"{path}: valid")
-    return max((fault.exit_code for fault in checked.faults), default=0)
 
 
 def _further(source: PlanSource | None, name: str) -> str:
@@ -235,21 +191,44 @@ def _estimated(plan: Plan) -> Answer:
     return answer(plan, machine_for(plan))
 
 
-def _explained(plan: Plan, key: str, output: Path | None) -> str:
-    from capacity_tui.engine.api import PICTURES, explain_along
+def _explained(plan: Plan, key: str, form: str | None, output: Path | None) -> str:
+    from capacity_tui.engine.api import PICTURES, explain_along, explanation_as_dict, to_json, to_yaml
     from capacity_tui.tui.headless.tables.explanation import explanation_tables
 
+    if key == PLACEMENT:
+        return _placed(plan, form, output)
+    if form in ("json", "yaml"):
+        data = explanation_as_dict(explain_along(plan, key, machine_for(plan)))
+        return to_json(data) if form == "json" else to_yaml(data)
     if key in PICTURES:
-        return _drawn(plan, key, output)
+        return _drawn(_estimated(plan), key, output)
     return as_text(explanation_tables(explain_along(plan, key, machine_for(plan))), output is not None)
 
 
-def _drawn(plan: Plan, group: str, output: Path | None) -> str:
+def _placed(plan: Plan, form: str | None, output: Path | None) -> str:
+    """Return where a plan lies on its cluster."""
+    from capacity_tui.engine.api import place_plan, placement_as_dict, placement_parts, to_json, to_yaml
+    from capacity_tui.tui.headless.tables.layout import rich_parts
+
+    found = place_plan(plan, machine_for(plan))
+    if form in ("json", "yaml"):
+        data = placement_as_dict(found)
+        return to_json(data) if form == "json" else to_yaml(data)
+    return as_text(rich_parts(placement_parts(found)), output is not None)
+
+
+def _pictures(answer: Answer) -> Iterator[str]:
+    """Yield the groups of figures of which there is a picture."""
+    from capacity_tui.engine.api import PICTURES, picture_of
+
+    return (group for group in PICTURES if picture_of(group, answer) is not None)
+
+
+def _drawn(answer: Answer, group: str, output: Path | None) -> str:
     """Return the picture behind a group of figures; the roofline with what limits the run."""
     from capacity_tui.engine.api import PlanError, picture_lines, picture_of
     from capacity_tui.tui.headless.tables.explanation import limit_line
 
-    answer = _estimated(plan)
     drawn = picture_of(group, answer)
     if drawn is None:
         raise PlanError("no roofline", "nothing is known of this model's kernels", "explain bottleneck.ridge_point")

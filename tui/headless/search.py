@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import click
 
 from capacity_tui.tui.headless import completion
-from capacity_tui.tui.headless.output import as_text, format_of, format_option, output_option, write
+from capacity_tui.tui.headless.output import as_text, format_of, format_option, output_option, tell, write
 from capacity_tui.tui.headless.plan_sources import plan_flags, source_of, sources_of
 from capacity_tui.tui.headless.plans import changed_plan, machine_for
 from capacity_tui.tui.headless.questions import interrupted, question_of
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import Plan, PlanFlags, Question, SearchAnswer
+    from capacity_tui.engine.api import Plan, PlanFlags, Question, SearchAnswer, SharedAnswer
 
 
 @click.command()
@@ -44,6 +44,9 @@ if TYPE_CHECKING:
               help="At most so many of each model, device type and number of devices.")  # fmt: skip
 @click.option("--pareto", metavar="FIGURE,FIGURE",
               help="Add the front of these figures over everything that was tried.")  # fmt: skip
+@click.option("--ray", "address", metavar="ADDRESS",
+              help="Share the search out among the workers of a Ray cluster: HOST:PORT, auto, or local:N for N workers "
+              "here. The answer is the same; ended half way, the same command goes on from there.")  # fmt: skip
 @format_option("table", "json")
 @output_option
 def search(
@@ -58,6 +61,7 @@ def search(
     top: int,
     each: int | None,
     pareto: str | None,
+    address: str | None,
     wanted: str | None,
     output: Path | None,
 ) -> int:
@@ -74,7 +78,7 @@ def search(
     figures = parse_figures(pareto, plan.task or "train") if pareto else ()
     asked = question_of(plan, vary, hardware, devices, limits, goal)
     question = replace(asked, pareto=figures, top=top, each=each)
-    answer = _searched(question, plan)
+    answer = _searched(question, plan, address)
     if (wanted or format_of(output)) == "json":
         write(to_json(search_as_dict(answer)), output)
         return 0
@@ -84,16 +88,33 @@ def search(
     return 0
 
 
-def _searched(question: Question, plan: Plan) -> SearchAnswer:
+def _searched(question: Question, plan: Plan, address: str | None) -> SearchAnswer:
     """Return what a search finds; it is told meanwhile on a terminal, and Ctrl-C ends it with the best so far."""
     from capacity_tui.engine.api import search as search_space
+    from capacity_tui.engine.api import search_on_ray
 
-    told = _tell_progress if sys.stderr.isatty() else None
+    told, machine = _tell_progress if sys.stderr.isatty() else None, machine_for(plan)
     with interrupted() as stopped:
-        found = search_space(question, None, machine_for(plan), told, stopped)
+        if address is None:
+            found = search_space(question, None, machine, told, stopped)
+        else:
+            shared = search_on_ray(address, question, machine, told, stopped)
+            found = shared.answer
     if told is not None:
         sys.stderr.write("\r\x1b[K")
+    if address is not None:
+        _tell_of_chunks(shared)
     return found
+
+
+def _tell_of_chunks(shared: SharedAnswer) -> None:
+    """Tell what became of the chunks of a search that was shared out."""
+    if shared.resumed:
+        tell(f"went on from an earlier search: {shared.resumed} of its chunks were done")
+    if shared.lost:
+        tell(f"workers were lost: {shared.lost} chunks were done again")
+    if not shared.answer.complete:
+        tell("stopped; what is done is kept, the same command goes on from there")
 
 
 def _tell_progress(answer: SearchAnswer) -> None:

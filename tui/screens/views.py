@@ -41,11 +41,18 @@ def _scale(session: Session) -> ViewScreen:
     return ScaleScreen(session)
 
 
+def _cluster(session: Session) -> ViewScreen:
+    from capacity_tui.tui.screens.cluster.screen import ClusterScreen
+
+    return ClusterScreen(session)
+
+
 SCREENS: Mapping[str, Callable[[Session], ViewScreen]] = {
     "find": _find,
     "cloud": _cloud,
     "run": _run,
     "scale": _scale,
+    "cluster": _cluster,
     "machine": _machine,
 }
 """What makes the screen of each view but the plan's own, which lies below all others."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from capacity_tui.engine.catalog.checking import refusals
 from capacity_tui.engine.catalog.fleet_files.instance_entry import InstanceEntry
 from capacity_tui.engine.catalog.fleet_files.own_accelerator import accelerator_of, nearest_accelerator
 from capacity_tui.engine.catalog.fleet_files.said import Remark, Said
+from capacity_tui.engine.catalog.price_age import day_of_file
 from capacity_tui.engine.catalog.reading import Document, KeyPath
 from capacity_tui.engine.catalog.rows.devices import Accelerator, Instance
 from capacity_tui.engine.catalog.table import Table
@@ -149,8 +149,7 @@ class _Reading:
         }
         found: dict[str, Any] = {key: usd * times for key, usd in prices.items() if usd is not None}
         if found and self.document.file:
-            written = datetime.fromtimestamp(Path(self.document.file).stat().st_mtime, UTC)
-            day = written.date().isoformat()
+            day = day_of_file(Path(self.document.file)).isoformat()
             dates = {"on_demand_usd_per_hour": "price_date", "spot_usd_per_hour": "spot_price_date"}
             found |= {dates[key]: day for key in tuple(found)}
         return found

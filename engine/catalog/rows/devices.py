@@ -8,6 +8,7 @@ from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt, Valida
 
 from capacity_tui.engine.catalog.rows.base import CHECKS, IDENTIFIES, MIB, Informational, Row
 from capacity_tui.engine.catalog.rows.levels import NODE, LevelRow
+from capacity_tui.engine.catalog.rows.planner_fields import accelerator_fields, processor_fields
 from capacity_tui.engine.catalog.rows.prices import RegionPrice
 from capacity_tui.engine.catalog.rows.purchase import Purchase
 
@@ -64,6 +65,13 @@ class Accelerator(Row):
     units: PositiveInt | None = Field(None, description="multiprocessors, compute units or cores")
     unit_kind: Annotated[str | None, IDENTIFIES] = None
     devices_per_package: Annotated[PositiveInt, IDENTIFIES] = Field(1, description="devices software sees in this row")
+    host_memory_gib: PositiveFloat | None = Field(None, description="memory of the machine around one device")
+    usd_per_hour: PositiveFloat | None = Field(None, description="price of a device of one's own, where none is rented")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _in_planner_fields(cls, fields: Any) -> Any:
+        return accelerator_fields(fields)
 
     @property
     def memory_bytes(self) -> int:
@@ -104,7 +112,14 @@ class Processor(Row):
         None, description="memory transfers, millions per second"
     )
     bandwidth_gbs: PositiveFloat | None = Field(None, description="memory bandwidth in GB/s")
+    memory_gib: PositiveFloat | None = Field(None, description="memory, where the row stands for a whole machine")
     tdp_w: PositiveFloat | None = None
+    usd_per_hour: PositiveFloat | None = Field(None, description="price of a machine of one's own")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _in_planner_fields(cls, fields: Any) -> Any:
+        return processor_fields(fields)
 
 
 class Link(Row):
@@ -122,6 +137,7 @@ class Link(Row):
     lanes: Annotated[str | None, IDENTIFIES] = None
     latency_us: PositiveFloat | None = None
     direct: bool = Field(False, description="devices reach each other over it without a network adapter")
+    measured: bool = Field(False, description="the bandwidth is what collectives reach, not what the wire carries")
     latency_kind: Annotated[str | None, CHECKS] = None
     used_by: Annotated[str | None, IDENTIFIES] = None
 

@@ -24,7 +24,7 @@ def _listed(value: object) -> object:
     return (value,) if isinstance(value, str) else value
 
 
-Texts = Annotated[tuple[str, ...], BeforeValidator(_listed)]
+Texts = Annotated[tuple[str, ...], BeforeValidator(_listed, json_schema_input_type=str | tuple[str, ...])]
 
 
 class RunLog(Row):

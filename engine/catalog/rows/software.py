@@ -58,6 +58,9 @@ class Framework(Row):
     """What training software does with memory, kernels and overlap."""
 
     like: Annotated[str | None, SHOWN] = Field(None, description="row that holds what this one does not give")
+    launcher: Literal["torchrun", "queue"] = Field(
+        "torchrun", description="who starts the processes of a node's devices: torchrun, or whatever queues jobs"
+    )
     zero: int = Field(ge=0, le=3, description="sharding stage where the plan names none")
     fp32_parameters: int = Field(ge=0, le=1, description="1: parameters live in fp32")
     gradients: str = Field(description="type of kept gradients where the plan names none")

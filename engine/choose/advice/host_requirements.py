@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.choose.whatif.trials import EstimatedPlan
 from capacity_tui.engine.cluster.node_host import network_bandwidth, roomiest_disk
+from capacity_tui.engine.cluster.own_processor import own_processor
 from capacity_tui.engine.estimate.estimate import Answer
+from capacity_tui.engine.estimate.note import Note
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.machine.machine import Machine
-from capacity_tui.engine.units import format_bytes, format_power, format_seconds
+from capacity_tui.engine.numeric import mean
+from capacity_tui.engine.units import format_bytes, format_percent, format_power, format_seconds
 
 # A checkpoint holds 16-bit weights, their fp32 copy and two fp32 states of Adam: bytes of one trained parameter.
 CHECKPOINT_BYTES = 14.0
@@ -77,13 +83,83 @@ def space_text(space: RunSpace) -> str:
     return text
 
 
-def power_text(machine: Machine) -> str | None:
-    """Return what devices and processor draw at their limits and the supply that carries it; None where not told."""
-    limits = [gpu.power_limit_watts.value for gpu in machine.accelerators if gpu.power_limit_watts.value]
-    package = machine.power.package_limit_watts.value
-    if not limits:
-        return None
-    drawn = sum(limits) + (package or 0.0)
-    supply = (drawn + BOARD_WATTS) / SUPPLY_LOAD
-    who = "devices and processor" if package else "devices (the processor's limit is not told)"
-    return f"{format_power(drawn)} for {who} at their limits; a supply of {format_power(supply)} or more carries that"
+@dataclass(frozen=True, slots=True)
+class PowerNeed:
+    """What a machine draws at the limits of its devices and processor, and the supply that carries it.
+
+    Attributes:
+        devices_watts: of all accelerators; 0 where there are none.
+        processor_watts: of the processors; None where nothing tells.
+        processor_known: how that is known; empty likewise.
+        board_watts: mainboard, memory, disks and fans, as they usually are.
+        wanted_watts: rating of a supply that carries all of it for long.
+        supply_watts: rating of the supply that is there; None where it was not given.
+    """
+
+    devices_watts: float
+    processor_watts: float | None
+    processor_known: str
+    board_watts: float
+    wanted_watts: float
+    supply_watts: float | None = None
+
+    @property
+    def drawn_watts(self) -> float:
+        """All together."""
+        return self.devices_watts + (self.processor_watts or 0.0) + self.board_watts
+
+    @property
+    def headroom_watts(self) -> float | None:
+        """What the supply that is there has left; below 0 where it does not carry it; None where none was given."""
+        return None if self.supply_watts is None else self.supply_watts - self.drawn_watts
+
+
+def power_need(machine: Machine, catalog: Catalog, supply_watts: float | None = None) -> PowerNeed:
+    """Return what a machine draws at its limits.
+
+    Args:
+        machine: what was detected.
+        catalog: facts about its processor.
+        supply_watts: rating of its power supply, where that is known.
+    """
+    limits = [gpu.power_limit_watts.value or gpu.power_default_watts.value or 0.0 for gpu in machine.accelerators]
+    processor = own_processor(machine, catalog)
+    watts = None if processor.tdp_watts is None else mean(processor.tdp_watts)
+    known = "" if watts is None else str(processor.known["tdp_watts"])
+    drawn = sum(limits) + (watts or 0.0) + BOARD_WATTS
+    return PowerNeed(sum(limits), watts, known, BOARD_WATTS, drawn / SUPPLY_LOAD, supply_watts)
+
+
+def power_text(need: PowerNeed) -> str:
+    """Return it in a sentence."""
+    parts = [f"devices {format_power(need.devices_watts)}"] if need.devices_watts else []
+    if need.processor_watts is not None:
+        parts.append(f"processor {format_power(need.processor_watts)} ({need.processor_known})")
+    parts.append(f"the rest of the machine some {format_power(need.board_watts)}")
+    text = f"{format_power(need.drawn_watts)} at its limits: {', '.join(parts)}"
+    if need.supply_watts is None or need.headroom_watts is None:
+        return f"{text}; a supply of {format_power(need.wanted_watts)} or more carries that"
+    load = format_percent(need.drawn_watts / need.supply_watts)
+    if need.headroom_watts < 0:
+        return f"{text}; {load} of the supply's {format_power(need.supply_watts)}: it does not carry that"
+    return f"{text}; {load} of the supply's {format_power(need.supply_watts)}, {format_power(need.headroom_watts)} left"
+
+
+def supply_note(case: EstimatedPlan) -> Iterator[Note]:
+    """Say when a run would load the power supply of a node beyond what it is meant for over long."""
+    supply, watts, cluster = case.plan.watch.supply_watts, case.estimate.energy.watts_average, case.resolved.cluster
+    if supply is None or watts is None:
+        return
+    devices = mean(watts) * mean(cluster.per_node) / mean(cluster.devices)
+    beside = BOARD_WATTS
+    if case.machine is not None and cluster.device.kind != "cpu":
+        beside += power_need(case.machine, case.catalog).processor_watts or 0.0
+    load = (devices + beside) / supply
+    if load > SUPPLY_LOAD:
+        detail = (
+            f"{format_power(devices)} for the devices of a node and some {format_power(beside)} beside them are "
+            f"{format_percent(load)} of its {format_power(supply)}; {format_percent(SUPPLY_LOAD)} is what supplies are "
+            f"meant to carry for long. A lower power limit of the devices helps, or one of "
+            f"{format_power((devices + beside) / SUPPLY_LOAD)}."
+        )
+        yield Note("power_supply", "Power consumption comes near the limit of the supply", detail)

@@ -89,6 +89,9 @@ def _host(machine: Machine) -> Iterator[Note]:
         yield Note(
             "swap", "Swap lies on a hard disk", "a run that touches it all but stops: keep memory below its limit"
         )
+    if machine.power.package_throttles.value:
+        detail = f"{machine.power.package_throttles.value} times since the system started: clean or add cooling"
+        yield Note("processor_heat", "Heat has held the processor's clock down", detail)
     if machine.modules.channels.value == 1 and machine.modules.bandwidth.value:
         rate = format_bandwidth(machine.modules.bandwidth.value)
         yield Note("single_channel", "Memory runs on one channel", f"{rate}; a second module would double it")
@@ -144,6 +147,8 @@ def _mixed_precision(machine: Machine, found: Answer, catalog: Catalog) -> Itera
     if found.plan.task == "infer" or now not in ("bf16", "fp16", "fp32"):
         return
     other = "bf16" if now == "fp32" else "fp32"
+    if found.resolved.cluster.device.native(other) != other:
+        return
     change: dict[str, object] = {"training.precision": other}
     try:
         tried = estimate_plan(with_values(found.plan, change), machine, catalog).estimate

@@ -7,9 +7,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog, Row
+from capacity_tui.engine.choose.advice.host_requirements import supply_note
 from capacity_tui.engine.choose.whatif.trials import EstimatedPlan, re_estimate, unit_seconds
 from capacity_tui.engine.cluster.hardware_facts import hardware_facts
 from capacity_tui.engine.estimate.bottleneck import NETWORK
+from capacity_tui.engine.estimate.derived import job_seconds
 from capacity_tui.engine.estimate.note import Note
 from capacity_tui.engine.estimate.resolve import ResolvedPlan
 from capacity_tui.engine.estimate.scaling_law import BEST_SIZE, BEST_TOKENS, LEAST_LOSS, LOSS, OVERTRAINING
@@ -26,6 +28,7 @@ from capacity_tui.engine.units import (
     format_number,
     format_percent,
     format_power,
+    format_seconds,
 )
 from capacity_tui.engine.verdict import Verdict
 
@@ -33,6 +36,8 @@ from capacity_tui.engine.verdict import Verdict
 FAR = 5.0
 # An assumption matters from this share of the step on, when the assumed network is half as fast.
 MATTERS = 0.05
+# Hardly any published training took longer than this; one that does is more often a slip in a plan.
+LONG_SECONDS = 100 * 86400.0
 
 
 def cautions(case: EstimatedPlan) -> tuple[Note, ...]:
@@ -48,9 +53,11 @@ def cautions(case: EstimatedPlan) -> tuple[Note, ...]:
         found.append(Note("no_scaling", "A fit runs on one device", "There is nothing to vary for scalability."))
     return (
         *found,
+        *_long(case),
         *_mixed(case),
         *_ignored(case),
         *_power(case),
+        *supply_note(case),
         *_unverified(case),
         *_assumed(case),
     )
@@ -60,6 +67,23 @@ def ignored(resolved: ResolvedPlan, wanted: Plan, catalog: Catalog) -> Iterator[
     """Yield each field that a plan sets in vain, and why."""
     cluster, task = resolved.cluster, resolved.plan.task or "train"
     return given_in_vain(circumstances(wanted, resolved.family.kind, task, catalog, hardware_facts(cluster)))
+
+
+def _long(case: EstimatedPlan) -> Iterator[Note]:
+    """Say when a job takes so long that its hardware, its tokens or an efficiency may be meant otherwise."""
+    computation, hardware = case.estimate.computation, case.plan.hardware
+    if computation.steps is None:
+        return
+    seconds = _number(job_seconds(computation.steps, computation.step_seconds.value))
+    if case.plan.task == "infer" or seconds < LONG_SECONDS:
+        return
+    reached = "" if computation.mfu is None else f", at {format_percent(_number(computation.mfu))} of the peak"
+    detail = (
+        f"{format_seconds(seconds)} on {case.resolved.cluster.words}{reached}. Check "
+        f"hardware.name{'' if hardware.efficiency is None else ', hardware.efficiency'} and the length of the job; "
+        "`need PLAN --solve hardware.devices --limit time<=30d` says how many devices end it in a month."
+    )
+    yield Note("very_long", "This takes very long", detail)
 
 
 def _mixed(case: EstimatedPlan) -> Iterator[Note]:
@@ -187,7 +211,8 @@ def _power(case: EstimatedPlan) -> Iterator[Note]:
     cluster, watts = case.resolved.cluster, case.estimate.energy.watts_average
     boldest = case.catalog.modes["extreme"]
     limit, share, alarm = cluster.device.tdp_watts, boldest.power_share_range[0], boldest.watch.temperature_c
-    if watts is None or limit is None or share is None:
+    known = cluster.device.known.get("tdp_watts")
+    if watts is None or limit is None or share is None or (known is not None and known.origin == "assumed"):
         return
     each = _number(watts / cluster.devices)
     if each >= share * _number(limit):

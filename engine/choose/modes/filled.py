@@ -12,6 +12,7 @@ from capacity_tui.engine.choose.modes.feeding import fed, without_feeding
 from capacity_tui.engine.choose.modes.limits import serving_room
 from capacity_tui.engine.choose.modes.looking_after import looked_after, settings_alone
 from capacity_tui.engine.choose.modes.mode_warnings import mode_warnings
+from capacity_tui.engine.choose.modes.ranges import outside_ranges, reserve_text
 from capacity_tui.engine.choose.modes.shares import memory_budget, used_shares
 from capacity_tui.engine.cluster.cluster import Cluster
 from capacity_tui.engine.estimate.estimate import estimate_resolved
@@ -19,6 +20,7 @@ from capacity_tui.engine.estimate.filled_by import FilledBy
 from capacity_tui.engine.estimate.note import Note
 from capacity_tui.engine.estimate.resolve import ResolvedPlan
 from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.notebook import ShownInNotebooks
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.units import format_bytes, format_percent
 
@@ -27,7 +29,7 @@ Reasons: TypeAlias = dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class ModePlan:
+class ModePlan(ShownInNotebooks):
     """What one mode makes of a plan.
 
     Attributes:
@@ -81,7 +83,10 @@ class ModePlan:
         if not self.reasons:
             return None
         shares = used_shares(self.mode, self.estimate, self.resolved.cluster)
-        return FilledBy(self.mode.title, self.mode.line, shares)
+        if self.plan.task == "infer":
+            return FilledBy(self.mode.title, self.mode.line, shares)
+        outside = outside_ranges(self.mode, self.plan, self.estimate, self.reasons)
+        return FilledBy(self.mode.title, self.mode.line, shares, reserve_text(self.mode), tuple(outside))
 
 
 @dataclass(frozen=True, slots=True)

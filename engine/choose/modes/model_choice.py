@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from capacity_tui.engine.catalog import Architecture, Catalog
@@ -17,6 +18,7 @@ from capacity_tui.engine.plan.plan import AUTO, Plan
 from capacity_tui.engine.units import format_count, format_seconds
 
 HOUR = 3600.0
+TOKENS = "training.tokens"
 # A mode whose hours are open above still ends: this many times their lower bound (this program's choice).
 OPEN_HOURS = 4.0
 # A model called 70M may have 70.4 million parameters.
@@ -113,10 +115,17 @@ def _shortened(plan: Plan, smallest: ModePlan, hours: float, settle: Callable[[P
     tokens = smallest.plan.training.tokens
     if seconds is None or not isinstance(tokens, float) or plan.training.tokens != AUTO:
         return smallest, "smallest model of the mode's range"
-    cut = float(f"{tokens * hours * HOUR / seconds:.2g}")
+    cut = _rounded_down(tokens * hours * HOUR / seconds)
     why = f"smallest of the mode's models; all its tokens would take {format_seconds(seconds)}, cut to {hours:g} h"
     named = _named(plan, str(smallest.plan.model.name))
-    return settle(with_values(named, {"training.tokens": cut})).estimated(smallest.catalog), why
+    filled = settle(with_values(named, {TOKENS: cut})).estimated(smallest.catalog)
+    return replace(filled, reasons={**filled.reasons, TOKENS: f"as many as end within {hours:g} h"}), why
+
+
+def _rounded_down(value: float) -> float:
+    """Return a number cut to two digits, so that what it takes stays inside a limit."""
+    digit = 10.0 ** (math.floor(math.log10(value)) - 1)
+    return math.floor(value / digit) * digit
 
 
 def _named(plan: Plan, name: str) -> Plan:

@@ -23,6 +23,7 @@ from capacity_tui.engine.estimate.estimate import estimate_resolved
 from capacity_tui.engine.estimate.note import Note
 from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
 from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.notebook import ShownInNotebooks
 from capacity_tui.engine.plan.edit import with_values
 from capacity_tui.engine.plan.field_lists import chosen_unless_given, model_sizes, open_jobs, placeholders
 from capacity_tui.engine.plan.plan import AUTO, Plan
@@ -35,7 +36,7 @@ MODES: tuple[ModeName, ...] = ("conservative", "balanced", "extreme")
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(ShownInNotebooks):
     """The three plans side by side."""
 
     conservative: ModePlan

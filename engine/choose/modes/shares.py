@@ -35,6 +35,9 @@ def memory_share(estimate: Estimate) -> float | None:
 def power_share(estimate: Estimate, cluster: Cluster) -> float | None:
     """Return the share of a device's power limit that a run draws on average; None where that is not known."""
     watts, limit = estimate.energy.watts_average, cluster.device.tdp_watts
+    known = cluster.device.known.get("tdp_watts")
+    if known is not None and known.origin == "assumed":
+        return None
     return None if watts is None or limit is None else _number(watts / cluster.devices) / _number(limit)
 
 

@@ -17,7 +17,8 @@ from capacity_tui.engine.choose.space.grid import Axis, Grid, powers_of_two
 from capacity_tui.engine.choose.space.layouts import layout_axes
 from capacity_tui.engine.choose.space.ranking import top
 from capacity_tui.engine.choose.space.training import Evaluated, TrainingSpace, training_space
-from capacity_tui.engine.cluster.cluster import Cluster
+from capacity_tui.engine.cluster.catalogue_devices import device_setting
+from capacity_tui.engine.cluster.cluster import Cluster, Device
 from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
 from capacity_tui.engine.models.transformer.parameters import count_parameters
 from capacity_tui.engine.numeric import Flags, Number
@@ -35,6 +36,8 @@ CHECKPOINTING = ("none", "selective-ops", "full")
 OFFLOAD = ("none", "optimizer")
 ZERO_STAGES = (0, 1, 2, 3)
 LARGEST_MICRO_BATCH = 64
+# A micro-batch of the mode's range is worth this share of speed (this program's choice).
+BATCH_WORTH = 0.05
 # Ranks any setting that does not fit behind all that do.
 OUT_OF_REACH = 1e30
 
@@ -86,11 +89,7 @@ class Search:
         reasons: Reasons = {}
         device, shape = self.resolved.cluster.device, self.resolved.shape
         if "training.precision" in wanted:
-            native = device.native("bf16")
-            values["training.precision"] = native
-            reasons["training.precision"] = f"widest range of the 16-bit types {device.name} runs natively"
-            if native == "fp32":
-                reasons["training.precision"] = f"{device.name} has no 16-bit matrix units"
+            values["training.precision"], reasons["training.precision"] = _precision(device, self.catalog)
         if "training.seq_len" in wanted:
             context = 0.0 if shape is None else float(shape.max_context)
             upper = self.mode.sequence_range[1] or 2 * (self.mode.sequence_range[0] or 1024)
@@ -158,6 +157,16 @@ class Search:
             if "training.global_batch" not in wanted and isinstance(batch, int):
                 most = min(most, max(1.0, batch / float(resolved.plan.parallelism.dp or 1)))
             yield Axis("training.micro_batch", powers_of_two(most))
+
+
+def _precision(device: Device, catalog: Catalog) -> tuple[str, str]:
+    """Return the type that suits a device's generation, else the widest of 16 bits that it runs natively, and why."""
+    suits, native = device_setting("precision", device, catalog), device.native("bf16")
+    if suits is not None and suits.value in device.peaks:
+        return suits.value, suits.reason
+    if native == "fp32":
+        return native, f"{device.name} has no 16-bit matrix units"
+    return native, f"widest range of the 16-bit types {device.name} runs natively"
 
 
 def _largest_micro_batch(mode: Mode) -> float:
@@ -234,8 +243,10 @@ def _score(block: Evaluated, cluster: Cluster, mode: Mode) -> Number:
     score = np.where(inside, speed, -np.where(fits, 1.0, OUT_OF_REACH) * block.reserved_bytes)
     if not block.grid.has("training.micro_batch"):
         return score
-    allowed = block.grid.numbers("training.micro_batch") <= _largest_micro_batch(mode)
-    return np.where(allowed, score, -np.inf)
+    batches = block.grid.numbers("training.micro_batch")
+    preferred = batches >= (mode.batch_range[0] or 1.0)
+    score = np.where(inside & ~preferred, score * (1.0 - BATCH_WORTH), score)
+    return np.where(batches <= _largest_micro_batch(mode), score, -np.inf)
 
 
 def _reasons(

@@ -173,6 +173,10 @@ def explained(search: Search, taken: Taken) -> tuple[dict[str, str], tuple[Note,
         detail = (
             f"With every change that was tried a device needs {format_bytes(taken.least)}, {lacks} more than it has."
         )
+        others = ["a smaller model, which each mode chooses where model.name is auto", "more devices or larger ones"]
+        if search.plan.training.adapter is None and search.resolved.plan.task != "infer":
+            others.insert(0, "adapters on a frozen model (task finetune, training.method qlora)")
+        detail += f" What helps: {'; '.join(others)}."
         return {}, (Note("nothing_fits", "Nothing makes it fit on this hardware", detail),)
     if not change:
         return {}, ()

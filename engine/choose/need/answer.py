@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 from capacity_tui.engine.choose.need.trying import Tried
 from capacity_tui.engine.choose.search.question import Goal, Limit
+from capacity_tui.engine.notebook import ShownInNotebooks
 
 
 @dataclass(frozen=True, slots=True)
-class Needed:
+class Needed(ShownInNotebooks):
     """Which value of a field keeps the limits.
 
     Attributes:

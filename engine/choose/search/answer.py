@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from capacity_tui.engine.notebook import ShownInNotebooks
 from capacity_tui.engine.uncertainty.intervals import Interval
 
 
@@ -24,7 +25,7 @@ class Rejected:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Found(ShownInNotebooks):
     """One configuration.
 
     Attributes:
@@ -42,7 +43,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(ShownInNotebooks):
     """What a search found, or has found so far.
 
     Attributes:

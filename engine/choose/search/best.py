@@ -1,66 +1,35 @@
-"""The best configurations so far, taken block by block, and what they are once each is estimated by itself."""
+"""The best configurations so far, taken part by part, and what they are once each is estimated by itself."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.choose.search.answer import Answer, Found, Rejected
-from capacity_tui.engine.choose.search.front import Front, Positions, dominator
-from capacity_tui.engine.choose.search.question import Goal, Limit, Question, better_of
-from capacity_tui.engine.choose.search.spaces import Prepared, Refused
-from capacity_tui.engine.choose.space.grid import Axis, Floats, Values
-from capacity_tui.engine.choose.space.space import Block
+from capacity_tui.engine.choose.search.front import Front, dominator
+from capacity_tui.engine.choose.search.judge import MEMORY
+from capacity_tui.engine.choose.search.part import Part, Row
+from capacity_tui.engine.choose.search.question import Goal, Question, better_of
+from capacity_tui.engine.choose.space.grid import Floats, Values
 from capacity_tui.engine.estimate.estimate import estimate_resolved
 from capacity_tui.engine.estimate.figures import figures_of
 from capacity_tui.engine.estimate.resolve import resolve_plan
-from capacity_tui.engine.numeric import Flags, Number, mean
+from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan.edit import edited
-from capacity_tui.engine.plan.field_values import short_name
 
 if TYPE_CHECKING:
     from capacity_tui.engine.machine.machine import Machine
 
 Key: TypeAlias = tuple[tuple[str, str], ...]
-MEMORY = "memory.reserved_bytes"
-NOT_HELD = "does not fit into memory"
-# Fields by which rows are of one kind, where a question wants few of each.
-EACH = ("model.name", "hardware.name", "hardware.devices")
 # What a goal is weighed against where nobody asks for a front: money against time, everything else against money.
 COSTS = ("cost.usd", "cost.usd_per_million_tokens")
 TIMES = ("computation.estimated_train_time_seconds", "computation.tokens_per_second")
-# Settles ties between configurations that the goal does not tell apart.
-TIE = Goal("computation.tokens_per_second", "more")
 # Configurations of a front that an answer holds at most, spread evenly along it.
 MOST_OF_FRONT = 100
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A configuration that may be among the best.
-
-    Attributes:
-        order: the goal's figure and what settles ties; less is better, and what has the same is the same to a user.
-        change: what makes it of the plan that was asked about.
-    """
-
-    order: tuple[float, ...]
-    change: Values
-
-    @property
-    def score(self) -> float:
-        """The goal's figure; less is better."""
-        return self.order[0]
-
-    @property
-    def kind(self) -> tuple[str, ...]:
-        """What runs on what."""
-        return tuple(str(self.change.get(path)) for path in EACH)
 
 
 class Best:
@@ -76,63 +45,39 @@ class Best:
     def __init__(self, question: Question, goal: Goal, catalog: Catalog, machine: Machine | None) -> None:
         self._question, self._goal, self._catalog, self._machine = question, goal, catalog, machine
         self.evaluated = self.valid = self.fitting = 0
+        self.front = Front(len(question.pareto)) if question.pareto else None
         self._rows: list[Row] = []
-        self._front = Front(len(question.pareto)) if question.pareto else None
-        self._signs = [1.0 if better_of(key) == "less" else -1.0 for key in question.pareto]
         self._rejected: dict[str, Rejected] = {}
         self._missed: dict[str, Rejected] = {}
         self._varied: dict[str, dict[object, None]] = {}
         self._found: dict[Key, Found] = {}
 
-    def refuse(self, refused: Refused) -> None:
-        """Count a space that cannot be."""
-        self.evaluated += refused.count
-        error = refused.error
-        example = ": ".join(filter(None, (_said(refused.change), error.detail or error.hint)))
-        _count(self._rejected, error.title, refused.count, example)
+    @property
+    def worst(self) -> float:
+        """The goal's figure of the worst of the best, less being better; infinite while there are not enough."""
+        return self._rows[-1].score if len(self._rows) >= self._question.top else np.inf
 
-    def begin(self, prepared: Prepared) -> None:
-        """Count what rules exclude from a space."""
-        for each in prepared.space.excluded:
-            self.evaluated += each.count
-            _count(self._rejected, each.rule.broken, each.count, f"{_said(each.example)}: {each.figures}")
-        for axis in (*prepared.space.grid.axes, *(Axis(path, (value,)) for path, value in prepared.apart.items())):
+    def add(self, part: Part) -> None:
+        """Take the best of a part. They come in the order of the question: of equal configurations the first stays."""
+        self.evaluated += part.evaluated
+        self.valid += part.valid
+        self.fitting += part.fitting
+        for each in part.rejected:
+            _count(self._rejected, each)
+        for each in part.missed:
+            _count(self._missed, each)
+        for axis in part.varied:
             self._varied.setdefault(axis.path, {}).update(dict.fromkeys(axis.values))
+        if part.rows:
+            self._take_top(part.rows)
+        if self.front is not None and part.front:
+            points = np.array([each.point for each in part.front])
+            self.front.join(points, [each.row for each in part.front])
 
-    def take(self, prepared: Prepared, block: Block) -> None:
-        """Take the best of a block."""
-        shape, grid = block.grid.shape, block.grid
-        self.evaluated += grid.count(np.asarray(block.possible))
-        self.valid += grid.count(np.asarray(block.possible))
-        kept = self._kept(prepared, block)
-        goal = block.value(self._goal.figure)
-        if goal is None:
-            kept = self._without(np.zeros_like(kept), kept, f"{self._goal.figure} is not known", prepared, block)
-        self.fitting += grid.count(kept)
-        if goal is None or not kept.any():
-            return
-        whole = np.broadcast_to(kept, shape).ravel()
-        scores = self._goal.sign * _over(goal, shape)
-        tie = block.value(TIE.figure)
-        ties = TIE.sign * _over(0.0 if tie is None else tie, shape)
-        self._take_top(prepared, block, np.where(whole, scores, np.inf), ties)
-        if self._front is not None:
-            self._join(self._front, prepared, block, np.flatnonzero(whole), scores, ties)
-
-    def _take_top(self, prepared: Prepared, block: Block, scores: Floats, ties: Floats) -> None:
-        count = self._question.top
-        worst = self._rows[-1].score if len(self._rows) >= count else np.inf
-        if float(scores.min()) > worst:
-            return
-        places = np.flatnonzero((scores <= worst) & np.isfinite(scores))
-        memory = block.value(MEMORY)
-        needs = _over(0.0 if memory is None else memory, block.grid.shape)
-        most = count if self._question.each is None else min(count, self._question.each)
-        places = best_of(np.stack([scores, ties, needs], axis=1), places, most)
-        rows = [self._row(prepared, block, int(place), scores, ties, needs) for place in places]
+    def _take_top(self, rows: tuple[Row, ...]) -> None:
         ordered = sorted([*self._rows, *rows], key=lambda row: row.order)
         unlike = list({(row.order, row.kind): row for row in reversed(ordered)}.values())[::-1]
-        self._rows = list(self._few_of_each(unlike))[:count]
+        self._rows = list(self._few_of_each(unlike))[: self._question.top]
 
     def _few_of_each(self, rows: Iterable[Row]) -> Iterator[Row]:
         """Yield rows without those that follow as many as wanted of the same model, hardware and number of devices."""
@@ -141,53 +86,6 @@ class Best:
             before[row.kind] += 1
             if self._question.each is None or before[row.kind] <= self._question.each:
                 yield row
-
-    def _join(
-        self, front: Front, prepared: Prepared, block: Block, places: Positions, scores: Floats, ties: Floats
-    ) -> None:
-        """Let rows of a block join the front."""
-        columns = []
-        for key, sign in zip(self._question.pareto, self._signs, strict=True):
-            value = block.value(key)
-            if value is None:
-                return
-            columns.append(sign * _over(value, block.grid.shape)[places])
-        points = np.stack(columns, axis=1)
-        joining = front.improving(points)
-        if joining.size:
-            rows = [self._row(prepared, block, int(places[place]), scores, ties, scores) for place in joining]
-            front.join(points[joining], list(rows))
-
-    def _row(self, prepared: Prepared, block: Block, place: int, *order: Floats) -> Row:
-        values = prepared.space.settled(block.grid.at(place))
-        return Row(tuple(float(figures[place]) for figures in order), {**prepared.change, **values})
-
-    def _kept(self, prepared: Prepared, block: Block) -> Flags:
-        """Return what no rule excludes, memory holds as estimated, and keeps every limit at its far end."""
-        kept = np.asarray(block.possible)
-        if block.held is not None:
-            kept = self._without(kept & block.held, kept, NOT_HELD, prepared, block)
-        for limit in self._question.limits:
-            value = block.value(limit.figure)
-            held = np.zeros_like(kept) if value is None else kept & _within(limit, value, value)
-            kept = self._without(held, kept, limit.words, prepared, block)
-        # Ranges take as long as everything else: none where the values themselves are beyond.
-        for limit in self._question.limits if kept.any() else ():
-            found = block.interval(limit.figure)
-            held = np.zeros_like(kept) if found is None else kept & _within(limit, found.low, found.high)
-            kept = self._without(held, kept, limit.words, prepared, block)
-        return kept
-
-    def _without(self, after: Flags, before: Flags, why: str, prepared: Prepared, block: Block) -> Flags:
-        """Return what is left of a block, and count what went."""
-        lost = block.grid.count(before) - block.grid.count(after)
-        if lost:
-            if why not in self._missed:
-                gone = np.broadcast_to(before & ~after, block.grid.shape)
-                example = {**prepared.apart, **block.grid.at(int(np.argmax(gone)))}
-                self._missed[why] = Rejected(why, 0, _said(example))
-            _count(self._missed, why, lost, "")
-        return after
 
     def answer(self, seconds: float, share: float, *, complete: bool) -> Answer:
         """Return the best so far, each estimated by itself."""
@@ -217,7 +115,7 @@ class Best:
         )
 
     def _front_changes(self) -> Iterator[Values]:
-        owners = [] if self._front is None else self._front.owners
+        owners = [] if self.front is None else self.front.owners
         step = max(1.0, len(owners) / MOST_OF_FRONT)
         for number in range(min(len(owners), MOST_OF_FRONT)):
             owner = owners[int(number * step)]
@@ -246,48 +144,13 @@ class Best:
         return Found(change, estimate.fits, figures_of(estimate))
 
 
-def best_of(points: Floats, places: Positions, count: int) -> Positions:
-    """Return the places of the best points, column by column, the first of equal ones.
-
-    Args:
-        points: a row for each point, less of every column being better.
-        places: rows to look at.
-        count: how many points.
-    """
-    window = 16 * count
-    while True:
-        some = places
-        if places.size > window:
-            first = points[places, 0]
-            some = places[first <= np.partition(first, window)[window]]
-        ordered = some[np.lexsort((some, *points[some].T[::-1]))]
-        own = points[ordered]
-        new = np.ones(len(ordered), dtype=np.bool_)
-        new[1:] = np.any(own[1:] != own[:-1], axis=1)
-        found = ordered[new]
-        if found.size >= count or some.size == places.size:
-            return np.asarray(found[:count], dtype=np.intp)
-        window *= 16
-
-
-def _count(reasons: dict[str, Rejected], rule: str, count: int, example: str) -> None:
-    before = reasons.get(rule, Rejected(rule, 0, example))
-    reasons[rule] = Rejected(rule, before.count + count, before.example)
+def _count(reasons: dict[str, Rejected], more: Rejected) -> None:
+    before = reasons.get(more.rule)
+    reasons[more.rule] = more if before is None else Rejected(more.rule, before.count + more.count, before.example)
 
 
 def _most_first(reasons: Mapping[str, Rejected]) -> tuple[Rejected, ...]:
     return tuple(sorted(reasons.values(), key=lambda each: -each.count))
-
-
-def _within(limit: Limit, low: Number, high: Number) -> Flags:
-    held = np.asarray(True)
-    if limit.most is not None:
-        held = held & np.less_equal(high, limit.most)
-    return held if limit.least is None else held & np.greater_equal(low, limit.least)
-
-
-def _over(value: Number, shape: tuple[int, ...]) -> Floats:
-    return np.broadcast_to(np.asarray(value, dtype=np.float64), shape).ravel()
 
 
 def _points(rows: list[Found], compared: tuple[str, ...]) -> Floats:
@@ -299,7 +162,3 @@ def _points(rows: list[Found], compared: tuple[str, ...]) -> Floats:
                 sign = 1.0 if better_of(key) == "less" else -1.0
                 points[place, column] = sign * mean(found.figures[key].value)
     return points
-
-
-def _said(change: Mapping[str, object]) -> str:
-    return ", ".join(f"{short_name(path)} {value}" for path, value in change.items())

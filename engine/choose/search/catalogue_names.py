@@ -44,7 +44,7 @@ def _hardware(name: str, catalog: Catalog) -> Iterator[str]:
     ]
     if made or rented:
         yield from (*made, *rented)
-    elif name == DETECTED or counted_name(name):
+    elif name == DETECTED or counted_name(name) or name in catalog.clusters:
         yield name
     else:
         yield catalog.find_hardware(name).id

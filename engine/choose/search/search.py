@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.choose.search.answer import Answer
 from capacity_tui.engine.choose.search.best import Best
+from capacity_tui.engine.choose.search.judge import Judge, refused_part, space_part
 from capacity_tui.engine.choose.search.question import TIME, Goal, Question, better_of, figure_words
 from capacity_tui.engine.choose.search.spaces import Refused, spaces_of
 from capacity_tui.engine.errors import PlanError
@@ -44,9 +45,10 @@ def search(
     """
     facts = catalog or load_catalog()
     started = monotonic()
-    question = _with_length(question)
+    question = with_length(question)
     spaces = spaces_of(question, facts, machine)
-    best = Best(question, goal_of(question), facts, machine)
+    goal = goal_of(question)
+    best, judge = Best(question, goal, facts, machine), Judge(question, goal)
     refused: list[Refused] = []
     due, share = started + TOLD_SECONDS, 0.0
     for number, prepared in spaces.all():
@@ -54,12 +56,13 @@ def search(
             return best.answer(monotonic() - started, share, complete=False)
         if isinstance(prepared, Refused):
             refused.append(prepared)
-            best.refuse(prepared)
+            best.add(refused_part(prepared))
             continue
-        best.begin(prepared)
+        best.add(space_part(prepared))
         done = 0
-        for block in prepared.space.figures():
-            best.take(prepared, block)
+        for piece in prepared.space.pieces():
+            block = piece()
+            best.add(judge.block_part(prepared, block, best.worst, best.front))
             done += block.grid.size
             share = (number + done / max(1, prepared.space.grid.size)) / spaces.count
             now = monotonic()
@@ -81,7 +84,7 @@ def goal_of(question: Question) -> Goal:
     return goal if figure == goal.figure else Goal(figure, better_of(figure))
 
 
-def _with_length(question: Question) -> Question:
+def with_length(question: Question) -> Question:
     """Return a question that can be answered where the length of the job is open.
 
     Raises:

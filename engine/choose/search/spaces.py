@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -97,17 +98,37 @@ class Spaces:
         """How many spaces there are at least."""
         return Grid(self.outer).size
 
-    def all(self) -> Iterator[tuple[int, Prepared | Refused]]:
-        """Yield every space with its number among them, made when it is asked for."""
-        for number, change in enumerate(Grid(self.outer).combinations()):
+    def all(self, first: int = 0, last: int | None = None) -> Iterator[tuple[int, Prepared | Refused]]:
+        """Yield every space with its number among them, made when it is asked for.
+
+        Args:
+            first: the number of the first.
+            last: the number behind the last; None for all that follow.
+        """
+        outer = Grid(self.outer)
+        for number in range(first, self.count if last is None else last):
+            change = outer.at(number)
             try:
                 for prepared in self._prepared(change):
                     yield number, prepared
             except CapacityError as error:
                 yield number, Refused(change, error, Grid(self.inner).size)
 
+    def fill(self, number: int) -> None:
+        """Fill what the plan of a space leaves open, unless one of its model did before.
+
+        Where spaces are made in another order than their own, this is done first, in their own.
+        """
+        with suppress(CapacityError):
+            plan = self._plan(Grid(self.outer).at(number))
+            if family_of(plan.model.name, self.catalog).kind == "transformer" and plan.task != SERVED:
+                self._filled(plan)
+
+    def _plan(self, change: Values) -> Plan:
+        return edited(self.question.plan, change, self.catalog).plan if change else self.question.plan
+
     def _prepared(self, change: Values) -> Iterator[Prepared | Refused]:
-        plan = edited(self.question.plan, change, self.catalog).plan if change else self.question.plan
+        plan = self._plan(change)
         if family_of(plan.model.name, self.catalog).kind != "transformer":
             yield self._alone(plan, change)
             return

@@ -16,6 +16,7 @@ from capacity_tui.engine.choose.whatif.trials import EstimatedPlan
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate.figures import Figure, figure
 from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.notebook import ShownInNotebooks
 from capacity_tui.engine.plan.plan import Plan
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Sensitivity:
+class Sensitivity(ShownInNotebooks):
     """What moves a figure.
 
     Attributes:

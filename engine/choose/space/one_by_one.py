@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,11 +12,10 @@ import numpy as np
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.choose.space.excluded import Excluded
 from capacity_tui.engine.choose.space.grid import Axis, Grid, Values
-from capacity_tui.engine.choose.space.space import BLOCK, Block
+from capacity_tui.engine.choose.space.space import BLOCK, Block, Piece
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate.estimate import estimate_resolved
 from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
-from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.plan.edit import edited
 from capacity_tui.engine.plan.layout_rules import LayoutRule
 from capacity_tui.engine.plan.plan import Plan
@@ -50,19 +50,18 @@ class OneByOneSpace:
         """Combinations that can be."""
         return len(self.possible)
 
-    def figures(self, most: int = BLOCK) -> Iterator[Block]:  # noqa: ARG002 - each is a block of its own
-        """Yield every figure of the space, one combination after the other."""
-        for values, resolved in self.possible:
-            grid = Grid(tuple(Axis(path, (value,)) for path, value in values.items()))
-            yield _block(grid, estimate_resolved(resolved, self.catalog))
+    def pieces(self, most: int = BLOCK) -> Iterator[Piece]:  # noqa: ARG002 - each is a piece of its own
+        """Yield the combinations one after the other, each estimated when it is called."""
+        return (partial(self._block, values, resolved) for values, resolved in self.possible)
 
     def settled(self, values: Values) -> Values:
         """Return the values of a combination; they say all that a plan has to."""
         return values
 
-
-def _block(grid: Grid, estimate: Estimate) -> Block:
-    return Block(grid, np.asarray(True), estimate, lambda: estimate)
+    def _block(self, values: Values, resolved: ResolvedPlan) -> Block:
+        grid = Grid(tuple(Axis(path, (value,)) for path, value in values.items()))
+        estimate = estimate_resolved(resolved, self.catalog)
+        return Block(grid, np.asarray(True), estimate, lambda: estimate)
 
 
 def one_by_one(plan: Plan, axes: Iterable[Axis], catalog: Catalog, machine: Machine | None) -> OneByOneSpace:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from capacity_tui.engine.choose.space.excluded import Excluded, excluded, held
 from capacity_tui.engine.choose.space.grid import Axis, Grid, Values
 from capacity_tui.engine.choose.space.layouts import LAYOUT_SIZES, sizes_over
 from capacity_tui.engine.choose.space.settings import Settings
-from capacity_tui.engine.choose.space.space import BLOCK, Block
+from capacity_tui.engine.choose.space.space import BLOCK, Block, Piece
 from capacity_tui.engine.estimate.assemble import Assembled
 from capacity_tui.engine.estimate.evidence_of import evidence_before, run_splits, with_numbers
 from capacity_tui.engine.estimate.resolve import ResolvedPlan
@@ -84,15 +85,15 @@ class ServingSpace:
         """Combinations that no rule excludes and whose settings go together."""
         return sum(part.count(held(self.layout(part), self.rules)) for part in self.settings.parts(self.grid))
 
-    def figures(self, most: int = BLOCK) -> Iterator[Block]:
-        """Yield every figure of the space, block by block; whoever stops asking stops the search.
+    def pieces(self, most: int = BLOCK) -> Iterator[Piece]:
+        """Yield the space piece by piece, each evaluated when it is called; whoever stops calling stops the search.
 
         Args:
             most: combinations of a block.
         """
         for part in self.settings.parts(self.grid):
             for block in part.blocks(most):
-                yield self.block(part.part(block))
+                yield partial(self.block, part.part(block))
 
     def block(self, grid: Grid) -> Block:
         """Return every figure of a part of the grid whose settings are alike."""

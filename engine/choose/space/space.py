@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
@@ -51,6 +51,9 @@ class Block:
         return self._with_ranges()
 
 
+Piece: TypeAlias = Callable[[], Block]
+
+
 class Space(Protocol):
     """Configurations of one plan on one kind of hardware that differ in numbers alone, and so are evaluated as arrays.
 
@@ -74,8 +77,8 @@ class Space(Protocol):
     def count(self) -> int:
         """Combinations that no rule excludes."""
 
-    def figures(self, most: int = BLOCK) -> Iterator[Block]:
-        """Yield every figure of the space, block by block; whoever stops asking stops the search.
+    def pieces(self, most: int = BLOCK) -> Iterator[Piece]:
+        """Yield the space piece by piece, each evaluated when it is called; whoever stops calling stops the search.
 
         Args:
             most: combinations of a block.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import prod
 
 import numpy as np
@@ -13,7 +14,7 @@ from capacity_tui.engine.choose.space.excluded import Excluded, excluded, held
 from capacity_tui.engine.choose.space.grid import Axis, Grid, Values
 from capacity_tui.engine.choose.space.layouts import LAYOUT_SIZES, sizes_over
 from capacity_tui.engine.choose.space.settings import Refused, Settings
-from capacity_tui.engine.choose.space.space import BLOCK, Block
+from capacity_tui.engine.choose.space.space import BLOCK, Block, Piece
 from capacity_tui.engine.estimate.assemble import Assembled, memory_estimate
 from capacity_tui.engine.estimate.derived import units_per_second
 from capacity_tui.engine.estimate.estimate import transformer_work
@@ -137,17 +138,17 @@ class TrainingSpace:
             units_per_second=units_per_second(work.units_per_step, seconds),
         )
 
-    def figures(self, most: int = BLOCK) -> Iterator[Block]:
-        """Yield every figure of the space, block by block; whoever stops asking stops the search.
+    def pieces(self, most: int = BLOCK) -> Iterator[Piece]:
+        """Yield the space piece by piece, each evaluated when it is called; whoever stops calling stops the search.
 
         Args:
             most: combinations of a block.
         """
         grid = self.grid.innermost(BY_DEPENDENCE)
         numbers = prod(len(axis.values) for axis in grid.axes if axis.path in NUMBERS)
-        return (self._figures(grid.part(block)) for block in grid.blocks(min(most, numbers * MOST_SETTINGS)))
+        return (partial(self._block, grid.part(block)) for block in grid.blocks(min(most, numbers * MOST_SETTINGS)))
 
-    def _figures(self, grid: Grid) -> Block:
+    def _block(self, grid: Grid) -> Block:
         run, plan = self.run(grid), self.resolved.plan
         work = transformer_work(run, plan)
         plain = Assembled(work, run.cluster, plan.pricing)

@@ -110,12 +110,13 @@ def _collectives(run: NetworkRun) -> Iterator[Collective]:
     if run.zero < 1:
         seconds = all_reduce_seconds(gradients, run.dp, 1.0, run.cluster)
         yield Collective("reduce gradients", "data_parallel", seconds, 1.0, overlap, per_step=True, bytes=gradients,
-                         beside="backward")  # fmt: skip
+                         beside="backward", group=run.dp)  # fmt: skip
         return
     across = all_reduce_seconds(gradients / run.shard, run.dp / run.shard, run.shard, run.cluster)
     reduce = all_gather_seconds(gradients, run.shard, 1.0, run.cluster)
     gather = all_gather_seconds(values, run.shard, 1.0, run.cluster)
     passes = 2.0 if run.zero >= 3 else 1.0
     yield Collective("reduce gradients", "data_parallel", reduce + across, 1.0, overlap, per_step=True, bytes=gradients,
-                         beside="backward")  # fmt: skip
-    yield Collective("gather parameters", "data_parallel", gather, passes, overlap, per_step=run.zero < 3, bytes=values)
+                         beside="backward", group=run.dp)  # fmt: skip
+    yield Collective("gather parameters", "data_parallel", gather, passes, overlap, per_step=run.zero < 3, bytes=values,
+                     group=run.shard)  # fmt: skip

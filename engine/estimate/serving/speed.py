@@ -116,7 +116,7 @@ def tensor_parallel_collective(run: ServingRun, rows: Number) -> Collective:
     is_direct = (run.tp <= node) & (payload <= LARGEST_DIRECT * MIB)
     each = np.where(is_direct, np.minimum(ring, direct), ring)
     count = np.where(run.tp > 1, 2.0 * run.shape.layers, 0.0)
-    return Collective("all-reduce of activations", "tensor_parallel", each, count, bytes=payload)
+    return Collective("all-reduce of activations", "tensor_parallel", each, count, bytes=payload, group=run.tp)
 
 
 def expert_parallel_collective(run: ServingRun, rows: Number) -> Collective:
@@ -124,7 +124,9 @@ def expert_parallel_collective(run: ServingRun, rows: Number) -> Collective:
     payload = rows / run.tp * run.shape.experts_active * run.shape.hidden * run.element_bytes
     each = all_to_all_seconds(payload, run.ep, run.etp, run.cluster)
     count = np.where(run.ep > 1, 2.0 * run.counts.moe_layers, 0.0)
-    return Collective("all-to-all of tokens", "expert_parallel", each, count, bytes=payload)
+    return Collective(
+        "all-to-all of tokens", "expert_parallel", each, count, bytes=payload, group=run.ep, stride=run.etp
+    )
 
 
 def _collectives(run: ServingRun, rows: Number) -> Iterator[Collective]:

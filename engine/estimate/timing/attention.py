@@ -10,9 +10,10 @@ from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.counts import counted
 from capacity_tui.engine.catalog.rows.attention import OTHER, AttentionKernel
 from capacity_tui.engine.catalog.rows.software import Framework
+from capacity_tui.engine.cluster.catalogue_devices import device_setting
 from capacity_tui.engine.cluster.cluster import Device
 from capacity_tui.engine.estimate.equation import equation
-from capacity_tui.engine.machine.generations import Setting, find_generation
+from capacity_tui.engine.machine.generations import Setting
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan.names import FASTEST, UNNAMED
 
@@ -117,7 +118,7 @@ def attention_kernel(wanted: str, device: Device, software: Framework | None, ca
         catalog: its rows.
     """
     table, row = catalog.attention_kernels, device.efficiency.row
-    setting = attention_setting(device, catalog)
+    setting = device_setting(SETTING, device, catalog)
     named = table.get(wanted)
     if named is not None and named.runs_on(row) and (setting is None or setting.value != STORED or not named.fused):
         return named
@@ -134,18 +135,10 @@ def fastest_kernel(device: Device, catalog: Catalog) -> AttentionKernel:
     return next(kernel for kernel in catalog.attention_kernels.values() if kernel.fused and kernel.runs_on(row))
 
 
-def attention_setting(device: Device, catalog: Catalog) -> Setting | None:
-    """Return the attention kernels that suit a device's generation, with the reason; None where nothing is known."""
-    row = catalog.accelerators.get(device.id)
-    generation = None if row is None else find_generation(row.vendor, row.name, row.compute_capability)
-    found = () if generation is None else generation.settings
-    return next((setting for setting in found if setting.name == SETTING), None)
-
-
 def attention_in_place_of(wanted: str, device: Device, catalog: Catalog) -> Setting | None:
     """Return what runs in place of a kernel that a device has not, with the reason; None where a plan's choice runs."""
     runs = attention_kernel(wanted, device, None, catalog)
-    setting = attention_setting(device, catalog)
+    setting = device_setting(SETTING, device, catalog)
     if wanted == FASTEST:
         return setting if setting is not None and setting.value != FASTEST else None
     if runs.id == wanted:

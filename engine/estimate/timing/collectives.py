@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import reduce
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -154,18 +155,67 @@ def _crossings(
     yield outermost, inside, group
 
 
+class _Crossing(NamedTuple):
+    """One level that a group may cross.
+
+    Attributes:
+        level: the level.
+        inside: members in a unit of the level inside it.
+        members: members in one of its own.
+        before: bus bandwidth inside it, B/s.
+        after: the same with it, B/s.
+    """
+
+    level: Level
+    inside: Number
+    members: Number
+    before: Number
+    after: Number
+
+
+def pacing_level(group: float, stride: float, cluster: Cluster) -> Level | None:
+    """Return the level whose link sets the pace of a group's rings; None for a group of one.
+
+    Args:
+        group: members.
+        stride: ranks between neighbours in the group.
+        cluster: the levels.
+    """
+    if group <= 1:
+        return None
+    within = members_in_node(group, stride, cluster.direct_devices)
+    crossed = tuple(_crossings(group, stride, within, cluster))
+    pacing = cluster.levels[0]
+    for crossing in _ring_bandwidths(group, stride, crossed, cluster):
+        # Where a unit inside holds one member alone, its own link carries nothing.
+        if crossing.members > crossing.inside and (crossing.inside <= 1 or crossing.after < crossing.before):
+            pacing = crossing.level
+    return pacing
+
+
 def _ring_bandwidth(
     group: Number, stride: Number, crossed: Sequence[tuple[Level, Number, Number]], cluster: Cluster
 ) -> Number:
     """Bus bandwidth of a group's rings, B/s: that of the slowest level they cross."""
+    *_, last = _ring_bandwidths(group, stride, crossed, cluster)
+    return last.after
+
+
+def _ring_bandwidths(
+    group: Number, stride: Number, crossed: Sequence[tuple[Level, Number, Number]], cluster: Cluster
+) -> Iterator[_Crossing]:
+    """Yield what each level around the innermost leaves of the bandwidth inside it."""
     efficiency = cluster.device.efficiency
     bandwidth: Number = cluster.levels[0].bandwidth * efficiency.collective_share
     for below, level in pairwise(cluster.direct):
         inside, members = (members_in_node(group, stride, each.devices) for each in (below, level))
-        bandwidth = bus_bandwidth(members, inside, bandwidth, level.bandwidth * efficiency.collective_share)
+        before = bandwidth
+        bandwidth = bus_bandwidth(members, inside, before, level.bandwidth * efficiency.collective_share)
+        yield _Crossing(level, inside, members, before, bandwidth)
     for level, inside, members in crossed:
-        bandwidth = bus_bandwidth(members, inside, bandwidth, level.bandwidth * efficiency.network_share)
-    return bandwidth
+        before = bandwidth
+        bandwidth = bus_bandwidth(members, inside, before, level.reached(efficiency.network_share))
+        yield _Crossing(level, inside, members, before, bandwidth)
 
 
 def _latency(within: Number, steps: Sequence[tuple[Level, Number]], cluster: Cluster) -> Number:
@@ -210,7 +260,7 @@ def all_to_all_seconds(
         sent.append(payload * (members - 1.0) / members / (level.bandwidth * efficiency.collective_share))
     for level, inside, _ in crossed:
         share = crossing_share(group / inside, copies)
-        sent.append(payload * share / (level.bandwidth * efficiency.network_share))
+        sent.append(payload * share / level.reached(efficiency.network_share))
     return where(group > 1, _latency(within, steps, cluster) + reduce(np.maximum, sent), 0.0)
 
 
@@ -222,6 +272,6 @@ def point_to_point_seconds(payload: Number, stride: Number, cluster: Cluster) ->
     for below, level in pairwise(cluster.levels):
         crosses = stride >= below.devices
         share = efficiency.collective_share if level.is_direct else efficiency.network_share
-        bandwidth = where(crosses, level.bandwidth * share, bandwidth)
+        bandwidth = where(crosses, level.reached(share), bandwidth)
         hop = where(crosses, efficiency.collective_hop_seconds if level.is_direct else level.hop_seconds, hop)
     return hop + payload / bandwidth

@@ -128,7 +128,8 @@ def _tensor_parallel(run: TransformerRun) -> Iterator[Collective]:
     # Pieces of a product hide behind its other pieces where the sequence is split and the fast link holds the group.
     inside = where(run.tp <= run.cluster.direct_devices, run.sequence_parallel, 0.0)
     overlap = run.software.tp_overlap * inside
-    yield Collective("all-reduce of activations", "tensor_parallel", seconds, count, overlap, bytes=payload)
+    yield Collective("all-reduce of activations", "tensor_parallel", seconds, count, overlap, bytes=payload,
+                     group=run.tp)  # fmt: skip
 
 
 def _expert_parallel(run: TransformerRun) -> Iterator[Collective]:
@@ -141,7 +142,7 @@ def _expert_parallel(run: TransformerRun) -> Iterator[Collective]:
     again = run.recompute.full_layers + (1.0 - run.recompute.full_layers) * run.recompute.mlp
     count = run.layers_per_stage * run.moe_share * (EXPERT_EXCHANGES + 2.0 * again)
     yield Collective("all-to-all of tokens", "expert_parallel", seconds, count, run.software.ep_overlap,
-                     bytes=payload)  # fmt: skip
+                     bytes=payload, group=run.ep, stride=run.etp)  # fmt: skip
 
 
 def _pipeline(run: TransformerRun) -> Iterator[Collective]:
@@ -152,7 +153,7 @@ def _pipeline(run: TransformerRun) -> Iterator[Collective]:
     stride = run.tp * run.cp * run.dp
     seconds = where(run.pp > 1, point_to_point_seconds(payload, stride, run.cluster), 0.0)
     yield Collective("activations between stages", "pipeline_bubble", seconds, 2.0 * run.interleave,
-                     run.software.pipeline_overlap, bytes=payload)  # fmt: skip
+                     run.software.pipeline_overlap, bytes=payload, group=run.pp, stride=stride)  # fmt: skip
 
 
 @equation("seconds = stall · interleave · min(2 · (stages - 1), 4)", unit="s",
@@ -206,11 +207,11 @@ def _reduction(
     backward = sharded_backward_seconds(full, gather, gradients, reduce)
     reduced = reduction_seconds(none, all_reduced, states, reduce, across)
     yield Collective(f"gather sharded parameters{suffix}", "data_parallel", full * gather, 1.0, overlap,
-                     bytes=values, beside="forward")  # fmt: skip
+                     bytes=values, beside="forward", group=shard, stride=stride)  # fmt: skip
     yield Collective(f"gather and reduce in the backward pass{suffix}", "data_parallel", backward, 1.0, overlap,
-                     bytes=values, beside="backward")  # fmt: skip
+                     bytes=values, beside="backward", group=shard, stride=stride)  # fmt: skip
     yield Collective(f"reduce gradients{suffix}", "data_parallel", reduced, 1.0, overlap, per_step=True,
-                     bytes=gradient, beside="backward")  # fmt: skip
+                     bytes=gradient, beside="backward", group=ranks, stride=stride)  # fmt: skip
     yield Collective(f"gather updated parameters{suffix}", "data_parallel", (states + gradients) * updated, 1.0,
                      overlap * run.software.prefetches_parameters, per_step=True, bytes=values,
-                     beside="forward")  # fmt: skip
+                     beside="forward", group=shard, stride=stride)  # fmt: skip

@@ -90,7 +90,7 @@ def _keys_and_values(run: TransformerRun, again: Number) -> Iterator[Collective]
         travelling = np.maximum(times * seconds, np.finfo(float).tiny)
         hidden = hidden_by_pieces(run.software.context_overlap, operator_seconds(kernel), run.ring, travelling)
         yield Collective(name, "context_parallel", times * seconds, layers * count, hidden, bytes=times * payload,
-                         beside=beside)  # fmt: skip
+                         beside=beside, group=run.cp, stride=run.tp)  # fmt: skip
 
 
 def _swaps(run: TransformerRun, again: Number) -> Iterator[Collective]:
@@ -100,7 +100,8 @@ def _swaps(run: TransformerRun, again: Number) -> Iterator[Collective]:
     payloads = (each * run.query_width, each * run.value_width, run.tokens * _cache_bytes(run) * copies)
     seconds = sum((all_to_all_seconds(payload, run.cp, run.tp, run.cluster) for payload in payloads), start=0.0)
     count = run.layers_per_stage * run.context_swap * (2.0 + again)
-    yield Collective("all-to-all of tokens for heads", "context_parallel", seconds, count, bytes=sum(payloads))
+    yield Collective("all-to-all of tokens for heads", "context_parallel", seconds, count, bytes=sum(payloads),
+                     group=run.cp, stride=run.tp)  # fmt: skip
 
 
 def exchange_memory(run: TransformerRun) -> Number:

@@ -80,7 +80,7 @@ def optimizer_collectives(run: TransformerRun) -> Iterator[Collective]:
             seconds = all_to_all_seconds(payload, shared.ranks, 1.0, run.cluster)
             trips = where(run.newton_schulz_steps > 0, 2.0, 0.0)
             yield Collective("matrices made whole for Newton-Schulz", "data_parallel", seconds, trips, per_step=True,
-                             bytes=payload)  # fmt: skip
+                             bytes=payload, group=shared.ranks)  # fmt: skip
 
 
 def _shared(run: TransformerRun) -> Iterator[Shared]:

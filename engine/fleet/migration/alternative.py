@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from capacity_tui.engine.notebook import ShownInNotebooks
 from capacity_tui.engine.uncertainty.intervals import Interval
 
 Degree: TypeAlias = Literal["low", "medium", "high"]
@@ -153,7 +154,7 @@ class Recommendation:
 
 
 @dataclass(frozen=True, slots=True)
-class Migration:
+class Migration(ShownInNotebooks):
     """What moving a job would bring, or has turned out to bring so far.
 
     Attributes:

@@ -220,7 +220,8 @@ class Job:
         for _, prepared in spaces_of(question, self._catalog, self._machine).all():
             if not isinstance(prepared, Prepared):
                 continue
-            for block in prepared.space.figures():
+            for piece in prepared.space.pieces():
+                block = piece()
                 value = block.value(RESERVED)
                 if value is None:
                     continue

@@ -127,9 +127,12 @@ def _staying(
         yield f"{told}, less than the {least:g} % from where on moving is worth it: it is already well-optimized"
     elif mean(best.saving_percent.low) <= 0:
         yield f"{told}, but within the range of the estimate it may as well cost more"
+    elif best.move_usd is None:
+        unknown = next((part for part in best.move if part.usd is None), None)
+        yield f"{told}, but what moving costs is not known{f': {unknown.detail}' if unknown else ''}"
     else:
         soon = assumed("longest_break_even_months") * question.hours
-        yield f"{told}, but moving costs {money(best.move_usd or 0.0)}: more than {soon:.0f} hours of running save"
+        yield f"{told}, but moving costs {money(best.move_usd)}: more than {soon:.0f} hours of running save"
 
 
 def _order_of_first(each: Alternative) -> tuple[bool, bool, float, float]:

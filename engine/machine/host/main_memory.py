@@ -16,10 +16,10 @@ def probe_memory(host: Host) -> Memory:
         return _macos_memory(host)
     host_total = meminfo(host, "MemTotal")
     host_available = meminfo(host, "MemAvailable").or_else(meminfo(host, "MemFree"))
-    limit = cgroup.memory_limit(host)
+    limit, held = cgroup.memory_limit(host), _held(host_total, host_available)
     if limit.value is None or (host_total.value is not None and limit.value >= host_total.value):
-        return Memory(host_total, host_available, limit, host_total)
-    return Memory(limit, _within(limit.value, host_available, cgroup.memory_used(host)), limit, host_total)
+        return Memory(host_total, host_available, limit, host_total, held)
+    return Memory(limit, _within(limit.value, host_available, cgroup.memory_used(host)), limit, host_total, held)
 
 
 def shared_memory(memory: Memory) -> tuple[Fact[int], Fact[int], Fact[int]]:
@@ -29,6 +29,12 @@ def shared_memory(memory: Memory) -> tuple[Fact[int], Fact[int], Fact[int]]:
         return memory.total_bytes, available, available
     left = available.value
     return memory.total_bytes, available, memory.total_bytes.map(lambda total: total - left)
+
+
+def _held(total: Fact[int], available: Fact[int]) -> Fact[int]:
+    """Return what is not there for a new program."""
+    left = available.value
+    return missing(available.source, available.reason) if left is None else total.map(lambda size: size - left)
 
 
 def _within(limit: int, available: Fact[int], used: Fact[int]) -> Fact[int]:
@@ -58,7 +64,8 @@ def _macos_memory(host: Host) -> Memory:
     statistics = host.command("vm_stat")
     available = missing(statistics.source, statistics.reason or "no page counts")
     limit = missing("macOS", "macOS sets no memory limits on groups of processes")
-    return Memory(total, _free_pages(statistics.value) if statistics.value else available, limit, total)
+    free = _free_pages(statistics.value) if statistics.value else available
+    return Memory(total, free, limit, total, _held(total, free))
 
 
 def _free_pages(text: str) -> Fact[int]:

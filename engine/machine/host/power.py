@@ -1,4 +1,4 @@
-"""Battery and mains; what the processor's package may draw, and its temperature."""
+"""Battery and mains; what the processor's package may draw, its temperature, and whether heat held it back."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from capacity_tui.engine.machine.machine import Power
 
 SUPPLIES = "/sys/class/power_supply"
 POWERCAP = "/sys/class/powercap"
+CPUS = "/sys/devices/system/cpu"
 MONITORS = "/sys/class/hwmon"
 PACKAGE_MONITORS = ("coretemp", "k10temp", "zenpower", "cpu_thermal", "scpi_sensors")  # kernel drivers of CPU sensors
 
@@ -21,7 +22,7 @@ def probe_power(host: Host) -> Power:
     supplies = {name: host.text(f"{SUPPLIES}/{name}/type").value for name in host.names(SUPPLIES)}
     batteries = [name for name, kind in supplies.items() if kind == "Battery" and _powers_system(host, name)]
     mains = [name for name, kind in supplies.items() if kind in ("Mains", "USB")]
-    package = _package_limit(host), _package_temperature(host)
+    package = _package_limit(host), _package_temperature(host), _package_throttles(host)
     if not batteries:
         none = missing(SUPPLIES, "no battery")
         return Power(none, none, assumed(True, "no battery, so it must be on mains"), *package)
@@ -77,11 +78,20 @@ def _package_temperature(host: Host) -> Fact[float]:
     return detected(max(known) / 1000, f"{MONITORS}/*/temp1_input")
 
 
+def _package_throttles(host: Host) -> Fact[int]:
+    """Return how often heat has held a package's clock down since the system started; the kernel counts on Intel's."""
+    names = [name for name in host.names(CPUS) if re.fullmatch(r"cpu\d+", name)]
+    counts = [host.integer(f"{CPUS}/{name}/thermal_throttle/package_throttle_count") for name in names]
+    known = [fact.value for fact in counts if fact.value is not None]
+    source = f"{CPUS}/cpu*/thermal_throttle/package_throttle_count"
+    return detected(max(known), source) if known else missing(source, "the kernel counts no heat of this processor")
+
+
 def _macos_power(host: Host) -> Power:
     report = host.command("pmset", "-g", "batt")
     unread = missing(report.source, report.reason or "macOS does not tell")
     if report.value is None:
-        return Power(unread, unread, unread, unread, unread)
+        return Power(unread, unread, unread, unread, unread, unread)
     charge = re.search(r"(\d+)%", report.value)
     battery = detected(float(charge[1]), report.source) if charge else missing(report.source, "no battery")
-    return Power(battery, unread, report.map(lambda text: "AC Power" in text), unread, unread)
+    return Power(battery, unread, report.map(lambda text: "AC Power" in text), unread, unread, unread)

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from capacity_tui.engine.machine.facts import Fact, detected, missing
+from collections.abc import Mapping
+from functools import lru_cache
+from importlib.resources import files
+
+from capacity_tui.engine.catalog.parsed import parse_shipped
+from capacity_tui.engine.machine.facts import Fact, assumed, detected, missing
 from capacity_tui.engine.machine.host.disk import device_kind
 from capacity_tui.engine.machine.host.main_memory import meminfo
 from capacity_tui.engine.machine.host_files import Host
 from capacity_tui.engine.machine.machine import Swap, SwapKind
+from capacity_tui.engine.units import GIGA
 
+RATES = "storage_tiers.yaml"
 SWAPS = "/proc/swaps"
 SLOWEST_FIRST: tuple[SwapKind, ...] = ("HDD", "file", "SSD", "NVMe", "compressed memory")
 
@@ -17,8 +24,29 @@ def probe_swap(host: Host) -> Swap:
     if host.system == "Darwin":
         usage = host.command("sysctl", "-n", "vm.swapusage")
         total, free = _macos_swap(usage, "total"), _macos_swap(usage, "free")
-        return Swap(total, free, detected("file", "macOS swaps to files on its system disk"))
-    return Swap(meminfo(host, "SwapTotal"), meminfo(host, "SwapFree"), _kind(host))
+        kind: Fact[SwapKind] = detected("file", "macOS swaps to files on its system disk")
+        return Swap(total, free, kind, _bandwidth(kind))
+    kind = _kind(host)
+    return Swap(meminfo(host, "SwapTotal"), meminfo(host, "SwapFree"), kind, _bandwidth(kind))
+
+
+def _bandwidth(kind: Fact[SwapKind]) -> Fact[float]:
+    """Return what such a disk usually reads in any order, as pages come back."""
+    if kind.value is None:
+        return missing(kind.source, kind.reason)
+    rate = _usual_rates().get(kind.value)
+    if rate is None:
+        return missing(f"profiles/{RATES}", f"no usual rate of {kind.value}")
+    return assumed(rate, f"what {kind.value} disks usually reads in any order (profiles/{RATES})")
+
+
+@lru_cache(maxsize=1)
+def _usual_rates() -> Mapping[str, float]:
+    """Return bytes a second by kind of disk."""
+    rows: Mapping[str, Mapping[str, object]] = parse_shipped(files("capacity_tui.profiles") / RATES)
+    return {
+        str(row["disk_kind"]): float(str(row["any_order_gbs"])) * GIGA for row in rows.values() if "disk_kind" in row
+    }
 
 
 def _kind(host: Host) -> Fact[SwapKind]:

@@ -85,6 +85,9 @@ class Vendor:
         processor: describes the processor of its machines where the kernel has no files for that.
         packages: Python packages that reach its devices, named in reports where they are installed.
         torch_backend: what PyTorch calls its devices.
+        asked: commands that its probe runs, for recordings of machines that the program does not run on.
+        read: files that it reads, or whose names it looks for, as patterns of a shell, for the same.
+        folders: where those commands lie besides the search path.
     """
 
     id: str
@@ -95,3 +98,6 @@ class Vendor:
     processor: Callable[[Host], Cpu] | None = None
     packages: tuple[str, ...] = ()
     torch_backend: str = ""
+    asked: tuple[tuple[str, ...], ...] = ()
+    read: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()

@@ -1,1 +1,1 @@
-"""Networks of layers: perceptrons and convolutional networks."""
+"""Networks of layers: perceptrons, convolutional and recurrent networks."""

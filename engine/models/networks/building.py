@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from capacity_tui.engine.models.networks.layers import Layer, LayerList, Moves, Shape
+from capacity_tui.engine.models.networks.recurrent import Cell
 
 # Kernels that a compiler writes into one with what stands before them; a product is a library's kernel of its own.
 _FUSED_BEHIND = frozenset({"norm", "activation", "add", "copy"})
@@ -128,6 +129,37 @@ class LayerBuilder:
             self._keep_more(2 * scores)
             moves = Moves(6 * scores, 8 * scores, 6 * scores, (4 * scores, 6 * scores, 4 * scores))
             self._list(Layer("attention scores", "norm", after, moves=moves))
+
+    def recurrent(self, name: str, cell: Cell, out: int) -> None:
+        """Add a recurrent layer over the positions as time steps.
+
+        The inputs of all steps are multiplied in one product; each step then multiplies the state before it and
+        computes its gates, one after another. There are two biases a gate, as in torch.nn.LSTM. Backpropagation
+        through time needs the gates and states of every step (Werbos 1990).
+        """
+        before, gates, state = self.shape, cell.gates * out, Shape(out)
+        self._keep()
+        self._list(Layer(
+            f"{name}, inputs of all steps", "product", replace(before, channels=gates),
+            gates * before.channels + gates, before.elements, before.positions, gates, before.channels,
+        ))  # fmt: skip
+        read, states, written = 2 * gates + (cell.states - 1) * out, cell.states * out, (cell.kept + 1) * out
+        trained, alone = read + written, read + states
+        moves = Moves(trained, trained, alone, (trained, trained, alone))
+        for step in range(before.positions):
+            weights = 0 if step else gates * out + gates
+            self._list(Layer(f"{name}, state of a step", "product", Shape(gates), weights, out, 1, gates, out))
+            self._list(Layer(f"{name}, gates of a step", "activation", state, moves=moves))
+        self._keep_more(before.positions * cell.kept * out)
+        self._made += 1
+        self.tensor, self.shape = self._made, replace(before, channels=out)
+        self._keep()
+
+    def last_position(self) -> None:
+        """Copy the last position alone."""
+        channels = self.shape.channels
+        moves = Moves(2 * channels, 2 * channels, 2 * channels, (2 * channels,) * 3)
+        self._add(Layer("last position", "copy", Shape(channels), moves=moves))
 
     def norm(self, kind: str, *, channels: int = 0, trained: bool = True) -> None:
         """Add a normalization with scale and shift for each channel; it keeps its input.

@@ -14,6 +14,7 @@ from capacity_tui.engine.models.networks.blocks import BLOCKS, Block, Entries, r
 from capacity_tui.engine.models.networks.building import LayerBuilder
 from capacity_tui.engine.models.networks.detection_blocks import DETECTION_BLOCKS
 from capacity_tui.engine.models.networks.layers import LayerList, Shape
+from capacity_tui.engine.models.networks.recurrent import CELLS
 
 # Stands for the number of classes wherever a size is asked for; ``4 classes`` for four times as many.
 CLASSES = "classes"
@@ -53,6 +54,8 @@ class _Reader:
             "project": self._projection,
             "condition": self._condition,
             "attention": self._attention,
+            "recurrent": self._recurrent,
+            "last_position": builder.last_position,
             "norm": self._norm,
             "activation": self._activation,
             "gated_activation": self._gated_activation,
@@ -134,6 +137,12 @@ class _Reader:
 
     def _attention(self, heads: int, window: int = 0, context: int = 0, fused: bool = True) -> None:
         self.builder.attention(heads, window=window, context=context, fused=fused)
+
+    def _recurrent(self, kind: str, width: int) -> None:
+        """A recurrent layer over the rows of the input as time steps."""
+        if kind not in CELLS:
+            raise PlanError("no recurrent layer is called", repr(kind)[:60], f"known: {', '.join(CELLS)}")
+        self.builder.recurrent(kind, CELLS[kind], width)
 
     def _norm(self, out: str = "batch", channels: int = 0, trained: bool = True) -> None:
         if out == "fixed":

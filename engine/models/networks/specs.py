@@ -12,12 +12,15 @@ from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.models.networks.layers import LayerList, Shape
 from capacity_tui.engine.models.networks.reading import build_network
+from capacity_tui.engine.models.networks.recurrent import CELLS
 from capacity_tui.engine.models.spec import LARGEST_SIZE, Size, Spec
 from capacity_tui.engine.schema.field_meta import Knob
 
 # Deeper lists than this belong into a file of networks.
 MOST_LAYERS = 1000
 LARGEST_IMAGE = 16384
+MOST_STEPS = 4096
+MOST_RECURRENT_LAYERS = 16
 
 ImageSide = Annotated[int, Field(ge=1, le=LARGEST_IMAGE)]
 Activation = Literal["relu", "gelu", "silu", "tanh", "sigmoid"]
@@ -118,6 +121,46 @@ class ConvolutionalNetwork(NetworkSpec):
         return _placed([*layers, {"linear": self.num_classes}], source, self.num_classes)
 
 
+class RecurrentNetwork(NetworkSpec):
+    """Recurrent layers over a sequence, and a linear layer on the state after its last time step."""
+
+    complexity = "O(steps · gates · state · (inputs + state)) a layer, one step after another"
+    best_use = "short sequences and streams, where a state that stays small matters more than parallel training"
+    other_names: ClassVar[Mapping[str, str]] = {
+        "input_size": "d_in",
+        "hidden_size": "state",
+        "hidden": "state",
+        "num_layers": "depth",
+        "seq_len": "steps",
+        "num_classes": "d_out",
+        "classes": "d_out",
+    }
+
+    d_in: Annotated[
+        Size, Knob("Inputs", "power-of-two", "model", "", 1, LARGEST_SIZE, help="features of a time step")
+    ] = 256
+    state: Annotated[
+        Size, Knob("Hidden state", "power-of-two", "model", "", 1, LARGEST_SIZE, help="width of each layer's state")
+    ] = 512
+    depth: Annotated[
+        Annotated[int, Field(ge=1, le=MOST_RECURRENT_LAYERS)],
+        Knob("Depth", "integer", "model", "", 1, MOST_RECURRENT_LAYERS, help="recurrent layers on top of each other"),
+    ] = 2
+    steps: Annotated[
+        Annotated[int, Field(ge=1, le=MOST_STEPS)],
+        Knob("Time steps", "power-of-two", "model", "", 1, MOST_STEPS, help="of a sequence, which is one sample"),
+    ] = 128
+    d_out: Annotated[Size, Knob("Outputs", "power-of-two", "model", "", 1, LARGEST_SIZE, help="of a sequence")] = 10
+
+    def network(self, catalog: Catalog, family: str, *, trains: bool = True) -> LayerList:
+        """Return the recurrent layers and the linear layer behind the last step."""
+        del catalog, trains
+        layers: list[object] = [{"recurrent": {"kind": family, "width": self.state}}] * self.depth
+        return build_network(
+            [*layers, "last_position", {"linear": self.d_out}], Shape(self.d_in, self.steps), self.d_out
+        )
+
+
 class CatalogueNetwork(NetworkSpec):
     """A network whose layers a file of the catalogue lists."""
 
@@ -145,7 +188,11 @@ class CatalogueNetwork(NetworkSpec):
         return _placed(row.layers, source, classes, trains=trains)
 
 
-SPECS: Mapping[str, type[NetworkSpec]] = {"mlp": Perceptron, "simple_cnn": ConvolutionalNetwork}
+SPECS: Mapping[str, type[NetworkSpec]] = {
+    "mlp": Perceptron,
+    "simple_cnn": ConvolutionalNetwork,
+    **dict.fromkeys(CELLS, RecurrentNetwork),
+}
 
 
 def network_spec_type(family: str) -> type[NetworkSpec]:

@@ -13,7 +13,7 @@ from capacity_tui.engine.models.plugins import load_plugins
 Path: TypeAlias = tuple[str, ...]
 
 _OPTIMIZER: Path = ("training", "optimizer")
-_MOVES: Mapping[Path, Path] = {
+OLDER_KEYS: Mapping[Path, Path] = {
     ("model", "optimization"): _OPTIMIZER,
     ("model", "learning_rate"): ("training", "learning_rate"),
     ("hardware", "parallel_devices"): ("hardware", "devices"),
@@ -91,8 +91,8 @@ def present_setting(data: Mapping[str, object], path: Path, value: object) -> tu
 def _moves(data: dict[str, object]) -> dict[Path, Path]:
     model = data.get("model")
     if isinstance(model, dict) and (is_classical(model.get("name")) or _is_plugin(model)):
-        return dict(_MOVES)
-    return {**_MOVES, **(_INFERENCE_MOVES if data.get("task") == "infer" else _TRAINING_MOVES)}
+        return dict(OLDER_KEYS)
+    return {**OLDER_KEYS, **(_INFERENCE_MOVES if data.get("task") == "infer" else _TRAINING_MOVES)}
 
 
 def _is_plugin(model: Mapping[str, object]) -> bool:

@@ -109,10 +109,20 @@ def locate_plan(name: str) -> Path | str:
     if name in saved:
         return saved[name]
     if "/" in name or name.endswith(_PLAN_SUFFIXES):
-        raise reading_error(FileNotFoundError(2, "No such file or directory"), Path(name))
+        raise _missing_file(Path(name))
     close = nearest(name, (*example_names(), *saved), 1)
     hint = f"did you mean {close[0]}?" if close else "`capacity-tui examples` lists plans that come with the program"
     raise PlanError("no file, example or saved plan is called that", hint=hint, place=Place(name))
+
+
+def _missing_file(path: Path) -> CapacityError:
+    """Return what to say of a file that is not there; examples are there by name, and can be written to a folder."""
+    error = reading_error(FileNotFoundError(2, "No such file or directory"), path)
+    if path.stem not in example_names():
+        return error
+    folder = f" {path.parent}" if str(path.parent) != "." else " ."
+    hint = f"the example is called {path.stem}, without a path; `capacity-tui examples --write{folder}` writes its file"
+    return type(error)(error.title, error.detail, hint, error.place)
 
 
 def _read_file(path: Path) -> PlanSource:

@@ -152,7 +152,7 @@ def _several(name: str, count: int, catalog: Catalog) -> Meaning | None:
 
 def _found(name: str, catalog: Catalog) -> Row | None:
     """Return the row of a name, its plural too; None where there is none."""
-    tables: tuple[Table[Any], ...] = (catalog.accelerators, catalog.processors, catalog.instances)
+    tables: tuple[Table[Any], ...] = (catalog.accelerators, catalog.processors, catalog.instances, catalog.clusters)
     for tried in (name, name[:-1] if name.endswith(("s", "S")) else ""):
         for table in tables if key_of(tried) else ():
             row_id = table.find_id(tried)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
@@ -22,6 +23,9 @@ from capacity_tui.engine.schema.field_types import (
 MOST_WORKERS = 1024
 MOST_PHASES = 16
 MOST_GBS = 1e6
+_of_data = partial(
+    Knob, group="data", automatic=True, families=NEURAL, tasks=TRAINED, keeps_result=True, chosen_last=True
+)
 # What shares of phases may add up to beside one, for those that are typed with two digits.
 SHARES_ROUNDED = 0.011
 
@@ -39,154 +43,76 @@ class DataSection(Section):
 
     format: Annotated[
         str,
-        Knob(
-            "Data format",
-            "choice",
-            "data",
-            rows="data format",
-            automatic=True,
-            families=NEURAL,
-            tasks=TRAINED,
-            role="surroundings",
-            keeps_result=True,
-            chosen_last=True,
-        ),
+        _of_data("Data format", "choice", rows="data format", role="surroundings"),
     ] = AUTO
     source: Annotated[
         Literal["auto", "local", "network", "bucket", "streaming"],
-        Knob(
-            "Data source",
-            "choice",
-            "data",
-            choices=("local", "network", "bucket", "streaming"),
-            automatic=True,
-            families=NEURAL,
-            tasks=TRAINED,
-            role="surroundings",
-            keeps_result=True,
-            chosen_last=True,
-        ),
+        _of_data("Data source", "choice", choices=("local", "network", "bucket", "streaming"), role="surroundings"),
     ] = "local"
     read_gbs: Annotated[
         Annotated[float, Field(gt=0, le=MOST_GBS)] | None,
-        Knob(
+        _of_data(
             "Read rate",
             "number",
-            "data",
-            "GB/s",
-            0.01,
-            MOST_GBS,
-            0.1,
-            families=NEURAL,
-            tasks=TRAINED,
+            unit="GB/s",
+            minimum=0.01,
+            maximum=MOST_GBS,
+            step=0.1,
             role="surroundings",
-            keeps_result=True,
+            automatic=False,
+            chosen_last=False,
         ),
     ] = None
     unique_tokens: Annotated[
         Amount | None,
-        Knob(
+        _of_data(
             "Unique tokens",
             "number",
-            "data",
-            "tok",
-            1e6,
-            1e15,
-            1e9,
+            unit="tok",
+            minimum=1e6,
+            maximum=1e15,
+            step=1e9,
             families=("transformer",),
-            tasks=TRAINED,
             role="surroundings",
             needs=("stated data",),
-            keeps_result=True,
+            automatic=False,
+            chosen_last=False,
         ),
     ] = None
     cache: Annotated[
         Literal["auto", "ram", "nvme", "disk", "none"],
-        Knob(
-            "Data cache",
-            "choice",
-            "data",
-            choices=("ram", "nvme", "disk", "none"),
-            automatic=True,
-            families=NEURAL,
-            tasks=TRAINED,
-            role="surroundings",
-            needs=("stated data",),
-            keeps_result=True,
-            chosen_last=True,
+        _of_data(
+            "Data cache", "choice", choices=("ram", "nvme", "disk", "none"), role="surroundings", needs=("stated data",)
         ),
     ] = AUTO
     workers: Annotated[
         Annotated[WholeNumber, Field(le=MOST_WORKERS)] | Literal["auto"],
-        Knob(
-            "Loader workers",
-            "integer",
-            "data",
-            "",
-            0,
-            MOST_WORKERS,
-            1,
-            automatic=True,
-            families=NEURAL,
-            tasks=TRAINED,
-            role="surroundings",
-            needs=("stated data",),
-            keeps_result=True,
-            chosen_last=True,
+        _of_data(
+            "Loader workers", "integer", minimum=0, maximum=MOST_WORKERS, role="surroundings", needs=("stated data",)
         ),
     ] = AUTO
     prefetch: Annotated[
         Annotated[WholeNumber, Field(le=MOST_WORKERS)] | Literal["auto"],
-        Knob(
-            "Prefetched",
-            "integer",
-            "data",
-            "batches",
-            0,
-            MOST_WORKERS,
-            1,
-            automatic=True,
-            families=NEURAL,
-            tasks=TRAINED,
-            role="running",
-            needs=("loader",),
-            keeps_result=True,
-            chosen_last=True,
+        _of_data(
+            "Prefetched", "integer", unit="batches", minimum=0, maximum=MOST_WORKERS, role="running", needs=("loader",)
         ),
     ] = AUTO
     shuffle_buffer: Annotated[
         AutoWholeNumber,
-        Knob(
+        _of_data(
             "Shuffle buffer",
             "integer",
-            "data",
-            "samples",
-            0,
-            LARGEST_WHOLE,
-            1000,
-            automatic=True,
-            families=NEURAL,
-            tasks=TRAINED,
+            unit="samples",
+            minimum=0,
+            maximum=LARGEST_WHOLE,
+            step=1000,
             role="running",
             needs=("loader",),
-            keeps_result=True,
-            chosen_last=True,
         ),
     ] = AUTO
     phases: Annotated[
         Annotated[tuple[DataPhase, ...], Field(max_length=MOST_PHASES)] | Literal["auto"],
-        Knob(
-            "Data phases",
-            "table",
-            "data",
-            automatic=True,
-            families=("transformer",),
-            tasks=TRAINED,
-            role="running",
-            needs=("loader",),
-            keeps_result=True,
-            chosen_last=True,
-        ),
+        _of_data("Data phases", "table", families=("transformer",), role="running", needs=("loader",)),
     ] = ()
 
     @property

@@ -5,6 +5,7 @@ No estimate depends on it. What is ``auto`` takes the values of the mode that fi
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Literal, TypeAlias, get_args
 
 from pydantic import Field
@@ -26,6 +27,8 @@ MemoryRemedy: TypeAlias = Literal["micro_batch", "checkpointing", "precision", "
 """What is done after a run ended out of memory."""
 MEMORY_REMEDIES: tuple[MemoryRemedy, ...] = get_args(MemoryRemedy)
 MOST_RESTARTS = 1000
+_watched = partial(Knob, group="watch", automatic=True, role="running", needs=("watched",), keeps_result=True)
+_recovered = partial(_watched, group="recovery")
 
 
 class WatchSection(Section):
@@ -34,86 +37,42 @@ class WatchSection(Section):
     interval: Annotated[
         Duration,
         Field(ge=0.1, le=3600),
-        Knob(
-            "Look every", "number", "watch", "s", 0.1, 3600, 0.5, role="running", needs=("watched",), keeps_result=True
-        ),
+        _watched("Look every", "number", unit="s", minimum=0.1, maximum=3600, step=0.5, automatic=False),
     ] = 1.0
     temperature_c: Annotated[
         Annotated[float, Field(ge=20, le=150)] | Automatic,
-        Knob(
-            "Hot from",
-            "number",
-            "watch",
-            "°C",
-            20,
-            150,
-            1,
-            automatic=True,
-            role="running",
-            needs=("watched",),
-            keeps_result=True,
-        ),
+        _watched("Hot from", "number", unit="°C", minimum=20, maximum=150),
     ] = AUTO
     memory_share: Annotated[
         AutoShare,
-        Knob(
-            "Memory full",
-            "number",
-            "watch",
-            "",
-            0.05,
-            1,
-            0.05,
-            automatic=True,
-            role="running",
-            needs=("watched",),
-            keeps_result=True,
-        ),
+        _watched("Memory full", "number", minimum=0.05, maximum=1, step=0.05),
     ] = AUTO
     power_share: Annotated[
         AutoShare,
+        _watched("Power high", "number", minimum=0.05, maximum=1, step=0.05),
+    ] = AUTO
+    supply_watts: Annotated[
+        Annotated[float, Field(ge=50, le=1e6)] | None,
         Knob(
-            "Power high",
+            "Power supply",
             "number",
             "watch",
-            "",
-            0.05,
-            1,
-            0.05,
-            automatic=True,
+            "W",
+            50,
+            1e6,
+            50,
             role="running",
             needs=("watched",),
             keeps_result=True,
         ),
-    ] = AUTO
+    ] = None
     nan: Annotated[
         Literal["stop", "warn", "auto"],
-        Knob(
-            "Loss no number",
-            "choice",
-            "watch",
-            choices=("stop", "warn"),
-            automatic=True,
-            role="running",
-            needs=("watched",),
-            keeps_result=True,
-        ),
+        _watched("Loss no number", "choice", choices=("stop", "warn")),
     ] = AUTO
     loss_spike: Annotated[
         Annotated[float, Field(ge=1, le=1000)] | Automatic,
-        Knob(
-            "Loss spike",
-            "number",
-            "watch",
-            "",
-            1,
-            1000,
-            0.5,
-            automatic=True,
-            role="running",
-            needs=("watched",),
-            keeps_result=True,
-        ),
+        _watched("Loss spike", "number", minimum=1, maximum=1000, step=0.5),
     ] = AUTO
 
 
@@ -122,49 +81,15 @@ class BatteryFields(Section):
 
     pause_below: Annotated[
         AutoShare,
-        Knob(
-            "Pause below",
-            "number",
-            "recovery",
-            "",
-            0.05,
-            1,
-            0.05,
-            automatic=True,
-            role="running",
-            needs=("watched",),
-            keeps_result=True,
-        ),
+        _recovered("Pause below", "number", minimum=0.05, maximum=1, step=0.05),
     ] = AUTO
     threads: Annotated[
         AutoCount,
-        Knob(
-            "Battery threads",
-            "integer",
-            "recovery",
-            "",
-            1,
-            4096,
-            automatic=True,
-            role="running",
-            needs=("watched",),
-            keeps_result=True,
-        ),
+        _recovered("Battery threads", "integer", minimum=1, maximum=4096),
     ] = AUTO
     most_steps: Annotated[
         AutoCount,
-        Knob(
-            "Battery steps",
-            "power-of-two",
-            "recovery",
-            "",
-            1,
-            LARGEST_COUNT,
-            automatic=True,
-            role="running",
-            needs=("watched",),
-            keeps_result=True,
-        ),
+        _recovered("Battery steps", "power-of-two", minimum=1, maximum=LARGEST_COUNT),
     ] = AUTO
 
 
@@ -173,91 +98,30 @@ class RecoverySection(Section):
 
     out_of_memory: Annotated[
         Annotated[tuple[MemoryRemedy, ...], Field(max_length=len(MEMORY_REMEDIES))] | Automatic,
-        Knob(
-            "Out of memory", "list", "recovery", automatic=True, role="running", needs=("watched",), keeps_result=True
-        ),
+        _recovered("Out of memory", "list"),
     ] = AUTO
     max_restarts: Annotated[
         Annotated[int, Field(ge=0, le=MOST_RESTARTS)] | Automatic,
-        Knob(
-            "Most restarts",
-            "integer",
-            "recovery",
-            "",
-            0,
-            MOST_RESTARTS,
-            automatic=True,
-            role="running",
-            needs=("watched",),
-            keeps_result=True,
-        ),
+        _recovered("Most restarts", "integer", minimum=0, maximum=MOST_RESTARTS),
     ] = AUTO
     heat: Annotated[
         Literal["pause", "warn", "auto"],
-        Knob(
-            "Heat",
-            "choice",
-            "recovery",
-            choices=("pause", "warn"),
-            automatic=True,
-            role="running",
-            needs=("watched",),
-            keeps_result=True,
-        ),
+        _recovered("Heat", "choice", choices=("pause", "warn")),
     ] = AUTO
     battery: BatteryFields = BatteryFields()
     device_lost: Annotated[
         Literal["fewer", "processor", "stop", "auto"],
-        Knob(
-            "Device lost",
-            "choice",
-            "recovery",
-            choices=("fewer", "processor", "stop"),
-            automatic=True,
-            role="running",
-            needs=("watched",),
-            keeps_result=True,
-        ),
+        _recovered("Device lost", "choice", choices=("fewer", "processor", "stop")),
     ] = AUTO
     unstable: Annotated[
         Literal["accumulate", "stop", "auto"],
-        Knob(
-            "Unstable",
-            "choice",
-            "recovery",
-            choices=("accumulate", "stop"),
-            automatic=True,
-            role="running",
-            needs=("watched",),
-            keeps_result=True,
-        ),
+        _recovered("Unstable", "choice", choices=("accumulate", "stop")),
     ] = AUTO
     hang: Annotated[
         Literal["restart", "warn", "auto"],
-        Knob(
-            "No progress",
-            "choice",
-            "recovery",
-            choices=("restart", "warn"),
-            automatic=True,
-            role="running",
-            needs=("watched",),
-            keeps_result=True,
-        ),
+        _recovered("No progress", "choice", choices=("restart", "warn")),
     ] = AUTO
     checkpoint_every: Annotated[
         AutoDuration,
-        Knob(
-            "Checkpoint every",
-            "number",
-            "recovery",
-            "s",
-            1,
-            LARGEST_DURATION,
-            60,
-            automatic=True,
-            role="running",
-            needs=("watched",),
-            keeps_result=True,
-        ),
+        _recovered("Checkpoint every", "number", unit="s", minimum=1, maximum=LARGEST_DURATION, step=60),
     ] = AUTO

@@ -6,8 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.names import key_of
+from capacity_tui.engine.choose.hardware_settings import as_planned
 from capacity_tui.engine.estimate.resolve import ResolvedPlan
-from capacity_tui.engine.machine.generations import Setting
+from capacity_tui.engine.machine.generations import Setting, power_limit_command
+from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan.imports.kept import kept_plan
 from capacity_tui.engine.present.frameworks import (
     accelerate,
@@ -48,7 +50,8 @@ def framework_files(
     missing = [] if found else [_why_none(job)]
     kept = "" if job is None else kept_plan(job.plan, job.steps)
     found = {name: text if name == deepspeed.FILE else f"{text}\n{kept}" for name, text in found.items()}
-    return {**found, ENVIRONMENT: environment_script(_as_planned(resolved, settings), missing)}
+    planned = tuple(as_planned(resolved.plan, settings))
+    return {**found, ENVIRONMENT: environment_script(planned, missing, _power_limit(resolved, catalog))}
 
 
 def adapter_tools(resolved: ResolvedPlan, catalog: Catalog) -> tuple[str, ...]:
@@ -59,18 +62,13 @@ def adapter_tools(resolved: ResolvedPlan, catalog: Catalog) -> tuple[str, ...]:
     return (TRL, AXOLOTL, LLAMA_FACTORY, *([TORCHTUNE] if _has_builder(job) else []))
 
 
-def _as_planned(resolved: ResolvedPlan, settings: Sequence[Setting]) -> list[Setting]:
-    """Return the settings with those that the plan decides as it decides them, and what would suit beside it."""
-    training = resolved.plan.training
-    if resolved.plan.task in {"infer", "fit"}:
-        return list(settings)
-    planned = {"compile": "on" if training.compile else "off", "precision": str(training.precision)}
-    return [
-        Setting(setting.name, planned[setting.name], f"as planned; {setting.value} suits the device: {setting.reason}")
-        if setting.value != planned.get(setting.name, setting.value)
-        else setting
-        for setting in settings
-    ]
+def _power_limit(resolved: ResolvedPlan, catalog: Catalog) -> str | None:
+    """Return the command that keeps devices inside the share of power a plan watches for; None where none is asked."""
+    device, share = resolved.cluster.device, resolved.plan.watch.power_share
+    row = catalog.accelerators.get(device.id)
+    if row is None or device.tdp_watts is None or not isinstance(share, float) or share >= 1.0:
+        return None
+    return power_limit_command(row.vendor, mean(device.tdp_watts) * share)
 
 
 def _training(job: Job, tool: str | None) -> Iterator[tuple[str, str]]:

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import click
 
-from capacity_tui.engine.api import Place
+from capacity_tui.tui.headless.faults import fault_data, place_data
 from capacity_tui.tui.headless.fleet.config import config_option
 from capacity_tui.tui.headless.listings import write_data
 from capacity_tui.tui.headless.output import format_of, format_option, output_option, write
+
+_LISTED_BY = {"instances": "instances", "sizes": "fleet sizes", "workloads": "workloads", "sets": "fleet sets"}
 
 
 @click.command()
@@ -17,8 +19,8 @@ from capacity_tui.tui.headless.output import format_of, format_option, output_op
 @format_option("text", "json", "yaml")
 @output_option
 def check(config: Path | None, wanted: str | None, output: Path | None) -> int:
-    """Name every fault of your own catalogues and JSON files; whatever has none is used."""
-    from capacity_tui.engine.api import check_fleet_files, printable
+    """Tell what is known, and name every fault of your own catalogues and JSON files; whatever has none is used."""
+    from capacity_tui.engine.api import check_fleet_files, config_folder, printable
 
     found = check_fleet_files(config)
     form = wanted or format_of(output)
@@ -26,20 +28,16 @@ def check(config: Path | None, wanted: str | None, output: Path | None) -> int:
         data = {
             "valid": not found.faults,
             "files": [str(path) for path in found.files],
-            "faults": [
-                {**_place(fault.place), "title": fault.title, "detail": fault.detail, "hint": fault.hint}
-                for fault in found.faults
-            ],
-            "remarks": [{**_place(remark.place), "detail": remark.words} for remark in found.remarks],
+            "faults": [fault_data(fault) for fault in found.faults],
+            "remarks": [{**place_data(remark.place), "detail": remark.words} for remark in found.remarks],
+            "known": dict(found.known),
         }
         write_data(data, form, output)
     else:
         lines = [f"fault: {fault.one_line()}" for fault in found.faults]
         lines += [f"note: {remark.one_line()}" for remark in found.remarks]
         lines += [] if found.faults else ["your own catalogues: no faults"]
+        lines += [f"{count} {kind} known: capacity-tui {_LISTED_BY[kind]}" for kind, count in found.known.items()]
+        lines += [f"files of your own lie in {config_folder() / 'catalog'}, or where --config says"]
         write("".join(f"{printable(line)}\n" for line in lines), output)
     return max((fault.exit_code for fault in found.faults), default=0)
-
-
-def _place(place: Place) -> dict[str, object]:
-    return {"file": place.file, "line": place.line, "field": place.field}

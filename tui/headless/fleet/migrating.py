@@ -26,6 +26,10 @@ _TOP = 15
 _top_option = click.option(
     "--top", metavar="N", type=click.IntRange(1, 1000), default=_TOP, show_default=True, help="Rows of a table."
 )
+_to_option = click.option(
+    "--to", "targets", multiple=True, metavar="NAMES", shell_complete=completion.devices,
+    help="Compare with these alone: instances with commas, or a provider for all of its own.",
+)  # fmt: skip
 
 
 @click.command()
@@ -45,8 +49,7 @@ _top_option = click.option(
 @click.option("--spot", is_flag=True, help="Compare spot prices too; never for infer, where people wait.")
 @click.option("--region", metavar="REGION", help="Region or area of the prices, as us-east-1 or europe.")
 @click.option("--commitment", type=click.Choice(("none", "1y", "3y")), help="How long capacity is committed to.")
-@click.option("--to", "targets", multiple=True, metavar="NAMES", shell_complete=completion.devices,
-              help="Compare with these alone: instances with commas, or a provider for all of its own.")  # fmt: skip
+@_to_option
 @click.option("--data", metavar="SIZE", help="Data that moves along, as 2TB.")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", shell_complete=completion.fields,
               help="Change a value of the job's plan first; may be repeated.")  # fmt: skip
@@ -121,30 +124,46 @@ def migrate(
 
 @click.command()
 @click.argument("workloads", nargs=-1, metavar="[WORKLOAD]...")
+@_to_option
 @_top_option
 @config_option
 @format_option(*_FORMS)
 @output_option
-def run(workloads: tuple[str, ...], top: int, config: Path | None, wanted: str | None, output: Path | None) -> int:
+def run(
+    workloads: tuple[str, ...],
+    targets: tuple[str, ...],
+    top: int,
+    config: Path | None,
+    wanted: str | None,
+    output: Path | None,
+) -> int:
     """Find out for workloads of the catalogue whether to move; without any, for those of basic_demos."""
     from capacity_tui.engine.api import load_catalog, workloads_of
 
     catalog = load_catalog(fleet_files=config)
-    return _run(workloads or workloads_of((), catalog), catalog, top, wanted, output)
+    return _run(workloads or workloads_of((), catalog), names_of(targets), catalog, top, wanted, output)
 
 
 @click.command("set")
 @click.argument("names", nargs=-1, metavar="[SET]...")
+@_to_option
 @_top_option
 @config_option
 @format_option(*_FORMS)
 @output_option
-def run_set(names: tuple[str, ...], top: int, config: Path | None, wanted: str | None, output: Path | None) -> int:
+def run_set(
+    names: tuple[str, ...],
+    targets: tuple[str, ...],
+    top: int,
+    config: Path | None,
+    wanted: str | None,
+    output: Path | None,
+) -> int:
     """Find out for all workloads of sets whether to move; without any, for those of basic_demos."""
     from capacity_tui.engine.api import load_catalog, workloads_of
 
     catalog = load_catalog(fleet_files=config)
-    return _run(workloads_of(names, catalog), catalog, top, wanted, output)
+    return _run(workloads_of(names, catalog), names_of(targets), catalog, top, wanted, output)
 
 
 set = run_set  # noqa: A001 - the group finds a command by its name
@@ -170,13 +189,20 @@ def promises(config: Path | None, wanted: str | None, output: Path | None) -> in
     return 0
 
 
-def _run(names: Iterable[str], catalog: Catalog, top: int, wanted: str | None, output: Path | None) -> int:
+def _run(
+    names: Iterable[str],
+    instances: tuple[str, ...],
+    catalog: Catalog,
+    top: int,
+    wanted: str | None,
+    output: Path | None,
+) -> int:
     from capacity_tui.engine.api import run_workloads, runs_parts, write_runs
 
     for problems in (catalog.workloads.problems, catalog.workload_sets.problems, catalog.instances.problems):
         tell_problems(problems)
     with interrupted() as stopped:
-        runs: list[WorkloadRun] = list(run_workloads(names, catalog, _run_teller(), stopped))
+        runs: list[WorkloadRun] = list(run_workloads(names, catalog, _run_teller(), stopped, instances))
     _end_progress()
     form = _form(wanted, output)
     if form == "table":

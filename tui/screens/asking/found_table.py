@@ -10,7 +10,7 @@ from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.screens.asking.order import in_order, is_found
 from capacity_tui.tui.terminal.text import Line, Span, line
 from capacity_tui.tui.widgets.head import mark_of
-from capacity_tui.tui.widgets.panel import Panel
+from capacity_tui.tui.widgets.headed_panel import HeadedPanel
 from capacity_tui.tui.widgets.table import GAP, fitted, joined, narrowed, widest
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _MARKS = 6
 _NARROWEST, _NAME = 8, 24
 
 
-class FoundTable(Panel):
+class FoundTable(HeadedPanel):
     """Rows that answer the question; keeps its cursor on a row while others come in.
 
     Attributes:
@@ -131,14 +131,6 @@ class FoundTable(Panel):
     def item_count(self) -> int:
         """Return the number of rows that are shown."""
         return len(self._shown)
-
-    def item_at(self, index: int) -> int | None:
-        """Return the row to which a line belongs."""
-        return index - 1 if 1 <= index <= len(self._shown) else None
-
-    def pinned(self) -> int:
-        """Return that the head stays in sight."""
-        return 1 if self._shown else 0
 
     def edge(self) -> str:
         """Return which rows are in sight."""

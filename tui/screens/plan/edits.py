@@ -9,6 +9,7 @@ from capacity_tui.engine.api import stepped
 from capacity_tui.tui.actions import Commands
 from capacity_tui.tui.screens.dialogs.picker import COUNTED, PATH, Picker
 from capacity_tui.tui.screens.dialogs.tried_picker import TriedPicker
+from capacity_tui.tui.screens.field_edits import FieldEdits
 from capacity_tui.tui.screens.plan.field_list import FieldList
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.store import OPENED
@@ -20,7 +21,7 @@ _LONGEST_CYCLE = 6
 """With more choices than this a list is shown instead of stepping through them."""
 
 
-class PlanEdits:
+class PlanEdits(FieldEdits):
     """Changes the fields of the plan.
 
     Args:
@@ -35,12 +36,7 @@ class PlanEdits:
         self._fields = fields
         self._ask = ask
         self.commands: Commands = {
-            "value.more": partial(self.step, 1),
-            "value.less": partial(self.step, -1),
-            "value.much_more": partial(self.step, 1, big=True),
-            "value.much_less": partial(self.step, -1, big=True),
-            "value.type": self.type_value,
-            "value.auto": self.automatic,
+            **self.value_commands,
             "edit.undo": self.undo,
             "edit.redo": self.redo,
             "hardware.simulate": self.simulate,

@@ -10,7 +10,7 @@ from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.shown.columns import TableColumn
 from capacity_tui.tui.shown.watched import RunRow, Standing
 from capacity_tui.tui.terminal.text import Line, Span, line
-from capacity_tui.tui.widgets.panel import Panel
+from capacity_tui.tui.widgets.headed_panel import HeadedPanel
 from capacity_tui.tui.widgets.table import fitted, joined, narrowed, widest
 
 _MARKS = {
@@ -32,7 +32,7 @@ _NOTHING = (
 )
 
 
-class RunsTable(Panel):
+class RunsTable(HeadedPanel):
     """One run a line; the cursor stays on its run while others come and go.
 
     Attributes:
@@ -72,14 +72,6 @@ class RunsTable(Panel):
     def item_count(self) -> int:
         """Return the number of runs."""
         return len(self.rows)
-
-    def item_at(self, index: int) -> int | None:
-        """Return the run to which a line belongs."""
-        return index - 1 if 1 <= index <= len(self.rows) else None
-
-    def pinned(self) -> int:
-        """Return that the head stays in sight."""
-        return 1 if self.rows else 0
 
     def edge(self) -> str:
         """Return how many go on."""

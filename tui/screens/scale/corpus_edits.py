@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from capacity_tui.engine.api import CapacityError, stepped
 from capacity_tui.tui.actions import Commands
+from capacity_tui.tui.screens.field_edits import FieldEdits
 from capacity_tui.tui.screens.scale.corpus import CorpusFields
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.shown.stored import SAMPLES
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 Said = Mapping[str, str]
 
 
-class CorpusEdits:
+class CorpusEdits(FieldEdits):
     """Holds what is said of the corpus, and changes the field under the cursor.
 
     Args:
@@ -42,12 +43,7 @@ class CorpusEdits:
         self._undone: list[Said] = []
         self._done: list[Said] = []
         self.commands: Commands = {
-            "value.more": partial(self.step, 1),
-            "value.less": partial(self.step, -1),
-            "value.much_more": partial(self.step, 1, big=True),
-            "value.much_less": partial(self.step, -1, big=True),
-            "value.type": self.type_value,
-            "value.auto": self.take_back,
+            **self.value_commands,
             "value.limit": self.fill_disk,
         }
 
@@ -77,7 +73,7 @@ class CorpusEdits:
             unit = f" in {field.unit}" if field.unit else ""
             self._ask(f"{field.label}{unit}", "" if field.is_auto else field.text, partial(self._change, field))
 
-    def take_back(self) -> None:
+    def automatic(self) -> None:
         """Say nothing of the field under the cursor any more."""
         if self._fields.field is not None:
             self._change(self._fields.field, "")

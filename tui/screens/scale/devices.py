@@ -11,7 +11,7 @@ from capacity_tui.tui.shown.scaled import GROWTHS, WAITS
 from capacity_tui.tui.terminal.text import Line, Span, line
 from capacity_tui.tui.widgets.gauge import gauge
 from capacity_tui.tui.widgets.head import mark_of
-from capacity_tui.tui.widgets.panel import Panel
+from capacity_tui.tui.widgets.headed_panel import HeadedPanel
 from capacity_tui.tui.widgets.table import fitted, joined, widest
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ _MARKS = 4
 _BAR = 8
 
 
-class Devices(Panel):
+class Devices(HeadedPanel):
     """Rows by rising number of devices; those of another plan stay, dimmed, until they come anew.
 
     Attributes:
@@ -103,14 +103,6 @@ class Devices(Panel):
     def item_count(self) -> int:
         """Return the number of rows."""
         return len(self.rows)
-
-    def item_at(self, index: int) -> int | None:
-        """Return the row to which a line belongs."""
-        return index - 1 if 1 <= index <= len(self.rows) else None
-
-    def pinned(self) -> int:
-        """Return that the head stays in sight."""
-        return 1 if self.rows else 0
 
     def edge(self) -> str:
         """Return what stays the same for all rows, and whether more are to come."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from capacity_tui.engine.machine.host.stacks import installed
 from capacity_tui.engine.machine.host_files import Host
 from capacity_tui.engine.machine.machine import Stack
-from capacity_tui.engine.machine.vendors.habana.probe import MODULE, VENDOR, probe_gaudi
+from capacity_tui.engine.machine.vendors.habana.probe import MODULE, TOOL, VENDOR, probe_gaudi
 from capacity_tui.engine.machine.vendors.vendor import Vendor
 
 
@@ -13,4 +13,4 @@ def _stacks(host: Host) -> tuple[Stack, ...]:
     return installed(("SynapseAI", host.text(MODULE)))
 
 
-HABANA = Vendor("gaudi", VENDOR, probe_gaudi, _stacks)
+HABANA = Vendor("gaudi", VENDOR, probe_gaudi, _stacks, asked=((TOOL,),), read=(MODULE, "/dev/accel/accel[0-9]*"))

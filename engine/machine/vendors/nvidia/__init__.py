@@ -12,6 +12,7 @@ from capacity_tui.engine.machine.machine import Stack
 from capacity_tui.engine.machine.probing import NotPresentError
 from capacity_tui.engine.machine.vendors.nvidia.jetson import probe_jetson
 from capacity_tui.engine.machine.vendors.nvidia.product_names import VENDOR
+from capacity_tui.engine.machine.vendors.nvidia.smi_queries import FOLDER, LIST, MEMORY_ERRORS, QUERIES, TOPOLOGY
 from capacity_tui.engine.machine.vendors.vendor import FoundDevices, Sensors, Vendor
 
 TOOLKIT = "/usr/local/cuda/version.json"
@@ -27,10 +28,13 @@ def _devices(host: Host) -> FoundDevices:
     from capacity_tui.engine.machine.vendors.nvidia.nvidia_smi import probe_nvidia_smi  # noqa: PLC0415 - loads NVML
     from capacity_tui.engine.machine.vendors.nvidia.probe import probe_nvidia  # noqa: PLC0415 - loads NVML
 
+    # The driver's own library speaks of this machine alone.
+    probes = (probe_nvidia, probe_nvidia_smi, probe_jetson)
+    first, *others = probes if host.is_here else probes[1:]
     try:
-        return probe_nvidia(host)
+        return first(host)
     except NotPresentError as absent:
-        for probe in (probe_nvidia_smi, probe_jetson):
+        for probe in others:
             with suppress(NotPresentError):
                 return probe(host)
         raise absent from None
@@ -53,4 +57,15 @@ def _sensors(_: Host, detailed: bool) -> Sensors:
     return NvidiaSensors(detailed)
 
 
-NVIDIA = Vendor("nvidia", VENDOR, _probe, _stacks, _sensors, packages=("nvidia-ml-py",), torch_backend="cuda")
+NVIDIA = Vendor(
+    "nvidia",
+    VENDOR,
+    _probe,
+    _stacks,
+    _sensors,
+    packages=("nvidia-ml-py",),
+    torch_backend="cuda",
+    asked=(LIST, TOPOLOGY, *QUERIES, MEMORY_ERRORS),
+    read=(TOOLKIT,),
+    folders=(FOLDER,),
+)

@@ -14,20 +14,10 @@ from capacity_tui.engine.machine.machine import Accelerator, LinkMatrix, MigInst
 from capacity_tui.engine.machine.probing import NotPresentError
 from capacity_tui.engine.machine.vendors.nvidia.probe import visible
 from capacity_tui.engine.machine.vendors.nvidia.product_names import UNIFIED_NAMES, VENDOR, slice_share
+from capacity_tui.engine.machine.vendors.nvidia.smi_queries import FOLDER, LIST, QUERIES, SOURCE, TOOL, TOPOLOGY
+from capacity_tui.engine.machine.vendors.nvidia.throttle import throttle_reasons
 from capacity_tui.engine.machine.vendors.tool_tables import MEBIBYTE, csv_rows, number, told
 from capacity_tui.engine.machine.vendors.vendor import FoundDevices
-
-COLUMNS = (
-    "name", "uuid", "driver_version", "compute_cap", "memory.total", "memory.free", "memory.used", "power.draw",
-    "power.limit", "power.default_limit", "temperature.gpu", "clocks.sm", "clocks.max.sm", "mig.mode.current",
-    "pcie.link.gen.current", "pcie.link.width.current", "pcie.link.gen.max", "pcie.link.width.max",
-)  # fmt: skip
-# Drivers before 510 refuse a query that names one of these.
-NEWER_COLUMNS = ("compute_cap", "mig.mode.current")
-TOOL = SOURCE = "nvidia-smi"
-LIST = (TOOL, "-L")
-TOPOLOGY = (TOOL, "topo", "-m")
-FOLDER = "/usr/lib/wsl/lib"  # where Windows puts the tool for its Linux
 
 
 def probe_nvidia_smi(host: Host) -> FoundDevices:
@@ -36,9 +26,9 @@ def probe_nvidia_smi(host: Host) -> FoundDevices:
     Raises:
         NotPresentError: the tool is not here, or lists none.
     """
-    report = _query(host, COLUMNS)
+    report = host.command(*QUERIES[0], folder=FOLDER)
     if report.value is None and TOOL not in host.silent and not report.reason.endswith("is not installed"):
-        report = _query(host, tuple(name for name in COLUMNS if name not in NEWER_COLUMNS))
+        report = host.command(*QUERIES[1], folder=FOLDER)
     rows = csv_rows(report.value or "")
     if not rows or "name" not in rows[0]:
         raise NotPresentError(report.reason or "nvidia-smi lists no GPU")
@@ -50,10 +40,6 @@ def probe_nvidia_smi(host: Host) -> FoundDevices:
     matrix = topology_matrix(host.command(*TOPOLOGY, folder=FOLDER).value or "")
     unread = missing("nvidia-smi topo -m", "no table of links")
     return FoundDevices(gpus, detected(matrix, "nvidia-smi topo -m") if len(matrix) == len(gpus) else unread)
-
-
-def _query(host: Host, columns: tuple[str, ...]) -> Fact[str]:
-    return host.command(TOOL, f"--query-gpu={','.join(columns)}", "--format=csv", folder=FOLDER)
 
 
 def _accelerator(host: Host, index: int, row: Mapping[str, str], profiles: tuple[str, ...]) -> Accelerator:
@@ -89,11 +75,21 @@ def _accelerator(host: Host, index: int, row: Mapping[str, str], profiles: tuple
         power_limit_watts=_real(row, "power.limit [W]"),
         power_default_watts=_real(row, "power.default_limit [W]"),
         temperature_celsius=_real(row, "temperature.gpu"),
+        throttle=_throttle(row),
         clock_mhz=_whole(row, "clocks.current.sm [MHz]", "clocks.sm [MHz]"),
         clock_max_mhz=_whole(row, "clocks.max.sm [MHz]"),
         integrated=integrated,
         visible=visible(host.environment, index, uuid),
     )
+
+
+def _throttle(row: Mapping[str, str]) -> Fact[tuple[str, ...]]:
+    """Return why the clock is below its highest."""
+    column = "clocks_throttle_reasons.active"
+    mask = told(row, column)
+    if mask is None or not re.fullmatch(r"0x[0-9a-fA-F]+", mask):
+        return missing(SOURCE, "nvidia-smi does not tell")
+    return detected(throttle_reasons(int(mask, 16)), f"{SOURCE} {column}")
 
 
 def _profile_bytes(profile: str) -> int | None:

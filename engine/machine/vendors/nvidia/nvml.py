@@ -10,6 +10,7 @@ import pynvml
 
 from capacity_tui.engine.machine.facts import Fact, detected, missing
 from capacity_tui.engine.machine.probing import NotPresentError
+from capacity_tui.engine.machine.vendors.nvidia.throttle import throttle_reasons
 
 T = TypeVar("T")
 
@@ -22,17 +23,6 @@ REASONS = {
     pynvml.NVML_ERROR_DRIVER_NOT_LOADED: "the NVIDIA driver is installed but not loaded",
     pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH: "driver and library versions differ; a reboot helps",
 }
-THROTTLE_BITS = {
-    0x1: "idle",
-    0x2: "application clocks",
-    0x4: "power cap",
-    0x8: "hardware slowdown",
-    0x10: "sync boost",
-    0x20: "thermal (software)",
-    0x40: "thermal (hardware)",
-    0x80: "power brake",
-    0x100: "display clocks",
-}  # nvml.h, nvmlClocksEventReason*
 TOPOLOGY_LEVELS = {
     0: "PIX",
     10: "PIX",
@@ -107,7 +97,7 @@ class Device:
         """Return why the clock is below its highest; idling is no reason."""
         return self.ask(
             "nvmlDeviceGetCurrentClocksThrottleReasons",
-            read=lambda mask: tuple(name for bit, name in THROTTLE_BITS.items() if mask & bit and bit != 0x1),
+            read=throttle_reasons,
         )
 
     def bus(self) -> Fact[str]:

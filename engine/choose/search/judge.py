@@ -1,0 +1,182 @@
+"""Judging the configurations of a space: what excludes some, and which of the others may be among the best."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from capacity_tui.engine.choose.search.answer import Rejected
+from capacity_tui.engine.choose.search.front import Front, Positions
+from capacity_tui.engine.choose.search.part import FrontRow, Part, Row
+from capacity_tui.engine.choose.search.question import Goal, Limit, Question, better_of
+from capacity_tui.engine.choose.search.spaces import Prepared, Refused
+from capacity_tui.engine.choose.space.grid import Axis, Floats
+from capacity_tui.engine.choose.space.space import Block
+from capacity_tui.engine.numeric import Flags, Number
+from capacity_tui.engine.plan.field_values import short_name
+
+MEMORY = "memory.reserved_bytes"
+NOT_HELD = "does not fit into memory"
+# Settles ties between configurations that the goal does not tell apart.
+TIE = Goal("computation.tokens_per_second", "more")
+
+
+def refused_part(refused: Refused) -> Part:
+    """Return what a space that cannot be comes to."""
+    error = refused.error
+    example = ": ".join(filter(None, (_said(refused.change), error.detail or error.hint)))
+    return Part(evaluated=refused.count, rejected=(Rejected(error.title, refused.count, example),))
+
+
+def space_part(prepared: Prepared) -> Part:
+    """Return what rules exclude from a space, and what varies in it."""
+    rejected = tuple(
+        Rejected(each.rule.broken, each.count, f"{_said(each.example)}: {each.figures}")
+        for each in prepared.space.excluded
+    )
+    apart = (Axis(path, (value,)) for path, value in prepared.apart.items())
+    evaluated = sum(each.count for each in rejected)
+    return Part(evaluated=evaluated, rejected=rejected, varied=(*prepared.space.grid.axes, *apart))
+
+
+class Judge:
+    """Judges blocks of spaces by a question.
+
+    Args:
+        question: what is asked.
+        goal: what it aims at, where the length of the job is open the figure that stands for it.
+    """
+
+    def __init__(self, question: Question, goal: Goal) -> None:
+        self._question, self._goal = question, goal
+        self._signs = [1.0 if better_of(key) == "less" else -1.0 for key in question.pareto]
+
+    def block_part(self, prepared: Prepared, block: Block, worst: float, front: Front | None) -> Part:
+        """Return what a block comes to.
+
+        Args:
+            prepared: the space it is of.
+            block: its figures.
+            worst: the goal's figure that the worst of enough configurations before it has; what is worse is left out.
+            front: the front of those before it; what it dominates is left out.
+        """
+        shape, grid = block.grid.shape, block.grid
+        count = grid.count(np.asarray(block.possible))
+        kept, missed = self._kept(prepared, block)
+        goal = block.value(self._goal.figure)
+        if goal is None:
+            why = f"{self._goal.figure} is not known"
+            kept = _without(np.zeros_like(kept), kept, why, prepared, block, missed)
+        fitting = grid.count(kept)
+        if goal is None or not kept.any():
+            return Part(count, count, fitting, missed=tuple(missed))
+        whole = np.broadcast_to(kept, shape).ravel()
+        scores = self._goal.sign * _over(goal, shape)
+        tie = block.value(TIE.figure)
+        ties = TIE.sign * _over(0.0 if tie is None else tie, shape)
+        return Part(
+            count,
+            count,
+            fitting,
+            missed=tuple(missed),
+            rows=self._top(prepared, block, np.where(whole, scores, np.inf), ties, worst),
+            front=() if front is None else self._joining(front, prepared, block, np.flatnonzero(whole), scores, ties),
+        )
+
+    def _top(self, prepared: Prepared, block: Block, scores: Floats, ties: Floats, worst: float) -> tuple[Row, ...]:
+        if float(scores.min()) > worst:
+            return ()
+        places = np.flatnonzero((scores <= worst) & np.isfinite(scores))
+        memory = block.value(MEMORY)
+        needs = _over(0.0 if memory is None else memory, block.grid.shape)
+        most = min(self._question.top, self._question.each or self._question.top)
+        places = best_of(np.stack([scores, ties, needs], axis=1), places, most)
+        return tuple(_row(prepared, block, int(place), scores, ties, needs) for place in places)
+
+    def _joining(
+        self, front: Front, prepared: Prepared, block: Block, places: Positions, scores: Floats, ties: Floats
+    ) -> tuple[FrontRow, ...]:
+        """Return the rows of a block that join the front."""
+        columns = []
+        for key, sign in zip(self._question.pareto, self._signs, strict=True):
+            value = block.value(key)
+            if value is None:
+                return ()
+            columns.append(sign * _over(value, block.grid.shape)[places])
+        points = np.stack(columns, axis=1)
+        return tuple(
+            FrontRow(tuple(points[place].tolist()), _row(prepared, block, int(places[place]), scores, ties, scores))
+            for place in front.improving(points)
+        )
+
+    def _kept(self, prepared: Prepared, block: Block) -> tuple[Flags, list[Rejected]]:
+        """Return what no rule excludes, memory holds and keeps every limit at its far end; and what the others miss."""
+        kept = np.asarray(block.possible)
+        missed: list[Rejected] = []
+        if block.held is not None:
+            kept = _without(kept & block.held, kept, NOT_HELD, prepared, block, missed)
+        for limit in self._question.limits:
+            value = block.value(limit.figure)
+            held = np.zeros_like(kept) if value is None else kept & _within(limit, value, value)
+            kept = _without(held, kept, limit.words, prepared, block, missed)
+        # Ranges take as long as everything else: none where the values themselves are beyond.
+        for limit in self._question.limits if kept.any() else ():
+            found = block.interval(limit.figure)
+            held = np.zeros_like(kept) if found is None else kept & _within(limit, found.low, found.high)
+            kept = _without(held, kept, limit.words, prepared, block, missed)
+        return kept, missed
+
+
+def best_of(points: Floats, places: Positions, count: int) -> Positions:
+    """Return the places of the best points, column by column, the first of equal ones.
+
+    Args:
+        points: a row for each point, less of every column being better.
+        places: rows to look at.
+        count: how many points.
+    """
+    window = 16 * count
+    while True:
+        some = places
+        if places.size > window:
+            first = points[places, 0]
+            some = places[first <= np.partition(first, window)[window]]
+        ordered = some[np.lexsort((some, *points[some].T[::-1]))]
+        own = points[ordered]
+        new = np.ones(len(ordered), dtype=np.bool_)
+        new[1:] = np.any(own[1:] != own[:-1], axis=1)
+        found = ordered[new]
+        if found.size >= count or some.size == places.size:
+            return np.asarray(found[:count], dtype=np.intp)
+        window *= 16
+
+
+def _row(prepared: Prepared, block: Block, place: int, *order: Floats) -> Row:
+    values = prepared.space.settled(block.grid.at(place))
+    return Row(tuple(float(figures[place]) for figures in order), {**prepared.change, **values})
+
+
+def _without(after: Flags, before: Flags, why: str, prepared: Prepared, block: Block, missed: list[Rejected]) -> Flags:
+    """Return what is left of a block, and note how many went, with the first of them."""
+    lost = block.grid.count(before) - block.grid.count(after)
+    if lost:
+        gone = np.broadcast_to(before & ~after, block.grid.shape)
+        example = {**prepared.apart, **block.grid.at(int(np.argmax(gone)))}
+        missed.append(Rejected(why, lost, _said(example)))
+    return after
+
+
+def _within(limit: Limit, low: Number, high: Number) -> Flags:
+    held = np.asarray(True)
+    if limit.most is not None:
+        held = held & np.less_equal(high, limit.most)
+    return held if limit.least is None else held & np.greater_equal(low, limit.least)
+
+
+def _over(value: Number, shape: tuple[int, ...]) -> Floats:
+    return np.broadcast_to(np.asarray(value, dtype=np.float64), shape).ravel()
+
+
+def _said(change: Mapping[str, object]) -> str:
+    return ", ".join(f"{short_name(path)} {value}" for path, value in change.items())

@@ -1,0 +1,96 @@
+"""Clusters that were kept: the inventory with the user's data, the hardware of plans with the user's own catalogue."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import yaml
+from pydantic import ValidationError
+
+from capacity_tui.engine.catalog import Catalog, load_catalog
+from capacity_tui.engine.errors import HardwareError, Place, StorageError
+from capacity_tui.engine.files import data_folder, make_folder, reading_error, write_atomically
+from capacity_tui.engine.nodes.inventory.hardware import Described, described
+from capacity_tui.engine.nodes.inventory.inventory import Inventory
+
+_FOLDER = "clusters"
+_TABLE = "clusters"
+_NAME = re.compile(r"[A-Za-z][\w.-]{0,59}")
+DEFAULT_NAME = "my-cluster"
+
+
+def keep(inventory: Inventory, catalog: Catalog | None = None) -> Described:
+    """Keep a cluster, in place of one of the same name, and return the hardware that plans can name now.
+
+    Raises:
+        HardwareError: its name is no name, or is that of other hardware.
+        StorageError: a file cannot be written.
+    """
+    facts = catalog or load_catalog()
+    place = _place(inventory.name)
+    if any(table.find_id(inventory.name) for table in (facts.accelerators, facts.processors, facts.instances)):
+        raise HardwareError(f"{inventory.name} is other hardware", hint="give the cluster another name with --name")
+    hardware = described(inventory, facts)
+    make_folder(place.parent)
+    write_atomically(place, inventory.model_dump_json(indent=1) + "\n", overwrite=True)
+    row = facts.user_directory / _TABLE / f"{inventory.name}.yaml"
+    if hardware.row:
+        make_folder(row.parent)
+        write_atomically(row, row_text(inventory, hardware), overwrite=True)
+    else:
+        row.unlink(missing_ok=True)
+    return hardware
+
+
+def row_text(inventory: Inventory, hardware: Described) -> str:
+    """Return the row of the catalogue as text."""
+    fields = {
+        "name": inventory.name,
+        **hardware.row,
+        "source": f"detected through {inventory.reached_by}",
+        "checked": inventory.seen.date(),
+        "confidence": "B",
+    }
+    head = f"# Written by `cluster detect`, which replaces it; in plans hardware: {{name: {inventory.name}}}.\n"
+    return head + yaml.safe_dump({inventory.name: fields}, sort_keys=False, allow_unicode=True)
+
+
+def kept(name: str | None = None) -> Inventory:
+    """Return a cluster that was kept: the one of a name, or the only one.
+
+    Raises:
+        HardwareError: there is none, or several and no name.
+        StorageError: the file cannot be read.
+    """
+    names = kept_names()
+    hint = "`capacity-tui cluster detect` looks at the nodes and keeps what they are"
+    if name is None and len(names) != 1:
+        title = f"several clusters are kept: {', '.join(names)}" if names else "no cluster is kept"
+        raise HardwareError(title, hint="name one of them" if names else hint)
+    chosen = names[0] if name is None else name
+    if chosen not in names:
+        raise HardwareError(
+            f"no cluster called {chosen!r} is kept"[:200], hint=f"kept: {', '.join(names)}" if names else hint
+        )
+    place = _place(chosen)
+    try:
+        return Inventory.model_validate_json(place.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise reading_error(error, place) from error
+    except ValidationError as error:
+        title = "the kept cluster cannot be read"
+        raise StorageError(title, hint="detect the cluster again", place=Place(str(place))) from error
+
+
+def kept_names() -> tuple[str, ...]:
+    """Return the names of the clusters that are kept."""
+    return tuple(sorted(path.stem for path in (data_folder() / _FOLDER).glob("*.json") if _NAME.fullmatch(path.stem)))
+
+
+def _place(name: str) -> Path:
+    if not _NAME.fullmatch(name):
+        raise HardwareError(
+            f"{name!r} is no name of a cluster"[:200], hint="use letters, digits, - and _, such as my-cluster"
+        )
+    return data_folder() / _FOLDER / f"{name}.json"

@@ -1,0 +1,56 @@
+"""The script that runs a job on named hosts, where nothing queues jobs: on each over ssh, in the same folder."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+
+from capacity_tui.engine.errors import QueueError
+from capacity_tui.engine.nodes.jobs.job_request import JobRequest
+from capacity_tui.engine.nodes.jobs.launch import Launch
+from capacity_tui.engine.nodes.jobs.proposal import Proposal, remarks_of
+
+_SCRIPT = """\
+#!/bin/bash
+# To be run where the hosts are reached by ssh without a password, in a folder that all of them have.
+hosts=({hosts})
+address=${{MASTER_ADDR:-${{hosts[0]#*@}}}}
+port=${{MASTER_PORT:-29500}}
+runs=()
+trap 'kill "${{runs[@]}}" 2>/dev/null' INT TERM EXIT
+for rank in "${{!hosts[@]}}"; do
+    {{
+        printf 'rank=%q address=%q port=%q\\ncd %q || exit 1\\n' "$rank" "$address" "$port" "$PWD"
+        cat <<'COMMAND'
+exec {command} </dev/null
+COMMAND
+    }} | ssh -T -o BatchMode=yes -- "${{hosts[$rank]}}" bash -s &
+    runs+=($!)
+done
+code=0
+for run in "${{runs[@]}}"; do
+    wait "$run" || code=$?
+done
+exit "$code"
+"""
+_MEETING = ('--node-rank="$rank"', '--master-addr="$address"', '--master-port="$port"')
+
+
+def hosts_proposal(request: JobRequest, launch: Launch, hosts: Sequence[str]) -> Proposal:
+    """Return a job on the first of these hosts.
+
+    Raises:
+        QueueError: there are fewer hosts than the plan has nodes.
+    """
+    if len(hosts) < request.nodes:
+        fitting = len(hosts) * request.per_node
+        raise QueueError(
+            f"{len(hosts)} hosts for {request.nodes} nodes", hint=f"plan for {fitting} devices, or add hosts"
+        )
+    meeting = ["--standalone"] if request.nodes == 1 else [f"--nnodes={request.nodes}", *_MEETING]
+    used, left = hosts[: request.nodes], hosts[request.nodes :]
+    script = _SCRIPT.format(hosts=" ".join(map(shlex.quote, used)), command=launch.torchrun(request, meeting))
+    remarks = [*remarks_of(request, launch), "nothing queues jobs there: run the script"]
+    if left:
+        remarks.append(f"not used: {', '.join(left)}")
+    return Proposal("hosts", request, launch, script, remarks=tuple(remarks))

@@ -1,0 +1,1 @@
+"""How a command runs on every node: Slurm, Ray or SSH, whichever is there."""

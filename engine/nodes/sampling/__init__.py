@@ -1,0 +1,1 @@
+"""Kernels and collectives timed over nodes, as facts of their links."""

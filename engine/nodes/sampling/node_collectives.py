@@ -1,0 +1,161 @@
+"""Collectives between nodes: one process on each, or one for each of its devices, started through a launcher."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from threading import Event
+
+from capacity_tui.engine.machine.vendors.nvidia.smi_queries import LIST
+from capacity_tui.engine.nodes.launchers.launcher import Launcher, NodeAnswer, Order
+from capacity_tui.engine.sampling.collective_samples import COLLECTIVES, Group, sample_of
+from capacity_tui.engine.sampling.rank import CASE_SECONDS, RANK_MODULE, STDOUT, Task
+from capacity_tui.engine.sampling.samples import Sample
+from capacity_tui.engine.sampling.timing import Timing
+
+NODE_COUNTS = (2, 4, 8)
+# What starting Python and torch on a node may take, and a case beyond the time that it is given.
+START_SECONDS, SLOWNESS = 120.0, 6.0
+# Where the first node can be met, and what it computes with; the address is that of the way out, nothing is sent.
+_LOOK = """
+import json, socket, subprocess
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as way:
+    try:
+        way.connect(("192.0.2.1", 9))
+        address = way.getsockname()[0]
+    except OSError:
+        address = socket.gethostbyname(socket.gethostname())
+with socket.socket() as free:
+    free.bind(("", 0))
+    port = free.getsockname()[1]
+try:
+    gpus = subprocess.run(LISTING, capture_output=True, text=True, timeout=20).stdout.count("GPU ")
+except (OSError, subprocess.TimeoutExpired):
+    gpus = 0
+print(json.dumps([address, port, gpus]))
+""".replace("LISTING", repr(LIST))
+
+
+@dataclass(frozen=True, slots=True)
+class Meeting:
+    """Where the processes of a group find each other.
+
+    Attributes:
+        address: of the first node.
+        port: free on it.
+        gpus: devices of the first node; 0 where it computes with processors.
+    """
+
+    address: str
+    port: int
+    gpus: int
+
+    @property
+    def backend(self) -> str:
+        """What passes messages: NCCL between GPUs, Gloo between processors."""
+        return "nccl" if self.gpus else "gloo"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeGroup:
+    """What collectives over some nodes took.
+
+    Attributes:
+        nodes: the nodes.
+        group: processes, and what passes their messages.
+        samples: timings; the shape of each says its bytes, its processes and its nodes.
+        failure: why there are none, in words; empty where there are.
+    """
+
+    nodes: tuple[str, ...]
+    group: Group
+    samples: tuple[Sample, ...] = ()
+    failure: str = ""
+
+
+def node_counts(nodes: int) -> tuple[int, ...]:
+    """Return over how many nodes collectives are timed, of so many; both where there are two."""
+    return tuple(count for count in NODE_COUNTS if count <= nodes)
+
+
+def sample_group(
+    launcher: Launcher, nodes: Sequence[str], sizes: Sequence[int], python: str, cancelled: Event | None = None
+) -> NodeGroup:
+    """Time collectives over nodes; what keeps one from running is told, and ends none of the others.
+
+    Args:
+        launcher: what reaches the nodes.
+        nodes: the nodes, two or more.
+        sizes: bytes of the whole buffer.
+        python: a Python of the nodes that has this program and torch.
+        cancelled: ends it when set.
+
+    Raises:
+        LauncherError: the launcher itself cannot be used.
+    """
+    found = _meeting(launcher, nodes[0], python)
+    if isinstance(found, str):
+        return NodeGroup(tuple(nodes), Group(len(nodes), "gloo"), failure=f"{nodes[0]}: {found}")
+    each = max(1, found.gpus)
+    group = Group(each * len(nodes), found.backend, len(nodes))
+    cases = [(name, size) for name in COLLECTIVES for size in sizes]
+    seconds = START_SECONDS + SLOWNESS * CASE_SECONDS * len(cases)
+    tasks = {
+        node: [_task(group, place * each + device, device, found, cases, seconds) for device in range(each)]
+        for place, node in enumerate(nodes)
+    }
+    answers = _together(launcher, tasks, python, seconds, cancelled)
+    failed = [f"{answer.node}: {answer.failure}" for answer in answers if answer.failure]
+    if failed:
+        return NodeGroup(tuple(nodes), group, failure="; ".join(failed))
+    return NodeGroup(tuple(nodes), group, tuple(_samples(answers[0].output, group)))
+
+
+def _task(group: Group, rank: int, device: int, meeting: Meeting, cases: list[tuple[str, int]], seconds: float) -> Task:
+    return Task(
+        backend=group.backend,
+        rank=rank,
+        size=group.size,
+        device=device,
+        meeting=f"tcp://{meeting.address}:{meeting.port}",
+        cases=cases,
+        told=STDOUT if rank == 0 else None,
+        seconds=seconds,
+    )
+
+
+def _meeting(launcher: Launcher, node: str, python: str) -> Meeting | str:
+    """Return where the processes meet; or in words why that is not known."""
+    (answer,) = launcher.run(Order((python, "-c", _LOOK)), [node])
+    if answer.failure:
+        return answer.failure
+    try:
+        address, port, gpus = json.loads(answer.output)
+        return Meeting(str(address), int(port), int(gpus))
+    except (ValueError, TypeError):
+        return "told something else than was asked"
+
+
+def _together(
+    launcher: Launcher, tasks: Mapping[str, list[Task]], python: str, seconds: float, cancelled: Event | None
+) -> tuple[NodeAnswer, ...]:
+    """Run the processes of all nodes side by side, and return the answers in the order of the nodes."""
+    with ThreadPoolExecutor(len(tasks), "collectives") as threads:
+
+        def alone(node: str) -> NodeAnswer:
+            words = ("env", "OMP_NUM_THREADS=1", python, "-m", RANK_MODULE, json.dumps(tasks[node]))
+            (answer,) = launcher.run(Order(words, seconds=seconds), [node], cancelled)
+            return answer
+
+        return tuple(threads.map(alone, tasks))
+
+
+def _samples(told: str, group: Group) -> Iterator[Sample]:
+    """Yield what the first process wrote down, a line each."""
+    for line in told.splitlines():
+        if line.startswith("["):
+            name, size, timing = json.loads(line)
+            if timing is not None:
+                yield sample_of(str(name), int(size), group, Timing(**timing))

@@ -1,0 +1,111 @@
+"""What an answer rests on beside the question: the same program, catalogue and files give the same answer."""
+
+from __future__ import annotations
+
+import os
+import platform
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from importlib.metadata import entry_points
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.catalog.fleet_files.files import fleet_files_below
+from capacity_tui.engine.choose.search.question import Question
+from capacity_tui.engine.files import CONFIG_VARIABLE, config_folder
+from capacity_tui.engine.models.plugins import GROUP
+
+PACKAGES = ("engine", "profiles")
+"""What a worker needs of the program."""
+_SOURCES = frozenset({".py", ".yaml", ".csv", ".json", ".html"})
+_OWN = frozenset({".yaml", ".yml", ".json", ".csv", ".toml"})
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """What must be alike where an answer is to be the same.
+
+    Attributes:
+        program: digest of the program and its catalogue.
+        numpy: version of NumPy.
+        plugins: families of models that other packages add.
+        files: size of each file that the question names; -1 for one that is not there.
+    """
+
+    program: str
+    numpy: str
+    plugins: tuple[str, ...]
+    files: tuple[tuple[str, int], ...]
+
+    def unlike(self, own: Circumstances) -> str:
+        """Return in words what is not alike elsewhere, and what to do; nothing where all is."""
+        where = f"on {platform.node()}"
+        if self.numpy != own.numpy:
+            return f"NumPy {own.numpy} {where}, {self.numpy} here; install the same"
+        if lacking := sorted({*self.plugins} - {*own.plugins}):
+            return f"no model {lacking[0]} {where}; install the package that adds it"
+        found = dict(own.files)
+        for name, size in self.files:
+            if found.get(name) != size:
+                return f"not the same {name} {where}; put it where all nodes see it"
+        return "" if self.program == own.program else f"another version of capacity-tui {where}; install the same"
+
+
+def circumstances(question: Question) -> Circumstances:
+    """Return what an answer to a question rests on here."""
+    named = (question.plan.model.config,) if question.plan.model.config else ()
+    sizes = tuple((name, _size(Path(name))) for name in named)
+    plugins = tuple(sorted(entry.name for entry in entry_points(group=GROUP)))
+    return Circumstances(_program_digest(), np.__version__, plugins, sizes)
+
+
+def own_files() -> dict[str, bytes]:
+    """Return the user's own files that estimates rest on, by their path below the folder of what the user writes."""
+    home = config_folder()
+    found = (path for path in home.rglob("*") if path.suffix in _OWN and path.is_file()) if home.is_dir() else ()
+    return {path.relative_to(home).as_posix(): path.read_bytes() for path in sorted(found)}
+
+
+def catalog_of(own: Mapping[str, bytes]) -> Catalog:
+    """Return the catalogue with somebody's own files laid over it, wherever these come from.
+
+    They are written into a folder that the process keeps, and that is what the user writes for it from then on.
+    """
+    home = Path(tempfile.mkdtemp(prefix="capacity-tui-"))
+    for name, content in own.items():
+        path = home / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    os.environ[CONFIG_VARIABLE] = str(home)
+    return Catalog(home / "catalog", fleet_files_below(home))
+
+
+def sources() -> Iterator[tuple[str, Path]]:
+    """Yield the files of the program that a worker needs, by their path in the package."""
+    for package in PACKAGES:
+        root = Path(str(files(f"capacity_tui.{package}")))
+        for path in sorted(root.rglob("*")):
+            if path.suffix in _SOURCES and path.is_file():
+                yield f"{package}/{path.relative_to(root).as_posix()}", path
+
+
+@cache
+def _program_digest() -> str:
+    digest = sha256()
+    for name, path in sources():
+        digest.update(f"{name}\n".encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return -1

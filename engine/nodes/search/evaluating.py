@@ -1,0 +1,87 @@
+"""Evaluating chunks of a search: what a worker does, in whatever order it is given them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.choose.search.best import Best
+from capacity_tui.engine.choose.search.judge import Judge, refused_part, space_part
+from capacity_tui.engine.choose.search.part import Part
+from capacity_tui.engine.choose.search.question import Question
+from capacity_tui.engine.choose.search.search import goal_of
+from capacity_tui.engine.choose.search.spaces import Prepared, Refused, spaces_of
+from capacity_tui.engine.choose.space.grid import Values
+from capacity_tui.engine.choose.space.space import Piece
+from capacity_tui.engine.nodes.search.chunks import Chunk, Cutting, Outcome
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.machine.machine import Machine
+
+
+class Evaluator:
+    """Evaluates chunks of one question.
+
+    Args:
+        question: what is asked.
+        catalog: facts.
+        machine: the detected machine, for plans that run on it.
+        cutting: how large chunks are.
+    """
+
+    def __init__(self, question: Question, catalog: Catalog, machine: Machine | None, cutting: Cutting) -> None:
+        self._spaces, self._cutting = spaces_of(question, catalog, machine), cutting
+        self._goal = goal_of(question)
+        self._judge = Judge(question, self._goal)
+        self._begin = partial(Best, question, self._goal, catalog, machine)
+        self._made: tuple[int, tuple[Prepared | Refused, ...]] = (-1, ())
+
+    def evaluated(self, chunk: Chunk, filled: Mapping[tuple[object, ...], Values]) -> tuple[Outcome, ...]:
+        """Return what each number of a chunk comes to.
+
+        Args:
+            chunk: which part of the question.
+            filled: what plans left open, as filled in the order of the question.
+        """
+        self._spaces.filled.update(filled)
+        best = self._begin()
+        if chunk.end:
+            prepared = self._spaces_at(chunk.first)
+            pieces = islice(_pieces(prepared), chunk.begin, chunk.end)
+            return (Outcome(tuple(self._judged(pieces, best))),)
+        return tuple(self._number(number, best) for number in range(chunk.first, chunk.last))
+
+    def _number(self, number: int, best: Best) -> Outcome:
+        """Return what a number comes to; one that is large is not evaluated, but says how large it is."""
+        found = self._spaces_at(number)
+        parts = [refused_part(each) if isinstance(each, Refused) else space_part(each) for each in found]
+        spaces = [each.space for each in found if isinstance(each, Prepared)]
+        pieces = sum(1 for _ in _pieces(found))
+        chunks = self._cutting.chunks_of(pieces, sum(space.grid.size for space in spaces))
+        if chunks > 1:
+            return Outcome(tuple(parts), pieces, chunks)
+        return Outcome((*parts, *self._judged(_pieces(found), best)))
+
+    def _judged(self, pieces: Iterator[tuple[Prepared, Piece]], best: Best) -> Iterator[Part]:
+        """Yield what pieces come to, without what is behind the best of those before them."""
+        for prepared, piece in pieces:
+            part = self._judge.block_part(prepared, piece(), best.worst, best.front)
+            best.add(part)
+            yield part
+
+    def _spaces_at(self, number: int) -> tuple[Prepared | Refused, ...]:
+        """Return the spaces of a number, kept for the next chunk of it."""
+        if self._made[0] != number:
+            self._made = (number, tuple(found for _, found in self._spaces.all(number, number + 1)))
+        return self._made[1]
+
+
+def _pieces(found: tuple[Prepared | Refused, ...]) -> Iterator[tuple[Prepared, Piece]]:
+    """Yield the pieces of spaces, in their order."""
+    for each in found:
+        if isinstance(each, Prepared):
+            for piece in each.space.pieces():
+                yield each, piece

@@ -1,0 +1,190 @@
+"""A search shared out among workers, with the answer that a search here gives, to the last bit.
+
+Chunks come back in any order. What they came to is added up in the order of the question, piece by piece as here,
+and the few configurations that an answer shows are estimated here.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from time import monotonic
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.choose.search.answer import Answer
+from capacity_tui.engine.choose.search.best import Best
+from capacity_tui.engine.choose.search.part import Part
+from capacity_tui.engine.choose.search.question import Question
+from capacity_tui.engine.choose.search.search import TOLD_SECONDS, TOLD_SHARE, goal_of, search, with_length
+from capacity_tui.engine.choose.search.spaces import spaces_of
+from capacity_tui.engine.choose.space.grid import Values
+from capacity_tui.engine.nodes.search.chunks import Chunk, Cutting, Outcome
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.machine.machine import Machine
+
+Filled: TypeAlias = Mapping[tuple[object, ...], Values]
+Outcomes: TypeAlias = tuple[Outcome, ...]
+# Chunks that may wait for an earlier one, over the chunks that workers have: what came back is held in memory.
+MOST_WAITING = 16
+
+
+class Workers(Protocol):
+    """Those who evaluate chunks."""
+
+    @property
+    def room(self) -> int:
+        """How many chunks they take at once, those that wait at a worker among them."""
+
+    def give(self, chunk: Chunk, filled: Filled) -> None:
+        """Have a chunk evaluated.
+
+        Args:
+            chunk: which part of the question.
+            filled: what plans left open, as filled in the order of the question.
+        """
+
+    def finished(self) -> Iterator[tuple[Chunk, Outcomes]]:
+        """Yield chunks that are done, after a moment at the latest; none where none are.
+
+        Raises:
+            HardwareError: a chunk cannot be evaluated by anybody.
+        """
+
+
+class Known(Protocol):
+    """Chunks that are done already, and where those that follow are kept."""
+
+    def outcomes(self, chunk: Chunk) -> Outcomes | None:
+        """Return what a chunk came to; None where it is not known."""
+
+    def keep(self, chunk: Chunk, outcomes: Outcomes) -> None:
+        """Keep what a chunk came to."""
+
+
+@dataclass(slots=True)
+class _Slot:
+    """A chunk in the order of the question, and in place of it what it came to; its share is that of one number."""
+
+    chunk: Chunk
+    share: float = 1.0
+    content: Sequence[tuple[Part, ...] | _Slot] | None = None
+
+
+class SharedSearch:
+    """One search, shared out.
+
+    Args:
+        question: what is asked.
+        catalog: facts.
+        machine: the detected machine, for plans that run on it.
+        known: chunks that are done already.
+        cutting: how large chunks are.
+
+    Raises:
+        CapacityError: the question makes no sense.
+    """
+
+    def __init__(
+        self, question: Question, catalog: Catalog, machine: Machine | None, known: Known, cutting: Cutting
+    ) -> None:
+        self._asked, self._catalog, self._machine = question, catalog, machine
+        self._question = with_length(question)
+        self._spaces = spaces_of(self._question, catalog, machine)
+        self._best = Best(self._question, goal_of(self._question), catalog, machine)
+        self._known, self._cutting = known, cutting
+        self._slots: dict[Chunk, _Slot] = {}
+        self._order: deque[tuple[Part, ...] | _Slot] = deque()
+        self._cut: deque[_Slot] = deque()
+        self._next = 0
+        self._share = 0.0
+        self.resumed = 0
+
+    def run(
+        self,
+        workers: Workers,
+        told: Callable[[Answer], None] | None = None,
+        stopped: Callable[[], bool] = lambda: False,
+    ) -> Answer:
+        """Return the best configurations; the best so far where the search is stopped.
+
+        Args:
+            workers: who evaluates.
+            told: gets the best so far now and then.
+            stopped: asked every moment whether to stop.
+
+        Raises:
+            CapacityError: nothing of the question can be estimated, or the workers cannot.
+        """
+        started = monotonic()
+        due = started + TOLD_SECONDS
+        self._give(workers)
+        while self._slots:
+            for chunk, outcomes in workers.finished():
+                self._known.keep(chunk, outcomes)
+                self._take(self._slots.pop(chunk), outcomes)
+            self._add_up()
+            if stopped():
+                return self._best.answer(monotonic() - started, self._share, complete=False)
+            now = monotonic()
+            if told is not None and now >= due:
+                told(self._best.answer(now - started, self._share, complete=False))
+                after = monotonic()
+                due = after + max(TOLD_SECONDS, (after - now) / TOLD_SHARE)
+            self._give(workers)
+        self._add_up()
+        if self._spaces.count == 1 and not self._best.valid:
+            return search(self._asked, self._catalog, self._machine)  # says why nothing of it can be estimated
+        return self._best.answer(monotonic() - started, 1.0, complete=True)
+
+    def _give(self, workers: Workers) -> None:
+        """Give workers as many chunks as they take, without those that are known."""
+        while len(self._slots) < workers.room and (slot := self._following(workers.room)) is not None:
+            outcomes = self._known.outcomes(slot.chunk)
+            if outcomes is not None:
+                self.resumed += 1
+                self._take(slot, outcomes)
+                continue
+            self._slots[slot.chunk] = slot
+            workers.give(slot.chunk, self._spaces.filled)
+
+    def _following(self, room: int) -> _Slot | None:
+        """Return the next chunk; None where there is none, or too much waits for an earlier one."""
+        if self._cut:
+            return self._cut.popleft()
+        self._add_up()
+        if self._next >= self._spaces.count or len(self._order) > MOST_WAITING * room:
+            return None
+        first, self._next = self._next, min(self._next + self._cutting.numbers, self._spaces.count)
+        for number in range(first, self._next):
+            self._spaces.fill(number)
+        slot = _Slot(Chunk(first, self._next))
+        self._order.append(slot)
+        return slot
+
+    def _take(self, slot: _Slot, outcomes: Outcomes) -> None:
+        """Put what a chunk came to in its place; what is not evaluated yet follows as chunks of its own."""
+        content: list[tuple[Part, ...] | _Slot] = []
+        for number, outcome in enumerate(outcomes, slot.chunk.first):
+            content.append(outcome.parts)
+            cut = [_Slot(chunk, 1.0 / outcome.chunks) for chunk in outcome.cut(number)]
+            content += cut
+            self._cut.extend(cut)
+            if not cut:
+                self._share += slot.share / self._spaces.count
+        slot.content = content
+
+    def _add_up(self) -> None:
+        """Add up what is done, in the order of the question, up to the first chunk that is not."""
+        while self._order:
+            head = self._order[0]
+            if isinstance(head, _Slot) and head.content is None:
+                return
+            self._order.popleft()
+            if isinstance(head, _Slot):
+                self._order.extendleft(reversed(head.content or ()))
+                continue
+            for part in head:
+                self._best.add(part)

@@ -1,0 +1,1 @@
+"""Pages and schemas of plan files and catalogues, made of the metadata of their fields."""

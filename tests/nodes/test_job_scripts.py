@@ -1,0 +1,105 @@
+"""Scripts of jobs: what they ask for, what they quote, and what is refused before any queue sees it."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from capacity_tui.engine.api import SlurmOptions
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.nodes.jobs.batch_script import batch_script
+from capacity_tui.engine.nodes.jobs.job_request import JobRequest
+from capacity_tui.engine.nodes.jobs.launch import Launch
+from capacity_tui.engine.nodes.jobs.partitions import is_same_device
+from capacity_tui.engine.nodes.jobs.prices import read_prices
+from capacity_tui.engine.nodes.jobs.slurm_values import duration_of, gpus_of_gres, seconds_of
+from capacity_tui.engine.nodes.jobs.ssh_script import hosts_proposal
+
+
+def request(**changes: object) -> JobRequest:
+    values: dict[str, object] = {
+        "name": "run", "device": "h100-sxm-80gb", "is_on_gpus": True, "nodes": 2, "per_node": 8, "whole_nodes": True
+    }  # fmt: skip
+    return JobRequest(**{**values, **changes})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("2-00:00:00", 172800), ("1:30:00", 5400), ("12:30", 750), ("30", 1800), ("1-12", 129600), ("UNLIMITED", None)],
+)
+def test_durations_are_read_as_slurm_means_them(text: str, seconds: float | None) -> None:
+    assert seconds_of(text) == seconds
+
+
+def test_a_duration_is_never_shorter_than_it_was() -> None:
+    assert [seconds_of(duration_of(seconds)) for seconds in (1, 60, 3661, 90_061)] == [60, 60, 3720, 90_120]
+
+
+def test_gpus_are_counted_by_type() -> None:
+    assert gpus_of_gres("gpu:h100:8(S:0-1),gpu:a100:2,shard:16") == {"h100": 8, "a100": 2}
+    assert gpus_of_gres("gres/gpu:4") == {"": 4} and gpus_of_gres("(null)") == {}
+
+
+@pytest.mark.parametrize(
+    ("kind", "device", "same"),
+    [
+        ("h100", "h100-sxm-80gb", True),
+        ("nvidia_h100_80gb_hbm3", "h100-sxm-80gb", True),
+        ("a100", "h100-sxm-80gb", False),
+        ("a100_40gb", "a100-sxm-80gb", False),
+        ("mi300x", "mi300x", True),
+    ],
+)
+def test_types_as_administrators_write_them_are_devices_of_the_catalogue(kind: str, device: str, same: bool) -> None:
+    assert is_same_device(kind, device) is same
+
+
+def test_strange_words_stay_single_words_of_a_script_that_a_shell_can_read() -> None:
+    launch = Launch(("train.py", "--note", "it's; $(rm -rf /) `x`"), "torchrun", checkpoints=Path("my runs"))
+    script = batch_script(
+        request(checkpoints=Path("my runs")), launch, SlurmOptions(), "a: 1\nEND_OF_PLAN\n", "gpu", "h100"
+    )
+    assert "'it'\"'\"'s; $(rm -rf /) `x`'" in script and "--checkpoints 'my runs'" in script
+    assert "<<'END_OF_PLAN_'" in script
+    assert subprocess.run(["bash", "-n"], input=script, text=True, check=False).returncode == 0
+
+
+@pytest.mark.parametrize("options", [{"account": "a b"}, {"qos": "x\n#SBATCH --uid=0"}, {"more": ("rm -rf",)}])
+def test_what_would_be_another_line_of_a_script_is_refused(options: dict[str, str]) -> None:
+    with pytest.raises(CapacityError):
+        SlurmOptions(**options)  # type: ignore[arg-type]
+
+
+def test_a_job_longer_than_its_partition_allows_comes_back_as_often_as_it_takes() -> None:
+    long = request(limit_seconds=100_000.0, checkpoints=Path("kept"), most_restarts=2)
+    script = batch_script(long, Launch(("train.py",), "torchrun"), SlurmOptions(), "", "gpu", "", 36_000.0)
+    assert "--time=0-10:00:00" in script and "-lt 4 ]" in script and long.turns(36_000.0) == 3
+    assert "scontrol requeue" not in batch_script(request(), Launch(("train.py",), "torchrun"), SlurmOptions(), "")
+
+
+def test_hosts_get_a_script_with_a_rank_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The script is run with an `ssh` that is a shell of this machine, and a `torchrun` that says what it is given."""
+    for name, text in {"ssh": 'shift 5; exec "$@"', "torchrun": 'echo "$@" >> said'}.items():
+        (tmp_path / name).write_text(f"#!/bin/bash\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    proposal = hosts_proposal(request(), Launch(("train.py", "a b"), "torchrun", False), ("root@n1", "n2", "n3"))
+    work = tmp_path / "my work"
+    work.mkdir()
+    subprocess.run(["bash", "-s"], input=proposal.script, text=True, check=True, cwd=work, timeout=20)
+    said = sorted((work / "said").read_text().splitlines())
+    for rank, line in enumerate(said):
+        assert f"--node-rank={rank} --master-addr=n1 --master-port=29500 train.py a b" in line
+    assert len(said) == 2 and "not used: n3" in proposal.remarks
+    with pytest.raises(CapacityError, match="1 hosts for 2 nodes"):
+        hosts_proposal(request(), Launch(("train.py",), "torchrun", False), ("n1",))
+
+
+def test_prices_that_are_none_are_named_with_their_line(tmp_path: Path) -> None:
+    file = tmp_path / "prices.yaml"
+    file.write_text("gpu: 98\nspot: {usd_per_nod_hour: 3}\n")
+    with pytest.raises(CapacityError, match=r"prices.yaml:2.*did you mean usd_per_node_hour"):
+        read_prices(file)
+    file.write_text("gpu: -1\n")
+    with pytest.raises(CapacityError, match="0 or more"):
+        read_prices(file)

@@ -1,0 +1,54 @@
+"""What the engine tells the view of a cluster: thousands of devices, and a Slurm that does not answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from capacity_tui.engine.api import Verdict
+from capacity_tui.tui.engine_view import CapacityEngine, PlanDocument
+
+FABRIC = """\
+model: {name: llama-3.1-70b}
+training: {seq_len: 8192, micro_batch: 1, global_batch: 4096, framework: megatron}
+parallelism: {tp: 8, pp: 8, zero: 1}
+hardware: {name: h100-sxm-80gb, devices: 16384, per_node: 8, levels: [{name: rack, devices: 64}, {name: fabric}]}
+"""
+
+
+@pytest.fixture(scope="module")
+def document() -> PlanDocument:
+    return CapacityEngine().open(FABRIC)
+
+
+def test_a_plan_on_thousands_of_devices_has_rows_of_racks(
+    document: PlanDocument, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    column = document.compare().columns[0]
+    assert column.verdict is not Verdict.UNKNOWN
+    first, last = document.clustered(column.mode)
+    assert first.nodes is None
+    assert [row.name.strip() for row in first.levels] == ["fabric", "rack", "node"]
+    assert any(remark.startswith("hottest link: ") for remark in first.remarks)
+    assert last.nodes is not None
+    assert last.nodes.usual == "rack"
+    everything, *racks = last.nodes.rows["rack"]
+    assert everything.counts == "16 384 planned"
+    assert len(racks) == 8
+    assert racks[0].change == {"hardware.devices": 2048}
+    assert "cluster detect" in last.no_queue
+
+
+def test_a_slurm_that_does_not_answer_is_named_and_the_plans_own_devices_stay(
+    document: PlanDocument, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    command = tmp_path / "scontrol"
+    command.write_text("#!/bin/sh\necho 'slurm_load_node error: Unable to contact slurm controller' >&2\nexit 1\n")
+    command.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    *_, last = document.clustered(document.compare().columns[0].mode)
+    assert "Unable to contact slurm controller" in last.no_queue
+    assert last.nodes is not None
+    assert last.nodes.source == "the plan's own hardware"

@@ -1,0 +1,1 @@
+"""Writes what the documentation takes from the program itself: plan file, commands, schemas, manual, completion."""

@@ -1,0 +1,1 @@
+"""The commands as tools of coding assistants, by the Model Context Protocol."""

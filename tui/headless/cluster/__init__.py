@@ -1,0 +1,1 @@
+"""The commands about the nodes of a cluster, one file for each."""

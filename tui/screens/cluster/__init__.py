@@ -1,0 +1,1 @@
+"""The view of a cluster: its nodes and devices, what the plan puts where, the queue."""
