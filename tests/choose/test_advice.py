@@ -22,6 +22,8 @@ from capacity_tui.engine.plan.files.examples import example_text
 from capacity_tui.engine.plan.files.loading import plan_from_text
 from capacity_tui.engine.plan.plan import Plan
 
+PRICE_OF_TOKENS = "cost.usd_per_million_tokens"
+
 
 def plan_of(**sections: object) -> Plan:
     return Plan.model_validate(sections)
@@ -198,6 +200,26 @@ def test_cheaper_instances_and_spot_capacity() -> None:
     assert note.saves
     assert note.saves["cost.usd"] < 0
     assert with_note(plan, note).cost.usd < found.cost.usd  # type: ignore[operator]
+
+
+def test_another_accelerator_that_does_the_work_for_less_is_named() -> None:
+    plan = plan_of(
+        **{**SERVED, "inference": {"engine": "vllm", "batch": 32}, "hardware": {"name": "h200", "devices": 4}}
+    )
+    found = answer(plan).estimate
+    note = noted(found.recommendations, "accelerator")
+    assert note.change is not None and note.change["hardware.devices"] == 4
+    other = with_note(plan, note)
+    assert other.held
+    assert value_of(other, PRICE_OF_TOKENS) < 0.97 * value_of(found, PRICE_OF_TOKENS)  # type: ignore[operator]
+    assert "Price of cheapest on demand" in note.detail
+
+
+@pytest.mark.parametrize("more", [{"pricing": {"usd_per_hour": 98}}, {"hardware": {"spec": {"tdp_w": 350}}}])
+def test_devices_with_figures_of_ones_own_have_none_in_their_place(more: dict[str, dict[str, object]]) -> None:
+    hardware = {"name": "h200", "devices": 4, **more.get("hardware", {})}
+    plan = plan_of(**{**SERVED, **more, "hardware": hardware})
+    assert "accelerator" not in codes(answer(plan).estimate.recommendations)
 
 
 def extreme_warnings(memory: float, watts: float) -> tuple[str, ...]:

@@ -8,7 +8,8 @@ import numpy as np
 
 from capacity_tui.engine.choose.advice.larger_devices import TITLE, larger_devices, larger_devices_text
 from capacity_tui.engine.choose.advice.make_fit import estimated, smallest_fit
-from capacity_tui.engine.choose.advice.recommendations import SPOT, Remedy, remedies
+from capacity_tui.engine.choose.advice.recommendations import SPOT, remedies
+from capacity_tui.engine.choose.advice.remedy import Remedy
 from capacity_tui.engine.choose.advice.warnings import cautions
 from capacity_tui.engine.choose.modes.modes import fill
 from capacity_tui.engine.choose.whatif.deltas import change_text, effect_text, plain_change, saves, setting_words

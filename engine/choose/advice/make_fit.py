@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from capacity_tui.engine.choose.advice.recommendations import Remedy, remedies
+from capacity_tui.engine.choose.advice.recommendations import remedies
+from capacity_tui.engine.choose.advice.remedy import Remedy
 from capacity_tui.engine.choose.modes.modes import fill
 from capacity_tui.engine.choose.whatif.trials import (
     EstimatedPlan,

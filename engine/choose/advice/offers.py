@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from capacity_tui.engine.choose.advice.advice import LEAST_EFFECT, recommended, worth
 from capacity_tui.engine.choose.advice.larger_devices import larger_devices
 from capacity_tui.engine.choose.advice.make_fit import estimated, smallest_fit
-from capacity_tui.engine.choose.advice.recommendations import Remedy, remedies
+from capacity_tui.engine.choose.advice.recommendations import remedies
+from capacity_tui.engine.choose.advice.remedy import Remedy
 from capacity_tui.engine.choose.modes.filled import ModePlan
 from capacity_tui.engine.choose.modes.modes import MODES, ModeName, fill
 from capacity_tui.engine.choose.whatif.deltas import Effect, effects, plain_change, setting_words

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 
 from capacity_tui.engine.catalog import Instance, Quantization
+from capacity_tui.engine.choose.advice.other_accelerators import other_accelerators
+from capacity_tui.engine.choose.advice.remedy import Remedy
 from capacity_tui.engine.choose.space.grid import divisors
 from capacity_tui.engine.choose.whatif.trials import EstimatedPlan
 from capacity_tui.engine.cluster.cluster import Device
@@ -25,28 +27,6 @@ ONLY_ADAPTERS = "Only the adapters learn."
 DROPS_REQUESTS = "Replicas may vanish at two minutes' notice: only beside others that stay."
 WAITS_FOR_CAPACITY = "Interruptions are counted, waiting for capacity is not."
 SPOT = "spot"
-
-
-@dataclass(frozen=True, slots=True)
-class Remedy:
-    """One thing to change.
-
-    Attributes:
-        code: stable name; of several remedies with one code the best is told.
-        title: what to do.
-        change: plan fields and their new values.
-        caution: what else it changes.
-    """
-
-    code: str
-    title: str
-    change: Mapping[str, object] = field(default_factory=dict)
-    caution: str = ""
-
-    @property
-    def is_gentle(self) -> bool:
-        """Whether it leaves results and hardware as they are."""
-        return not self.caution and not any(path.startswith("hardware.") for path in self.change)
 
 
 def remedies(case: EstimatedPlan) -> tuple[Remedy, ...]:
@@ -76,7 +56,7 @@ def remedies(case: EstimatedPlan) -> tuple[Remedy, ...]:
             *_devices(case),
             *_instances(case),
         )
-    found = (*found, *_spot(case))
+    found = (*found, *other_accelerators(case), *_spot(case))
     return tuple(remedy for remedy in found if not any(case.is_open(path) for path in remedy.change))
 
 
