@@ -61,7 +61,7 @@ def _of(rival: Rival, program: str) -> Iterator[Figure]:
     for _ in range(ROUNDS):
         with Terminal([], program=program) as terminal:
             frames.append(terminal.wait_for(rival.drawn))
-    yield Figure(f"{rival.name}: first frame", statistics.median(frames), "s")
+    yield Figure(f"{rival.name}: first frame", 1000 * statistics.median(frames), "ms")
     with Terminal([], program=program) as terminal:
         terminal.wait_for(rival.drawn)
         terminal.count(4.0)

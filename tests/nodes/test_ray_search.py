@@ -1,9 +1,15 @@
-"""A search on a real Ray cluster of two nodes, one of which is lost half way."""
+"""Searches on real Ray clusters: a node is lost half way, and the search itself is killed."""
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -58,3 +64,32 @@ def test_a_search_outlives_its_workers_and_a_node(two_nodes: Any) -> None:
     assert not two_nodes.worker_nodes
     assert found.lost > 0
     assert replace(found.answer, seconds=0.0) == replace(search(question), seconds=0.0)
+
+
+QUESTION = ["llama-3.1-70b full 64xh100 4k 1B", "--hardware", "nvidia", "--devices", "64..256", "--goal", "usd"]
+TIMES = {"seconds", "plans_per_second"}
+
+
+def test_a_search_that_is_killed_goes_on_from_there(tmp_path: Path) -> None:
+    environment = {**os.environ, **{f"CAPACITY_TUI_{name}": str(tmp_path) for name in ("STATE", "DATA", "CONFIG")}}
+    command = [sys.executable, "-m", "capacity_tui.tui", "search", *QUESTION, "--format", "json"]
+
+    def searched(*more: str) -> tuple[dict[str, object], str]:
+        done = subprocess.run([*command, *more], env=environment, capture_output=True, text=True, check=True)
+        return {key: value for key, value in json.loads(done.stdout).items() if key not in TIMES}, done.stderr
+
+    def chunks_done() -> int:
+        return sum(file.read_bytes().count(b"\n") for file in tmp_path.rglob("searches/*.jsonl"))
+
+    with subprocess.Popen(
+        [*command, "--ray", "local:2"], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as killed:
+        end = time.monotonic() + 90
+        while not chunks_done() and killed.poll() is None and time.monotonic() < end:
+            time.sleep(0.01)
+        killed.kill()
+    assert chunks_done(), "it was killed half way"
+    answer, told = searched("--ray", "local:2")
+    assert "went on from an earlier search" in told
+    assert not chunks_done(), "nothing is left of a search that is done"
+    assert answer == searched()[0]
