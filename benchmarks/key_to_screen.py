@@ -25,8 +25,8 @@ NEW_ANSWER = re.compile(rb"\x1b\[2;\d+H[^H]*\x1b\[1;")
 """Bold figures in the answer strip, the second line; those of an earlier plan are dim."""
 
 
-def respond(terminal: Terminal, keys: bytes) -> tuple[float, int]:
-    """Return seconds until the new numbers were written, and all bytes the keys caused."""
+def respond(terminal: Terminal, keys: bytes, rests: bool = True) -> tuple[float, int]:
+    """Return seconds until the new numbers were written, and the bytes until then, or until all rests."""
     terminal.send(keys)
     started = time.perf_counter()
     shown = 0.0
@@ -35,6 +35,8 @@ def respond(terminal: Terminal, keys: bytes) -> tuple[float, int]:
         written += chunk
         if not shown and NEW_ANSWER.search(written):
             shown = time.perf_counter() - started
+            if not rests:
+                break
     return shown, len(written)
 
 
@@ -55,12 +57,15 @@ def figures() -> Iterator[Figure]:
         terminal.wait_for(b"I want to")
         terminal.send(b"\x1b")
         times, sizes = steps(terminal)
+        hasty = [1000 * respond(terminal, b"+" if index % 2 else b"-", rests=False)[0] for index in range(KEYS)]
+        terminal.drain(1.0)
         terminal.send(b"qq")
         started = time.perf_counter()
         while terminal.process.poll() is None:
             terminal.read(0.005)
         quit_ms = 1000 * (time.perf_counter() - started)
     yield from of_keys("key", times, sizes)
+    yield Figure("the same, each key as soon as the one before is answered", statistics.median(hasty), "ms")
     yield Figure("quit", quit_ms, "ms", QUIT_MS)
     with Terminal(["-c", OF_FABRIC]) as terminal:
         yield from of_keys("key on 16,384 devices", *steps(terminal))

@@ -1,297 +1,47 @@
-"""The engine as the screen sees it: the only module of the screen that calls it."""
+"""The engine as the screen sees it."""
 
 from __future__ import annotations
 
-import re
 import time
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, cast
 
 from capacity_tui.engine import api as engine
 from capacity_tui.engine.api import (
-    PICTURES,
-    Answer,
-    CapacityError,
-    Catalog,
-    Cluster,
-    EstimatedPlan,
-    ExplanationText,
-    Limit,
     Machine,
-    ModePlan,
     Part,
-    Picture,
     Plan,
-    PlanError,
-    dump_plan,
-    edited,
     example_names,
     example_text,
-    explanation_text,
-    fill,
     load_catalog,
     load_plan,
     locate_plan,
-    offers,
-    picture_of,
     plan_from_text,
     plans_folder,
-    possible_sizes,
     read_plan_file,
-    resolve_cluster,
-    to_the_limit,
     write_plan_file,
 )
-from capacity_tui.engine.api import Comparison as EngineComparison
-from capacity_tui.tui.screens.cloud.cloud_view import OffersQuestion
-from capacity_tui.tui.screens.cluster.cluster_view import clustered
+from capacity_tui.tui.plan_document import PlanDocument
 from capacity_tui.tui.screens.dialogs.catalogue_view import choices
-from capacity_tui.tui.screens.find.find_view import SearchQuestion
 from capacity_tui.tui.screens.machine.benchmarks_view import Benchmarks
-from capacity_tui.tui.screens.plan.advice_view import advice_of
-from capacity_tui.tui.screens.plan.estimate_view import column, setting_reason, warning_lines
-from capacity_tui.tui.screens.plan.export_view import exports_of
-from capacity_tui.tui.screens.plan.field_view import field_lines
 from capacity_tui.tui.screens.plan.hardware_view import (
-    cluster_rows,
-    hardware_words,
     load_rows,
     machine_rows,
-    run_words,
-    simulated,
 )
 from capacity_tui.tui.screens.plan.live_view import LiveSampler
-from capacity_tui.tui.screens.plan.pins_view import PinnedPlans
-from capacity_tui.tui.screens.plan.tried_view import Pair, tried, tried_pairs
 from capacity_tui.tui.screens.run.run_view import WatchedRuns
-from capacity_tui.tui.screens.scale.corpus_view import PlanCorpus
-from capacity_tui.tui.screens.scale.scale_view import scaled_plans
-from capacity_tui.tui.screens.scale.storage_view import stored_rows
-from capacity_tui.tui.shown.compared import Comparison, HardwareRow, Row
-from capacity_tui.tui.shown.exported import Export
+from capacity_tui.tui.shown.compared import HardwareRow
 from capacity_tui.tui.shown.measured import BenchmarkOutcome, BenchmarkStep, Load
-from capacity_tui.tui.shown.tried import Tried
 from capacity_tui.tui.shown.understood import Suggestion, Understood
-from capacity_tui.tui.shown.what_if import Advice
-from capacity_tui.tui.view import Choice, Document, Field
+from capacity_tui.tui.view import Choice, Document
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable
 
-    from capacity_tui.tui.shown.clustered import Clustered
-    from capacity_tui.tui.shown.scaled import ScaledPlan
-
-
-_NOT_IN_NAMES = re.compile(r"[^\w.]+")
-"""What names of files do without."""
 _LOAD_SECONDS = 0.2
 """Between two readings of what is busy."""
-
-
-@dataclass(frozen=True)
-class PlanDocument:
-    """A plan of the engine's on the machine it is edited on.
-
-    Attributes:
-        plan: the plan.
-        machine: what was detected.
-        catalog: the catalogues.
-        beside: estimates of the plans beside it.
-        followed: what moved along with the change that made the plan, each with the reason.
-    """
-
-    plan: Plan
-    machine: Machine | None
-    catalog: Catalog = field(compare=False, repr=False)
-    beside: PinnedPlans = field(default_factory=PinnedPlans, compare=False, repr=False)
-    followed: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
-
-    @property
-    def name(self) -> str:
-        """The model's name, which also names the file."""
-        return self.plan.model.name or Path(self.plan.model.config or "plan").stem
-
-    def fields(self) -> tuple[Field, ...]:
-        """Return the lines of the configuration."""
-        return self._fields
-
-    def sizes(self, key: str) -> tuple[int, ...]:
-        """Return the parallel sizes with which the plan can be laid out; none for other fields."""
-        return possible_sizes(self.plan, key, self.catalog, self.machine)
-
-    def edited(self, key: str, text: str) -> PlanDocument:
-        """Return the plan with one field changed; ``auto`` gives it back to the modes, or to its default."""
-        return self.changed({key: text})
-
-    def changed(self, change: Mapping[str, object]) -> PlanDocument:
-        """Return the plan with several fields changed at once."""
-        after = edited(self.plan, change, self.catalog)
-        return replace(self, plan=after.plan, followed={entry.path: entry.why for entry in after.followed})
-
-    def tried(self, key: str, text: str) -> Tried:
-        """Return what the plan would be with one field changed, or why it cannot be."""
-        return tried(self.plan, {key: text}, self.catalog, self.machine)
-
-    def tried_pairs(self, keys: Pair, pairs: Sequence[Pair]) -> Iterator[tuple[Mapping[Pair, Tried], bool]]:
-        """Yield what the plan would be with pairs of values of two fields, and whether that is the last word."""
-        return tried_pairs(self.plan, self._compared.balanced, keys, pairs, self.machine)
-
-    def limit(self, mode: str, key: str) -> Limit:
-        """Return the largest value of a field with which the plan fits as a mode fills it."""
-        if self.sizes(key):
-            raise PlanError("a layout has no limit of its own", hint="+ and - step through the layouts that can be")
-        return to_the_limit(self._mode(mode).plan, key, self.machine, self.catalog)
-
-    def compare(self) -> Comparison:
-        """Estimate the plan in its modes."""
-        compared = self._compared
-        cluster = compared.balanced.resolved.cluster
-        columns = (
-            *(column(group, self.catalog, self.machine) for group in compared.alike),
-            *(self.beside.column(*pin, self.machine, self.catalog) for pin in self.plan.scenarios.items()),
-        )
-        return Comparison(
-            title=" · ".join((self.name, run_words(compared.balanced.plan), hardware_words(self.plan, cluster))),
-            columns=columns,
-            hardware=cluster_rows(self.plan, cluster, self.machine),
-            simulated=simulated(self.plan, cluster, self.machine),
-            remarks=compared.remarks,
-            usual=compared.balanced.mode.title,
-        )
-
-    def advice(self, mode: str, is_wanted: Callable[[], bool]) -> tuple[Advice, ...]:
-        """Return what would improve the plan as a mode fills it, the best first."""
-        return tuple(map(advice_of, offers(self.plan, self._mode(mode), self.machine, is_wanted)))
-
-    def scaled(self, mode: str, growth: str) -> Iterator[ScaledPlan]:
-        """Yield the plan as a mode fills it on more and more devices."""
-        return scaled_plans(self._case(mode), growth)
-
-    def clustered(self, mode: str) -> Iterator[Clustered]:
-        """Yield where the plan as a mode fills it lies on its cluster, then its nodes as they are now."""
-        return clustered(self._case(mode), self.plan)
-
-    def stored(self, mode: str) -> tuple[Row, ...]:
-        """Return what the plan as a mode fills it keeps on disk, and reads from there."""
-        filled = self._mode(mode)
-        return stored_rows(self.machine, Answer(filled.resolved, filled.estimate), self.catalog)
-
-    def corpus(self, said: Mapping[str, str]) -> PlanCorpus:
-        """Return the plan's data as a corpus of patterns."""
-        return PlanCorpus(_alone(self.plan), self.machine, self.catalog, said)
-
-    def explain(self, mode: str, key: str) -> ExplanationText:
-        """Say where a number of a mode comes from."""
-        filled = self._mode(mode)
-        if chosen := setting_reason(filled, mode, key):
-            return chosen
-        found = explanation_text(engine.explain(filled.plan, key, self.machine, self.catalog), mode)
-        picture = picture_of(key, Answer(filled.resolved, filled.estimate))
-        return replace(found, remarks=(*found.remarks, *warning_lines(filled.estimate)), picture=picture)
-
-    def dump(self, mode: str | None = None) -> str:
-        """Return the plan as YAML; of a mode with everything chosen, without one as it was written."""
-        if mode is None:
-            return dump_plan(self.plan)
-        return dump_plan(_alone(self._mode(mode).plan), self._what(mode))
-
-    def pins(self) -> tuple[str, ...]:
-        """Return the names of the plans beside it."""
-        return tuple(self.plan.scenarios)
-
-    def pinned(self, mode: str) -> PlanDocument:
-        """Return the plan with that of a mode beside it."""
-        return replace(self, plan=engine.pinned(self.plan, self._mode(mode).plan))
-
-    def pinned_with(self, change: Mapping[str, object]) -> PlanDocument:
-        """Return the plan with what a change makes of it beside it, as the balanced mode fills that."""
-        changed = edited(_alone(self.plan), change, self.catalog).plan
-        return replace(self, plan=engine.pinned(self.plan, fill(changed, "balanced", self.machine, self.catalog).plan))
-
-    def pinned_beside(self, other: Document) -> PlanDocument:
-        """Return the plan with another one beside it."""
-        return replace(self, plan=engine.pinned(self.plan, cast("PlanDocument", other).plan))
-
-    def replaced_by(self, other: Document) -> PlanDocument:
-        """Return another plan with those that stand beside this one."""
-        plan = cast("PlanDocument", other).plan.model_copy(update={"scenarios": self.plan.scenarios})
-        return replace(self, plan=plan, followed={})
-
-    def question(self, said: Mapping[str, str]) -> SearchQuestion:
-        """Return what to search for around the plan."""
-        return SearchQuestion(_alone(self.plan), self.machine, self.catalog, said)
-
-    def migration(self, said: Mapping[str, str]) -> OffersQuestion:
-        """Return what the plan would be worth on other machines."""
-        return OffersQuestion(_alone(self.plan), self.machine, self.catalog, said)
-
-    def unpinned(self, name: str) -> PlanDocument:
-        """Return the plan without one of those beside it."""
-        return replace(self, plan=engine.unpinned(self.plan, name))
-
-    def taken(self, name: str) -> PlanDocument:
-        """Return one of the plans beside it in its place."""
-        return replace(self, plan=engine.taken(self.plan, name), followed={})
-
-    def renamed(self, name: str, new: str) -> PlanDocument:
-        """Return the plan with another name for one of those beside it."""
-        return replace(self, plan=engine.renamed(self.plan, name, new))
-
-    def exports(self, mode: str) -> tuple[Export, ...]:
-        """Return every form in which the plan, as a mode fills it, can leave the program."""
-        filled = self._mode(mode)
-        # What leaves open what the balanced mode fills is the shorter plan of the same.
-        is_usual = mode not in self.pins() and filled.mode.id == self._compared.balanced.mode.id
-        said, settled = _alone(self.plan if is_usual else filled.plan), _alone(filled.plan)
-        name = _NOT_IN_NAMES.sub("-", f"{self.name}-{mode}".casefold()).strip("-")
-        return exports_of(said, settled, name, self._what(mode), self.machine, self.catalog)
-
-    def pictures(self, mode: str) -> tuple[tuple[str, Picture], ...]:
-        """Return what there is to draw of the plan as a mode fills it, with titles."""
-        filled = self._mode(mode)
-        answered = Answer(filled.resolved, filled.estimate)
-        drawn = ((title, picture_of(group, answered)) for group, title in PICTURES.items())
-        return tuple((title, picture) for title, picture in drawn if picture is not None)
-
-    def _what(self, mode: str) -> str:
-        """Return what the plan of a column is, in words."""
-        return f"Pinned as {mode}." if mode in self.pins() else f"As the {mode} mode fills it."
-
-    def _case(self, mode: str) -> EstimatedPlan:
-        """Return the plan as a mode fills it, with all it takes to estimate it again."""
-        filled = self._mode(mode)
-        return EstimatedPlan(_alone(self.plan), filled.resolved, filled.estimate, self.catalog, self.machine)
-
-    def _mode(self, mode: str) -> ModePlan:
-        """Return the plan of a mode, or one that is pinned."""
-        pin = self.plan.scenarios.get(mode)
-        if pin is not None:
-            return self.beside.filled(pin, self.machine, self.catalog)
-        return next(plan for plan in self._compared.columns if plan.mode.title == mode)
-
-    @cached_property
-    def _fields(self) -> tuple[Field, ...]:
-        return field_lines(self.plan, self.catalog, self._cluster)
-
-    @cached_property
-    def _cluster(self) -> Cluster | None:
-        """What the plan's hardware stands for; None where nothing does."""
-        try:
-            return resolve_cluster(self.plan.hardware, self.plan.pricing, self.catalog, self.machine)
-        except CapacityError:
-            return None
-
-    @cached_property
-    def _compared(self) -> EngineComparison:
-        return engine.compare(self.plan, self.machine, self.catalog)
-
-
-def _alone(plan: Plan) -> Plan:
-    """Return a plan without those that are pinned beside it."""
-    return plan.model_copy(update={"scenarios": {}})
 
 
 class CapacityEngine:

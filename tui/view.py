@@ -136,6 +136,9 @@ class Document(Protocol):
     def changed(self, change: Mapping[str, object]) -> Document:
         """Return the plan with several fields changed at once; refused like ``edited``."""
 
+    def foresee(self, change: Mapping[str, object]) -> None:
+        """Estimate ahead what a change of the plan would come to; refused like ``edited``."""
+
     def limit(self, mode: str, key: str) -> Limit:
         """Return the largest value of a field with which the plan fits as a mode of its own fills it.
 

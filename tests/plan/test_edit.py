@@ -16,7 +16,7 @@ from capacity_tui.engine.plan.all_fields import all_fields
 from capacity_tui.engine.plan.edit import Edited, edited
 from capacity_tui.engine.plan.files.loading import apply_settings, plan_from_data
 from capacity_tui.engine.plan.plan import AUTO, Plan
-from capacity_tui.tui.engine_view import PlanDocument
+from capacity_tui.tui.plan_document import PlanDocument
 
 H100 = {"name": "h100-sxm-80gb", "devices": 8}
 TRAINED = plan_from_data(

@@ -10,7 +10,7 @@ from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.plan.all_fields import all_fields
 from capacity_tui.engine.plan.files.loading import plan_from_data, plan_from_text
 from capacity_tui.engine.plan.table_text import table_of, table_text
-from capacity_tui.tui.engine_view import PlanDocument
+from capacity_tui.tui.plan_document import PlanDocument
 
 STARTS = (
     "model: {name: llama-3.1-8b}\nhardware: {name: 8xh100}\n",

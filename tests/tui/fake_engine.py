@@ -125,6 +125,9 @@ class FakeDocument(TakesRuns):
             after = after.edited(key, str(value))
         return after
 
+    def foresee(self, change: Mapping[str, object]) -> None:
+        self.changed(change)
+
     def advice(self, mode: str, is_wanted: Callable[[], bool]) -> tuple[Advice, ...]:
         self.engine.advised += 1
         before = self.column(mode)

@@ -8,7 +8,8 @@ import pytest
 
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.verdict import Verdict
-from capacity_tui.tui.engine_view import CapacityEngine, PlanDocument
+from capacity_tui.tui.engine_view import CapacityEngine
+from capacity_tui.tui.plan_document import PlanDocument
 from capacity_tui.tui.shown.found import Found, FoundRow
 
 PLAN = """

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from capacity_tui.engine.api import Verdict
-from capacity_tui.tui.engine_view import CapacityEngine, PlanDocument
+from capacity_tui.tui.engine_view import CapacityEngine
+from capacity_tui.tui.plan_document import PlanDocument
 
 FABRIC = """\
 model: {name: llama-3.1-70b}

@@ -13,7 +13,8 @@ from capacity_tui.engine.plan.files.examples import example_names
 from capacity_tui.engine.plan.files.saved import save_plan
 from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.app import CapacityApp
-from capacity_tui.tui.engine_view import CapacityEngine, PlanDocument
+from capacity_tui.tui.engine_view import CapacityEngine
+from capacity_tui.tui.plan_document import PlanDocument
 from capacity_tui.tui.view import AUTO
 
 PLAN = """
@@ -230,3 +231,38 @@ def test_a_column_tells_what_its_mode_is_and_what_of_its_shares_the_run_uses(doc
     power = first.row("mode.power")
     assert power and power.text.endswith("/40 % !")
     assert document.explain("conservative", "mode.power").result in first.about
+
+
+def test_a_step_that_was_foreseen_has_its_numbers_and_is_no_other_plan(
+    engine: CapacityEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document, change = engine.open(PLAN), {"training.seq_len": "4096"}
+    plain = document.changed(change)
+    document.foresee(change)
+    with monkeypatch.context() as patch:
+        patch.setattr("capacity_tui.engine.api.compare", lambda *_: pytest.fail("it is estimated already"))
+        foreseen = document.changed(change)
+        found = foreseen.compare()
+    assert foreseen == plain
+    assert found == plain.compare()
+    with pytest.raises(CapacityError):
+        document.foresee({"training.seq_len": "-1"})
+
+
+async def test_steps_are_foreseen_once_the_keys_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = CapacityApp(source=PLAN)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await pilot.press("down", "down", "slash", *"sequence", "enter")
+        await settle(pilot)
+        document = app.session.store.document
+        assert isinstance(document, PlanDocument)
+        compared = []
+        compare = PlanDocument.compare
+        monkeypatch.setattr(
+            PlanDocument, "compare", lambda self: (compared.append("_comparison" in vars(self)), compare(self))[1]
+        )
+        await pilot.press("plus")
+        await settle(pilot)
+        assert compared[0], "the numbers were there before the key"
+        assert app.session.store.column is not None

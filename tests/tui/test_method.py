@@ -12,7 +12,7 @@ from capacity_tui.engine.plan.edit import edited
 from capacity_tui.engine.plan.files.loading import plan_from_data, plan_from_text
 from capacity_tui.engine.plan.files.writing import dump_plan
 from capacity_tui.tui.app import CapacityApp
-from capacity_tui.tui.engine_view import PlanDocument
+from capacity_tui.tui.plan_document import PlanDocument
 from capacity_tui.tui.screens.plan.screen import PlanScreen
 
 BASE = {"model": {"name": "llama-3.1-8b"}, "hardware": {"name": "8xH100-SXM"}}

@@ -10,7 +10,8 @@ from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.models.known_models import known_models
 from capacity_tui.tui.app import CapacityApp
-from capacity_tui.tui.engine_view import CapacityEngine, PlanDocument
+from capacity_tui.tui.engine_view import CapacityEngine
+from capacity_tui.tui.plan_document import PlanDocument
 from capacity_tui.tui.screens.plan.field_list import FieldList
 from capacity_tui.tui.settings import Settings
 from capacity_tui.tui.shown.compared import Column

@@ -10,7 +10,7 @@ from capacity_tui.engine.api import fill, result_as_dict, stepped
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.plan.files.loading import plan_from_text
-from capacity_tui.tui.engine_view import PlanDocument
+from capacity_tui.tui.plan_document import PlanDocument
 from capacity_tui.tui.view import Field, Kind
 
 TRAINING = "training: {tokens: 1e9, micro_batch: 2, global_batch: 64, seq_len: 2048}\n"

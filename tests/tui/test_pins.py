@@ -12,7 +12,8 @@ from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.plan.sections.scenarios import MOST_SCENARIOS
 from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.app import CapacityApp
-from capacity_tui.tui.engine_view import CapacityEngine, PlanDocument
+from capacity_tui.tui.engine_view import CapacityEngine
+from capacity_tui.tui.plan_document import PlanDocument
 from capacity_tui.tui.shown.compared import Column
 
 MakeApp = Callable[..., CapacityApp]

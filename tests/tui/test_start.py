@@ -13,7 +13,8 @@ from textual.widgets import Input
 
 from capacity_tui.engine.choose.answers import answer
 from capacity_tui.tui.app import CapacityApp
-from capacity_tui.tui.engine_view import CapacityEngine, PlanDocument
+from capacity_tui.tui.engine_view import CapacityEngine
+from capacity_tui.tui.plan_document import PlanDocument
 from capacity_tui.tui.recent import RecentPlan, recent_file, recent_plans, remember_plan
 from capacity_tui.tui.screens.dialogs.start import StartPrompt
 from capacity_tui.tui.settings import Settings

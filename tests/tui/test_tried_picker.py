@@ -14,7 +14,7 @@ from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.plan.files.loading import plan_from_data
 from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.app import CapacityApp
-from capacity_tui.tui.engine_view import PlanDocument
+from capacity_tui.tui.plan_document import PlanDocument
 from capacity_tui.tui.screens.dialogs.catalogue_view import choices
 from capacity_tui.tui.screens.dialogs.tried_picker import TriedPicker
 from capacity_tui.tui.screens.plan.sweep_lines import sweep_lines

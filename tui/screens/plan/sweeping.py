@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from textual.dom import DOMNode
 
-from capacity_tui.engine.api import Verdict
+from capacity_tui.engine.api import CapacityError, Verdict, stepped
 from capacity_tui.tui.actions import Commands
 from capacity_tui.tui.messages import LimitFound, RowsTried
 from capacity_tui.tui.requests import Request
@@ -36,7 +38,7 @@ class Sweeping:
         session.answers.subscribe(screen, lambda _: self.follow())
 
     def follow(self) -> None:
-        """Try the values around that of the field under the cursor, unless they are known."""
+        """Try the values around that of the field under the cursor, unless they are known, and its next steps ahead."""
         document, field = self._store.document, self._fields.field
         if document is None or field is None or self._store.is_stale:
             return
@@ -45,6 +47,8 @@ class Sweeping:
         if asked == self._asked:
             return
         self._asked = asked
+        chosen, sizes = self._fields.chosen, document.sizes(field.key)
+        steps = [stepped(field, direction, chosen=chosen, sizes=sizes) for direction in (1, -1)]
 
         def work(request: Request) -> RowsTried | None:
             if not values or request.cancelled.wait(SWEEP_AFTER_SECONDS):
@@ -54,7 +58,13 @@ class Sweeping:
                 if request.cancelled.is_set():
                     return None
                 tried[value] = document.tried(field.key, value)
-            return RowsTried(tried)
+            request.answer(RowsTried(tried))
+            for text in steps:
+                if text is None or request.cancelled.is_set():
+                    continue
+                with suppress(CapacityError):
+                    document.foresee({field.key: text})
+            return None
 
         self._session.ask(self._screen, "sweep", work)
 
