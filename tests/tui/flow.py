@@ -36,6 +36,10 @@ async def settle(pilot: Pilot[None]) -> None:
     await pilot.pause()
     while not plan_screen(pilot.app).query("Prompt"):
         await pilot.pause(0.01)  # the threads begin after the first frame
+    for _ in range(50):
+        if all(lines.in_sight for lines in pilot.app.screen.query(".dialog Lines").results(Lines)):
+            break
+        await pilot.pause(0.01)  # as those of a dialog do
     while waiting := [w for w in pilot.app.workers if w.group != "live" and not w.is_finished]:
         with suppress(WorkerCancelled):  # a newer request took its place
             await pilot.app.workers.wait_for_complete(waiting)
