@@ -187,6 +187,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.plan.files.examples import example_names as example_names
     from capacity_tui.engine.plan.files.examples import example_text as example_text
     from capacity_tui.engine.plan.files.examples import example_title as example_title
+    from capacity_tui.engine.plan.files.legacy_format import SPEC_NAMES as SPEC_NAMES
     from capacity_tui.engine.plan.files.loading import apply_settings as apply_settings
     from capacity_tui.engine.plan.files.loading import load_plan as load_plan
     from capacity_tui.engine.plan.files.loading import plan_from_data as plan_from_data

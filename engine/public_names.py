@@ -31,6 +31,7 @@ NAMES = {
     "plan.field_texts": "field_text",
     "plan.fields": "PlanField plan_fields plan_values",
     "plan.files.examples": "example_names example_text example_title",
+    "plan.files.legacy_format": "SPEC_NAMES",
     "plan.files.loading": "apply_settings load_plan plan_from_data plan_from_text",
     "plan.files.saved": "delete_plan list_plans plans_folder read_plan_file rename_plan write_plan_file",
     "plan.files.sources": "PlanSource locate_plan read_source",

@@ -121,6 +121,18 @@ def test_a_goal_decides_between_values_that_hold():
     assert fastest.neighbour is None or "cost.usd" in {each.key for each in fastest.neighbour.broken}
 
 
+OPEN = plan_from_data(
+    {"model": {"name": "llama-3.2-1b"}, "training": {"tokens": 1e9}, "hardware": {"name": "a100-sxm-80gb"}}
+)
+
+
+def test_a_budget_beside_a_deadline_buys_no_more_devices_than_the_deadline_needs():
+    assert asked(TRAINED, "hardware.devices", "time<=1000h", "usd<=60").value == 1
+    budget = asked(OPEN, "hardware.devices", "usd<=100")
+    assert budget.value > 1 and budget.binding == "cost.usd"
+    assert asked(OPEN, "hardware.devices", "usd<=100", "time<=24h").value < budget.value
+
+
 def test_the_cheapest_device_is_that_of_trying_each():
     names = ("l4", "l40s", "a100-sxm-80gb", "a10g", "h100-sxm-80gb", "rtx-4090")
     limits = ("time<=30h",)

@@ -186,3 +186,11 @@ def test_more_devices_never_gain_more_than_their_number(batch: int, micro_batch:
         assert all(point.speedup <= point.devices for point in curve.points)
         works = [point.devices * point.step_seconds for point in curve.points]
         assert curve.points[works.index(min(works))].efficiency == 1.0
+
+
+def test_a_network_says_that_it_is_not_split() -> None:
+    wanted = {"enabled": True, "data_parallel": False, "model_parallel": True}
+    plan = Plan.model_validate({"model": {"name": "mlp"}, "hardware": {"name": "rtx-3060-12gb"}, "scalability": wanted})
+    found = answer(plan).estimate
+    assert not found.scalability
+    assert "no_model_parallel" in [note.code for note in found.warnings]

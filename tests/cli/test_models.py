@@ -128,3 +128,14 @@ def test_models_are_listed_by_the_names_of_their_variants(capsys: pytest.Capture
     assert "rtx-4090" in capsys.readouterr().err
     assert main(["hardware", "--filter", "NVIDIA GeForce RTX4090", "--format", "json"]) == 0
     assert [row["id"] for row in json.loads(capsys.readouterr().out)] == ["rtx-4090"]
+
+
+def test_a_network_tells_which_fields_of_the_plan_its_parameters_stand_for(run: Run) -> None:
+    taken = {
+        row["name"]: row["field"]
+        for row in json.loads(run("models", "--details", "mlp", "--format", "json"))["taken_for_fields"]
+    }
+    assert taken["batch_size"] == "training.micro_batch"
+    assert {"n", "epochs", "precision"} <= taken.keys()
+    assert "training.samples" in run("models", "--details", "mlp")
+    assert "field of the plan" not in run("models", "--details", "random_forest")

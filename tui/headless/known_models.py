@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 HEADS = ("id", "what it is", "complexity", "best use")
 _PARAMETER_HEADS = ("parameter", "default", "unit", "range", "meaning")
+_FIELD_HEADS = ("parameter", "field of the plan", "default", "meaning")
+_FIELD_KEYS = ("name", "field", "default", "meaning")
 _LARGEST_IN_FULL = 1e7
 _ANY_NUMBER = "no limit: time grows in proportion to the samples, memory with the batch"
 
@@ -38,6 +40,7 @@ def details(model: KnownModel, catalog: Catalog) -> dict[str, object]:
         **listed(model),
         **_limit(model, catalog),
         "parameters": [_parameter(name, knob, default) for name, knob, default in model.parameters()],
+        "taken_for_fields": [dict(zip(_FIELD_KEYS, cells, strict=True)) for cells in _fields(model)],
         "example": example(model),
     }
 
@@ -53,6 +56,9 @@ def detail_parts(model: KnownModel, catalog: Catalog) -> Iterator[RenderableType
     yield pairs((key.replace("_", " "), str(value) or "n/a (nobody says)") for key, value in entries.items())
     yield Text("\nparameters of model.spec", style="bold")
     yield table(_PARAMETER_HEADS, [_parameter_cells(*entry) for entry in model.parameters()], ())
+    if fields := tuple(_fields(model)):
+        yield Text("\nalso taken in model.spec, for fields of the plan", style="bold")
+        yield table(_FIELD_HEADS, fields, ())
     yield Text("\na plan to begin with", style="bold")
     yield Text(to_yaml(example(model)).rstrip())
 
@@ -60,6 +66,17 @@ def detail_parts(model: KnownModel, catalog: Catalog) -> Iterator[RenderableType
 def example(model: KnownModel) -> dict[str, object]:
     """Return a small plan of the model on this machine, as data."""
     return {"model": {"name": model.id, "spec": model.example()}, "hardware": {"name": "detected"}}
+
+
+def _fields(model: KnownModel) -> Iterator[Sequence[str]]:
+    """Yield what ``model.spec`` takes for fields of the plan: its name, the field, its default, what it is."""
+    from capacity_tui.engine.api import SPEC_NAMES, all_fields, field_text, plan_value_text
+
+    own = {name for name, _, _ in model.parameters()}
+    for name, path in SPEC_NAMES.items() if model.kind in ("network", "transformer") else ():
+        entry = all_fields()[path]
+        if name not in own and (not entry.knob.families or model.kind in entry.knob.families):
+            yield name, path, plan_value_text(entry.default), field_text(path).help
 
 
 def _limit(model: KnownModel, catalog: Catalog) -> Mapping[str, object]:

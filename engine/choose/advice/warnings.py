@@ -51,6 +51,9 @@ def cautions(case: EstimatedPlan) -> tuple[Note, ...]:
         found += [*_batch(case), *_tokens(case)]
     if case.plan.task == "fit" and case.plan.scalability.enabled:
         found.append(Note("no_scaling", "A fit runs on one device", "There is nothing to vary for scalability."))
+    elif case.resolved.shape is None and case.plan.scalability.enabled and case.plan.scalability.model_parallel:
+        detail = "scalability.model_parallel compares nothing here: this model runs whole on each device."
+        found.append(Note("no_model_parallel", "Only transformers are split over devices", detail))
     return (
         *found,
         *_long(case),

@@ -28,6 +28,7 @@ NUMBERS = ("integer", "power-of-two", "number")
 READS = "model.max_context"
 """What ends a context where memory does not."""
 _PROMPT, _OUTPUT, _SEQUENCE = "inference.prompt_tokens", "inference.output_tokens", "training.seq_len"
+_NO_PACE = ("cost.", "energy.", "memory.")
 _SPLITS = ("parallelism.tp", "parallelism.pp", "parallelism.cp")
 
 
@@ -118,7 +119,8 @@ def furthest(path: str, question: Question, trials: Trials, stopped: Callable[[]
 def _outermost(path: str, line: Line) -> tuple[int, int | None]:
     """Return the outermost place that holds in the direction in which the limits end it, and the next that fails.
 
-    Where they end it in both directions, or in none, the fewest devices are wanted, and the most of all else.
+    Where they end it in both directions, or in none, the fewest devices are wanted, and the most of all else; and the
+    fewest devices too where more of them would ease a limit, such as one of time, which the fewest keep already.
     """
     start = line.holding[0]
     ends = {direction: line.edge(start, direction) for direction in (1, -1)}
@@ -127,7 +129,15 @@ def _outermost(path: str, line: Line) -> tuple[int, int | None]:
     wanted = -1 if _fewest(path) else 1
     if limited[1] != limited[-1]:
         wanted = 1 if limited[1] else -1
+    if wanted == 1 and _fewest(path) and _eased(line.at(ends[-1].holds), line.at(ends[1].holds)):
+        wanted = -1
     return ends[wanted].holds, ends[wanted].fails
+
+
+def _eased(low: Tried, high: Tried) -> bool:
+    """Whether any limit on the pace of the work is further from being missed at the high end than at the low one."""
+    pairs = zip(low.reached, high.reached, strict=True)
+    return any(more.excess < less.excess for less, more in pairs if not less.key.startswith(_NO_PACE))
 
 
 def _fewest(path: str) -> bool:

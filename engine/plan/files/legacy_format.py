@@ -33,6 +33,8 @@ _INFERENCE_MOVES: Mapping[Path, Path] = {
     ("model", "spec", "precision"): ("inference", "weights"),
     ("model", "spec", "seq_len"): ("inference", "prompt_tokens"),
 }
+SPEC_NAMES: Mapping[str, str] = {old[-1]: ".".join(new) for old, new in _TRAINING_MOVES.items()}
+"""Names that ``model.spec`` of a model that is trained in steps takes for fields of the plan, with those fields."""
 # AdamW differs from Adam in how weights decay, not in what it keeps or computes.
 _SAME_OPTIMIZER = {"adam": "adamw"}
 
