@@ -348,10 +348,10 @@ def absence(key: str, estimate: Estimate) -> str:
     reasons = {
         "memory": "memory size not known",
         "energy": "length is open" if energy.watts_average is not None else "power limit not known",
-        "cost": "no price known" if cost.usd_per_hour is None else "length is open",
+        "cost": "no price known" if cost.usd_per_hour is None else cost.why_no_spot or "length is open",
     }
     if key == "cost.usd_spot" and estimate.computation.steps is not None and cost.usd_per_hour is not None:
-        return "no spot price known"
+        return cost.why_no_spot or "no spot price known"
     if key in {"computation.estimated_train_time_seconds", "computation.total_flops"}:
         return "length is open"
     if key.startswith("computation.infer."):

@@ -12,10 +12,12 @@ from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.result import CostEstimate, EnergyEstimate
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.uncertainty.intervals import Interval
-from capacity_tui.engine.units import HOUR_SECONDS, KILO, MEGA
+from capacity_tui.engine.units import HOUR_SECONDS, KILO, MEGA, format_seconds
 
 # Where interruptions come so often that hardly any work is done, more of them make no difference to the answer.
 MOST_RESTARTS = 50.0
+MOST_SURPLUS = 100.0
+"""A job that interruptions make a hundred times as long is not run on spot capacity, and has no price there."""
 
 
 @equation("usd = seconds / 3600 · usd_per_hour", unit="USD", source="price of the catalogue or the plan")
@@ -158,18 +160,28 @@ def cost(
     rate = _owned_rate(price, price.rate)
     million_seconds, spot_rate = unit_seconds * MEGA, price.spot_usd_per_hour
     surplus = spot_surplus(price.interruptions, keeps_state)
-    spot = None if spot_rate is None or seconds is None else spot_usd(seconds.value, surplus, spot_rate)
+    hopeless = _hopeless(price.interruptions, surplus)
+    spot = None if spot_rate is None or seconds is None or hopeless else spot_usd(seconds.value, surplus, spot_rate)
     spot_range = None if spot is None else _spot_range(price, seconds, spot, keeps_state)
+    if price.is_spot and hopeless:
+        return CostEstimate(None, None, None, rate, price.rate_source, why_no_spot=hopeless)
     if price.is_spot:
         usd = None if seconds is None else spot_usd.for_part("cost.usd")(seconds.value, surplus, rate)
         million = spot_usd.for_part("cost.usd_per_million_tokens")(million_seconds, surplus, rate)
         return CostEstimate(usd, million, spot, rate, price.rate_source, spot_range, spot_range)
     million = job_usd.for_part("cost.usd_per_million_tokens")(million_seconds, rate)
     if seconds is None:
-        return CostEstimate(None, million, None, rate, price.rate_source)
+        return CostEstimate(None, million, None, rate, price.rate_source, why_no_spot=hopeless)
     usd = job_usd.for_part("cost.usd")(seconds.value, rate)
     hourly = Interval(usd, seconds.low / HOUR_SECONDS * rate, seconds.high / HOUR_SECONDS * rate)
-    return CostEstimate(usd, million, spot, rate, price.rate_source, hourly, spot_range)
+    return CostEstimate(usd, million, spot, rate, price.rate_source, hourly, spot_range, hopeless)
+
+
+def _hopeless(risk: Interruptions | None, surplus: Number) -> str:
+    """Return why a job would not get on on spot capacity; empty where it would, or where one of several would."""
+    if risk is None or np.min(surplus) < MOST_SURPLUS:
+        return ""
+    return f"interrupted every {format_seconds(risk.seconds_between)}, it would hardly get on"
 
 
 owned_hour_usd = equation(
@@ -251,7 +263,7 @@ def _spot_range(price: Price, seconds: Interval | None, usd: Number, keeps_state
         return None
     spread = 1.0 if risk is None else risk.spread
     low = seconds.low * (1.0 + spot_surplus(risk, keeps_state, spread))
-    high = seconds.high * (1.0 + spot_surplus(risk, keeps_state, 1.0 / spread))
+    high = seconds.high * (1.0 + np.minimum(spot_surplus(risk, keeps_state, 1.0 / spread), MOST_SURPLUS))
     return Interval(usd, low / HOUR_SECONDS * rate, high / HOUR_SECONDS * rate)
 
 

@@ -213,6 +213,7 @@ class CostEstimate:
         usd_per_hour: price of all devices for an hour.
         source: where the price comes from, with region and date.
         interval, spot_interval: the ranges of ``usd`` and ``usd_spot``.
+        why_no_spot: why it would not get on there, and has no price; empty where it would.
     """
 
     usd: Number | None
@@ -222,6 +223,7 @@ class CostEstimate:
     source: str
     interval: Interval | None = None
     spot_interval: Interval | None = None
+    why_no_spot: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from capacity_tui.engine.choose.answers import answer
 from capacity_tui.engine.choose.whatif.deltas import value_of
 from capacity_tui.engine.cluster.resolve_cluster import resolve_cluster
 from capacity_tui.engine.estimate.estimate import estimate_plan
-from capacity_tui.engine.estimate.figures import figure
+from capacity_tui.engine.estimate.figures import absence, figure
 from capacity_tui.engine.estimate.money import checkpoint_period, interruption_surplus, spot_surplus
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.plan.plan import Plan
@@ -188,3 +188,22 @@ def test_larger_states_take_longer_to_checkpoint_and_a_frozen_base_is_not_writte
     eight_bit, whole = surplus(optimizer="adamw8bit"), surplus(optimizer="adamw")
     adapters = surplus(adapter={"kind": "lora"})
     assert 0.0 < adapters < eight_bit < whole
+
+
+@pytest.mark.parametrize("spot", [False, True])
+def test_what_is_interrupted_before_it_gets_on_has_no_price_on_spot_capacity(spot: bool) -> None:
+    plan = Plan.model_validate(
+        {
+            "model": {"name": "llama-3.1-70b"},
+            "training": {"tokens": 1e11, "micro_batch": 1, "global_batch": 4096},
+            "parallelism": {"tp": 8, "zero": 1, "dp": 2048},
+            "hardware": {"name": "h100-sxm-80gb", "devices": 16384},
+            "pricing": {"spot": spot},
+        }
+    )
+    found = answer(plan).estimate
+    assert found.cost.usd_spot is None
+    assert "interrupted every" in absence("cost.usd_spot", found)
+    assert (found.cost.usd is None) is spot
+    assert ("hopeless_on_spot" in [note.code for note in found.warnings]) is spot
+    assert "spot" not in [note.code for note in found.recommendations]

@@ -18,7 +18,7 @@ OBVIOUS = {0.0, 0.5, 1.0, 2.0}
 GUARDS = {
     "bottleneck.py": {0.01: "least share of a step that words name"},
     "figures.py": {1000.0: "from where prices are written without cents"},
-    "money.py": {50.0: "exp() beyond is no number"},
+    "money.py": {50.0: "exp() beyond is no number", 100.0: "from where on nobody would run a job that way"},
     "serving/operators.py": {1e-9: "no division by zero"},
     "timing/schedule.py": {1e-30: "no division by zero"},
     "classical/limits.py": {0.1: "share of the worst condition number that is warned of"},

@@ -17,9 +17,9 @@ from capacity_tui.engine.choose.whatif.trials import (
     EstimatedPlan,
     Trial,
     changed_plan,
+    cost_ratio,
     has_room,
     re_estimate,
-    unit_cost,
 )
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate.note import Note
@@ -102,7 +102,7 @@ def worth(case: EstimatedPlan, trial: Trial, gentle: bool) -> float:
     comes first, the cheapest before the dearer.
     """
     before, after = case.estimate, trial.estimate
-    ratio = unit_cost(after) / unit_cost(before)
+    ratio = cost_ratio(after, before)
     if before.held is False and has_room(after):
         return 1.0 + 1.0 / ratio if gentle or ratio <= _DEAR else 0.0
     if before.held is False or before.verdict is Verdict.TIGHT:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 
 import numpy as np
 
@@ -13,9 +14,9 @@ from capacity_tui.engine.choose.whatif.trials import (
     EstimatedPlan,
     Trial,
     changed_plan,
+    cost_ratio,
     has_room,
     re_estimate,
-    unit_cost,
 )
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.plan.field_lists import memory_searched
@@ -39,14 +40,15 @@ def smallest_fit(case: EstimatedPlan, tried: Iterable[tuple[Remedy, Trial]] | No
         tried: remedies that were estimated already.
     """
     each = estimated(case, remedies(case)) if tried is None else tuple(tried)
-    gentle = min((trial for remedy, trial in each if remedy.is_gentle and _fits(trial)), key=_cost, default=None)
+    cost = partial(_cost, case)
+    gentle = min((trial for remedy, trial in each if remedy.is_gentle and _fits(trial)), key=cost, default=None)
     if gentle is not None:
         return gentle
-    single = min((trial for _, trial in each if _fits(trial)), key=_cost, default=None)
-    if single is not None and _cost(single) <= MAX_COST_RATIO * unit_cost(case.estimate):
+    single = min((trial for _, trial in each if _fits(trial)), key=cost, default=None)
+    if single is not None and cost(single) <= MAX_COST_RATIO:
         return single
     combined = _combined(case)
-    return min((trial for trial in (single, combined) if trial is not None), key=_cost, default=None)
+    return min((trial for trial in (single, combined) if trial is not None), key=cost, default=None)
 
 
 def estimated(case: EstimatedPlan, tried: Iterable[Remedy]) -> tuple[tuple[Remedy, Trial], ...]:
@@ -68,11 +70,9 @@ def _combined(case: EstimatedPlan) -> Trial | None:
         trial = _search(case, base) if searched else None
         if trial is None and not (searched and doubling):
             trial = _greedy_combination(case, base)
-        if trial is not None and (cheapest is None or _cost(trial) < _cost(cheapest)):
+        if trial is not None and (cheapest is None or _cost(case, trial) < _cost(case, cheapest)):
             cheapest = _drop_redundant(case, trial, base)
-        if cheapest is not None and (
-            _cost(cheapest) <= MAX_COST_RATIO * unit_cost(case.estimate) or doubling >= _ENOUGH
-        ):
+        if cheapest is not None and (_cost(case, cheapest) <= MAX_COST_RATIO or doubling >= _ENOUGH):
             return cheapest
     return cheapest
 
@@ -134,5 +134,5 @@ def _reserved(trial: Trial) -> float:
     return float(np.max(np.asarray(trial.estimate.memory.reserved_bytes.value)))
 
 
-def _cost(trial: Trial) -> float:
-    return unit_cost(trial.estimate)
+def _cost(case: EstimatedPlan, trial: Trial) -> float:
+    return cost_ratio(trial.estimate, case.estimate)

@@ -58,6 +58,7 @@ def cautions(case: EstimatedPlan) -> tuple[Note, ...]:
         *found,
         *_long(case),
         *_mixed(case),
+        *_spot(case),
         *_ignored(case),
         *_power(case),
         *supply_note(case),
@@ -95,6 +96,13 @@ def _mixed(case: EstimatedPlan) -> Iterator[Note]:
     if cluster.mix_reason:
         title = "Unlike devices work at the pace of the slowest" if cluster.mix else "Only some of the devices are used"
         yield Note("mixed_devices", title, f"{cluster.words}: {cluster.mix_reason}; hardware.mixed says otherwise.")
+
+
+def _spot(case: EstimatedPlan) -> Iterator[Note]:
+    """Say why a plan on spot capacity has no price."""
+    if case.resolved.cluster.price.is_spot and (why := case.estimate.cost.why_no_spot):
+        detail = f"{why[0].upper()}{why[1:]}: no price is told. Fewer nodes are interrupted less often."
+        yield Note("hopeless_on_spot", "Spot capacity is taken back too often for this job", detail)
 
 
 def _ignored(case: EstimatedPlan) -> Iterator[Note]:

@@ -170,11 +170,17 @@ def unit_seconds(estimate: Estimate) -> float:
     return mean(computation.step_seconds.value / computation.units_per_step)
 
 
-def unit_cost(estimate: Estimate) -> float:
-    """Return what one token or sample costs: in money, in seconds where devices are free of charge.
+def cost_ratio(after: Estimate, before: Estimate) -> float:
+    """Return how many times as dear a token or sample is: in money, in seconds where devices are free of charge.
 
-    Where no price is known, device-seconds stand for money.
+    Where not both have a price, device-seconds stand for money.
     """
-    if estimate.cost.usd_per_million_tokens is None:
+    priced = None not in (after.cost.usd_per_million_tokens, before.cost.usd_per_million_tokens)
+    return _unit_cost(after, priced) / _unit_cost(before, priced)
+
+
+def _unit_cost(estimate: Estimate, priced: bool) -> float:
+    usd = estimate.cost.usd_per_million_tokens
+    if not priced or usd is None:
         return unit_seconds(estimate) * mean(estimate.computation.devices)
-    return mean(estimate.cost.usd_per_million_tokens) or unit_seconds(estimate)
+    return mean(usd) or unit_seconds(estimate)
