@@ -9,6 +9,7 @@ from threading import Event
 import pytest
 
 from capacity_tui.engine.catalog import load_catalog
+from capacity_tui.engine.catalog.loading import kept_catalog
 from capacity_tui.engine.errors import HardwareError, StorageError
 from capacity_tui.engine.nodes.inventory.detecting import detect_cluster
 from capacity_tui.engine.nodes.inventory.drawing import drawn_levels, folded_names
@@ -132,6 +133,20 @@ def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fresh_catalog: 
     for name in ("CONFIG", "DATA", "STATE"):
         monkeypatch.setenv(f"CAPACITY_TUI_{name}", str(tmp_path / name.lower()))
     return tmp_path
+
+
+def test_plans_name_a_cluster_that_was_detected(own_folders: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    nodes = sixteen()
+    nodes[5] = node("g05", "rack2", devices=7)
+    keep(inventory(*nodes), load_catalog())
+    kept_catalog.cache_clear()  # as a new start of the program finds it
+    asked = ["plan", "--model", "llama-3-8b", "--task", "full", "--gpu", "big", "--format", "json"]
+    assert run_command(asked) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["fits"] is True
+    assert run_command([*asked[:-2], "--explain", "placement"]) == 0
+    placed = capsys.readouterr().out
+    assert "120" in placed
 
 
 class Answers:

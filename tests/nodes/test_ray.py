@@ -1,4 +1,4 @@
-"""Searches on real Ray clusters: a node is lost half way, and the search itself is killed."""
+"""Real Ray clusters: nodes are detected, one is lost half way, and a search is killed and goes on."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -17,6 +18,9 @@ import pytest
 
 from capacity_tui.engine.choose.search.search import search
 from capacity_tui.engine.errors import MissingPartError
+from capacity_tui.engine.nodes.inventory.detecting import detect_cluster
+from capacity_tui.engine.nodes.launchers.launcher import Order
+from capacity_tui.engine.nodes.launchers.ray_nodes import RayNodes
 from capacity_tui.engine.nodes.launchers.ray_session import load_ray
 from capacity_tui.engine.nodes.search.chunks import Cutting
 from capacity_tui.engine.nodes.search.searching import search_on_ray
@@ -41,6 +45,7 @@ def two_nodes(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         cluster.add_node(num_cpus=1)
         yield cluster
     finally:
+        load_ray().shutdown()
         cluster.shutdown()
         for left in {*psutil.Process().children(recursive=True)} - before:
             left.kill()
@@ -64,6 +69,30 @@ def test_a_search_outlives_its_workers_and_a_node(two_nodes: Any) -> None:
     assert not two_nodes.worker_nodes
     assert found.lost > 0
     assert replace(found.answer, seconds=0.0) == replace(search(question), seconds=0.0)
+
+
+def test_nodes_of_a_ray_cluster_are_detected_and_one_that_dies_is_named(two_nodes: Any, tmp_path: Path) -> None:
+    found = detect_cluster(RayNodes(two_nodes.address), "mine", 60)
+    assert len(found.nodes) == 2
+    assert not found.silent
+    assert {node.memory_bytes for node in found.nodes} == {found.nodes[0].memory_bytes}
+
+    reach, begun = RayNodes(two_nodes.address), tmp_path / "begun"
+    lost = next(iter(two_nodes.worker_nodes))
+
+    def lose_it() -> None:
+        while not begun.exists() or len(begun.read_text()) < 2:
+            time.sleep(0.05)
+        two_nodes.remove_node(lost, allow_graceful=False)
+
+    losing = threading.Thread(target=lose_it)
+    losing.start()
+    order = Order(("sh", "-c", f"printf x >> {begun}; sleep 4; echo here"), seconds=60)
+    answers = list(reach.run(order, reach.nodes()))
+    losing.join()
+    assert sorted(answer.output for answer in answers) == ["", "here\n"]
+    (failed,) = (answer for answer in answers if answer.failure)
+    assert "the task was lost" in failed.failure
 
 
 QUESTION = ["llama-3.1-70b full 64xh100 4k 1B", "--hardware", "nvidia", "--devices", "64..256", "--goal", "usd"]
