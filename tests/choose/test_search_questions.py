@@ -121,3 +121,15 @@ def test_parts_that_fit_memory_give_the_answer_of_the_whole(monkeypatch: pytest.
     assert (parts.evaluated, parts.valid, parts.fitting) == (whole.evaluated, whole.valid, whole.fitting)
     assert [each.figures for each in parts.top] == [each.figures for each in whole.top]
     assert sum(each.count for each in parts.rejected) == sum(each.count for each in whole.rejected)
+
+
+def test_replicas_that_are_left_open_follow_from_the_layout() -> None:
+    sections: dict[str, object] = {
+        "model": {"name": "llama-3.2-1b"},
+        "training": {"tokens": 1e8, "global_batch": 64},
+        "hardware": {"name": "a100-sxm-80gb", "devices": 8},
+    }
+    named = search(Question(Plan.model_validate({**sections, "parallelism": {"dp": "auto", "tp": "auto"}})))
+    silent = search(Question(Plan.model_validate({**sections, "parallelism": {"tp": "auto"}})))
+    assert [found.set for found in named.top] == [found.set for found in silent.top]
+    assert named.top[0].figures == silent.top[0].figures

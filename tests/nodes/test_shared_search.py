@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.choose.search.answer import Answer
 from capacity_tui.engine.choose.search.question import Question
-from capacity_tui.engine.choose.search.search import search, with_length
+from capacity_tui.engine.choose.search.search import answerable, search
 from capacity_tui.engine.errors import CapacityError, LauncherError
 from capacity_tui.engine.nodes.launchers.ray_session import ray_session
 from capacity_tui.engine.nodes.search.chunks import Chunk, Cutting, outcomes_as_text, outcomes_from_text
@@ -32,7 +32,7 @@ class WorkersHere:
     """Workers of this process, each with an evaluator of its own, that end their chunks in any order."""
 
     def __init__(self, question: Question, cutting: Cutting, workers: int, random: Random) -> None:
-        asked = with_length(question)
+        asked = answerable(question)
         self._workers = [Evaluator(asked, load_catalog(), None, cutting) for _ in range(workers)]
         self._given: list[tuple[Chunk, Filled]] = []
         self._random = random

@@ -14,7 +14,9 @@ from capacity_tui.engine.choose.search.judge import Judge, refused_part, space_p
 from capacity_tui.engine.choose.search.question import TIME, Goal, Question, better_of, figure_words
 from capacity_tui.engine.choose.search.spaces import Refused, spaces_of
 from capacity_tui.engine.errors import PlanError
+from capacity_tui.engine.plan.edit import with_values
 from capacity_tui.engine.plan.sections.training import LENGTHS
+from capacity_tui.engine.schema.field_types import AUTO
 
 if TYPE_CHECKING:
     from capacity_tui.engine.machine.machine import Machine
@@ -45,7 +47,7 @@ def search(
     """
     facts = catalog or load_catalog()
     started = monotonic()
-    question = with_length(question)
+    question = answerable(question)
     spaces = spaces_of(question, facts, machine)
     goal = goal_of(question)
     best, judge = Best(question, goal, facts, machine), Judge(question, goal)
@@ -84,8 +86,10 @@ def goal_of(question: Question) -> Goal:
     return goal if figure == goal.figure else Goal(figure, better_of(figure))
 
 
-def with_length(question: Question) -> Question:
-    """Return a question that can be answered where the length of the job is open.
+def answerable(question: Question) -> Question:
+    """Return a question that can be answered where the length of the job is open, or the number of replicas.
+
+    Replicas follow from the devices and how the model is split, as if the plan did not name them.
 
     Raises:
         PlanError: a limit is one of the whole job.
@@ -94,7 +98,10 @@ def with_length(question: Question) -> Question:
         if _of_length(question, limit.figure) != limit.figure:
             hint = f"give one of {', '.join(f'training.{name}' for name in LENGTHS)}"
             raise PlanError("the length of the job is open", f"no limit of {limit.figure}", hint)
-    return replace(question, pareto=tuple(_of_length(question, key) for key in question.pareto))
+    plan = question.plan
+    if plan.parallelism.dp == AUTO:
+        plan = with_values(plan, {"parallelism.dp": None})
+    return replace(question, plan=plan, pareto=tuple(_of_length(question, key) for key in question.pareto))
 
 
 def _of_length(question: Question, figure: str) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.choose.search.answer import Answer
 from capacity_tui.engine.choose.search.question import Question
-from capacity_tui.engine.choose.search.search import with_length
+from capacity_tui.engine.choose.search.search import answerable
 from capacity_tui.engine.nodes.search.chunks import Cutting
 from capacity_tui.engine.nodes.search.circumstances import circumstances, own_files
 from capacity_tui.engine.nodes.search.journal import journal_of
@@ -64,7 +64,7 @@ def search_on_ray(
     rests_on = circumstances(question)
     journal = journal_of(question, machine, rests_on, own, cut)
     shared = SharedSearch(question, catalog, machine, journal, cut)
-    with ray_workers(address, Work(with_length(question), machine, own, rests_on, cut)) as workers:
+    with ray_workers(address, Work(answerable(question), machine, own, rests_on, cut)) as workers:
         answer = shared.run(workers, told, stopped)
         lost = workers.lost
     if answer.complete:

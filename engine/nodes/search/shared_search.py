@@ -17,7 +17,7 @@ from capacity_tui.engine.choose.search.answer import Answer
 from capacity_tui.engine.choose.search.best import Best
 from capacity_tui.engine.choose.search.part import Part
 from capacity_tui.engine.choose.search.question import Question
-from capacity_tui.engine.choose.search.search import TOLD_SECONDS, TOLD_SHARE, goal_of, search, with_length
+from capacity_tui.engine.choose.search.search import TOLD_SECONDS, TOLD_SHARE, answerable, goal_of, search
 from capacity_tui.engine.choose.search.spaces import spaces_of
 from capacity_tui.engine.choose.space.grid import Values
 from capacity_tui.engine.nodes.search.chunks import Chunk, Cutting, Outcome
@@ -91,7 +91,7 @@ class SharedSearch:
         self, question: Question, catalog: Catalog, machine: Machine | None, known: Known, cutting: Cutting
     ) -> None:
         self._asked, self._catalog, self._machine = question, catalog, machine
-        self._question = with_length(question)
+        self._question = answerable(question)
         self._spaces = spaces_of(self._question, catalog, machine)
         self._best = Best(self._question, goal_of(self._question), catalog, machine)
         self._known, self._cutting = known, cutting
