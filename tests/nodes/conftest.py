@@ -74,3 +74,11 @@ def ssh_hosts(_ssh_server: SshHost, monkeypatch: pytest.MonkeyPatch, tmp_path: P
     file = tmp_path / "hosts"
     file.write_text("n1 rack=r1\nn2 rack=r1 slots=8\n# a remark\nn3 rack=r2\n")
     return file
+
+
+@pytest.fixture
+def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fresh_catalog: None) -> Path:
+    """Folders of a user who has kept nothing yet."""
+    for name in ("CONFIG", "DATA", "STATE"):
+        monkeypatch.setenv(f"CAPACITY_TUI_{name}", str(tmp_path / name.lower()))
+    return tmp_path

@@ -127,14 +127,6 @@ def test_a_kept_cluster_comes_back_and_a_broken_file_is_refused(own_folders: Pat
         kept("big")
 
 
-@pytest.fixture
-def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fresh_catalog: None) -> Path:
-    """Folders of a user who has kept nothing yet."""
-    for name in ("CONFIG", "DATA", "STATE"):
-        monkeypatch.setenv(f"CAPACITY_TUI_{name}", str(tmp_path / name.lower()))
-    return tmp_path
-
-
 def test_plans_name_a_cluster_that_was_detected(own_folders: Path, capsys: pytest.CaptureFixture[str]) -> None:
     nodes = sixteen()
     nodes[5] = node("g05", "rack2", devices=7)
