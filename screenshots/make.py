@@ -130,6 +130,7 @@ def main() -> None:
         for name in ("CONFIG", "DATA", "STATE"):
             os.environ[f"CAPACITY_TUI_{name}"] = str(Path(folder) / name)
         os.environ["CAPACITY_TUI_HISTORY"] = "off"
+        os.environ["PATH"] = str(Path(folder) / "no-programs")  # no batch system and no driver of this machine
         write_report()
         for picture in PICTURES:
             asyncio.run(take(picture))

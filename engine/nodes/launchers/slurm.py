@@ -149,7 +149,8 @@ def slurm_text(*words: str, given: str = "") -> str:
     done = slurm_said(*words, given=given)
     if done.returncode != 0:
         lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
-        raise LauncherError(f"{words[0]}: {lines[-1][:200]}", hint="`scontrol ping` tells whether the controller runs")
+        said = lines[-1].removeprefix(f"{words[0]}: ")[:200]
+        raise LauncherError(f"{words[0]}: {said}", hint="`scontrol ping` tells whether the controller runs")
     return done.stdout
 
 
