@@ -52,7 +52,14 @@ def two_nodes(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 
 def workers_at_work() -> list[psutil.Process]:
-    return [each for each in psutil.Process().children(recursive=True) if "ray::task" in " ".join(each.cmdline()[:1])]
+    return [each for each in psutil.Process().children(recursive=True) if name_of(each).startswith("ray::task")]
+
+
+def name_of(process: psutil.Process) -> str:
+    try:
+        return " ".join(process.cmdline()[:1])
+    except psutil.Error:  # it ended meanwhile
+        return ""
 
 
 def test_a_search_outlives_its_workers_and_a_node(two_nodes: Any) -> None:
