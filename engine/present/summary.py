@@ -189,6 +189,8 @@ def _cost(estimate: Estimate) -> Iterator[Row]:
     for row, key in _keyed(estimate, _COST):
         # The price of an hour is the one fact of the block; all else follows from it.
         yield Row(row.label, row.value, estimate.cost.source) if key == "cost.usd_per_hour" else row
+    if (power := figure(estimate, "energy.watts_average")).number is None:
+        yield _row(power)
 
 
 def _parts(estimate: Estimate, group: str, parts: Mapping[str, Number]) -> Iterator[Row]:

@@ -394,3 +394,10 @@ def test_an_unknown_peak_is_not_zero(run) -> None:
     assert details["mi308x"].endswith("n/a")
     assert not any(" 0 TFLOP/s" in detail for detail in details.values())
     assert "n/a" in run("hardware", "--filter", "mi308x").out
+
+
+def test_power_without_a_limit_is_not_silent(run) -> None:
+    known = run("plan", "--model", "mlp", "--gpu", "M2_Ultra", "--set", "hardware.spec.tdp_w=100")
+    unknown = run("plan", "--model", "mlp", "--gpu", "M2_Ultra")
+    assert "power limit not known" in unknown.out
+    assert "power limit not known" not in known.out
