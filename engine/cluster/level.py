@@ -24,6 +24,7 @@ class Level:
             of links inside a node.
         oversubscription: bandwidth of its devices' ports over what the level carries; 1 where it carries all.
         is_measured: whether the bandwidth is what collectives reach, and not what the wire carries.
+        error: median error of bandwidth and step on the collectives they were measured by; None where nobody tells.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Level:
     is_direct: bool = False
     oversubscription: float = 1.0
     is_measured: bool = False
+    error: float | None = None
 
     def reached(self, share: Number) -> Number:
         """Return what collectives reach of it, B/s in one direction for each device.

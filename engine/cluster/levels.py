@@ -81,6 +81,7 @@ def _level(row: LevelRow, inside: Sequence[Level], network: Network, devices: in
         is_direct=is_direct,
         oversubscription=row.oversubscription,
         is_measured=network.link.measured and not is_direct,
+        error=network.link.error if network.link.measured and not is_direct else None,
     )
 
 

@@ -23,6 +23,7 @@ from capacity_tui.engine.plan.sections.adapter import FULL
 from capacity_tui.engine.uncertainty.evidence import Evidence, FigureName
 from capacity_tui.engine.uncertainty.likeness import UNSAID, Likeness
 from capacity_tui.engine.uncertainty.measured_here import spreads_here
+from capacity_tui.engine.uncertainty.measured_networks import measured_networks
 
 MIXTURE = "mixture"
 # Stage of ZeRO that shares the parameters out as well.
@@ -62,7 +63,8 @@ def evidence_before(resolved: ResolvedPlan, catalog: Catalog) -> Evidence:
     if unnamed:
         words["software"] = UNSAID
     likeness = Likeness(words, _splits(resolved.plan))
-    return Evidence(rows, likeness, flags, spreads_here(device.efficiency.errors))
+    networks = measured_networks(resolved.cluster.networks, resolved.cluster.direct_devices)
+    return Evidence(rows, likeness, flags, spreads_here(device.efficiency.errors), networks=networks)
 
 
 def _kind(resolved: ResolvedPlan) -> str:

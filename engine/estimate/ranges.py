@@ -11,11 +11,12 @@ from capacity_tui.engine.catalog.rows.reliability import Reliability
 from capacity_tui.engine.estimate.timing.passes import PhaseTime
 from capacity_tui.engine.estimate.timing.schedule import SHORTEST
 from capacity_tui.engine.estimate.work import Phase, Work
-from capacity_tui.engine.numeric import Number, added
+from capacity_tui.engine.numeric import Number, added, where
 from capacity_tui.engine.uncertainty.evidence import FigureName
 from capacity_tui.engine.uncertainty.intervals import Range
 from capacity_tui.engine.uncertainty.measured_here import of_memory
-from capacity_tui.engine.uncertainty.spread import Doubts, range_of
+from capacity_tui.engine.uncertainty.measured_networks import EXCHANGES, MeasuredNetworks
+from capacity_tui.engine.uncertainty.spread import Doubts, range_of, spread_here
 
 # Parts of memory that follow from sizes and types alone.
 EXACT_PARTS = frozenset({"weights", "gradients", "optimizer", "kv_cache"})
@@ -101,7 +102,14 @@ class Ranges:
         row: Reliability = work.evidence.rows[figure]
         every = list(zip(work.phases, self._times, strict=True))
         own = [(phase, time) for phase, time in every if phase.name == figure]
-        return time_amounts(own or every, work.units_per_sample, row.hidden)
+        amounts = time_amounts(own or every, work.units_per_sample, row.hidden)
+        networks, usual = work.evidence.networks, row.spreads.get(EXCHANGES)
+        if networks is None or not usual or EXCHANGES not in amounts:
+            return amounts
+        spread = spread_here(EXCHANGES, usual, work.evidence.here, row.repeat)
+        left = min(max(networks.spread, row.repeat) / spread, 1.0)
+        measured = _over_networks(own or every, networks)
+        return {**amounts, EXCHANGES: amounts[EXCHANGES] - (1.0 - left) * measured}
 
 
 def time_amounts(phases: Sequence[tuple[Phase, PhaseTime]], length: Number, hidden_share: float) -> dict[str, Number]:
@@ -122,6 +130,17 @@ def time_amounts(phases: Sequence[tuple[Phase, PhaseTime]], length: Number, hidd
     doublings = np.maximum(np.log2(np.maximum(length, 1.0) / SURE_LENGTH), 0.0)
     kernels = shares.pop("compute", 0.0) + attention
     return {**shares, "base": 1.0, "kernels": kernels, "attention": attention * doublings}
+
+
+def _over_networks(phases: Sequence[tuple[Phase, PhaseTime]], networks: MeasuredNetworks) -> Number:
+    """Return the share of the time of some phases in which exchanges that nothing hides go over networks."""
+    seconds: Number = 0.0
+    for phase, time in phases:
+        for collective, exposed in zip(phase.collectives, time.exposed, strict=True):
+            if collective.part == EXCHANGES:
+                crosses = np.greater(collective.group * collective.stride, networks.inside)
+                seconds = seconds + phase.runs * where(crosses & np.equal(collective.overlap, 0.0), exposed, 0.0)
+    return seconds / np.maximum(added(phase.runs * time.seconds for phase, time in phases), SHORTEST)
 
 
 def _hidden(phase: Phase, time: PhaseTime, share: float) -> Iterator[tuple[str, Number]]:

@@ -10,6 +10,7 @@ from capacity_tui.engine.catalog.rows.reliability import Reliability
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.uncertainty.intervals import Range
 from capacity_tui.engine.uncertainty.likeness import Likeness
+from capacity_tui.engine.uncertainty.measured_networks import MeasuredNetworks
 
 FigureName = Literal["step", "prefill", "decode", "memory"]
 
@@ -24,6 +25,7 @@ class Evidence:
         flags: properties that make it less sure, 1 or 0, by name of their spread.
         here: spreads found on this very machine.
         known: ranges that are given as they are, by figure.
+        networks: how sure the networks are, where they were measured.
     """
 
     rows: Mapping[FigureName, Reliability] = field(default_factory=dict)
@@ -31,3 +33,4 @@ class Evidence:
     flags: Mapping[str, Number] = field(default_factory=dict)
     here: Mapping[str, float] = field(default_factory=dict)
     known: Mapping[FigureName, Range] = field(default_factory=dict)
+    networks: MeasuredNetworks | None = None

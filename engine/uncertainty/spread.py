@@ -79,10 +79,22 @@ def spread_of(doubts: Doubts, row: Reliability, cells: Cells | None) -> Spread:
         row: spreads of such figures.
         cells: what was published of them; None for nothing.
     """
-    spreads = {name: min(each, max(doubts.here.get(name, each), row.repeat)) for name, each in row.spreads.items()}
+    spreads = {name: spread_here(name, each, doubts.here, row.repeat) for name, each in row.spreads.items()}
     parts = {name: (spreads[name] * amount) ** 2 for name, amount in doubts.amounts.items() if name in spreads}
     nearest = Nearest({}, {}, None) if cells is None else cells.nearest(doubts.likeness, row.distances)
     return Spread(parts, nearest)
+
+
+def spread_here(name: str, usual: float, here: Mapping[str, float], repeat: float) -> float:
+    """Return the spread of a part: the usual one, or that of this machine where it is smaller.
+
+    Args:
+        name: the part.
+        usual: its spread among published runs.
+        here: spreads found on this machine.
+        repeat: spread between runs of one plan, which no measurement goes below.
+    """
+    return min(usual, max(here.get(name, usual), repeat))
 
 
 def range_of(doubts: Doubts, row: Reliability) -> Range:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,23 @@ def test_a_plan_that_names_the_link_rests_on_what_was_measured(tmp_path: Path) -
     plans = plan, plan_of(TRAINING)
     slow, fast = (figures_of(estimate_plan(each, None, catalog).estimate)[STEP].value for each in plans)
     assert slow > fast
+
+
+def test_the_wait_for_other_nodes_is_surer_once_their_network_was_measured(tmp_path: Path) -> None:
+    def width(error: float | None, tensor_parallel: int) -> float:
+        folder = tmp_path / f"{error} {tensor_parallel}"
+        link = keep_link("our-network", replace(FACTS, error=error or 0.0), folder)
+        if error is None:  # as it was before anybody told the error
+            link.write_text("".join(line for line in link.read_text().splitlines(True) if "error:" not in line))
+        catalog = load_catalog(folder)
+        assert catalog.problems == ()
+        changes = {"hardware.interconnect": "our-network", "parallelism.tp": tensor_parallel}
+        found = estimate_plan(plan_of(TRAINING, changes), None, catalog).estimate.ranges["step"]
+        return float(found.high / found.low)
+
+    assert width(0.05, 16) < width(0.1, 16) < width(None, 16)
+    assert width(5.0, 16) == width(None, 16), "timings that say little widen nothing"
+    assert width(0.05, 8) == width(None, 8), "links inside a node were not measured"
 
 
 def test_collectives_run_between_hosts_and_say_why_where_they_cannot(ssh_hosts: Path) -> None:

@@ -138,6 +138,9 @@ class Link(Row):
     latency_us: PositiveFloat | None = None
     direct: bool = Field(False, description="devices reach each other over it without a network adapter")
     measured: bool = Field(False, description="the bandwidth is what collectives reach, not what the wire carries")
+    error: NonNegativeFloat | None = Field(
+        None, description="median error of bandwidth and latency on the collectives they were measured by"
+    )
     latency_kind: Annotated[str | None, CHECKS] = None
     used_by: Annotated[str | None, IDENTIFIES] = None
 

@@ -81,6 +81,7 @@ def keep_link(name: str, facts: LinkFacts, folder: Path | None = None) -> Path:
         "per_direction_gbs": facts.bandwidth * 1e-9,
         "latency_us": facts.hop_seconds * 1e6,
         "measured": True,
+        "error": facts.error,
         "source": f"cluster sample over {facts.nodes} nodes, {facts.software}",
         "checked": facts.date,
         "confidence": "B",
