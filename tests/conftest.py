@@ -1,6 +1,7 @@
 """What all tests have in common: examples of properties, one day on which prices are read, no history of the user's."""
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -19,6 +20,14 @@ os.environ["CAPACITY_TUI_HISTORY"] = "off"
 
 settings.register_profile("default", deadline=None, derandomize=SHARED, max_examples=40 if SHARED else 100)
 settings.load_profile("default")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _signals() -> None:
+    """Hear signals, here and in what tests start, also where a shell runs them in the background without any."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
 
 @pytest.fixture(autouse=True, scope="session")
