@@ -69,7 +69,7 @@ def device_price(accelerator: str, devices: int, nodes: int, pricing: PricingSec
         spot_source=f"cheapest spot: {spot.words}" if spot else "",
         interruptions=interruptions(spot.provider, nodes, catalog) if spot else None,
     )
-    return _quoted(price, rows, plain, spot, pricing, catalog)
+    return _quoted(price, rows, plain, spot, pricing, catalog, nodes)
 
 
 def _quoted(
@@ -79,8 +79,12 @@ def _quoted(
     spot: Quote | None,
     pricing: PricingSection,
     catalog: Catalog,
+    nodes: int = 1,
 ) -> Price:
-    """Return a price with what it is of, and with what else the plan could ask for."""
+    """Return a price with what it is of, and with what else the plan could ask for.
+
+    Where it is that of one node by itself, ``nodes`` says how many need a network between them.
+    """
     on_spot = pricing.spot and spot is not None
     used = spot if on_spot else plain
     payment = used.payment if used else None
@@ -90,7 +94,7 @@ def _quoted(
         spot_quotes=(spot,) if spot else (),
         has_regions=len({quote.region for row in rows for quote in quotes(row, catalog, payment)}) > 1,
         has_terms=not on_spot and any(has_commitment(row, catalog) for row in rows),
-        remarks=tuple(_remarks(used, pricing)),
+        remarks=(*_remarks(used, pricing), *(_no_network(used, nodes, catalog) if used else ())),
     )
 
 
@@ -103,6 +107,11 @@ def _remarks(used: Quote | None, pricing: PricingSection) -> Iterable[str]:
         yield used.remark
     if used is not None and used.payment == ON_DEMAND != _payment(pricing):
         yield f"no price of {used.provider} {used.name} for a commitment of {pricing.commitment} is known: on demand"
+
+
+def _no_network(used: Quote, nodes: int, catalog: Catalog) -> Iterable[str]:
+    if nodes > 1 and catalog.instances[used.instance].network_link is None:
+        yield f"{used.provider} {used.name} tells of no network between nodes: {nodes} of them may not be had like this"
 
 
 def price_ends(cluster: Cluster, pricing: PricingSection, catalog: Catalog) -> tuple[float, float] | None:

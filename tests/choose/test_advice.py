@@ -222,6 +222,12 @@ def test_devices_with_figures_of_ones_own_have_none_in_their_place(more: dict[st
     assert "accelerator" not in codes(answer(plan).estimate.recommendations)
 
 
+def test_what_no_network_joins_is_not_advised_for_many_nodes() -> None:
+    tokens = {"seq_len": 4096, "tokens": 1e10, "framework": "torchtitan"}
+    plan = plan_of(model={"name": "llama-3.1-8b"}, training=tokens, hardware={"name": "h100-sxm-80gb", "devices": 512})
+    assert "accelerator" not in codes(answer(plan).estimate.recommendations)
+
+
 def extreme_warnings(memory: float, watts: float) -> tuple[str, ...]:
     """What the extreme mode says of a run that takes these shares of memory and of the power limit."""
     resolved = resolve_plan(plan_of(model={"name": "gpt2"}, hardware={"name": "rtx-4090"}), load_catalog())

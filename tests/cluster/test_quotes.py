@@ -102,6 +102,13 @@ def test_devices_by_name_are_priced_where_the_plan_asks() -> None:
     assert found.usd_per_hour > (price(CATALOG, "h100-sxm-80gb", 8).usd_per_hour or 0)
 
 
+def test_a_price_of_nodes_without_a_network_is_said_to_be_one() -> None:
+    assert price(CATALOG, "h100-pcie-80gb", 8).remarks == ()
+    (remark,) = price(CATALOG, "h100-pcie-80gb", 512).remarks
+    assert "no network between nodes" in remark
+    assert price(CATALOG, "h100-sxm-80gb", 512).remarks == ()
+
+
 def test_every_region_of_a_price_is_known_and_spot_is_not_dearer() -> None:
     for row in CATALOG.instances.values():
         known = {(quote.region, quote.payment): quote.usd_per_hour for quote in quotes(row, CATALOG)}

@@ -26,8 +26,9 @@ MOST_COST = 0.9
 def other_accelerators(case: EstimatedPlan) -> Iterator[Remedy]:
     """Yield as many of another accelerator of the same maker, those first that promise the lowest cost.
 
-    What is promised is the price over what bounds the plan: dense 16-bit arithmetic, or memory bandwidth. Devices that
-    have a price of the user's own, that were detected, or that are of several kinds, have none in their place.
+    What is promised is the price over what bounds the plan: dense 16-bit arithmetic, or memory bandwidth; a price that
+    may not hold, as it is of another region or of nodes without a network, promises nothing. Devices that have a price
+    of the user's own, that were detected, or that are of several kinds, have none in their place.
 
     Args:
         case: the estimated plan.
@@ -51,7 +52,7 @@ def other_accelerators(case: EstimatedPlan) -> Iterator[Remedy]:
         if other < LEAST_SPEED * speed:
             continue
         price = device_price(row.id, devices, nodes, plan.pricing, catalog)
-        if price.rate is not None and price.rate / other <= MOST_COST * rate / speed:
+        if price.rate is not None and not price.remarks and price.rate / other <= MOST_COST * rate / speed:
             found.append((price.rate / other, row, price))
     for _, row, price in sorted(found, key=lambda each: each[0])[:MOST_TRIED]:
         change = {"hardware.name": row.id, "hardware.devices": devices}
