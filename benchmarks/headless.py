@@ -6,7 +6,6 @@ Run it with ``python benchmarks/headless.py``.
 from __future__ import annotations
 
 import os
-import resource
 import statistics
 import subprocess
 import sys
@@ -19,8 +18,23 @@ from figures import Figure, show
 from capacity_tui.engine.plan.files.examples import example_names
 
 RUNS = 5
-PAIRS = 20
 PLAN_SECONDS, DETECT_SECONDS, HISTORY_MS = 0.40, 0.25, 3
+# A plan as the command runs it; the clock goes only while the estimate is kept.
+TIMED = """
+import sys, time
+from capacity_tui.tui.cli import main
+from capacity_tui.tui.headless import plans
+
+keep = plans.keep_estimates
+
+def timed(*arguments):
+    before = time.process_time()
+    keep(*arguments)
+    print(time.process_time() - before, file=sys.stderr)
+
+plans.keep_estimates = timed
+main(["plan", sys.argv[1]])
+"""
 
 
 def seconds(arguments: list[str]) -> float:
@@ -34,27 +48,13 @@ def seconds(arguments: list[str]) -> float:
 
 
 def added_by_history() -> float:
-    """Return the seconds of the processor that keeping an estimate adds to a plan.
-
-    The mean over pairs of runs, since the kernel may count in ticks.
-    """
+    """Return the median of the processor seconds that keeping an estimate takes of a plan, with what it loads."""
     environment = {name: value for name, value in os.environ.items() if name != "CAPACITY_TUI_HISTORY"}
-    command = [sys.executable, "-m", "capacity_tui.tui", "plan", example_names()[0]]
     with tempfile.TemporaryDirectory() as folder:
         environment["CAPACITY_TUI_DATA"] = folder
-        pairs = [
-            (processor_seconds([*command, "--no-history"], environment), processor_seconds(command, environment))
-            for _ in range(PAIRS)
-        ]
-    return statistics.mean(kept - without for without, kept in pairs)
-
-
-def processor_seconds(arguments: list[str], environment: dict[str, str]) -> float:
-    """Return what a command takes of the processor, which other work on the machine moves less than the clock."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run(arguments, check=True, capture_output=True, env=environment)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        command = [sys.executable, "-c", TIMED, example_names()[0]]
+        done = [subprocess.run(command, check=True, capture_output=True, env=environment) for _ in range(RUNS)]
+    return statistics.median(float(each.stderr) for each in done)
 
 
 def figures() -> Iterator[Figure]:

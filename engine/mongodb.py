@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
 from capacity_tui.engine.errors import MissingPartError, Place, StorageError
-from capacity_tui.engine.extras import install_command
 
 if TYPE_CHECKING:
     from pymongo import MongoClient
@@ -39,6 +38,8 @@ def require_pymongo(wanted_by: str) -> None:
     try:
         import pymongo  # noqa: F401, PLC0415 - an optional extra
     except ImportError as error:
+        from capacity_tui.engine.extras import install_command  # noqa: PLC0415 - only where it is missing
+
         hint = f"install it: {install_command(EXTRA)}"
         raise MissingPartError(f"{wanted_by} needs pymongo", str(error), hint) from error
 
