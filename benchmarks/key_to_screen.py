@@ -21,7 +21,7 @@ QUIET_SECONDS = 0.4
 OURS = "from capacity_tui.tui.app import run; run()"
 FABRIC = Path(__file__).with_name("fabric.yaml").read_text(encoding="utf-8")
 OF_FABRIC = f"from capacity_tui.tui.app import run; run(plan={FABRIC!r})"
-NEW_ANSWER = re.compile(rb"\x1b\[2;\d+H[^H]*\x1b\[1;")
+NEW_ANSWER = re.compile(rb"\x1b\[2;\d+H[^H]*\x1b\[(?:0;)?1[;m]")
 """Bold figures in the answer strip, the second line; those of an earlier plan are dim."""
 
 

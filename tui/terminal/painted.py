@@ -18,6 +18,8 @@ from rich.style import Style
 from textual._compositor import ChopsUpdate, CompositorUpdate, LayoutUpdate
 from textual.strip import Strip
 
+from capacity_tui.tui.terminal.fewer_styles import with_fewer_styles
+
 Cell = tuple[str, Style | None]
 """What one cell shows; the second cell of a wide character has no text."""
 
@@ -84,7 +86,7 @@ class Difference(CompositorUpdate):
                 runs = groupby(cells, key=itemgetter(1))
                 segments = [Segment("".join(text for text, _ in run), style) for style, run in runs]
                 written += (Control.move_to(start, y).segment.text, Strip(segments).render(console))
-        return "".join(written)
+        return with_fewer_styles("".join(written))
 
     def _pieces(self) -> Iterator[tuple[int, int, Strip]]:
         """Yield column, line and content of what is to be shown."""
