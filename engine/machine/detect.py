@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 from capacity_tui.engine.errors import StorageError
 from capacity_tui.engine.files import CORRUPT, data_folder
 from capacity_tui.engine.machine.benchmark.benchmark_report import FOLDER as BENCHMARKS
-from capacity_tui.engine.machine.benchmark.benchmark_report import measured_facts
+from capacity_tui.engine.machine.benchmark.benchmark_report import facts_of, measured_facts
 from capacity_tui.engine.machine.facts import missing
 from capacity_tui.engine.machine.generations import with_abilities
 from capacity_tui.engine.machine.host.cpu import probe_cpu
@@ -153,8 +153,9 @@ def _measured(host: Host) -> tuple[MeasuredEfficiency | Probe, ...]:
     """Return the measured constants of each file, or what is wrong with it."""
     from capacity_tui.engine.machine.measured_constants import FOLDER, read_constants  # noqa: PLC0415 - few machines need it
 
-    folder = host.path(str(data_folder(host.environment).absolute())) / FOLDER
-    if not folder.is_dir():
+    own = host.own_path(data_folder(host.environment))
+    folder = own and own / FOLDER
+    if folder is None or not folder.is_dir():
         raise NotPresentError("nothing was measured on this machine yet")
 
     def found(path: Path) -> MeasuredEfficiency | Probe:
@@ -167,4 +168,5 @@ def _measured(host: Host) -> tuple[MeasuredEfficiency | Probe, ...]:
 
 
 def _benchmarked(machine: Machine, host: Host) -> MeasuredFacts:
-    return measured_facts(host.path(str(data_folder(host.environment).absolute())) / BENCHMARKS, machine)
+    own = host.own_path(data_folder(host.environment))
+    return measured_facts(own / BENCHMARKS, machine) if own else facts_of((), machine, "a recorded machine")

@@ -6,10 +6,10 @@ import errno
 import os
 import platform
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TypeVar
+from pathlib import Path, PurePosixPath
+from typing import Protocol, TypeVar
 
 from capacity_tui.engine.machine.commands import run_command
 from capacity_tui.engine.machine.facts import Fact, detected, missing
@@ -36,6 +36,50 @@ def file_system_space(mount: str) -> Space:
     return Space(status.f_blocks * status.f_frsize, status.f_bavail * status.f_frsize)
 
 
+class Files(Protocol):
+    """The files of a machine, by their paths from its root; all of these raise OSError for what cannot be read."""
+
+    def read(self, path: str) -> bytes:
+        """Return what a file holds."""
+
+    def names(self, directory: str) -> Iterable[str]:
+        """Return the names in a directory."""
+
+    def exists(self, path: str) -> bool:
+        """Return whether a path is there."""
+
+    def target(self, path: str) -> PurePosixPath:
+        """Return where a path leads, through symbolic links."""
+
+
+@dataclass(frozen=True, slots=True)
+class DiskFiles:
+    """Files below a directory that stands for the root."""
+
+    root: Path
+
+    def path(self, path: str) -> Path:
+        """Return where an absolute path lies below the root."""
+        return self.root / path.lstrip("/")
+
+    def read(self, path: str) -> bytes:
+        """Return what a file holds; raises OSError."""
+        return self.path(path).read_bytes()
+
+    def names(self, directory: str) -> Iterable[str]:
+        """Return the names in a directory; raises OSError."""
+        return (entry.name for entry in self.path(directory).iterdir())
+
+    def exists(self, path: str) -> bool:
+        """Return whether a path is there; raises OSError."""
+        return self.path(path).exists()
+
+    def target(self, path: str) -> PurePosixPath:
+        """Return where a path leads, through symbolic links; raises OSError."""
+        found, root = self.path(path).resolve(strict=True), self.root.resolve()
+        return PurePosixPath("/") / found.relative_to(root) if found.is_relative_to(root) else PurePosixPath(found)
+
+
 @dataclass(frozen=True, slots=True)
 class Host:
     """The machine as the probes see it; tests put a recorded one in its place.
@@ -48,6 +92,7 @@ class Host:
         run: runs a command within some seconds and returns what it prints.
         space: size of the file system at a mount point.
         silent: commands that were asked and did not answer in time.
+        recorded: its files where they were recorded; None for those below the root.
     """
 
     root: Path = Path("/")
@@ -57,20 +102,26 @@ class Host:
     run: Callable[[tuple[str, ...], float], str] = run_command
     space: Callable[[str], Space] = file_system_space
     silent: set[str] = field(default_factory=set)
+    recorded: Files | None = None
 
     @property
     def is_here(self) -> bool:
         """Whether it is the machine that runs this program, whose drivers can be asked themselves."""
-        return self.root == Path("/")
+        return self.root == Path("/") and self.recorded is None
 
-    def path(self, path: str) -> Path:
-        """Return where an absolute path of the host lies below the root."""
-        return self.root / path.lstrip("/")
+    @property
+    def files(self) -> Files:
+        """The files of the machine."""
+        return self.recorded or DiskFiles(self.root)
+
+    def own_path(self, path: Path) -> Path | None:
+        """Return where a path of this user's lies; None on a machine that was recorded, where the user has none."""
+        return DiskFiles(self.root).path(str(path.absolute())) if self.recorded is None else None
 
     def text(self, path: str) -> Fact[str]:
         """Return the stripped contents of a file."""
         try:
-            content = self.path(path).read_text(encoding="utf-8", errors="replace").strip("\x00 \n\t")
+            content = self.files.read(path).decode("utf-8", "replace").strip("\x00 \r\n\t")
         except OSError as error:
             return missing(path, REASONS.get(error.errno or 0, str(error.strerror).lower()))
         return detected(content, path) if content else missing(path, "empty")
@@ -92,21 +143,21 @@ class Host:
     def names(self, directory: str) -> tuple[str, ...]:
         """Return the sorted names in a directory, none if it cannot be read."""
         try:
-            return tuple(sorted(entry.name for entry in self.path(directory).iterdir()))
+            return tuple(sorted(self.files.names(directory)))
         except OSError:
             return ()
 
     def exists(self, path: str) -> bool:
         """Return whether a path is there and may be seen."""
         try:
-            return self.path(path).exists()
+            return self.files.exists(path)
         except OSError:
             return False
 
-    def target(self, path: str) -> Path | None:
+    def target(self, path: str) -> PurePosixPath | None:
         """Return where a symbolic link leads, or None if it is not there."""
         try:
-            return self.path(path).resolve(strict=True)
+            return self.files.target(path)
         except OSError:
             return None
 

@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from pathlib import Path, PurePosixPath
-from posixpath import normpath
 
 from capacity_tui.engine.errors import HardwareError
 from capacity_tui.engine.machine.commands import TOOLS
 from capacity_tui.engine.machine.host_files import Host, Space
+from capacity_tui.engine.machine.recorded_files import RecordedFiles
 from capacity_tui.engine.machine.vendors.registry import VENDORS
 
 _FILE, _COMMAND, _LINK = "=== ", "$ ", "--> "
@@ -71,33 +70,32 @@ RECORDING_SCRIPT = _SCRIPT.format(
 """What prints a recording of the machine that runs it, for the standard input of ``sh -s``."""
 
 
-def recorded_host(text: str, root: Path) -> Host:
-    """Return the machine of a recording, whose files are written below a directory.
+def recorded_host(text: str) -> Host:
+    """Return the machine of a recording.
 
     Args:
         text: the recording.
-        root: a directory that stands for ``/``, and is written to.
 
     Raises:
         HardwareError: the text is no recording, or holds what no machine tells.
     """
     if len(text) > MOST_BYTES:
         raise HardwareError("the recording is too long", hint=f"a machine tells less than {MOST_BYTES >> 20} MiB")
-    files, answers, links = _parts(text)
+    files, answers, links = recorded_parts(text)
     if not files and not answers:
         raise HardwareError("nothing was recorded", hint="it begins with lines such as `=== /proc/cpuinfo`")
-    for link, target in links.items():
-        _make_link(root, link, target)
-    for path, content in files.items():
-        place = _inside(root, path)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(content, "utf-8")
-    host = Host(root=root, system="Linux", environment={}, run=partial(_answer, answers), space=_spaces(answers))
+    host = Host(
+        recorded=RecordedFiles(files, links),
+        system="Linux",
+        environment={},
+        run=partial(_answer, answers),
+        space=_spaces(answers),
+    )
     system, _, architecture = answers.get(_NAMES, "").strip().partition(" ")
     return replace(host, system=system, architecture=architecture) if system in {"Linux", "Darwin"} else host
 
 
-def _parts(text: str) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
+def recorded_parts(text: str) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
     """Return files, outputs of commands, and links of a recording."""
     files: dict[str, list[str]] = {}
     answers: dict[str, list[str]] = {}
@@ -118,24 +116,6 @@ def _parts(text: str) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
 
 def _joined(texts: Mapping[str, list[str]]) -> dict[str, str]:
     return {name: "\n".join(lines) for name, lines in texts.items()}
-
-
-def _make_link(root: Path, link: str, target: str) -> None:
-    """Make a symbolic link to a recorded directory, which is named from the root or from where the link lies."""
-    place = _inside(root, link)
-    led = _inside(root, normpath(target if target.startswith("/") else f"{PurePosixPath(link).parent}/{target}"))
-    led.mkdir(parents=True, exist_ok=True)
-    place.parent.mkdir(parents=True, exist_ok=True)
-    if not place.exists():
-        place.symlink_to(led)
-
-
-def _inside(root: Path, path: str) -> Path:
-    """Return where a recorded path lies; never outside the directory that stands for the root."""
-    place = root / path.lstrip("/")
-    if not place.resolve().is_relative_to(root.resolve()):
-        raise HardwareError("a path of the recording leads elsewhere", path, "record the machine again")
-    return place
 
 
 def _answer(answers: Mapping[str, str], words: tuple[str, ...], seconds: float) -> str:  # noqa: ARG001 - nothing to wait for

@@ -1,12 +1,13 @@
-"""Recorded machines: files of /proc and /sys as text, written below a directory that stands for the root."""
+"""Recorded machines, whose files of /proc and /sys are written below a directory that stands for the root."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from os.path import normpath
 from pathlib import Path
 
 from capacity_tui.engine.machine.host_files import Host, Space
-from capacity_tui.engine.machine.recording import recorded_host
+from capacity_tui.engine.machine.recording import recorded_host, recorded_parts
 
 RECORDINGS = Path(__file__).with_name("recordings")
 GIB = 1 << 30
@@ -14,8 +15,17 @@ GIB = 1 << 30
 
 def replay(name: str, root: Path, architecture: str = "x86_64", **host: object) -> Host:
     """Write a recording below ``root`` and return the machine it stands for, with much room on every disk."""
-    recorded = recorded_host((RECORDINGS / f"{name}.txt").read_text(), root)
-    return replace(recorded, architecture=architecture, **{"space": roomy, **host})
+    text = (RECORDINGS / f"{name}.txt").read_text()
+    files, _, links = recorded_parts(text)
+    for link, target in links.items():
+        place = root / link.lstrip("/")
+        led = root / target.lstrip("/") if target.startswith("/") else Path(normpath(place.parent / target))
+        led.mkdir(parents=True, exist_ok=True)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.symlink_to(led)
+    for path, content in files.items():
+        write(root, path, content.removesuffix("\n"))
+    return replace(recorded_host(text), root=root, recorded=None, architecture=architecture, **{"space": roomy, **host})
 
 
 def write(root: Path, path: str, text: str) -> None:

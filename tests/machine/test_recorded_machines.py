@@ -214,14 +214,14 @@ def test_an_amd_name_from_rocm_smi(tmp_path):
 def test_files_that_may_not_be_read_are_missing_with_the_reason(laptop, monkeypatch):
     from pathlib import Path
 
-    read = Path.read_text
+    read = Path.read_bytes
 
-    def deny(self, *arguments, **options):
+    def deny(self):
         if self.name == "meminfo":
             raise PermissionError(13, "Permission denied", str(self))
-        return read(self, *arguments, **options)
+        return read(self)
 
-    monkeypatch.setattr(Path, "read_text", deny)
+    monkeypatch.setattr(Path, "read_bytes", deny)
     machine = detect(host=laptop)
     assert machine.memory.total_bytes.value is None
     assert machine.memory.total_bytes.reason == "permission denied"

@@ -48,7 +48,7 @@ def table(*structures: bytes) -> bytes:
 
 
 def write_table(host: Host, content: bytes) -> None:
-    place = host.path("/sys/firmware/dmi/tables/DMI")
+    place = host.root / "sys/firmware/dmi/tables/DMI"
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_bytes(content)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from capacity_tui.engine.machine.device_names import match_disk
 from capacity_tui.engine.machine.facts import Fact, detected, missing
@@ -59,7 +59,7 @@ def device_kind(host: Host, device: str) -> Fact[DiskKind]:
     """Return the kind of the disk below a block device such as ``/dev/sda2``."""
     mount = Mount("", device, "", "")
     block = _block_device(host, mount)
-    return missing(device, "no block device known for it") if block is None else _kind_and_model(mount, block)[0]
+    return missing(device, "no block device known for it") if block is None else _kind_and_model(host, mount, block)[0]
 
 
 def _size(asking: Running[Space]) -> Fact[Space]:
@@ -69,7 +69,7 @@ def _size(asking: Running[Space]) -> Fact[Space]:
 
 def _disk(host: Host, mount: Mount, space: Fact[Space]) -> Disk:
     block = _block_device(host, mount)
-    kind, model = _kind_and_model(mount, block)
+    kind, model = _kind_and_model(host, mount, block)
     total, free = space.map(lambda size: size.total_bytes), space.map(lambda size: size.free_bytes)
     return Disk(mount.point, mount.device, mount.file_system, kind, total, free, model)
 
@@ -108,23 +108,24 @@ def _stores_data(mount: Mount) -> bool:
     return memory_disk or overlay or mount.remote or mount.device.startswith("/dev/") or mount.file_system in POOLS
 
 
-def _block_device(host: Host, mount: Mount) -> Path | None:
+def _block_device(host: Host, mount: Mount) -> PurePosixPath | None:
     """Return the sysfs directory of the whole disk below a mount, through partitions and mappings."""
     for link in (f"/sys/dev/block/{mount.number}", f"/sys/class/block/{Path(mount.device).name}"):
         found = host.target(link)
         if found is not None and mount.device.startswith("/dev/"):
-            return _whole_disk(found)
+            return _whole_disk(host, found)
     return None
 
 
-def _whole_disk(device: Path) -> Path:
-    if (device / "partition").exists():
+def _whole_disk(host: Host, device: PurePosixPath) -> PurePosixPath:
+    if host.exists(f"{device}/partition"):
         device = device.parent
-    below = sorted((device / "slaves").iterdir()) if (device / "slaves").is_dir() else []
-    return _whole_disk(below[0].resolve()) if below else device
+    below = next(iter(host.names(f"{device}/slaves")), None)
+    found = below and host.target(f"{device}/slaves/{below}")
+    return _whole_disk(host, found) if found else device
 
 
-def _kind_and_model(mount: Mount, block: Path | None) -> tuple[Fact[DiskKind], Fact[str]]:
+def _kind_and_model(host: Host, mount: Mount, block: PurePosixPath | None) -> tuple[Fact[DiskKind], Fact[str]]:
     nothing = missing(MOUNTS, "not a disk")
     if mount.remote:
         return detected("network", MOUNTS), nothing
@@ -136,11 +137,11 @@ def _kind_and_model(mount: Mount, block: Path | None) -> tuple[Fact[DiskKind], F
         reason = "no block device known for it"
         return missing(MOUNTS, reason), missing(MOUNTS, reason)
     base = "/sys/class/block/" + block.name
-    model = _read(block / "device/model", f"{base}/device/model", "the disk names no model")
-    return _kind(block, base, model), model
+    model = _read(host, block / "device/model", f"{base}/device/model", "the disk names no model")
+    return _kind(host, block, base, model), model
 
 
-def _kind(block: Path, base: str, model: Fact[str]) -> Fact[DiskKind]:
+def _kind(host: Host, block: PurePosixPath, base: str, model: Fact[str]) -> Fact[DiskKind]:
     known = match_disk(model.value or "")
     if known is not None:
         return detected(known, model.source)
@@ -148,7 +149,7 @@ def _kind(block: Path, base: str, model: Fact[str]) -> Fact[DiskKind]:
         return detected("NVMe", base)
     if block.name.startswith(("vd", "xvd")):
         return missing(base, "a virtual disk; only its host knows")
-    rotational = _read(block / "queue/rotational", f"{base}/queue/rotational", "not told")
+    rotational = _read(host, block / "queue/rotational", f"{base}/queue/rotational", "not told")
     return rotational.map(_kind_by_rotation)
 
 
@@ -156,12 +157,9 @@ def _kind_by_rotation(rotational: str) -> DiskKind:
     return "HDD" if rotational == "1" else "SSD"
 
 
-def _read(path: Path, source: str, otherwise: str) -> Fact[str]:
-    try:
-        text = path.read_text(encoding="utf-8", errors="replace").strip()
-    except OSError:
-        return missing(source, otherwise)
-    return detected(text, source) if text else missing(source, otherwise)
+def _read(host: Host, path: PurePosixPath, source: str, otherwise: str) -> Fact[str]:
+    text = host.text(str(path)).value
+    return missing(source, otherwise) if text is None else detected(text, source)
 
 
 def _macos_mounts() -> tuple[Mount, ...]:

@@ -88,7 +88,7 @@ def _text(area: bytes, offset: int, texts: Sequence[str]) -> str:
 
 def _from_firmware(host: Host) -> Fact[tuple[MemoryModule, ...]]:
     try:
-        modules = parse_memory_devices(host.path(TABLES).read_bytes())
+        modules = parse_memory_devices(host.files.read(TABLES))
     except PermissionError:
         return missing(TABLES, "only root may read the firmware's tables")
     except (OSError, struct.error):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
+from pathlib import PurePath
 
 from capacity_tui.engine.machine.facts import Fact, detected, missing
 from capacity_tui.engine.machine.host_files import Host
@@ -24,7 +24,7 @@ def path_of(host: Host, link: str) -> Fact[PciPath]:
     return detected(path, link) if path else missing(link, "not on the PCI bus")
 
 
-def parse_path(target: Path) -> PciPath:
+def parse_path(target: PurePath) -> PciPath:
     """Return host bridge and addresses of a path below ``/sys/devices``; empty if it is not on the PCI bus."""
     parts = target.parts
     start = next((index for index, part in enumerate(parts) if ROOT.fullmatch(part)), None)

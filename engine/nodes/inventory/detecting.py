@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
-from pathlib import Path
 from threading import Event
 
 from capacity_tui.engine.errors import CapacityError, HardwareError
@@ -73,9 +71,8 @@ def _facts(answer: NodeAnswer, holders: tuple[str, ...]) -> NodeFacts:
     """
     if answer.failure:
         raise HardwareError(answer.failure)
-    with tempfile.TemporaryDirectory(prefix="capacity-tui-") as folder:
-        host = recorded_host(answer.output, Path(folder))
-        return facts_of(answer.node, detect(host=host), dict(_errors(host)), holders)
+    host = recorded_host(answer.output)
+    return facts_of(answer.node, detect(host=host), dict(_errors(host)), holders)
 
 
 def _errors(host: Host) -> Iterator[tuple[int, int]]:
