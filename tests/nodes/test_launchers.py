@@ -55,6 +55,7 @@ def test_slurm_runs_a_step_on_every_node(slurm):
 
 
 def test_what_the_controller_tells_is_read():
+    assert parse_nodes("No nodes in the system\n\n") == ()
     text = (
         "NodeName=g1 Arch=x86_64 CPUAlloc=64 CPUTot=192 Gres=gpu:h100:8(S:0-1),nic:mlx:2 GresUsed=gpu:h100:4(IDX:0-3) "
         "RealMemory=2063000 State=MIXED+DRAIN Partitions=gpu,all CurrentWatts=4100 "

@@ -187,10 +187,10 @@ def parse_nodes(text: str) -> tuple[SlurmNode, ...]:
 
 
 def parse_values(line: str) -> dict[str, str]:
-    """Return the ``Name=value`` pairs of a line; a value reaches to the next name, as reasons have blanks."""
+    """Return the ``Name=value`` pairs of a line, if any; a value reaches to the next name, as reasons have blanks."""
     places = list(_KEY.finditer(line))
-    ends = [place.start() for place in places[1:]] + [len(line)]
-    return {place[1]: line[place.end() : end].strip() for place, end in zip(places, ends, strict=True)}
+    ends = (*(place.start() for place in places[1:]), len(line))
+    return {place[1]: line[place.end() : end].strip() for place, end in zip(places, ends, strict=False)}
 
 
 def racks_of(text: str) -> dict[str, tuple[str, ...]]:
