@@ -22,7 +22,7 @@ from tests.plans import TRAINING, plan_of
 QUESTION = Question(
     plan_of(TRAINING, {"model.name": "llama-3.1-70b", "training.global_batch": 1024, "training.tokens": 1e9}),
     hardware=("nvidia",),
-    devices=(64, 256, 1024),
+    devices=(64, 128, 192, 256, 384, 512, 768, 1024),
     pareto=("cost.usd", "computation.step_seconds"),
 )
 
