@@ -200,6 +200,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.plan.files.saved import write_plan_file as write_plan_file
     from capacity_tui.engine.plan.files.sources import PlanSource as PlanSource
     from capacity_tui.engine.plan.files.sources import locate_plan as locate_plan
+    from capacity_tui.engine.plan.files.sources import may_be_line as may_be_line
     from capacity_tui.engine.plan.files.sources import read_source as read_source
     from capacity_tui.engine.plan.files.writing import dump_plan as dump_plan
     from capacity_tui.engine.plan.imports.imported import Imported as Imported

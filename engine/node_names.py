@@ -34,6 +34,7 @@ from capacity_tui.engine.nodes.occupancy import occupancy as _occupancy_occupanc
 from capacity_tui.engine.nodes.occupancy.available import change_to_available as change_to_available
 from capacity_tui.engine.nodes.occupancy.folding import MapRow as MapRow
 from capacity_tui.engine.nodes.occupancy.folding import node_map as node_map
+from capacity_tui.engine.nodes.occupancy.kept_occupancy import kept_occupancy as kept_occupancy
 from capacity_tui.engine.nodes.occupancy.occupancy import Occupancy as Occupancy
 from capacity_tui.engine.nodes.occupancy.occupancy import own_occupancy as own_occupancy
 from capacity_tui.engine.nodes.occupancy.slurm_occupancy import slurm_occupancy as slurm_occupancy

@@ -34,7 +34,7 @@ NAMES = {
     "plan.files.legacy_format": "SPEC_NAMES",
     "plan.files.loading": "apply_settings load_plan plan_from_data plan_from_text",
     "plan.files.saved": "delete_plan list_plans plans_folder read_plan_file rename_plan write_plan_file",
-    "plan.files.sources": "PlanSource locate_plan read_source",
+    "plan.files.sources": "PlanSource locate_plan may_be_line read_source",
     "plan.imports.imported": "Imported import_plan",
     "plan.scenarios": "pinned renamed taken unpinned",
     "plan.table_text": "table_text",
@@ -202,6 +202,7 @@ NAMES = {
     # Nodes of clusters
     "nodes.occupancy.available": "change_to_available",
     "nodes.occupancy.folding": "ALL:ALL_NODES STATES:NODE_STATES MapRow node_map",
+    "nodes.occupancy.kept_occupancy": "kept_occupancy",
     "nodes.occupancy.occupancy": "Occupancy own_occupancy planned:planned_nodes",
     "nodes.occupancy.slurm_occupancy": "slurm_occupancy",
     # Storage

@@ -95,6 +95,10 @@ class CapacityEngine:
             tuple(Suggestion(entry.text, entry.kind, entry.line, entry.cursor) for entry in found),
         )
 
+    def is_line(self, name: str) -> bool:
+        """Return whether a name is no plan's but a line that says one, at least in part."""
+        return engine.may_be_line(name) and bool(engine.read_line(name, self._catalog).understood)
+
     def plan_of_line(self, text: str, document: Document | None) -> tuple[PlanDocument, tuple[str, ...]]:
         """Return the plan that a line says, and what was guessed."""
         hardware = document.plan.hardware if isinstance(document, PlanDocument) else None

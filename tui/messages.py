@@ -39,12 +39,13 @@ class Detected(Answer):
 
 
 class Opened(Answer):
-    """A plan was read, or proposed if it has no path."""
+    """A plan was read, or proposed if it has no path; what was guessed of one that was said in a line."""
 
-    def __init__(self, document: Document, path: Path | None) -> None:
+    def __init__(self, document: Document, path: Path | None, assumed: tuple[str, ...] = ()) -> None:
         super().__init__()
         self.document = document
         self.path = path
+        self.assumed = assumed
 
 
 class LeftBehindFound(Answer):

@@ -201,7 +201,9 @@ class Session:
         self.store.open(event.document, event.path)
         if event.path is not None:
             self._remember(event.path, event.document.name)
-        if replaces_changes:
+        if event.assumed:
+            self.say(f"guessed: {'; '.join(event.assumed)}")
+        elif replaces_changes:
             self.say("u brings the plan before back, with its changes")
         self.plan_changed()
 

@@ -245,6 +245,9 @@ class Engine(Protocol):
     def read_line(self, text: str, cursor: int) -> Understood:
         """Return what a line such as ``llama-3.1-70b lora 8xh100 4k 50M`` says; quick."""
 
+    def is_line(self, name: str) -> bool:
+        """Return whether a name is no plan's but a line that says one, at least in part."""
+
     def plan_of_line(self, text: str, document: Document | None) -> tuple[Document, tuple[str, ...]]:
         """Return the plan that a line says, and what was guessed.
 

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event
 
@@ -14,37 +13,17 @@ from capacity_tui.engine.errors import HardwareError, StorageError
 from capacity_tui.engine.nodes.inventory.detecting import detect_cluster
 from capacity_tui.engine.nodes.inventory.drawing import drawn_levels, folded_names
 from capacity_tui.engine.nodes.inventory.hardware import described
-from capacity_tui.engine.nodes.inventory.inventory import Inventory, changes_of
+from capacity_tui.engine.nodes.inventory.inventory import changes_of
 from capacity_tui.engine.nodes.inventory.kept_clusters import keep, kept
-from capacity_tui.engine.nodes.inventory.node_facts import NodeFacts, Ports
+from capacity_tui.engine.nodes.inventory.node_facts import Ports
 from capacity_tui.engine.nodes.launchers.launcher import NodeAnswer, Order
 from capacity_tui.engine.nodes.launchers.slurm import Slurm, names_of
 from capacity_tui.tui.headless.group import run_command
 from tests.machine.recorded import RECORDINGS
+from tests.nodes.inventories import GIB, H100, inventory, node, sixteen
 from tests.nodes.slurm_cluster import SlurmCluster
 
-GIB = 2**30
-H100, A100 = "h100-sxm-80gb", "a100-sxm-80gb"
-
-
-def node(name: str, rack: str = "", **other: object) -> NodeFacts:
-    device, count = str(other.pop("device", H100)), int(str(other.pop("devices", 8)))
-    ports = other.pop("ports", Ports(kind="infiniband", mbps=400_000, count=8))
-    traits = {"devices": f"{count} x {device}", "network": str(ports), "driver": str(other.pop("driver", "550.54.15"))}
-    facts = {
-        "node": name, "device": device, "device_name": device, "devices": count, "ports": ports, "traits": traits,
-        "memory_bytes": 2016 * GIB, "holders": (rack, "spine") if rack else (), **other,
-    }  # fmt: skip
-    return NodeFacts.model_validate(facts)
-
-
-def inventory(*nodes: NodeFacts, **other: object) -> Inventory:
-    when = datetime(2026, 11, 20, 12, tzinfo=UTC)
-    return Inventory.model_validate({"name": "big", "reached_by": "Slurm", "seen": when, "nodes": nodes, **other})
-
-
-def sixteen() -> list[NodeFacts]:
-    return [node(f"g{number:02d}", f"rack{number // 4 + 1}") for number in range(16)]
+A100 = "a100-sxm-80gb"
 
 
 def test_equal_nodes_are_one_kind_and_odd_ones_are_told_with_both_values() -> None:

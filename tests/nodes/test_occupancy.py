@@ -15,11 +15,13 @@ from capacity_tui.engine.cluster.resolve_cluster import resolve_cluster
 from capacity_tui.engine.nodes.launchers.slurm import parse_nodes
 from capacity_tui.engine.nodes.occupancy.available import change_to_available
 from capacity_tui.engine.nodes.occupancy.folding import ALL, MOST_ROWS, STATES, node_map
+from capacity_tui.engine.nodes.occupancy.kept_occupancy import kept_occupancy
 from capacity_tui.engine.nodes.occupancy.occupancy import NodeState, Occupancy, own_occupancy, planned
 from capacity_tui.engine.nodes.occupancy.slurm_occupancy import occupancy_of, slurm_occupancy
 from capacity_tui.engine.plan.edit import edited
 from capacity_tui.engine.plan.files.loading import plan_from_data
 from capacity_tui.engine.plan.plan import HardwareSection, Plan, PricingSection
+from tests.nodes.inventories import inventory, node, sixteen
 from tests.nodes.slurm_cluster import SlurmCluster
 
 CATALOG = load_catalog(Path("none"))
@@ -175,3 +177,17 @@ def test_a_real_slurm_tells_what_is_taken(slurm: SlurmCluster) -> None:
     assert told["gpu2"] == ("h100-sxm-80gb", 8, 0, 8)
     assert told["cpu1"] == ("processors", 1, 0, 1)
     assert found.levels == ("node", "rack")
+
+
+def test_nodes_that_were_kept_stand_with_what_is_missing_or_odd() -> None:
+    nodes = [*sixteen(), node("g16", "rack5", devices=7, driver="535.1", troubles=("device 2 is held back: thermal",))]
+    found = kept_occupancy(inventory(*nodes, silent={"g17": "no answer within 60 s"}))
+    assert found.levels == ("node", "rack")
+    assert "big as seen on 2026-11-20" in found.source and not found.is_live
+    states = {each.name: each for each in found.nodes}
+    assert (states["g00"].devices, states["g00"].available, states["g00"].holders) == (8, 8, ("rack1",))
+    assert (states["g16"].down, states["g16"].available) == (1, 7)
+    assert "device 2 is held back: thermal" in states["g16"].note and "535.1, others 550" in states["g16"].note
+    assert (states["g17"].down, states["g17"].available, states["g17"].note) == (8, 0, "no answer within 60 s")
+    laid = planned(found, 100, {"h100-sxm-80gb"})
+    assert sum(each.planned for each in laid.nodes) == 100

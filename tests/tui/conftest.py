@@ -23,6 +23,7 @@ def look_often_whether_the_screen_has_followed(monkeypatch: pytest.MonkeyPatch) 
 @pytest.fixture(autouse=True)
 def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("CAPACITY_TUI_CONFIG", str(tmp_path / "config"))
+    monkeypatch.setenv("CAPACITY_TUI_DATA", str(tmp_path / "data"))
     monkeypatch.setenv("CAPACITY_TUI_STATE", str(tmp_path / "state"))
     monkeypatch.setenv("COLORTERM", "truecolor")
     monkeypatch.delenv("NO_COLOR", raising=False)

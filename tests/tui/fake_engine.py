@@ -349,6 +349,9 @@ class FakeEngine:
         faults = () if models or not text.strip() else (f"not understood: {text!r}; name a model",)
         return Understood(" · ".join(f"model {name}" for name in models), (), faults, tuple(found))
 
+    def is_line(self, name: str) -> bool:
+        return " " in name
+
     def plan_of_line(self, text: str, document: FakeDocument | None) -> tuple[FakeDocument, tuple[str, ...]]:
         understood = self.read_line(text, 0)
         if understood.faults:

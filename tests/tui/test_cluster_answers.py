@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from capacity_tui.engine.api import Verdict
+from capacity_tui.engine.api import Verdict, load_catalog
+from capacity_tui.engine.nodes.inventory.kept_clusters import keep
 from capacity_tui.tui.engine_view import CapacityEngine
 from capacity_tui.tui.plan_document import PlanDocument
+from tests.nodes.inventories import inventory, sixteen
 
 FABRIC = """\
 model: {name: llama-3.1-70b}
@@ -53,3 +55,21 @@ def test_a_slurm_that_does_not_answer_is_named_and_the_plans_own_devices_stay(
     assert "Unable to contact slurm controller" in last.no_queue
     assert last.nodes is not None
     assert last.nodes.source == "the plan's own hardware"
+
+
+def test_a_kept_cluster_stands_where_no_slurm_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("CONFIG", "DATA", "STATE"):
+        monkeypatch.setenv(f"CAPACITY_TUI_{name}", str(tmp_path / name))
+    monkeypatch.setenv("PATH", "")
+    keep(inventory(*sixteen(), silent={"g17": "no answer within 60 s"}), load_catalog())
+    fits = FABRIC.replace("devices: 16384", "devices: 64")
+    for text, source in ((fits, "big as seen on 2026-11-20"), (FABRIC, "the plan's own hardware")):
+        opened = CapacityEngine().open(text)
+        *_, last = opened.clustered(opened.compare().columns[0].mode)
+        assert last.nodes is not None
+        assert last.nodes.source.startswith(source), "a plan that the cluster cannot hold is shown by itself"
+        if text == fits:
+            everything = last.nodes.rows[last.nodes.usual][0]
+            assert everything.counts == "64 planned · 64 free · 8 down"
+            assert everything.change == {"hardware.devices": 128}
+            assert "not known" in last.no_queue

@@ -120,6 +120,27 @@ async def test_a_plan_or_hardware_that_is_named_is_shown_at_once(
         assert not isinstance(app.screen, StartPrompt)
 
 
+async def test_a_line_is_a_plan_that_may_be_named(real_engine: CapacityEngine) -> None:
+    app = CapacityApp(
+        source=Path("llama-3.1-8b lora h100 4k"), accelerator="2xa100", engine=lambda: real_engine,
+        settings=Settings(hint=False),
+    )  # fmt: skip
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        document = app.session.store.document
+        assert isinstance(document, PlanDocument)
+        assert (document.plan.model.name, document.plan.hardware.devices) == ("llama-3.1-8b", 2)
+        assert document.plan.training.seq_len == 4096
+
+
+async def test_a_name_of_no_plan_is_refused(real_engine: CapacityEngine) -> None:
+    app = CapacityApp(source=Path("qwertz uiop"), engine=lambda: real_engine, settings=Settings(hint=False))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        assert app.session.last_failure is not None
+        assert "no file, example or saved plan" in app.session.last_failure.title
+
+
 async def test_recent_plans_stand_first_and_are_begun_with_two_keys(
     make_app: Callable[..., CapacityApp], tmp_path: Path
 ) -> None:

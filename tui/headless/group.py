@@ -82,7 +82,7 @@ def run_command(arguments: list[str]) -> int:
     "--plan",
     "plan_path",
     type=click.Path(path_type=Path),
-    help="Open a plan on the screen: a file, an example or a saved plan.",
+    help="Open a plan on the screen: a file, an example, a saved plan, or one line in quotes.",
 )
 @click.option("--gpu", metavar="NAME", help='Plan for this hardware instead, such as "8xH100-SXM".')
 @click.option("--ascii", "ascii_only", is_flag=True, help="Draw with ASCII characters alone.")

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from functools import wraps
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from capacity_tui.engine.api import CapacityError
 from capacity_tui.tui.headless import completion
 from capacity_tui.tui.headless.output import tell
 
@@ -85,7 +82,7 @@ def source_of(name: str | None, flags: PlanFlags) -> PlanSource:
 
     if name is None:
         return _imported(flags, {}, None) if flags.imports else _of_line(engine.line_of_flags(flags), "the flags")
-    line = engine.read_line(name) if _may_be_line(name) else None
+    line = engine.read_line(name) if engine.may_be_line(name) else None
     if line is not None and not line.understood:
         line = None  # what says nothing at all is the name of a plan with a slip of the pen
     if flags.imports:
@@ -133,18 +130,3 @@ def _imported(flags: PlanFlags, said: Mapping[str, object], base: Plan | None) -
     for note in found.notes():
         tell(f"capacity-tui: {note}")
     return PlanSource.of_plan(found.plan, ", ".join(flags.imports), found.places)
-
-
-def _may_be_line(name: str) -> bool:
-    """Whether a name is some words, and no file, example or saved plan is called so."""
-    from capacity_tui.engine.api import locate_plan
-
-    if not any(map(str.isspace, name.strip())):
-        return False
-    with suppress(OSError, ValueError):
-        if Path(name).exists():
-            return False
-    with suppress(CapacityError):
-        locate_plan(name)
-        return False
-    return True

@@ -115,6 +115,19 @@ def locate_plan(name: str) -> Path | str:
     raise PlanError("no file, example or saved plan is called that", hint=hint, place=Place(name))
 
 
+def may_be_line(name: str) -> bool:
+    """Return whether a name is some words, such as a plan in a line; and no file, example or saved plan."""
+    if not any(map(str.isspace, name.strip())):
+        return False
+    try:
+        if Path(name).exists():
+            return False
+        locate_plan(name)
+    except (OSError, ValueError, CapacityError):
+        return True
+    return False
+
+
 def _missing_file(path: Path) -> CapacityError:
     """Return what to say of a file that is not there; examples are there by name, and can be written to a folder."""
     error = reading_error(FileNotFoundError(2, "No such file or directory"), path)

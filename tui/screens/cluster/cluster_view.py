@@ -15,6 +15,9 @@ from capacity_tui.engine.api import (
     change_to_available,
     format_number,
     format_seconds,
+    kept_cluster,
+    kept_cluster_names,
+    kept_occupancy,
     level_texts,
     node_map,
     own_occupancy,
@@ -27,7 +30,7 @@ from capacity_tui.engine.api import (
 from capacity_tui.tui.shown.clustered import Clustered, NodeMap, NodesRow, PlacedRow, QueueRow
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import MapRow, Occupancy
+    from capacity_tui.engine.api import Catalog, MapRow, Occupancy
 
 _NOTHING_FREE = "nothing here is free that holds one replica of the plan"
 _NO_JOBS, _RUNNING = "No jobs.", "RUNNING"
@@ -35,6 +38,7 @@ _NO_CLUSTER = (
     "No cluster is reached from here: these are the devices of the plan. Where Slurm's commands are, its nodes and "
     "jobs stand here; capacity-tui cluster detect keeps nodes as hardware that plans can name."
 )
+_NO_QUEUE = "No Slurm here: the nodes are those that were detected, and who uses them is not known."
 
 
 def clustered(case: EstimatedPlan, plan: Plan) -> Iterator[Clustered]:
@@ -50,17 +54,24 @@ def clustered(case: EstimatedPlan, plan: Plan) -> Iterator[Clustered]:
     shown = Clustered(levels=tuple(rows), remarks=tuple(placement_remarks(found)))
     yield shown
     words = _NodeWords(case, plan)
-    live: Occupancy | None = None
-    queue: tuple[QueueRow, ...] = ()
-    told = _NO_CLUSTER
+    nodes, queue, told = _seen_nodes(words, case.catalog)
+    own = own_occupancy(case.resolved.cluster, case.plan.hardware.groups) if nodes is None else nodes
+    yield replace(shown, nodes=words.map(own), queue=queue, no_queue=told)
+
+
+def _seen_nodes(words: _NodeWords, catalog: Catalog) -> tuple[Occupancy | None, tuple[QueueRow, ...], str]:
+    """Return the nodes as they are now, or else as they were kept, the jobs there, and why there are none of either."""
+    told = ""
     try:
-        live = slurm_occupancy(case.catalog)
-        if live is not None:
-            queue, told = tuple(_queue()), _NO_JOBS
+        if (live := slurm_occupancy(catalog)) is not None:
+            return words.laid(live), tuple(_queue()), _NO_JOBS
     except CapacityError as error:
         told = error.one_line()
-    own = own_occupancy(case.resolved.cluster, case.plan.hardware.groups) if live is None else words.laid(live)
-    yield replace(shown, nodes=words.map(own), queue=queue, no_queue=told)
+    try:
+        kept = words.kept()
+    except CapacityError as error:
+        return None, (), told or error.one_line()
+    return kept, (), told or (_NO_CLUSTER if kept is None else _NO_QUEUE)
 
 
 def _queue() -> Iterator[QueueRow]:
@@ -86,6 +97,20 @@ class _NodeWords:
         self._cluster = case.resolved.cluster
         self._groups = case.plan.hardware.groups
         self._known = case.catalog.accelerators
+
+    def kept(self) -> Occupancy | None:
+        """Return the nodes of the kept cluster that the plan names, or else of the only one if it can hold the plan.
+
+        Raises:
+            CapacityError: what was kept cannot be read.
+        """
+        names = kept_cluster_names()
+        named = self._plan.hardware.name
+        if named not in names and len(names) != 1:
+            return None
+        laid = self.laid(kept_occupancy(kept_cluster(named if named in names else names[0])))
+        holds = sum(node.planned for node in laid.nodes) == int(self._cluster.devices)
+        return laid if holds or named in names else None
 
     def laid(self, occupancy: Occupancy) -> Occupancy:
         """Return the nodes of a cluster with what the plan takes of them."""

@@ -135,9 +135,7 @@ class StartPrompt(ModalScreen[None], ClosesOnce[None]):
         if not self.is_active:
             return
         self._session.request(self.app, "open")  # whatever else was being opened is no longer wanted
-        self._session.take_opened(Opened(event.document, None))
-        if event.assumed:
-            self._session.say(f"guessed: {'; '.join(event.assumed)}")
+        self._session.take_opened(Opened(event.document, None, event.assumed))
         self.dismiss(None)
 
     @on(Failed)
