@@ -42,14 +42,15 @@ class Halts:
         self._wanted = Halting(plan, os.cpu_count() or 1)
         self._supply: Supply | None = None
         self._asked_at = -np.inf
-        self._pause: Pause | None = None
+        self._pauses: list[Pause] = []
+        self._halted: set[int] = set()
         self._began = 0.0
         self._passed = 0.0
 
     @property
     def seconds(self) -> float:
         """For how long it stood still so far."""
-        return self._passed + (time.monotonic() - self._began if self._pause is not None else 0.0)
+        return self._passed + (time.monotonic() - self._began if self._pauses else 0.0)
 
     def look(self, monitor: RunMonitor, state: RunState) -> None:
         """Halt it, or let it go on, where that is to be."""
@@ -60,19 +61,26 @@ class Halts:
         move = self._wanted.look(now, monitor.samples, state.going_on, self._supply, step, seconds)
         if move is None:
             return
-        if move.action == "pause" and self._pause is None:
+        if move.action == "pause" and not self._pauses:
             self._began = now
-            self._pause = Pause([process.pid for process in self._attempt.processes()])
+            self._halt()
         elif move.action == "resume":
             self.over()
         self._tell({"event": move.action, **move.data()})
 
     def over(self) -> None:
         """Let it go on, whatever it was halted for."""
-        if self._pause is not None:
+        if self._pauses:
             self._passed += time.monotonic() - self._began
-            self._pause.over()
-            self._pause = None
+        while self._pauses:
+            self._pauses.pop().over()
+        self._halted.clear()
+
+    def _halt(self) -> None:
+        """Halt its processes, also those that others of them started meanwhile; who stands still starts none."""
+        while fresh := [each.pid for each in self._attempt.processes() if each.pid not in self._halted]:
+            self._pauses.append(Pause(fresh))
+            self._halted.update(fresh)
 
 
 def step_seconds_of(monitor: RunMonitor) -> float | None:
