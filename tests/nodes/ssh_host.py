@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import getpass
+import os
 import shutil
 import socket
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -22,6 +24,7 @@ StrictModes no
 UsePAM no
 PasswordAuthentication no
 PermitRootLogin prohibit-password
+SetEnv PATH={path}
 """
 CLIENT = """\
 Host {names}
@@ -59,6 +62,8 @@ class SshHost:
             subprocess.run([keygen, "-q", "-t", "ed25519", "-N", "", "-f", str(self.folder / key)], check=True)
         port, nothing = free_ports(2)
         told = {"folder": self.folder, "port": port, "nothing": nothing, "user": getpass.getuser()}
+        # As where the environment of the user is active on every host.
+        told["path"] = os.pathsep.join((str(Path(sys.executable).parent), *os.defpath.split(os.pathsep)))
         (self.folder / "sshd_config").write_text(SERVER.format(**told))
         self.client.write_text(CLIENT.format(names=" ".join(self.names), **told))
         if getpass.getuser() == "root":
