@@ -12,12 +12,14 @@ from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.estimate.estimate import estimate_plan
 from capacity_tui.engine.estimate.figures import figures_of
 from capacity_tui.engine.estimate.resolve import resolve_plan
+from capacity_tui.engine.nodes.launchers.slurm import Slurm
 from capacity_tui.engine.nodes.launchers.ssh import Ssh, read_hosts
 from capacity_tui.engine.nodes.sampling.link_facts import LinkFacts, keep_link, link_facts
 from capacity_tui.engine.nodes.sampling.node_collectives import node_counts, sample_group
 from capacity_tui.engine.nodes.sampling.sampling import sample_network
-from capacity_tui.engine.sampling.collective_samples import Group, sample_of
+from capacity_tui.engine.sampling.collective_samples import COLLECTIVES, Group, sample_of
 from capacity_tui.engine.sampling.timing import Timing
+from tests.nodes.slurm_cluster import SlurmCluster
 from tests.plans import TRAINING, plan_of
 
 STEP = "computation.step_seconds"
@@ -87,3 +89,12 @@ def test_collectives_run_between_hosts_and_say_why_where_they_cannot(ssh_hosts: 
     assert elsewhere.failure.startswith("gone: ")
     without = sample_group(read_hosts(ssh_hosts), ("n1", "n2"), (2**13,), "/no/such/python")
     assert "n1: exit code 127" in without.failure
+
+
+def test_collectives_run_through_slurm(slurm: SlurmCluster) -> None:
+    pytest.importorskip("torch", reason="torch is not installed")
+    found = sample_network(Slurm(), sys.executable, (2**13, 2**20))
+    assert [group.failure for group in found.groups] == ["", ""]
+    assert {sample.shape["nodes"] for group in found.groups for sample in group.samples} == {2, 4}
+    assert {sample.name for sample in found.groups[1].samples} == set(COLLECTIVES)
+    assert found.link is not None

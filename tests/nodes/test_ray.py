@@ -1,4 +1,4 @@
-"""Real Ray clusters: nodes are detected, one is lost half way, and a search is killed and goes on."""
+"""Real Ray clusters: nodes are detected and their network sampled, one is lost, a killed search goes on."""
 
 from __future__ import annotations
 
@@ -22,8 +22,10 @@ from capacity_tui.engine.nodes.inventory.detecting import detect_cluster
 from capacity_tui.engine.nodes.launchers.launcher import Order
 from capacity_tui.engine.nodes.launchers.ray_nodes import RayNodes
 from capacity_tui.engine.nodes.launchers.ray_session import load_ray
+from capacity_tui.engine.nodes.sampling.sampling import sample_network
 from capacity_tui.engine.nodes.search.chunks import Cutting
 from capacity_tui.engine.nodes.search.searching import search_on_ray
+from capacity_tui.engine.sampling.collective_samples import COLLECTIVES
 from tests.nodes.questions import questions
 
 try:
@@ -100,6 +102,14 @@ def test_nodes_of_a_ray_cluster_are_detected_and_one_that_dies_is_named(two_node
     assert sorted(answer.output for answer in answers) == ["", "here\n"]
     (failed,) = (answer for answer in answers if answer.failure)
     assert "the task was lost" in failed.failure
+
+
+def test_collectives_run_through_ray(two_nodes: Any) -> None:
+    pytest.importorskip("torch", reason="torch is not installed")
+    found = sample_network(RayNodes(two_nodes.address), sys.executable, (2**13, 2**20))
+    assert [group.failure for group in found.groups] == [""]
+    assert {sample.name for sample in found.groups[0].samples} == set(COLLECTIVES)
+    assert found.link is not None
 
 
 QUESTION = ["llama-3.1-70b full 64xh100 4k 1B", "--hardware", "nvidia", "--devices", "64..256", "--goal", "usd"]
