@@ -42,6 +42,9 @@ from capacity_tui.engine.nodes.sampling import sampling as _sampling_sampling
 from capacity_tui.engine.nodes.sampling.link_facts import LinkFacts as LinkFacts
 from capacity_tui.engine.nodes.sampling.link_facts import keep_link as keep_link
 from capacity_tui.engine.nodes.sampling.node_collectives import NodeGroup as NodeGroup
+from capacity_tui.engine.nodes.sampling.node_kernels import NodeKernels as NodeKernels
+from capacity_tui.engine.nodes.sampling.node_kernels import SampledKind as SampledKind
+from capacity_tui.engine.nodes.sampling.node_kernels import keep_measured_kind as keep_measured_kind
 from capacity_tui.engine.nodes.sampling.sampling import SampledNetwork as SampledNetwork
 from capacity_tui.engine.nodes.sampling.sampling import sample_network as sample_network
 from capacity_tui.engine.nodes.search import searching as _search_searching

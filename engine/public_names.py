@@ -221,6 +221,7 @@ NAMES = {
     # Nodes of a cluster
     "nodes.sampling.link_facts": "LinkFacts keep_link",
     "nodes.sampling.node_collectives": "NodeGroup",
+    "nodes.sampling.node_kernels": "NodeKernels SampledKind keep_measured_kind",
     "nodes.sampling.sampling": "QUICK_SIZES:QUICK_NETWORK_SIZES SIZES:NETWORK_SIZES SampledNetwork sample_network",
     "nodes.search.searching": "Shared:SharedAnswer search_on_ray",
     # Presentation

@@ -35,6 +35,7 @@ from capacity_tui.engine.catalog.rows.devices import (
 )
 from capacity_tui.engine.catalog.rows.engines import InferenceEngine
 from capacity_tui.engine.catalog.rows.failures import FailureSign
+from capacity_tui.engine.catalog.rows.measured_devices import MeasuredDevice
 from capacity_tui.engine.catalog.rows.modes import Mode
 from capacity_tui.engine.catalog.rows.networks import Network
 from capacity_tui.engine.catalog.rows.numerics import Optimizer, Precision
@@ -114,6 +115,11 @@ class Catalog:
         """Cloud instances and their prices."""
         devices = {"accelerator": self.accelerators.find, "processor": self.processors.find}
         return self._table("instances", "instance", Instance, {**devices, "network_link": self.links.find})
+
+    @cached_property
+    def measured_devices(self) -> Table[MeasuredDevice]:
+        """Devices of clusters as they were measured there."""
+        return self._table("measured_devices", "measured device", MeasuredDevice)
 
     @cached_property
     def clusters(self) -> Table[ClusterRow]:

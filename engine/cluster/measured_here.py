@@ -23,18 +23,24 @@ def device_key(device: Device) -> str:
     return f"cpu-{words}-{device.units:g}"
 
 
-def with_measured(device: Device, found: tuple[MeasuredEfficiency, ...]) -> Device:
-    """Return a device with what was measured on it, if anything was."""
+def with_measured(device: Device, found: tuple[MeasuredEfficiency, ...], where: str = "this machine") -> Device:
+    """Return a device with what was measured on it, if anything was.
+
+    Args:
+        device: as the catalogue knows it.
+        found: what was measured on devices.
+        where: on what, in words.
+    """
     key = device_key(device)
     own = next((measured for measured in found if measured.device == key), None)
-    return device if own is None else replace(device, efficiency=_with_constants(device.efficiency, own))
+    return device if own is None else replace(device, efficiency=_with_constants(device.efficiency, own, where))
 
 
-def _with_constants(efficiency: Efficiency, measured: MeasuredEfficiency) -> Efficiency:
+def _with_constants(efficiency: Efficiency, measured: MeasuredEfficiency, where: str) -> Efficiency:
     """Return what a device reaches, with what was measured in place of the catalogue's constants."""
     numbers = {name: value for name, value in measured.constants.items() if name in _CONSTANTS}
     changed = replace(efficiency, **numbers)  # type: ignore[arg-type]  # only names of numeric fields
-    source = f"measured on this machine, {measured.date}"
+    source = f"measured on {where}, {measured.date}"
     return replace(
         changed,
         gemm={**efficiency.gemm, **measured.gemm},

@@ -23,6 +23,7 @@ from capacity_tui.engine.cluster.fabric import named_network
 from capacity_tui.engine.cluster.found import Found, found_hardware
 from capacity_tui.engine.cluster.level import Level
 from capacity_tui.engine.cluster.levels import cluster_levels, slower_outside
+from capacity_tui.engine.cluster.measured_there import as_measured_there
 from capacity_tui.engine.cluster.mixed import combined
 from capacity_tui.engine.cluster.named_cluster import with_named_cluster
 from capacity_tui.engine.cluster.pricing import (
@@ -65,9 +66,10 @@ def resolve_cluster(
         HardwareError: nothing was detected that could run anything.
         PlanError: an unknown or unreadable override.
     """
+    name = section.name
     section = with_named_cluster(section, catalog)
     spec = _overrides(section.spec)
-    found = _found(section, catalog, machine)
+    found = _found(section, name, catalog, machine)
     device = _overridden(found.device, spec)
     if _is_of_its_own(spec):
         device = replace(device, name=f"{OWN_DEVICE} like {device.name}")
@@ -127,12 +129,14 @@ def resolve_cluster(
     )
 
 
-def _found(section: HardwareSection, catalog: Catalog, machine: Machine | None) -> Found:
+def _found(section: HardwareSection, name: str, catalog: Catalog, machine: Machine | None) -> Found:
+    """Return what a plan's hardware is, which the plan itself calls by a name that may be that of a cluster."""
     if section.groups:
-        return combined([_group(row, number, catalog) for number, row in enumerate(section.groups)], section.mixed)
-    return (
-        _own_machine(section, machine, catalog) if section.name == DETECTED else found_hardware(section.name, catalog)
-    )
+        groups = [_group(row, number, catalog) for number, row in enumerate(section.groups)]
+        return combined([as_measured_there(group, name, catalog) for group in groups], section.mixed)
+    if section.name == DETECTED:
+        return _own_machine(section, machine, catalog)
+    return as_measured_there(found_hardware(section.name, catalog), name, catalog)
 
 
 def _group(row: DeviceGroup, number: int, catalog: Catalog) -> Found:
