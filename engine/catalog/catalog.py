@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from capacity_tui.engine.catalog.aliases import read_aliases
+from capacity_tui.engine.catalog.checking import with_left_out
 from capacity_tui.engine.catalog.fleet_files.files import Known, read_fleet_files
 from capacity_tui.engine.catalog.fleet_files.said import Remark, Said
 from capacity_tui.engine.catalog.models_table import ArchitectureTable
@@ -354,7 +355,8 @@ class Catalog:
             return self.find_hardware(self.clusters[cluster].groups[0].name)
         near = [close for table in (*tables, self.clusters) for close in table.nearest(name)[:2]]
         hint = f"nearest known: {', '.join(near)}" if near else "list them with: capacity-tui hardware --list"
-        raise CatalogError(f"no hardware is called {name!r}"[:200], hint=hint)
+        problems = [problem for table in (*tables, self.clusters) for problem in table.problems]
+        raise CatalogError(f"no hardware is called {name!r}"[:200], hint=with_left_out(hint, name, problems))
 
     def _table(
         self, folder: str, kind: str, row_type: type[RowT], named: Mapping[str, Callable[[str], Row]] | None = None

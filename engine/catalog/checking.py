@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import PurePath
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from capacity_tui.engine.catalog.names import nearest
+from capacity_tui.engine.catalog.names import key_of, nearest
 from capacity_tui.engine.catalog.reading import Document, KeyPath
 from capacity_tui.engine.errors import CapacityError
 
@@ -29,6 +30,15 @@ def refusals(
         kind: class of the errors.
     """
     return [_refusal(details, model, document, below, kind) for details in error.errors(include_url=False)]
+
+
+def with_left_out(hint: str, name: str, problems: Sequence[CapacityError]) -> str:
+    """Return the hint about a name that nobody knows; where a row or file of the user's so called is faulty, why."""
+    for problem in problems:
+        file, field = problem.place.file or "", problem.place.field or ""
+        if key_of(name) in {key_of(PurePath(file).stem), key_of(field.partition(".")[0])}:
+            return f"what you have under that name cannot be used: {problem.one_line()}"
+    return hint
 
 
 def _refusal(

@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar, cast
 
 from pydantic import ValidationError
 
-from capacity_tui.engine.catalog.checking import refusals
+from capacity_tui.engine.catalog.checking import refusals, with_left_out
 from capacity_tui.engine.catalog.names import brand_pattern, brandless_key_of, key_of, nearest
 from capacity_tui.engine.catalog.parsed import parse_shipped
 from capacity_tui.engine.catalog.price_age import day_of_file
@@ -118,7 +118,9 @@ class Table(Mapping[str, RowT], Generic[RowT]):
         if row_id is None:
             near = self.nearest(name)
             hint = f"nearest known: {', '.join(near)}" if near else f"known: {len(self)} ids, none similar"
-            raise CatalogError(f"no {self.kind} is called {name!r}"[:200], hint=hint)
+            raise CatalogError(
+                f"no {self.kind} is called {name!r}"[:200], hint=with_left_out(hint, name, self.problems)
+            )
         return self[row_id]
 
     def find_id(self, name: str) -> str | None:

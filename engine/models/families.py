@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.catalog.checking import with_left_out
 from capacity_tui.engine.catalog.names import key_of, nearest
 from capacity_tui.engine.errors import CapacityError, Place, PlanError
 from capacity_tui.engine.models.plugins import load_plugins
@@ -71,7 +72,9 @@ def family_of(name: str | None, catalog: Catalog) -> Family:
     if row_id is None:
         near = nearest(name, FAMILIES) + catalog.architectures.nearest(name) + catalog.networks.nearest(name)
         hint = f"nearest known: {', '.join(near[:4])}" if near else "list them with: capacity-tui models --list"
-        raise PlanError(f"no model is called {name!r}"[:200], hint=hint, place=Place(field="model.name"))
+        problems = (*catalog.architectures.problems, *catalog.networks.problems)
+        place = Place(field="model.name")
+        raise PlanError(f"no model is called {name!r}"[:200], hint=with_left_out(hint, name, problems), place=place)
     if catalog.architectures[row_id].kind == "cnn":
         hint = "add them to networks.yaml in the catalogue folder"
         raise PlanError("the layers of this network are not known", row_id, hint, Place(field="model.name"))

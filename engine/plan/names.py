@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.catalog import UNNAMED_ENGINE
+from capacity_tui.engine.catalog.checking import with_left_out
 from capacity_tui.engine.catalog.names import nearest
 from capacity_tui.engine.errors import CatalogError, Place, PlanError
 from capacity_tui.engine.models.checkpointing import checkpointing
@@ -130,6 +131,7 @@ def _faults(plan: Plan, catalog: Catalog) -> Iterator[PlanError]:
                 close = nearest(str(name), known, 1)
                 allowed = f"allowed: {', '.join(known)}"
                 hint = f"did you mean {close[0]}? {allowed}" if close else allowed
+                hint = with_left_out(hint, str(name), catalog.problems)
                 if kind == "precision" and name in catalog.precisions:
                     yield _refused_in_training(str(name), allowed, path)
                     continue

@@ -20,7 +20,9 @@ def with_own(tmp_path: Path) -> Callable[..., Catalog]:
 
     def build(**texts: str) -> Catalog:
         for name, text in texts.items():
-            (tmp_path / f"{name}.yaml").write_text(text, encoding="utf-8")
+            file = tmp_path / f"{name}.yaml"
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(text, encoding="utf-8")
         return Catalog(tmp_path)
 
     return build

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
 from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.models.families import family_of
+from capacity_tui.engine.plan.files.loading import plan_from_data
+from capacity_tui.engine.plan.names import refuse_unknown_names
 
 WithOwn = Callable[..., Catalog]
 
@@ -96,3 +102,26 @@ def test_a_name_in_an_own_file_that_is_not_a_file(with_own: WithOwn, tmp_path) -
     (tmp_path / "links.yaml").mkdir()
     (problem,) = with_own().links.problems
     assert "not a file" in problem.title
+
+
+@pytest.mark.parametrize(
+    ("files", "hardware", "told"),
+    [
+        ({"accelerators": "zeta:\n  tdp_w: -7\n"}, {"name": "Zeta"}, "accelerators.yaml:1: zeta.vendor"),
+        ({"clusters/lab": "groups: [[["}, {"name": "lab"}, "lab.yaml:2: not valid YAML"),
+        ({"links": "my-net:\n  gbs: fast\n"}, {"interconnect": "my-net"}, "links.yaml:1: my-net"),
+    ],
+)
+def test_hardware_that_was_left_out_is_told_with_the_reason(
+    files: dict[str, str], hardware: dict[str, str], told: str, with_own: WithOwn
+) -> None:
+    plan = plan_from_data({"hardware": {"name": "h100-sxm-80gb", **hardware}})
+    with pytest.raises(CapacityError) as refused:
+        refuse_unknown_names(plan, with_own(**files))
+    assert "what you have under that name cannot be used" in refused.value.hint
+    assert told in refused.value.hint
+
+
+def test_a_model_that_was_left_out_is_told_with_the_reason(with_own: WithOwn) -> None:
+    with pytest.raises(CapacityError, match="what you have under that name cannot be used"):
+        family_of("zeta", with_own(models="zeta:\n  layers: -3\n"))
