@@ -48,7 +48,7 @@ from capacity_tui.engine.catalog.rows.software import Coefficient, Efficiency, F
 from capacity_tui.engine.catalog.rows.weight_kernels import WeightKernel
 from capacity_tui.engine.catalog.rows.workloads import ModelSize, Workload, WorkloadSet
 from capacity_tui.engine.catalog.table import Table
-from capacity_tui.engine.catalog.table_files import own_files, shipped_files
+from capacity_tui.engine.catalog.table_files import own_files, shipped_files, stray_files
 from capacity_tui.engine.errors import CapacityError, CatalogError
 
 RowT = TypeVar("RowT", bound=Row)
@@ -326,8 +326,10 @@ class Catalog:
     @property
     def problems(self) -> tuple[CapacityError, ...]:
         """What is wrong with the user's own files, over all tables."""
-        found = [problem for _, table in self.tables() for problem in table.problems]
-        return (*self._aliases[1], *self._refreshed[1], *self._said.problems, *found)
+        tables = [table for _, table in self.tables()]
+        found = [problem for table in tables for problem in table.problems]
+        stray = stray_files(self.user_directory, {_ALIASES, *(table.file for table in tables)})
+        return (*self._aliases[1], *self._refreshed[1], *self._said.problems, *found, *stray)
 
     @property
     def remarks(self) -> tuple[Remark, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -104,24 +105,40 @@ def test_a_name_in_an_own_file_that_is_not_a_file(with_own: WithOwn, tmp_path) -
     assert "not a file" in problem.title
 
 
+LEFT_OUT = "what you have under that name cannot be used: .*"
+
+
 @pytest.mark.parametrize(
-    ("files", "hardware", "told"),
+    ("files", "name", "told"),
     [
-        ({"accelerators": "zeta:\n  tdp_w: -7\n"}, {"name": "Zeta"}, "accelerators.yaml:1: zeta.vendor"),
-        ({"clusters/lab": "groups: [[["}, {"name": "lab"}, "lab.yaml:2: not valid YAML"),
-        ({"links": "my-net:\n  gbs: fast\n"}, {"interconnect": "my-net"}, "links.yaml:1: my-net"),
+        ({"accelerators": "zeta:\n  tdp_w: -7\n"}, "Zeta", "accelerators.yaml:1: zeta.vendor"),
+        ({"clusters/lab": "groups: [[["}, "lab", "lab.yaml:2: not valid YAML"),
     ],
 )
 def test_hardware_that_was_left_out_is_told_with_the_reason(
-    files: dict[str, str], hardware: dict[str, str], told: str, with_own: WithOwn
+    files: dict[str, str], name: str, told: str, with_own: WithOwn
 ) -> None:
-    plan = plan_from_data({"hardware": {"name": "h100-sxm-80gb", **hardware}})
-    with pytest.raises(CapacityError) as refused:
-        refuse_unknown_names(plan, with_own(**files))
-    assert "what you have under that name cannot be used" in refused.value.hint
-    assert told in refused.value.hint
+    with pytest.raises(CapacityError, match=LEFT_OUT + told):
+        with_own(**files).find_hardware(name)
 
 
-def test_a_model_that_was_left_out_is_told_with_the_reason(with_own: WithOwn) -> None:
-    with pytest.raises(CapacityError, match="what you have under that name cannot be used"):
-        family_of("zeta", with_own(models="zeta:\n  layers: -3\n"))
+def test_links_models_and_optimizers_that_were_left_out_are_told_with_the_reason(with_own: WithOwn) -> None:
+    texts = {"links": "my-net:\n  gbs: fast\n", "architectures": "zeta:\n  layers: -3\n", "optimizers": "sofia: 7\n"}
+    catalog = with_own(**texts)
+    plan = plan_from_data({"model": {"name": "llama-3.1-8b"}, "training": {"optimizer": "sofia"}})
+    for look in (
+        lambda: catalog.links.find("my-net"),
+        lambda: family_of("zeta", catalog),
+        lambda: refuse_unknown_names(plan, catalog),
+    ):
+        with pytest.raises(CapacityError, match=LEFT_OUT):
+            look()
+
+
+def test_files_that_no_table_reads_are_told(with_own: WithOwn, tmp_path: Path) -> None:
+    catalog = with_own(models="", links="", **{"model/mine": ""})
+    (tmp_path / "optimizers.yml").write_text("")
+    told = [problem.one_line().removeprefix(f"{tmp_path}/") for problem in catalog.problems]
+    assert [line.partition(":")[0] for line in told] == ["model/mine.yaml", "models.yaml", "optimizers.yml"]
+    assert "accelerators, algorithms, aliases, architectures" in told[1]
+    assert told[2].endswith("call it optimizers.yaml")
