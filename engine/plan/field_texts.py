@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 
 from capacity_tui.engine.catalog.parsed import parse_shipped
+
+_BETWEEN_WORDS = re.compile(r"[\s_\-]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +31,33 @@ class FieldText:
 def field_text(path: str) -> FieldText:
     """Return the words of a field by its dotted path; empty ones for a field that has none."""
     return _texts().get(path, FieldText())
+
+
+def field_meant(key: str, section: str = "") -> str | None:
+    """Return the path of the field that people look for under a key that no field has, None where it means none.
+
+    A key means a field if it has all words of one of its synonyms, or these have all of its: ``tensor`` and
+    ``tensor_parallel_size`` both mean ``parallelism.tp``.
+
+    Args:
+        key: the last part of a path.
+        section: the dotted path that the field has to stand below.
+    """
+    words = _words(key)
+    below = f"{section}." if section else ""
+    alike = {
+        path: max(
+            (len(words & said) for said in map(_words, text.synonyms) if words <= said or said <= words), default=0
+        )
+        for path, text in _texts().items()
+        if path.startswith(below)
+    }
+    best = max(alike, key=alike.__getitem__, default=None)
+    return best if best is not None and alike[best] else None
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(_BETWEEN_WORDS.split(text.casefold()))
 
 
 @cache

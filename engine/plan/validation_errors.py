@@ -17,6 +17,7 @@ from pydantic_core import ErrorDetails
 from capacity_tui.engine.catalog.names import nearest
 from capacity_tui.engine.catalog.reading import Document
 from capacity_tui.engine.errors import CapacityError, Place, PlanError
+from capacity_tui.engine.plan.field_texts import field_meant
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.schema.field_meta import Knob
 from capacity_tui.engine.schema.field_types import LARGEST_TOKENS
@@ -112,13 +113,17 @@ def _missing_hint(path: Path) -> str:
 
 
 def _keys_hint(path: Path) -> str:
+    *above, key = path
     section = _section(path[:-1]) or Plan
-    close = nearest(path[-1], section.model_fields, 1)
-    if close:
-        return f"did you mean {'.'.join((*path[:-1], close[0]))}?"
-    elsewhere = {known[-1]: known for known in _paths(Plan)}
-    match = nearest(path[-1], elsewhere, 1)
-    return f"did you mean {'.'.join(elsewhere[match[0]])}?" if match else f"keys here: {_listed(section)}"
+    meant = field_meant(key, ".".join(above)) if above else None
+    if meant is None and (close := nearest(key, section.model_fields, 1)):
+        meant = ".".join((*above, close[0]))
+    if meant is None:
+        meant = field_meant(key)
+    if meant is None:
+        elsewhere = {known[-1]: known for known in _paths(Plan)}
+        meant = next((".".join(elsewhere[match]) for match in nearest(key, elsewhere, 1)), None)
+    return f"did you mean {meant}?" if meant else f"keys here: {_listed(section)}"
 
 
 def _listed(section: type[BaseModel]) -> str:

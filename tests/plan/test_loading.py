@@ -316,3 +316,22 @@ def test_an_end_that_nobody_reaches_is_told_only_where_it_was_passed(entry: str,
     line = in_training(entry)
     assert says in line
     assert ("1e+18" in line) == ("1e+18" in says)
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("parallelism.tensor_parallel_size", "parallelism.tp"),
+        ("parallelism.pipeline", "parallelism.pp"),
+        ("parallelism.fsdp", "parallelism.zero"),
+        ("hardware.num_gpus", "hardware.devices"),
+        ("gpus", "hardware.devices"),
+        ("training.dtype", "training.precision"),
+        ("training.micro_bacth", "training.micro_batch"),
+    ],
+)
+def test_the_field_that_other_words_mean_is_told(written: str, meant: str) -> None:
+    section, _, key = written.rpartition(".")
+    data = {"model": {"name": "llama-3.1-8b"}, **({section: {key: 4}} if section else {key: 4})}
+    with pytest.raises(PlanError, match=rf"did you mean {meant}\?"):
+        plan_from_data(data)
