@@ -99,10 +99,15 @@ class CapacityEngine:
         """Return whether a name is no plan's but a line that says one, at least in part."""
         return engine.may_be_line(name) and bool(engine.read_line(name, self._catalog).understood)
 
-    def plan_of_line(self, text: str, document: Document | None) -> tuple[PlanDocument, tuple[str, ...]]:
+    def plan_of_line(
+        self, text: str, document: Document | None, hardware: str | None = None
+    ) -> tuple[PlanDocument, tuple[str, ...]]:
         """Return the plan that a line says, and what was guessed."""
-        hardware = document.plan.hardware if isinstance(document, PlanDocument) else None
-        made = engine.plan_of_line(engine.read_line(text, self._catalog), self._found(), hardware, self._catalog)
+        line = engine.read_line(text, self._catalog)
+        if hardware:
+            line = line.changed_by(engine.line_of_flags(engine.PlanFlags(gpu=hardware), line.task, self._catalog))
+        before = document.plan.hardware if isinstance(document, PlanDocument) else None
+        made = engine.plan_of_line(line, self._found(), before, self._catalog)
         return self._document(made.plan), made.assumed
 
     def locate(self, source: Path) -> Path | str:

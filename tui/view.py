@@ -248,12 +248,15 @@ class Engine(Protocol):
     def is_line(self, name: str) -> bool:
         """Return whether a name is no plan's but a line that says one, at least in part."""
 
-    def plan_of_line(self, text: str, document: Document | None) -> tuple[Document, tuple[str, ...]]:
+    def plan_of_line(
+        self, text: str, document: Document | None, hardware: str | None = None
+    ) -> tuple[Document, tuple[str, ...]]:
         """Return the plan that a line says, and what was guessed.
 
         Args:
             text: the line.
             document: the plan whose hardware is meant where the line names none.
+            hardware: what is planned for instead, such as ``8xH100-SXM``.
 
         Raises:
             CapacityError: the line makes no sense.

@@ -34,6 +34,23 @@ def test_what_a_line_guesses_stands_on_stderr(capsys: pytest.CaptureFixture[str]
     assert "guessed: lama-3.1-8b: llama-3.1-8b is the nearest name" in told.err
 
 
+def test_flags_stand_over_what_a_line_says_and_nothing_is_guessed_of_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "lora llama-70b hardware.per_node=2 on 4 a100, 50M tokens", "--gpu", "8xh100", "--seq", "2k",
+                 "--model", "llama-3.1-8b", "--format", "json"]) == 0  # fmt: skip
+    told = capsys.readouterr()
+    plan = json.loads(told.out)["plan"]
+    assert (plan["model"]["name"], plan["task"]) == ("llama-3.1-8b", "finetune")
+    assert plan["hardware"] == result(capsys, *FLAGS)["plan"]["hardware"]  # type: ignore[index]
+    assert (plan["training"]["seq_len"], plan["training"]["tokens"]) == (2048, 50e6)
+    assert told.err == ""
+
+
+def test_the_model_of_a_line_without_one_is_the_largest_on_the_hardware_of_the_flag(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert result(capsys, "serve prompt 4k", "--gpu", "8xh100") == result(capsys, "serve prompt 4k 8xh100")
+
+
 def test_flags_change_a_file_that_is_named_too(capsys: pytest.CaptureFixture[str]) -> None:
     changed = result(capsys, "qlora_rtx_4090", "--seq", "1k", "--gpu", "rtx-5090")["plan"]
     assert isinstance(changed, dict)

@@ -352,12 +352,15 @@ class FakeEngine:
     def is_line(self, name: str) -> bool:
         return " " in name
 
-    def plan_of_line(self, text: str, document: FakeDocument | None) -> tuple[FakeDocument, tuple[str, ...]]:
+    def plan_of_line(
+        self, text: str, document: FakeDocument | None, hardware: str | None = None
+    ) -> tuple[FakeDocument, tuple[str, ...]]:
         understood = self.read_line(text, 0)
         if understood.faults:
             raise PlanError(f"not understood: {text!r}", hint="name a model")
         name = understood.words.removeprefix("model ")
-        return FakeDocument(engine=self).edited("model.name", name), ("on this machine",)
+        document = FakeDocument(engine=self).edited("model.name", name)
+        return (document.edited("hardware.name", hardware), ()) if hardware else (document, ("on this machine",))
 
     def locate(self, source: Path) -> Path | str:
         return source

@@ -90,7 +90,9 @@ def source_of(name: str | None, flags: PlanFlags) -> PlanSource:
             return _imported(flags, {}, engine.read_source(name, sys.stdin.buffer).plan())
         engine.refuse_faults(line)
         return _imported(flags, line.values, None)
-    source = _of_line(line, name) if line is not None else engine.read_source(name, sys.stdin.buffer)
+    if line is not None:
+        return _of_line(line.changed_by(engine.line_of_flags(flags, line.task)), name)
+    source = engine.read_source(name, sys.stdin.buffer)
     if not flags.is_given:
         return source
     plan = source.plan()

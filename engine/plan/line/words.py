@@ -13,6 +13,7 @@ LONGEST_LINE = 400
 # A word ends at a space, or at a comma or semicolon before one; what stands in brackets belongs together.
 _WORD = re.compile(r"(?:\d+\s*[x×*]\s*)?[^\s()]*\([^()]*\)?|[^\s]+", re.IGNORECASE)
 _ENDINGS = ",;"
+_HARDWARE, _OF_HARDWARE = "hardware.name", "hardware."
 _COUNT = re.compile(r"\d{1,7}[x×*](?=\D|$)", re.IGNORECASE)
 
 
@@ -85,6 +86,28 @@ class OneLine:
     def has(self, path: str) -> bool:
         """Whether the line says anything of a field."""
         return path in self.values
+
+    def changed_by(self, other: OneLine) -> OneLine:
+        """Return the line with what another one says in place of what it says itself of the same.
+
+        Other hardware takes the place of all that was said of hardware.
+        """
+
+        def is_replaced(path: str) -> bool:
+            return other.has(path) or (other.has(_HARDWARE) and path.startswith(_OF_HARDWARE))
+
+        left = {path: value for path, value in self.values.items() if not is_replaced(path)}
+        words = (
+            word for word in self.words if not word.meaning.values or not all(map(is_replaced, word.meaning.values))
+        )
+        return OneLine(
+            f"{self.text} {other.text}".rstrip(),
+            str(other.values.get("task", self.task)),
+            (*words, *other.words),
+            self.assumed,
+            {**left, **other.values},
+            (*self.faults, *other.faults),
+        )
 
 
 def split(text: str) -> list[Token]:

@@ -104,8 +104,8 @@ class Opening:
     def _first(self, source: Path | str | None, accelerator: str | None) -> Opened:
         engine = self._session.engine
         if isinstance(source, Path) and engine.is_line(str(source)):
-            document, assumed = engine.plan_of_line(str(source), None)
-            return Opened(document.edited(HARDWARE_KEY, accelerator) if accelerator else document, None, assumed)
+            document, assumed = engine.plan_of_line(str(source), None, accelerator)
+            return Opened(document, None, assumed)
         place = engine.locate(source) if isinstance(source, Path) else source
         document = engine.open(place) if place else engine.propose(accelerator)
         if place and accelerator:
