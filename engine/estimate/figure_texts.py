@@ -18,3 +18,8 @@ def figure_text(key: str) -> str:
 @cache
 def _texts() -> Mapping[str, str]:
     return cast("Mapping[str, str]", parse_shipped(files("capacity_tui.profiles") / "figures.yaml")["figures"])
+
+
+def usual_words(label: str) -> str:
+    """Return a label of a metric in the words of most runs."""
+    return label.format(unit="token", counted="tokens", iteration="step", job="training")

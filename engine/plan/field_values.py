@@ -10,6 +10,7 @@ from capacity_tui.engine.catalog.reading import read_yaml
 from capacity_tui.engine.errors import DocumentError, Place, PlanError
 from capacity_tui.engine.plan.all_fields import OWN_PARAMETERS, all_fields
 from capacity_tui.engine.plan.checked import checked_plan
+from capacity_tui.engine.plan.field_texts import field_meant
 from capacity_tui.engine.plan.names import refuse_unknown_names
 
 # A model that every field of a plan may stand beside.
@@ -28,7 +29,8 @@ def field_path(name: str) -> str:
     by_end = _paths_by_end().get(name, ())
     if len(by_end) == 1:
         return by_end[0]
-    near = by_end or nearest(name, (*known, *_paths_by_end()))
+    meant = field_meant(name.rpartition(".")[2])
+    near = by_end or ((meant,) if meant else nearest(name, (*known, *_paths_by_end())))
     hint = f"did you mean {' or '.join(near[:4])}?" if near else "see `capacity-tui examples` for the keys of a plan"
     raise PlanError("no field is called", repr(name)[:80], hint, Place(field=name))
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from capacity_tui.engine.choose.search.answer import Answer, Found, Rejected
 from capacity_tui.engine.choose.search.question import unit_of
+from capacity_tui.engine.estimate.figure_texts import usual_words
 from capacity_tui.engine.estimate.figures import METRICS, part_label, written
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan.all_fields import all_fields
@@ -148,8 +149,7 @@ def label_of(key: str) -> str:
     if key not in METRICS:
         return part_label(key.rpartition(".")[2])
     metric = METRICS[key]
-    words = {"unit": "token", "counted": "tokens", "iteration": "step", "job": "training"}
-    return (metric.brief or metric.label).format(**words)
+    return usual_words(metric.brief or metric.label)
 
 
 def _is_plain(path: str, value: object) -> bool:

@@ -70,3 +70,13 @@ def test_bad_input_is_one_line(run, arguments, words):
     assert code == 2 and out == ""
     told = err.splitlines()
     assert words in told[-1] and "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    "figure", ["time", "training_time", "Training time", "computation.estimated_train_time_seconds"]
+)
+def test_a_figure_is_known_by_the_name_that_tables_show(figure: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["need", "full_finetune_8b", "--solve", "hardware.devices", "--limit", f"{figure}<=3h"]) == 0
+    told = capsys.readouterr().out
+    assert main(["need", "full_finetune_8b", "--solve", "hardware.devices", "--limit", "time<=3h"]) == 0
+    assert told == capsys.readouterr().out

@@ -92,3 +92,8 @@ def test_a_file_with_spaces_in_its_name_stays_a_file(
     monkeypatch.chdir(tmp_path)
     Path("my plan").write_text("model: {name: smollm2-135m}\nhardware: {name: rtx-4090}\n")
     assert result(capsys, "my plan")["plan"]["model"]["name"] == "smollm2-135m"  # type: ignore[index]
+
+
+def test_the_name_of_a_model_alone_is_told_to_be_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "meta-llama/Llama-3.1-8B"]) == 2
+    assert "it is a model: say what is done with it" in capsys.readouterr().err

@@ -62,6 +62,9 @@ def run_command(arguments: list[str]) -> int:
         code = group.main(arguments, prog_name=PROGRAM, standalone_mode=False)
     except click.Abort:
         raise KeyboardInterrupt from None
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        return UsageError.exit_code
     except click.UsageError as error:
         name = error.ctx.command_path if error.ctx else PROGRAM
         raise UsageError(error.format_message().rstrip("."), hint=f"see `{name} --help`") from None

@@ -8,10 +8,11 @@ from functools import cache
 from importlib.resources import files
 from typing import Literal
 
-from capacity_tui.engine.catalog.names import nearest
+from capacity_tui.engine.catalog.names import key_of, nearest
 from capacity_tui.engine.catalog.parsed import parse_shipped
 from capacity_tui.engine.choose.space.grid import Axis
 from capacity_tui.engine.errors import Place, PlanError, UnitError
+from capacity_tui.engine.estimate.figure_texts import usual_words
 from capacity_tui.engine.estimate.figures import LESS, METRICS, MORE, PARTS, result_key
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.units import format_quantity, parse_quantity
@@ -123,10 +124,10 @@ def figure_words() -> Words:
 
 
 def figure_keys(name: str, task: str = TRAINED) -> tuple[str, ...]:
-    """Return the result keys that a word or a key stands for, the usual one first.
+    """Return the result keys that a word, a key or the name that tables show stands for, the usual one first.
 
     Args:
-        name: a short word, or a result key.
+        name: a short word, a result key, or what a figure is called, as ``training time`` or ``training_time``.
         task: what is done with the model; ``infer`` has other words than all the rest.
 
     Raises:
@@ -139,9 +140,17 @@ def figure_keys(name: str, task: str = TRAINED) -> tuple[str, ...]:
     group, _, part = key.rpartition(".")
     if key in METRICS or part in PARTS.get(group, ()):
         return (key,)
+    if key_of(name) in _keys_by_label():
+        return (_keys_by_label()[key_of(name)],)
     near = nearest(name, (*words, *METRICS))
     hint = f"did you mean {' or '.join(near)}?" if near else f"short words: {', '.join(words)}"
     raise PlanError("no figure is called", repr(name)[:80], hint)
+
+
+@cache
+def _keys_by_label() -> dict[str, str]:
+    """Return the figure of each name that tables show, of several the first."""
+    return {key_of(usual_words(METRICS[key].label)): key for key in reversed([*METRICS])}
 
 
 def unit_of(figure: str) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
+from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.catalog.names import nearest
 from capacity_tui.engine.catalog.reading import Document, read_stream, read_yaml
 from capacity_tui.engine.errors import CapacityError, Place, PlanError
@@ -108,6 +109,9 @@ def locate_plan(name: str) -> Path | str:
     saved = {plan.name: plan.path for plan in list_plans()}
     if name in saved:
         return saved[name]
+    if load_catalog().architectures.find_id(name) is not None:
+        hint = f'it is a model: say what is done with it and where, as in "train {name} on 8xh100"'
+        raise PlanError("no plan is called that", hint=hint, place=Place(name))
     if "/" in name or name.endswith(_PLAN_SUFFIXES):
         raise _missing_file(Path(name))
     close = nearest(name, (*example_names(), *saved), 1)
