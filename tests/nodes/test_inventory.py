@@ -9,7 +9,7 @@ import pytest
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.catalog.loading import kept_catalog
-from capacity_tui.engine.errors import HardwareError, StorageError
+from capacity_tui.engine.errors import HardwareError, LauncherError, StorageError
 from capacity_tui.engine.nodes.inventory.detecting import detect_cluster
 from capacity_tui.engine.nodes.inventory.drawing import drawn_levels, folded_names
 from capacity_tui.engine.nodes.inventory.hardware import described
@@ -18,6 +18,7 @@ from capacity_tui.engine.nodes.inventory.kept_clusters import keep, kept
 from capacity_tui.engine.nodes.inventory.node_facts import Ports
 from capacity_tui.engine.nodes.launchers.launcher import NodeAnswer, Order
 from capacity_tui.engine.nodes.launchers.slurm import Slurm, names_of
+from capacity_tui.engine.nodes.launchers.ssh import read_hosts
 from capacity_tui.tui.headless.group import run_command
 from tests.machine.recorded import RECORDINGS
 from tests.nodes.inventories import GIB, H100, inventory, node, sixteen
@@ -56,6 +57,40 @@ def test_what_is_whole_becomes_hardware_with_levels_and_the_link_of_its_ports() 
     assert found.row["levels"] == [{"name": "rack", "devices": 32}, {"name": "fabric"}]
     assert any(words.startswith("g05: it has 7 devices") for words in found.left_out)
     assert any("no accelerators" in words for words in found.left_out)
+
+
+def test_unlike_networks_of_equal_devices_are_planned_with_the_slowest() -> None:
+    slow = [node(f"s{number}", "rack9", ports=Ports(kind="infiniband", mbps=100_000, count=1)) for number in range(4)]
+    found = described(inventory(*sixteen(), *slow), load_catalog())
+    assert found.row["groups"] == [{"name": H100, "devices": 160, "per_node": 8}]
+    assert (found.row["interconnect"], found.row["ports_per_node"]) == ("ib-edr", 1)
+    assert found.row["levels"] == [{"name": "rack", "devices": 32}, {"name": "fabric"}]
+    (told,) = found.left_out
+    assert told == (
+        "the network of 16 nodes, 8 x infiniband 400 Gb/s: "
+        "plans on all nodes wait for the slowest, 1 x infiniband 100 Gb/s"
+    )
+
+
+def test_nodes_of_no_rack_and_of_partitioned_devices_are_told_and_the_rest_is_planned_for() -> None:
+    nodes = sixteen()
+    nodes[3] = node("g03")
+    traits = {**nodes[5].traits, "partitioned": "yes"}
+    nodes = [each.model_copy(update={"traits": {**each.traits, "partitioned": "no"}}) for each in nodes]
+    nodes[5] = nodes[5].model_copy(update={"traits": traits})
+    found = described(inventory(*nodes), load_catalog())
+    assert found.row["groups"] == [{"name": H100, "devices": 120, "per_node": 8}]
+    assert found.row["levels"] == [{"name": "rack", "devices": 32}, {"name": "fabric"}]
+    assert found.left_out == (
+        "g05: its devices are partitioned, those of others are whole",
+        "the place of g03: nobody tells it, it is taken to be like that of others",
+    )
+
+
+def test_a_rack_that_is_misspelt_in_a_file_of_hosts_is_told(tmp_path: Path) -> None:
+    (tmp_path / "hosts").write_text("a rack=r1 slots=8\nb rak=r1\n")
+    with pytest.raises(LauncherError, match=r"hosts:2: unknown word 'rak'; did you mean rack\?"):
+        read_hosts(tmp_path / "hosts")
 
 
 def test_what_changed_since_is_told_node_by_node() -> None:

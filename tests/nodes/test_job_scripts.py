@@ -1,6 +1,9 @@
 """Scripts of jobs: what they ask for, what they quote, and what is refused before any queue sees it."""
 
+import signal
 import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -48,6 +51,17 @@ def test_gpus_are_counted_by_type() -> None:
         ("a100", "h100-sxm-80gb", False),
         ("a100_40gb", "a100-sxm-80gb", False),
         ("mi300x", "mi300x", True),
+        ("nvidia_geforce_rtx_4090", "rtx-4090", True),
+        ("4090", "rtx-4090", True),
+        ("rtx4090", "rtx-4090", True),
+        ("nvidia_rtx_6000_ada_generation", "rtx-6000-ada", True),
+        ("nvidia_a100-sxm4-80gb", "a100-sxm-80gb", True),
+        ("h100", "h100-pcie-80gb", True),
+        ("nvidia_h100_pcie", "h100-sxm-80gb", False),
+        ("nvidia_h100_nvl", "h100-sxm-80gb", False),
+        ("nvidia_h100_80gb_hbm3_1g.10gb", "h100-sxm-80gb", False),
+        ("l40", "l40s", False),
+        ("gpu", "h100-sxm-80gb", False),
     ],
 )
 def test_types_as_administrators_write_them_are_devices_of_the_catalogue(kind: str, device: str, same: bool) -> None:
@@ -73,7 +87,11 @@ def test_what_would_be_another_line_of_a_script_is_refused(options: dict[str, st
 def test_a_job_longer_than_its_partition_allows_comes_back_as_often_as_it_takes() -> None:
     long = request(limit_seconds=100_000.0, checkpoints=Path("kept"), most_restarts=2)
     script = batch_script(long, Launch(("train.py",), "torchrun"), SlurmOptions(), "", "gpu", "", 36_000.0)
-    assert "--time=0-10:00:00" in script and "-lt 4 ]" in script and long.turns(36_000.0) == 3
+    assert "--time=0-10:00:00" in script and "-le 4 ]" in script and long.turns(36_000.0) == 3
+    assert long.turns(100_000.0) == 1 and long.turns(99_999.0) == 2, "each turn starts anew and saves"
+    assert "--signal=B:USR1@300" in script
+    short = batch_script(long, Launch(("train.py",), "torchrun"), SlurmOptions(), "", "gpu", "", 240.0)
+    assert "--signal=B:USR1@120" in short, "it is told half way, not before it began"
     assert "scontrol requeue" not in batch_script(request(), Launch(("train.py",), "torchrun"), SlurmOptions(), "")
 
 
@@ -93,6 +111,44 @@ def test_hosts_get_a_script_with_a_rank_each(tmp_path: Path, monkeypatch: pytest
     assert len(said) == 2 and "not used: n3" in proposal.remarks
     with pytest.raises(CapacityError, match="1 hosts for 2 nodes"):
         hosts_proposal(request(), Launch(("train.py",), "torchrun", False), ("n1",))
+
+
+def test_what_was_started_on_hosts_is_told_to_end_when_the_script_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With an `ssh` that is a shell of this machine in a session of its own, as on another one."""
+    (tmp_path / "ssh").write_text('#!/bin/bash\nshift 5; exec setsid --wait "$@"\n')
+    (tmp_path / "ssh").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    (tmp_path / "train.py").write_text(
+        "import os, pathlib, signal, time\n"
+        "signal.signal(signal.SIGTERM, lambda *_: (pathlib.Path(f'saved-{os.getpid()}').touch(), os._exit(0)))\n"
+        "pathlib.Path(f'began-{os.getpid()}').touch()\n"
+        "time.sleep(60)\n"
+    )
+    proposal = hosts_proposal(request(), Launch((sys.executable, "train.py"), "command", False), ("n1", "n2"))
+    (tmp_path / "run.sh").write_text(proposal.script)
+    script = subprocess.Popen(["bash", "run.sh"], cwd=tmp_path)
+    until = time.monotonic() + 20
+    while len(list(tmp_path.glob("began-*"))) < 2 and time.monotonic() < until:
+        time.sleep(0.05)
+    script.send_signal(signal.SIGINT)
+    script.wait(20)
+    assert len(list(tmp_path.glob("saved-*"))) == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "runs"),
+    [
+        (("python", "train.py", "-u"), "train.py -u"),
+        (("python3", "-m", "mine.train"), "-m mine.train"),
+        (("python", "-u", "train.py"), "--no-python python -u train.py"),
+        (("python3",), "--no-python python3"),
+        (("./train",), "--no-python ./train"),
+    ],
+)
+def test_torchrun_is_given_what_it_takes(words: tuple[str, ...], runs: str) -> None:
+    assert Launch(words, "torchrun").torchrun(request(), ["--standalone"]).endswith(f" --standalone {runs}")
 
 
 def test_prices_that_are_none_are_named_with_their_line(tmp_path: Path) -> None:

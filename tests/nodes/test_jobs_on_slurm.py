@@ -26,6 +26,8 @@ while not asked_to_end and not pathlib.Path("enough").exists():
         (checkpoint / "model.safetensors").write_bytes((8).to_bytes(8, "little") + b"{}      ")
         (checkpoint / "trainer_state.json").write_text("{}")
     time.sleep(0.2)
+if asked_to_end:
+    pathlib.Path(f"told-{os.environ['SLURM_PROCID']}").touch()
 """
 
 
@@ -95,6 +97,14 @@ def test_what_no_partition_can_take_is_told_and_not_submitted(
     assert not slurm.run("squeue", "-h").strip()
 
 
+def test_a_plan_for_some_devices_of_a_node_leaves_the_others(
+    slurm: SlurmCluster, work: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    few = ["--set", "hardware.devices=4", "--set", "parallelism.dp=4", "--set", "parallelism.shard=4", "--force"]
+    script = str(said(capsys, "cluster", "submit", PLAN, "--partition", "gpu", *few)["script"])
+    assert "#SBATCH --gres=gpu:h100:4\n" in script and "--exclusive" not in script and "--cpus-per-task=" in script
+
+
 def test_a_job_that_ends_before_its_time_or_is_preempted_goes_on_from_its_checkpoint(
     slurm_with_accounting: SlurmCluster, work: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -115,6 +125,7 @@ def test_a_job_that_ends_before_its_time_or_is_preempted_goes_on_from_its_checkp
     slurm.wait_for("the second turn", lambda: has_begun(2))
     slurm.run("scancel", "--batch", "--signal=USR1", job)  # as Slurm does before the time of a job ends
     slurm.wait_for("the end of the second turn", lambda: job not in slurm.run("squeue", "-h", "-t", "R", "-o", "%A"))
+    assert {file.name for file in work.glob("told-*")} == {"told-0", "told-1"}, "tasks of all nodes were told to save"
     slurm.wait_for("the third turn", lambda: has_begun(3))
     (work / "enough").touch()
     states = [each.state for each in follow_job(job, lambda: False, 0.1)]

@@ -78,7 +78,7 @@ def test_every_device_is_in_one_row_of_each_level_and_does_one_thing(occupancy: 
         assert all(0 < len(row.cells) <= MOST_ROWS for row in rows)
 
 
-def test_a_plan_takes_free_devices_of_its_own_kind_first_node_first() -> None:
+def test_a_plan_takes_nodes_of_its_own_kind_that_hold_all_it_wants_of_one() -> None:
     nodes = (
         NodeState("a1", "a100-sxm-80gb", 8),
         NodeState("h1", "h100-sxm-80gb", 8, busy=6),
@@ -86,7 +86,7 @@ def test_a_plan_takes_free_devices_of_its_own_kind_first_node_first() -> None:
         NodeState("h3", "h100-sxm-80gb", 8),
     )
     laid = planned(Occupancy(nodes, ("node",), "a test"), 8, {"h100-sxm-80gb"})
-    assert [node.planned for node in laid.nodes] == [0, 2, 0, 6]
+    assert [node.planned for node in laid.nodes] == [0, 0, 0, 8]
     assert [row.notes for row in node_map(laid).rows["node"]][2] == ("h2: drained",)
 
 
@@ -128,6 +128,17 @@ def test_groups_of_a_plan_are_nodes_of_their_own_of_which_it_uses_the_better_one
 def test_a_plan_for_what_is_free_has_whole_replicas_and_no_more_than_sequences(free: int, devices: int | None) -> None:
     change = available(plan(devices=64), [NodeState("n1", "h100-sxm-80gb", free)])
     assert (None if change is None else change["hardware.devices"]) == devices
+
+
+def test_a_plan_for_what_is_free_takes_whole_nodes_or_a_part_of_one() -> None:
+    used, empty, gone = (NodeState(name, "h100-sxm-80gb", 8, busy) for name, busy in (("n1", 3), ("n2", 0), ("n3", 8)))
+    other = replace(empty, name="n4")
+    assert available(plan(devices=64), [used, empty, gone]) == {"hardware.devices": 8}
+    assert available(plan(devices=64), [used, empty, other]) == {"hardware.devices": 16}
+    assert available(plan(devices=64), [used, gone]) == {"hardware.devices": 4}
+    assert available(plan(devices=64), [gone]) is None
+    laid = planned(Occupancy((used, empty, gone, other), ("node",), "a test"), 4, {"h100-sxm-80gb"})
+    assert [node.planned for node in laid.nodes] == [4, 0, 0, 0]
 
 
 def test_a_plan_moves_to_other_devices_where_none_of_its_own_is_free() -> None:

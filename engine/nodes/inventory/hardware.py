@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.nodes.inventory.drawing import folded_names
 from capacity_tui.engine.nodes.inventory.inventory import Inventory
 from capacity_tui.engine.nodes.inventory.kinds import Kind
 from capacity_tui.engine.nodes.inventory.node_facts import NodeFacts, Ports
@@ -55,22 +56,47 @@ def described(inventory: Inventory, catalog: Catalog) -> Described:
             left_out += _missing(kind)
     if not computing:
         return Described({}, tuple(left_out))
-    main = computing[0][0]
     hosts = [kind.typical.memory_bytes for kind, _, _ in computing if kind.typical.memory_bytes]
-    link = interconnect_of(main.typical.ports, catalog)
+    sizes: Counter[tuple[str, int]] = Counter()
+    for kind, name, count in computing:
+        sizes[name, count] += len(kind.whole)
     row: dict[str, object] = {
         "groups": [
-            {"name": name, "devices": count * len(kind.whole), "per_node": count} for kind, name, count in computing
+            {"name": name, "devices": count * nodes, "per_node": count} for (name, count), nodes in sizes.items()
         ],
-        "nodes": sum(len(kind.whole) for kind, _, _ in computing),
+        "nodes": sum(sizes.values()),
     }
-    if link is not None and main.typical.ports is not None:
-        row |= {"interconnect": link, "ports_per_node": main.typical.ports.count}
-    if len(computing) == 1 and (levels := levels_of(main.whole, computing[0][2])):
+    slowest = min(computing, key=lambda each: _bandwidth(each[0].typical.ports) / each[2])[0]
+    link = interconnect_of(slowest.typical.ports, catalog)
+    if link is not None and slowest.typical.ports is not None:
+        row |= {"interconnect": link, "ports_per_node": slowest.typical.ports.count}
+    left_out += _faster_networks([kind for kind, _, _ in computing], slowest)
+    whole = [node for kind, _, _ in computing for node in kind.whole]
+    placed = [node for node in whole if node.holders]
+    if len(sizes) == 1 and (levels := levels_of(placed, computing[0][2])):
         row["levels"] = levels
+        if unplaced := [node.node for node in whole if not node.holders]:
+            left_out.append(
+                f"the place of {folded_names(unplaced)}: nobody tells it, it is taken to be like that of others"
+            )
     if hosts:
         row["host_memory_gib"] = round(min(hosts) / _GIB, 1)
     return Described(row, tuple(left_out))
+
+
+def _bandwidth(ports: Ports | None) -> float:
+    """Return Mb/s of all ports together; no end of them where nothing is known."""
+    return float(ports.mbps * ports.count) if ports is not None and ports.mbps else math.inf
+
+
+def _faster_networks(kinds: Sequence[Kind], slowest: Kind) -> Iterator[str]:
+    """Yield which networks are counted as slower than they are, since all nodes of a plan wait for the slowest."""
+    for kind in kinds:
+        if str(kind.typical.ports) != str(slowest.typical.ports):
+            yield (
+                f"the network of {len(kind.nodes)} nodes, {kind.typical.ports or 'unknown'}: "
+                f"plans on all nodes wait for the slowest, {slowest.typical.ports or 'unknown'}"
+            )
 
 
 def interconnect_of(ports: Ports | None, catalog: Catalog) -> str | None:
@@ -102,8 +128,11 @@ def levels_of(nodes: Sequence[NodeFacts], per_node: int) -> list[dict[str, objec
 
 
 def _missing(kind: Kind) -> Iterator[str]:
-    """Yield which nodes count for nothing since devices of theirs are missing."""
+    """Yield which nodes count for nothing since devices of theirs are missing or partitioned."""
     whole = {node.node for node in kind.whole}
     for node in kind.nodes:
         if node.node not in whole:
-            yield f"{node.node}: it has {node.devices} devices, others {kind.typical.devices}"
+            is_cut = node.devices == kind.typical.devices
+            here = "its devices are partitioned" if is_cut else f"it has {node.devices} devices"
+            usual = "those of others are whole" if is_cut else f"others {kind.typical.devices}"
+            yield f"{node.node}: {here}, {usual}"

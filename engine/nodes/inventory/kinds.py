@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from capacity_tui.engine.nodes.inventory.node_facts import MEMORY, NodeFacts
+from capacity_tui.engine.nodes.inventory.node_facts import MEMORY, PARTITIONED, NodeFacts
 
 FEW = 8
 """Nodes that are alike but fewer than this part of their family are odd ones, not a kind of their own."""
@@ -51,8 +51,13 @@ class Kind:
 
     @property
     def whole(self) -> tuple[NodeFacts, ...]:
-        """The nodes that have all their devices."""
-        return tuple(node for node in self.nodes if node.devices == self.typical.devices)
+        """The nodes that have all their devices, whole as those of most."""
+        cut = self.typical.traits.get(PARTITIONED)
+        return tuple(
+            node
+            for node in self.nodes
+            if node.devices == self.typical.devices and node.traits.get(PARTITIONED, cut) == cut
+        )
 
 
 def kinds_of(nodes: Sequence[NodeFacts]) -> tuple[Kind, ...]:

@@ -13,6 +13,8 @@ from capacity_tui.engine.units import format_bytes
 
 MEMORY, NETWORK, DEVICES = "memory", "network", "devices"
 """Traits that tell kinds of nodes apart."""
+PARTITIONED = "partitioned"
+"""Trait of nodes whose drivers can cut devices into parts."""
 _RDMA = ("infiniband", "roce")
 _HARMLESS = ("idle", "power cap", "application clocks", "sync boost")
 """Reasons of drivers to lower a clock that say nothing about a node's health."""
@@ -103,7 +105,7 @@ def facts_of(node: str, machine: Machine, errors: Mapping[int, int], holders: tu
         "driver": _alike(each.driver for each in devices),
         "runtime": _alike(each.runtime for each in devices),
         "power limit": _alike(each.power_limit_watts.map(lambda watts: f"{watts:.0f} W") for each in devices),
-        "partitioned": _alike(each.mig_enabled.map(lambda on: "yes" if on else "no") for each in devices),
+        PARTITIONED: _alike(each.mig_enabled.map(lambda on: "yes" if on else "no") for each in devices),
         "kernel": _text(machine.platform.release),
     }
     return NodeFacts(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -15,6 +16,12 @@ _PLAIN = re.compile(r"[\w.@+:/,=%*\[\]-]+")
 _OPTION = re.compile(r"--?[a-z][\w-]*(?:[= ][^\n\r\0]*)?", re.IGNORECASE)
 _MIB = 2**20
 _END = "END_OF_PLAN"
+_STEP = (
+    "trap 'scancel --signal=TERM \"$SLURM_JOB_ID\"' TERM; "
+    '"$0" "$@" & step=$!; wait "$step"; code=$?; '
+    'while kill -0 "$step" 2>/dev/null; do wait "$step"; code=$?; done; exit "$code"'
+)
+"""Starts a step and, told to end, tells its tasks to, which are on all nodes: srun itself would kill them at once."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +101,8 @@ def _asked(
         yield f"--time={duration_of(min(seconds))}"
     yield "--requeue" if request.resumes else "--no-requeue"
     yield "--open-mode=append"
-    yield f"--signal=B:USR1@{GRACE_SECONDS}"
+    longest = min(seconds, default=float("inf")) if request.limit_seconds is not None else float("inf")
+    yield f"--signal=B:USR1@{int(min(GRACE_SECONDS, longest / 2))}"
     yield f"--output={request.name}-%j.out"
     yield from options.more
 
@@ -129,7 +137,7 @@ def _running(request: JobRequest, launch: Launch) -> Iterator[str]:
             '--rdzv-id="$SLURM_JOB_ID-${SLURM_RESTART_COUNT:-0}"',
         ]
     )
-    step = f"srun --kill-on-bad-exit=1 {launch.torchrun(request, meeting)}"
+    step = f"bash -c {shlex.quote(_STEP)} srun --kill-on-bad-exit=1 {launch.torchrun(request, meeting)}"
     yield "# USR1 comes before the time ends: what runs is told to save and to end."
     yield "ending="
     yield "trap 'ending=yes; kill -TERM \"$run\" 2>/dev/null' USR1"
@@ -146,9 +154,16 @@ def _running(request: JobRequest, launch: Launch) -> Iterator[str]:
 def _ending(request: JobRequest, turns: int) -> Iterator[str]:
     if request.resumes:
         most = turns - 1 + request.most_restarts
-        yield f'if [ -n "$ending" ] && [ "${{SLURM_RESTART_COUNT:-0}}" -lt {most} ]; then'
-        yield '    scontrol requeue "$SLURM_JOB_ID"  # the next turn goes on from the newest checkpoint'
+        yield "# Turns that came to the end of their time are counted here: Slurm counts pre-emptions with them."
+        yield f'turns=".{request.name}-$SLURM_JOB_ID.turns"'
+        yield 'if [ -n "$ending" ]; then'
+        yield '    echo "$(date) $code" >> "$turns"'
+        yield f'    if [ "$(wc -l < "$turns")" -le {most} ]; then'
+        yield '        scontrol requeue "$SLURM_JOB_ID"  # the next turn goes on from the newest checkpoint'
+        yield '        exit "$code"'
+        yield "    fi"
         yield "fi"
+        yield 'rm -f "$turns"'
     yield 'exit "$code"'
 
 

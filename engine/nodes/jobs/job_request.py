@@ -21,6 +21,8 @@ MARGIN = 1.1
 """Beyond the upper end of the predicted range, for evaluations and checkpoints that the plan does not name."""
 GRACE_SECONDS = 300
 """Before the end of a job's time when it is told to save and to end; Slurm's own limit of it is 65 535."""
+SHORTEST_TURN_SECONDS = START_SECONDS + GRACE_SECONDS
+"""A turn that is no longer than this gets nothing done for sure."""
 _PROCESSES_OF_A_RANK = 2  # the loop itself and the thread that feeds the device
 _STRANGE = re.compile(r"[^A-Za-z0-9._-]+")
 
@@ -35,8 +37,9 @@ class JobRequest:
         is_on_gpus: whether its processes each need one; else processors do the work.
         nodes: machines.
         per_node: processes, each with a device, on one of them.
-        whole_nodes: whether no device of its nodes is left for others.
-        processors_per_node: at least; None for whatever there is.
+        whole_nodes: whether nothing of its nodes is left for others; by the nodes of a plan until those of a partition
+            are known.
+        processors_per_node: at least, where others share the node; None for whatever there is.
         memory_per_node_bytes: host memory at least; None for whatever there is.
         predicted: figures of the plan by result key, with their ranges.
         limit_seconds: after which it may be ended; None where the plan's length is open.
@@ -70,10 +73,15 @@ class JobRequest:
         return self.nodes * self.per_node
 
     def turns(self, most_seconds: float | None) -> int:
-        """Return in how many turns it runs where a job may run so long."""
-        if most_seconds is None or self.limit_seconds is None or self.limit_seconds <= most_seconds:
+        """Return in how many turns it runs where a job may run so long; each of them starts and saves."""
+        if most_seconds is None or self.limit_seconds is None or not self.is_cut(most_seconds):
             return 1
-        return int(-(-self.limit_seconds // max(1.0, most_seconds - GRACE_SECONDS)))
+        useful = max(1.0, most_seconds - SHORTEST_TURN_SECONDS)
+        return max(2, int(-(-(self.limit_seconds - START_SECONDS) // useful)))
+
+    def is_cut(self, most_seconds: float) -> bool:
+        """Return whether it is longer than a job may be."""
+        return self.limit_seconds is not None and self.limit_seconds > most_seconds
 
 
 def request_of(
@@ -125,7 +133,7 @@ def request_of(
         nodes=devices // per_node,
         per_node=per_node,
         whole_nodes=whole_nodes,
-        processors_per_node=None if whole_nodes else per_node * (_PROCESSES_OF_A_RANK + workers),
+        processors_per_node=per_node * (_PROCESSES_OF_A_RANK + workers) if is_on_gpus else None,
         memory_per_node_bytes=held * per_node or None,
         predicted=predicted,
         limit_seconds=limit,

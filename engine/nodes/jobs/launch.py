@@ -20,6 +20,8 @@ DEFAULT_COMMAND = ("train.py",)
 PLAN_FILE = '"$plan"'
 """How a script names the file that it writes the plan to."""
 _PYTHON = ("python", "python3")
+_MODULE = "-m"
+"""Option of Python that torchrun has too; of other options it knows none, or means something else."""
 _STARTERS = ("torchrun", "accelerate", "deepspeed", "mpirun", "srun", "ray")
 PROGRAM = "capacity-tui"
 
@@ -113,7 +115,8 @@ def _launcher(plan: Plan, words: Sequence[str], catalog: Catalog) -> Launcher:
 
 
 def _script(words: Sequence[str]) -> tuple[str, ...]:
-    """Return a command as torchrun takes it: a script of Python, or any program behind ``--no-python``."""
-    if Path(words[0]).name in _PYTHON:
-        return tuple(words[1:]) or tuple(words)
+    """Return a command as torchrun takes it: a script or module of Python, or any program behind ``--no-python``."""
+    is_python = Path(words[0]).name in _PYTHON and len(words) > 1
+    if is_python and (words[1] == _MODULE or not words[1].startswith("-")):
+        return tuple(words[1:])
     return tuple(words) if words[0].endswith(".py") else ("--no-python", *words)

@@ -6,15 +6,23 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.catalog.names import nearest
 from capacity_tui.engine.errors import QueueError
-from capacity_tui.engine.nodes.jobs.job_request import JobRequest
+from capacity_tui.engine.nodes.jobs.job_request import SHORTEST_TURN_SECONDS, JobRequest
 from capacity_tui.engine.nodes.jobs.slurm_values import seconds_of
 from capacity_tui.engine.nodes.launchers.slurm import SlurmNode, parse_values, slurm_nodes, slurm_text
 from capacity_tui.engine.units import format_bytes, format_seconds
 
 _MIB = 2**20
-_NAME_PARTS = re.compile(r"[a-z]+\d+[a-z]*|\d+[a-z]+|[a-z]+|\d+")
+_BETWEEN_WORDS = re.compile(r"[\s_.\-]+")
+_SLICE = re.compile(r"\d+g|mig")
+_SIZE = re.compile(r"\d+gb")
+_FORM = re.compile(r"(sxm|pcie|nvl)\d*")
+_UNTOLD = re.compile(r"nvidia|amd|intel|geforce|tesla|instinct|radeon|generation|gpu|per|hbm\w*|gddr\w*")
+"""Words of a device's name that tell none apart from others."""
+_SERIES = ("rtx", "gtx", "rx", "quadrortx", "")
+"""What administrators leave out in front of the number of a card."""
 
 
 @dataclass(frozen=True)
@@ -72,17 +80,36 @@ def type_in(partition: Partition, request: JobRequest) -> str:
 
 
 def is_same_device(kind: str, device: str) -> bool:
-    """Return whether a type as administrators name it may be a device of the catalogue.
+    """Return whether a type as administrators name it may be a device of the catalogue, whole.
 
-    Words of the type that tell devices apart (those with digits) must not contradict the device's: ``h100`` and
-    ``nvidia_h100_80gb_hbm3`` are ``h100-sxm-80gb``, ``a100`` is not.
+    The chip has to be the same; form and size of memory must not contradict where both tell them: ``h100`` and
+    ``nvidia_h100_80gb_hbm3`` are ``h100-sxm-80gb``; ``a100``, ``h100_pcie`` and a slice such as
+    ``nvidia_h100_80gb_hbm3_1g.10gb`` are not.
+
+    Args:
+        kind: the type.
+        device: id of the catalogue; what follows behind a space is left alone.
     """
-    mine, theirs = (set(_NAME_PARTS.findall(name.lower().replace("-", "_"))) for name in (device, kind))
-    numbered = {word for word in theirs if any(map(str.isdigit, word)) and any(map(str.isalpha, word))}
-    chips = {word for word in numbered if not word.endswith("gb") and not word.startswith(("hbm", "sxm", "gddr"))}
-    sizes = {word for word in numbered if word.endswith("gb")}
-    own_sizes = {word for word in mine if word.endswith("gb") and word != "gb"}
-    return bool(chips & mine) and not (sizes and own_sizes and not sizes & own_sizes)
+    theirs, mine = _BETWEEN_WORDS.split(kind.casefold()), device.partition(" ")[0].casefold().split("-")
+    if any(map(_SLICE.fullmatch, theirs)):
+        return False
+    chip = _chip(theirs)
+    return (
+        bool(chip)
+        and _chip(mine).removesuffix(chip) in _SERIES
+        and not any(
+            told and known and not told & known
+            for told, known in ((_told(_SIZE, theirs), _told(_SIZE, mine)), (_told(_FORM, theirs), _told(_FORM, mine)))
+        )
+    )
+
+
+def _chip(words: Sequence[str]) -> str:
+    return "".join(word for word in words if not any(kind.fullmatch(word) for kind in (_SIZE, _FORM, _UNTOLD)))
+
+
+def _told(pattern: re.Pattern[str], words: Sequence[str]) -> set[str]:
+    return {match[1] if match.groups() else match[0] for word in words if (match := pattern.fullmatch(word))}
 
 
 def _reasons(partition: Partition, request: JobRequest) -> Iterator[str]:
@@ -95,7 +122,11 @@ def _reasons(partition: Partition, request: JobRequest) -> Iterator[str]:
         if not kinds:
             yield "its nodes have no GPUs"
         elif not any(not kind or is_same_device(kind, request.device) for kind in kinds):
-            yield f"its GPUs are {', '.join(kinds)}, the plan is for {request.device}: plan with --gpu {kinds[0]}"
+            known = next(
+                filter(None, (load_catalog().accelerators.find_id(kind.replace("_", " ")) for kind in kinds)), ""
+            )
+            other = f": plan with --gpu {known}" if known and known != request.device.partition(" ")[0] else ""
+            yield f"its GPUs are {', '.join(kinds)}, the plan is for {request.device}{other}"
     able = [node for node in partition.nodes if _can_hold(node, request)]
     usable = [node for node in able if node.is_usable]
     if len(able) < request.nodes:
@@ -114,13 +145,28 @@ def _reasons(partition: Partition, request: JobRequest) -> Iterator[str]:
             f"a job may run {format_seconds(limit)} there, this one asks {format_seconds(request.limit_seconds)}: "
             "with --checkpoints it goes on in several turns"
         )
+    if limit is not None and request.is_cut(limit) and limit <= SHORTEST_TURN_SECONDS:
+        yield (
+            f"a job may run {format_seconds(limit)} there: a turn of up to {format_seconds(SHORTEST_TURN_SECONDS)} "
+            "goes into starting and saving"
+        )
+
+
+def takes_whole(node: SlurmNode, request: JobRequest) -> bool:
+    """Return whether a job leaves no device of a node for others, beside a single one also no processors."""
+    return not request.is_on_gpus or sum(node.gpus.values()) <= request.per_node > 1
+
+
+def are_taken_whole(partition: Partition, request: JobRequest) -> bool:
+    """Return whether a job leaves no device for others on any node of a partition that can hold it."""
+    return all(takes_whole(node, request) for node in partition.nodes if _can_hold(node, request))
 
 
 def _can_hold(node: SlurmNode, request: JobRequest) -> bool:
     gpus = [count for kind, count in node.gpus.items() if not kind or is_same_device(kind, request.device)]
     return (
         (not request.is_on_gpus or max(gpus, default=0) >= request.per_node)
-        and node.cpus >= (request.processors_per_node or 1)
+        and node.cpus >= (1 if takes_whole(node, request) else request.processors_per_node or 1)
         and node.memory_mib * _MIB >= (request.memory_per_node_bytes or 0)
     )
 

@@ -10,7 +10,7 @@ from capacity_tui.engine.errors import QueueError
 from capacity_tui.engine.nodes.jobs.batch_script import SlurmOptions, batch_script
 from capacity_tui.engine.nodes.jobs.job_request import JobRequest
 from capacity_tui.engine.nodes.jobs.launch import Launch
-from capacity_tui.engine.nodes.jobs.partitions import Partition, partitions_here, type_in, why_not
+from capacity_tui.engine.nodes.jobs.partitions import Partition, are_taken_whole, partitions_here, type_in, why_not
 from capacity_tui.engine.nodes.jobs.prices import PartitionCost, Prices, cost_on
 from capacity_tui.engine.nodes.jobs.slurm_values import time_of
 from capacity_tui.engine.nodes.launchers.slurm import slurm_said
@@ -103,9 +103,10 @@ def slurm_proposal(
     offers.sort(key=_by_start)
     best = offers[0] if offers and not offers[0].why_not else None
     turns = 1 if best is None else best.turns
+    chosen = next((each for each in partitions if best is not None and each.name == best.partition), None)
     return Proposal(
         "slurm",
-        request,
+        request if chosen is None else _request_there(chosen, request),
         launch,
         best.script if best else "",
         tuple(offers),
@@ -146,9 +147,15 @@ def _offer(
     start, nodes, script = None, "", ""
     if not reason:
         kind = type_in(partition, request)
-        script = batch_script(request, launch, options, plan_text, partition.name, kind, most)
+        script = batch_script(
+            _request_there(partition, request), launch, options, plan_text, partition.name, kind, most
+        )
         start, nodes, reason = start_of_script(script)
     return Offer(partition.name, "" if reason else script, reason, start, nodes, most, request.turns(most), cost)
+
+
+def _request_there(partition: Partition, request: JobRequest) -> JobRequest:
+    return replace(request, whole_nodes=are_taken_whole(partition, request))
 
 
 def start_of_script(script: str) -> tuple[str | None, str, str]:

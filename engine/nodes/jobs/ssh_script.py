@@ -13,23 +13,43 @@ from capacity_tui.engine.nodes.jobs.proposal import Proposal, remarks_of
 _SCRIPT = """\
 #!/bin/bash
 # To be run where the hosts are reached by ssh without a password, in a folder that all of them have.
+# Each host ends what it runs when its line from here ends: by Ctrl-C, by the end of this script, however it comes.
 hosts=({hosts})
 address=${{MASTER_ADDR:-${{hosts[0]#*@}}}}
 port=${{MASTER_PORT:-29500}}
 runs=()
-trap 'kill "${{runs[@]}}" 2>/dev/null' INT TERM EXIT
+lines=()
+trap 'for line in "${{lines[@]}}"; do exec {{line}}>&-; done; lines=()' INT TERM
 for rank in "${{!hosts[@]}}"; do
+    exec {{line}}> >(
+        for other in "${{lines[@]}}"; do exec {{other}}>&-; done
+        exec ssh -T -o BatchMode=yes -- "${{hosts[$rank]}}" bash -s
+    )
+    runs+=($!)
+    lines+=("$line")
     {{
         printf 'rank=%q address=%q port=%q\\ncd %q || exit 1\\n' "$rank" "$address" "$port" "$PWD"
         cat <<'COMMAND'
-exec {command} </dev/null
+{{
+    exec 3<&0
+    setsid {command} </dev/null 3<&- &
+    run=$!
+    {{ cat <&3 >/dev/null; kill -TERM -- "-$run"; }} 2>/dev/null &
+    line=$!
+    wait "$run"
+    code=$?
+    kill "$line" 2>/dev/null
+    exit "$code"
+}}
 COMMAND
-    }} | ssh -T -o BatchMode=yes -- "${{hosts[$rank]}}" bash -s &
-    runs+=($!)
+    }} >&"$line"
 done
 code=0
 for run in "${{runs[@]}}"; do
     wait "$run" || code=$?
+    while kill -0 "$run" 2>/dev/null; do  # a signal ends the wait, not the run
+        wait "$run" || code=$?
+    done
 done
 exit "$code"
 """

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
 
+from capacity_tui.engine.catalog.names import nearest
 from capacity_tui.engine.errors import LauncherError, Place
 from capacity_tui.engine.files import reading_error
 from capacity_tui.engine.nodes.launchers.each_node import on_each_node
@@ -16,7 +17,7 @@ from capacity_tui.engine.nodes.launchers.launcher import NodeAnswer, Order
 
 _OPTIONS = ("-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o", "ServerAliveInterval=5", "-T")
 """Never asks, gives up on hosts that do not answer, and notices those that die meanwhile."""
-_PAIR = "="
+_PAIR, _RACK = "=", "rack"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,12 @@ def read_hosts(path: Path) -> Ssh:
             hint = "write one host a line, as ssh knows it"
             raise LauncherError(f"{host[:60]!r} is no host", hint=hint, place=Place(str(path), number))
         named = dict(other.split(_PAIR, 1) for other in others if _PAIR in other)
-        hosts.setdefault(host, named.get("rack", ""))
+        for key in named:
+            if key != _RACK and nearest(key, (_RACK,)):
+                raise LauncherError(
+                    f"unknown word {key!r:.60}", hint="did you mean rack?", place=Place(str(path), number)
+                )
+        hosts.setdefault(host, named.get(_RACK, ""))
     if not hosts:
         raise LauncherError(
             "no host in the file", hint="write one host a line, as ssh knows it", place=Place(str(path))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from math import prod
+from math import inf, lcm, prod
 
 from capacity_tui.engine.nodes.occupancy.occupancy import NodeState
 from capacity_tui.engine.plan.plan import Plan
@@ -16,9 +17,10 @@ def change_to_available(
 ) -> Mapping[str, object] | None:
     """Return the change that has a plan use what is available of some nodes; None where nothing of use is.
 
-    The layout that the plan states stays, so that replicas take as many devices as they can; of unlike devices each
-    group is as large as it can be, and the plan decides which of them it uses. Where none of the plan's own devices is
-    available, it moves to those of which there are most.
+    The layout that the plan states stays, so that replicas take as many devices as they can: those of all nodes that
+    are wholly available, as jobs over several nodes get them, or where there is none those of the emptiest node. Of
+    unlike devices each group is as large as it can be, and the plan decides which of them it uses. Where none of the
+    plan's own devices is available, it moves to those of which there are most.
 
     Args:
         plan: the plan as it was written.
@@ -26,28 +28,41 @@ def change_to_available(
         nodes: the nodes it may use.
         known: hardware of the catalogue.
     """
-    counts: dict[str, int] = {}
+    by_kind: dict[str, list[NodeState]] = defaultdict(list)
     for node in nodes:
-        counts[node.hardware] = counts.get(node.hardware, 0) + node.available
+        by_kind[node.hardware].append(node)
     stated = (getattr(plan.parallelism, name) for name in _SIZES)
     replica = prod(size for size in stated if isinstance(size, int))
+    most = _most_devices(plan, replica)
     if plan.hardware.groups:
+        counts = {name: _usable(found, replica, inf) for name, found in by_kind.items()}
         groups = tuple(
-            group.model_copy(update={"devices": counts[group.name] // replica * replica}).model_dump()
+            group.model_copy(update={"devices": counts[group.name]}).model_dump()
             for group in plan.hardware.groups
-            if counts.get(group.name, 0) >= replica
+            if counts.get(group.name)
         )
         return {"hardware.name": groups[0]["name"], "hardware.groups": groups} if groups else None
-    others = [kind for kind in counts if kind in known and counts[kind] >= replica]
-    if counts.get(device, 0) >= replica:
-        return {"hardware.devices": _held(plan, counts[device] // replica * replica, replica)}
+    counts = {name: _usable(found, replica, most) for name, found in by_kind.items()}
+    if counts.get(device):
+        return {"hardware.devices": counts[device]}
+    others = [name for name, count in counts.items() if name in known and count]
     if not others:
         return None
     kind = max(others, key=lambda name: counts[name])
-    return {"hardware.name": kind, "hardware.devices": _held(plan, counts[kind] // replica * replica, replica)}
+    return {"hardware.name": kind, "hardware.devices": counts[kind]}
 
 
-def _held(plan: Plan, devices: int, replica: int) -> int:
+def _usable(nodes: Iterable[NodeState], replica: int, most: float) -> int:
+    """Return how many devices of these equal nodes whole replicas can have: whole nodes of them, or a part of one."""
+    found = list(nodes)
+    size = max(node.devices for node in found)
+    whole = sum(size for node in found if node.available == size)
+    filling = lcm(size, replica)
+    several = int(min(whole, most)) // filling * filling
+    return several or int(min(max(node.available for node in found), most)) // replica * replica
+
+
+def _most_devices(plan: Plan, replica: int) -> float:
     """Return as many devices as there are sequences for: each replica works on one at least."""
     batch = plan.training.global_batch
-    return min(devices, int(batch) * replica) if plan.task != "infer" and isinstance(batch, int) else devices
+    return int(batch) * replica if plan.task != "infer" and isinstance(batch, int) else inf

@@ -82,18 +82,20 @@ def own_occupancy(cluster: Cluster, groups: Sequence[DeviceGroup] = ()) -> Occup
 
 
 def planned(occupancy: Occupancy, devices: int, hardware: Collection[str]) -> Occupancy:
-    """Return nodes with what a plan takes of them: free devices, node after node.
+    """Return nodes with what a plan takes of them: nodes that hold all it wants of one first, in their order.
 
     Args:
         occupancy: the nodes.
         devices: how many it takes.
         hardware: kinds it runs on.
     """
-    nodes = []
-    for node in occupancy.nodes:
-        taken = min(devices, node.available) if node.hardware in hardware else 0
-        devices -= taken
-        nodes.append(replace(node, planned=taken))
+    taken = [0] * len(occupancy.nodes)
+    mine = [(number, node) for number, node in enumerate(occupancy.nodes) if node.hardware in hardware]
+    wanted = devices
+    for number, node in sorted(mine, key=lambda each: each[1].available < min(wanted, each[1].devices)):
+        taken[number] = min(devices, node.available)
+        devices -= taken[number]
+    nodes = (replace(node, planned=count) for node, count in zip(occupancy.nodes, taken, strict=True))
     return replace(occupancy, nodes=tuple(nodes))
 
 
