@@ -181,3 +181,19 @@ def test_flags_say_what_the_line_says() -> None:
     assert served.values["inference.prompt_tokens"] == 4096
     with pytest.raises(PlanError, match="lora"):
         plan_of_line(line_of_flags(PlanFlags("llama-3.1-8b", "lorra")))
+
+
+@pytest.mark.parametrize(
+    ("line", "path", "value"),
+    [
+        ("serve llama-3.1-8b on 2 4090", "hardware.devices", 2),
+        ("llama-3.1-8b lora 4096 4090", "training.seq_len", 4096),
+        ("serve llama-3.1-70b on 4 h100 at 5 requests/s", "inference.request_rate", 5),
+        ("serve llama-3.1-8b h100 for 64 users", "inference.batch", 64),
+        ("serve llama-3.1-8b h100 users 64", "inference.batch", 64),
+    ],
+)
+def test_numbers_are_read_as_people_say_them(line: str, path: str, value: float) -> None:
+    found = read_line(line)
+    assert not found.faults
+    assert float(str(found.values[path])) == value

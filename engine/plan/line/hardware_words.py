@@ -24,6 +24,7 @@ _COUNTS = (
     re.compile(r"(?P<count>\d{1,7})\s*[x×*]\s*(?P<name>\S.*)", re.IGNORECASE),
     re.compile(r"(?P<name>[^\s].*?)\s*[x×*]\s*(?P<count>\d{1,7})", re.IGNORECASE),
 )
+_BESIDE_A_NUMBER = re.compile(r"(?P<count>\d{1,3})\s+(?P<name>\d{4}(?!\d).*)")  # 2 4090; a larger number is a length
 _GLUED = re.compile(r"(?P<count>\d{1,7})\s*(?P<name>[a-z].*)", re.IGNORECASE)
 _OWN = re.compile(r"(?:gpu|device|card|custom|accelerator)?\((?P<figures>[^()]*)\)?", re.IGNORECASE)
 _FIGURE = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>[a-z/]+)", re.IGNORECASE)
@@ -40,7 +41,7 @@ def named_hardware(word: str, catalog: Catalog) -> Meaning | None:
     alone = _alone(word, catalog)
     if alone is not None:
         return alone
-    for pattern in (*_COUNTS, _GLUED):
+    for pattern in (*_COUNTS, _GLUED, _BESIDE_A_NUMBER):
         match = pattern.fullmatch(word)
         count = int(match["count"]) if match else 0
         found = _several(match["name"], count, catalog) if match and count else None
