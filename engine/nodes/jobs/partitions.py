@@ -19,9 +19,9 @@ _BETWEEN_WORDS = re.compile(r"[\s_.\-]+")
 _SLICE = re.compile(r"\d+g|mig")
 _SIZE = re.compile(r"\d+gb")
 _FORM = re.compile(r"(sxm|pcie|nvl)\d*")
-_UNTOLD = re.compile(r"nvidia|amd|intel|geforce|tesla|instinct|radeon|generation|gpu|per|hbm\w*|gddr\w*")
-"""Words of a device's name that tell none apart from others."""
-_SERIES = ("rtx", "gtx", "rx", "quadrortx", "")
+_UNTOLD = re.compile(r"generation|gpu|per|hbm\w*|gddr\w*")
+"""Words of a device's name that tell none apart from others, beside those of its maker."""
+_SERIES = ("rtx", "gtx", "rx", "")
 """What administrators leave out in front of the number of a card."""
 
 
@@ -90,7 +90,11 @@ def is_same_device(kind: str, device: str) -> bool:
         kind: the type.
         device: id of the catalogue; what follows behind a space is left alone.
     """
-    theirs, mine = _BETWEEN_WORDS.split(kind.casefold()), device.partition(" ")[0].casefold().split("-")
+    brands = load_catalog().accelerators.brands
+    theirs, mine = (
+        _BETWEEN_WORDS.split(brands.sub("", " ".join(_BETWEEN_WORDS.split(name))).strip().casefold())
+        for name in (kind, device.partition(" ")[0])
+    )
     if any(map(_SLICE.fullmatch, theirs)):
         return False
     chip = _chip(theirs)
