@@ -17,7 +17,7 @@ from capacity_tui.engine.present.machine_facts import machine_parts
 from capacity_tui.engine.printable import printable, printable_data, printable_lines
 from capacity_tui.tui.headless.group import group
 from capacity_tui.tui.headless.output import as_text
-from capacity_tui.tui.headless.tables.layout import rich_parts
+from capacity_tui.tui.headless.tables.layout import rich_parts, table
 
 EVIL = "\x1b]0;PWNED\x07\x1b[31mEvil\x9b0m\u202e"
 SIZES = {"num_hidden_layers": 32, "hidden_size": 4096, "num_attention_heads": 32, "vocab_size": 32000}
@@ -125,3 +125,16 @@ def test_own_rows_cannot_hide_escapes(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_spaces_that_keep_a_number_with_its_unit_stay() -> None:
     assert printable("1.5\N{NO-BREAK SPACE}GiB") == "1.5\N{NO-BREAK SPACE}GiB"
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120])
+def test_figures_of_a_table_are_whole_or_told_to_have_no_room(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    figures = [f"${number} 160.25" for number in range(11, 19)]
+    heads = [f"head{number}" for number in range(8)]
+    lines = as_text([table(["name", *heads], [["some instance", *figures]], range(1, 9))]).splitlines()
+    shown = [figure for figure in figures if figure in " ".join(lines)]
+    told = " ".join(lines).partition("no room for: ")[2].replace(",", "").split()
+    assert all(len(line) <= width for line in lines)
+    assert told == [head for head, figure in zip(heads, figures, strict=True) if figure not in shown]
+    assert "…" not in "".join(lines)

@@ -22,7 +22,7 @@ _ATTENTION = 2.0  # matrices of width by width for queries and for the output
 
 def count_in(name: str) -> float | None:
     """Return the parameters that a name such as ``35B`` counts; None for other names, and beyond what is built."""
-    match = _COUNT.fullmatch(key_of(name))
+    match = None if name.strip().startswith("-") else _COUNT.fullmatch(key_of(name))
     count = float(match[1]) * _UNITS[match[2]] if match else 0.0
     return count if _proportions()["smallest"] <= count <= _proportions()["largest"] else None
 

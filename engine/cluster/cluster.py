@@ -6,13 +6,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+import numpy as np
+
 from capacity_tui.engine.cluster.level import Level
 from capacity_tui.engine.cluster.node_host import UNKNOWN_HOST, NodeHost
 from capacity_tui.engine.cluster.quotes import Quote
 from capacity_tui.engine.machine.curve import Curve
 from capacity_tui.engine.machine.facts import Provenance, Quantity
 from capacity_tui.engine.machine.measured_constants import FitError
-from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.numeric import Number, where
 
 DeviceKind = Literal["gpu", "tpu", "cpu"]
 
@@ -123,6 +125,11 @@ class Device:
     confidence: str
     known: Mapping[str, Provenance] = field(default_factory=dict)
     runs_as: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def apart_from_host(self) -> Number:
+        """1 where a device has memory of its own, 0 where it computes in the host's: a link as fast as that is none."""
+        return 0.0 if self.kind == "cpu" else where(np.less(self.host_bandwidth, self.bandwidth), 1.0, 0.0)
 
     def known_by(self, by: Provenance, *names: str) -> Device:
         """Return the device with another provenance for some figures; ``peaks`` stands for all of its peaks."""

@@ -156,7 +156,7 @@ def bottleneck(
         arithmetic_intensity=arithmetic_intensity(totals.flops, totals.bytes),
         ridge_point=ridge_point(peak_flops, cluster.device.bandwidth),
         parts=parts,
-        memory_bound=totals.memory_bound / np.maximum(totals.memory_bound + totals.compute_bound, SHORTEST),
+        memory_bound=moving / np.maximum(computing + moving, SHORTEST),
     )
 
 

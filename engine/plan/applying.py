@@ -30,6 +30,7 @@ class Circumstances:
         zero: what replicas share, as given or as the framework does; None while it is open.
         claims_memory: whether the engine takes a share of memory for itself.
         on_processor: whether it runs on processors alone, likewise.
+        has_own_memory: whether its devices have memory beside the host's, likewise.
         has_spot_price: whether a spot price is known for its hardware, likewise.
         has_committed_price: whether a price for a commitment of years is known for it, and asked for, likewise.
         has_regional_prices: whether prices of several regions are known for it, and asked for, likewise.
@@ -45,6 +46,7 @@ class Circumstances:
     zero: int | None = None
     claims_memory: bool = False
     on_processor: bool | None = None
+    has_own_memory: bool | None = None
     has_spot_price: bool | None = None
     has_committed_price: bool | None = None
     has_regional_prices: bool | None = None
@@ -101,6 +103,10 @@ CONDITIONS: Mapping[Condition, Need] = {
     "files": Need("changes no figure; it is written to framework files", lambda here: here.task != "fit"),
     "claim": Need("needs an engine that claims memory: vllm or sglang", lambda here: not here.claims_memory),
     "accelerator": Need("needs an accelerator", lambda here: here.on_processor is True),
+    "own memory": Need(
+        "needs devices with memory of their own: here it is the host's already",
+        lambda here: here.has_own_memory is False,
+    ),
     "load": Need("needs a load: a request rate or a concurrency", lambda here: not _has_load(here.plan)),
     "guessing": Need("needs guessed tokens", lambda here: here.plan.inference.num_speculative_tokens == 0),
     "one batch": Need(
@@ -150,6 +156,7 @@ class HardwareFacts:
     devices: int | None = None
     per_node: int | None = None
     on_processor: bool | None = None
+    has_own_memory: bool | None = None
     has_spot_price: bool | None = None
     has_committed_price: bool | None = None
     has_regional_prices: bool | None = None
@@ -179,6 +186,7 @@ def circumstances(
         _zero(plan, catalog),
         any(row.memory_policy != "needed" for row in engines),
         known.on_processor,
+        known.has_own_memory,
         known.has_spot_price,
         known.has_committed_price,
         known.has_regional_prices,

@@ -42,6 +42,7 @@ Condition = Literal[
     "short numbers",
     "processors",
     "accelerator",
+    "own memory",
     "nodes",
     "devices",
     "divided model",

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+from capacity_tui.engine.choose.answers import answer
 from capacity_tui.engine.estimate.estimate import estimate_plan
 from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.plan.files.loading import plan_from_data
 from tests.plans import plan_of
 
 NODE = {
@@ -116,3 +119,23 @@ def test_few_tokens_an_expert_fill_its_tiles_badly() -> None:
         return float(estimate(MIXTURE, training__seq_len=length, training__micro_batch=1).computation.mfu)
 
     assert share(512) < share(2048)
+
+
+@pytest.mark.parametrize("hardware", ["xeon-8480", "apple-m2-ultra-76"])
+@pytest.mark.parametrize("offload", ["optimizer", "parameters", "activations"])
+def test_where_the_device_computes_in_the_hosts_memory_nothing_can_move_there(hardware: str, offload: str) -> None:
+    one = {**NODE, "hardware.name": hardware, "hardware.devices": 1, "hardware.per_node": 1, "parallelism.zero": 0}
+    moved, kept = estimate(one, parallelism__offload=offload), estimate(one)
+    assert moved.memory == kept.memory
+    assert moved.computation.step_seconds == kept.computation.step_seconds
+    assert float(np.max(moved.memory.host_bytes)) == 0.0
+
+
+@pytest.mark.parametrize("model", ["resnet50", "llama-3.2-1b"])
+def test_offload_in_one_memory_is_told_to_be_in_vain_and_never_advised(model: str) -> None:
+    data = {"model": {"name": model}, "task": "train", "hardware": {"name": "xeon-8480"}}
+    asked = answer(plan_from_data({**data, "parallelism": {"offload": "optimizer"}}))
+    told = [caution for caution in asked.estimate.warnings if caution.code == "ignored"]
+    assert any("parallelism.offload" in caution.title for caution in told)
+    advised = answer(plan_from_data(data)).estimate.recommendations
+    assert not any("host memory" in each.title for each in advised)

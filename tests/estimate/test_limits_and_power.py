@@ -74,3 +74,14 @@ def test_writing_tokens_draws_less_than_reading_prompts() -> None:
     reading = served(prompt_tokens=8192, output_tokens=1, batch=16)
     writing = served(prompt_tokens=16, output_tokens=2000, batch=16)
     assert H100_IDLE < share(writing) < 0.7 < share(reading) <= 1.0
+
+
+def test_the_share_bound_by_memory_counts_the_optimizer_as_the_limit_does() -> None:
+    found = estimated(
+        task="train",
+        model={"name": "transformer_encoder"},
+        training={"samples": 50_000, "epochs": 2, "micro_batch": 1, "global_batch": 1},
+    ).bottleneck
+    optimizer = found.parts["optimizer"] / sum(found.parts[part] for part in ("compute", "attention", "optimizer"))
+    assert float(found.memory_bound) > optimizer > 0.4
+    assert f"{float(found.memory_bound):.0%} of their time bound by memory" in bottleneck_text(found)

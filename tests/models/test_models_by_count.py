@@ -72,3 +72,8 @@ def test_sizes_of_ones_own_are_models_too(tmp_path: Path) -> None:
     assert own.architectures.find("Huge").params_total == 700e9
     assert own.architectures.find("small").params_total == 8e9
     assert own.architectures.find("small").name == "Small"
+
+
+def test_no_model_has_fewer_parameters_than_none() -> None:
+    assert CATALOG.architectures.find_id("5B") is not None
+    assert CATALOG.architectures.find_id("-5B") is None

@@ -190,4 +190,6 @@ def explained(search: Search, taken: Taken) -> tuple[dict[str, str], tuple[Note,
     }
     words = [way.words for way in taken.ways if set(way.paths) & set(change)]
     detail = f"{'; '.join(words)} ({change_text(change)}). Without them a device needs {needed}."
-    return reasons, (Note("way_out", "It fits only with changes", detail, None, plain_change(change)),)
+    holds = capacity is not None and taken.needed_before <= float(capacity)
+    title = "It keeps the room its mode leaves only with changes" if holds else "It fits only with changes"
+    return reasons, (Note("way_out", title, detail, None, plain_change(change)),)

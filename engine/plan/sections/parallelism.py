@@ -228,6 +228,8 @@ class ParallelismSection(Section):
             families=NEURAL,
             tasks=TRAINED,
             role="memory",
+            needs=("own memory",),
+            is_wish=True,
             keeps_result=True,
         ),
     ] = "none"
