@@ -125,8 +125,10 @@ def _row(each: Reached) -> tuple[str, ...]:
 
 
 def _broken(each: Reached) -> str:
-    """Say what of a limit is not kept."""
-    return f"{each.figure.metric.label} {_end_text(each)}, {_missed_by(each)}"
+    """Say what of a limit is not kept: the end of the range that counts, or the figure itself."""
+    is_end = each.end is not None and each.end != each.figure.number
+    end = f" at the {'upper' if each.limit.most is not None else 'lower'} end of its range" if is_end else ""
+    return f"{each.figure.metric.label} {_end_text(each)}{end}, {_missed_by(each)}"
 
 
 def _relaxed(each: Reached) -> str:

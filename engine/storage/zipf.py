@@ -104,7 +104,11 @@ def kinds_of_corpus(occurrences: Number, alpha: Number) -> Number:
 
 
 def kinds_for_distinct(distinct: Number, occurrences: Number, alpha: Number) -> Number:
-    """Return the kinds with which a corpus is expected to hold so many different patterns; infinite where none do."""
+    """Return the kinds with which a corpus is expected to hold so many different patterns; infinite where none do.
+
+    A corpus has one at least.
+    """
+    distinct = np.maximum(distinct, 1.0)
     low = np.zeros(np.broadcast_shapes(np.shape(distinct), np.shape(occurrences), np.shape(alpha)))
     high = np.full_like(low, np.log(MOST_KINDS))
 

@@ -69,3 +69,10 @@ def test_every_command_that_reads_a_plan_takes_files_of_other_tools(arguments, c
     told = capsys.readouterr()
     assert (code, "DeepSpeed" in told.err) == (0, True)
     assert told.out
+
+
+def test_a_device_of_a_file_that_nobody_knows_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    named = tmp_path / "theirs.yml"
+    named.write_text((SAMPLES / "estimate_train_time.yml").read_text().replace("NVIDIAA100-SXM4-80GB", "NVIDIAFoo"))
+    assert main(["plan", "--import", str(named)]) == 2
+    assert f"{named}:2: gpu_name: no hardware is called 'NVIDIAFoo'" in capsys.readouterr().err

@@ -97,3 +97,8 @@ def test_the_incomplete_gamma_function_has_its_known_values(order, start, integr
     starts = np.array([0.3, start])
     step = (order - 1.0) * below + starts ** (order - 1.0) * np.exp(-starts)
     assert above == pytest.approx(step, rel=1e-5)
+
+
+def test_a_corpus_in_which_everything_repeats_has_one_kind() -> None:
+    with np.errstate(all="raise"):
+        assert float(kinds_for_distinct(0.0, 1e9, 1.0)) == pytest.approx(1.0)

@@ -206,6 +206,11 @@ def _hardware(settings: Settings, readings: Sequence[Reading], catalog: Catalog)
     if settings.value("on_cpu"):
         settings.said[_HARDWARE] = replace(settings.said["on_cpu"], field=_HARDWARE, value=DETECTED)
         return
+    if device is not None:
+        near = catalog.accelerators.nearest(_spaced(str(device.value)))
+        nearest_known = f"nearest known: {', '.join(near)}; " if near else ""
+        title = f"no hardware is called {str(device.value)!r:.80}"
+        raise PlanError(title, hint=f"{nearest_known}--gpu says what is meant", place=device.place)
     count = settings.count(DEVICES)
     example = "h100-sxm" if count and count > 1 else "8xh100-sxm"
     hint = f"add --gpu, such as --gpu {example}" + (" (detected: this machine)")
