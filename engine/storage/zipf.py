@@ -108,12 +108,12 @@ def kinds_for_distinct(distinct: Number, occurrences: Number, alpha: Number) -> 
 
     A corpus has one at least.
     """
-    distinct = np.maximum(distinct, 1.0)
+    wanted: Number = np.maximum(distinct, 1.0)
     low = np.zeros(np.broadcast_shapes(np.shape(distinct), np.shape(occurrences), np.shape(alpha)))
     high = np.full_like(low, np.log(MOST_KINDS))
 
     def missing(logarithm: Number) -> Number:
-        return np.log(distinct / expected_distinct(occurrences, alpha, np.exp(logarithm)))
+        return np.log(wanted / expected_distinct(occurrences, alpha, np.exp(logarithm)))
 
     above, below = missing(low), missing(high)
     one_does, none_do = above <= 0.0, below > 0.0
