@@ -136,6 +136,7 @@ def accelerator_device(row: Accelerator, catalog: Catalog) -> Device:
         checked=row.checked.isoformat(),
         confidence=row.confidence,
         runs_as=stand_ins(catalog),
+        has_own_memory=not row.unified_memory,
     ).known_by(told, *DEVICE_FIGURES)
     if not row.unified_memory and not row.host_link_gbs and not (generation and lanes):
         guess = assumed_by(guesses["pcie-lanes" if generation else "pcie-generation"])
@@ -202,6 +203,7 @@ def processor_device(row: Processor, catalog: Catalog) -> Device:
         checked=row.checked.isoformat(),
         confidence=row.confidence,
         runs_as=stand_ins(catalog),
+        has_own_memory=False,
     ).known_by(row_provenance(row), *DEVICE_FIGURES)
     lacking = {
         "peaks": () if row.base_ghz or row.boost_ghz else ("cpu-clock",),

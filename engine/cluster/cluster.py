@@ -6,15 +6,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-import numpy as np
-
 from capacity_tui.engine.cluster.level import Level
 from capacity_tui.engine.cluster.node_host import UNKNOWN_HOST, NodeHost
 from capacity_tui.engine.cluster.quotes import Quote
 from capacity_tui.engine.machine.curve import Curve
 from capacity_tui.engine.machine.facts import Provenance, Quantity
 from capacity_tui.engine.machine.measured_constants import FitError
-from capacity_tui.engine.numeric import Number, where
+from capacity_tui.engine.numeric import Number
 
 DeviceKind = Literal["gpu", "tpu", "cpu"]
 
@@ -107,6 +105,7 @@ class Device:
         confidence: A, B or C as the catalogue says.
         known: how each of the figures came about, by field; peaks by ``peaks.bf16`` and the like.
         runs_as: the type that runs in place of one that has no units of its own, by that type.
+        has_own_memory: whether its memory is its own; else it is the host's, and what moves there moves nowhere.
     """
 
     id: str
@@ -125,11 +124,7 @@ class Device:
     confidence: str
     known: Mapping[str, Provenance] = field(default_factory=dict)
     runs_as: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def apart_from_host(self) -> Number:
-        """1 where a device has memory of its own, 0 where it computes in the host's: a link as fast as that is none."""
-        return 0.0 if self.kind == "cpu" else where(np.less(self.host_bandwidth, self.bandwidth), 1.0, 0.0)
+    has_own_memory: bool = True
 
     def known_by(self, by: Provenance, *names: str) -> Device:
         """Return the device with another provenance for some figures; ``peaks`` stands for all of its peaks."""

@@ -19,7 +19,7 @@ def hardware_facts(cluster: Cluster, has_own_price: bool = False) -> HardwareFac
         devices=int(np.max(cluster.devices)),
         per_node=int(np.max(cluster.direct_devices)),
         on_processor=cluster.device.kind == "cpu",
-        has_own_memory=bool(np.any(np.asarray(cluster.device.apart_from_host) > 0)),
+        has_own_memory=cluster.device.has_own_memory,
         has_spot_price=has_own_price or cluster.price.spot_usd_per_hour is not None,
         has_committed_price=cluster.price.has_terms,
         has_regional_prices=cluster.price.has_regions,

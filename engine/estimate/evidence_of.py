@@ -57,7 +57,7 @@ def evidence_before(resolved: ResolvedPlan, catalog: Catalog) -> Evidence:
     flags: dict[str, Number] = {
         "unnamed": unnamed,
         "adapted": float(resolved.plan.task != "infer" and resolved.plan.training.adapter is not None),
-        "offloaded": float(resolved.plan.parallelism.offload in {"optimizer", "parameters"}) * device.apart_from_host,
+        "offloaded": float(resolved.plan.parallelism.offload in {"optimizer", "parameters"}) * device.has_own_memory,
         MIXTURE: 0.0 if resolved.shape is None else present(resolved.shape.experts),
     }
     if unnamed:

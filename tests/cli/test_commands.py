@@ -58,22 +58,6 @@ def run(capsys: pytest.CaptureFixture[str]):
     return command
 
 
-@pytest.mark.parametrize("group", ["cluster", "fleet", "history", "sample", "scaling", "storage"])
-def test_a_group_without_a_command_lists_its_commands(group: str, run) -> None:
-    told = run(group)
-    lines = told.err.splitlines()
-    assert told.code == 2
-    assert lines[0] == f"Usage: capacity-tui {group} [OPTIONS] COMMAND [ARGS]..."
-    assert "Commands:" in lines
-
-
-def test_help_and_version(run) -> None:
-    assert "Commands:" in run("--help").out
-    assert run("--version").out.startswith("capacity-tui")
-    for command in ("plan", "validate", "examples", "models", "hardware", "instances", "detect", "configs"):
-        assert run(command, "--help").out.startswith(f"Usage: capacity-tui {command}")
-
-
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

@@ -131,6 +131,12 @@ def test_where_the_device_computes_in_the_hosts_memory_nothing_can_move_there(ha
     assert float(np.max(moved.memory.host_bytes)) == 0.0
 
 
+def test_one_memory_stays_one_whatever_is_said_of_its_bandwidth() -> None:
+    one = {**NODE, "hardware.name": "apple-m2-ultra-76", "hardware.devices": 1, "hardware.per_node": 1,
+           "hardware.spec": {"bandwidth_gbs": 1600}, "parallelism.zero": 0}  # fmt: skip
+    assert estimate(one, parallelism__offload="optimizer").memory == estimate(one).memory
+
+
 @pytest.mark.parametrize("model", ["resnet50", "llama-3.2-1b"])
 def test_offload_in_one_memory_is_told_to_be_in_vain_and_never_advised(model: str) -> None:
     data = {"model": {"name": model}, "task": "train", "hardware": {"name": "xeon-8480"}}

@@ -10,13 +10,14 @@ from pathlib import Path
 from fake_cloud import FakeOffers
 from fake_cluster import clustered
 from fake_corpus import STORED, FakeCorpus
-from fake_fields import DEFAULTS, FIELDS, number
+from fake_fields import DEFAULTS, FIELDS, MICRO_BATCH, MODES, number
+from fake_machine import HERE
 from fake_runs import GOING, PAST, FakeRuns, TakesRuns
 from fake_sampler import FakeSampler
 from fake_scaling import scaled_plans
 from fake_search import FakeQuestion, Pace
 
-from capacity_tui.engine.api import ExplanationText, FormulaInput, FormulaStep, Limit, Picture, TextPart
+from capacity_tui.engine.api import ExplanationText, FormulaInput, Limit, Picture, TextPart
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.explain.timelines import Amount, MemoryTimeline
 from capacity_tui.engine.files import config_folder, storage_error
@@ -34,16 +35,6 @@ from capacity_tui.tui.shown.what_if import Advice, Effect
 from capacity_tui.tui.view import AUTO, Choice, Field
 
 GIB = 2**30
-MICRO_BATCH = FormulaStep("micro_batch = memory / 4 GiB", "2", (FormulaInput("memory", "8 GiB", "free"),))
-MODES = {"conservative": 1, "balanced": 2, "extreme": 4}
-HERE = (
-    HardwareRow("GPU 0", "H100 SXM  79.6 GiB", "detected"),
-    HardwareRow("NVLink", "450 GB/s per direction", "catalogue"),
-    HardwareRow("CPU", "2×EPYC 9654  192 cores", "detected"),
-    HardwareRow("RAM", "2.00 TiB  1.71 TiB free", "detected"),
-    HardwareRow("Disk", "", "", "not mounted"),
-    HardwareRow("Network", "400 Gb/s", "assumed"),
-)
 
 
 def _new_engine() -> FakeEngine:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from capacity_tui.engine.api import FormulaInput, FormulaStep
 from capacity_tui.tui.view import AUTO, Field, Kind
 
 DEFAULTS = {
@@ -19,6 +20,8 @@ DEFAULTS = {
     "hardware.devices": "8",
     "pricing.usd_per_kwh": "0.15",
 }
+MICRO_BATCH = FormulaStep("micro_batch = memory / 4 GiB", "2", (FormulaInput("memory", "8 GiB", "free"),))
+MODES = {"conservative": 1, "balanced": 2, "extreme": 4}
 FIELDS = (
     Field("model.name", "Model", "model", "", catalogue="model", help="architecture of the catalogue"),
     Field(

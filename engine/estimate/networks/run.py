@@ -94,7 +94,7 @@ class NetworkRun:
     mixed: bool
     compiled: bool
     launch_seconds: Number
-    offload_optimizer: Number
+    offload_optimizer: float
 
     @property
     def matrices(self) -> tuple[Matrix, ...]:
@@ -181,7 +181,7 @@ def network_run(plan: Plan, network: LayerList, cluster: Cluster, catalog: Catal
         mixed=trains and bool(row.fp32_parameters) and not training.compile,
         compiled=training.compile,
         launch_seconds=launch_seconds(row.launch_us * MICRO, compiled_launches, 1.0),
-        offload_optimizer=float(parallel.offload in {"optimizer", "parameters"}) * device.apart_from_host,
+        offload_optimizer=float(parallel.offload in {"optimizer", "parameters"}) * device.has_own_memory,
     )
 
 

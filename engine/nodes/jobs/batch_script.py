@@ -96,13 +96,14 @@ def _asked(
         yield "--mem=0"
     elif request.memory_per_node_bytes:
         yield f"--mem={-(-int(request.memory_per_node_bytes) // _MIB)}M"
-    seconds = [each for each in (request.limit_seconds, most) if each is not None]
+    grace = GRACE_SECONDS
     if request.limit_seconds is not None:
-        yield f"--time={duration_of(min(seconds))}"
+        seconds = request.limit_seconds if most is None else min(request.limit_seconds, most)
+        yield f"--time={duration_of(seconds)}"
+        grace = min(grace, int(seconds / 2))
     yield "--requeue" if request.resumes else "--no-requeue"
     yield "--open-mode=append"
-    longest = min(seconds, default=float("inf")) if request.limit_seconds is not None else float("inf")
-    yield f"--signal=B:USR1@{int(min(GRACE_SECONDS, longest / 2))}"
+    yield f"--signal=B:USR1@{grace}"
     yield f"--output={request.name}-%j.out"
     yield from options.more
 

@@ -26,6 +26,7 @@ class Offer:
 
     Attributes:
         partition: by name.
+        request: what the job asks for there.
         script: what would be submitted there; empty where the partition cannot take it.
         why_not: why it cannot; empty where it can.
         start: when it would begin, ISO 8601 in local time, as the scheduler says now; None where it does not.
@@ -36,6 +37,7 @@ class Offer:
     """
 
     partition: str
+    request: JobRequest
     script: str
     why_not: str
     start: str | None
@@ -103,10 +105,9 @@ def slurm_proposal(
     offers.sort(key=_by_start)
     best = offers[0] if offers and not offers[0].why_not else None
     turns = 1 if best is None else best.turns
-    chosen = next((each for each in partitions if best is not None and each.name == best.partition), None)
     return Proposal(
         "slurm",
-        request if chosen is None else _request_there(chosen, request),
+        request if best is None else best.request,
         launch,
         best.script if best else "",
         tuple(offers),
@@ -145,17 +146,12 @@ def _offer(
     reason = why_not(partition, request)
     most, cost = partition.most_seconds, cost_on(partition.name, request, *prices)
     start, nodes, script = None, "", ""
+    there = replace(request, whole_nodes=are_taken_whole(partition, request))
     if not reason:
         kind = type_in(partition, request)
-        script = batch_script(
-            _request_there(partition, request), launch, options, plan_text, partition.name, kind, most
-        )
+        script = batch_script(there, launch, options, plan_text, partition.name, kind, most)
         start, nodes, reason = start_of_script(script)
-    return Offer(partition.name, "" if reason else script, reason, start, nodes, most, request.turns(most), cost)
-
-
-def _request_there(partition: Partition, request: JobRequest) -> JobRequest:
-    return replace(request, whole_nodes=are_taken_whole(partition, request))
+    return Offer(partition.name, there, "" if reason else script, reason, start, nodes, most, request.turns(most), cost)
 
 
 def start_of_script(script: str) -> tuple[str | None, str, str]:
