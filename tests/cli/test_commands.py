@@ -73,6 +73,7 @@ def run(capsys: pytest.CaptureFixture[str]):
         (("plan", "plan.yaml", "--explain", "memory.nothing"), "no result"),
         (("plan", "plan.yaml", "-o", "no/such/folder/a.json"), "make the folder first"),
         (("plan", "plan.yaml", "-o", "plan.yaml"), "this is the plan itself"),
+        (("plan", "plan.yaml", "-o", "plan.pdf"), ".pdf files cannot be written"),
     ],
 )
 def test_what_is_refused(run, arguments: tuple[str, ...], says: str) -> None:

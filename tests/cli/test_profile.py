@@ -91,6 +91,12 @@ def test_stages_and_samples_are_found_in_the_output(told):
     assert data["summary"]["work_samples"] == 300
 
 
+def test_a_stage_whose_line_does_not_come_is_told(told):
+    _, data, _, err = told("--no-history", "--stage", "load=^loading", "--stage", "x=^never", "--", "echo", "loading")
+    assert data["problems"] == ["stage x never began: no line of the output is as its expression says"]
+    assert "stage x never began" in err
+
+
 def test_a_command_that_dies_by_a_signal(told):
     code, data, _, err = told("--no-history", "sh", "-c", "kill -9 $$")
     assert (code, data["exit_code"], data["signal"]) == (137, 137, 9)

@@ -89,6 +89,8 @@ def test_restarts_are_bounded_and_the_last_exit_code_stays(guarded, estimated):
     assert guarded.run(estimated, f"import sys; print({FULL!r}, file=sys.stderr); sys.exit(9)") == 9
     assert len(guarded.events("started")) == 3
     assert guarded.events("end")[0]["restarts"] == 2
+    (last,) = guarded.events("no_step")
+    assert last["reason"] == "not started again: recovery.max_restarts is 2"
 
 
 def test_an_end_of_which_nothing_is_known_is_left_alone(guarded, estimated):

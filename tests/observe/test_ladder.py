@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from capacity_tui.engine.choose.modes.modes import fill
 from capacity_tui.engine.estimate.estimate import Answer
 from capacity_tui.engine.observe.guard.failures import Failure
-from capacity_tui.engine.observe.guard.ladder import next_step
+from capacity_tui.engine.observe.guard.ladder import next_step, why_no_step
 from capacity_tui.engine.observe.guard.step import Step
 from capacity_tui.engine.plan.files.loading import plan_from_text
 
@@ -125,6 +125,19 @@ def test_memory_of_the_machine_is_not_saved_on_its_devices() -> None:
     step = next_step(filled(offloading), host)
     assert step is not None
     assert step.plan.parallelism.offload == "none"
+
+
+def test_why_nothing_is_done_is_told_with_what_the_plan_says() -> None:
+    last = filled(SMALL, "balanced", "recovery: {out_of_memory: [precision], max_restarts: 2}\n")
+    while step := next_step(last, MEMORY):
+        last = step.answer
+    assert "recovery.out_of_memory (precision) saves 5% of the memory" in why_no_step(last, MEMORY)
+    assert why_no_step(last, MEMORY, [{}, {}]) == "not started again: recovery.max_restarts is 2"
+    nothing = filled(SMALL, "balanced", "recovery: {out_of_memory: []}")
+    assert why_no_step(nothing, MEMORY) == "not started again: recovery.out_of_memory is empty"
+    stopped = filled(MANY, "balanced", "recovery: {device_lost: stop}")
+    assert why_no_step(stopped, LOST) == "not started again: recovery.device_lost is stop"
+    assert why_no_step(stopped, Failure("disk_full", "the disk is full")) == ""
 
 
 @settings(max_examples=15, deadline=None)

@@ -15,6 +15,7 @@ from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.observe.profile import profiling
 from capacity_tui.engine.observe.profile.snapshots import NUMBERS, Timeline
 from capacity_tui.engine.observe.profile.stages import Stages
+from capacity_tui.engine.present.runs.profile_rows import profile_rows
 
 MIB = 1 << 20
 
@@ -24,7 +25,7 @@ class Answering(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         time.sleep(0.02)
-        self.send_response(200)
+        self.send_response(404 if self.path == "/gone" else 200)
         self.end_headers()
 
     def log_message(self, *_: object) -> None:
@@ -83,6 +84,12 @@ def test_an_endpoint_is_asked_meanwhile(profiler, endpoint):
     assert latency.failed == 0
     assert latency.round_trip_ms[1] >= latency.round_trip_ms[0] >= 20
     assert profiler.stop().bottleneck.scores["network"] == pytest.approx(min(1, latency.mean_ms / 100))
+
+
+def test_an_endpoint_that_refuses_is_told_with_its_latency(endpoint):
+    with ProfilingEngine(url=f"{endpoint}gone") as made:
+        time.sleep(0.2)
+    assert dict(profile_rows(made.stop()))["Latency"].endswith("refused with 404 Not Found")
 
 
 def test_json_has_every_key_and_says_why_others_are_missing(profiler, tmp_path):

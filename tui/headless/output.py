@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from rich.segment import Segment
 
 _NO_LIMIT = 10_000
+_NEVER_TEXT = frozenset((".pdf", ".doc", ".docx", ".odt", ".xls", ".xlsx", ".ods", ".png", ".jpg", ".jpeg", ".gif"))
+"""Names of files that only other programs can write; text under such a name would open nowhere."""
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 
@@ -32,8 +34,16 @@ def output_option(command: CommandT) -> CommandT:
         "-o",
         "--output",
         type=click.Path(path_type=Path),
+        callback=_text_file,
         help="Write here instead; the suffix can say the form.",
     )(command)
+
+
+def _text_file(_: click.Context, __: click.Parameter, output: Path | None) -> Path | None:
+    """Return where to write, unless its name promises what is not text."""
+    if output is not None and output.suffix.lower() in _NEVER_TEXT:
+        raise click.BadParameter(f"{output.suffix} files cannot be written: --help says what --format can")
+    return output
 
 
 def format_of(output: Path | None) -> str | None:

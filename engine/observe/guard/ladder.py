@@ -14,8 +14,9 @@ from capacity_tui.engine.choose.whatif.trials import EstimatedPlan, Trial, re_es
 from capacity_tui.engine.estimate.estimate import Answer
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.observe.guard.failures import Failure
-from capacity_tui.engine.observe.guard.step import Step, Taken, restarts_of
+from capacity_tui.engine.observe.guard.step import RESTARTS, Step, Taken, most_restarts, restarts_of
 from capacity_tui.engine.plan.all_fields import all_fields
+from capacity_tui.engine.schema.field_types import AUTO
 from capacity_tui.engine.units import format_bytes
 
 if TYPE_CHECKING:
@@ -33,6 +34,12 @@ _ADVICE: Mapping[str, str] = {
     "offload": "offload",
     "sequence": "sequence_length",
 }
+# What of a plan asks for something to be done, by the kind of failure.
+_ASKED_BY: Mapping[str, str] = {
+    kind: f"recovery.{kind}" for kind in ("out_of_memory", "device_lost", "unstable", "hang")
+}
+# Values of these that ask for nothing.
+_LEFT_ALONE = ((), "stop", "warn", AUTO)
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 Change: TypeAlias = Mapping[str, object]
@@ -55,8 +62,7 @@ def next_step(
         catalog: facts.
     """
     recovery, facts = answer.plan.recovery, catalog or load_catalog()
-    most = recovery.max_restarts if isinstance(recovery.max_restarts, int) else 0
-    if restarts_of(taken) >= most:
+    if restarts_of(taken) >= most_restarts(answer):
         return None
     case = EstimatedPlan(answer.plan, answer.resolved, answer.estimate, facts, machine)
     if failure.kind == "out_of_memory":
@@ -69,6 +75,27 @@ def next_step(
         reason = f"started again as it was: {failure.name}"
         return Step("hang", "restart", {}, {}, answer, reason)
     return None
+
+
+def why_no_step(answer: Answer, failure: Failure, taken: Taken = ()) -> str:
+    """Return why ``next_step`` knows of nothing to do about a run in trouble; empty where no plan could ask for any.
+
+    Args:
+        answer: the plan as the run has it, filled in and estimated.
+        failure: why it ended, or is about to.
+        taken: steps of this run so far.
+    """
+    key = _ASKED_BY.get(failure.kind)
+    if key is None:
+        return ""
+    most, wanted = most_restarts(answer), answer.plan.value(key)
+    if restarts_of(taken) >= most:
+        return f"not started again: {RESTARTS} is {most}"
+    if not isinstance(wanted, tuple) or not wanted:
+        is_tried = wanted not in _LEFT_ALONE
+        return f"not started again: {key} is {wanted or 'empty'}{', which cannot be done here' if is_tried else ''}"
+    named = ", ".join(map(str, wanted))
+    return f"not started again: nothing of {key} ({named}) saves {LEAST_SAVED:.0%} of the memory and keeps the batch"
 
 
 def _less_memory(case: EstimatedPlan, failure: Failure) -> Step | None:

@@ -14,6 +14,8 @@ Checkpoint: TypeAlias = Literal["newest", "before"]
 Taken: TypeAlias = Sequence[Mapping[str, object]]
 """Steps of a run so far, as ``Step.data`` tells them, the newest last."""
 
+RESTARTS = "recovery.max_restarts"
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -58,6 +60,12 @@ class Step:
             "checkpoint": self.checkpoint,
             "environment": dict(self.environment),
         }
+
+
+def most_restarts(answer: Answer) -> int:
+    """Return how often a plan lets a run be started again."""
+    most = answer.plan.recovery.max_restarts
+    return most if isinstance(most, int) else 0
 
 
 def restarts_of(taken: Taken) -> int:

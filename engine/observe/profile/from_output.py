@@ -42,6 +42,11 @@ class WorkInOutput:
         if self._open is not None:
             self._open[2].done(done)
 
+    def never_begun(self, engine: ProfilingEngine) -> tuple[str, ...]:
+        """Return the stages whose line did not come."""
+        begun = {stage.name for stage in engine.stages.found()}
+        return tuple(name for name in self._stages if name not in begun)
+
     def end(self, at: float, engine: ProfilingEngine) -> None:
         """End the stage that is open."""
         if self._open is not None:

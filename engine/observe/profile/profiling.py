@@ -115,6 +115,10 @@ class ProfilingEngine:
         """Count samples that the whole run has got done; without, those of its stages count."""
         self._counted = (self._counted or 0) + samples
 
+    def add_problem(self, text: str) -> None:
+        """Tell, with the profile, what went wrong beside the run."""
+        self._problems.append(text)
+
     def stop(self, ended: Ended | None = None) -> ProfilingSummary:
         """Take the last look and return what the run came to.
 

@@ -111,7 +111,7 @@ def _resume(event: _Event) -> str:
 
 
 _SAID = {
-    "failure": _failure, "step": _reason, "battery": _reason, "micro_batch": _micro_batch,
+    "failure": _failure, "step": _reason, "no_step": _reason, "battery": _reason, "micro_batch": _micro_batch,
     "save_interval": _save_interval, "pause": _pause, "resume": _resume,
     "started": _started, "attached": _attached, "checkpoint": _checkpoint, "end": _end,
 }  # fmt: skip

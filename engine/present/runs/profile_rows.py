@@ -5,6 +5,8 @@ from __future__ import annotations
 import shlex
 import signal
 from collections.abc import Iterator
+from http import HTTPStatus
+from http.client import responses
 
 from capacity_tui.engine.observe.profile.bottleneck import UNITS
 from capacity_tui.engine.observe.profile.plain_data import missing_of
@@ -147,7 +149,9 @@ def _latency(summary: ProfilingSummary) -> str:
     median, most = latency.round_trip_ms
     connect = f"{latency.connect_ms[0]:.3g} ms to connect" if latency.connect_ms else ""
     failed = f"{latency.failed} of {latency.asked} failed" if latency.failed else ""
-    return _joined(f"{median:.3g} ms median, {most:.3g} ms 95th percentile", connect, failed)
+    status = latency.status or HTTPStatus.OK
+    refused = f"refused with {status} {responses.get(status, '')}".rstrip() if status >= HTTPStatus.BAD_REQUEST else ""
+    return _joined(f"{median:.3g} ms median, {most:.3g} ms 95th percentile", connect, failed, refused)
 
 
 def _gpus(summary: ProfilingSummary, missing: dict[str, str]) -> Iterator[Row]:

@@ -91,3 +91,5 @@ class OutputReading:
             for line in splitter.rest():
                 self._work.take(line, now, engine)
         self._work.end(now, engine)
+        for name in self._work.never_begun(engine):
+            engine.add_problem(f"stage {name} never began: no line of the output is as its expression says")

@@ -15,7 +15,7 @@ from capacity_tui.engine.machine.machine import Machine
 from capacity_tui.engine.observe.guard.battery import battery_plan
 from capacity_tui.engine.observe.guard.checkpoints import CheckpointFolder
 from capacity_tui.engine.observe.guard.failures import Failure
-from capacity_tui.engine.observe.guard.ladder import next_step
+from capacity_tui.engine.observe.guard.ladder import next_step, why_no_step
 from capacity_tui.engine.observe.guard.running.attempt import Attempt
 from capacity_tui.engine.observe.guard.running.following import AttemptEnd, Following
 from capacity_tui.engine.observe.guard.running.halts import supply_now
@@ -131,10 +131,16 @@ class Supervisor:
             self._tell({"event": "failure", **_failure_data(ended.failure)})
         step = self._step_behind(ended)
         if step is None:
+            self._tell_why_it_ends(ended.failure)
             return False
         self._tell({"event": "step", **step.data()})
         self._order, self._answer = self._order.next(step.plan, step.data()), step.answer
         return True
+
+    def _tell_why_it_ends(self, failure: Failure | None) -> None:
+        reason = "" if failure is None else why_no_step(self._answer, failure, self._order.steps)
+        if reason:
+            self._tell({"event": "no_step", "reason": reason})
 
     def _step_behind(self, ended: AttemptEnd) -> Step | None:
         """Return what is changed for another attempt; None where there is to be none."""

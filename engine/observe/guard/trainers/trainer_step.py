@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.choose.whatif.trials import EstimatedPlan, re_estimate
 from capacity_tui.engine.estimate.estimate import Answer
-from capacity_tui.engine.observe.guard.step import Step, Taken, restarts_of
+from capacity_tui.engine.observe.guard.step import Step, Taken, most_restarts, restarts_of
 
 if TYPE_CHECKING:
     from capacity_tui.engine.machine.machine import Machine
@@ -30,8 +30,7 @@ def smaller_batch(
         machine: the machine it runs on, where its plan does not name one.
     """
     before, after = answer.plan.training.micro_batch, wanted.get("micro_batch")
-    most = answer.plan.recovery.max_restarts
-    if not isinstance(after, int) or after == before or restarts_of(taken) >= (most if isinstance(most, int) else 0):
+    if not isinstance(after, int) or after == before or restarts_of(taken) >= most_restarts(answer):
         return None
     case = EstimatedPlan(answer.plan, answer.resolved, answer.estimate, load_catalog(), machine)
     trial = re_estimate(case, {_MICRO_BATCH: after})
