@@ -16,7 +16,6 @@ from capacity_tui.engine.api import (
     example_names,
     example_text,
     load_catalog,
-    load_plan,
     locate_plan,
     plan_from_text,
     plans_folder,
@@ -117,7 +116,7 @@ class CapacityEngine:
     def open(self, source: Path | str) -> PlanDocument:
         """Read a plan from a file, an example by name, or text."""
         if isinstance(source, Path):
-            plan = read_plan_file(source) if source.parent == plans_folder() else load_plan(source)
+            plan = read_plan_file(source) if source.parent == plans_folder() else self._plan_of_file(source)
         elif source in example_names():
             plan = plan_from_text(example_text(source), source)
         else:
@@ -143,6 +142,11 @@ class CapacityEngine:
     def runs(self, history: str) -> WatchedRuns:
         """Return the reader of runs that go on and are past."""
         return WatchedRuns(self._catalog, self._found, self._document, history)
+
+    def _plan_of_file(self, path: Path) -> Plan:
+        source = engine.read_source(str(path))
+        engine.refuse_files_of_tools(source.document)
+        return source.plan()
 
     def _found(self) -> Machine:
         if self._machine is None:

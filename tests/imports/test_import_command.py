@@ -76,3 +76,16 @@ def test_a_device_of_a_file_that_nobody_knows_is_named(tmp_path: Path, capsys: p
     named.write_text((SAMPLES / "estimate_train_time.yml").read_text().replace("NVIDIAA100-SXM4-80GB", "NVIDIAFoo"))
     assert main(["plan", "--import", str(named)]) == 2
     assert f"{named}:2: gpu_name: no hardware is called 'NVIDIAFoo'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["plan", "validate"])
+def test_a_file_of_another_tool_in_place_of_a_plan_is_told_to_be_one(command: str, capsys) -> None:
+    theirs = str(SAMPLES / "estimate_train_time.yml")
+    assert main([command, theirs]) == 2
+    told = f"{theirs}: a configuration of estimate-train-time, not a plan; commands read it with --import {theirs}"
+    assert told in capsys.readouterr().err
+
+
+def test_a_model_of_sizes_has_the_context_that_it_is_trained_on(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["audit", str(SAMPLES / "estimate_train_time.yml")]) == 0
+    assert "Contradicts itself: nothing" in capsys.readouterr().out

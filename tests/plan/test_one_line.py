@@ -191,9 +191,18 @@ def test_flags_say_what_the_line_says() -> None:
         ("serve llama-3.1-70b on 4 h100 at 5 requests/s", "inference.request_rate", 5),
         ("serve llama-3.1-8b h100 for 64 users", "inference.batch", 64),
         ("serve llama-3.1-8b h100 users 64", "inference.batch", 64),
+        ("serve llama-3.1-8b h100 batch:16", "inference.batch", 16),
+        ("llama-3.1-8b on 2 4090 ttft 0.5", "inference.ttft_seconds", 0.5),
     ],
 )
 def test_numbers_are_read_as_people_say_them(line: str, path: str, value: float) -> None:
     found = read_line(line)
     assert not found.faults
     assert float(str(found.values[path])) == value
+
+
+@pytest.mark.parametrize("limit", ["ttft 500ms", "500ms ttft", "ttft<500ms", "ttft<=500ms", "ttft=0.5", "TTFT: 500ms"])
+def test_limits_of_latency_are_times(limit: str) -> None:
+    line = read_line(f"llama-3.1-8b 4090 {limit}")
+    assert (line.faults, line.task) == ((), "infer")
+    assert plan_of_line(line).plan.inference.ttft_seconds == 0.5

@@ -39,7 +39,12 @@ MODE_NAMES = ("conservative", "balanced", "extreme")
     type=click.FloatRange(50, 1e6),
     help="What its power supply is rated for, to say what is left of it.",
 )
-@click.option("--folder", metavar="DIR", type=click.Path(path_type=Path), help="Disk to measure; with --benchmark.")
+@click.option(
+    "--folder",
+    metavar="DIR",
+    type=click.Path(path_type=Path, exists=True, file_okay=False, writable=True),
+    help="Disk to measure; with --benchmark.",
+)
 @click.option("--url", metavar="URL", help="Web address to measure the network to; with --benchmark.")
 @click.option("--doctor", is_flag=True, help="Write a report for bug reports: every probe and what it returned.")
 @click.option("--private", is_flag=True, help="Keep serial numbers, host and user names; with --doctor.")

@@ -93,6 +93,7 @@ def source_of(name: str | None, flags: PlanFlags) -> PlanSource:
     if line is not None:
         return _of_line(line.changed_by(engine.line_of_flags(flags, line.task)), name)
     source = engine.read_source(name, sys.stdin.buffer)
+    engine.refuse_files_of_tools(source.document)
     if not flags.is_given:
         return source
     plan = source.plan()

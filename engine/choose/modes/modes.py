@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 ModeName = Literal["conservative", "balanced", "extreme"]
 MODES: tuple[ModeName, ...] = ("conservative", "balanced", "extreme")
 
+_SAME_JOB = "the balanced mode's, so that all three do the same job"
+
 
 @dataclass(frozen=True, slots=True)
 class Comparison(ShownInNotebooks):
@@ -155,7 +157,7 @@ def _alike(
     wished = with_values(plan, wish)
     resolved = resolve_plan(with_placeholders(wished, facts), facts, machine, balanced.resolved)
     filled = _fill(wished, mode_name, machine, facts, resolved, shared)
-    job = {path: why for path, why in balanced.reasons.items() if path in wish}
+    job = {path: f"{_SAME_JOB}: {why}" for path, why in balanced.reasons.items() if path in wish}
     return replace(filled, reasons={**job, **filled.reasons})
 
 

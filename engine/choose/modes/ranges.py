@@ -50,7 +50,7 @@ def outside_ranges(mode: Mode, plan: Plan, estimate: Estimate, reasons: Mapping[
         float(training.seq_len),
         mode.sequence_range,
         format_number,
-        why(LENGTH, "the model's context ends there"),
+        reasons.get(LENGTH, given),
     )
     if isinstance(training.tokens, float):
         yield from _outside(

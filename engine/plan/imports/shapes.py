@@ -14,6 +14,7 @@ SHAPE = "shape."
 _SPEC = "model.spec."
 _DECODER = "transformer_decoder"
 _INTERLEAVE, _PP = "parallelism.interleave", "parallelism.pp"
+_LENGTH = "training.seq_len"
 _CHECKPOINTING = "training.checkpointing"
 _USUAL_STAGES = 2
 """Stages that each rank of torchtitan's looped schedules has where nothing says how many."""
@@ -46,6 +47,9 @@ def _sizes(settings: Settings) -> Mapping[str, object]:
     found = {name.removeprefix(SHAPE): said.value for name, said in settings.said.items() if name.startswith(SHAPE)}
     hidden, heads = settings.count(SHAPE + "hidden", 0) or 0, settings.count(SHAPE + "heads", 1) or 1
     found.setdefault("gated", False)
+    length = settings.count(_LENGTH, 0)
+    if length:
+        found.setdefault("max_context", length)
     if "ffn" not in found:
         wide = _FEED_FORWARD * hidden
         found["ffn"] = (wide * 2 // 3 // _MULTIPLE) * _MULTIPLE if found["gated"] else wide

@@ -54,6 +54,22 @@ def read_files(names: Sequence[str]) -> list[Reading]:
     return _with_named(readings)
 
 
+def refuse_files_of_tools(document: Document) -> None:
+    """Make sure that a document that is to be a plan is not a configuration of another tool.
+
+    Raises:
+        PlanError: it is one.
+    """
+    data = document.data
+    # Sections of plans and of tools may be called the same; a model that is no section is of no plan.
+    if not isinstance(data, dict) or isinstance(data.get("model"), dict):
+        return
+    owner = _owner(data)
+    if owner is not None:
+        hint = f"commands read it with --import {document.file}"
+        raise PlanError(f"a configuration of {owner.short_name}, not a plan", hint=hint, place=Place(document.file))
+
+
 def known_tools() -> str:
     """Return the tools whose files are read, in words."""
     return ", ".join(dict.fromkeys(each.short_name for each in tools().values() if each.signs))

@@ -230,7 +230,7 @@ class _Line:
             return 1, Meaning(f"{text} of each device", spec)
         if settings.is_number(text):
             return self._number_first(index)
-        return self._name_first(index) or self._alone(text)
+        return self._name_first(index) or self._number_first(index) or self._alone(text)
 
     def _alone(self, text: str) -> tuple[int, Meaning] | None:
         """Recognize a name of a value, a field glued to its number, or a word that says nothing."""
@@ -248,7 +248,8 @@ class _Line:
         amount = settings.amount_of(after)
         own = settings.named_field(after, self._task, self._model)
         is_own = own is not None and own[0].startswith(OWN_PARAMETERS)
-        if (amount is None or not amount.is_behind) and not is_own:
+        is_counted = amount is not None and (amount.is_behind or settings.is_time(number))
+        if not is_counted and not is_own:
             return None
         meaning = self._pair(after, number)
         return None if meaning is None else (2, meaning)
@@ -271,7 +272,7 @@ class _Line:
     def _pair(self, name: str, value: str) -> Meaning | None:
         """Return what a name and its value set; None where they do not belong together."""
         amount = settings.amount_of(name)
-        if amount is not None and settings.is_number(value):
+        if amount is not None and settings.is_amount(value, amount, self._task):
             if amount.name == "nodes":
                 return self._nodes(value)
             return settings.counted(amount, value, self._task, self._model)

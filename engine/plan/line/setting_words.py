@@ -19,7 +19,8 @@ from capacity_tui.engine.units import format_count, format_number, parse_count, 
 
 SEQUENCE, TOKENS = "sequence", "tokens"
 _NUMBER = re.compile(r"[+-]?(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?:[kmbgtq]i?)?", re.IGNORECASE)
-_GLUED = re.compile(r"([a-z_\-]{2,})(\d\S*)", re.IGNORECASE)
+_TIME = re.compile(r"\d+(?:\.\d*)?(?:us|ms|s|sec|min|h)", re.IGNORECASE)
+_GLUED = re.compile(r"([a-z_\-]{2,})[<:]?=?(\d\S*)", re.IGNORECASE)
 _SHORTEST_SEQUENCE, _LONGEST_SEQUENCE = 64, 16 * 2**20
 _IN_SHORT_FROM = 10**5
 _TASK_WORDS = {"train": "training", "finetune": "fine-tuning", "infer": "serving", "fit": "fitting"}
@@ -30,6 +31,18 @@ _EXAMPLES = "such as batch 16, rank 64 or training.micro_batch=4"
 def is_number(word: str) -> bool:
     """Return whether a word is a number, with a suffix such as k or M or without."""
     return _NUMBER.fullmatch(word) is not None
+
+
+def is_time(word: str) -> bool:
+    """Return whether a word is a time, as ``500ms``."""
+    return _TIME.fullmatch(word) is not None
+
+
+def is_amount(word: str, amount: Amount, task: str) -> bool:
+    """Return whether a word says how many of something there are: a number, or a time of what is counted in seconds."""
+    known = all_fields().get(amount.field(task) or "")
+    takes_time = known is not None and known.knob.unit == "s"
+    return is_number(word) or (takes_time and is_time(word))
 
 
 def amount_of(word: str) -> Amount | None:
@@ -125,7 +138,7 @@ def named_value(word: str, task: str, method: str, catalog: Catalog) -> Meaning 
 def assigned(text: str, task: str, model: KnownModel | None) -> Meaning:
     """Return what ``key=value`` sets; the key is a path, or its last part, or a label."""
     key, _, value = text.partition("=")
-    key, value = key.strip(), value.strip()
+    key, value = key.strip().removesuffix("<"), value.strip()
     if not value:
         return _fault("a key without a value", text, "write key=value, such as training.micro_batch=4")
     if key in all_fields() or key.startswith(_FREE):

@@ -10,9 +10,9 @@ from capacity_tui.engine.errors import PlanError
 
 LONGEST_LINE = 400
 """Characters of a line that are read; a plan of more belongs into a file."""
-# A word ends at a space, or at a comma or semicolon before one; what stands in brackets belongs together.
+# A word ends at a space, or at a comma, semicolon or colon before one; what stands in brackets belongs together.
 _WORD = re.compile(r"(?:\d+\s*[x×*]\s*)?[^\s()]*\([^()]*\)?|[^\s]+", re.IGNORECASE)
-_ENDINGS = ",;"
+_ENDINGS = ",;:"
 _HARDWARE, _OF_HARDWARE = "hardware.name", "hardware."
 _COUNT = re.compile(r"\d{1,7}[x×*](?=\D|$)", re.IGNORECASE)
 

@@ -12,8 +12,8 @@ from capacity_tui.engine.schema.field_types import (
     LARGEST_COUNT,
     NEURAL,
     TRANSFORMER,
-    Amount,
     AutoCount,
+    Duration,
     Length,
     Section,
 )
@@ -94,7 +94,7 @@ class RequestFields(Section):
         ),
     ] = "fp16"
     ttft_seconds: Annotated[
-        Amount | None,
+        Duration | None,
         Knob(
             "TTFT limit",
             "number",
@@ -108,7 +108,7 @@ class RequestFields(Section):
         ),
     ] = None
     tpot_seconds: Annotated[
-        Amount | None,
+        Duration | None,
         Knob(
             "TPOT limit",
             "number",
