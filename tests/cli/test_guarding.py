@@ -54,6 +54,12 @@ def test_a_command_gets_the_plan_and_keeps_its_output_and_exit_code(plan, tmp_pa
     assert (listed.id, listed.by, listed.exit_code) == (run.id, "guard", 3)
 
 
+def test_nothing_of_a_run_is_kept_where_that_is_wanted(plan):
+    assert main(["guard", "--no-history", str(plan), "--", "true"]) == 0
+    assert not list_runs()
+    assert not History().find()
+
+
 def test_looks_and_events_are_json_lines(plan, capfd):
     code = "import time\nfor n in range(4): print('step', n, 'loss', 3 - n / 10, flush=True); time.sleep(.1)"
     assert main(["guard", str(plan), "--json", "--", sys.executable, "-c", code]) == 0

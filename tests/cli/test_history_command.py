@@ -74,6 +74,15 @@ def test_a_history_that_cannot_be_written_stops_no_plan(monkeypatch, capsys):
     assert "--no-history" in told.err
 
 
+def test_facts_of_an_entry_are_shown_with_their_units(place, capsys):
+    details = {"seconds": 1.126, "cpu_average_percent": 99.0, "bottleneck_confidence": 0.88, "exit_code": 3}
+    History(place).keep(RunRecord("profile", details=details))
+    assert main(["history", "show", History(place).find()[0].id]) == 0
+    shown = {tuple(line.split()) for line in capsys.readouterr().out.splitlines()}
+    said = {("seconds", "1.13", "s"), ("cpu", "average", "percent", "99", "%"), ("exit", "code", "3")}
+    assert {*said, ("bottleneck", "confidence", "88.0", "%")} <= shown
+
+
 def test_a_run_is_shown_with_what_was_measured(ran, capsys):
     assert main(["history", "show", ran.id[:5]]) == 0
     shown = capsys.readouterr().out

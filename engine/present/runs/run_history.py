@@ -22,7 +22,7 @@ LIST_HEADS = (
 FIGURE_HEADS = ("figure", "predicted", "range", "measured", "ratio")
 COMPARED_HEADS = ("", "first", "second", "change")
 _MEMORY, _STEP = "memory.reserved_bytes", "computation.step_seconds"
-_UNITS = {"bytes": "B", "seconds": "s", "percent": "%", "watts": "W", "usd": "USD"}
+_UNITS = {"bytes": "B", "seconds": "s", "percent": "%", "watts": "W", "usd": "USD", "confidence": "share"}
 _TO_THE_MINUTE = 16
 _LONGEST_COMMAND = 24
 _NONE = "–"
@@ -63,7 +63,7 @@ def heading(run: RunRecord) -> Iterator[tuple[str, str]]:
         yield "model", run.model
     for name, value in (*run.machine.items(), *run.details.items()):
         if not isinstance(value, Mapping) and value not in ("", None):
-            yield "host" if name == "name" else name.replace("_", " "), _words(value)
+            yield "host" if name == "name" else name.replace("_", " "), _words(name, value)
 
 
 def figure_rows(run: RunRecord) -> list[tuple[str, ...]]:
@@ -197,7 +197,7 @@ def _change(first: float | None, second: float | None) -> str:
     return f"{PERCENT * (second / first - 1.0):+.0f} %"
 
 
-def _words(value: object) -> str:
+def _words(name: str, value: object) -> str:
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return format_number(value)
+        return written(value, _unit(name)) if _unit(name) else format_number(value)
     return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

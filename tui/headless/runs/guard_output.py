@@ -11,6 +11,7 @@ from capacity_tui.engine.api import printable
 from capacity_tui.tui.headless.kept import keep_entries
 from capacity_tui.tui.headless.output import say, tell
 from capacity_tui.tui.headless.runs.monitor_output import JsonLines, stream_of_events
+from capacity_tui.tui.headless.runs.recorded import is_kept
 
 if TYPE_CHECKING:
     from capacity_tui.engine.api import GuardOrder, GuardTold, RunRecord, RunState, RunWriter, Supervisor
@@ -34,6 +35,8 @@ class GuardOutput:
         """Guard a run to its end; return the exit code of its command."""
         self._writer = supervisor.writer
         code = supervisor.run()
+        if not is_kept(self._no_history):
+            self._writer.forget()
         if self._writer.problem:
             tell(f"capacity-tui: {self._writer.problem}")
         return code

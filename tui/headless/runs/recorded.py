@@ -59,7 +59,7 @@ def finish(
     if entry is not None:
         entry = replace(entry, id=writer.run.record.id)
         keep_entries([entry], no_history)
-    if no_history or not _keeps_history():
+    if not is_kept(no_history):
         writer.forget()
     elif goes_on:
         writer.close()
@@ -69,8 +69,9 @@ def finish(
         tell(f"capacity-tui: {writer.problem}")
 
 
-def _keeps_history() -> bool:
+def is_kept(no_history: bool) -> bool:
+    """Return whether anything of a run is to be kept: the user may want nothing of this one, or of any."""
     try:
-        return chosen_place().is_on
+        return not no_history and chosen_place().is_on
     except CapacityError:
         return True
