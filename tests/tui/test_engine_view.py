@@ -249,6 +249,14 @@ def test_a_step_that_was_foreseen_has_its_numbers_and_is_no_other_plan(
         document.foresee({"training.seq_len": "-1"})
 
 
+def test_rows_of_other_counts_say_where_their_micro_batch_is_another(engine: CapacityEngine) -> None:
+    training = "training: {seq_len: 2048, tokens: 1e9, micro_batch: 8, global_batch: 64}"
+    plan = f"model: {{name: llama-3.2-1b}}\n{training}\nhardware: {{name: h100-sxm-80gb, devices: 8}}\n"
+    *_, found = engine.open(plan).scaled("balanced", "strong")
+    layouts = {row.devices: row.cells[9] for row in found.rows}
+    assert [layouts[count] for count in (4, 8, 16, 32)] == ["dp4", "dp8", "dp16, micro 4", "dp32, micro 2"]
+
+
 async def test_steps_are_foreseen_once_the_keys_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     app = CapacityApp(source=PLAN)
     async with app.run_test(size=(120, 40)) as pilot:

@@ -107,7 +107,7 @@ class _Words:
             _saved(point),
             _NOTHING if held.share is None else format_percent(held.share),
             format_number(point.batch),
-            *((_layout(plan),) if self._has_layout else ()),
+            *((_layout(plan, self._case.plan),) if self._has_layout else ()),
             limit_label(point.limited_by),
         )
         return ScaledRow(
@@ -145,6 +145,10 @@ def _saved(point: Scaling) -> str:
     return "cheaper" if usd <= 0 else written_figure(usd, "USD")
 
 
-def _layout(plan: Plan) -> str:
+def _layout(plan: Plan, own: Plan) -> str:
+    """Return the sizes of a layout, and the micro-batch where it is another than the plan's own."""
     sizes = ((name, getattr(plan.parallelism, name)) for name in _SIZES)
-    return " ".join(f"{name}{size}" for name, size in sizes if size not in (None, 1)) or "one device"
+    layout = " ".join(f"{name}{size}" for name, size in sizes if size not in (None, 1)) or "one device"
+    micro_batch = plan.training.micro_batch
+    is_other = plan.task != "infer" and micro_batch != own.training.micro_batch
+    return f"{layout}, micro {micro_batch}" if is_other else layout
