@@ -35,6 +35,7 @@ from capacity_tui.tui.session import Session
 from capacity_tui.tui.settings import Settings
 from capacity_tui.tui.settings import load as load_settings
 from capacity_tui.tui.terminal import glyphs
+from capacity_tui.tui.terminal.keys_in_turn import KeysInTurn
 from capacity_tui.tui.terminal.painted import Difference, Painted
 from capacity_tui.tui.terminal.text import Line, Span, line, wrap
 from capacity_tui.tui.widgets.guarded import Guarded
@@ -62,7 +63,7 @@ def _data_commands() -> type[Provider]:
     return DataCommands
 
 
-class CapacityApp(Commanded, Guarded, App[None]):
+class CapacityApp(Commanded, Guarded, KeysInTurn):
     """The full-screen planner.
 
     Args:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from contextlib import suppress
 
+from textual import events
 from textual.app import App
 from textual.pilot import Pilot
 from textual.worker import WorkerCancelled
 
 from capacity_tui.tui.screens.plan.screen import PlanScreen
+from capacity_tui.tui.terminal.keys_in_turn import KeysInTurn
 from capacity_tui.tui.widgets.lines import Lines
 
 KEY_NAMES = {
@@ -34,6 +36,8 @@ def plan_screen(app: App[None]) -> PlanScreen:
 async def settle(pilot: Pilot[None]) -> None:
     """Wait until the threads have reported and the screen has followed."""
     await pilot.pause()
+    while isinstance(pilot.app, KeysInTurn) and pilot.app.has_keys:
+        await pilot.pause(0.01)
     while not plan_screen(pilot.app).query("Prompt"):
         await pilot.pause(0.01)  # the threads begin after the first frame
     for _ in range(50):
@@ -50,6 +54,12 @@ async def press(pilot: Pilot[None], *keys: str) -> None:
     """Press keys, then wait until the screen has followed."""
     await pilot.press(*(KEY_NAMES.get(key, key) for key in keys))
     await settle(pilot)
+
+
+def burst(app: App[None], *keys: str) -> None:
+    """Send keys all at once, as slow lines bring them."""
+    for key in keys:
+        app.post_message(events.Key(key, key if len(key) == 1 else None))
 
 
 async def type_text(pilot: Pilot[None], text: str) -> None:

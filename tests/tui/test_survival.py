@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 from fake_engine import FakeEngine
-from flow import press, row, settle, shown
-from textual import events
+from flow import burst, press, row, settle, shown
 
 from capacity_tui.tui.app import CapacityApp
 from capacity_tui.tui.engine_view import CapacityEngine
@@ -60,15 +59,12 @@ async def test_unknown_model_in_a_plan_is_refused_in_words(real_engine: Capacity
 
 
 @pytest.mark.parametrize("opening", ["enter", "H", "o", "e"])
-async def test_enter_twice_in_a_list_takes_one_choice(make_app: MakeApp, opening: str) -> None:
+async def test_enter_again_and_again_takes_a_choice_and_opens_the_list_again(make_app: MakeApp, opening: str) -> None:
     app = make_app()
     async with app.run_test(size=SIZE) as pilot:
         await settle(pilot)
         await press(pilot, opening)
-        entry = app.focused
-        assert entry is not None
-        for _ in range(3):
-            entry.post_message(events.Key("enter", "\r"))
+        burst(app, "enter", "enter", "enter")
         await settle(pilot)
         assert len(app.screen_stack) == 1
         assert app.is_running
@@ -80,8 +76,7 @@ async def test_enter_again_and_again_in_the_palette_runs_one_command(make_app: M
         await settle(pilot)
         await press(pilot, "ctrl+p", *"next view")
         await pilot.pause(0.3)
-        for _ in range(6):
-            app.post_message(events.Key("enter", "\r"))
+        burst(app, *["enter"] * 6)
         await settle(pilot)
         assert type(app.screen).__name__ == "FindScreen"
 
@@ -92,8 +87,7 @@ async def test_leaving_twice_leaves_once(make_app: MakeApp, opening: tuple[str, 
     async with app.run_test(size=SIZE) as pilot:
         await settle(pilot)
         await press(pilot, *opening)
-        for _ in range(2):
-            app.post_message(events.Key("escape", None))
+        burst(app, "escape", "escape")
         await settle(pilot)
         assert len(app.screen_stack) == 1
         assert app.is_running

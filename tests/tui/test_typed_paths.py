@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from flow import press, settle, type_text
-from textual import events
 
 from capacity_tui.tui.app import CapacityApp
 from capacity_tui.tui.widgets.entry import Entry
@@ -42,19 +41,3 @@ async def test_name_of_a_user_nobody_knows_is_a_name_like_any_other(make_app: Ma
         await press(pilot, "E", "enter")
         await type_text(pilot, "~nobody.knows.me")
         assert (own_folders / "~nobody.knows.me").exists()
-
-
-@pytest.mark.parametrize(
-    ("keys", "name"),
-    [(["ctrl+u", "a", "b", "enter"], "ab"), (["ctrl+u", "a", "b", "backspace", "c", "home", "x", "enter"], "xac")],
-)
-async def test_keys_in_a_burst_are_taken_in_their_order(
-    make_app: MakeApp, own_folders: Path, keys: list[str], name: str
-) -> None:
-    async with make_app().run_test(size=(120, 40)) as pilot:
-        await settle(pilot)
-        await press(pilot, "E", "enter")
-        for key in keys:
-            pilot.app.post_message(events.Key(key, key if len(key) == 1 else None))
-        await settle(pilot)
-        assert (own_folders / f"{name}.yaml").exists()
