@@ -38,7 +38,7 @@ from capacity_tui.tui.terminal import glyphs
 from capacity_tui.tui.terminal.keys_in_turn import KeysInTurn
 from capacity_tui.tui.terminal.painted import Difference, Painted
 from capacity_tui.tui.terminal.text import Line, Span, line, wrap
-from capacity_tui.tui.widgets.guarded import Guarded
+from capacity_tui.tui.widgets.guarded import ClosesOnce, Guarded
 
 if TYPE_CHECKING:
     from textual.command import Provider
@@ -143,6 +143,10 @@ class CapacityApp(Commanded, Guarded, KeysInTurn):
         from capacity_tui.tui.screens.dialogs.palette import action_commands
 
         return action_commands(self, self.settings.keys)
+
+    def is_about_to_close(self) -> bool:
+        """Whether a dialog is answered, and closes once what it shows is read."""
+        return isinstance(self.screen, ClosesOnce) and self.screen.is_answered
 
     async def on_event(self, event: events.Event) -> None:
         """Keep keys that are typed before the first frame for the line that asks what is wanted."""

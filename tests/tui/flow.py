@@ -59,7 +59,7 @@ async def press(pilot: Pilot[None], *keys: str) -> None:
 def burst(app: App[None], *keys: str) -> None:
     """Send keys all at once, as slow lines bring them."""
     for key in keys:
-        app.post_message(events.Key(key, key if len(key) == 1 else None))
+        app.post_message(events.Key(key, " " if key == "space" else key if len(key) == 1 else None))
 
 
 async def type_text(pilot: Pilot[None], text: str) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from fake_engine import FakeEngine
 from flow import burst, press, settle
 
 from capacity_tui.tui.actions import VIEWS
@@ -62,3 +65,50 @@ async def test_what_is_typed_into_an_input_keeps_its_order(
         burst(app, *keys)
         await settle(pilot)
         assert (own_folders / f"{name}.yaml").exists()
+
+
+@pytest.mark.parametrize(
+    ("keys", "key", "value"),
+    [
+        ((*"Hl4", "enter", "3", "l"), "hardware.name", "l4"),
+        (("enter", *"mistral", "enter", *"jjk", "3"), "model.name", "mistral-7b"),
+    ],
+)
+async def test_what_is_entered_before_a_list_is_read_is_taken_from_it(
+    make_app: MakeApp, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch, keys: tuple[str, ...], key: str, value: str
+) -> None:
+    app, catalogue = make_app(), engine.catalogue
+    monkeypatch.setattr(engine, "catalogue", lambda name: (time.sleep(0.3), catalogue(name))[1])
+    async with app.run_test(size=SIZE) as pilot:
+        await settle(pilot)
+        burst(app, *keys)
+        await settle(pilot)
+        assert app.session.store.document.get(key) == value
+        assert app.focused is not None
+        assert app.focused.id == "plans"
+
+
+async def test_a_list_that_is_still_read_can_be_left(make_app: MakeApp, engine: FakeEngine) -> None:
+    app, read = make_app(), threading.Event()
+    engine.catalogue = lambda name: (read.wait(5), ())[1]  # type: ignore[method-assign]
+    async with app.run_test(size=SIZE) as pilot:
+        await settle(pilot)
+        burst(app, "H", "l", "enter", "escape")
+        for _ in range(200):
+            if not app.has_keys and len(app.screen_stack) == 1:
+                break
+            await pilot.pause(0.01)
+        assert len(app.screen_stack) == 1
+        read.set()
+
+
+async def test_a_line_and_keys_behind_it_go_to_the_plan_of_the_line(make_app: MakeApp) -> None:
+    app = make_app(settings={"start": True})
+    async with app.run_test(size=SIZE) as pilot:
+        await settle(pilot)
+        burst(app, *"mistral-7b", "enter", "3")
+        await settle(pilot)
+        assert view(app) == "plan"
+        assert app.session.store.document.get("model.name") == "mistral-7b"
+        assert app.focused is not None
+        assert app.focused.id == "plans"

@@ -13,20 +13,30 @@ from textual.screen import Screen
 
 _LONGEST = 0.25
 """Seconds after which the next key is handed on in any case: whoever had the one before it may be gone."""
+_ROUNDS = 3
+"""An input submits its answer, the line that asks takes it and closes, and the screen then moves the focus."""
+
+_AGAIN = 0.02
+"""Seconds after which a screen that is about to close is looked at again."""
+
+_LEAVING = frozenset({"escape", "ctrl+c", "ctrl+q"})
+"""Keys for which nothing is waited: they are how one gets out of waiting."""
 
 _Typed: TypeAlias = events.Key | events.Paste
 
 
 class KeyDone(Message):
-    """Goes the way of a key right behind it: where it arrives the key has been, or was kept on its way.
+    """Goes the way of a key behind it: where it arrives the key has been, or was kept on its way.
 
     Args:
         typed: the key.
+        rounds: how often it goes that way yet, behind what the key set off there.
     """
 
-    def __init__(self, typed: _Typed) -> None:
+    def __init__(self, typed: _Typed, rounds: int = 0) -> None:
         super().__init__()
         self.typed = typed
+        self.rounds = rounds
 
 
 class KeysInTurn(App[None]):
@@ -48,21 +58,37 @@ class KeysInTurn(App[None]):
         """Whether a key is on its way, or waits for that."""
         return self._handed_on is not None
 
+    @property
+    def _is_to_leave(self) -> bool:
+        return any(isinstance(typed, events.Key) and typed.key in _LEAVING for typed in self._waiting)
+
+    def is_about_to_close(self) -> bool:
+        """Whether further keys are for what lies below the screen that is shown."""
+        return False
+
     async def on_event(self, event: events.Event) -> None:
         """Hand on a key that nobody had yet, once the one before it is done."""
-        if not isinstance(event, events.Key | events.Paste):
+        if not isinstance(event, events.Key | events.Paste) or event.is_forwarded:
             await super().on_event(event)
-        elif event.is_forwarded:
-            await super().on_event(event)
-            await self._go_on_behind(event)
         elif self._handed_on is not None:
             self._waiting.append(event)
         elif self._screen_stack:
             await self._hand_on(event)
 
     async def on_key_done(self, message: KeyDone) -> None:
-        """Let the next key come behind one that was kept on its way."""
-        await self._go_on_behind(message.typed)
+        """Let the next key come once all is done that the one before set off, and a new screen is there."""
+        if message.typed is not self._handed_on or not self._screen_stack:
+            return
+        if self.screen is not self._screen_then:
+            self._screen_then = self.screen
+            self._limit_wait(message.typed)
+            self.screen.call_after_refresh(self.post_message, KeyDone(message.typed))
+        elif message.rounds:
+            (self.focused or self.screen).post_message(KeyDone(message.typed, message.rounds - 1))
+        elif self.is_about_to_close() and not self._is_to_leave:
+            asyncio.get_running_loop().call_later(_AGAIN, self.post_message, KeyDone(message.typed))
+        else:
+            await self._go_on()
 
     async def _hand_on(self, typed: _Typed) -> None:
         on_the_way, self._screen_then = self.focused or self.screen, self.screen
@@ -70,17 +96,9 @@ class KeysInTurn(App[None]):
         self._limit_wait(typed)
         await super().on_event(typed)
         # A key that the program itself took goes nowhere.
-        (on_the_way if typed.is_forwarded else self).post_message(KeyDone(typed))
+        (on_the_way if typed.is_forwarded else self).post_message(KeyDone(typed, _ROUNDS))
 
-    async def _go_on_behind(self, typed: _Typed) -> None:
-        """Let the next key come, on a screen that has just been opened once that is there."""
-        if typed is not self._handed_on or not self._screen_stack:
-            return
-        if self.screen is not self._screen_then:
-            self._screen_then = self.screen
-            self._limit_wait(typed)
-            self.screen.call_after_refresh(self.post_message, KeyDone(typed))
-            return
+    async def _go_on(self) -> None:
         if self._timeout is not None:
             self._timeout.cancel()
         self._handed_on = None

@@ -31,7 +31,12 @@ class ClosesOnce(Guarded, Screen[ScreenResultType]):
     """A screen over another that is closed once, however many keys that close it are under way already.
 
     It stands behind the kind of screen among the bases, since Textual takes styles from the first.
+
+    Attributes:
+        is_answered: whether it closes as soon as something is read, so that no key is for it any more.
     """
+
+    is_answered = False
 
     def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
         """Close the screen, unless it is closed."""

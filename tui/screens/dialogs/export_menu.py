@@ -47,6 +47,7 @@ class ExportMenu(ModalScreen[Export | None], ClosesOnce[Export | None]):
         self._exports: tuple[Export, ...] = ()
         self._cursor = 0
         self._message = "writing…"
+        self._when_read: Callable[[], None] | None = None
 
     def compose(self) -> ComposeResult:
         """Put the list above the text."""
@@ -70,12 +71,14 @@ class ExportMenu(ModalScreen[Export | None], ClosesOnce[Export | None]):
         self._exports = event.exports
         self.query_one("#exports", Lines).styles.height = len(event.exports) + 1
         self.call_after_refresh(self._show)
+        if self._when_read is not None:
+            self._when_read()
 
     @on(Failed)
     def show_failure(self, event: Failed) -> None:
         """Say why there is nothing to write."""
         event.stop()
-        self._message = event.in_short
+        self._when_read, self.is_answered, self._message = None, False, event.in_short
         self._show()
 
     def action_move(self, offset: int) -> None:
@@ -84,9 +87,11 @@ class ExportMenu(ModalScreen[Export | None], ClosesOnce[Export | None]):
         self._show()
 
     def action_write(self) -> None:
-        """Return what is under the cursor."""
+        """Return what is under the cursor; while all of it is written, once it is there."""
         if self._exports:
             self.dismiss(self._exports[self._cursor])
+        else:
+            self._wait_to(self.action_write)
 
     def action_copy(self) -> None:
         """Copy what is under the cursor, which also goes to a file: a terminal may refuse."""
@@ -94,6 +99,11 @@ class ExportMenu(ModalScreen[Export | None], ClosesOnce[Export | None]):
             chosen = self._exports[self._cursor]
             self._session.copy(chosen.text, chosen.name)
             self.dismiss(None)
+        else:
+            self._wait_to(self.action_copy)
+
+    def _wait_to(self, act: Callable[[], None]) -> None:
+        self._when_read, self.is_answered = act, True
 
     def _show(self) -> None:
         lines, text = self.query_one("#exports", Lines), self.query_one("#export-text", Lines)

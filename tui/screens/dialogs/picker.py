@@ -84,6 +84,7 @@ class Picker(ModalScreen[str | None], ClosesOnce[str | None]):
         self._found: list[Choice] = []
         self._cursor = 0
         self._message = "reading…"
+        self._is_read = False
 
     def compose(self) -> ComposeResult:
         """Put the input above the list."""
@@ -106,17 +107,20 @@ class Picker(ModalScreen[str | None], ClosesOnce[str | None]):
     @on(CatalogueRead)
     def take_choices(self, event: CatalogueRead) -> None:
         """Show what was read."""
-        self._choices = event.choices
-        self._filter(self.query_one(Entry).value)
+        self._choices, self._is_read = event.choices, True
+        typed = self.query_one(Entry).value
+        self._filter(typed)
         ids = [choice.id for choice in self._found]
-        self._cursor = ids.index(self._current) if self._current in ids else 0
+        self._cursor = ids.index(self._current) if self._current in ids and not typed else 0
         self._show()
+        if self.is_answered:
+            self.take()
 
     @on(Failed)
     def show_failure(self, event: Failed) -> None:
         """Say why there is nothing to pick from."""
         event.stop()
-        self._message = event.in_short
+        self.is_answered, self._message = False, event.in_short
         self._show()
 
     @on(Input.Changed)
@@ -128,7 +132,8 @@ class Picker(ModalScreen[str | None], ClosesOnce[str | None]):
 
     @on(Input.Submitted)
     def take(self) -> None:
-        """Return the choice under the cursor."""
+        """Return the choice under the cursor; while they are read, once they are there."""
+        self.is_answered = not self._is_read
         if self._found:
             self.dismiss(self._found[self._cursor].id)
 

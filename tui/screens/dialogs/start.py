@@ -142,6 +142,7 @@ class StartPrompt(ModalScreen[None], ClosesOnce[None]):
     def show_failure(self, event: Failed) -> None:
         """Say why a line makes no sense; what was typed stays."""
         event.stop()
+        self.is_answered = False
         self._refusal = "; ".join(filter(None, (": ".join(filter(None, (event.title, event.detail))), event.hint)))
         self._show()
 
@@ -202,7 +203,7 @@ class StartPrompt(ModalScreen[None], ClosesOnce[None]):
                 remember_plan(RecentPlan(text.strip(), False, engine.read_line(text, 0).words))
             return LinePlanned(made, assumed)
 
-        self._refusal = ""
+        self._refusal, self.is_answered = "", True
         self._session.ask(self, "plan line", work)
 
     # Lines
