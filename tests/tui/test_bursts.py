@@ -14,6 +14,7 @@ from flow import burst, press, settle
 from capacity_tui.tui.actions import VIEWS
 from capacity_tui.tui.app import CapacityApp
 from capacity_tui.tui.screens.view_screen import ViewScreen
+from capacity_tui.tui.terminal.keys_in_turn import KeysInTurn
 
 MakeApp = Callable[..., CapacityApp]
 SIZE = (120, 40)
@@ -110,5 +111,21 @@ async def test_a_line_and_keys_behind_it_go_to_the_plan_of_the_line(make_app: Ma
         await settle(pilot)
         assert view(app) == "plan"
         assert app.session.store.document.get("model.name") == "mistral-7b"
+        assert app.focused is not None
+        assert app.focused.id == "plans"
+
+
+async def test_a_key_that_is_lost_on_its_way_holds_up_no_other(
+    make_app: MakeApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = make_app()
+    async with app.run_test(size=SIZE) as pilot:
+        await settle(pilot)
+        with monkeypatch.context() as patch:
+            patch.setattr(KeysInTurn, "on_key_done", lambda self, message: None)
+            burst(app, "2")
+            await pilot.pause(1.2)
+        burst(app, "3")
+        await settle(pilot)
         assert app.focused is not None
         assert app.focused.id == "plans"

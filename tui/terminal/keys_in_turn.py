@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
 from typing import TypeAlias
 
@@ -13,12 +14,12 @@ from textual.screen import Screen
 
 _LONGEST = 0.25
 """Seconds after which the next key is handed on in any case: whoever had the one before it may be gone."""
+_FORGOTTEN = 1.0
+"""Seconds after which a key that has not come back never will: a mistake was made on its way."""
 _ROUNDS = 3
 """An input submits its answer, the line that asks takes it and closes, and the screen then moves the focus."""
-
 _AGAIN = 0.02
 """Seconds after which a screen that is about to close is looked at again."""
-
 _LEAVING = frozenset({"escape", "ctrl+c", "ctrl+q"})
 """Keys for which nothing is waited: they are how one gets out of waiting."""
 
@@ -50,6 +51,7 @@ class KeysInTurn(App[None]):
         super().__init__(ansi_color=ansi_color)
         self._waiting: deque[_Typed] = deque()
         self._handed_on: _Typed | None = None
+        self._handed_on_at = 0.0
         self._screen_then: Screen[object] | None = None
         self._timeout: asyncio.TimerHandle | None = None
 
@@ -57,6 +59,10 @@ class KeysInTurn(App[None]):
     def has_keys(self) -> bool:
         """Whether a key is on its way, or waits for that."""
         return self._handed_on is not None
+
+    @property
+    def _is_forgotten(self) -> bool:
+        return time.monotonic() - self._handed_on_at > _FORGOTTEN
 
     @property
     def _is_to_leave(self) -> bool:
@@ -72,6 +78,8 @@ class KeysInTurn(App[None]):
             await super().on_event(event)
         elif self._handed_on is not None:
             self._waiting.append(event)
+            if self._is_forgotten and not self.is_about_to_close():
+                await self._go_on()
         elif self._screen_stack:
             await self._hand_on(event)
 
@@ -92,7 +100,7 @@ class KeysInTurn(App[None]):
 
     async def _hand_on(self, typed: _Typed) -> None:
         on_the_way, self._screen_then = self.focused or self.screen, self.screen
-        self._handed_on = typed
+        self._handed_on, self._handed_on_at = typed, time.monotonic()
         self._limit_wait(typed)
         await super().on_event(typed)
         # A key that the program itself took goes nowhere.
