@@ -205,7 +205,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.plan.files.writing import dump_plan as dump_plan
     from capacity_tui.engine.plan.imports.imported import Imported as Imported
     from capacity_tui.engine.plan.imports.imported import import_plan as import_plan
-    from capacity_tui.engine.plan.imports.sources import refuse_files_of_tools as refuse_files_of_tools
+    from capacity_tui.engine.plan.imports.mistaken import refuse_files_of_tools as refuse_files_of_tools
     from capacity_tui.engine.plan.line.completing import Completion as Completion
     from capacity_tui.engine.plan.line.completing import completions as completions
     from capacity_tui.engine.plan.line.flags import line_of_flags as line_of_flags

@@ -36,7 +36,7 @@ NAMES = {
     "plan.files.saved": "delete_plan list_plans plans_folder read_plan_file rename_plan write_plan_file",
     "plan.files.sources": "PlanSource locate_plan may_be_line read_source",
     "plan.imports.imported": "Imported import_plan",
-    "plan.imports.sources": "refuse_files_of_tools",
+    "plan.imports.mistaken": "refuse_files_of_tools",
     "plan.scenarios": "pinned renamed taken unpinned",
     "plan.table_text": "table_text",
     "plan.validation_errors": "field_names",

@@ -21,7 +21,6 @@ from textual.app import App, SystemCommand
 from textual.binding import BindingType
 from textual.driver import Driver
 from textual.screen import ModalScreen, Screen
-from textual.widgets import Input
 
 from capacity_tui.engine.api import CapacityError, config_folder
 from capacity_tui.tui import themes
@@ -101,7 +100,6 @@ class CapacityApp(Commanded, Guarded, KeysInTurn):
         self._source = source
         self._accelerator = accelerator
         self._asks_first = self.settings.start and source is None and accelerator is None
-        self._typed_ahead: list[events.Key] = []
         self._theme_name = "ansi" if no_color else self.settings.theme
         self.mistakes: list[Exception] = []
         self.fatal: Exception | None = None
@@ -144,17 +142,15 @@ class CapacityApp(Commanded, Guarded, KeysInTurn):
 
         return action_commands(self, self.settings.keys)
 
-    def is_about_to_close(self) -> bool:
-        """Whether a dialog is answered, and closes once what it shows is read."""
-        return isinstance(self.screen, ClosesOnce) and self.screen.is_answered
+    @property
+    def keys_wait(self) -> bool:
+        """Whether the line that asks what is wanted is to come, or a dialog closes once what it shows is read."""
+        return self._asks_first or (isinstance(self.screen, ClosesOnce) and self.screen.is_answered)
 
     async def on_event(self, event: events.Event) -> None:
-        """Keep keys that are typed before the first frame for the line that asks what is wanted."""
+        """Remember that somebody types."""
         self.session.was_typed |= isinstance(event, events.Key)
-        if self._asks_first and isinstance(event, events.Key):
-            self._typed_ahead.append(event)
-        else:
-            await super().on_event(event)
+        await super().on_event(event)
 
     def on_ready(self) -> None:
         """Say what was wrong with the settings, now that there is a place to say it."""
@@ -170,18 +166,12 @@ class CapacityApp(Commanded, Guarded, KeysInTurn):
 
         await self.push_screen(StartPrompt(self.session))
         self._asks_first = False
-        for event in self._typed_ahead:
-            self.post_message(events.Key(event.key, event.character))
+        # Behind what gives the focus to that line.
+        self.call_later(self.hand_on)
 
     def on_resize(self) -> None:
         """Paint all of the screen, since the terminal has moved what stood on it."""
         self._painted.forget()
-
-    def on_key(self, event: events.Key) -> None:
-        """Give what was typed ahead of an opening input to that input, not to the keys of the screen."""
-        if isinstance(self.focused, Input) and event.is_printable and event.character:
-            event.prevent_default()
-            self.focused.insert_text_at_cursor(event.character)
 
     # Actions
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,9 +13,9 @@ from capacity_tui.tui.cli import main
 FLAGS = ["--model", "llama-3.1-70b", "--task", "lora", "--gpu", "8xH100-SXM", "--seq", "4096", "--tokens", "50M"]
 
 
-def result(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, object]:
+def result(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
     assert main(["plan", *arguments, "--format", "json"]) == 0
-    found: dict[str, object] = json.loads(capsys.readouterr().out)
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
     return found
 
 
@@ -40,7 +41,7 @@ def test_flags_stand_over_what_a_line_says_and_nothing_is_guessed_of_it(capsys: 
     told = capsys.readouterr()
     plan = json.loads(told.out)["plan"]
     assert (plan["model"]["name"], plan["task"]) == ("llama-3.1-8b", "finetune")
-    assert plan["hardware"] == result(capsys, *FLAGS)["plan"]["hardware"]  # type: ignore[index]
+    assert plan["hardware"] == result(capsys, *FLAGS)["plan"]["hardware"]
     assert (plan["training"]["seq_len"], plan["training"]["tokens"]) == (2048, 50e6)
     assert told.err == ""
 
@@ -91,7 +92,7 @@ def test_a_file_with_spaces_in_its_name_stays_a_file(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("my plan").write_text("model: {name: smollm2-135m}\nhardware: {name: rtx-4090}\n")
-    assert result(capsys, "my plan")["plan"]["model"]["name"] == "smollm2-135m"  # type: ignore[index]
+    assert result(capsys, "my plan")["plan"]["model"]["name"] == "smollm2-135m"
 
 
 def test_the_name_of_a_model_alone_is_told_to_be_one(capsys: pytest.CaptureFixture[str]) -> None:

@@ -131,7 +131,7 @@ def test_why_nothing_is_done_is_told_with_what_the_plan_says() -> None:
     last = filled(SMALL, "balanced", "recovery: {out_of_memory: [precision], max_restarts: 2}\n")
     while step := next_step(last, MEMORY):
         last = step.answer
-    assert "recovery.out_of_memory (precision) saves 5% of the memory" in why_no_step(last, MEMORY)
+    assert "recovery.out_of_memory (precision) saves 5 % of the memory" in why_no_step(last, MEMORY)
     assert why_no_step(last, MEMORY, [{}, {}]) == "not started again: recovery.max_restarts is 2"
     nothing = filled(SMALL, "balanced", "recovery: {out_of_memory: []}")
     assert why_no_step(nothing, MEMORY) == "not started again: recovery.out_of_memory is empty"

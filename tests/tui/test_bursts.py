@@ -89,9 +89,11 @@ async def test_what_is_entered_before_a_list_is_read_is_taken_from_it(
         assert app.focused.id == "plans"
 
 
-async def test_a_list_that_is_still_read_can_be_left(make_app: MakeApp, engine: FakeEngine) -> None:
+async def test_a_list_that_is_still_read_can_be_left(
+    make_app: MakeApp, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     app, read = make_app(), threading.Event()
-    engine.catalogue = lambda name: (read.wait(5), ())[1]  # type: ignore[method-assign]
+    monkeypatch.setattr(engine, "catalogue", lambda name: (read.wait(5), ())[1])
     async with app.run_test(size=SIZE) as pilot:
         await settle(pilot)
         burst(app, "H", "l", "enter", "escape")

@@ -14,10 +14,10 @@ from capacity_tui.engine.choose.whatif.trials import EstimatedPlan, Trial, re_es
 from capacity_tui.engine.estimate.estimate import Answer
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.observe.guard.failures import Failure
-from capacity_tui.engine.observe.guard.step import RESTARTS, Step, Taken, most_restarts, restarts_of
+from capacity_tui.engine.observe.guard.step import Step, Taken, most_restarts, restarts_of
 from capacity_tui.engine.plan.all_fields import all_fields
 from capacity_tui.engine.schema.field_types import AUTO
-from capacity_tui.engine.units import format_bytes
+from capacity_tui.engine.units import format_bytes, format_percent
 
 if TYPE_CHECKING:
     from capacity_tui.engine.machine.machine import Machine
@@ -90,12 +90,12 @@ def why_no_step(answer: Answer, failure: Failure, taken: Taken = ()) -> str:
         return ""
     most, wanted = most_restarts(answer), answer.plan.value(key)
     if restarts_of(taken) >= most:
-        return f"not started again: {RESTARTS} is {most}"
+        return f"not started again: recovery.max_restarts is {most}"
     if not isinstance(wanted, tuple) or not wanted:
         is_tried = wanted not in _LEFT_ALONE
         return f"not started again: {key} is {wanted or 'empty'}{', which cannot be done here' if is_tried else ''}"
-    named = ", ".join(map(str, wanted))
-    return f"not started again: nothing of {key} ({named}) saves {LEAST_SAVED:.0%} of the memory and keeps the batch"
+    named, least = ", ".join(map(str, wanted)), format_percent(LEAST_SAVED)
+    return f"not started again: nothing of {key} ({named}) saves {least} of the memory and keeps the batch"
 
 
 def _less_memory(case: EstimatedPlan, failure: Failure) -> Step | None:

@@ -14,8 +14,6 @@ Checkpoint: TypeAlias = Literal["newest", "before"]
 Taken: TypeAlias = Sequence[Mapping[str, object]]
 """Steps of a run so far, as ``Step.data`` tells them, the newest last."""
 
-RESTARTS = "recovery.max_restarts"
-
 
 @dataclass(frozen=True, slots=True)
 class Step:

@@ -47,6 +47,7 @@ def _sizes(settings: Settings) -> Mapping[str, object]:
     found = {name.removeprefix(SHAPE): said.value for name, said in settings.said.items() if name.startswith(SHAPE)}
     hidden, heads = settings.count(SHAPE + "hidden", 0) or 0, settings.count(SHAPE + "heads", 1) or 1
     found.setdefault("gated", False)
+    # Where nobody says more, a model of one's own reads what it is trained on.
     length = settings.count(_LENGTH, 0)
     if length:
         found.setdefault("max_context", length)

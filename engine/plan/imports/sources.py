@@ -54,22 +54,6 @@ def read_files(names: Sequence[str]) -> list[Reading]:
     return _with_named(readings)
 
 
-def refuse_files_of_tools(document: Document) -> None:
-    """Make sure that a document that is to be a plan is not a configuration of another tool.
-
-    Raises:
-        PlanError: it is one.
-    """
-    data = document.data
-    # Sections of plans and of tools may be called the same; a model that is no section is of no plan.
-    if not isinstance(data, dict) or isinstance(data.get("model"), dict):
-        return
-    owner = _owner(data)
-    if owner is not None:
-        hint = f"commands read it with --import {document.file}"
-        raise PlanError(f"a configuration of {owner.short_name}, not a plan", hint=hint, place=Place(document.file))
-
-
 def known_tools() -> str:
     """Return the tools whose files are read, in words."""
     return ", ".join(dict.fromkeys(each.short_name for each in tools().values() if each.signs))
@@ -141,7 +125,7 @@ def _of_commands(text: str, name: str) -> list[Reading]:
     Raises:
         CapacityError: it cannot be read, or starts no known tool.
     """
-    owned = [(document, owner or _owner(document.data)) for document, owner in documents(text, name)]
+    owned = [(document, owner or tool_of(document.data)) for document, owner in documents(text, name)]
     found = [read_document(document, owner) for document, owner in owned if owner is not None]
     if all(reading.tool.id == LAUNCHER for reading in found):
         raise PlanError("no command of a known tool", hint=f"known: {known_tools()}", place=Place(name))
@@ -181,17 +165,17 @@ def _readings(document: Document) -> list[Reading]:
     Raises:
         PlanError: it is of no known tool.
     """
-    if (owner := _owner(document.data)) is not None:
+    if (owner := tool_of(document.data)) is not None:
         return [read_document(document, owner)]
     data = document.data if isinstance(document.data, dict) else {}
-    sections = [(key, section_owner) for key, value in data.items() if (section_owner := _owner(value)) is not None]
+    sections = [(key, section_owner) for key, value in data.items() if (section_owner := tool_of(value)) is not None]
     if not sections:
         what = "empty" if document.data in (None, {}) else "of no known tool"
         raise PlanError(what, hint=f"known: {known_tools()}", place=Place(document.file))
     return [read_document(document, owner, (key,)) for key, owner in sections]
 
 
-def _owner(data: Plain) -> Tool | None:
+def tool_of(data: Plain) -> Tool | None:
     """Return the tool that knows most options of some data, and has a sign among them; None where none has."""
     if not isinstance(data, dict):
         return None
