@@ -102,4 +102,4 @@ class ArchitectureTable(Table[Architecture]):
 
     @cached_property
     def _endings(self) -> re.Pattern[str]:
-        return re.compile(rf"[-_ ](?:{'|'.join(self._names['endings'])})$", re.IGNORECASE)
+        return re.compile(rf"[-_ :.](?:{'|'.join(self._names['endings'])})$", re.IGNORECASE)

@@ -102,9 +102,9 @@ def _written(plan: Plan) -> frozenset[str]:
 def _decisive() -> frozenset[str]:
     """Return the fields where a default that is written differs from one that is not.
 
-    What is written modes never give up where nothing fits, and weights that are named are not those of a model's file.
+    What is written modes never give up where nothing fits.
     """
-    return touched_fields(load_catalog()) | {"inference.weights"}
+    return touched_fields(load_catalog())
 
 
 def _says(base: Plan, settings: list[str], plan: Plan) -> bool:

@@ -10,11 +10,12 @@ from capacity_tui.engine.choose.modes.modes import fill, with_placeholders
 from capacity_tui.engine.choose.proposal import open_plan
 from capacity_tui.engine.errors import CapacityError, Place, PlanError
 from capacity_tui.engine.estimate.resolve import resolve_plan
+from capacity_tui.engine.estimate.serving.released_weights import released_format
 from capacity_tui.engine.estimate.serving.resolve import vendor_of
 from capacity_tui.engine.plan.edit import edited
 from capacity_tui.engine.plan.line.vocabulary import FIT, INFER, vocabulary
 from capacity_tui.engine.plan.line.words import OneLine
-from capacity_tui.engine.plan.plan import DETECTED, HardwareSection, Plan
+from capacity_tui.engine.plan.plan import AUTO, DETECTED, HardwareSection, Plan
 from capacity_tui.engine.units import format_count
 
 if TYPE_CHECKING:
@@ -114,7 +115,8 @@ def _usual_engine(plan: Plan, machine: Machine | None, catalog: Catalog) -> tupl
         return None
     try:
         resolved = resolve_plan(with_placeholders(plan, catalog), catalog, machine)
-        weights = catalog.quantizations.find(resolved.plan.inference.weights)
+        name = plan.inference.weights or released_format(plan.model, catalog)[0]
+        weights = catalog.quantizations.find(resolved.plan.inference.weights_format if name == AUTO else name)
     except CapacityError:
         return None
     if resolved.shape is None or resolved.shape.kind != "decoder":

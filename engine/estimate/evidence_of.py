@@ -87,7 +87,7 @@ def _words(resolved: ResolvedPlan, catalog: Catalog) -> dict[str, str]:
     plan = resolved.plan
     family = resolved.family.id if resolved.shape is None else _family(resolved.shape)
     if plan.task == "infer" and resolved.shape is not None:
-        weights = catalog.quantizations.find(plan.inference.weights)
+        weights = catalog.quantizations.find(plan.inference.weights_format)
         engine = engine_row(plan.inference.engine, resolved.cluster.device, catalog)
         return {"software": engine.id, "precision": weights.id, "family": family}
     training = plan.training

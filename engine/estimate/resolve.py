@@ -14,6 +14,7 @@ from capacity_tui.engine.cluster.cluster import Cluster
 from capacity_tui.engine.cluster.resolve_cluster import resolve_cluster
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.estimate.classical.work import settle_classical
+from capacity_tui.engine.estimate.serving.released_weights import served_weights
 from capacity_tui.engine.estimate.transformer.resolve import framework_row, resolve_parallelism
 from capacity_tui.engine.models.families import Family, family_of
 from capacity_tui.engine.models.networks.specs import network_spec_type
@@ -96,7 +97,9 @@ def resolve_plan(
         shape = like.shape if like and like.shape else _shape(plan, family, catalog)
         plan = _with_image_tokens(plan, shape)
     _refuse_open(plan)
-    cluster = _with_notes(cluster, plan, family, catalog)
+    weights, why = served_weights(plan, cluster.device, catalog) if task == "infer" else (plan.inference.weights, "")
+    cluster = _with_notes(cluster, plan, family, why, catalog)
+    plan = plan.model_copy(update={"inference": plan.inference.model_copy(update={"weights": weights})})
     zero = framework_row(plan, catalog).zero if task != "infer" else 0
     parallel = resolve_parallelism(plan.parallelism, int(cluster.devices), zero)
     training = plan.training
@@ -136,7 +139,7 @@ def steps_of(training: TrainingSection, batch: Number, seq_len: Number) -> Numbe
     return None
 
 
-def _with_notes(cluster: Cluster, plan: Plan, family: Family, catalog: Catalog) -> Cluster:
+def _with_notes(cluster: Cluster, plan: Plan, family: Family, weights: str, catalog: Catalog) -> Cluster:
     """Return the cluster, saying how names of the plan were understood that no row has."""
     name = plan.model.name
     notes = []
@@ -144,6 +147,8 @@ def _with_notes(cluster: Cluster, plan: Plan, family: Family, catalog: Catalog) 
         notes.append(f"{printable(name)} has the shape of {family.id}")
     if plan.task != "infer" and plan.training.framework is not None:
         notes += _counted_as(plan.training.framework, catalog)
+    if weights:
+        notes.append(weights)
     return replace(cluster, assumed=(*cluster.assumed, *(note for note in notes if note not in cluster.assumed)))
 
 

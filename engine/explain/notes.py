@@ -48,7 +48,9 @@ def remarks(figure: Figure, resolved: ResolvedPlan, estimate: Estimate, catalog:
 
 def _stored(resolved: ResolvedPlan, catalog: Catalog) -> Iterator[str]:
     """Say how many bits the format of the layers' weights takes, block constants included."""
-    name = resolved.plan.inference.weights if resolved.plan.task == "infer" else base_format(resolved.plan.training)
+    name = (
+        resolved.plan.inference.weights_format if resolved.plan.task == "infer" else base_format(resolved.plan.training)
+    )
     row = catalog.quantizations.find(name) if name and resolved.shape is not None else None
     if row is not None and row.block and row.body_bits:
         yield f"{row.name}: {row.block}, {row.body_bits:g} bits a weight in the layers"

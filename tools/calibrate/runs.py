@@ -99,7 +99,7 @@ def _run(measurement: Measurement, catalog: Catalog) -> Run:
     if plan.task == "infer" and resolved.shape is not None:
         engine = engine_row(plan.inference.engine, cluster.device, catalog)
         rows["engines"] = engine.id
-        rows["weight_kernels"] = kernel_id(engine, catalog.quantizations.find(plan.inference.weights))
+        rows["weight_kernels"] = kernel_id(engine, catalog.quantizations.find(plan.inference.weights_format))
     else:
         software = framework_row(plan, catalog)
         rows["frameworks"] = software.id

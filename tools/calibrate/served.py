@@ -82,7 +82,7 @@ def _key(run: Run) -> tuple[object, ...]:
 
 
 def _format(run: Run, catalog: Catalog) -> Quantization:
-    return catalog.quantizations.find(run.resolved.plan.inference.weights)
+    return catalog.quantizations.find(run.resolved.plan.inference.weights_format)
 
 
 def _single(run: Run, catalog: Catalog) -> ServingRun:

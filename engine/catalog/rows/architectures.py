@@ -55,6 +55,10 @@ class Architecture(Row):
         None, description="exact, or how far counted and published differ"
     )
     published_source: Annotated[str | None, CHECKS] = None
+    weights: str | None = Field(None, description="format of the published weights, where that is not 16 bits")
+    weight_bytes: PositiveInt | None = Field(
+        None, description="of the published weights, where the format's bits alone do not give them"
+    )
     kv_elems_per_token: Annotated[PositiveInt | None, CHECKS] = Field(
         None, description="cached numbers a token, all layers"
     )

@@ -198,7 +198,7 @@ def _sequence(case: EstimatedPlan) -> Iterator[Remedy]:
 def _serving(case: EstimatedPlan) -> Iterator[Remedy]:
     inference, device = case.plan.inference, case.resolved.cluster.device
     formats = case.catalog.quantizations
-    bits = formats.find(inference.weights).bits_per_weight or 16.0
+    bits = formats.find(inference.weights_format).bits_per_weight or 16.0
     engines = case.catalog.engine_rows(inference.engine)
     for name in dict.fromkeys(name for row in engines for name in row.lighter_weights):
         row = formats.find(name)

@@ -177,7 +177,7 @@ def _precision(case: EstimatedPlan) -> Iterator[Note]:
     device, plan = case.resolved.cluster.device, case.plan
     wanted = str(plan.training.precision)
     if plan.task == "infer":
-        wanted = case.catalog.quantizations.find(plan.inference.weights).compute
+        wanted = case.catalog.quantizations.find(plan.inference.weights_format).compute
     runs = device.native(wanted)
     if runs != wanted:
         peak = format_flops(device.peak(wanted), per_second=True)
@@ -189,7 +189,7 @@ def _unread(case: EstimatedPlan) -> Iterator[Note]:
     """Say which kernels the device or the engine lacks."""
     device, plan, catalog = case.resolved.cluster.device, case.plan, case.catalog
     if plan.task == "infer":
-        weights = catalog.quantizations.find(plan.inference.weights)
+        weights = catalog.quantizations.find(plan.inference.weights_format)
         why = why_not_read(weights, plan.inference.engine, device, catalog)
         if why:
             yield Note("no_kernels", f"{weights.name} does not run as planned", why)

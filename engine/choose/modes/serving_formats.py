@@ -20,7 +20,7 @@ WEIGHTS, CACHE = "inference.weights", "inference.kv_cache"
 def formats(resolved: ResolvedPlan, wanted: Sequence[str], catalog: Catalog) -> list[ResolvedPlan]:
     """Return the plan in each format of weights and cache that may be chosen, what rounds least first."""
     engines = catalog.engine_rows(resolved.plan.inference.engine)
-    weights: tuple[str, ...] = (resolved.plan.inference.weights,)
+    weights: tuple[str, ...] = (resolved.plan.inference.weights_format,)
     caches: tuple[str, ...] = (resolved.plan.inference.kv_cache,)
     if WEIGHTS in wanted:
         weights = next((row.tried_weights for row in engines if row.tried_weights), FORMATS)

@@ -15,9 +15,10 @@ from capacity_tui.engine.cluster.cluster import SIXTEEN_BIT, Cluster
 from capacity_tui.engine.cluster.pricing import HOUR
 from capacity_tui.engine.cluster.resolve_cluster import resolve_cluster
 from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.estimate.serving.released_weights import released_format
 from capacity_tui.engine.plan.edit import edited
-from capacity_tui.engine.plan.plan import AUTO, Plan
-from capacity_tui.engine.units import PERCENT
+from capacity_tui.engine.plan.plan import AUTO, ModelSection, Plan
+from capacity_tui.engine.units import BITS_PER_BYTE, PERCENT
 
 if TYPE_CHECKING:
     from capacity_tui.engine.machine.machine import Machine
@@ -76,7 +77,7 @@ class Bounds:
             found[TIME] = seconds
             if rate is not None:
                 found[USD] = seconds / HOUR * rate
-        stored, room = self._stored_bytes(), cluster.device.memory_bytes
+        stored, room = self._stored_bytes(change), cluster.device.memory_bytes
         if PARAMETERS in found and room is not None:
             found[MEMORY] = PERCENT * found[PARAMETERS] * stored / (_largest(cluster.devices) * _largest(room))
         most = None if row is None else self._most_requests(row, cluster)
@@ -120,10 +121,11 @@ class Bounds:
         """Return the parameters that are looked up, not multiplied: a table of embeddings of its own."""
         return 0.0 if row.tied_embeddings else float(row.vocab or 0) * row.hidden
 
-    def _stored_bytes(self) -> float:
+    def _stored_bytes(self, change: Mapping[str, object]) -> float:
         """Return the bytes of a weight on the devices at the least; 0 where that is open."""
         if self.plan.task == "infer":
-            weights = self.plan.inference.weights
+            model = ModelSection(name=str(change[NAME])) if NAME in change else self.plan.model
+            weights = self.plan.inference.weights or released_format(model, self.catalog)[0]
             known = weights != AUTO and self.plan.inference.gpu_layers is None
             return self._quantized_bytes(weights) if known else 0.0
         if self.plan.parallelism.offload == "parameters":
@@ -133,7 +135,9 @@ class Bounds:
         return _STORED if packed is None else self._quantized_bytes(packed)
 
     def _quantized_bytes(self, name: str) -> float:
-        return (self.catalog.quantizations.find(name).bits_per_weight or 0.0) / 8
+        row = self.catalog.quantizations.find(name)
+        widths = (row.bits_per_weight, row.body_bits, row.embedding_bits)
+        return min((bits for bits in widths if bits), default=0.0) / BITS_PER_BYTE
 
     def _served_tokens(self) -> float:
         """Return the tokens a second of the load, prompts among them; 0 without a rate of requests."""

@@ -149,7 +149,7 @@ def network_run(plan: Plan, network: LayerList, cluster: Cluster, catalog: Catal
     row = framework_row(plan, catalog)
     numerics, precision = training_numerics(training, row, catalog), str(training.precision)
     if not trains:
-        stored = catalog.quantizations.find(plan.inference.weights)
+        stored = catalog.quantizations.find(plan.inference.weights_format)
         precision = stored.compute
         wide = catalog.precisions.find(catalog.precisions.find(precision).wide)
         weight_bytes = (stored.bits_per_weight or FP16_BITS) / BITS_PER_BYTE

@@ -17,11 +17,11 @@ from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.estimate.serving.run import Host, Reading, Runtime, ServingRun
 from capacity_tui.engine.estimate.serving.traffic import Guessing, Traffic
 from capacity_tui.engine.estimate.timing.attention import attention_rates, fastest_kernel
-from capacity_tui.engine.models.readers.huggingface import ModelFile, read_model_file
+from capacity_tui.engine.models.readers.huggingface import read_model_file
 from capacity_tui.engine.models.transformer.parameters import ParameterCounts, count_parameters
 from capacity_tui.engine.models.transformer.shape import TransformerShape
 from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.plan.plan import ModelSection, Plan
 from capacity_tui.engine.plan.sections.inference import InferenceSection
 from capacity_tui.engine.units import BITS_PER_BYTE, FP16_BITS, FP32_BYTES, GIGA, MICRO, PERCENT
 
@@ -73,14 +73,13 @@ def serving_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catalog: 
         PlanError: a combination that does not make sense.
     """
     inference, parallel, device = plan.inference, plan.parallelism, cluster.device
-    stored = None if plan.model.config is None else read_model_file(plan.model.config)
-    quantization = catalog.quantizations.find(_weights(plan, stored))
+    quantization = catalog.quantizations.find(inference.weights_format)
     engine = engine_row(inference.engine, device, catalog)
     kernel = catalog.weight_kernels[kernel_id(engine, quantization)]
     in_layers, in_head = readings(engine, quantization, catalog)
     counts = count_parameters(shape)
     body, embedding, head = _widths(quantization)
-    exact = _exact(stored, quantization, counts, shape, (body, embedding, head))
+    exact = _exact(plan.model, quantization, counts, shape, (body, embedding, head), catalog)
     half = "fp16" if device.native("fp16") in device.peaks else "bf16"
     compute = quantization.compute if quantization.own_type and quantization.compute != "fp16" else half
     # Weights of four bytes come with activations of four bytes; everything narrower attends in 16 bits.
@@ -117,7 +116,7 @@ def serving_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catalog: 
         attention=attention_rates(fastest_kernel(device, catalog), device, catalog),
         vector_peak=device.peaks.get("fp32", min(device.peaks.values())),
         calibration=f"{engine.name}: {engine.source} ({engine.confidence}); {device.efficiency.source}",
-        assumed=(*cluster.assumed, *shape.assumed, *_assumed(plan, quantization, shape, device, catalog)),
+        assumed=(*cluster.assumed, *shape.assumed, *_assumed(plan, shape, device, catalog)),
         traffic=traffic_of(inference),
         guessing=Guessing(float(inference.num_speculative_tokens), inference.acceptance_rate, inference.draft_cost),
     )
@@ -220,23 +219,13 @@ def _linear(device: Device, compute: str, kernel: WeightKernel, catalog: Catalog
     return half, reach * boosted(room, known.boost) / boosted(known.power_room, known.boost)
 
 
-def _assumed(
-    plan: Plan, quantization: Quantization, shape: TransformerShape, device: Device, catalog: Catalog
-) -> Iterator[str]:
+def _assumed(plan: Plan, shape: TransformerShape, device: Device, catalog: Catalog) -> Iterator[str]:
     """Say which choices were made for the plan."""
     if catalog.engines.find_id(plan.inference.engine) is None:
         yield f"engine {plan.inference.engine}: not known, counted as the average of serving software"
-    if quantization.id != catalog.quantizations.find(plan.inference.weights).id:
-        yield f"weights as stored in the file: {quantization.name}"
     layers = plan.inference.gpu_layers
     if layers is not None and device.kind != "cpu" and np.any(layers < shape.layers):
         yield f"processor beside the accelerator: {catalog.processors[HOST_PROCESSOR].name}"
-
-
-def _weights(plan: Plan, stored: ModelFile | None) -> str:
-    """Return the format of the weights: the plan's, or the file's where the plan names none."""
-    named = "weights" in plan.inference.model_fields_set
-    return plan.inference.weights if named or stored is None or stored.weights is None else stored.weights
 
 
 def _widths(quantization: Quantization) -> tuple[float, float, float]:
@@ -259,16 +248,23 @@ def stored_bytes(counts: ParameterCounts, shape: TransformerShape, widths: tuple
 
 
 def _exact(
-    stored: ModelFile | None,
+    model: ModelSection,
     quantization: Quantization,
     counts: ParameterCounts,
     shape: TransformerShape,
     widths: tuple[float, float, float],
+    catalog: Catalog,
 ) -> Number:
-    """Return the file's bytes over those the format's bits give; 1 where the file is in another format."""
-    if stored is None or not stored.weight_bytes or (stored.weights or quantization.id) != quantization.id:
-        return 1.0
-    return stored.weight_bytes / stored_bytes(counts, shape, widths)
+    """Return the published bytes over those the format's bits give; 1 where none are known of this format."""
+    name: str | None
+    if model.config is not None:
+        stored = read_model_file(model.config)
+        name, published = stored.weights or quantization.id, stored.weight_bytes
+    else:
+        row_id = None if model.spec else catalog.architectures.find_id(model.name or "")
+        row = None if row_id is None else catalog.architectures[row_id]
+        name, published = (None, None) if row is None else (row.weights, row.weight_bytes)
+    return published / stored_bytes(counts, shape, widths) if published and name == quantization.id else 1.0
 
 
 def _host(gpu_layers: int | None, shape: TransformerShape, device: Device, catalog: Catalog) -> Host:

@@ -69,7 +69,7 @@ class Remedies:
     def _served(self) -> Iterator[tuple[str, Mapping[str, object]]]:
         rows = self._catalog.engine_rows(self._job.plan.inference.engine)
         tried = next((row.tried_weights for row in rows if row.tried_weights), FORMATS)
-        own = self._job.plan.inference.weights
+        own = self._job.plan.inference.weights_format
         for name in tried:
             if name != own:
                 yield f"weights in {name}", {WEIGHTS: name}

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from capacity_tui.engine.catalog.reading import Plain
+from capacity_tui.engine.catalog.weights_in_names import format_in_name, gguf_type
 
 _ATTENTION = frozenset({"q_proj", "k_proj", "v_proj", "o_proj"})
 _FEED_FORWARD = frozenset({"gate_proj", "up_proj", "down_proj"})
@@ -23,13 +24,7 @@ _EVERY = {"all", "all-linear", "all_linear"}
 _EMBEDDINGS = {"embed_tokens", "lm_head"}
 _ALL_LAYERS = 99
 """What people write for all layers, whatever the model has."""
-_FORMAT = re.compile(
-    r"(?:^|[-._:/])(IQ\d_[A-Z]+|Q\d_K_[SML]|Q\d_K|Q\d_[01]|TQ\d_0|BF16|F16|F32)(?=$|[-._:/])", re.IGNORECASE
-)
 _TAIL = re.compile(r"[-_.]gguf$", re.IGNORECASE)
-_QUANTIZED: Mapping[str, str] = {"awq": "awq-4", "gptq-int8": "gptq-8", "gptq": "gptq-4", "w8a8": "w8a8", "fp8": "fp8",
-                                 "nvfp4": "nvfp4", "bnb-4bit": "nf4"}  # fmt: skip
-"""What names of checkpoints say of their weights."""
 _PATTERN = re.compile(r"\(?\[0\]\*(\d+)\+\[1\]\*\d+\)?")
 _NINE = ("parallelism.pp", "parallelism.tp", "replicas", "training.micro_batch", "shape.heads", "training.seq_len",
          "shape.hidden", "accumulation", "per_node")  # fmt: skip
@@ -208,10 +203,10 @@ def served(value: Plain) -> object:
     name = text(value)
     if not isinstance(name, str):
         return None
-    found = _FORMAT.search(name)
+    found = gguf_type(name)
     said: dict[str, object] = {"model": name}
     if found is None:
-        quantized = next((bits for word, bits in _QUANTIZED.items() if word in name.casefold()), None)
+        quantized = format_in_name(name)
         return said | ({"weights_named": quantized} if quantized else {})
     short = _TAIL.sub("", name[: found.start()].rstrip("-._:"))
     return {"model": short or name, "weights_named": found[1].casefold(), "model_file": name}
@@ -219,7 +214,7 @@ def served(value: Plain) -> object:
 
 def gguf(value: Plain) -> object:
     """Return the format that the name of a GGUF file says."""
-    found = _FORMAT.search(str(value))
+    found = gguf_type(str(value))
     return None if found is None else {"weights_named": found[1].casefold()}
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from capacity_tui.engine.catalog import Architecture, Catalog
 from capacity_tui.engine.catalog.models_by_count import count_in
 from capacity_tui.engine.catalog.names import key_of
+from capacity_tui.engine.catalog.weights_in_names import format_in_name
 from capacity_tui.engine.models.families import FAMILIES
 from capacity_tui.engine.models.known_models import find_known_model
 from capacity_tui.engine.plan.line.vocabulary import vocabulary
@@ -31,8 +32,11 @@ def named_model(word: str, catalog: Catalog) -> Meaning | None:
         return Meaning("largest model that fits", {MODEL: AUTO})
     found = None if count_in(name) else catalog.architectures.find_id(name)
     if found is not None and found not in catalog.networks:
-        is_variant = catalog.architectures.is_variant(name)
-        return _model(found, f"{_shown(name)} has the shape of {found}" if is_variant else "")
+        if not catalog.architectures.is_variant(name):
+            return _model(found)
+        why = f"{_shown(name)} has the shape of {found}"
+        # A name that says how the weights are stored stays: the plan reads that from it.
+        return Meaning(f"model {_shown(name)}", {MODEL: name}, why) if format_in_name(name) else _model(found, why)
     known = find_known_model(name, catalog) if key_of(name) in _other_names(catalog) else None
     if known is not None:
         return _model(known.id)

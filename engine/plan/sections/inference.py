@@ -18,6 +18,9 @@ from capacity_tui.engine.schema.field_types import (
     Section,
 )
 
+UNQUANTIZED = "bf16"
+"""Format of the weights of models that are published without another one."""
+
 
 class RequestFields(Section):
     """Requests, and the software that answers them."""
@@ -70,7 +73,7 @@ class RequestFields(Section):
         ),
     ] = 1
     weights: Annotated[
-        str,
+        str | None,
         Knob(
             "Weights",
             "choice",
@@ -79,8 +82,9 @@ class RequestFields(Section):
             families=NEURAL,
             automatic=True,
             role="setting",
+            resolved_from_others=True,
         ),
-    ] = "bf16"
+    ] = None
     kv_cache: Annotated[
         str,
         Knob(
@@ -171,3 +175,8 @@ class RequestFields(Section):
 
 class InferenceSection(LoadFields, RequestFields):
     """Serving: one batch of requests that start together, or a load of requests that come one by one."""
+
+    @property
+    def weights_format(self) -> str:
+        """Format of the weights of a settled plan; 16 bits where it serves none."""
+        return self.weights or UNQUANTIZED

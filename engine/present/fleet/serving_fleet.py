@@ -106,7 +106,7 @@ def _fleet(fleet: Sized, question: ServingQuestion) -> dict[str, object]:
         "replicas_per_instance": candidate.per_instance,
         "tensor_parallel": plan.parallelism.tp,
         "pipeline_parallel": plan.parallelism.pp,
-        "weights": plan.inference.weights,
+        "weights": plan.inference.weights_format,
         "usd_per_hour": fleet.usd_per_hour,
         "price_source": candidate.price_source,
         "ttft": _latency(fleet, lambda seen: seen.first, lambda seen: seen.first_mean, question.ttft),

@@ -98,17 +98,17 @@ def _vllm(job: Job) -> Arguments:
         guessed = {"model": "DRAFT", "num_speculative_tokens": inference.num_speculative_tokens}
         yield "--speculative-config", json.dumps(guessed)
     yield "--gpu-memory-utilization", str(inference.gpu_memory_utilization)
-    yield "--dtype", _TYPES.get(inference.weights, "auto")
-    if inference.weights in _VLLM_QUANTIZED:
-        yield "--quantization", _VLLM_QUANTIZED[inference.weights]
+    yield "--dtype", _TYPES.get(inference.weights_format, "auto")
+    if inference.weights_format in _VLLM_QUANTIZED:
+        yield "--quantization", _VLLM_QUANTIZED[inference.weights_format]
     yield "--kv-cache-dtype", "fp8" if inference.kv_cache == "fp8" else "auto"
 
 
 def _vllm_remarks(job: Job) -> Iterator[str]:
     inference = job.plan.inference
     yield from _serving_remarks(job)
-    if inference.weights not in _TYPES | _VLLM_QUANTIZED:
-        yield f"weights in {inference.weights}: the checkpoint must be in this format, vLLM reads it from there"
+    if inference.weights_format not in _TYPES | _VLLM_QUANTIZED:
+        yield f"weights in {inference.weights_format}: the checkpoint must be in this format, vLLM reads it from there"
     if inference.kv_cache not in {"fp8", _sixteen_bits(job)}:
         yield f"KV cache in {inference.kv_cache}: the type of the weights is written"
     spread = job.tensor_parallel * job.data_parallel
@@ -142,17 +142,17 @@ def _sglang(job: Job) -> Arguments:
         yield "--speculative-eagle-topk", "1"
         yield "--speculative-num-draft-tokens", str(inference.num_speculative_tokens + 1)
     yield "--mem-fraction-static", str(inference.gpu_memory_utilization)
-    yield "--dtype", _TYPES.get(inference.weights, "auto")
-    if inference.weights in _SGLANG_QUANTIZED:
-        yield "--quantization", _SGLANG_QUANTIZED[inference.weights]
+    yield "--dtype", _TYPES.get(inference.weights_format, "auto")
+    if inference.weights_format in _SGLANG_QUANTIZED:
+        yield "--quantization", _SGLANG_QUANTIZED[inference.weights_format]
     yield "--kv-cache-dtype", _SGLANG_CACHE.get(inference.kv_cache, "auto")
 
 
 def _sglang_remarks(job: Job) -> Iterator[str]:
     inference = job.plan.inference
     yield from _serving_remarks(job)
-    if inference.weights not in _TYPES | _SGLANG_QUANTIZED:
-        yield f"weights in {inference.weights}: the checkpoint must be in this format, SGLang reads it from there"
+    if inference.weights_format not in _TYPES | _SGLANG_QUANTIZED:
+        yield f"weights in {inference.weights_format}: the checkpoint must be in this format; SGLang reads it there"
     if inference.kv_cache not in {*_SGLANG_CACHE, _sixteen_bits(job)}:
         yield f"KV cache in {inference.kv_cache}: the type of the weights is written"
     yield "the share of memory is of weights and cache alone: activations and captured kernels come beside it"
@@ -181,8 +181,8 @@ def _tensorrt_remarks(job: Job) -> Iterator[str]:
         yield f"{job.data_parallel} replicas: start this command once for each"
     if job.parallel.ep > job.tensor_parallel:
         yield f"{job.parallel.ep}-way expert parallel: TensorRT-LLM spreads the experts inside tensor parallel"
-    if inference.weights not in _TYPES:
-        yield f"weights in {inference.weights}: the checkpoint must be in this format"
+    if inference.weights_format not in _TYPES:
+        yield f"weights in {inference.weights_format}: the checkpoint must be in this format"
     if inference.kv_cache not in {*_TENSORRT_CACHE, _sixteen_bits(job)}:
         yield f"KV cache in {inference.kv_cache}: the type of the weights is written"
     yield "the share of memory is of what weights leave free, not of all memory"
@@ -213,7 +213,7 @@ def _llamacpp(job: Job) -> Arguments:
 
 def _llamacpp_remarks(job: Job) -> Iterator[str]:
     inference = job.plan.inference
-    yield f"the model: a GGUF file of {job.model} in {inference.weights}"
+    yield f"the model: a GGUF file of {job.model} in {inference.weights_format}"
     yield from _serving_remarks(job, by_name=False)
     if job.data_parallel > 1:
         yield f"{job.data_parallel} replicas: start this command once for each"
@@ -244,4 +244,4 @@ def _serving_remarks(job: Job, by_name: bool = True) -> Iterator[str]:
 
 
 def _sixteen_bits(job: Job) -> str:
-    return job.plan.inference.weights if job.plan.inference.weights in _TYPES else "bf16"
+    return job.plan.inference.weights_format if job.plan.inference.weights_format in _TYPES else "bf16"

@@ -68,7 +68,7 @@ def _settings(plan: Plan) -> dict[str, str]:
     training, parallel, serving = plan.training, plan.parallelism, plan.inference
     model = {"model": plan.model.name or plan.model.config or ""}
     if plan.task == "infer":
-        return {**model, "weights": serving.weights, "batch": str(serving.batch)}
+        return {**model, "weights": serving.weights_format, "batch": str(serving.batch)}
     if plan.task == "fit":
         return model
     return {
