@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+
 import pytest
+import yaml
 
 from capacity_tui.engine.api import PlanError, answer, plan_from_text
-from capacity_tui.engine.observe.guard.placeholders import environment_of, filled, filled_file, filled_words, values_of
+from capacity_tui.engine.observe.guard.placeholders import environment_of, filled, filled_words, values_of
+from capacity_tui.engine.observe.guard.rewritten_files import RewrittenFiles, filled_file
 
 PLAN = """
 task: train
@@ -66,3 +71,76 @@ def test_the_environment_has_every_value_by_a_plain_name(values):
     assert found["CAPACITY_TUI_TRAINING_MICRO_BATCH"] == "2"
     assert found["CAPACITY_TUI_RUN_ACCUMULATION"] == "32"
     assert "CAPACITY_TUI_TRAINING_STEPS" not in found
+
+
+def rewritten(folder, files, *words):
+    copies = RewrittenFiles(files, folder, folder / "attempt-1")
+    return [word.replace(str(folder / "attempt-1" / "files"), "COPY") for word in copies.words(words)]
+
+
+def test_files_of_one_name_and_names_that_the_guard_uses_are_copies_of_their_own(values, tmp_path):
+    for name in ("ds/config.json", "model/config.json", "stdout", "pid"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(f"{name} {{training.micro_batch}}")
+    files = RewrittenFiles(["ds/config.json", "model/config.json", "stdout", "pid"], tmp_path, tmp_path / "attempt-1")
+    texts = files.texts(values)
+    named = files.words(["cat", "ds/config.json", "model/config.json", "stdout", "pid"])[1:]
+    assert [texts[type(tmp_path)(path)] for path in named] == [
+        "ds/config.json 2", "model/config.json 2", "stdout 2", "pid 2"
+    ]  # fmt: skip
+    assert not set(texts) & {tmp_path / "attempt-1" / name for name in ("stdout", "pid")}
+
+
+@pytest.mark.parametrize(
+    ("word", "filled_word"),
+    [
+        ("ds/config.json", "COPY/1/config.json"),
+        ("./ds/../ds/config.json", "COPY/1/config.json"),
+        ("{folder}/ds/config.json", "COPY/1/config.json"),
+        ("--config=./ds/config.json", "--config=COPY/1/config.json"),
+        ("cat ds/config.json; cat 'ds/config.json'", "cat COPY/1/config.json; cat 'COPY/1/config.json'"),
+        ("open('./ds/config.json')", "open('COPY/1/config.json')"),
+    ],
+)
+def test_a_file_is_known_however_its_path_is_written(tmp_path, word, filled_word):
+    assert rewritten(tmp_path, ["ds/config.json"], word.format(folder=tmp_path)) == [filled_word]
+
+
+def test_a_file_that_no_word_names_is_refused(tmp_path):
+    with pytest.raises(PlanError, match="no word of the command names this file"):
+        rewritten(tmp_path, ["ds/config.json"], "cat", "config.json", "ds/config.json.bak")
+
+
+HOSTILE = 'm";touch pwned;echo "it\'s $HOME.json'
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "read"),
+    [
+        ("a.json", '{"model": "{model.config}"}', lambda text: json.loads(text)["model"]),
+        ("a.yaml", 'model: "{model.config}"', lambda text: yaml.safe_load(text)["model"]),
+        ("a.yaml", "it's: 1\nmodel: '{model.config}'", lambda text: yaml.safe_load(text)["model"]),
+        ("a.sh", "# it's a comment\nprintf %s {model.config}", "sh"),
+        ("a.sh", 'printf %s "{model.config}"', "sh"),
+        ("a.sh", "printf %s '{model.config}'", "sh"),
+    ],
+)
+def test_values_in_files_are_quoted_by_the_kind_of_file(tmp_path, name, text, read):
+    source = tmp_path / name
+    source.write_text(text)
+    found = filled_file(source, {"model.config": HOSTILE})
+    if read == "sh":
+        done = subprocess.run(["sh", "-c", found], cwd=tmp_path, capture_output=True, text=True, check=True)
+        assert done.stdout == HOSTILE
+        assert not (tmp_path / "pwned").exists()
+    else:
+        assert read(found) == HOSTILE
+
+
+def test_a_value_that_needs_quotes_is_refused_where_there_are_none(tmp_path):
+    source = tmp_path / "a.yaml"
+    source.write_text("model: {model.config}\nwhere: {model.name}\nlist: {a.b}\n")
+    with pytest.raises(PlanError, match="needs quotes"):
+        filled_file(source, {"model.config": HOSTILE, "model.name": "x", "a.b": "[a, b]"})
+    found = filled_file(source, {"model.config": "my model", "model.name": "x/y-z", "a.b": "[a, b]"})
+    assert found == "model: my model\nwhere: x/y-z\nlist: [a, b]\n"

@@ -85,6 +85,25 @@ def test_out_of_memory_halves_the_micro_batch_and_goes_on_from_the_newest_checkp
     assert "step" in [event["event"] for event in entry.details["events"]]
 
 
+def test_a_changed_value_that_nothing_takes_is_announced(guarded, estimated):
+    code = f"import sys; sys.argv[1] == '1' and sys.exit({FULL!r})"
+    assert guarded.run(estimated, code, "{run.attempt}") == 0
+    (event,) = guarded.events("values_not_taken")
+    assert event["keys"] == ["training.micro_batch"]
+    assert event["variables"] == ["CAPACITY_TUI_TRAINING_MICRO_BATCH"]
+
+
+def test_a_disk_that_has_no_room_for_another_start_keeps_the_exit_code(guarded, estimated, tmp_path):
+    code = (
+        "import os, sys\n"
+        "folder = os.path.join(sys.argv[1], 'attempt-2')\n"
+        f"open(folder, 'w').close(); sys.exit({FULL!r})\n"
+    )
+    assert guarded.run(estimated, code, "{run.folder}", "{training.micro_batch}") == 1
+    assert "attempt-2" in guarded.events("no_step")[-1]["reason"]
+    assert guarded.events("end")[0]["exit_code"] == 1
+
+
 def test_restarts_are_bounded_and_the_last_exit_code_stays(guarded, estimated):
     assert guarded.run(estimated, f"import sys; print({FULL!r}, file=sys.stderr); sys.exit(9)") == 9
     assert len(guarded.events("started")) == 3

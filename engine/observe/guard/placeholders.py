@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
 
 from capacity_tui.engine.catalog.names import nearest
 from capacity_tui.engine.errors import Place, PlanError
-from capacity_tui.engine.files import reading_error
 from capacity_tui.engine.plan.all_fields import OWN_PARAMETERS, all_fields
 from capacity_tui.engine.plan.batches import accumulation_of
 from capacity_tui.engine.plan.plan import Plan
@@ -54,7 +52,7 @@ def filled_words(words: Sequence[str], values: Mapping[str, str]) -> tuple[str, 
     """
     found: list[str] = []
     for word in words:
-        if CHECKPOINT in _keys(word) and CHECKPOINT not in values:
+        if CHECKPOINT in keys_in(word) and CHECKPOINT not in values:
             if word == f"{{{CHECKPOINT}}}" and found and found[-1].startswith("-") and "=" not in found[-1]:
                 found.pop()
             continue
@@ -62,13 +60,19 @@ def filled_words(words: Sequence[str], values: Mapping[str, str]) -> tuple[str, 
     return tuple(found)
 
 
-def filled(text: str, values: Mapping[str, str], file: str | None = None) -> str:
+def filled(
+    text: str,
+    values: Mapping[str, str],
+    file: str | None = None,
+    quoted: Callable[[str, str, Place], str] = lambda _, value, __: value,
+) -> str:
     """Return a text with values in the place of its placeholders; doubled braces stand for themselves.
 
     Args:
         text: words of a command, or what a file holds.
         values: by key.
         file: where it stands, for messages.
+        quoted: makes of the text before a placeholder, its value and its place what stands there instead.
 
     Raises:
         PlanError: a placeholder names no field of plans, or one that the plan leaves open.
@@ -78,29 +82,18 @@ def filled(text: str, values: Mapping[str, str], file: str | None = None) -> str
         key = match["key"]
         if key is None:
             return f"{{{match['literal']}}}"
-        if key in values:
-            return values[key]
         line = None if file is None else text.count("\n", 0, match.start()) + 1
-        raise _unknown(key, Place(file, line, key))
+        place = Place(file, line, key)
+        if key in values:
+            return quoted(text[: match.start()], values[key], place)
+        raise _unknown(key, place)
 
     return _NAMED.sub(value, text)
 
 
-def filled_file(source: Path, values: Mapping[str, str]) -> str:
-    """Return what a file holds, with values in the place of its placeholders; the file stays as it is.
-
-    Args:
-        source: the file.
-        values: by key; a checkpoint that is not there yet is an empty text.
-
-    Raises:
-        CapacityError: the file cannot be read, or a placeholder cannot be filled.
-    """
-    try:
-        text = source.read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
-        raise reading_error(error, source) from None
-    return filled(text, {CHECKPOINT: "", **values}, str(source))
+def keys_in(text: str) -> list[str]:
+    """Return the keys of the placeholders in a text."""
+    return [match["key"] for match in _NAMED.finditer(text) if match["key"]]
 
 
 def environment_of(values: Mapping[str, str]) -> dict[str, str]:
@@ -111,10 +104,6 @@ def environment_of(values: Mapping[str, str]) -> dict[str, str]:
 def variable_of(key: str) -> str:
     """Return the name of the variable that holds a value."""
     return PREFIX + re.sub(r"[^A-Za-z0-9]", "_", key).upper()
-
-
-def _keys(text: str) -> list[str]:
-    return [match["key"] for match in _NAMED.finditer(text) if match["key"]]
 
 
 def _unknown(key: str, place: Place) -> PlanError:

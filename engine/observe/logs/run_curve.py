@@ -134,11 +134,14 @@ class RunCurve:
         if self.first_step is None:
             self.first_step = step
         if not self.points or step > self.points[-1].step:
-            self.points.append(Point(step, {}, logged_at, arrived_at))
-            if len(self.points) > 2 * MOST_POINTS:
-                del self.points[:-MOST_POINTS]
+            self._append(Point(step, {}, logged_at, arrived_at))
         self.points[-1].figures.update({**self._pending, **figures})
         self._pending = {}
+
+    def _append(self, point: Point) -> None:
+        self.points.append(point)
+        if len(self.points) > 2 * MOST_POINTS:
+            del self.points[:-MOST_POINTS]
 
     def _without_step(self, figures: dict[str, float], logged_at: float, arrived_at: float) -> None:
         """Give figures without a step to the step before them, or count their losses where none is ever told."""
@@ -146,7 +149,7 @@ class RunCurve:
         if told is not None and self.points:
             self.points[-1].figures.update(figures)
         elif "loss" in figures:
-            self.points.append(Point(self.points[-1].step + 1 if self.points else 1.0, figures, logged_at, arrived_at))
+            self._append(Point(self.points[-1].step + 1 if self.points else 1.0, figures, logged_at, arrived_at))
         else:
             self._pending.update(figures)
 
@@ -157,7 +160,7 @@ class RunCurve:
         loss = figures.get("loss")
         again = known is not None and loss is not None and known.figures.get("loss", loss) != loss
         if loss is not None and self.points[-1].step - step > 1 and (known is None or again):
-            self.resumed.append(step)
+            self.resumed = [*self.resumed[1 - MOST_POINTS :], step]
             self.points[place:] = [Point(step, figures)]
         elif known is not None:
             known.figures.update(figures)

@@ -110,8 +110,38 @@ def _resume(event: _Event) -> str:
     return f"goes on: {event['reason']}"
 
 
+def _disk_full(event: _Event) -> str:
+    return (
+        f"the disk is full: what is kept of the run in {event['path']} is cut short; output and exit code are passed on"
+    )
+
+
+def _lines_unread(event: _Event) -> str:
+    return f"{event['lines']} lines so far came faster than they can be read as a log: they are only passed on"
+
+
+def _ending(event: _Event) -> str:
+    named = _processes(event)
+    return f"waiting for {named} to end; what has not ended within {event['kill_seconds']:g} s is killed"
+
+
+def _signal_unanswered(event: _Event) -> str:
+    return f"the signal was passed on, but {_processes(event)} goes on; kill -9 ends what answers no other signal"
+
+
+def _values_not_taken(event: _Event) -> str:
+    keys, variables = (", ".join(map(str, cast("list[object]", event[name]))) for name in ("keys", "variables"))
+    return f"nothing in the command takes {keys}: unless it reads {variables}, it runs as before"
+
+
+def _processes(event: _Event) -> str:
+    return "process " + ", ".join(map(str, cast("list[object]", event["processes"])))
+
+
 _SAID = {
     "failure": _failure, "step": _reason, "no_step": _reason, "battery": _reason, "micro_batch": _micro_batch,
     "save_interval": _save_interval, "pause": _pause, "resume": _resume,
+    "disk_full": _disk_full, "lines_unread": _lines_unread, "ending": _ending,
+    "signal_unanswered": _signal_unanswered, "values_not_taken": _values_not_taken,
     "started": _started, "attached": _attached, "checkpoint": _checkpoint, "end": _end,
 }  # fmt: skip

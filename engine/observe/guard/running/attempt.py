@@ -1,46 +1,36 @@
 """One start of a guarded command: a process group of its own that outlives whoever guards it.
 
-A shell stays between: it writes down its number first and the exit code last, so that one who comes later knows both.
-Output goes to files, not to pipes that would break.
+A keeper stays between: it passes output on to the guard that started it, records the newest of it for one who comes
+later, and writes down its number first and the exit code last.
 """
 
 from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 import psutil
 
 from capacity_tui.engine.errors import Place, StorageError
-from capacity_tui.engine.files import make_folder, storage_error
+from capacity_tui.engine.files import make_folder
 from capacity_tui.engine.observe.command import BY_SIGNAL, CommandError
+from capacity_tui.engine.observe.guard.running import keeper
 from capacity_tui.engine.observe.runs.process_identity import ProcessIdentity, identity_of
 
 RUN_VARIABLE, ATTEMPT_VARIABLE = "CAPACITY_TUI_RUN_ID", "CAPACITY_TUI_RUN_ATTEMPT"
 """Variables by which the processes of an attempt are known, whoever their parents are."""
-OUTPUTS = ("stdout", "stderr")
-_PID, _EXIT_CODE = "pid", "exit_code"
-_KEEPER = """
-folder=$1; work=$2; shift 2
-echo $$ > "$folder/pid" && cd "$work" || exit 126
-trap : HUP INT QUIT TERM USR1 USR2
-exec 3>&2 2>/dev/null
-(exec "$@" 2>&3 3>&-)
-code=$?
-echo $code > "$folder/exit_code"
-exit $code
-"""
+_KEEPER = (sys.executable, "-I", "-S", keeper.__file__)
 _AT_DEFAULT = tuple(getattr(signal, name) for name in ("SIGPIPE", "SIGXFSZ", "SIGINT", "SIGQUIT", "SIGTERM"))
 _TO_ALL = (signal.SIGINT, signal.SIGQUIT)
 """Signals that a terminal sends to a whole group."""
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 _FIRST_WORD_SECONDS = 10.0
 _POLL_SECONDS = 0.05
-_FILE_MODE = 0o600
 
 
 class Attempt:
@@ -50,40 +40,50 @@ class Attempt:
         folder: of the attempt.
         run: id of the run.
         number: of the attempt, from 1.
+
+    Attributes:
+        pipes: file descriptors with its standard output and error, where this process started it; else empty.
+        asked_to_end: when it was first sent a signal that ends most commands, by the monotonic clock; None if never.
     """
 
     def __init__(self, folder: Path, run: str, number: int) -> None:
         self.folder = folder
         self.run = run
         self.number = number
+        self.pipes: tuple[int, ...] = ()
+        self.asked_to_end: float | None = None
         self._keeper: ProcessIdentity | None = None
+        self._child: int | None = None
+        self._own_exit_code: int | None = None
 
     @property
     def pid(self) -> int | None:
         """Number of its first process; None where that never started."""
         with suppress(OSError, ValueError):
-            text = (self.folder / _PID).read_text()
+            text = (self.folder / keeper.PID).read_text()
             return int(text) if text.endswith("\n") else None
         return None
 
     @property
     def exit_code(self) -> int | None:
-        """How it ended, 128 and the number of a signal; None as long as it goes on, or where nothing told."""
+        """How it ended, 128 and the number of a signal; None as long as it goes on, or where nobody knows.
+
+        Whoever started it knows by itself, whatever the disk did; others read what was written down.
+        """
+        if self._own_exit_code is not None:
+            return self._own_exit_code
         with suppress(OSError, ValueError):
-            text = (self.folder / _EXIT_CODE).read_text()
+            text = (self.folder / keeper.EXIT_CODE).read_text()
             return int(text) if text.endswith("\n") else None
         return None
 
     @property
     def goes_on(self) -> bool:
         """Whether its first process lives."""
+        self._reap()
         if self._keeper is None:
             self._find_keeper()
-        if self._keeper is None:
-            return False
-        with suppress(ChildProcessError):  # one that another guard started is not waited for by this one
-            os.waitpid(self._keeper.pid, os.WNOHANG)
-        return bool(self._keeper.lives)
+        return self._keeper is not None and bool(self._keeper.lives)
 
     def start(self, words: Sequence[str], environment: Mapping[str, str], work: Path, stdin: int) -> None:
         """Start the command; returns once its number stands in the folder.
@@ -99,22 +99,22 @@ class Attempt:
         """
         make_folder(self.folder)
         marked = {**environment, RUN_VARIABLE: self.run, ATTEMPT_VARIABLE: str(self.number)}
-        keeper = ("/bin/sh", "-c", _KEEPER, "sh", str(self.folder), str(work), *words)
-        try:
-            ends = [os.open(self.folder / name, os.O_WRONLY | os.O_CREAT | os.O_APPEND, _FILE_MODE) for name in OUTPUTS]
-        except OSError as error:
-            raise storage_error(error, self.folder, "cannot be written") from None
-        actions = [(os.POSIX_SPAWN_DUP2, end, number) for number, end in enumerate((stdin, *ends))]
+        pipes = [os.pipe() for _ in keeper.OUTPUTS]
+        actions = [(os.POSIX_SPAWN_DUP2, end, at) for at, end in enumerate((stdin, *(end for _, end in pipes)))]
+        command = (*_KEEPER, str(self.folder), str(work), *words)
         try:
             pid = os.posix_spawn(
-                keeper[0], keeper, marked, file_actions=actions, setsid=True, setsigmask=(), setsigdef=_AT_DEFAULT
+                command[0], command, marked, file_actions=actions, setsid=True, setsigmask=(), setsigdef=_AT_DEFAULT
             )
         except OSError as error:
+            for end, _ in pipes:
+                os.close(end)
             raise CommandError(f"{words[0]} cannot be started", str(error.strerror or error).lower()) from None
         finally:
-            for end in ends:
+            for _, end in pipes:
                 os.close(end)
-        self._keeper = identity_of(pid)
+        self.pipes = tuple(end for end, _ in pipes)
+        self._child, self._keeper = pid, identity_of(pid)
         until = time.monotonic() + _FIRST_WORD_SECONDS
         while self.pid is None and self.goes_on and time.monotonic() < until:
             time.sleep(_POLL_SECONDS)
@@ -153,6 +153,8 @@ class Attempt:
         pid = self.pid
         if pid is None or not self.goes_on:
             return
+        if number in _ENDING:
+            self.asked_to_end = self.asked_to_end or time.monotonic()
         with suppress(ProcessLookupError, PermissionError, psutil.Error):
             children = () if number in _TO_ALL else psutil.Process(pid).children()
             if children:
@@ -168,20 +170,32 @@ class Attempt:
             with suppress(psutil.Error):
                 process.send_signal(number)
 
-    def end(self, patience: float) -> None:
-        """End every process: those that do not by themselves within some seconds are killed."""
+    def end(self, patience: float, meanwhile: Callable[[tuple[psutil.Process, ...]], object] = len) -> None:
+        """End every process: those that do not by themselves within some seconds are killed.
+
+        Args:
+            patience: so many seconds.
+            meanwhile: called again and again with those that are left; reads the output, which would hold them up.
+        """
         self.send_to_all(signal.SIGTERM)
         self.send_to_all(signal.SIGCONT)
         until = time.monotonic() + patience
-        while self.processes() and time.monotonic() < until:
-            self.wait(_POLL_SECONDS)
-            time.sleep(_POLL_SECONDS)
-        while found := self.processes():
-            for process in found:
+        while left := self.processes():
+            meanwhile(left)
+            for process in left if time.monotonic() >= until else ():
                 with suppress(psutil.Error):
                     process.kill()
             self.wait(_POLL_SECONDS)
             time.sleep(_POLL_SECONDS)
+
+    def _reap(self) -> None:
+        """Take the exit code of a first process that this one started, and that has ended."""
+        if self._child is None:
+            return
+        ended, status = os.waitpid(self._child, os.WNOHANG)
+        if ended:
+            code = os.waitstatus_to_exitcode(status)
+            self._child, self._own_exit_code = None, code if code >= 0 else BY_SIGNAL - code
 
     def _find_keeper(self) -> None:
         """Find the first process of one that another guard started; a number may be another process's by now."""

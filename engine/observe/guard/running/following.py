@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
+
+import psutil
 
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate.estimate import Answer
 from capacity_tui.engine.files import write_atomically
 from capacity_tui.engine.observe.guard.checkpoints import Checkpoint, CheckpointFolder
 from capacity_tui.engine.observe.guard.failures import Failure, failure_of, failure_of_alarm
-from capacity_tui.engine.observe.guard.running.attempt import OUTPUTS, Attempt
+from capacity_tui.engine.observe.guard.running.attempt import Attempt
 from capacity_tui.engine.observe.guard.running.halts import Halts, step_seconds_of
 from capacity_tui.engine.observe.guard.running.kernel_watch import KernelWatch
 from capacity_tui.engine.observe.guard.running.order import Order
@@ -34,6 +37,11 @@ _SAME_INTERVAL = 0.2
 """Share by which the time between checkpoints may change without being told again."""
 PATIENCE_SECONDS = 20.0
 """How long processes have to end by themselves before they are killed."""
+_PATIENT_SECONDS = 2.0
+"""How long what is to end may go on before that is announced."""
+_LEAST_FREE_BYTES = 1 << 16
+"""A disk with less free space is full."""
+_NAMED_PROCESSES = 3
 
 
 class AttemptEnd(NamedTuple):
@@ -62,18 +70,11 @@ class Following:
         order: what is run.
         answer: its plan, estimated.
         told: whom it tells.
-        is_new: whether it was just started, so that nothing of it was passed on before.
         checkpoints: where it leaves checkpoints.
     """
 
     def __init__(
-        self,
-        attempt: Attempt,
-        order: Order,
-        answer: Answer,
-        told: Told,
-        is_new: bool,
-        checkpoints: CheckpointFolder | None,
+        self, attempt: Attempt, order: Order, answer: Answer, told: Told, checkpoints: CheckpointFolder | None
     ) -> None:
         self._attempt = attempt
         self._order = order
@@ -81,10 +82,10 @@ class Following:
         self._checkpoints = checkpoints
         self._answer = answer
         self._interval = 0.0
+        self._announced: set[str] = set()
         self._halts = Halts(attempt, order.plan, told.event)
         reader = LineReader()
-        files = tuple(attempt.folder / name for name in OUTPUTS)
-        self._output = CommandOutput(files, told.output, reader, is_new)
+        self._output = CommandOutput(attempt, told.output, reader)
         log = open_log(order.log, reader) if order.log else None
         folders = [order.work, *([] if order.checkpoints is None else [_there(order.checkpoints)])]
         self._monitor = RunMonitor(log, attempt.pid, answer, tuple(dict.fromkeys(folders)), clock=self._clock)
@@ -96,14 +97,16 @@ class Following:
         interval = float(self._order.plan.watch.interval)
         due, failure = time.monotonic(), None
         try:
-            while failure is None and not self._attempt.wait(PASS_SECONDS):
+            while failure is None and not self._attempt.wait(0.0 if self._output.is_behind else PASS_SECONDS):
                 self._pass_output()
                 if time.monotonic() >= due:
                     failure = self._look()
                     due = time.monotonic() + interval
             self._halts.over()
-            self._attempt.end(PATIENCE_SECONDS)
+            began = time.monotonic()
+            self._attempt.end(PATIENCE_SECONDS, lambda left: self._wait_for(left, time.monotonic() - began))
             self._pass_output(last=True)
+            self._tell_limits()
             self._hear_trainer()
             state = self._monitor.look(last=True)
             self._told.state(state, True)
@@ -112,6 +115,7 @@ class Following:
             entry = self._monitor.entry(state, self._order.words, code)
             kernel = self._kernel.told()
         finally:
+            self._output.close()
             self._monitor.close()
             self._kernel.close()
             self._trainer.close()
@@ -126,12 +130,34 @@ class Following:
         """Look at the run; return the trouble for which it is to end now, mostly none."""
         state = self._monitor.look()
         self._told.state(state, False)
+        self._tell_limits()
         self._tell_checkpoints()
         self._hear_trainer()
         self._halts.look(self._monitor, state)
         if state.observation is not None:
             self._kernel.see(process.pid for process in state.observation.run.processes)
         return next((found for alarm in state.alarms if (found := self._trouble(alarm)) is not None), None)
+
+    def _wait_for(self, left: Sequence[psutil.Process], seconds: float) -> None:
+        """Read the output of what is to end, and announce it where that takes long."""
+        self._pass_output()
+        if seconds >= _PATIENT_SECONDS:
+            self._announce("ending", processes=_named(left), kill_seconds=PATIENCE_SECONDS)
+
+    def _tell_limits(self) -> None:
+        """Announce once what keeps the run from being recorded, read or ended."""
+        asked = self._attempt.asked_to_end
+        if asked is not None and time.monotonic() - asked >= _PATIENT_SECONDS and self._attempt.goes_on:
+            self._announce("signal_unanswered", processes=_named(self._attempt.processes()))
+        if self._output.unread_lines:
+            self._announce("lines_unread", lines=self._output.unread_lines)
+        if _is_full(self._attempt.folder):
+            self._announce("disk_full", path=str(self._attempt.folder))
+
+    def _announce(self, event: str, **data: object) -> None:
+        if event not in self._announced:
+            self._announced.add(event)
+            self._told.event({"event": event, **data})
 
     def _trouble(self, alarm: Alarm) -> Failure | None:
         """Return the trouble that an alarm tells of, where the plan wants the run to end for it."""
@@ -182,6 +208,23 @@ def _checkpoint_event(found: Checkpoint) -> Event:
         "bytes": found.bytes,
         "seconds": round(found.seconds, 3),
     }
+
+
+def _named(processes: Sequence[psutil.Process]) -> list[str]:
+    """Return some processes by number and name."""
+    found = []
+    for process in processes[:_NAMED_PROCESSES]:
+        with suppress(psutil.Error):
+            found.append(f"{process.pid} {process.name()}")
+    return found
+
+
+def _is_full(folder: Path) -> bool:
+    try:
+        found = os.statvfs(folder)
+    except OSError:
+        return False
+    return found.f_bavail * found.f_frsize < _LEAST_FREE_BYTES
 
 
 def _there(folder: Path) -> Path:

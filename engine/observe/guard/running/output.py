@@ -1,71 +1,178 @@
-"""What a guarded command writes to its files, passed on as it comes and read as a log."""
+"""What a guarded command writes, passed on as it comes and read as a log.
+
+However fast that is, a call takes a bounded time and a bounded memory: all of it is passed on, and of lines that come
+faster than they can be read the oldest are not.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from pathlib import Path
-from typing import TypeAlias
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import Protocol, TypeAlias
 
+from capacity_tui.engine.observe.guard.running.attempt import Attempt
+from capacity_tui.engine.observe.guard.running.keeper import OLDER, OUTPUTS
 from capacity_tui.engine.observe.logs.entry import LogEntry
-from capacity_tui.engine.observe.logs.following import LineSplitter
-from capacity_tui.engine.observe.logs.line_reader import LineReader
+from capacity_tui.engine.observe.logs.following import FollowedFile, LineSplitter
+from capacity_tui.engine.observe.logs.line_reader import LONGEST_LINE, LineReader
 
 PassOn: TypeAlias = Callable[[int, bytes], None]
 """Takes what came on stdout (1) or stderr (2)."""
-_PIECE = 1 << 20
+PASSING_SECONDS, READING_SECONDS = 0.1, 0.1
+"""What a call takes at most to pass output on, and to read lines of it."""
+MOST_LINES, MOST_CHARACTERS = 20_000, 1 << 23
+"""Lines, and characters of lines, that wait to be read at most."""
+_PIECE = 1 << 18
 _LONGEST_TAIL = 1 << 16
 
 
+class _Source(Protocol):
+    """A stream of the command."""
+
+    def read(self) -> tuple[bytes, bytes]:
+        """Return what has come, and what of that nobody has passed on yet."""
+
+    def close(self) -> None:
+        """Let it go."""
+
+
 class CommandOutput:
-    """The files of an attempt's output, from their start.
+    """The output of an attempt, from its start as far as it is still there.
 
     Args:
-        files: of stdout and stderr.
+        attempt: which; its output is passed on where this process started it, else only what is still to come is.
         pass_on: takes every piece that was not passed on before.
         reader: reads its lines as a log.
-        is_new: whether nothing was passed on before; else only what is still to come is.
+
+    Attributes:
+        tail: the newest of both streams.
+        is_behind: whether the last call left something for the next.
     """
 
-    def __init__(self, files: tuple[Path, ...], pass_on: PassOn, reader: LineReader, is_new: bool) -> None:
-        self._files = files
+    def __init__(self, attempt: Attempt, pass_on: PassOn, reader: LineReader) -> None:
+        if attempt.pipes:
+            self._sources: list[_Source] = [_Pipe(end) for end in attempt.pipes]
+        else:
+            self._sources = [_Record(attempt, name) for name in OUTPUTS]
         self._pass_on = pass_on
         self._reader = reader
-        self._splitters = [LineSplitter() for _ in files]
-        self._read = [0 for _ in files]
-        self._passed = [0 if is_new else _size(file) for file in files]
+        self._splitters = [LineSplitter() for _ in self._sources]
+        self._lines = _WaitingLines()
         self.tail = b""
+        self.is_behind = False
+
+    @property
+    def unread_lines(self) -> int:
+        """How many lines came too fast to be read; they were passed on."""
+        return self._lines.dropped
 
     def poll(self, last: bool = False) -> list[LogEntry]:
-        """Pass on what came since the last call, and return what its lines tell; ``last``: also the one without end."""
-        lines: list[str] = []
-        for place, file in enumerate(self._files):
-            while data := _piece(file, self._read[place]):
-                seen = self._passed[place] - self._read[place]
-                self._read[place] += len(data)
-                self.tail = (self.tail + data)[-_LONGEST_TAIL:]
-                lines += self._splitters[place].split(data)
-                if seen < len(data):
-                    self._pass_on(place + 1, data[max(0, seen) :])
-                    self._passed[place] = self._read[place]
-            if last:
-                lines += self._splitters[place].rest()
-        return [entry for line in lines if (entry := self._reader.read(line)) is not None]
+        """Pass on what came since the last call, and return what its lines tell; ``last``: to the very end."""
+        self._pass_on_all(last)
+        if last:
+            for splitter in self._splitters:
+                self._lines.add(splitter.rest())
+        found, until = [], time.monotonic() + READING_SECONDS
+        while (last or time.monotonic() < until) and (line := self._lines.next()) is not None:
+            entry = self._reader.read(line)
+            if entry is not None:
+                found.append(entry)
+        return found
+
+    def close(self) -> None:
+        """Let the streams go."""
+        for source in self._sources:
+            source.close()
+
+    def _pass_on_all(self, last: bool) -> None:
+        until = time.monotonic() + PASSING_SECONDS
+        self.is_behind = True
+        while self.is_behind and (last or time.monotonic() < until):
+            self.is_behind = False
+            for place, source in enumerate(self._sources):
+                data, fresh = source.read()
+                if fresh:
+                    self._pass_on(place + 1, fresh)
+                if data:
+                    self.is_behind = True
+                    self.tail = (self.tail + data)[-_LONGEST_TAIL:]
+                    self._lines.add(self._splitters[place].split(data))
 
 
-def _piece(file: Path, start: int) -> bytes:
-    try:
-        with file.open("rb") as opened:
-            if os.fstat(opened.fileno()).st_size <= start:
-                return b""
-            opened.seek(start)
-            return opened.read(_PIECE)
-    except OSError:
-        return b""
+class _Pipe:
+    """A stream that comes from the keeper of an attempt."""
+
+    def __init__(self, end: int) -> None:
+        self._end: int | None = end
+        os.set_blocking(end, False)
+
+    def read(self) -> tuple[bytes, bytes]:
+        """Return what has come, all of it fresh."""
+        data = b""
+        with suppress(BlockingIOError):
+            data = b"" if self._end is None else os.read(self._end, _PIECE)
+        return data, data
+
+    def close(self) -> None:
+        """Close this end: the keeper goes on without."""
+        if self._end is not None:
+            os.close(self._end)
+            self._end = None
 
 
-def _size(file: Path) -> int:
-    try:
-        return file.stat().st_size
-    except OSError:
-        return 0
+class _Record:
+    """A stream as the keeper of an attempt records it, which another guard started."""
+
+    def __init__(self, attempt: Attempt, name: str) -> None:
+        path = attempt.folder / name
+        parts = [path.with_name(name + OLDER), path]
+        self._known = sum(part.stat().st_size for part in parts if part.exists())
+        self._parts = [FollowedFile(part) for part in parts]
+
+    def read(self) -> tuple[bytes, bytes]:
+        """Return what has come; fresh is what was written since this guard began."""
+        data = self._parts[0].read()
+        if not data and len(self._parts) > 1:  # what the older part holds later was read as the newest
+            self._parts.pop(0).close()
+            data = self._parts[0].read()
+        known = min(self._known, len(data))
+        self._known -= known
+        return data, data[known:]
+
+    def close(self) -> None:
+        """Let the files go."""
+        for part in self._parts:
+            part.close()
+
+
+class _WaitingLines:
+    """Lines that are still to be read; where there are too many, the oldest give way.
+
+    Attributes:
+        dropped: how many gave way.
+    """
+
+    def __init__(self) -> None:
+        self._lines: deque[str] = deque()
+        self._characters = 0
+        self.dropped = 0
+
+    def add(self, lines: Iterable[str]) -> None:
+        """Add lines."""
+        for line in lines:
+            self._lines.append(line[:LONGEST_LINE])
+            self._characters += min(len(line), LONGEST_LINE)
+        while len(self._lines) > MOST_LINES or self._characters > MOST_CHARACTERS:
+            self._characters -= len(self._lines.popleft())
+            self.dropped += 1
+
+    def next(self) -> str | None:
+        """Return the oldest, None where none waits."""
+        if not self._lines:
+            return None
+        line = self._lines.popleft()
+        self._characters -= len(line)
+        return line

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, cast
 
@@ -15,10 +16,11 @@ from capacity_tui.engine.observe.guard.placeholders import (
     FOLDER,
     RUN,
     environment_of,
-    filled_file,
     filled_words,
+    keys_in,
     values_of,
 )
+from capacity_tui.engine.observe.guard.rewritten_files import RewrittenFiles
 from capacity_tui.engine.observe.guard.running.order import Order
 
 
@@ -46,15 +48,14 @@ def start_of(order: Order, folder: Path, run: str, checkpoint: Checkpoint | None
         checkpoint: to start from; None to start from nothing.
 
     Raises:
-        CapacityError: a file cannot be read, or a placeholder cannot be filled.
+        CapacityError: a file cannot be read or is named by no word, or a placeholder cannot be filled.
     """
     of_run = {RUN: run, ATTEMPT: str(order.attempt), FOLDER: str(folder.parent)}
     if checkpoint is not None:
         of_run[CHECKPOINT] = str(checkpoint.path)
     values = values_of(order.plan, of_run)
-    places = {file: folder / Path(file).name for file in order.files}
-    copies = {copy: filled_file(order.work / file, values) for file, copy in places.items()}
-    words = filled_words([_with_copies(word, places) for word in order.words], values)
+    files = RewrittenFiles(order.files, order.work, folder)
+    copies, words = files.texts(values), filled_words(files.words(order.words), values)
     variables: dict[str, str] = {}
     for step in order.steps:
         variables |= cast("Mapping[str, str]", step.get("environment", {}))
@@ -66,6 +67,19 @@ def newest_checkpoint(order: Order) -> Checkpoint | None:
     found = () if order.checkpoints is None else CheckpointFolder(order.checkpoints).complete()
     is_before = bool(order.steps) and order.steps[-1].get("checkpoint") == "before"
     return next(iter(found[1:] if is_before else found), None)
+
+
+def keys_not_taken(order: Order, change: Mapping[str, object]) -> list[str]:
+    """Return the changed fields of a plan where no word and no file of an order takes the value of any of them.
+
+    A command may read its environment instead, of which nothing is known.
+    """
+    texts = [*order.words]
+    for file in order.files:
+        with suppress(OSError, ValueError):
+            texts.append((order.work / file).read_text(encoding="utf-8"))
+    taken = {key for text in texts for key in keys_in(text)}
+    return [] if taken & change.keys() else list(change)
 
 
 def write_copies(start: Start) -> None:
@@ -82,11 +96,3 @@ def write_copies(start: Start) -> None:
 def whole_environment(start: Start) -> dict[str, str]:
     """Return the environment of a command; Python writes its lines when they are said, not when a buffer is full."""
     return {"PYTHONUNBUFFERED": "1", **os.environ, **start.variables}
-
-
-def _with_copies(word: str, places: Mapping[str, Path]) -> str:
-    """Return a word with copies in the place of files, alone or behind ``--option=``."""
-    option, equals, value = word.partition("=")
-    if word in places:
-        return str(places[word])
-    return f"{option}={places[value]}" if equals and value in places else word

@@ -10,18 +10,21 @@ from contextlib import contextmanager
 from dataclasses import replace
 from types import FrameType
 
+from capacity_tui.engine.errors import StorageError
 from capacity_tui.engine.estimate.estimate import Answer
 from capacity_tui.engine.machine.machine import Machine
 from capacity_tui.engine.observe.guard.battery import battery_plan
 from capacity_tui.engine.observe.guard.checkpoints import CheckpointFolder
 from capacity_tui.engine.observe.guard.failures import Failure
 from capacity_tui.engine.observe.guard.ladder import next_step, why_no_step
+from capacity_tui.engine.observe.guard.placeholders import variable_of
 from capacity_tui.engine.observe.guard.running.attempt import Attempt
 from capacity_tui.engine.observe.guard.running.following import AttemptEnd, Following
 from capacity_tui.engine.observe.guard.running.halts import supply_now
 from capacity_tui.engine.observe.guard.running.order import Order
 from capacity_tui.engine.observe.guard.running.pausing import Pause
 from capacity_tui.engine.observe.guard.running.starting import (
+    keys_not_taken,
     newest_checkpoint,
     start_of,
     whole_environment,
@@ -79,10 +82,14 @@ class Supervisor:
             CapacityError: it cannot be started.
         """
         with self._signals():
-            while True:
-                ended = self._one_attempt()
-                if not self._goes_on_behind(ended):
-                    return self._finish(ended)
+            ended = self._one_attempt()
+            while self._goes_on_behind(ended):
+                try:
+                    ended = self._one_attempt()
+                except StorageError as error:  # what has run is worth more than what cannot be started again
+                    self._tell({"event": "no_step", "reason": f"not started again: {error.one_line()}"})
+                    break
+            return self._finish(ended)
 
     def _one_attempt(self) -> AttemptEnd:
         number = self._order.attempt
@@ -94,7 +101,7 @@ class Supervisor:
             self._tell({"event": "attached", "attempt": number, "pid": attempt.pid, "goes_on": attempt.goes_on})
         if attempt.pid is not None:
             self.writer.go_on_as(attempt.pid)
-        return Following(attempt, self._order, self._answer, self._told, is_new, self._checkpoints).to_the_end()
+        return Following(attempt, self._order, self._answer, self._told, self._checkpoints).to_the_end()
 
     def _start(self, attempt: Attempt) -> None:
         """Start an attempt from the newest complete checkpoint, with the values of the plan as it is now."""
@@ -134,6 +141,9 @@ class Supervisor:
             self._tell_why_it_ends(ended.failure)
             return False
         self._tell({"event": "step", **step.data()})
+        unread = keys_not_taken(self._order, step.change)
+        if unread and not step.environment:
+            self._tell({"event": "values_not_taken", "keys": unread, "variables": [variable_of(key) for key in unread]})
         self._order, self._answer = self._order.next(step.plan, step.data()), step.answer
         return True
 
