@@ -140,7 +140,7 @@ def _open_quote(before: str, suffix: str) -> str:
             quote = "" if character == "\n" else quote
         elif quote:
             quote = "" if character == quote else quote
-        elif last.isspace() and character in "#\"'" or character in "\"'" and (suffix in _SHELL or last in "[{,:"):
+        elif (last.isspace() and character in "#\"'") or (character in "\"'" and (suffix in _SHELL or last in "[{,:")):
             quote = character
         last = character
     return "" if quote == "#" else quote

@@ -88,7 +88,7 @@ class Stream:
                 left -= passed
 
 
-def main(folder: str, work: str, words: Sequence[str]) -> int:
+def main(folder: str, work: str, words: list[str]) -> int:
     """Run a command, and return its exit code as shells do.
 
     Args:
@@ -145,7 +145,7 @@ def _followed(child: int, streams: list[Stream], woken: int) -> int:
     return code if code >= 0 else _BY_SIGNAL - code
 
 
-def _become(words: Sequence[str], ends: Sequence[int]) -> None:
+def _become(words: list[str], ends: Sequence[int]) -> None:
     """Become the command, in the child."""
     try:
         signal.set_wakeup_fd(-1)
