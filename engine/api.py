@@ -270,6 +270,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.units import format_temperature as format_temperature
     from capacity_tui.engine.units import parse_count as parse_count
     from capacity_tui.engine.units import parse_quantity as parse_quantity
+    from capacity_tui.engine.verdict import Holds as Holds
     from capacity_tui.engine.verdict import Verdict as Verdict
 
     AcceleratorRow = _catalog.Accelerator

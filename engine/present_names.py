@@ -158,5 +158,4 @@ answer_notes = _present_summary.notes
 basis_text = _present_summary.basis
 chosen_settings = _present_summary.chosen
 figure_blocks = _present_summary.blocks
-verdict_text = _present_summary.verdict
 corpus_progress = _present_corpus.progress_line

@@ -12,7 +12,7 @@ NAMES = {
         "format_bandwidth format_bytes format_count format_flops format_money format_number format_percent "
         "format_power format_quantity format_seconds format_temperature parse_count parse_quantity"
     ),
-    "verdict": "Verdict",
+    "verdict": "Holds Verdict",
     # Catalogues
     "catalog": (
         "Accelerator:AcceleratorRow Architecture:ArchitectureRow Catalog Row:CatalogRow Instance:InstanceRow "
@@ -288,7 +288,7 @@ NAMES = {
     "present.side_by_side_pages": "ComparisonTable comparison_tables write_comparison",
     "present.summary": (
         "Block:FigureBlock notes:answer_notes basis:basis_text chosen:chosen_settings blocks:figure_blocks "
-        "headline note_text verdict:verdict_text"
+        "headline note_text"
     ),
     # Measuring, and comparing with what was measured
     "accuracy.fits": "LeftOut fitted_constants unseen_scores",

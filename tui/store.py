@@ -124,9 +124,9 @@ class Store:
     def way_out(self) -> Advice | None:
         """The best way out where the plan does not fit, as soon as it is known."""
         column = self.column
-        if column is None or column.is_pinned or not self.is_advised or column.verdict is not Verdict.OVER:
+        if column is None or column.is_pinned or not self.is_advised or column.verdict is not Verdict.DOES_NOT_FIT:
             return None
-        return next((advice for advice in self.advice if advice.verdict is not Verdict.OVER), None)
+        return next((advice for advice in self.advice if advice.verdict is not Verdict.DOES_NOT_FIT), None)
 
     @property
     def path(self) -> Path | None:

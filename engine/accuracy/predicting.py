@@ -14,7 +14,8 @@ from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate.estimate import Answer, estimate_plan
 from capacity_tui.engine.estimate.figures import METRICS
-from capacity_tui.engine.estimate.result import Estimate, MemoryEstimate
+from capacity_tui.engine.estimate.memory_estimate import MemoryEstimate
+from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.estimate.serving.room import CLAIMED
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.uncertainty.evidence import FigureName
@@ -55,7 +56,7 @@ def predictor(catalog: Catalog, machine: Machine | None = None) -> Predict:
         answer = answered(measurement, catalog, machine)
         verdict = answer.estimate.verdict
         if measurement.quantity == _FITS:
-            return Prediction(float(verdict is not Verdict.OVER), verdict=verdict)
+            return Prediction(float(verdict is not Verdict.DOES_NOT_FIT), verdict=verdict)
         found = measured_figure(answer.estimate, measurement)
         return Prediction(float(found.value), float(found.low), float(found.high), verdict)
 

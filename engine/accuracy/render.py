@@ -54,7 +54,7 @@ range lies above, and is tight where the range straddles the limit. Of runs that
 runs that ran out of memory, at most 5 % should be said to fit.
 """
 VERDICT_HEADINGS = ("published runs that", "runs", "said to fit", "tight", "said not to fit")
-_VERDICTS = (Verdict.FITS, Verdict.TIGHT, Verdict.OVER)
+_VERDICTS = (Verdict.FITS, Verdict.TIGHT, Verdict.DOES_NOT_FIT)
 COMMAND = "uv run python -m tools.calibrate ranges --write"
 # Below this share of a prior's variance removed, runs do not identify a constant.
 IDENTIFIED = 0.1

@@ -34,7 +34,7 @@ class VerdictReport:
     @property
     def refused(self) -> tuple[Judgement, ...]:
         """Runs that ran and are said not to fit."""
-        return _with(self.ran, Verdict.OVER)
+        return _with(self.ran, Verdict.DOES_NOT_FIT)
 
     @property
     def accepted(self) -> tuple[Judgement, ...]:

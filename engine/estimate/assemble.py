@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from functools import cached_property
 
+import numpy as np
+
 from capacity_tui.engine.cluster.cluster import Cluster
 from capacity_tui.engine.estimate.bottleneck import (
     Balance,
@@ -13,6 +15,7 @@ from capacity_tui.engine.estimate.bottleneck import (
     model_flops_utilization,
 )
 from capacity_tui.engine.estimate.derived import job_seconds
+from capacity_tui.engine.estimate.memory_estimate import MemoryEstimate, StageBytes
 from capacity_tui.engine.estimate.money import cost, energy
 from capacity_tui.engine.estimate.non_allocator_memory import reserve_bytes
 from capacity_tui.engine.estimate.ranges import Ranges
@@ -25,8 +28,6 @@ from capacity_tui.engine.estimate.result import (
     Estimate,
     InferenceSpeed,
     Iteration,
-    MemoryEstimate,
-    StageBytes,
 )
 from capacity_tui.engine.estimate.serving.rates import inference_speed
 from capacity_tui.engine.estimate.timing.schedule import StepTime, step_time
@@ -71,6 +72,9 @@ def memory_estimate(work: Work, cluster: Cluster, ratios: Range = WITHOUT_RANGE)
         stages=OnDemand(work.stages, stage),
         timeline=work.timeline,
         host_capacity_bytes=cluster.host_memory_bytes,
+        host_devices=np.minimum(cluster.per_node, cluster.devices),
+        host_source=f"{cluster.host_memory_known.origin}: {cluster.host_memory_known.source}",
+        host_holds=work.host_holds,
     )
 
 

@@ -13,11 +13,11 @@ from capacity_tui.engine.estimate.assemble import assemble
 from capacity_tui.engine.estimate.classical.work import classical_work
 from capacity_tui.engine.estimate.equation import recording
 from capacity_tui.engine.estimate.evidence_of import evidence_of
+from capacity_tui.engine.estimate.limits import plan_limits
 from capacity_tui.engine.estimate.networks.work import network_work
 from capacity_tui.engine.estimate.plugin import plugin_work
 from capacity_tui.engine.estimate.resolve import ResolvedPlan, job_steps, resolve_plan, steps_of
 from capacity_tui.engine.estimate.result import Estimate, Iteration
-from capacity_tui.engine.estimate.serving.goals import goal_warnings, goals_of
 from capacity_tui.engine.estimate.serving.resolve import serving_run
 from capacity_tui.engine.estimate.serving.run import ServingRun
 from capacity_tui.engine.estimate.serving.work import serving_work
@@ -94,8 +94,7 @@ def estimate_resolved(resolved: ResolvedPlan, catalog: Catalog, *, recorded: boo
     work = work_of(resolved, catalog)
     work = replace(work, evidence=evidence_of(resolved, work, catalog))
     found = assemble(work, resolved.cluster, resolved.plan.pricing, ITERATIONS.get(str(resolved.plan.task), "step"))
-    goals = goals_of(resolved.plan.inference, found.computation.infer)
-    return replace(found, goals=goals, warnings=(*goal_warnings(goals), *found.warnings)) if goals else found
+    return replace(found, limits=plan_limits(resolved.plan, found))
 
 
 def work_of(resolved: ResolvedPlan, catalog: Catalog) -> Work:

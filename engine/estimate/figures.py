@@ -22,6 +22,7 @@ from capacity_tui.engine.estimate.derived import (
     units_per_device_second,
     units_per_second,
 )
+from capacity_tui.engine.estimate.memory_estimate import MemoryEstimate
 from capacity_tui.engine.estimate.result import (
     UNDER_LOAD,
     Bottleneck,
@@ -31,7 +32,6 @@ from capacity_tui.engine.estimate.result import (
     Estimate,
     InferenceSpeed,
     Iteration,
-    MemoryEstimate,
 )
 from capacity_tui.engine.estimate.scaling_law import BEST_SIZE, BEST_TOKENS, LEAST_LOSS, LOSS, OVERTRAINING
 from capacity_tui.engine.estimate.work import ModelFacts, Part

@@ -6,22 +6,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-import numpy as np
-
 from capacity_tui.engine.cluster.level import Level
+from capacity_tui.engine.estimate.constraint import Constraint, in_words, verdicts
 from capacity_tui.engine.estimate.equation import Record
 from capacity_tui.engine.estimate.filled_by import FilledBy
-from capacity_tui.engine.estimate.goal import Goal
+from capacity_tui.engine.estimate.memory_estimate import MemoryEstimate
 from capacity_tui.engine.estimate.note import Note
 from capacity_tui.engine.estimate.ranges import Ranges
 from capacity_tui.engine.estimate.timing.passes import PhaseTime
 from capacity_tui.engine.estimate.work import ModelFacts, Work
 from capacity_tui.engine.machine.facts import Quantity
 from capacity_tui.engine.notebook import ShownInNotebooks
-from capacity_tui.engine.numeric import Flags, Labels, Number, first_label, largest_label, same_label
+from capacity_tui.engine.numeric import Labels, Number
 from capacity_tui.engine.uncertainty.intervals import Interval, Range
-from capacity_tui.engine.units import format_bytes
-from capacity_tui.engine.verdict import Verdict
+from capacity_tui.engine.verdict import Holds, Verdict
 
 Iteration = Literal["step", "batch", "fit"]
 BottleneckKind = Literal["compute", "memory_bandwidth", "network", "capacity", "input", "overhead"]
@@ -36,80 +34,6 @@ UNDER_LOAD = (
     "running_requests",
     "waiting_requests",
 )
-
-
-@dataclass(frozen=True, slots=True)
-class StageBytes:
-    """Bytes on one device of a pipeline stage.
-
-    Attributes:
-        per_device_bytes: peak as the framework's allocator counts it.
-        reserved_bytes: what the driver's tool would show.
-    """
-
-    per_device_bytes: Number
-    reserved_bytes: Number
-
-
-@dataclass(frozen=True, slots=True)
-class MemoryEstimate:
-    """Bytes on the fullest device.
-
-    Attributes:
-        per_device_bytes: peak as the framework's allocator counts it.
-        reserved_bytes: what the driver's tool would show: allocator cache and context included.
-        parts: bytes by part; they sum to ``reserved_bytes``.
-        capacity_bytes: what the driver reports as usable, None where unknown.
-        host_bytes: host memory for one device's share.
-        host_capacity_bytes: host memory there is for one device, None where unknown.
-        places: bytes inside the allocator at each place that may be the peak, by phase and pipeline stage in words.
-        stages: bytes on the first, last and fullest pipeline stage; empty without a pipeline.
-        timeline: bytes inside the allocator on the fullest device by moment of a step; empty where only the peak is
-            known.
-    """
-
-    per_device_bytes: Interval
-    reserved_bytes: Interval
-    parts: Mapping[str, Number]
-    capacity_bytes: Number | None
-    host_bytes: Number
-    places: Mapping[str, Number] = field(default_factory=dict)
-    stages: Mapping[str, StageBytes] = field(default_factory=dict)
-    timeline: Mapping[str, Number] = field(default_factory=dict)
-    host_capacity_bytes: Number | None = None
-
-    @property
-    def peaks(self) -> Labels[str]:
-        """Where each plan's peak lies."""
-        return largest_label(self.places or {"": 0.0})
-
-    @property
-    def peak(self) -> str:
-        """Where the peak of a single plan lies; empty where only its size is known."""
-        return self.peaks.single
-
-    @property
-    def held(self) -> Flags | None:
-        """Which plans the fullest device and its host hold as estimated; None where a device's memory is unknown."""
-        if self.capacity_bytes is None:
-            return None
-        by_device = np.less_equal(self.reserved_bytes.value, self.capacity_bytes)
-        if self.host_capacity_bytes is None:
-            return by_device
-        return by_device & np.less_equal(self.host_bytes, self.host_capacity_bytes)
-
-    @property
-    def verdicts(self) -> Labels[Verdict]:
-        """Whether each plan fits: at both ends of the range of its memory, at one of them, or at none."""
-        capacity = self.capacity_bytes
-        if capacity is None:
-            return same_label(Verdict.UNKNOWN)
-        over = np.greater(self.reserved_bytes.low, capacity)
-        if self.host_capacity_bytes is not None:
-            over = over | np.greater(self.host_bytes, self.host_capacity_bytes)
-        return first_label(
-            {Verdict.OVER: over, Verdict.TIGHT: np.greater(self.reserved_bytes.high, capacity)}, Verdict.FITS
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,7 +242,7 @@ class Estimate(ShownInNotebooks):
     Attributes:
         work: what all of it was computed from: kernels, communication and memory.
         ranges: of measured over estimated, by figure; None where nothing is known of them.
-        goals: limits that the plan sets, and whether it keeps them.
+        limits: constraints beside those of memory: what the plan, its load or a question asks of its figures.
         derivations: the equations as they were evaluated; None unless they were asked for.
         details: further figures of this kind of run, by result key.
     """
@@ -336,7 +260,7 @@ class Estimate(ShownInNotebooks):
     details: Mapping[str, Number] = field(default_factory=dict)
     derivations: Record | None = None
     ranges: Ranges | None = None
-    goals: tuple[Goal, ...] = ()
+    limits: tuple[Constraint, ...] = ()
 
     def range_of(self, key: str) -> Range:
         """Return the ratios of measured to estimated behind the figure of a result key; 1 where nothing is known."""
@@ -348,12 +272,24 @@ class Estimate(ShownInNotebooks):
         return self.work.facts
 
     @property
-    def fits(self) -> bool | None:
-        """Whether a single plan fits, or may do so; None where a device's memory is unknown.
+    def constraints(self) -> tuple[Constraint, ...]:
+        """Everything that the run must keep: memory of devices and host, and its limits."""
+        return (*self.memory.constraints, *self.limits)
 
-        Runs whose range straddles the limit are ``tight``: published ones ran as often as they ran out of memory.
-        """
-        return None if self.verdict is Verdict.UNKNOWN else self.verdict is not Verdict.OVER
+    @property
+    def verdicts(self) -> Labels[Verdict]:
+        """What its constraints come to, plan by plan."""
+        return verdicts(self.constraints, self.memory.capacity_bytes is not None)
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict of a single plan."""
+        return self.verdicts.single
+
+    @property
+    def fits(self) -> bool | None:
+        """Whether a single plan keeps every constraint by its estimate; None where a device's memory is unknown."""
+        return self.verdict.holds
 
     @property
     def held(self) -> bool | None:
@@ -362,35 +298,30 @@ class Estimate(ShownInNotebooks):
         return None if held is None else bool(held.item())
 
     @property
-    def verdicts(self) -> Labels[Verdict]:
-        """Whether each plan fits: at both ends of the range of its memory, at one of them, or at none."""
-        return self.memory.verdicts
+    def broken(self) -> tuple[Constraint, ...]:
+        """The constraints that a single plan does not keep, the gravest first."""
+        found = (each for each in self.constraints if each.holds is Holds.NO)
+        return tuple(sorted(found, key=lambda each: -each.broken_as.gravity))
 
     @property
-    def verdict(self) -> Verdict:
-        """The verdict of a single plan."""
-        return self.verdicts.single
-
-    @property
-    def missed(self) -> tuple[Goal, ...]:
-        """The limits that a single plan sets and does not keep."""
-        return tuple(goal for goal in self.goals if not goal.kept)
+    def missed(self) -> tuple[Constraint, ...]:
+        """The limits that a single plan does not keep, its memory aside."""
+        return tuple(each for each in self.limits if each.holds is Holds.NO)
 
     @property
     def shortage(self) -> str:
-        """What does not fit where, in words that agree with the verdict; empty where nothing is short."""
-        if self.held is not False:
-            return ""
-        memory = self.memory
-        needed, there = _largest(memory.reserved_bytes.value), _largest(memory.capacity_bytes)
-        if self.verdict is Verdict.TIGHT:
-            least, limit = format_bytes(_largest(memory.reserved_bytes.low)), format_bytes(there)
-            return f"estimate {format_bytes(needed)} is above {limit}, only its low end {least} fits"
-        if needed > there:
-            return f"needs {format_bytes(needed)}, a device has {format_bytes(there)}"
-        host, has = _largest(memory.host_bytes), _largest(memory.host_capacity_bytes)
-        return f"needs {format_bytes(host)} of host memory for each device, there are {format_bytes(has)}"
+        """Which memory a single plan does not fit into, in words; empty where it does."""
+        return in_words(self.memory.constraints, Holds.NO)
 
+    @property
+    def reason(self) -> str:
+        """The constraints that decide the verdict on a single plan, in words; empty where all of them hold surely."""
+        gravest = [each for each in self.broken if each.broken_as is self.verdict]
+        return in_words(gravest, Holds.NO) if gravest else in_words(self.constraints, Holds.LIKELY)
 
-def _largest(value: Number | None) -> float:
-    return float(np.max(np.asarray(0.0 if value is None else value)))
+    @property
+    def verdict_text(self) -> str:
+        """The verdict on a single plan in words, with what makes it fit and costs something, and what it rests on."""
+        verdict, in_host = self.verdict, self.memory.in_host
+        words = f"{verdict.words} {in_host}" if in_host and verdict.holds is not False else verdict.words
+        return f"{words}: {self.reason}" if self.reason else words

@@ -285,6 +285,7 @@ class Work:
         facts: size and work of the model.
         memory: bytes inside the framework's allocator on the fullest device, by part.
         host_bytes: bytes in host memory for one device.
+        host_holds: what lies there that could lie on the device, in words; empty for nothing.
         places: bytes inside the allocator at each place that may be the peak, in words.
         fragmentation: what the allocator holds beyond its peak, as a share of it.
         context_bytes: driver context and communication buffers outside the allocator.
@@ -333,6 +334,7 @@ class Work:
     details: Mapping[str, Number] = field(default_factory=dict)
     allocated: Number | None = None
     delivery: Delivery | None = None
+    host_holds: str = ""
 
     @property
     def operators(self) -> tuple[Operator, ...]:

@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime
 
 from capacity_tui.engine.estimate.estimate import Answer
 from capacity_tui.engine.plan.files.writing import dump_plan
-from capacity_tui.engine.present.summary import blocks, headline, verdict
+from capacity_tui.engine.present.summary import blocks, headline
 
 
 def exported_plan(answer: Answer, heading: str = "", day: date | None = None) -> str:
@@ -26,7 +26,7 @@ def _predicted(answer: Answer, day: date | None) -> Iterator[str]:
     on = day or datetime.now(UTC).date()
     checked = answer.estimate.basis.catalogue_date
     yield f"Predicted on {on.isoformat()}" + (f", hardware as of {checked}" if checked else "") + ":"
-    yield f"  {headline(answer.plan, answer.estimate)}: {verdict(answer.estimate)}"
+    yield f"  {headline(answer.plan, answer.estimate)}: {answer.estimate.verdict_text}"
     for block in blocks(answer.plan, answer.estimate):
         rows = [(row.label.strip(), row.value, row.spread) for row in block.rows if not row.label.startswith("  ")]
         width = max((len(label) for label, _, _ in rows), default=0)

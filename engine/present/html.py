@@ -16,12 +16,10 @@ from capacity_tui.engine.present import plan_report
 from capacity_tui.engine.present.pictures.charts import bar_chart, curve_name, roofline_chart, scaling_chart
 from capacity_tui.engine.present.pictures.roofline_chart import limit_text
 from capacity_tui.engine.present.reports import Report
-from capacity_tui.engine.present.summary import blocks, chosen, headline, verdict
+from capacity_tui.engine.present.summary import blocks, chosen, headline, verdict_sentence
 from capacity_tui.engine.printable import printable_lines
-from capacity_tui.engine.verdict import Verdict
 
 CHARTS = ("memory", "time", "roofline", "scaling")
-_STATES = {Verdict.FITS: "good", Verdict.TIGHT: "warn", Verdict.OVER: "bad", Verdict.UNKNOWN: "open"}
 
 
 def report(of: Report) -> str:
@@ -42,8 +40,8 @@ def to_html(plan: Plan, estimate: Estimate, roofline: Roofline | None = None) ->
     brief = plan.report.model_copy(update={"detailed_breakdown": False})
     page = template("report.html").render(
         title=headline(plan, estimate),
-        verdict=verdict(estimate),
-        state=_STATES[estimate.verdict],
+        verdict=verdict_sentence(estimate),
+        state=estimate.verdict.tone,
         blocks=blocks(plan.model_copy(update={"report": brief}), estimate),
         detailed=plan.report.detailed_breakdown,
         open_length=plan_report.open_length(plan, estimate),

@@ -14,7 +14,7 @@ from capacity_tui.engine.present.pictures.roofline_chart import limit_text, roof
 from capacity_tui.engine.present.pictures.timeline_chart import memory_lines, step_lines
 from capacity_tui.engine.present.plan_report import SCALING_HEADS, scaling_rows, scaling_text
 from capacity_tui.engine.present.reports import Report
-from capacity_tui.engine.present.summary import basis, blocks, chosen, headline, note_text, notes, verdict
+from capacity_tui.engine.present.summary import basis, blocks, chosen, headline, note_text, notes, verdict_sentence
 from capacity_tui.engine.printable import printable, printable_lines
 
 _WIDTH = 72
@@ -42,7 +42,7 @@ def to_markdown(plan: Plan, estimate: Estimate, roofline: Roofline | None = None
 def _lines(plan: Plan, estimate: Estimate, roofline: Roofline | None) -> Iterator[str]:
     yield f"# {escaped(headline(plan, estimate))}"
     yield ""
-    yield f"**{verdict(estimate)[0].upper()}{verdict(estimate)[1:]}.**"
+    yield f"**{verdict_sentence(estimate)}.**"
     for block in blocks(plan, estimate):
         rows = [(row.label, row.value, row.spread) for row in block.rows]
         yield from table_lines(block.title, (block.title, "Value", "Range"), rows)

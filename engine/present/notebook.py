@@ -29,7 +29,7 @@ from capacity_tui.engine.present.sensitivity_report import TORNADO_HEADS, tornad
 from capacity_tui.engine.present.side_by_side import Named, side_by_side
 from capacity_tui.engine.present.side_by_side_pages import comparison_tables
 from capacity_tui.engine.present.storage.patterns import pattern_storage_parts
-from capacity_tui.engine.present.summary import blocks, headline, note_text, notes, verdict
+from capacity_tui.engine.present.summary import blocks, headline, note_text, notes, verdict_sentence
 from capacity_tui.engine.printable import printable_lines
 from capacity_tui.engine.storage.patterns import PatternStorage
 
@@ -47,7 +47,7 @@ def as_html(result: object) -> str:
 
 def _answer(of: Answer) -> Iterator[Part]:
     yield TextPart(headline(of.plan, of.estimate), "strong")
-    yield TextPart(verdict(of.estimate).capitalize())
+    yield TextPart(verdict_sentence(of.estimate))
     for block in blocks(of.plan, of.estimate):
         rows = [(row.label.replace("  ", _INDENT), row.value, row.spread) for row in block.rows]
         yield table_part((block.title, *_FIGURE_HEADS[1:]), rows, (1, 2))
@@ -57,7 +57,7 @@ def _answer(of: Answer) -> Iterator[Part]:
 
 
 def _estimate(of: Estimate) -> Iterator[Part]:
-    yield TextPart(verdict(of).capitalize(), "strong")
+    yield TextPart(verdict_sentence(of), "strong")
     found = (figure(of, key) for key in figures_of(of))
     rows = [(each.metric.label.strip(), each.text, each.range_text) for each in found]
     yield table_part(_FIGURE_HEADS, rows, (1, 2))

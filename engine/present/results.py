@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from dataclasses import fields
 
 from capacity_tui.engine.estimate.bottleneck import bottleneck_text
+from capacity_tui.engine.estimate.constraint import Constraint
 from capacity_tui.engine.estimate.figures import METRICS, central, figure
+from capacity_tui.engine.estimate.memory_estimate import MemoryEstimate, StageBytes
 from capacity_tui.engine.estimate.result import (
     Bottleneck,
     CostEstimate,
     Estimate,
-    MemoryEstimate,
-    StageBytes,
 )
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan.files.writing import yaml_text
@@ -64,6 +64,8 @@ def result_as_dict(plan: Plan, estimate: Estimate) -> dict[str, object]:
         "plan": plan.plain_data(),
         "fits": estimate.fits,
         "verdict": estimate.verdict.value,
+        "verdict_text": estimate.verdict_text,
+        "constraints": [_constraint(each) for each in estimate.constraints],
         "model": _model(estimate),
         "memory": _memory(estimate),
         "computation": _computation(estimate),
@@ -72,7 +74,6 @@ def result_as_dict(plan: Plan, estimate: Estimate) -> dict[str, object]:
         "scalability": estimate.scalability,
         "cost": {name: value for name, value in _items(estimate.cost) if not name.endswith("interval")},
         "energy": estimate.energy,
-        "goals": estimate.goals,
         "recommendations": estimate.recommendations,
         "warnings": estimate.warnings,
         "basis": estimate.basis,
@@ -111,6 +112,14 @@ def _escaped_json(text: str) -> str:
 def _escaped(found: re.Match[str]) -> str:
     character = found[0]
     return character if character.isprintable() else json.dumps(character)[1:-1]
+
+
+def _constraint(of: Constraint) -> dict[str, object]:
+    """Return a limit and what the run reaches, in the unit of the figure."""
+    limit = {name: value for name, value in (("most", of.most), ("least", of.least)) if value is not None}
+    ends = ("value", "low", "high")
+    reached = {end: None if of.reached is None else getattr(of.reached, end) for end in ends}
+    return {"figure": of.figure, **limit, **reached, "holds": of.holds.value, "why": of.why}
 
 
 def _model(estimate: Estimate) -> dict[str, object]:

@@ -10,7 +10,7 @@ from capacity_tui.engine.estimate.figures import METRICS, Figure, figure
 from capacity_tui.engine.plan.all_fields import OWN_PARAMETERS, all_fields
 from capacity_tui.engine.plan.fields import plan_values
 from capacity_tui.engine.present.plan_values import plan_value_text
-from capacity_tui.engine.present.summary import headline, verdict
+from capacity_tui.engine.present.summary import headline
 from capacity_tui.engine.uncertainty.intervals import Interval
 from capacity_tui.engine.units import PERCENT
 
@@ -116,7 +116,7 @@ class SideBySide:
     @property
     def verdicts(self) -> tuple[str, ...]:
         """Whether each fits, in words."""
-        return tuple(verdict(entry.answer.estimate) for entry in self.entries)
+        return tuple(entry.answer.estimate.verdict_text for entry in self.entries)
 
 
 def side_by_side(entries: Iterable[Named]) -> SideBySide:

@@ -84,12 +84,9 @@ def headline(plan: Plan, estimate: Estimate) -> str:
     return f"{name}, {plan.task or 'train'}, {hardware}"
 
 
-def verdict(estimate: Estimate) -> str:
-    """Return whether the plan fits, in words, what is short where it does not, and which limits it misses."""
-    shortage = estimate.shortage
-    fits = f"{estimate.verdict.words}: {shortage}" if shortage else estimate.verdict.words
-    missed = ", ".join(goal.words for goal in estimate.missed)
-    return f"{fits}; misses its limits: {missed}" if missed else fits
+def verdict_sentence(estimate: Estimate) -> str:
+    """Return the verdict and what it rests on with a capital letter."""
+    return f"{estimate.verdict_text[0].upper()}{estimate.verdict_text[1:]}"
 
 
 def blocks(plan: Plan, estimate: Estimate) -> tuple[Block, ...]:

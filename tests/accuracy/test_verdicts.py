@@ -32,21 +32,24 @@ def test_most_published_runs_that_ran_are_not_refused() -> None:
     rows = [*scored_measurements("train_memory")[::8], *scored_measurements("finetune_memory")[::8]]
     found = verdicts_of([evaluate(predict, "train_memory", rows)], predict)
     assert len(found.ran) > 20
-    assert share(found.ran, Verdict.OVER) < 0.12
+    assert share(found.ran, Verdict.DOES_NOT_FIT) < 0.12
     assert len(found.failed) >= 10
     assert share(found.failed, Verdict.FITS) <= 0.1
 
 
 def test_a_run_counts_once_whatever_was_measured_of_it() -> None:
     row = scored_measurements("finetune_memory")[0]
-    pairs = [evaluate(lambda _: Prediction(1.0, verdict=Verdict.OVER), "finetune_memory", [row]) for _ in range(2)]
-    found = verdicts_of(pairs, lambda _: Prediction(0.0, verdict=Verdict.OVER))
+    pairs = [
+        evaluate(lambda _: Prediction(1.0, verdict=Verdict.DOES_NOT_FIT), "finetune_memory", [row]) for _ in range(2)
+    ]
+    found = verdicts_of(pairs, lambda _: Prediction(0.0, verdict=Verdict.DOES_NOT_FIT))
     assert len(found.ran) == len(found.refused) == 1
     assert not found.accepted
 
 
 @pytest.mark.parametrize(
-    ("gib", "verdict", "fits"), [(400.0, Verdict.FITS, True), (None, Verdict.TIGHT, True), (4.0, Verdict.OVER, False)]
+    ("gib", "verdict", "fits"),
+    [(400.0, Verdict.FITS, True), (None, Verdict.TIGHT, True), (4.0, Verdict.DOES_NOT_FIT, False)],
 )
 def test_a_plan_is_tight_where_its_range_straddles_the_limit(gib: float | None, verdict: Verdict, fits: bool) -> None:
     estimate = estimate_plan(Plan.model_validate(PLAN)).estimate

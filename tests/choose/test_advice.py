@@ -137,7 +137,7 @@ def test_what_does_not_fit_says_what_it_lacks_and_how_it_would(sections: dict[st
     found = answer(plan).estimate
     note = noted(found.warnings, "does_not_fit")
     assert found.held is False
-    assert "iB, a device has " in note.detail
+    assert note.detail.startswith("Memory ") and " > " in note.detail
     assert note.change
     assert with_note(plan, note).fits
 

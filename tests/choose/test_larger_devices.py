@@ -10,6 +10,7 @@ from capacity_tui.engine.choose.answers import answer
 from capacity_tui.engine.choose.modes.modes import compare, fill
 from capacity_tui.engine.choose.whatif.trials import EstimatedPlan, has_room, re_estimate
 from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.screens.plan.estimate_view import column
 
 SERVED = {
@@ -56,7 +57,7 @@ def test_screen_and_answer_name_it(sections: dict[str, object]) -> None:
     name = larger_devices(case)[0].resolved.cluster.device.name
     shown = column(compare(case.wanted).alike[0], case.catalog)
     assert any(name in note.detail for note in shown.notes)
-    assert "needs" in shown.reason and "a device has" in shown.reason
+    assert shown.verdict is Verdict.DOES_NOT_FIT and shown.reason.startswith("memory ")
     note = next(note for note in answer(case.wanted).estimate.warnings if note.code == "does_not_fit")
     assert note.change
 

@@ -69,7 +69,7 @@ def test_what_does_not_fit_at_all_has_no_limit() -> None:
     plan = Plan.model_validate({**TRAINED, "hardware": {"name": "rtx-3060-12gb"}, "parallelism": {}})
     limit = to_the_limit(plan, "training.micro_batch")
     assert limit.value is None
-    assert limit.verdict is Verdict.OVER
+    assert limit.verdict is Verdict.DOES_NOT_FIT
 
 
 def test_what_is_no_whole_number_is_refused() -> None:

@@ -44,7 +44,7 @@ def test_what_is_promised_comes_true(sections: dict[str, object]) -> None:
 def test_ways_out_come_before_all_else_where_nothing_fits() -> None:
     plan = Plan.model_validate(TOO_LARGE)
     found = offers(plan, fill(plan, "balanced", None, CATALOG))
-    over = [offer.verdict is Verdict.OVER for offer in found]
+    over = [offer.verdict is Verdict.DOES_NOT_FIT for offer in found]
     assert not over[0]
     assert over == sorted(over)
 

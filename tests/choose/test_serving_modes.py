@@ -12,7 +12,7 @@ from capacity_tui.engine.choose.modes.modes import Comparison, compare
 from capacity_tui.engine.estimate.figures import figure
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.present.results import result_as_dict
-from capacity_tui.engine.present.summary import verdict
+from capacity_tui.engine.verdict import Holds, Verdict
 
 TITLES = ["lowest latency", "balanced", "cheapest token"]
 
@@ -77,27 +77,32 @@ def test_what_keeps_limits_of_latency_is_chosen() -> None:
     assert max(values(free, key)) > 0.02
     assert max(values(limited, key)) <= 0.02
     for each in limited.columns:
-        assert [goal.kept for goal in each.told.goals] == [True, True]
+        seconds = [limit for limit in each.told.limits if limit.unit == "s"]
+        assert len(seconds) == 2 and all(limit.holds is not Holds.NO for limit in seconds)
         assert "limits of latency" in each.reasons["inference.batch"]
 
 
 def test_a_limit_that_is_missed_is_in_the_verdict_and_in_the_result() -> None:
     found = answer(served(1, ttft_seconds=0.001, batch=4))
-    assert "misses its limits: time to first token" in verdict(found.estimate)
-    assert "1 ms wanted" in verdict(found.estimate) or "1.00 ms wanted" in verdict(found.estimate)
-    assert found.estimate.warnings[0].code == "latency_missed"
-    (goal,) = result_as_dict(found.plan, found.estimate)["goals"]  # type: ignore[misc]
-    assert goal["figure"] == "computation.infer.time_to_first_token_seconds"
-    assert (goal["limit"], goal["kept"]) == (0.001, False)
-    assert found.estimate.fits, "memory has its own verdict"
+    assert found.estimate.verdict is Verdict.MISSES_LIMIT
+    assert found.estimate.fits is False
+    assert "TTFT" in found.estimate.verdict_text and "> 1.00 ms" in found.estimate.verdict_text
+    result = result_as_dict(found.plan, found.estimate)
+    assert (result["verdict"], result["fits"]) == ("misses_limit", False)
+    broken = {each["figure"]: each for each in result["constraints"] if each["holds"] == "no"}  # type: ignore[attr-defined]
+    (missed,) = broken.values()
+    assert missed["figure"] == "computation.infer.time_to_first_token_seconds"
+    assert missed["low"] < missed["value"] < missed["high"] and missed["most"] == 0.001
 
 
 def test_under_a_load_limits_hold_for_the_percentile() -> None:
     found = compare(served(8, "llama-3.1-70b", batch=1, request_rate=3, ttft_seconds=0.5, tpot_seconds=0.03)).balanced
-    assert [goal.figure.rpartition(".")[2] for goal in found.told.goals] == [
-        "time_to_first_token_percentile_seconds", "time_per_output_token_percentile_seconds",
-    ]  # fmt: skip
-    assert not found.told.missed
+    assert [limit.figure.rpartition(".")[2] for limit in found.told.limits] == [
+        "largest_requests_per_second",
+        "time_to_first_token_percentile_seconds",
+        "time_per_output_token_percentile_seconds",
+    ]
+    assert not found.told.broken
 
 
 @pytest.mark.parametrize("model", ["llama-3.1-8b", "llama-3.1-70b"])

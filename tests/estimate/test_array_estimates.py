@@ -56,7 +56,7 @@ def test_verdict_bottleneck_and_peak_have_the_axes_of_the_plans(together: Estima
         assert shown.partition(", on the ")[0] == alone.memory.peak.partition(", on the ")[0]
         assert together.memory.held is not None
         assert np.broadcast_to(together.memory.held, SHAPE)[place] == alone.fits
-    assert {Verdict.OVER, Verdict.FITS} <= {verdicts.words[found] for found in verdicts.positions.flat}
+    assert {Verdict.DOES_NOT_FIT, Verdict.FITS} <= {verdicts.words[found] for found in verdicts.positions.flat}
 
 
 def test_several_plans_have_no_single_verdict(together: Estimate) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from capacity_tui.engine.api import load_catalog, plan_from_data
 from capacity_tui.engine.estimate.estimate import estimate_plan
-from capacity_tui.engine.estimate.result import MemoryEstimate
+from capacity_tui.engine.estimate.memory_estimate import MemoryEstimate
 
 GIB = 2**30
 CATALOG = load_catalog()

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate.assemble import memory_estimate
+from capacity_tui.engine.estimate.memory_estimate import MemoryEstimate
 from capacity_tui.engine.estimate.resolve import resolve_plan
-from capacity_tui.engine.estimate.result import MemoryEstimate
 from capacity_tui.engine.estimate.serving.resolve import serving_run
 from capacity_tui.engine.estimate.serving.work import serving_work
 from capacity_tui.engine.estimate.transformer.memory import training_memory

@@ -270,7 +270,7 @@ class TestMoneyAndPower:
 class TestVerdict:
     @pytest.mark.parametrize(
         ("place", "verdict"),
-        [(1.1, Verdict.FITS), (0.9, Verdict.TIGHT), (0.1, Verdict.TIGHT), (-0.1, Verdict.OVER)],
+        [(1.1, Verdict.FITS), (0.9, Verdict.TIGHT), (0.1, Verdict.DOES_NOT_FIT), (-0.1, Verdict.DOES_NOT_FIT)],
     )
     def test_a_run_fits_where_all_its_range_does(self, place, verdict):
         """The device has what lies between the lower end of the range (0) and the upper one (1)."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from capacity_tui.engine.estimate.memory_estimate import MemoryEstimate
 from capacity_tui.engine.estimate.note import Note
 from capacity_tui.engine.estimate.result import (
     Basis,
@@ -15,7 +16,6 @@ from capacity_tui.engine.estimate.result import (
     EnergyEstimate,
     Estimate,
     InferenceSpeed,
-    MemoryEstimate,
     Scaling,
 )
 from capacity_tui.engine.estimate.work import ModelFacts, Work

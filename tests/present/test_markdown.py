@@ -43,4 +43,4 @@ def test_serving(plan: Plan, inference: Estimate) -> None:
 
 def test_what_does_not_fit(plan: Plan, training: Estimate) -> None:
     tight = replace(training, memory=replace(training.memory, capacity_bytes=2.0**30))
-    assert "**Does not fit: needs 60.0 GiB, a device has 1.0 GiB.**" in to_markdown(plan, tight)
+    assert "**Does not fit: memory 60.0 GiB > 1.0 GiB.**" in to_markdown(plan, tight)

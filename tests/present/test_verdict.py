@@ -14,12 +14,12 @@ from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.present.html import to_html
 from capacity_tui.engine.present.markdown import to_markdown
 from capacity_tui.engine.present.results import result_as_dict, to_json
-from capacity_tui.engine.verdict import Verdict
+from capacity_tui.engine.verdict import Holds, Verdict
 from capacity_tui.tui.headless.tables.answer import answer_tables
 from capacity_tui.tui.screens.plan.estimate_view import column
 from capacity_tui.tui.shown.compared import Column
 
-MEMORY = {Verdict.FITS: 200_000, Verdict.TIGHT: 0, Verdict.OVER: 10_000}
+MEMORY = {Verdict.FITS: 200_000, Verdict.TIGHT: 0, Verdict.DOES_NOT_FIT: 10_000}
 
 
 def plan_with(memory_mib: int) -> Plan:
@@ -58,17 +58,16 @@ def test_screen_table_reports_and_json_give_one_verdict(verdict: Verdict) -> Non
     assert verdict.words.capitalize() in to_html(plan, estimate)
 
 
-def test_an_estimate_above_the_device_is_tight_in_the_same_words_everywhere() -> None:
+def test_an_estimate_above_the_device_does_not_fit_though_its_low_end_would() -> None:
     reserved = answer(plan_with(200_000)).estimate.memory.reserved_bytes
     wanted = plan_with(round((float(reserved.value) + float(reserved.low)) / 2 / 2**20))
     found = answer(wanted)
-    assert (found.estimate.verdict, found.estimate.fits, found.estimate.held) == (Verdict.TIGHT, True, False)
-    reason = on_screen(wanted).reason
-    assert reason.startswith("estimate ") and "only its low end" in reason
-    assert shown(found.plan, found.estimate).splitlines()[0].endswith(f"memory is tight: {reason}")
-    told = {note.code: note.detail for note in found.estimate.warnings}
-    assert "does_not_fit" not in told and reason[1:] in told["tight"]
-    assert [note.code for note in found.estimate.warnings].count("tight") == 1
+    assert (found.estimate.verdict, found.estimate.fits) == (Verdict.DOES_NOT_FIT, False)
+    (memory,) = found.estimate.broken
+    assert memory.figure == "memory.reserved_bytes" and memory.holds is Holds.NO
+    assert on_screen(wanted).reason == found.estimate.reason
+    assert shown(found.plan, found.estimate).splitlines()[0].endswith(found.estimate.verdict_text)
+    assert [note.code for note in found.estimate.warnings].count("does_not_fit") == 1
 
 
 def shown(plan: Plan, estimate: Estimate) -> str:
@@ -86,5 +85,7 @@ def test_a_run_that_its_host_cannot_hold_does_not_fit() -> None:
         "hardware": {"name": "h200-sxm-141gb", "devices": 8, "spec": {"host_memory_gib": 8}},
     }
     estimate = answer(Plan.model_validate(plan)).estimate
-    assert estimate.verdict is Verdict.OVER
-    assert "of host memory for each device, there are 8.0 GiB" in estimate.shortage
+    assert estimate.verdict is Verdict.DOES_NOT_FIT
+    (host,) = estimate.broken
+    assert host.figure == "memory.host_bytes"
+    assert "host memory" in estimate.shortage and "> 64.0 GiB" in estimate.shortage, "of all devices of the node"

@@ -84,7 +84,7 @@ class FakeOffers(FakeQuestion):
             rows.append(FoundRow(change, Verdict.FITS, cells, about, page=page))
         if self.get("shown") == ALL:
             short = (FoundCell("l4"), *(FoundCell("n/a") for _ in COLUMNS[1:]))
-            rows.append(FoundRow({"hardware.name": "l4"}, Verdict.OVER, short, ("1 × l4", "12.0 GiB short")))
+            rows.append(FoundRow({"hardware.name": "l4"}, Verdict.DOES_NOT_FIT, short, ("1 × l4", "12.0 GiB short")))
         return rows
 
     def found(self, rows: list[FoundRow], count: int) -> Found:

@@ -74,7 +74,9 @@ class FakeCorpus:
 
     def tried(self, key: str, text: str) -> Tried:
         size = self.edited(key, text).patterns().growth.here[1]
-        return Tried(Verdict.FITS if size < DISK else Verdict.OVER, time=f"{size / 1e9:.0f} GB", share=size / DISK)
+        return Tried(
+            Verdict.FITS if size < DISK else Verdict.DOES_NOT_FIT, time=f"{size / 1e9:.0f} GB", share=size / DISK
+        )
 
     def patterns(self) -> StoredPatterns:
         each = 1000 * self.number("chunk")

@@ -151,7 +151,7 @@ class FakeDocument(TakesRuns):
 
     def limit(self, mode: str, key: str) -> Limit:
         for value in range(1, 1024):
-            if self.edited(key, str(value)).column(mode).verdict is Verdict.OVER:
+            if self.edited(key, str(value)).column(mode).verdict is Verdict.DOES_NOT_FIT:
                 return Limit(key, value - 1 or None, value, Verdict.TIGHT)
         return Limit(key, 1024, None, Verdict.FITS)
 
@@ -162,7 +162,7 @@ class FakeDocument(TakesRuns):
             after = self.edited(key, text).column("balanced")
             return Tried(after.verdict, "", after.row("computation.train_time").text, share=after.usage.share)
         size = float(len(text))
-        verdict = Verdict.OVER if size > 12 else Verdict.FITS
+        verdict = Verdict.DOES_NOT_FIT if size > 12 else Verdict.FITS
         return Tried(verdict, f"{size:.0f}/80 GiB", f"{size:.0f} h", f"${size:.2f}/h", "", size / 80, size, size)
 
     def tried_pairs(self, keys, pairs):
@@ -199,7 +199,7 @@ class FakeDocument(TakesRuns):
         activations = micro * sequence * 4.0 * 2**20
         peak = state + activations
         speed = 20000.0 * micro**0.3 * replicas / 8
-        verdict = Verdict.FITS if peak < 60 * GIB else Verdict.TIGHT if peak < 80 * GIB else Verdict.OVER
+        verdict = Verdict.FITS if peak < 60 * GIB else Verdict.TIGHT if peak < 80 * GIB else Verdict.DOES_NOT_FIT
         rows = (
             Row(
                 "memory.per_device_bytes", "peak / GPU", gib(peak), peak, interval="± 6 %", better=-1, help="Room used."
@@ -218,7 +218,7 @@ class FakeDocument(TakesRuns):
             "training.micro_batch": Chosen(f"{micro:.0f}", f"{mode}: the largest that leaves its reserve", micro),
             "training.checkpointing": Chosen("none", "everything fits without"),
         }
-        is_over = verdict is Verdict.OVER
+        is_over = verdict is Verdict.DOES_NOT_FIT
         notes = (Note("shard the optimizer", saves="saves 30 GiB"),) if is_over else ()
         reason = f"needs {gib(peak)}, a device has 80.0 GiB" if is_over else ""
         headlines = (

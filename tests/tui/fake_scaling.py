@@ -46,7 +46,7 @@ def _row(count: int, own: int, growth: str) -> ScaledRow:
         f"dp{count}",
     )
     change = {} if count == own else {"hardware.devices": count}
-    verdict = Verdict.OVER if count == 1 else Verdict.FITS
+    verdict = Verdict.DOES_NOT_FIT if count == 1 else Verdict.FITS
     is_knee = growth == STRONG and count == KNEE
     return ScaledRow(
         count, change, verdict, cells, efficiency, 1 - efficiency, count == own, is_knee, count == COUNTS[-1]

@@ -62,7 +62,7 @@ def test_what_does_not_hold_the_job_says_by_how_much(document: PlanDocument) -> 
     assert len(large.migration(said).answer(lambda _: None, lambda: False).rows) == 1
     found = large.migration({**said, "shown": "all"}).answer(lambda _: None, lambda: False)
     row = named(found, "aws-g4dn-xlarge")
-    assert row.verdict is Verdict.OVER
+    assert row.verdict is Verdict.DOES_NOT_FIT
     assert "GiB" in cell(found, row, "short")
     assert "short on a device" in row.about[0]
     assert cell(found, row, "saving") == "n/a"

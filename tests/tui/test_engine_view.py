@@ -37,7 +37,7 @@ def document(engine: CapacityEngine) -> PlanDocument:
 
 def test_proposal_suits_the_hardware_that_is_asked_for(engine: CapacityEngine) -> None:
     assert engine.propose("8xH100-SXM").name == "llama-3.1-8b"
-    assert engine.propose("rtx-3060-12gb").compare().column("balanced").verdict is not Verdict.OVER
+    assert engine.propose("rtx-3060-12gb").compare().column("balanced").verdict is not Verdict.DOES_NOT_FIT
 
 
 def test_a_model_too_large_for_the_proposal_is_made_to_fit_and_saved_as_such(engine: CapacityEngine) -> None:

@@ -104,10 +104,10 @@ def test_the_engine_tries_hardware_and_models() -> None:
     plan = plan_from_data({"model": {"name": "llama-3.1-8b"}, "task": "infer", "hardware": {"name": "h100-sxm-80gb"}})
     document = PlanDocument(plan, None, catalog)
     h100, small = document.tried("hardware.name", "h100-sxm-80gb"), document.tried("hardware.name", "gtx-1660-ti")
-    assert (h100.verdict, small.verdict) == (Verdict.FITS, Verdict.OVER)
+    assert (h100.verdict, small.verdict) == (Verdict.FITS, Verdict.DOES_NOT_FIT)
     assert h100.usd is not None and h100.price.endswith("/h")
     assert "GiB" in h100.memory and h100.time
-    assert document.tried("model.name", "llama-3.1-70b").verdict is Verdict.OVER
+    assert document.tried("model.name", "llama-3.1-70b").verdict is Verdict.DOES_NOT_FIT
     assert document.tried("model.name", "no such model").reason
     both = {"h100-sxm-80gb": h100, "gtx-1660-ti": small}
     assert h100.time.endswith("/token")  # what the rows are sorted by is what they show
@@ -125,7 +125,7 @@ def test_hardware_is_offered_in_a_sensible_order() -> None:
 
 
 def test_what_does_not_fit_is_never_the_cheapest_or_the_fastest() -> None:
-    fits, over = Tried(Verdict.FITS, usd=2.0, seconds=9.0), Tried(Verdict.OVER, usd=1.0, seconds=1.0)
+    fits, over = Tried(Verdict.FITS, usd=2.0, seconds=9.0), Tried(Verdict.DOES_NOT_FIT, usd=1.0, seconds=1.0)
     assert all(min((over, fits), key=ORDERS[name]) is fits for name in ("fit", "price", "time"))
 
 

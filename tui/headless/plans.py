@@ -126,7 +126,7 @@ def plan(
             pictures = _pictures(answer) if verbose and not REPORT_FORMATS[shape].writer else ()
             texts.append(_report(answer, shape, len(files) > 1, output))
             texts += (_drawn(answer, group, output) for group in pictures)
-        is_short = answer.estimate.fits is False or bool(answer.estimate.missed)
+        is_short = not answer.estimate.fits
         codes.append(DOES_NOT_FIT if check and is_short else 0)
     if compare and max(codes) <= DOES_NOT_FIT:
         texts.append(comparison(found, wanted, output))

@@ -35,7 +35,6 @@ class Tried:
 
 
 Key: TypeAlias = tuple[float, ...]
-_VERDICTS = (Verdict.FITS, Verdict.TIGHT, Verdict.UNKNOWN, Verdict.OVER, None)
 _NEVER = float("inf")
 _KILO = 1024
 _SHORT_FROM = 10_000
@@ -46,13 +45,17 @@ def _least(value: float | None) -> float:
     return _NEVER if value is None else value
 
 
+def _gravity(tried: Tried) -> float:
+    return _NEVER if tried.verdict is None else float(tried.verdict.gravity)
+
+
 def _suits(tried: Tried) -> float:
     """Return 0 for what may fit, so that nothing that does not is ever offered as the fastest or the cheapest."""
-    return float(tried.verdict in (Verdict.OVER, None))
+    return float(tried.verdict is None or tried.verdict.holds is False)
 
 
 ORDERS: dict[str, Callable[[Tried], Key]] = {
-    "fit": lambda tried: (float(_VERDICTS.index(tried.verdict)), _least(tried.seconds)),
+    "fit": lambda tried: (_gravity(tried), _least(tried.seconds)),
     "memory": lambda tried: (_least(tried.share),),
     "time": lambda tried: (_suits(tried), _least(tried.seconds)),
     "price": lambda tried: (_suits(tried), _least(tried.usd), _least(tried.seconds)),

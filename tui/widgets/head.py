@@ -19,11 +19,8 @@ from capacity_tui.tui.widgets.gauge import gauge
 if TYPE_CHECKING:
     from capacity_tui.tui.shown.compared import Column
 
-VERDICTS = {
-    Verdict.FITS: ("✓ fits", "✓ fits", "good"),
-    Verdict.TIGHT: ("! tight", "! tight", "warn"),
-    Verdict.OVER: ("✗ does not fit", "✗ no fit", "bad"),
-    Verdict.UNKNOWN: ("? memory unknown", "? no limit", "dim"),
+VERDICTS: dict[Verdict, tuple[str, str, str]] = {
+    each: (f"{each.sign} {each.words}", f"{each.sign} {each.brief}", each.tone) for each in Verdict
 }
 """How a verdict is said, in full and short, and the role of its colour."""
 

@@ -143,10 +143,7 @@ def note_of(case: EstimatedPlan, remedy: Remedy, trial: Trial) -> Note:
 
 def _short_of_memory(case: EstimatedPlan, found: Trial | None) -> Note:
     shortage = case.estimate.shortage
-    if case.estimate.verdict is Verdict.TIGHT:
-        code, title, lacks = "tight", "Memory is tight", f"{shortage[0].upper()}{shortage[1:]}."
-    else:
-        code, title, lacks = "does_not_fit", "The plan does not fit", f"The fullest device {shortage}."
+    code, title, lacks = "does_not_fit", "The plan does not fit", f"{shortage[0].upper()}{shortage[1:]}."
     if found is None:
         nothing = "No change of settings or of the number of devices was found that makes it fit."
         larger = larger_devices(case)

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from capacity_tui.engine.plan.plan import Plan
 
 MOST_OFFERS = 6
-_ORDER = (Verdict.FITS, Verdict.UNKNOWN, Verdict.TIGHT, Verdict.OVER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +70,7 @@ def offers(
         if offer is not None:
             found.append(offer)
     if case.estimate.held is False:
-        found.sort(key=lambda offer: _ORDER.index(offer.verdict))
+        found.sort(key=lambda offer: offer.verdict.gravity)
     return tuple(found[:MOST_OFFERS])
 
 

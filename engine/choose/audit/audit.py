@@ -109,7 +109,7 @@ class Audit:
     @property
     def runs(self) -> bool:
         """Whether it can run, fits, and keeps the limits that it sets."""
-        return self.answer is not None and self.answer.estimate.fits is not False and not self.answer.estimate.missed
+        return self.answer is not None and self.answer.estimate.fits is not False
 
 
 def audit(imported: Imported, machine: Machine | None = None, catalog: Catalog | None = None) -> Audit:

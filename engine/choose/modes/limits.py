@@ -134,9 +134,9 @@ def to_the_limit(plan: Plan, path: str, machine: Machine | None = None, catalog:
         low = field.value
     value = largest_that_fits(holds, low, high)
     if value is None:
-        return Limit(path, None, low, Verdict.OVER)
+        return Limit(path, None, low, Verdict.DOES_NOT_FIT)
     found = estimated(value)
-    verdict = Verdict.OVER if found is None else found.verdict
+    verdict = Verdict.DOES_NOT_FIT if found is None else found.verdict
     return Limit(path, value, value + 1 if value < high else None, verdict)
 
 

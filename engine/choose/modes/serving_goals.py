@@ -17,7 +17,7 @@ from capacity_tui.engine.choose.space.layouts import layout_axes
 from capacity_tui.engine.estimate.estimate import estimate_run
 from capacity_tui.engine.estimate.resolve import ResolvedPlan
 from capacity_tui.engine.estimate.result import InferenceSpeed
-from capacity_tui.engine.estimate.serving.goals import limits_of, missed
+from capacity_tui.engine.estimate.serving.latency import limits_of, missed
 from capacity_tui.engine.estimate.serving.resolve import serving_run
 from capacity_tui.engine.estimate.serving.room import SEQUENCES
 from capacity_tui.engine.models.transformer.shape import TransformerShape

@@ -15,6 +15,7 @@ from capacity_tui.engine.choose.search.question import Goal, Limit
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate.figures import Figure, Metric, figure
 from capacity_tui.engine.estimate.serving.room import SEQUENCES
+from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan.edit import edited
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.uncertainty.intervals import Interval
@@ -161,7 +162,11 @@ def reached(filled: ModePlan, limits: tuple[Limit, ...]) -> Iterator[Reached]:
         found = figure(estimate, limit.figure)
         yield Reached(limit, found, _far_end(found, limit))
     memory = estimate.memory
-    own = [*own_limits(plan), *(Limit(goal.figure, most=goal.limit) for goal in estimate.goals)]
+    own = [
+        Limit(each.figure, least=_single(each.least), most=_single(each.most))
+        for each in estimate.limits
+        if each.figure != SEQUENCES
+    ]
     if memory.capacity_bytes is not None:
         own.append(Limit(MEMORY, most=PERCENT))
         if memory.host_capacity_bytes is not None:
@@ -173,6 +178,10 @@ def reached(filled: ModePlan, limits: tuple[Limit, ...]) -> Iterator[Reached]:
     if room is not None and isinstance(batch, int) and plan.inference.request_rate is None:
         held = Figure(Metric(SEQUENCES, "sequences in the cache", "requests", lambda _: room), room)
         yield Reached(Limit(SEQUENCES, least=float(batch)), held, held.number)
+
+
+def _single(value: Number | None) -> float | None:
+    return None if value is None else float(np.max(np.asarray(value)))
 
 
 def _far_end(found: Figure, limit: Limit) -> float | None:

@@ -71,6 +71,7 @@ def network_work(
         facts=ModelFacts(parameters, parameters, flops, "sample", spec.complexity, _samples(spec)),
         memory=parts,
         host_bytes=host,
+        host_holds="the optimizer" if run.offload_optimizer else "",
         places={"at the start of the backward pass" if run.trains else "in the widest layer": sum(parts.values())},
         fragmentation=run.framework.fragmentation,
         context_bytes=context_bytes(reach.context_bytes, reach.communicator_bytes, float(run.dp > 1)),

@@ -57,6 +57,7 @@ def serving_work(run: ServingRun) -> Work:
         ),
         memory=memory.parts,
         host_bytes=memory.host,
+        host_holds="layers" if any_true(run.host.share > 0) else "",
         places={_PEAK if loaded is None else _MEAN: allocated},
         fragmentation=run.runtime.fragmentation,
         context_bytes=outside_bytes(run),

@@ -77,6 +77,7 @@ def training_work(run: TransformerRun, steps: Number | None) -> Work:
         stages=memory.ends,
         timeline=memory.timeline,
         host_bytes=memory.host,
+        host_holds=_host_holds(run),
         places=memory.places,
         fragmentation=run.software.fragmentation,
         context_bytes=context_bytes(device.efficiency.context_bytes, device.efficiency.communicator_bytes, groups),
@@ -101,6 +102,16 @@ def training_work(run: TransformerRun, steps: Number | None) -> Work:
         details=learns,
         delivery=None if run.supply is None else run.supply.delivery(units),
     )
+
+
+def _host_holds(run: TransformerRun) -> str:
+    """Return what lies in host memory that could lie on the devices, in words."""
+    shares = {
+        "the optimizer": run.offload_optimizer,
+        "the parameters": run.offload_parameters,
+        "activations": run.offload_activations,
+    }
+    return " and ".join(name for name, share in shares.items() if any_true(share > 0))
 
 
 def _schedule(run: TransformerRun) -> Schedule:

@@ -12,23 +12,16 @@ from capacity_tui.engine.api import (
     Estimate,
     FigureBlock,
     Plan,
-    Verdict,
     answer_notes,
     basis_text,
     chosen_settings,
     figure_blocks,
     headline,
     note_text,
-    verdict_text,
 )
 from capacity_tui.tui.headless.tables.layout import table
 
-_VERDICT_STYLES = {
-    Verdict.FITS: "bold green",
-    Verdict.TIGHT: "bold yellow",
-    Verdict.OVER: "bold red",
-    Verdict.UNKNOWN: "yellow",
-}
+_STYLES = {"good": "bold green", "warn": "bold yellow", "bad": "bold red", "dim": "yellow"}
 
 
 def answer_tables(plan: Plan, estimate: Estimate) -> Iterator[RenderableType]:
@@ -58,7 +51,7 @@ def verdict_line(plan: Plan, estimate: Estimate) -> Text:
 
 def told_verdict(estimate: Estimate) -> Text:
     """Return whether a run fits, in the colour of that."""
-    return Text(verdict_text(estimate), style=_VERDICT_STYLES[estimate.verdict])
+    return Text(estimate.verdict_text, style=_STYLES[estimate.verdict.tone])
 
 
 def _figures(found: Iterable[FigureBlock]) -> Table:

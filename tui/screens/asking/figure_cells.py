@@ -33,7 +33,7 @@ def verdict_of(fits: bool | None, figures: Mapping[str, Interval]) -> Verdict:
     """Return the verdict of the memory's range, as an estimate has it."""
     share = figures.get(_MEMORY)
     if fits is False:
-        return Verdict.OVER
+        return Verdict.DOES_NOT_FIT
     if fits is None or share is None:
         return Verdict.UNKNOWN
     return Verdict.TIGHT if share.high > _FULL else Verdict.FITS

@@ -68,7 +68,9 @@ def _found(needed: Needed, question: Question, path: str) -> Found:
     )
     texts = tuple(part.text for part in needed_parts(needed) if isinstance(part, TextPart))
     rows = tuple(
-        replace(row, about=texts if not place else texts[1:], verdict=row.verdict if tried.holds else Verdict.OVER)
+        replace(
+            row, about=texts if not place else texts[1:], verdict=row.verdict if tried.holds else Verdict.DOES_NOT_FIT
+        )
         for place, (row, tried) in enumerate(zip(found.rows, shown, strict=False))
     )
     return replace(found, rows=rows, remarks=texts, is_complete=needed.complete)

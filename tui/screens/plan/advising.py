@@ -60,7 +60,7 @@ class Advising:
         is_known = store.is_advised
         is_first = not store.advice and not is_known
         self._panel.show_advice(
-            None if is_first else store.advice, stale=not is_known, urgent=column.verdict is Verdict.OVER
+            None if is_first else store.advice, stale=not is_known, urgent=column.verdict is Verdict.DOES_NOT_FIT
         )
         self._panel.show_subject(f"on {column.mode}" if column is not store.column else "")
         wanted = (store.generation, column.mode)

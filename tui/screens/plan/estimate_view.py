@@ -79,7 +79,7 @@ def column(group: Alike, catalog: Catalog, machine: Machine | None = None) -> Co
     return Column(
         mode=filled.mode.title,
         verdict=estimate.verdict,
-        reason=estimate.shortage,
+        reason=estimate.reason,
         rows=tuple(map(_explained, _rows(filled.plan, estimate))),
         chosen=_chosen(filled, catalog),
         brief=_BRIEF.get(filled.mode.title, ""),

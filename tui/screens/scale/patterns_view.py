@@ -75,7 +75,7 @@ def tried_size(question: PatternQuestion, machine: Machine | None, catalog: Cata
     disk = None if machine is None else roomiest_disk(machine)
     free = None if disk is None else disk.free_bytes.value
     share = size / free if free else None
-    verdict = Verdict.UNKNOWN if share is None else Verdict.FITS if share <= 1 else Verdict.OVER
+    verdict = Verdict.UNKNOWN if share is None else Verdict.FITS if share <= 1 else Verdict.DOES_NOT_FIT
     return Tried(verdict, time=_size(size), share=share)
 
 

@@ -1,20 +1,15 @@
-"""Limits of latency that a plan gives, and whether what is served keeps them."""
+"""Limits of latency that a plan gives, and the figures that they are for."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
-from capacity_tui.engine.estimate.goal import Goal
-from capacity_tui.engine.estimate.note import Note
 from capacity_tui.engine.estimate.result import InferenceSpeed
-from capacity_tui.engine.numeric import Number, mean
+from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan.sections.inference import InferenceSection
 
 _INFER = "computation.infer."
 FIRST, EACH = "time_to_first_token", "time_per_output_token"
-_NAMES = {FIRST: "time to first token", EACH: "time per output token"}
 
 
 def limits_of(inference: InferenceSection) -> dict[str, float]:
@@ -32,11 +27,6 @@ def limited(speed: InferenceSpeed, name: str) -> tuple[str, Number] | None:
     return None
 
 
-def goals_of(inference: InferenceSection, speed: InferenceSpeed | None) -> tuple[Goal, ...]:
-    """Return the limits of latency of a plan, and what it reaches of them; none for models that generate nothing."""
-    return () if speed is None else tuple(_goals(inference, speed))
-
-
 def missed(inference: InferenceSection, speed: InferenceSpeed) -> Number:
     """Return by how much limits are exceeded in all, as a share of each; 0 where all are kept."""
     total: Number = 0.0
@@ -45,18 +35,3 @@ def missed(inference: InferenceSection, speed: InferenceSpeed) -> Number:
         if found is not None:
             total = total + np.maximum(found[1] / limit - 1.0, 0.0)
     return total
-
-
-def goal_warnings(goals: tuple[Goal, ...]) -> tuple[Note, ...]:
-    """Return a warning for each limit that is missed."""
-    return tuple(
-        Note("latency_missed", "The limit of latency is missed", goal.words) for goal in goals if not goal.kept
-    )
-
-
-def _goals(inference: InferenceSection, speed: InferenceSpeed) -> Iterator[Goal]:
-    for name, limit in limits_of(inference).items():
-        found = limited(speed, name)
-        if found is not None:
-            value = mean(found[1])
-            yield Goal(found[0], _NAMES[name], limit, value, value <= limit)

@@ -1,0 +1,125 @@
+"""What a run must keep: one limit beside what the run reaches of it, and what all of them come to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from capacity_tui.engine.numeric import Flags, Labels, Number, first_label, mean
+from capacity_tui.engine.uncertainty.intervals import Interval
+from capacity_tui.engine.units import format_quantity
+from capacity_tui.engine.verdict import Holds, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """A limit of one figure, and what a run reaches; of several plans where the numbers are arrays.
+
+    Attributes:
+        figure: result key of the figure, or the plan key of a rule.
+        label: what it is called.
+        unit: its unit.
+        reached: what the run reaches, with its range; None for a rule, which stands here only where it is broken.
+        most: the most it may be; None where there is no such limit.
+        least: the least it may be, likewise.
+        why: where the limit comes from.
+        broken_as: the verdict on a run that does not keep it.
+        share_of: how many devices share what the limit is for: words tell the sum of their shares.
+    """
+
+    figure: str
+    label: str
+    unit: str = ""
+    reached: Interval | None = None
+    most: Number | None = None
+    least: Number | None = None
+    why: str = ""
+    broken_as: Verdict = Verdict.MISSES_LIMIT
+    share_of: Number = 1.0
+
+    @property
+    def kept(self) -> Flags:
+        """Which plans keep it by their estimate."""
+        return np.asarray(False) if self.reached is None else self._inside(self.reached.value, self.reached.value)
+
+    @property
+    def kept_surely(self) -> Flags:
+        """Which plans keep it at the far end of the range too."""
+        return np.asarray(False) if self.reached is None else self._inside(self.reached.low, self.reached.high)
+
+    @property
+    def holding(self) -> Labels[Holds]:
+        """Whether each plan keeps it."""
+        return first_label({Holds.YES: self.kept_surely & self.kept, Holds.LIKELY: self.kept}, Holds.NO)
+
+    @property
+    def holds(self) -> Holds:
+        """Whether a single plan keeps it."""
+        return self.holding.single
+
+    @property
+    def limit(self) -> Number | None:
+        """The limit itself, whichever way it is one."""
+        return self.least if self.most is None else self.most
+
+    @property
+    def words(self) -> str:
+        """What a single plan reaches beside the limit: ``TTFT 15.8 s > 1.00 s``."""
+        if self.reached is None or self.limit is None:
+            return self.why
+        value, limit = self._written(self.reached.value), self._written(self.limit)
+        if self.holds is Holds.NO:
+            return f"{self.label} {value} {'<' if self.most is None else '>'} {limit}{self._source}"
+        if self.holds is Holds.YES:
+            return f"{self.label} {value} of {limit}{self._source}"
+        if self.most is None:
+            return f"{self.label} {value}, down to {self._written(self.reached.low)}, at least {limit}{self._source}"
+        return f"{self.label} {value}, up to {self._written(self.reached.high)}, at most {limit}{self._source}"
+
+    @property
+    def _source(self) -> str:
+        return " (assumed)" if self.why.startswith(ASSUMED) else ""
+
+    def _inside(self, low: Number, high: Number) -> Flags:
+        above = True if self.least is None else np.greater_equal(low, self.least)
+        below = True if self.most is None else np.less_equal(high, self.most)
+        return np.asarray(np.logical_and(above, below), dtype=np.bool_)
+
+    def _written(self, value: Number) -> str:
+        number = mean(value) * mean(self.share_of)
+        return format_quantity(number, self.unit) if np.isfinite(number) else "without end"
+
+
+ASSUMED = "assumed"
+"""How a limit's source begins where nothing tells what there is."""
+
+
+def verdicts(constraints: Sequence[Constraint], is_known: bool) -> Labels[Verdict]:
+    """Return what constraints come to, plan by plan: the gravest of what is broken, else whether all hold surely.
+
+    Args:
+        constraints: of the plans.
+        is_known: whether the memory of a device is known at all.
+    """
+    broken = {
+        verdict: _any([~each.kept for each in constraints if each.broken_as is verdict])
+        for verdict in (Verdict.CANNOT_RUN, Verdict.DOES_NOT_FIT, Verdict.MISSES_LIMIT)
+    }
+    unsure = _any([~each.kept_surely for each in constraints])
+    return first_label({**broken, Verdict.UNKNOWN: not is_known, Verdict.TIGHT: unsure}, Verdict.FITS)
+
+
+def in_words(constraints: Sequence[Constraint], holds: Holds) -> str:
+    """Return the words of the constraints of a single plan that hold so, figures without end only where alone."""
+    chosen = [each for each in constraints if each.holds is holds]
+    finite = [each for each in chosen if each.reached is None or np.all(np.isfinite(each.reached.value))]
+    return ", ".join(each.words for each in finite or chosen)
+
+
+def _any(flags: Sequence[Flags]) -> Flags:
+    found = np.asarray(False)
+    for each in flags:
+        found = found | each
+    return found

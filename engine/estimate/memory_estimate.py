@@ -1,0 +1,109 @@
+"""Memory of a run: of the fullest device, and of the host beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from capacity_tui.engine.estimate.constraint import Constraint
+from capacity_tui.engine.numeric import Flags, Labels, Number, any_true, largest_label, mean
+from capacity_tui.engine.uncertainty.intervals import Interval
+from capacity_tui.engine.units import format_bytes
+from capacity_tui.engine.verdict import Verdict
+
+RESERVED, HOST = "memory.reserved_bytes", "memory.host_bytes"
+
+
+@dataclass(frozen=True, slots=True)
+class StageBytes:
+    """Bytes on one device of a pipeline stage.
+
+    Attributes:
+        per_device_bytes: peak as the framework's allocator counts it.
+        reserved_bytes: what the driver's tool would show.
+    """
+
+    per_device_bytes: Number
+    reserved_bytes: Number
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryEstimate:
+    """Bytes on the fullest device.
+
+    Attributes:
+        per_device_bytes: peak as the framework's allocator counts it.
+        reserved_bytes: what the driver's tool would show: allocator cache and context included.
+        parts: bytes by part; they sum to ``reserved_bytes``.
+        capacity_bytes: what the driver reports as usable, None where unknown.
+        host_bytes: host memory for one device's share.
+        host_capacity_bytes: host memory there is for one device, None where unknown.
+        host_devices: devices that share one host.
+        host_source: how its memory is known.
+        host_holds: what lies there that could lie on the device, in words.
+        places: bytes inside the allocator at each place that may be the peak, by phase and pipeline stage in words.
+        stages: bytes on the first, last and fullest pipeline stage; empty without a pipeline.
+        timeline: bytes inside the allocator on the fullest device by moment of a step; empty where only the peak is
+            known.
+    """
+
+    per_device_bytes: Interval
+    reserved_bytes: Interval
+    parts: Mapping[str, Number]
+    capacity_bytes: Number | None
+    host_bytes: Number
+    places: Mapping[str, Number] = field(default_factory=dict)
+    stages: Mapping[str, StageBytes] = field(default_factory=dict)
+    timeline: Mapping[str, Number] = field(default_factory=dict)
+    host_capacity_bytes: Number | None = None
+    host_devices: Number = 1.0
+    host_source: str = ""
+    host_holds: str = ""
+
+    @property
+    def peaks(self) -> Labels[str]:
+        """Where each plan's peak lies."""
+        return largest_label(self.places or {"": 0.0})
+
+    @property
+    def peak(self) -> str:
+        """Where the peak of a single plan lies; empty where only its size is known."""
+        return self.peaks.single
+
+    @property
+    def held(self) -> Flags | None:
+        """Which plans the fullest device and its host hold as estimated; None where a device's memory is unknown."""
+        if self.capacity_bytes is None:
+            return None
+        by_device = np.less_equal(self.reserved_bytes.value, self.capacity_bytes)
+        if self.host_capacity_bytes is None:
+            return by_device
+        return by_device & np.less_equal(self.host_bytes, self.host_capacity_bytes)
+
+    @property
+    def constraints(self) -> tuple[Constraint, ...]:
+        """What the memory of a device, and of its host, ask of each plan; nothing where a size is unknown."""
+        found = []
+        if self.capacity_bytes is not None:
+            usable = "what a program can use of a device's memory"
+            found.append(self._constraint(RESERVED, "memory", self.reserved_bytes, self.capacity_bytes, usable))
+        if self.host_capacity_bytes is not None and any_true(self.host_bytes > 0):
+            host = Interval.exactly(self.host_bytes)
+            limit, shared = self.host_capacity_bytes, self.host_devices
+            found.append(self._constraint(HOST, "host memory", host, limit, self.host_source, shared))
+        return tuple(found)
+
+    @property
+    def in_host(self) -> str:
+        """What of a single plan lies in host memory that could lie on its devices, in words; empty for nothing."""
+        if not self.host_holds or not mean(self.host_bytes):
+            return ""
+        size = format_bytes(mean(self.host_bytes) * mean(self.host_devices))
+        return f"with {self.host_holds} in host memory ({size})"
+
+    def _constraint(
+        self, key: str, label: str, reached: Interval, most: Number, why: str, shared: Number = 1.0
+    ) -> Constraint:
+        return Constraint(key, label, "B", reached, most, None, why, Verdict.DOES_NOT_FIT, shared)
