@@ -66,17 +66,18 @@ class Constraint:
 
     @property
     def words(self) -> str:
-        """What a single plan reaches beside the limit: ``TTFT 15.8 s > 1.00 s``."""
+        """What a single plan reaches beside the limit: ``TTFT 15.8 s > 1.00 s``, ``memory up to 84 GiB > 80 GiB``."""
         if self.reached is None or self.limit is None:
             return self.why
-        value, limit = self._written(self.reached.value), self._written(self.limit)
-        if self.holds is Holds.NO:
-            return f"{self.label} {value} {'<' if self.most is None else '>'} {limit}{self._source}"
+        limit = f"{self._written(self.limit)}{self._source}"
+        far, word, sign = (
+            (self.reached.high, "up to", ">") if self.least is None else (self.reached.low, "down to", "<")
+        )
         if self.holds is Holds.YES:
-            return f"{self.label} {value} of {limit}{self._source}"
-        if self.most is None:
-            return f"{self.label} {value}, down to {self._written(self.reached.low)}, at least {limit}{self._source}"
-        return f"{self.label} {value}, up to {self._written(self.reached.high)}, at most {limit}{self._source}"
+            return f"{self.label} {self._written(self.reached.value)} of {limit}"
+        if self.holds is Holds.LIKELY:
+            return f"{self.label} {word} {self._written(far)} {sign} {limit}"
+        return f"{self.label} {self._written(self.reached.value)} {sign} {limit}"
 
     @property
     def _source(self) -> str:

@@ -12,6 +12,7 @@ from capacity_tui.engine.api import (
     Estimate,
     FigureBlock,
     Plan,
+    Verdict,
     answer_notes,
     basis_text,
     chosen_settings,
@@ -46,12 +47,12 @@ def answer_tables(plan: Plan, estimate: Estimate) -> Iterator[RenderableType]:
 
 def verdict_line(plan: Plan, estimate: Estimate) -> Text:
     """Return what is run, and whether it fits."""
-    return Text.assemble((headline(plan, estimate), "bold"), ": ", told_verdict(estimate))
+    return Text.assemble((headline(plan, estimate), "bold"), ": ", toned(estimate.verdict, estimate.verdict_text))
 
 
-def told_verdict(estimate: Estimate) -> Text:
-    """Return whether a run fits, in the colour of that."""
-    return Text(estimate.verdict_text, style=_STYLES[estimate.verdict.tone])
+def toned(verdict: Verdict, text: str) -> Text:
+    """Return a text in the colour of a verdict."""
+    return Text(text, style=_STYLES[verdict.tone])
 
 
 def _figures(found: Iterable[FigureBlock]) -> Table:

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from capacity_tui.engine.api import ComparisonTable, Estimate, Plan, figure_blocks, format_count
-from capacity_tui.tui.headless.tables.answer import told_verdict
+from capacity_tui.tui.headless.tables.answer import toned
 
 
 def comparison_table(columns: Sequence[tuple[str, Plan, Estimate]]) -> Table:
@@ -24,7 +24,7 @@ def comparison_table(columns: Sequence[tuple[str, Plan, Estimate]]) -> Table:
     for name, _, _ in columns:
         # A folded figure reads as two.
         found.add_column(Text(name), justify="right", no_wrap=True)
-    found.add_row(Text("verdict"), *(told_verdict(estimate) for _, _, estimate in columns))
+    found.add_row(Text("verdict"), *(toned(estimate.verdict, estimate.verdict.words) for _, _, estimate in columns))
     filled = [_settings(plan) for _, plan, _ in columns]
     for label in dict.fromkeys(label for settings in filled for label in settings):
         found.add_row(Text(label), *(Text(settings.get(label, "")) for settings in filled))
