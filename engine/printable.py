@@ -6,8 +6,12 @@ bidirectional overrides. Whatever of their text is shown passes through here onc
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
+
 _NO_BREAK = "\u00a0\u202f"
 """Spaces that keep a number with its unit."""
+_FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")
+"""What cells begin with that spreadsheets work out (OWASP, CSV Injection)."""
 _LINE_BREAKS = str.maketrans("\t\n\r", "   ")
 
 
@@ -36,6 +40,32 @@ def printable_data(data: object) -> object:
     if isinstance(data, list | tuple):
         return type(data)(map(printable_data, data))
     return data
+
+
+def csv_table(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> str:
+    """Return rows as comma-separated values, the names of the columns first.
+
+    A text that a spreadsheet would take for a formula has an apostrophe before it.
+    """
+    import csv  # noqa: PLC0415 - what is printed elsewhere needs none
+    import io  # noqa: PLC0415 - likewise
+
+    text = io.StringIO()
+    table = csv.DictWriter(text, columns, restval="", lineterminator="\n")
+    table.writerow({name: _cell(name) for name in columns})
+    table.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
+    return text.getvalue()
+
+
+def _cell(value: object) -> object:
+    """Return a value as a cell: numbers as they are, also those that are texts."""
+    if not isinstance(value, str) or not value.startswith(_FORMULA_SIGNS):
+        return value
+    try:
+        float(value)
+    except ValueError:
+        return f"'{value}"
+    return value
 
 
 def _is_harmless(character: str) -> bool:

@@ -1,5 +1,7 @@
 """Text from outside: what a terminal would obey is shown instead, wherever it comes in and goes out."""
 
+import csv
+import io
 import json
 import unicodedata
 from pathlib import Path
@@ -14,7 +16,7 @@ from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.machine.detect import detect
 from capacity_tui.engine.machine.host_files import Host
 from capacity_tui.engine.present.machine_facts import machine_parts
-from capacity_tui.engine.printable import printable, printable_data, printable_lines
+from capacity_tui.engine.printable import csv_table, printable, printable_data, printable_lines
 from capacity_tui.tui.headless.group import group
 from capacity_tui.tui.headless.output import as_text
 from capacity_tui.tui.headless.tables.layout import rich_parts, table
@@ -138,3 +140,13 @@ def test_figures_of_a_table_are_whole_or_told_to_have_no_room(width: int, monkey
     assert all(len(line) <= width for line in lines)
     assert told == [head for head, figure in zip(heads, figures, strict=True) if figure not in shown]
     assert "…" not in "".join(lines)
+
+
+def test_no_cell_of_a_table_of_values_is_a_formula() -> None:
+    rows = [{"a": "=cmd|' /C calc'!A0", "b": -1.5, "@c": "-1.5"}, {"a": "@SUM(1)", "b": "+1e3", "@c": "-x, y"}]
+    found = list(csv.reader(io.StringIO(csv_table(["a", "b", "@c"], rows))))
+    assert found == [
+        ["a", "b", "'@c"],
+        ["'=cmd|' /C calc'!A0", "-1.5", "-1.5"],
+        ["'@SUM(1)", "+1e3", "'-x, y"],
+    ]

@@ -17,6 +17,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from io import FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from capacity_tui.engine.errors import CapacityError, MissingPartError
 from capacity_tui.engine.extras import install_command
@@ -148,7 +149,20 @@ class _Server(ThreadingHTTPServer):
         self.token = token
         self.text = text
         self.address_family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+        self._hosts = {address.host.lower(), "localhost", "127.0.0.1", "::1"}
         super().__init__((address.host, address.port), _Reader)
+
+    def is_meant(self, host: str | None) -> bool:
+        """Whether a reader asks this server by a name of its own.
+
+        A page on the web may have a name of its author's lead here and read what comes back; it cannot show a token.
+        """
+        if self.token or host is None:
+            return True
+        return (urlsplit(f"//{host}").hostname or "") in self._hosts
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Say nothing of readers that leave amid their answer: stderr is the command's."""
 
 
 class _Reader(BaseHTTPRequestHandler):
@@ -159,7 +173,9 @@ class _Reader(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Answer with all numbers."""
-        if self.server.token and not self._shows(self.server.token):
+        if not self.server.is_meant(self.headers.get("Host")):
+            self._answer(HTTPStatus.MISDIRECTED_REQUEST, b"metrics are read by the address they are served at\n", {})
+        elif self.server.token and not self._shows(self.server.token):
             self._answer(HTTPStatus.UNAUTHORIZED, b"a token is needed\n", {"WWW-Authenticate": "Bearer"})
         elif self.path.partition("?")[0] not in ("/", "/metrics"):
             self._answer(HTTPStatus.NOT_FOUND, b"metrics are at /metrics\n", {})

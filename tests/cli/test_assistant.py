@@ -17,6 +17,7 @@ import pytest
 from capacity_tui.tui.cli import main
 from capacity_tui.tui.headless.assistant import calls
 from capacity_tui.tui.headless.assistant.calls import CallError, Calls
+from capacity_tui.tui.headless.assistant.reach import Reach, ReachError
 from capacity_tui.tui.headless.assistant.tools import TOOLS, ArgumentError, CommandLine, command_line, schema_of
 
 if TYPE_CHECKING:
@@ -33,9 +34,13 @@ def test_the_real_client_is_answered(tmp_path: Path, capsys: pytest.CaptureFixtu
     from mcp import Client, StdioServerParameters
     from mcp.client.stdio import stdio_client
 
-    (tmp_path / "click.py").write_text("raise ImportError('a file of the user was taken for a module')")
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "click.py").write_text("raise ImportError('a file of the user was taken for a module')")
     wrong = {"model": {"name": "gpt2"}, "hardware": {"name": "h100"}, "trainin": {}}
-    server = StdioServerParameters(command=str(PROGRAM), args=["mcp"], env=dict(os.environ), cwd=tmp_path)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.write_text("secret:*:words\n")
+    work = tmp_path / "work"
+    server = StdioServerParameters(command=str(PROGRAM), args=["mcp"], env=dict(os.environ), cwd=work)
 
     async def asked() -> list[CallToolResult]:
         async with Client(stdio_client(server)) as client:
@@ -46,9 +51,12 @@ def test_the_real_client_is_answered(tmp_path: Path, capsys: pytest.CaptureFixtu
                 client.call_tool("validate", {"plan": wrong}),
                 client.call_tool("plan", {"plan": PLAN, "sett": {}}),
                 client.call_tool("nothing", {}),
+                client.call_tool("plan", {"plan": str(elsewhere)}),
+                client.call_tool("plan", {"plan": "x" * 200_000}),
+                client.call_tool("plan", {"plan": "gpt2\0 train"}),
             )
 
-    planned, checked, unknown, lost = asyncio.run(asyncio.wait_for(asked(), 60))
+    planned, checked, unknown, lost, *refused = asyncio.run(asyncio.wait_for(asked(), 60))
     assert main(["plan", PLAN, "--set", "training.micro_batch=2", "--format", "json"]) == 0
     assert planned.structured_content["memory"] == json.loads(capsys.readouterr().out)["memory"]
     assert json.loads(planned.content[0].text) == planned.structured_content
@@ -58,6 +66,52 @@ def test_the_real_client_is_answered(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert unknown.content[0].text == "plan has no argument 'sett'; did you mean set?"
     assert lost.is_error
     assert "known: detect, plan," in lost.content[0].text
+    for answer, told in zip(refused, ("outside of what may be read", "longer than", "character 0"), strict=True):
+        assert answer.is_error
+        assert told in answer.content[0].text
+        assert "secret" not in answer.content[0].text
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"plan": "{away}"},
+        {"plan": "../away"},
+        {"plan": "link"},
+        {"plan": "pipe"},
+        {"import": ["{away}"]},
+        {"plan": {"model": {"config": "{away}"}}},
+        {"plan": "model:\n  config: {away}\n"},
+        {"plan": 'model:\n  config: "..\\x2faway"\n'},
+        {"set": {"model.config": "{away}"}},
+        {"set": ["model.config={away}"]},
+    ],
+)
+def test_files_elsewhere_are_not_read(
+    arguments: dict[str, object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work, away = tmp_path / "work", tmp_path / "away"
+    work.mkdir()
+    away.write_text("secret\n")
+    (work / "link").symlink_to(away)
+    os.mkfifo(work / "pipe")
+    monkeypatch.chdir(work)
+    named = json.loads(json.dumps(arguments).replace("{away}", str(away)))
+    with pytest.raises(ReachError):
+        Reach.of(()).check(named)
+    if arguments != {"plan": "pipe"}:
+        Reach.of((tmp_path,)).check(named)
+
+
+@pytest.mark.parametrize(
+    "text", ["meta-llama/Llama-3.1-8B lora 2x4090 4k 50M", "plan.yaml", "./plan.yaml", "1/2", "a / b", "http://x/y"]
+)
+def test_lines_and_files_of_the_working_folder_are_taken(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "plan.yaml").write_text("task: train\n")
+    Reach.of(()).check({"plan": text})
 
 
 @pytest.mark.parametrize(

@@ -109,6 +109,12 @@ def test_hosts_get_a_script_with_a_rank_each(tmp_path: Path, monkeypatch: pytest
     for rank, line in enumerate(said):
         assert f"--node-rank={rank} --master-addr=n1 --master-port=29500 train.py a b" in line
     assert len(said) == 2 and "not used: n3" in proposal.remarks
+    end = next(line for line in proposal.script.splitlines() if "<<'" in line).split("'")[1]
+    hostile = Launch(("train.py", f"a\n{end}\ntouch pwned"), "torchrun", False)
+    script = hosts_proposal(request(), hostile, ("n1", "n2")).script
+    subprocess.run(["bash", "-s"], input=script, text=True, check=True, cwd=work, timeout=20)
+    assert (work / "said").read_text().count("touch pwned") == 2
+    assert not (work / "pwned").exists()
     with pytest.raises(CapacityError, match="1 hosts for 2 nodes"):
         hosts_proposal(request(), Launch(("train.py",), "torchrun", False), ("n1",))
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import http.client
 import json
+import socket
+import struct
 import urllib.error
 import urllib.request
 
@@ -61,6 +64,31 @@ def test_who_shows_no_token_learns_nothing(serve):
             assert refused.value.code == 401
             assert b"capacity_tui" not in refused.value.read()
     assert "capacity_tui_memory_bytes" in read(server, Authorization="Bearer secret")
+
+
+@pytest.mark.parametrize(
+    ("host", "code"),
+    [("evil.example", 421), ("evil.example:{port}", 421), ("localhost:{port}", 200), ("127.0.0.1", 200)],
+)
+def test_pages_of_others_cannot_read_what_is_served_here(serve, host, code):
+    server = serve()
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=5)
+    connection.request("GET", "/metrics", headers={"Host": host.format(port=server.port)})
+    answer = connection.getresponse()
+    assert (answer.status, b"capacity_tui" in answer.read()) == (code, code == 200)
+    connection.close()
+
+
+def test_readers_that_leave_are_not_spoken_of(serve, capfd):
+    server = serve()
+    server.show(Gauge("memory_bytes", number, {"gpu": str(number)}) for number in range(20_000))
+    for _ in range(5):
+        with socket.create_connection(("127.0.0.1", server.port)) as reader:
+            reader.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            reader.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    assert "capacity_tui_memory_bytes" in read(server)
+    server.close()
+    assert capfd.readouterr().err == ""
 
 
 def test_nothing_but_metrics_is_served(serve):

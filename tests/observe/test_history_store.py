@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 import sqlite3
 from contextlib import closing
@@ -182,3 +183,52 @@ def test_the_example_of_the_page_for_scripts_runs_as_it_stands(file, monkeypatch
     assert re.search(
         r"^[0-9a-f]{10} \S+Z \{'computation.step_seconds': [\d.]+\}$", capsys.readouterr().out, re.MULTILINE
     )
+
+
+def damaged(file: Path, change) -> Path:
+    content = bytearray(file.read_bytes())
+    change(content)
+    file.write_bytes(content)
+    for ending in ("-wal", "-shm"):
+        Path(f"{file}{ending}").unlink(missing_ok=True)
+    return file
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("count", [1, 20, 300])
+def test_damaged_bytes_cost_the_rows_that_they_are_in(file, count, seed):
+    entries = [run(float(number), details={"note": "x" * 400}) for number in range(200)]
+    History(file).keep(*entries)
+    chance = random.Random(seed)
+
+    def change(content):
+        for _ in range(count):
+            content[chance.randrange(100, len(content))] = chance.randrange(256)
+
+    history = History(damaged(file, change))
+    found = history.find()
+    assert len(found) >= max(50, 200 - 3 * count)
+    assert {entry.id for entry in found} <= {entry.id for entry in entries}
+    if len(found) < 200:
+        (note,) = history.notes
+        assert f"{len(found)} entries of it were taken over" in note
+    assert {entry.id for entry in History(file).find()} == {entry.id for entry in found}
+
+
+def test_a_damaged_schema_costs_no_entry(file):
+    History(file).keep(run(1.0), run(2.0))
+
+    def change(content):
+        content[content.index(b"NOT NULL") + 1] = 0xC7
+
+    assert len(History(damaged(file, change)).find()) == 2
+
+
+@pytest.mark.parametrize("value", [b"\xff\xfe", 5, "[]", '{"id": 1}', "1" + "0" * 400])
+def test_a_row_that_holds_no_entry_costs_no_other(file, value):
+    History(file).keep(run(1.0), run(2.0))
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute("UPDATE runs SET data = ? WHERE rowid = 1", (value,))
+    history = History(file)
+    assert len(history.find()) == 1
+    assert "1 entries of it were taken over" in history.notes[0]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import struct
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
@@ -17,7 +19,7 @@ from capacity_tui.engine.observe.logs.event_records import EventReader, masked_c
 from capacity_tui.engine.observe.logs.following import FollowedFile, LineSplitter
 from capacity_tui.engine.observe.logs.line_reader import LineReader
 from capacity_tui.engine.observe.logs.metrics_page import read_metrics
-from capacity_tui.engine.observe.logs.sources import PipedLog, open_log
+from capacity_tui.engine.observe.logs.sources import READING_SECONDS, PipedLog, open_log
 
 LINE = "iter {}: loss {}, time 250.00ms, mfu 3%\n"
 
@@ -43,6 +45,55 @@ def test_a_log_is_followed_from_before_it_exists(tmp_path, reader):
     assert steps(log.poll()) == [2]
     assert log.poll() == []
     log.close()
+
+
+@pytest.mark.parametrize("name", ["state.json", "page.prom", "train.log", "events.tfevents.1"])
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")], ids=["pipe", "device"])
+def test_what_is_no_regular_file_is_neither_waited_for_nor_read(tmp_path, reader, name, make):
+    make(tmp_path / name)
+    log = open_log(str(tmp_path / name), reader)
+    assert log.poll() == log.poll(last=True) == []
+    assert "no regular file" in log.notices[0]
+    log.close()
+
+
+@pytest.mark.parametrize("name", ["state.json", "page.prom"])
+def test_a_document_that_is_too_large_is_not_read(tmp_path, reader, name):
+    with (tmp_path / name).open("wb") as file:
+        file.truncate(1 << 40)
+    log = open_log(str(tmp_path / name), reader)
+    assert log.poll() == []
+    assert "larger than" in log.notices[0]
+
+
+def test_a_pipe_that_never_runs_dry_is_read_for_a_bounded_time_and_loses_nothing(reader):
+    ends = os.pipe()
+    lines = 100_000
+
+    def write():
+        with os.fdopen(ends[1], "w") as file:
+            file.writelines(f"step {step} loss 2.5\n" for step in range(lines))
+
+    threading.Thread(target=write, daemon=True).start()
+    log, found, calls = PipedLog(reader, ends[0]), [], 0
+    while not log.ended:
+        began = time.monotonic()
+        found += log.poll()
+        assert time.monotonic() - began < 10 * READING_SECONDS
+        calls += 1
+    assert calls > 1
+    assert steps(found) == list(range(lines))
+    os.close(ends[0])
+
+
+def test_damage_of_an_event_file_is_passed_over_at_once():
+    noise = random.Random(0).randbytes(4 << 20)
+    began = time.monotonic()
+    reader = EventReader()
+    assert reader.read(noise + bytes(4 << 20)) == []
+    assert time.monotonic() - began < 5
+    (scalar,) = reader.read(event(7, "loss", 2.5))
+    assert (scalar.tag, scalar.value, scalar.step) == ("loss", 2.5, 7)
 
 
 def test_rotation_and_truncation_lose_no_line(tmp_path, reader):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from capacity_tui.engine.catalog import Catalog, Instance
 from capacity_tui.engine.cluster.quotes import ON_DEMAND, SPOT, Payment, Quote, chosen_quote, quotes, region_id
+from capacity_tui.engine.printable import csv_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,12 +122,8 @@ def prices_as_csv(listed: Sequence[ListedPrices]) -> str:
         for each in listed
         for quote in each.every
     ]
-    text = io.StringIO()
     heads = ("instance", "provider", "name", "accelerator", "accelerator_count", *_QUOTED)
-    table = csv.DictWriter(text, heads, lineterminator="\n")
-    table.writeheader()
-    table.writerows(lines)
-    return text.getvalue()
+    return csv_table(heads, lines)
 
 
 _QUOTED = (

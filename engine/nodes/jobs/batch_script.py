@@ -114,7 +114,7 @@ def _setting_up(launch: Launch, plan_text: str) -> Iterator[str]:
     yield 'export SRUN_CPUS_PER_TASK="${SLURM_CPUS_PER_TASK:-}"  # steps do not inherit it'
     yield '[ -n "$SRUN_CPUS_PER_TASK" ] || unset SRUN_CPUS_PER_TASK'
     if launch.is_guarded:
-        end = _unused_end(plan_text)
+        end = unused_end(plan_text)
         yield f"if ! command -v {PROGRAM} >/dev/null; then"
         yield f'    echo "{PROGRAM} is not installed on $(hostname): install it there, or submit with --no-guard" >&2'
         yield "    exit 3"
@@ -168,7 +168,7 @@ def _ending(request: JobRequest, turns: int) -> Iterator[str]:
     yield 'exit "$code"'
 
 
-def _unused_end(text: str) -> str:
+def unused_end(text: str) -> str:
     """Return a word that no line of a text is, to end the text with."""
     end, lines = _END, set(text.splitlines())
     while end in lines:

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Sequence
 
 from capacity_tui.engine.errors import QueueError
+from capacity_tui.engine.nodes.jobs.batch_script import unused_end
 from capacity_tui.engine.nodes.jobs.job_request import JobRequest
 from capacity_tui.engine.nodes.jobs.launch import Launch
 from capacity_tui.engine.nodes.jobs.proposal import Proposal, remarks_of
@@ -29,7 +30,7 @@ for rank in "${{!hosts[@]}}"; do
     lines+=("$line")
     {{
         printf 'rank=%q address=%q port=%q\\ncd %q || exit 1\\n' "$rank" "$address" "$port" "$PWD"
-        cat <<'COMMAND'
+        cat <<'{end}'
 {{
     exec 3<&0
     setsid {command} </dev/null 3<&- &
@@ -41,7 +42,7 @@ for rank in "${{!hosts[@]}}"; do
     kill "$line" 2>/dev/null
     exit "$code"
 }}
-COMMAND
+{end}
     }} >&"$line"
 done
 code=0
@@ -69,7 +70,8 @@ def hosts_proposal(request: JobRequest, launch: Launch, hosts: Sequence[str]) ->
         )
     meeting = ["--standalone"] if request.nodes == 1 else [f"--nnodes={request.nodes}", *_MEETING]
     used, left = hosts[: request.nodes], hosts[request.nodes :]
-    script = _SCRIPT.format(hosts=" ".join(map(shlex.quote, used)), command=launch.torchrun(request, meeting))
+    command = launch.torchrun(request, meeting)
+    script = _SCRIPT.format(hosts=" ".join(map(shlex.quote, used)), command=command, end=unused_end(command))
     remarks = [*remarks_of(request, launch), "nothing queues jobs there: run the script"]
     if left:
         remarks.append(f"not used: {', '.join(left)}")

@@ -52,7 +52,10 @@ class History:
             StorageError: the history cannot be read.
             MissingPartError: what it is kept in needs a part that is not installed.
         """
-        return self._current_store().find(wanted or Wanted())
+        store = self._current_store()
+        found = store.find(wanted or Wanted())
+        self._tell(store)
+        return found
 
     def one(self, name: str) -> RunRecord:
         """Return the entry whose id is, or alone begins with, a name.

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
+import struct
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from capacity_tui.engine.errors import Place, StorageError
 from capacity_tui.engine.files import make_folder, set_aside, storage_error
@@ -27,8 +29,13 @@ MIGRATIONS: tuple[Sequence[str], ...] = (
 BUSY_SECONDS = 2.0
 """How long another program may hold the file; what cannot be stored by then waits beside it."""
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+_LOST_SCHEMA = ("no such table", "no such column", "no such index", "malformed database schema")
+"""What SQLite says where the names of a file of ours were damaged."""
 _PRIMARY = 0xFF
 _MODE = 0o600
+_PAGE, _PAGE_AT = struct.Struct(">H"), 16
+_PAGES, _PAGES_AT = struct.Struct(">I"), 28
+"""Where the head of a file says how large pages are, and how many there are (sqlite.org/fileformat.html)."""
 _HINTS = {
     sqlite3.SQLITE_BUSY: "another program holds it: try again",
     sqlite3.SQLITE_LOCKED: "another program holds it: try again",
@@ -91,11 +98,18 @@ def told(path: Path) -> Iterator[None]:
     """
     try:
         yield
+    except UnicodeDecodeError as error:  # of a message about a schema that is damaged itself
+        raise DamagedError(str(error)) from error
     except sqlite3.Error as error:
         code = (getattr(error, "sqlite_errorcode", None) or 0) & _PRIMARY
-        if code in _DAMAGED:
+        if code in _DAMAGED or str(error).startswith(_LOST_SCHEMA):
             raise DamagedError(str(error)) from error
         raise StorageError("the history cannot be used", str(error), _HINTS.get(code, ""), Place(str(path))) from error
+
+
+def text_of(data: bytes) -> str:
+    """Return a text of the file; bytes of a damaged one that are no text stay, so that the rows around can be read."""
+    return data.decode("utf-8", "surrogateescape")
 
 
 def moved_aside(path: Path) -> Path:
@@ -116,6 +130,25 @@ def moved_aside(path: Path) -> Path:
     return aside
 
 
+@contextmanager
+def with_new_schema(path: Path) -> Iterator[Path]:
+    """Give a copy of a damaged file whose first page, which holds nothing but the schema, is that of a new file.
+
+    Raises:
+        OSError: it cannot be copied.
+    """
+    with TemporaryDirectory() as folder:
+        new, copy = Path(folder) / "new.sqlite", Path(folder) / "copy.sqlite"
+        with closing(sqlite3.connect(new, isolation_level=None)) as connection:
+            for statement in (each for version in MIGRATIONS for each in version):
+                connection.execute(statement)
+        size = _PAGE.unpack_from(new.read_bytes(), _PAGE_AT)[0]
+        page, rest = bytearray(new.read_bytes()[:size]), path.read_bytes()[size:]
+        _PAGES.pack_into(page, _PAGES_AT, 1 + len(rest) // size)
+        copy.write_bytes(page + rest)
+        yield copy
+
+
 def _make(path: Path) -> None:
     """Make the file that only the user may read, if it is not there."""
     make_folder(path.parent)
@@ -129,9 +162,11 @@ def _make(path: Path) -> None:
 
 def _connected(path: Path, mode: str, more: str = "") -> sqlite3.Connection:
     # Transactions are ours to begin.
-    return sqlite3.connect(
+    connection = sqlite3.connect(
         f"{path.absolute().as_uri()}?mode={mode}{more}", uri=True, timeout=BUSY_SECONDS, isolation_level=None
     )
+    connection.text_factory = text_of
+    return connection
 
 
 def _readable(path: Path) -> sqlite3.Connection:

@@ -18,7 +18,9 @@ from capacity_tui.engine.observe.history.sqlite_file import (
     moved_aside,
     opened,
     opened_to_read,
+    text_of,
     told,
+    with_new_schema,
 )
 from capacity_tui.engine.observe.history.stores import ESTIMATES_KEPT, Wanted
 
@@ -33,6 +35,9 @@ _THIN = (
     "DELETE FROM runs WHERE rowid IN (SELECT rowid FROM (SELECT rowid, row_number() OVER (ORDER BY started, rowid) AS "
     "place FROM runs WHERE kind = 'estimate') WHERE place <= ? AND place % 2 = 0)"
 )
+_ROWS = "SELECT rowid, data FROM runs NOT INDEXED"
+_MOST_LOST = 1_000_000
+"""Rows that are looked for one by one between those that were read from both ends."""
 _Result = TypeVar("_Result")
 
 
@@ -149,15 +154,15 @@ def _query(wanted: Wanted) -> tuple[str, list[object]]:
     return f"SELECT data FROM runs{where} ORDER BY started DESC, rowid DESC{limit}", values  # noqa: S608
 
 
-def _record(data: str) -> RunRecord:
+def _record(data: object) -> RunRecord:
     """Return the entry of a row.
 
     Raises:
         DamagedError: it holds none.
     """
     try:
-        return of_data(json.loads(data))
-    except ValueError as error:
+        return of_data(json.loads(str(data).encode("utf-8")))
+    except (ValueError, OverflowError, RecursionError) as error:
         raise DamagedError(str(error)) from error
 
 
@@ -188,15 +193,35 @@ def _is_damaged(path: Path) -> bool:
 
 
 def _readable_records(path: Path) -> list[RunRecord]:
-    """Return the entries that can still be read of a damaged file: from its beginning, and from its end."""
+    """Return the entries that can still be read of a damaged file."""
+    rows = _readable_rows(path)
+    if not rows:
+        with suppress(OSError), with_new_schema(path) as copy:
+            rows = _readable_rows(copy)
     found: dict[str, RunRecord] = {}
-    for order in ("ASC", "DESC"):
-        with suppress(StorageError, DamagedError), told(path), closing(sqlite3.connect(path)) as connection:
-            for (data,) in connection.execute(f"SELECT data FROM runs NOT INDEXED ORDER BY rowid {order}"):  # noqa: S608
-                with suppress(DamagedError):
-                    record = _record(data)
-                    found[record.id] = record
+    for data in rows:
+        with suppress(DamagedError):
+            record = _record(data)
+            found[record.id] = record
     return sorted(found.values(), key=lambda record: record.started)
+
+
+def _readable_rows(path: Path) -> list[object]:
+    """Return what the rows of a damaged file hold: from its beginning, from its end, and one by one between."""
+    rows: dict[int, object] = {}
+    with suppress(StorageError, DamagedError), told(path), closing(sqlite3.connect(path)) as connection:
+        connection.text_factory = text_of
+        reached = []
+        for order in ("ASC", "DESC"):
+            last = 0
+            with suppress(sqlite3.Error):
+                for last, data in connection.execute(f"{_ROWS} ORDER BY rowid {order}"):
+                    rows[last] = data
+            reached.append(last)
+        for rowid in range(reached[0] + 1, min(reached[1], reached[0] + _MOST_LOST)):
+            with suppress(sqlite3.Error):
+                rows.update(connection.execute(f"{_ROWS} WHERE rowid = ?", (rowid,)))
+    return list(rows.values())
 
 
 @contextmanager

@@ -7,6 +7,7 @@ core/lib/io/record_writer.h and core/lib/hash/crc32c.h).
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ _MASK = 0xA282EAD8
 _HEADER, _FOOTER = 12, 4
 LONGEST_RECORD = 1 << 16
 """Bytes of a record that is looked into; longer ones hold pictures and graphs."""
+_HEAD = re.compile(rb"(?=(?!\0{4}).{4}\0{4})", re.DOTALL)
+"""Where a record may begin: its length is not 0, and less than 4 GiB."""
 _FLOAT, _DOUBLE, _INT32, _INT64 = 1, 2, 3, 9  # numbers of types in tensors (tensorflow/core/framework/types.proto)
 _PACKED = {_FLOAT: "f", _DOUBLE: "d", _INT32: "i", _INT64: "q"}
 
@@ -54,7 +57,8 @@ class EventReader:
         while len(buffer) - position >= _HEADER:
             length = _length(buffer, position)
             if length is None:
-                position += 1
+                head = _HEAD.search(buffer, position + 1)
+                position = max(position + 1, len(buffer) - _HEADER + 1) if head is None else head.start()
                 self.damaged += not self._lost
                 self._lost = True
                 continue

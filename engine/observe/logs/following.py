@@ -11,6 +11,8 @@ from typing import BinaryIO
 MOST_BYTES = 1 << 23
 """Bytes taken in one go, so that a long log does not hold up whoever watches."""
 HEAD_BYTES = 256
+LARGEST_DOCUMENT = 1 << 26
+"""Bytes of a file that is read whole; a larger one is no document that tells of a run."""
 
 
 class FollowedFile:
@@ -63,12 +65,7 @@ class FollowedFile:
 
     def _open(self) -> BinaryIO | None:
         try:
-            # Without waiting: a pipe would hold up whoever opens it.
-            opened = os.fdopen(os.open(self.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
-            found = os.fstat(opened.fileno())
-            if not stat.S_ISREG(found.st_mode):
-                opened.close()
-                raise OSError(errno.EINVAL, "it is no regular file")
+            opened, found = opened_file(self.path)
         except OSError as error:
             if not self._told_missing:
                 self._tell(f"waiting for {self.path.name}: {error.strerror or error}")
@@ -111,6 +108,33 @@ class FollowedFile:
     def _tell(self, notice: str) -> None:
         if notice not in self.notices:
             self.notices.append(notice)
+
+
+def opened_file(path: Path) -> tuple[BinaryIO, os.stat_result]:
+    """Open a regular file to read, and return what it is; a pipe or device would hold up whoever reads it.
+
+    Raises:
+        OSError: it cannot be opened, or is none.
+    """
+    opened = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
+    found = os.fstat(opened.fileno())
+    if not stat.S_ISREG(found.st_mode):
+        opened.close()
+        raise OSError(errno.EINVAL, "it is no regular file")
+    return opened, found
+
+
+def whole_file(path: Path, most: int = LARGEST_DOCUMENT) -> bytes:
+    """Return what a file holds.
+
+    Raises:
+        OSError: it cannot be read, is no regular file, or holds more bytes than that.
+    """
+    opened, found = opened_file(path)
+    with opened:
+        if found.st_size > most:
+            raise OSError(errno.EFBIG, f"it is larger than {most >> 20} MiB")
+        return opened.read(most)
 
 
 class LineSplitter:

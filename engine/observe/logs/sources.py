@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import select
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterable, Sequence
@@ -15,14 +16,17 @@ from urllib.parse import urlsplit
 from capacity_tui.engine.errors import Place, StorageError
 from capacity_tui.engine.observe.logs.entry import LogEntry
 from capacity_tui.engine.observe.logs.event_records import EventReader
-from capacity_tui.engine.observe.logs.following import MOST_BYTES, FollowedFile, LineSplitter
+from capacity_tui.engine.observe.logs.following import FollowedFile, LineSplitter, whole_file
 from capacity_tui.engine.observe.logs.line_reader import LineReader
 from capacity_tui.engine.observe.logs.metrics_page import read_metrics
 from capacity_tui.engine.observe.logs.named_values import flattened
 
 STANDARD_INPUT = "-"
 ANSWER_SECONDS = 2.0
+READING_SECONDS = 0.5
+"""What reading a pipe takes at most in one go."""
 LARGEST_PAGE = 1 << 24
+_PIPED_BYTES = 1 << 16
 EVENT_FILES = "*tfevents*"
 # In a folder, the newest file of the first kind that it holds.
 IN_FOLDERS = (EVENT_FILES, "trainer_state.json", "metrics.csv", "*.jsonl", "*.log")
@@ -72,7 +76,10 @@ class TextLog:
 
 
 class PipedLog:
-    """Lines that come through a pipe, by default this program's standard input."""
+    """Lines that come through a pipe, by default this program's standard input.
+
+    A call takes a bounded time: what comes faster waits in the pipe, and holds up whoever writes, so that none is lost.
+    """
 
     def __init__(self, reader: LineReader, source: int = 0) -> None:
         self._source = source
@@ -84,8 +91,9 @@ class PipedLog:
     def poll(self, last: bool = False) -> list[LogEntry]:
         """Return what has come by now; ``last``: with a line that nothing ended yet."""
         found: list[LogEntry] = []
-        while not self.ended and select.select([self._source], [], [], 0)[0]:
-            data = os.read(self._source, MOST_BYTES)
+        until = time.monotonic() + READING_SECONDS
+        while not self.ended and time.monotonic() < until and select.select([self._source], [], [], 0)[0]:
+            data = os.read(self._source, _PIPED_BYTES)
             self.ended = not data
             found += _told(self._reader, self._splitter.split(data))
         return found + _told(self._reader, self._splitter.rest()) if self.ended or last else found
@@ -113,7 +121,7 @@ class JsonDocument:
             stamp = (found.st_mtime_ns, found.st_size)
             if stamp == self._stamp:
                 return []
-            document = json.loads(self._path.read_bytes())
+            document = json.loads(whole_file(self._path))
         except (OSError, ValueError, RecursionError) as error:
             notice = f"waiting for {self._path.name}: {_why(error)}"
             if notice not in self.notices:
@@ -200,7 +208,7 @@ class MetricsPage:
 
     def _text(self) -> str:
         if not _is_address(self._place):
-            return Path(self._place).read_bytes()[:LARGEST_PAGE].decode("utf-8", "replace")
+            return whole_file(Path(self._place), LARGEST_PAGE).decode("utf-8", "replace")
         request = urllib.request.Request(self._place, headers={"Accept": "text/plain"})  # noqa: S310 - http(s) alone
         with urllib.request.urlopen(request, timeout=ANSWER_SECONDS) as answer:  # noqa: S310 - likewise
             page: bytes = answer.read(LARGEST_PAGE)

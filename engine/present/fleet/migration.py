@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from capacity_tui.engine.estimate.figures import written
@@ -14,6 +12,7 @@ from capacity_tui.engine.present.as_builtins import to_builtins
 from capacity_tui.engine.present.part_pages import parts_as_html, parts_as_markdown
 from capacity_tui.engine.present.parts import Part, TextPart, table_part
 from capacity_tui.engine.present.results import to_json, to_yaml
+from capacity_tui.engine.printable import csv_table
 from capacity_tui.engine.uncertainty.intervals import Interval
 from capacity_tui.engine.units import format_bytes, format_percent
 
@@ -178,11 +177,7 @@ def _flat(each: Alternative, before: Mapping[str, object]) -> dict[str, object]:
 
 
 def _csv(rows: Sequence[Mapping[str, object]]) -> str:
-    text = io.StringIO()
-    table = csv.DictWriter(text, list(dict.fromkeys(key for row in rows for key in row)), lineterminator="\n")
-    table.writeheader()
-    table.writerows(rows)
-    return text.getvalue()
+    return csv_table(list(dict.fromkeys(key for row in rows for key in row)), rows)
 
 
 def write_migration(form: str, found: Migration) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from capacity_tui.engine.growth.measuring import Measurement
 from capacity_tui.engine.growth.ranking import RankedSetting
 from capacity_tui.engine.growth.series import Series
 from capacity_tui.engine.present.as_builtins import to_builtins
 from capacity_tui.engine.present.parts import Part, TextPart, table_part
+from capacity_tui.engine.printable import csv_table
 from capacity_tui.engine.units import NOT_AVAILABLE, format_bytes, format_seconds, format_significant
 
 _RUN_HEADS = ("n", "time", "peak memory", "disk", "CPU time", "")
@@ -77,9 +78,5 @@ def ranked_as_csv(ranked: Sequence[RankedSetting]) -> str:
     """Return ranked settings as comma-separated values."""
     keys = tuple(dict.fromkeys(key for each in ranked for key in each.set))
     columns = ("efficiency", "metric", "seconds", "peak_memory_bytes", "exit_code")
-    lines = [(*keys, *columns)]
-    for each in ranked:
-        values: Mapping[str, object] = {name: getattr(each, name) for name in columns}
-        cells = ("" if value is None else f"{value}" for value in values.values())
-        lines.append((*(each.set.get(key, "") for key in keys), *cells))
-    return "".join(",".join(cells) + "\n" for cells in lines)
+    rows = ({**each.set, **{name: getattr(each, name) for name in columns}} for each in ranked)
+    return csv_table((*keys, *columns), rows)

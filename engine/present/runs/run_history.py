@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -13,7 +11,7 @@ from capacity_tui.engine.observe.history.records import RunRecord, as_data
 from capacity_tui.engine.plan.all_fields import all_fields
 from capacity_tui.engine.plan.leaves import leaves
 from capacity_tui.engine.present.plan_values import plan_value_text
-from capacity_tui.engine.printable import printable
+from capacity_tui.engine.printable import csv_table, printable
 from capacity_tui.engine.units import PERCENT, format_number
 
 LIST_HEADS = (
@@ -123,11 +121,7 @@ def as_csv(runs: Sequence[RunRecord]) -> str:
     """Return a row an entry, with a column for every figure and every setting of the plan."""
     rows = [_flat(run) for run in runs]
     columns = list(dict.fromkeys(("id", "kind", "started", "model", "hardware", *(key for row in rows for key in row))))
-    text = io.StringIO()
-    table = csv.DictWriter(text, columns, lineterminator="\n")
-    table.writeheader()
-    table.writerows(rows)
-    return text.getvalue()
+    return csv_table(columns, rows)
 
 
 def _flat(run: RunRecord) -> dict[str, object]:

@@ -8,12 +8,14 @@ import os
 import signal
 from importlib import import_module
 from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from capacity_tui.engine.api import CapacityError, MissingPartError, install_command
 from capacity_tui.tui.headless.assistant.calls import Calls, Outcome
+from capacity_tui.tui.headless.assistant.reach import Reach, check_words
 from capacity_tui.tui.headless.assistant.tools import TOOLS, Tool, command_line, schema_of
 
 if TYPE_CHECKING:
@@ -35,7 +37,10 @@ comes from.
 @click.command()
 @click.option("--time-limit", type=click.FloatRange(1), default=LONGEST_SECONDS, show_default=True, metavar="SECONDS",
               help="Longest that one call may take; a search answers with its best so far.")  # fmt: skip
-def mcp(time_limit: float) -> int:
+@click.option("--folder", "folders", multiple=True, metavar="DIR",
+              type=click.Path(exists=True, file_okay=False, path_type=Path),
+              help="A folder whose files may be named, besides the working folder; may be repeated.")  # fmt: skip
+def mcp(time_limit: float, folders: tuple[Path, ...]) -> int:
     """Serve this program to a coding assistant, by the Model Context Protocol on standard input and output.
 
     Offers detect, plan, search, need, validate and explain as tools. The assistant starts this command itself;
@@ -46,17 +51,17 @@ def mcp(time_limit: float) -> int:
     except ImportError as error:
         hint = f"install it: {install_command(EXTRA)}"
         raise MissingPartError("serving assistants needs the package mcp", str(error), hint) from error
-    asyncio.run(_serve(time_limit))
+    asyncio.run(_serve(time_limit, Reach.of(folders)))
     return 0
 
 
-async def _serve(time_limit: float) -> None:
+async def _serve(time_limit: float, reach: Reach) -> None:
     """Answer until the input ends."""
     from mcp.server.stdio import stdio_server
 
     calls = Calls(time_limit)
     _end_on_signals(calls)
-    server = server_of(calls)
+    server = server_of(calls, reach)
     async with stdio_server() as (read, write):
         await server.run(read, write, server.create_initialization_options())
 
@@ -72,11 +77,12 @@ def _end_on_signals(calls: Calls) -> None:
         asyncio.get_running_loop().add_signal_handler(number, end, number)
 
 
-def server_of(calls: Calls) -> Server[Any]:
+def server_of(calls: Calls, reach: Reach) -> Server[Any]:
     """Return the server of all tools.
 
     Args:
         calls: runs their commands.
+        reach: which files may be named.
     """
     from mcp import types
     from mcp.server.lowlevel import Server
@@ -91,7 +97,10 @@ def server_of(calls: Calls) -> Server[Any]:
             tool = known.get(asked.name)
             if tool is None:
                 raise CapacityError(f"no tool is called {asked.name[:100]!r}", hint=f"known: {', '.join(known)}")
-            return _result(await calls.answer(command_line(tool, asked.arguments or {})))
+            line = command_line(tool, asked.arguments or {})
+            reach.check(asked.arguments or {})
+            check_words(line.words)
+            return _result(await calls.answer(line))
         except CapacityError as error:
             return types.CallToolResult(content=[types.TextContent(text=error.one_line())], is_error=True)
 
